@@ -1,0 +1,129 @@
+//! The command line: clap types, one file per subcommand, one place that prints errors.
+
+mod generate;
+mod hooks;
+mod policy;
+mod review;
+mod rules;
+
+use crate::env::Env;
+use crate::error::{Error, ExitStatus};
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Reviews a git change and gates it.
+#[derive(Debug, Parser)]
+#[command(name = "claude-reviewer", version, about, max_term_width = 100, propagate_version = false)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Options of every subcommand.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Global {
+    /// Colour the output
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: ColorChoice,
+    /// Print only findings and errors
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Print more; repeat for more still
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    /// Use this policy file
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Run as if started in DIR
+    #[arg(short = 'C', global = true, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ColorChoice {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Review a change
+    Review(Box<review::Args>),
+    /// Install or remove git hooks
+    InstallHooks(hooks::Args),
+    /// Show, check and convert the policy
+    Policy(policy::Args),
+    /// List and explain the built-in rules, test a team's own
+    Rules(rules::Args),
+    /// Print a completion script
+    Completions(generate::Completions),
+    /// Print the manual page
+    Man,
+}
+
+/// What a subcommand sees of the world.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) env: Env,
+    pub(crate) global: Global,
+    /// `-C DIR`, or where the program was started.
+    pub(crate) dir: PathBuf,
+}
+
+/// Runs the program.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => {
+            // clap prints help and version to stdout (exit 0), errors to stderr (exit 2).
+            let code = if e.use_stderr() { ExitStatus::Usage.code() } else { 0 };
+            return match e.print() {
+                Ok(()) => ExitCode::from(code),
+                Err(_) => ExitCode::from(code),
+            };
+        }
+    };
+    ExitCode::from(match run(cli) {
+        Ok(status) => status.code(),
+        Err(e) => {
+            print_error(&e);
+            e.status().code()
+        }
+    })
+}
+
+fn run(cli: Cli) -> Result<ExitStatus, Error> {
+    let env = Env::of_process().map_err(|e| Error::usage("the current folder cannot be read").caused_by(&e))?;
+    let dir = match &cli.global.dir {
+        Some(d) => env.dir.join(d),
+        None => env.dir.clone(),
+    };
+    let context = Context { env, global: cli.global, dir };
+    match cli.command {
+        Command::Review(args) => review::run(&context, &args),
+        Command::InstallHooks(args) => hooks::run(&context, &args),
+        Command::Policy(args) => policy::run(&context, &args),
+        Command::Rules(args) => rules::run(&context, &args),
+        Command::Completions(args) => generate::completions(&args),
+        Command::Man => generate::man(),
+    }
+}
+
+/// The only place that prints errors.
+fn print_error(e: &Error) {
+    let mut text = format!("error: {}\n", e.message);
+    for c in &e.causes {
+        text.push_str(&format!("caused by: {c}\n"));
+    }
+    for h in &e.hints {
+        text.push_str(&format!("hint: {h}\n"));
+    }
+    use std::io::Write as _;
+    // Nobody is left to tell when stderr is gone.
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}

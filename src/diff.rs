@@ -1,0 +1,471 @@
+//! The change model: what differs, line by line, with numbers that equal git's.
+//!
+//! Pure: no repository, no files, no rules. `git` and the patch parser make these values, everything
+//! else reads them. Line numbers are 1-based; a line ends at `\n` and nowhere else, as in git.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::ops::Range;
+
+/// A path inside the reviewed tree: bytes, `/`-separated, relative, never empty.
+///
+/// Git paths need not be UTF-8, so this is not a string.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RepoPath(Box<[u8]>);
+
+impl RepoPath {
+    /// Takes the path as git stores it.
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
+        Self(bytes.into().into_boxed_slice())
+    }
+
+    /// Returns the raw bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Returns the last component.
+    pub fn file_name(&self) -> &[u8] {
+        match memchr::memrchr(b'/', &self.0) {
+            Some(i) => &self.0[i + 1..],
+            None => &self.0,
+        }
+    }
+
+    /// Returns what follows the last dot of the file name; `None` for `Makefile` and `.env`.
+    pub fn extension(&self) -> Option<&[u8]> {
+        let name = self.file_name();
+        match memchr::memrchr(b'.', name) {
+            Some(i) if i > 0 => Some(&name[i + 1..]),
+            _ => None,
+        }
+    }
+
+    /// Returns the path as JSON and SARIF carry it: UTF-8 as it is, anything else in git's C-quoted
+    /// form (`"caf\351.txt"`), so that no two paths look alike.
+    pub fn to_wire(&self) -> String {
+        match std::str::from_utf8(&self.0) {
+            Ok(s) => s.to_owned(),
+            Err(_) => String::from_utf8_lossy(&unified::quote(b"", &self.0)).into_owned(),
+        }
+    }
+}
+
+impl fmt::Debug for RepoPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", String::from_utf8_lossy(&self.0))
+    }
+}
+
+impl From<&str> for RepoPath {
+    fn from(s: &str) -> Self {
+        Self::new(s.as_bytes())
+    }
+}
+
+/// A 1-based line number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LineNo(NonZeroU32);
+
+impl LineNo {
+    /// The first line.
+    pub const FIRST: Self = Self(NonZeroU32::MIN);
+
+    /// Takes a 1-based number; `None` for 0.
+    pub fn new(n: u32) -> Option<Self> {
+        NonZeroU32::new(n).map(Self)
+    }
+
+    /// Returns the 1-based number.
+    pub fn get(self) -> u32 {
+        self.0.get()
+    }
+
+    /// Returns the number `n` lines further down (saturating).
+    #[must_use]
+    pub fn plus(self, n: u32) -> Self {
+        Self(self.0.saturating_add(n))
+    }
+}
+
+impl fmt::Display for LineNo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The name of a git object, SHA-1 (20 bytes) or SHA-256 (32 bytes).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectId {
+    len: u8,
+    bytes: [u8; 32],
+}
+
+impl ObjectId {
+    /// Takes 20 or 32 raw bytes.
+    pub fn from_raw(raw: &[u8]) -> Option<Self> {
+        let mut bytes = [0; 32];
+        match raw.len() {
+            20 | 32 => {
+                bytes[..raw.len()].copy_from_slice(raw);
+                Some(Self { len: raw.len() as u8, bytes })
+            }
+            _ => None,
+        }
+    }
+
+    /// Parses 40 or 64 hexadecimal digits.
+    pub fn from_hex(hex: &str) -> Option<Self> {
+        let h = hex.as_bytes();
+        if h.len() != 40 && h.len() != 64 {
+            return None;
+        }
+        let mut raw = [0u8; 32];
+        for (i, pair) in h.chunks_exact(2).enumerate() {
+            let hi = (pair[0] as char).to_digit(16)?;
+            let lo = (pair[1] as char).to_digit(16)?;
+            raw[i] = (hi * 16 + lo) as u8;
+        }
+        Self::from_raw(&raw[..h.len() / 2])
+    }
+
+    /// Returns the raw bytes, 20 or 32.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+
+    /// Tells whether all bytes are zero, git's name for "no object".
+    pub fn is_null(&self) -> bool {
+        self.as_bytes().iter().all(|b| *b == 0)
+    }
+
+    /// Returns the first 12 digits, for people.
+    pub fn short(&self) -> String {
+        self.to_string()[..12].to_owned()
+    }
+}
+
+impl fmt::Display for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for b in self.as_bytes() {
+            write!(f, "{b:02x}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What kind of entry a path is, as git's tree modes tell it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FileMode {
+    /// 100644.
+    Regular,
+    /// 100755.
+    Executable,
+    /// 120000: the content is the target.
+    Symlink,
+    /// 160000: the id is a commit of another repository.
+    Submodule,
+}
+
+impl FileMode {
+    /// Returns the octal digits that git prints.
+    pub fn octal(self) -> &'static str {
+        match self {
+            Self::Regular => "100644",
+            Self::Executable => "100755",
+            Self::Symlink => "120000",
+            Self::Submodule => "160000",
+        }
+    }
+}
+
+/// One side of a change: where it is and what it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Side {
+    pub path: RepoPath,
+    pub mode: FileMode,
+    /// The blob (or, for a submodule, the commit). `None` where the source does not know it: a patch
+    /// without an index line, or a worktree file that has not been read yet.
+    pub id: Option<ObjectId>,
+}
+
+/// How a path changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    Added,
+    Deleted,
+    /// Content or mode. A change of type is a `Deleted` followed by an `Added`, as git prints it.
+    Modified,
+    /// Similarity in percent, 50 to 100.
+    Renamed {
+        similarity: u8,
+    },
+    Copied {
+        similarity: u8,
+    },
+}
+
+/// A changed path without its content: cheap to list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub kind: ChangeKind,
+    pub old: Option<Side>,
+    pub new: Option<Side>,
+}
+
+impl Entry {
+    /// Returns the path on the new side, or the old one of a deletion.
+    pub fn path(&self) -> &RepoPath {
+        match (&self.new, &self.old) {
+            (Some(s), _) | (None, Some(s)) => &s.path,
+            (None, None) => unreachable!("an entry has a side"),
+        }
+    }
+}
+
+/// A changed path with its content.
+#[derive(Clone, Debug)]
+pub struct FileChange {
+    pub entry: Entry,
+    pub body: Body,
+}
+
+impl FileChange {
+    /// Returns the path on the new side, or the old one of a deletion.
+    pub fn path(&self) -> &RepoPath {
+        self.entry.path()
+    }
+
+    /// Returns the lines, where there are any.
+    pub fn text(&self) -> Option<&TextChange> {
+        match &self.body {
+            Body::Text(t) => Some(t),
+            _ => None,
+        }
+    }
+}
+
+/// What the content of a changed path is.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// Nothing but names or modes changed, or an empty file came or went.
+    Same,
+    Text(TextChange),
+    Binary(BinaryChange),
+    Submodule {
+        /// The checked-out tree has changes of its own (worktree sources only).
+        dirty: bool,
+    },
+}
+
+/// A change of content that is no text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BinaryChange {
+    /// Sizes in bytes; `None` where the source does not say (a patch), or the side does not exist.
+    pub old_size: Option<u64>,
+    pub new_size: Option<u64>,
+    /// The first bytes of the new side (at most 512), for telling what it is.
+    pub head: Vec<u8>,
+}
+
+/// How the new side's bytes became lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// UTF-8, or bytes that are read as they are.
+    Bytes,
+    Utf16Le,
+    Utf16Be,
+}
+
+/// Why git would not have shown this text, had the change its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hidden {
+    /// A NUL byte makes git call the file binary.
+    Nul,
+    /// UTF-16, which git calls binary too.
+    Utf16,
+    /// `-diff` or `binary` in attributes.
+    Attribute,
+}
+
+/// The lines of a text change.
+#[derive(Clone, Debug)]
+pub struct TextChange {
+    pub old: Text,
+    pub new: Text,
+    pub hunks: Vec<Hunk>,
+    pub encoding: Encoding,
+    pub hidden: Option<Hidden>,
+}
+
+/// One side's text: the whole file, or the parts that a patch shows.
+#[derive(Clone, Debug, Default)]
+pub struct Text {
+    pub(in crate::diff) bytes: Vec<u8>,
+    /// Runs of consecutive lines, in order. A whole file is one run that starts at line 1.
+    pub(in crate::diff) runs: Vec<Run>,
+    /// The text is the whole file.
+    pub(in crate::diff) complete: bool,
+}
+
+/// Consecutive lines of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::diff) struct Run {
+    /// 1-based number of the first line.
+    pub(in crate::diff) first: u32,
+    pub(in crate::diff) bytes: Range<usize>,
+}
+
+/// A group of edits with the unchanged lines around them, as in a unified diff.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hunk {
+    pub old: Lines,
+    pub new: Lines,
+    /// The edits, in order, not touching each other.
+    pub edits: Vec<Edit>,
+    /// The text after the second `@@`, where the source has one.
+    pub section: Vec<u8>,
+}
+
+/// One place where lines were replaced, added or removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// What was removed; may be empty.
+    pub old: Lines,
+    /// What was added; may be empty.
+    pub new: Lines,
+}
+
+/// A range of lines of one text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lines {
+    /// 1-based number of the first line; of an empty range, the line it stands before.
+    pub start: u32,
+    pub count: u32,
+    /// Where the lines stand in [`Text::bytes`].
+    pub(in crate::diff) bytes: Range<usize>,
+}
+
+/// Consecutive lines with the number of the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block<'a> {
+    pub first: LineNo,
+    /// The lines with their line ends; the last may lack one.
+    pub text: &'a [u8],
+}
+
+/// What a line of a hunk is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineKind {
+    Context,
+    Added,
+    Removed,
+}
+
+/// A line of a hunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line<'a> {
+    pub kind: LineKind,
+    pub old: Option<LineNo>,
+    pub new: Option<LineNo>,
+    /// The bytes with the line end; the last line of a file may lack one.
+    pub text: &'a [u8],
+}
+
+impl Text {
+    /// Returns the bytes when the whole file is known.
+    pub fn whole(&self) -> Option<&[u8]> {
+        self.complete.then_some(&self.bytes[..])
+    }
+
+    /// Returns the bytes of a line without its line end; `None` where the line is not known.
+    pub fn line(&self, n: LineNo) -> Option<&[u8]> {
+        let run = self.runs.iter().rev().find(|r| r.first <= n.get())?;
+        self.bytes[run.bytes.clone()]
+            .split_inclusive(|b| *b == b'\n')
+            .nth((n.get() - run.first) as usize)
+            .map(trim_line_end)
+    }
+
+    /// Returns the bytes of a range of lines.
+    pub fn slice(&self, lines: &Lines) -> &[u8] {
+        &self.bytes[lines.bytes.clone()]
+    }
+
+    /// Returns what is known of the text from the line start at or before `block`'s first byte on:
+    /// a way to look at the lines around a place. The offset of `inner` within it comes second.
+    ///
+    /// `inner` must be a slice of this text.
+    pub fn around<'a>(&'a self, inner: &'a [u8]) -> Option<(&'a [u8], usize)> {
+        let at = (inner.as_ptr() as usize).checked_sub(self.bytes.as_ptr() as usize)?;
+        let run = self.runs.iter().find(|r| r.bytes.start <= at && at <= r.bytes.end)?;
+        Some((&self.bytes[run.bytes.clone()], at - run.bytes.start))
+    }
+}
+
+impl TextChange {
+    /// Returns the runs of consecutive added lines, top down.
+    pub fn added(&self) -> impl Iterator<Item = Block<'_>> {
+        self.blocks(|e| &e.new, &self.new)
+    }
+
+    /// Returns the runs of consecutive removed lines, top down, numbered on the old side.
+    pub fn removed(&self) -> impl Iterator<Item = Block<'_>> {
+        self.blocks(|e| &e.old, &self.old)
+    }
+
+    fn blocks<'a>(&'a self, side: impl Fn(&Edit) -> &Lines + 'a, text: &'a Text) -> impl Iterator<Item = Block<'a>> {
+        self.hunks.iter().flat_map(|h| &h.edits).filter_map(move |e| {
+            let lines = side(e);
+            let first = LineNo::new(lines.start)?;
+            (lines.count > 0).then(|| Block { first, text: text.slice(lines) })
+        })
+    }
+
+    /// Returns the lines of a hunk in the order a unified diff shows them.
+    pub fn lines<'a>(&'a self, hunk: &'a Hunk) -> impl Iterator<Item = Line<'a>> {
+        let mut out = Vec::new();
+        let (mut old, mut new) = (hunk.old.start, hunk.new.start);
+        let mut at = hunk.new.bytes.start;
+        let context = |out: &mut Vec<Line<'a>>, old: &mut u32, new: &mut u32, bytes: Range<usize>| {
+            for text in self.new.bytes[bytes].split_inclusive(|b| *b == b'\n') {
+                out.push(Line { kind: LineKind::Context, old: LineNo::new(*old), new: LineNo::new(*new), text });
+                *old += 1;
+                *new += 1;
+            }
+        };
+        for e in &hunk.edits {
+            context(&mut out, &mut old, &mut new, at..e.new.bytes.start);
+            for text in self.old.slice(&e.old).split_inclusive(|b| *b == b'\n') {
+                out.push(Line { kind: LineKind::Removed, old: LineNo::new(old), new: None, text });
+                old += 1;
+            }
+            for text in self.new.slice(&e.new).split_inclusive(|b| *b == b'\n') {
+                out.push(Line { kind: LineKind::Added, old: None, new: LineNo::new(new), text });
+                new += 1;
+            }
+            at = e.new.bytes.end;
+        }
+        context(&mut out, &mut old, &mut new, at..hunk.new.bytes.end);
+        out.into_iter()
+    }
+
+    /// Returns the numbers of added and removed lines.
+    pub fn stat(&self) -> (u32, u32) {
+        self.hunks.iter().flat_map(|h| &h.edits).fold((0, 0), |(a, r), e| (a + e.new.count, r + e.old.count))
+    }
+}
+
+/// Cuts `\n`, or `\r\n`, from the end of a line.
+pub fn trim_line_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+pub mod unified;

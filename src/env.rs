@@ -1,0 +1,55 @@
+//! The only reader of the environment.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The environment variables that matter, and the folder the program runs in.
+#[derive(Clone, Debug, Default)]
+pub struct Env {
+    vars: Vec<(OsString, OsString)>,
+    /// The folder the program was started in.
+    pub dir: PathBuf,
+}
+
+impl Env {
+    /// Reads the process environment.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place")]
+    pub fn of_process() -> std::io::Result<Self> {
+        Ok(Self { vars: std::env::vars_os().collect(), dir: std::env::current_dir()? })
+    }
+
+    /// Makes an environment from pairs, for tests.
+    pub fn from_pairs<K: Into<OsString>, V: Into<OsString>>(
+        dir: PathBuf,
+        vars: impl IntoIterator<Item = (K, V)>,
+    ) -> Self {
+        Self { vars: vars.into_iter().map(|(k, v)| (k.into(), v.into())).collect(), dir }
+    }
+
+    /// Returns a variable's raw value; an empty one counts as unset.
+    pub fn os(&self, name: &str) -> Option<&OsString> {
+        self.vars.iter().find(|(k, _)| k == name).map(|(_, v)| v).filter(|v| !v.is_empty())
+    }
+
+    /// Returns a variable's value; `None` when unset, empty or not UTF-8.
+    pub fn var(&self, name: &str) -> Option<&str> {
+        self.os(name).and_then(|v| v.to_str())
+    }
+
+    /// Returns the folder of the user's configuration, `~/.config` by default.
+    pub fn config_home(&self) -> Option<PathBuf> {
+        let absolute = |p: PathBuf| p.is_absolute().then_some(p);
+        self.os("XDG_CONFIG_HOME")
+            .map(PathBuf::from)
+            .and_then(absolute)
+            .or_else(|| self.os("HOME").map(|h| PathBuf::from(h).join(".config")).and_then(absolute))
+    }
+
+    /// Tells whether a CI system runs the program.
+    pub fn is_ci(&self) -> bool {
+        self.var("CI").is_some_and(|v| v != "false" && v != "0")
+            || ["GITHUB_ACTIONS", "GITLAB_CI", "BITBUCKET_BUILD_NUMBER", "TF_BUILD", "JENKINS_URL"]
+                .iter()
+                .any(|v| self.var(v).is_some())
+    }
+}

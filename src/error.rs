@@ -1,0 +1,100 @@
+//! What went wrong, for a person: a message that names the object, hints that can be run, and the exit code.
+
+use std::fmt;
+
+/// How a run ends. The only place where exit codes are numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExitStatus {
+    /// Reviewed completely, nothing that blocks.
+    Pass,
+    /// A finding that blocks.
+    Block,
+    /// Bad flag, configuration, reference or repository state.
+    Usage,
+    /// Some part that was asked for was not reviewed.
+    Incomplete,
+}
+
+impl ExitStatus {
+    /// Returns the process exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Pass => 0,
+            Self::Block => 1,
+            Self::Usage => 2,
+            Self::Incomplete => 3,
+        }
+    }
+}
+
+/// Whether an error is the caller's or the review's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Bad flag, configuration, reference or repository state: exit 2.
+    Usage,
+    /// Something that had to be read could not be: exit 3.
+    Incomplete,
+}
+
+/// An error that reaches the user.
+///
+/// The text is a lowercase fragment that names the object. Foreign text in it need not be escaped: the
+/// one place that prints errors does.
+#[derive(Debug)]
+pub struct Error {
+    pub kind: Kind,
+    pub message: String,
+    /// Innermost last.
+    pub causes: Vec<String>,
+    /// What to do about it; commands where there are some.
+    pub hints: Vec<String>,
+}
+
+/// The result of everything that can fail in front of the user.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// Makes an error about what the caller gave.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self { kind: Kind::Usage, message: message.into(), causes: Vec::new(), hints: Vec::new() }
+    }
+
+    /// Makes an error about what could not be reviewed.
+    pub fn incomplete(message: impl Into<String>) -> Self {
+        Self { kind: Kind::Incomplete, message: message.into(), causes: Vec::new(), hints: Vec::new() }
+    }
+
+    /// Adds a hint.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Adds an error and what caused it.
+    #[must_use]
+    pub fn caused_by(mut self, cause: &(dyn std::error::Error + 'static)) -> Self {
+        let mut next = Some(cause);
+        while let Some(e) = next {
+            self.causes.push(e.to_string());
+            next = e.source();
+        }
+        self
+    }
+
+    /// Returns the exit code of a run that ends with this error.
+    pub fn status(&self) -> ExitStatus {
+        match self.kind {
+            Kind::Usage => ExitStatus::Usage,
+            Kind::Incomplete => ExitStatus::Incomplete,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,433 @@
+//! Findings: what is wrong, where, how bad, and what proves it.
+//!
+//! A [`Finding`] is made from a [`Proof`] only. `rules` proves by a match in the change, `ai::anchor` by a
+//! claim that was found again in it; nothing else may name `Proof` (a test scans the sources).
+
+use crate::diff::{LineNo, ObjectId, RepoPath};
+use sha2::{Digest as _, Sha256};
+use std::fmt;
+
+/// How bad a finding is. Ordered: `Suggestion < Minor < Major < Critical`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    Suggestion,
+    Minor,
+    Major,
+    Critical,
+}
+
+impl Severity {
+    /// All of them, worst first.
+    pub const ALL: [Self; 4] = [Self::Critical, Self::Major, Self::Minor, Self::Suggestion];
+
+    /// Returns the canonical name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Critical => "critical",
+            Self::Major => "major",
+            Self::Minor => "minor",
+            Self::Suggestion => "suggestion",
+        }
+    }
+
+    /// Parses a canonical name or one of the accepted synonyms, in any case.
+    pub fn parse(s: &str) -> Option<Self> {
+        Some(match s.trim().to_ascii_lowercase().as_str() {
+            "critical" | "blocker" => Self::Critical,
+            "major" | "high" | "error" | "risk" => Self::Major,
+            "minor" | "medium" | "low" | "warning" | "issue" => Self::Minor,
+            "suggestion" | "info" | "nit" | "note" => Self::Suggestion,
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What kind of trouble a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Category {
+    Bug,
+    Security,
+    Performance,
+    Style,
+    Architecture,
+    Design,
+    MissingRequirement,
+    BestPractice,
+    Test,
+}
+
+impl Category {
+    /// All of them, in the order of the documentation.
+    pub const ALL: [Self; 9] = [
+        Self::Bug,
+        Self::Security,
+        Self::Performance,
+        Self::Style,
+        Self::Architecture,
+        Self::Design,
+        Self::MissingRequirement,
+        Self::BestPractice,
+        Self::Test,
+    ];
+
+    /// Returns the canonical name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bug => "bug",
+            Self::Security => "security",
+            Self::Performance => "performance",
+            Self::Style => "style",
+            Self::Architecture => "architecture",
+            Self::Design => "design",
+            Self::MissingRequirement => "missing-requirement",
+            Self::BestPractice => "best-practice",
+            Self::Test => "test",
+        }
+    }
+
+    /// Parses a canonical name, its plural, or its spelling with underscores, in any case.
+    pub fn parse(s: &str) -> Option<Self> {
+        let s = s.trim().to_ascii_lowercase().replace(['_', ' '], "-");
+        let s = match s.as_str() {
+            "missing-feature" | "missing-features" => "missing-requirement",
+            other => other,
+        };
+        let singular = s.strip_suffix('s').unwrap_or(s);
+        Self::ALL.into_iter().find(|c| c.name() == s || c.name() == singular)
+    }
+}
+
+impl fmt::Display for Category {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// How well a finding is supported. Ordered: `Low < Medium < High`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Confidence {
+    Low,
+    Medium,
+    High,
+}
+
+impl Confidence {
+    /// Returns the canonical name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+
+    /// Parses a canonical name.
+    pub fn parse(s: &str) -> Option<Self> {
+        [Self::Low, Self::Medium, Self::High].into_iter().find(|c| c.name() == s)
+    }
+}
+
+/// Who found it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Origin {
+    Rules,
+    /// The configured name of a backend.
+    Backend(String),
+}
+
+impl Origin {
+    /// Returns the name that reports show.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Rules => "rules",
+            Self::Backend(name) => name,
+        }
+    }
+}
+
+/// A place in the change.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Location {
+    pub file: RepoPath,
+    /// `None`: the file as a whole.
+    pub lines: Option<LineSpan>,
+}
+
+/// Lines of the new side, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LineSpan {
+    pub first: LineNo,
+    pub last: LineNo,
+    /// Byte columns in the first line as it stands in the file, for the caret; `None`: the whole line.
+    pub columns: Option<(u32, u32)>,
+}
+
+/// What supports a finding.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Evidence {
+    /// A rule matched.
+    Rule(String),
+    /// The quote stands in the change.
+    Quote,
+    /// A tool call read the lines.
+    Read { path: RepoPath, first: LineNo, last: LineNo },
+    /// Another backend says the same.
+    Backend(String),
+}
+
+/// Proof that a finding speaks of the change under review.
+///
+/// Only `rules` and `ai::anchor` may make one.
+#[derive(Debug)]
+pub struct Proof {
+    origin: Origin,
+    evidence: Vec<Evidence>,
+    confidence: Confidence,
+}
+
+impl Proof {
+    /// Says that a rule matched in the change.
+    pub(crate) fn rule(id: &str, confidence: Confidence) -> Self {
+        Self { origin: Origin::Rules, evidence: vec![Evidence::Rule(id.to_owned())], confidence }
+    }
+}
+
+/// What a finding says, before it is proven.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    pub rule_id: String,
+    /// `None`: the change as a whole.
+    pub location: Option<Location>,
+    pub severity: Severity,
+    pub category: Category,
+    pub title: String,
+    pub message: String,
+    pub failure: Option<String>,
+    pub suggestion: Option<String>,
+    pub replacement: Option<String>,
+    /// The offending text with every secret masked. What the fingerprint is taken over.
+    pub quote: String,
+    pub cwe: Option<u32>,
+    pub references: Vec<String>,
+}
+
+/// Why a finding does not count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suppression {
+    /// Where the suppression stands: `inline` or `policy`.
+    pub by: &'static str,
+    pub reason: String,
+}
+
+/// A person's word that lets a finding through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiver {
+    pub reason: String,
+    /// Who waived, as far as the environment tells.
+    pub actor: String,
+}
+
+/// A proven claim about the change.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    draft: Draft,
+    origin: Origin,
+    evidence: Vec<Evidence>,
+    confidence: Confidence,
+    fingerprint: Fingerprint,
+    /// The commit of a range that the finding belongs to.
+    pub commit: Option<ObjectId>,
+    pub suppressed: Option<Suppression>,
+    pub waived: Option<Waiver>,
+    /// Set by the verdict: this finding blocks.
+    pub blocking: bool,
+    /// The code around it, for people.
+    pub frame: Option<Frame>,
+}
+
+impl Finding {
+    /// Makes a finding. The proof's maker answers for the draft's location and quote.
+    pub fn new(proof: Proof, draft: Draft) -> Self {
+        let fingerprint = Fingerprint::of(&draft, 0);
+        let Proof { origin, evidence, confidence } = proof;
+        Self {
+            draft,
+            origin,
+            evidence,
+            confidence,
+            fingerprint,
+            commit: None,
+            suppressed: None,
+            waived: None,
+            blocking: false,
+            frame: None,
+        }
+    }
+
+    pub fn rule_id(&self) -> &str {
+        &self.draft.rule_id
+    }
+    pub fn location(&self) -> Option<&Location> {
+        self.draft.location.as_ref()
+    }
+    /// Returns the path, where the finding has one.
+    pub fn file(&self) -> Option<&RepoPath> {
+        self.draft.location.as_ref().map(|l| &l.file)
+    }
+    /// Returns the lines, where the finding has some.
+    pub fn lines(&self) -> Option<LineSpan> {
+        self.draft.location.as_ref().and_then(|l| l.lines)
+    }
+    pub fn severity(&self) -> Severity {
+        self.draft.severity
+    }
+    pub fn category(&self) -> Category {
+        self.draft.category
+    }
+    pub fn confidence(&self) -> Confidence {
+        self.confidence
+    }
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+    pub fn evidence(&self) -> &[Evidence] {
+        &self.evidence
+    }
+    pub fn title(&self) -> &str {
+        &self.draft.title
+    }
+    pub fn message(&self) -> &str {
+        &self.draft.message
+    }
+    pub fn failure(&self) -> Option<&str> {
+        self.draft.failure.as_deref()
+    }
+    pub fn suggestion(&self) -> Option<&str> {
+        self.draft.suggestion.as_deref()
+    }
+    pub fn replacement(&self) -> Option<&str> {
+        self.draft.replacement.as_deref()
+    }
+    pub fn quote(&self) -> &str {
+        &self.draft.quote
+    }
+    pub fn cwe(&self) -> Option<u32> {
+        self.draft.cwe
+    }
+    pub fn references(&self) -> &[String] {
+        &self.draft.references
+    }
+    pub fn fingerprint(&self) -> &Fingerprint {
+        &self.fingerprint
+    }
+    /// Tells whether the finding counts for the verdict.
+    pub fn counts(&self) -> bool {
+        self.suppressed.is_none() && self.waived.is_none()
+    }
+}
+
+/// The identity of a finding over time: survives line moves and re-indentation.
+///
+/// The first 16 bytes of a SHA-256 over rule, path, the masked quote with white space folded, and an
+/// ordinal that tells equal quotes of one file apart; in hexadecimal.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fingerprint(String);
+
+impl Fingerprint {
+    fn of(draft: &Draft, ordinal: u32) -> Self {
+        let mut hash = Sha256::new();
+        let mut field = |bytes: &[u8]| {
+            hash.update((bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        };
+        field(draft.rule_id.as_bytes());
+        field(draft.location.as_ref().map_or(&[][..], |l| l.file.as_bytes()));
+        let folded = draft.quote.split_whitespace().collect::<Vec<_>>().join(" ");
+        field(folded.as_bytes());
+        field(&ordinal.to_le_bytes());
+        let mut hex = String::with_capacity(32);
+        for b in &hash.finalize()[..16] {
+            hex.push_str(&format!("{b:02x}"));
+        }
+        Self(hex)
+    }
+
+    /// Returns the 32 hexadecimal digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Orders findings by path, line, rule and commit, merges the identical ones, and numbers equal quotes of
+/// one file so that their fingerprints differ.
+///
+/// Whole-change findings come first. Identical means the same rule, place and commit.
+pub fn arrange(mut findings: Vec<Finding>) -> Vec<Finding> {
+    findings.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
+    findings.dedup_by(|b, a| {
+        let same = sort_key(a) == sort_key(b) && a.draft.quote == b.draft.quote;
+        if same {
+            for e in &b.evidence {
+                if !a.evidence.contains(e) {
+                    a.evidence.push(e.clone());
+                }
+            }
+            a.confidence = a.confidence.max(b.confidence);
+            a.draft.severity = a.draft.severity.max(b.draft.severity);
+            if a.suppressed.is_some() {
+                a.suppressed.clone_from(&b.suppressed);
+            }
+        }
+        same
+    });
+    let mut seen: std::collections::HashMap<(Option<ObjectId>, Fingerprint), u32> = std::collections::HashMap::new();
+    for f in &mut findings {
+        let n = seen.entry((f.commit, Fingerprint::of(&f.draft, 0))).or_default();
+        f.fingerprint = Fingerprint::of(&f.draft, *n);
+        *n += 1;
+    }
+    findings
+}
+
+type SortKey<'a> = (Option<&'a RepoPath>, Option<(LineNo, LineNo)>, Option<(u32, u32)>, &'a str, Option<ObjectId>);
+
+fn sort_key(f: &Finding) -> SortKey<'_> {
+    let lines = f.lines();
+    (f.file(), lines.map(|l| (l.first, l.last)), lines.and_then(|l| l.columns), f.rule_id(), f.commit)
+}
+
+/// The lines around a finding, kept because the content is gone when reports are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Number of the first line.
+    pub first: LineNo,
+    /// The lines without line ends, secrets masked (column for column), each at most 1,000 bytes.
+    pub lines: Vec<FrameLine>,
+}
+
+/// A line of a frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrameLine {
+    pub text: Vec<u8>,
+    /// Bytes cut from the start of the line.
+    pub skipped: u32,
+    /// The line is part of the change.
+    pub added: bool,
+}

@@ -1,0 +1,20 @@
+//! Reviews a git change and gates it. `ARCHITECTURE.md` has the map.
+//!
+//! The library exists for the binary, the benchmarks and the fuzz targets; nothing here is a public API yet.
+
+pub mod cli;
+pub mod diff;
+pub mod env;
+pub mod error;
+pub mod finding;
+pub mod git;
+pub mod hooks;
+pub mod policy;
+pub mod progress;
+pub mod report;
+pub mod request;
+pub mod review;
+pub mod rules;
+pub mod untrusted;
+pub mod verdict;
+pub mod wire;

@@ -1,0 +1,128 @@
+//! What is asked for: the one type that the command line, the hooks and MCP all build.
+
+use crate::finding::{Category, Severity};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What is reviewed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// HEAD against the index.
+    Staged,
+    /// The index against the worktree.
+    Unstaged { untracked: bool },
+    /// A base against the worktree, new files included.
+    Changes { base: Option<String> },
+    /// A commit against a parent, or (`A..B`) each commit of a range against its first parent.
+    Commit {
+        rev: String,
+        /// 1-based number of the parent; only for a single commit.
+        parent: Option<u32>,
+    },
+    /// The merge base against the head, net, plus the secret rules over every commit.
+    Branch { head: Option<String>, base: Option<String> },
+    /// The ranges that git hands to a pre-push hook; each as `Branch`.
+    Push(Vec<PushRange>),
+    /// A unified diff.
+    Patch(Input),
+    /// Whole files, every line as added.
+    Code(Vec<Input>),
+    /// What is staged if anything is, else the changes.
+    Auto,
+}
+
+impl Source {
+    /// Returns the name that reports show.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Staged => "staged",
+            Self::Unstaged { .. } => "unstaged",
+            Self::Changes { .. } | Self::Auto => "changes",
+            Self::Commit { .. } => "commit",
+            Self::Branch { .. } | Self::Push(_) => "branch",
+            Self::Patch(_) => "patch",
+            Self::Code(_) => "code",
+        }
+    }
+}
+
+/// One line of a pre-push hook's standard input, or pre-commit's `FROM_REF`/`TO_REF`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PushRange {
+    /// The local object id, hexadecimal; all zeros: the remote reference is deleted.
+    pub local: String,
+    /// What the remote has, hexadecimal; all zeros: the reference is new there.
+    pub remote: String,
+    /// The remote's reference name, for messages.
+    pub name: String,
+}
+
+/// Where text comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    File(PathBuf),
+    Stdin,
+}
+
+/// How hard to look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Depth {
+    #[default]
+    Quick,
+    Thorough,
+}
+
+/// Whose policy rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Authority {
+    /// The file in the worktree: a developer at their own desk.
+    Worktree,
+    /// The file at HEAD: the worktree belongs to the one under review.
+    Head,
+    /// The file at the merge base: the change under review cannot choose its judge.
+    Base,
+}
+
+/// A review that somebody asks for.
+#[derive(Clone, Debug)]
+pub struct ReviewRequest {
+    pub source: Source,
+    /// The folder to look for the repository from.
+    pub dir: PathBuf,
+    /// Only paths that match one of these globs; empty: all.
+    pub files: Vec<String>,
+    pub authority: Authority,
+    /// A policy file named on the command line.
+    pub config: Option<PathBuf>,
+    pub overrides: Overrides,
+    pub waivers: Vec<(String, String)>,
+    /// Rules only, no socket.
+    pub offline: bool,
+    /// Backends named for this run; empty: as policy says.
+    pub backends: Vec<String>,
+    /// Do not ask any backend in this run, and do not count that as missing (the pre-commit hook's "rules").
+    pub rules_only: bool,
+    pub save: bool,
+}
+
+/// What flags change of the policy.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Overrides {
+    pub block_on: Option<Vec<Severity>>,
+    pub warn_on: Option<Vec<Severity>>,
+    pub on_incomplete: Option<OnIncomplete>,
+    pub focus: Option<Vec<Category>>,
+    pub depth: Option<Depth>,
+    pub model: Option<String>,
+    pub jobs: Option<u32>,
+    pub timeout: Option<Duration>,
+    pub max_cost_usd: Option<f64>,
+}
+
+/// What an incomplete review does to the exit code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnIncomplete {
+    #[default]
+    Fail,
+    Warn,
+}

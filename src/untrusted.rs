@@ -1,0 +1,1 @@
+//! Foreign text made inert, one function per sink.

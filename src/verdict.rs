@@ -1,0 +1,136 @@
+//! The verdict: a pure function of findings, coverage and policy.
+
+use crate::diff::RepoPath;
+use crate::error::ExitStatus;
+use crate::finding::{Finding, Origin};
+use crate::policy::Policy;
+use crate::request::OnIncomplete;
+
+/// What the gate says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Pass,
+    Warn,
+    Block,
+    Incomplete,
+}
+
+impl Verdict {
+    /// Returns the name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Warn => "warn",
+            Self::Block => "block",
+            Self::Incomplete => "incomplete",
+        }
+    }
+
+    /// Returns the assessment in the words of the review format; `None` where nothing was assessed.
+    pub fn assessment(self, outcome: Outcome) -> Option<&'static str> {
+        match (outcome, self) {
+            (Outcome::NothingToReview, _) | (_, Self::Incomplete) => None,
+            (_, Self::Pass) => Some("lgtm"),
+            (_, Self::Warn) => Some("lgtm_with_suggestions"),
+            (_, Self::Block) => Some("needs_changes"),
+        }
+    }
+}
+
+/// What became of the review.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Reviewed,
+    Incomplete,
+    NothingToReview,
+    Cancelled,
+}
+
+impl Outcome {
+    /// Returns the name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Reviewed => "reviewed",
+            Self::Incomplete => "incomplete",
+            Self::NothingToReview => "nothing_to_review",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// Why a file was left out, with the policy's consent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Skip {
+    /// Matches the governing policy's `ignore`.
+    Ignored,
+    /// No text.
+    Binary,
+    /// Another repository's commit.
+    Submodule,
+}
+
+impl Skip {
+    /// Returns the name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ignored => "ignored",
+            Self::Binary => "binary",
+            Self::Submodule => "submodule",
+        }
+    }
+}
+
+/// What was reviewed, and what was not, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Coverage {
+    pub files_total: usize,
+    pub files_reviewed: usize,
+    pub hunks_total: usize,
+    pub hunks_reviewed: usize,
+    pub skipped: Vec<(RepoPath, Skip)>,
+    /// What should have been reviewed and was not. No path: the whole change (a backend that did not answer).
+    pub failed: Vec<(Option<RepoPath>, String)>,
+}
+
+impl Coverage {
+    /// Tells whether everything that policy asks for was reviewed.
+    pub fn is_complete(&self) -> bool {
+        self.failed.is_empty()
+    }
+}
+
+/// Marks the findings that block, and says what the gate says.
+///
+/// A finding blocks when it counts (not suppressed, not waived), its severity is in `block_on` for its
+/// path, and, for a model's finding, its confidence reaches `min_confidence`. Blocking wins over
+/// incompleteness; incompleteness wins over warnings.
+pub fn judge(findings: &mut [Finding], coverage: &Coverage, policy: &Policy) -> Verdict {
+    let (mut block, mut warn) = (false, false);
+    for f in findings.iter_mut() {
+        let t = policy.thresholds(f.file());
+        let trusted = matches!(f.origin(), Origin::Rules) || f.confidence() >= t.min_confidence;
+        let severe = t.block_on.contains(&f.severity());
+        f.blocking = f.counts() && severe && trusted;
+        block |= f.blocking;
+        warn |= f.counts() && !f.blocking && (severe || t.warn_on.contains(&f.severity()));
+    }
+    match (block, coverage.is_complete(), warn) {
+        (true, _, _) => Verdict::Block,
+        (false, false, _) => Verdict::Incomplete,
+        (false, true, true) => Verdict::Warn,
+        (false, true, false) => Verdict::Pass,
+    }
+}
+
+/// Returns how the process ends. The same for every output format.
+pub fn exit_status(verdict: Verdict, on_incomplete: OnIncomplete, exit_zero: bool) -> ExitStatus {
+    match verdict {
+        Verdict::Pass | Verdict::Warn => ExitStatus::Pass,
+        Verdict::Block if exit_zero => ExitStatus::Pass,
+        Verdict::Block => ExitStatus::Block,
+        Verdict::Incomplete => match on_incomplete {
+            OnIncomplete::Fail => ExitStatus::Incomplete,
+            OnIncomplete::Warn => ExitStatus::Pass,
+        },
+    }
+}

@@ -1,0 +1,191 @@
+//! A repository builder with fixed dates and identity, and a runner with a scrubbed environment.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// A real repository in a temporary folder.
+pub struct Repo {
+    dir: TempDir,
+    clock: std::cell::Cell<u64>,
+}
+
+/// The end of a run of the binary.
+pub struct Run {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// A run of the binary that is being put together.
+pub struct Reviewer {
+    command: Command,
+    stdin: Option<Vec<u8>>,
+}
+
+impl Repo {
+    /// Makes an empty repository on branch `main`.
+    pub fn new() -> Self {
+        Self::init(&[])
+    }
+
+    /// Makes an empty repository with further `git init` arguments, such as `--object-format=sha256`.
+    pub fn init(args: &[&str]) -> Self {
+        let repo = Self { dir: TempDir::new().unwrap(), clock: 0.into() };
+        std::fs::create_dir(repo.home()).unwrap();
+        std::fs::create_dir(repo.path()).unwrap();
+        repo.git(&[&["init", "-q", "-b", "main"], args].concat());
+        repo
+    }
+
+    /// Returns the top of the worktree.
+    pub fn path(&self) -> PathBuf {
+        self.dir.path().join("repo")
+    }
+
+    /// Returns a folder beside the worktree that nothing else uses.
+    pub fn outside(&self) -> PathBuf {
+        self.dir.path().join("outside")
+    }
+
+    /// Returns the home folder that both git and the binary see.
+    pub fn home(&self) -> PathBuf {
+        self.dir.path().join("home")
+    }
+
+    /// Writes a file of the worktree, with its folders.
+    pub fn write(&self, path: &str, content: impl AsRef<[u8]>) -> &Self {
+        let path = self.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+        self
+    }
+
+    /// Writes a file and stages it.
+    pub fn stage(&self, path: &str, content: impl AsRef<[u8]>) -> &Self {
+        self.write(path, content);
+        self.git(&["add", "-f", "--", path]);
+        self
+    }
+
+    /// Commits what is staged and returns the commit's id. No hook runs.
+    pub fn commit(&self, message: &str) -> String {
+        self.git(&["commit", "-q", "--no-verify", "--allow-empty", "-m", message]);
+        self.git(&["rev-parse", "HEAD"]).trim().to_owned()
+    }
+
+    /// Makes a git command with a fixed identity and a clock that moves a second a call.
+    pub fn git_command(&self) -> Command {
+        self.clock.set(self.clock.get() + 1);
+        let date = format!("{} +0000", 1_700_000_000 + self.clock.get());
+        let mut c = Command::new("git");
+        scrub(&mut c, &self.home());
+        c.current_dir(self.path())
+            .env("GIT_AUTHOR_NAME", "A U Thor")
+            .env("GIT_AUTHOR_EMAIL", "author@example.com")
+            .env("GIT_COMMITTER_NAME", "C O Mitter")
+            .env("GIT_COMMITTER_EMAIL", "committer@example.com")
+            .env("GIT_AUTHOR_DATE", &date)
+            .env("GIT_COMMITTER_DATE", &date);
+        c
+    }
+
+    /// Runs git, expects success, returns its output.
+    #[track_caller]
+    pub fn git(&self, args: &[&str]) -> String {
+        let out = self.git_command().args(args).output().unwrap();
+        assert!(out.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    }
+
+    /// Runs git and returns how it ended, whatever that is.
+    pub fn try_git(&self, args: &[&str]) -> Output {
+        self.git_command().args(args).output().unwrap()
+    }
+
+    /// Starts a run of the binary in the top of the worktree.
+    pub fn reviewer(&self, args: &[&str]) -> Reviewer {
+        reviewer(&self.path(), &self.home(), args)
+    }
+
+    /// Runs `review …` and expects an exit code.
+    #[track_caller]
+    pub fn review(&self, args: &[&str], code: i32) -> Run {
+        self.reviewer(&[&["review"], args].concat()).run(code)
+    }
+
+    /// Runs `review … --format json`, expects an exit code and returns the report.
+    #[track_caller]
+    pub fn review_json(&self, args: &[&str], code: i32) -> serde_json::Value {
+        let run = self.review(&[args, &["--format", "json"]].concat(), code);
+        serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("no JSON: {e}\n{}\n{}", run.stdout, run.stderr))
+    }
+}
+
+/// Starts a run of the binary in any folder.
+pub fn reviewer(dir: &Path, home: &Path, args: &[&str]) -> Reviewer {
+    let mut command = Command::new(binary());
+    scrub(&mut command, home);
+    command.current_dir(dir).args(args);
+    Reviewer { command, stdin: None }
+}
+
+/// Returns the path of the binary under test.
+pub fn binary() -> &'static str {
+    env!("CARGO_BIN_EXE_claude-reviewer")
+}
+
+/// Takes every inherited variable away but `PATH`, and sets a home.
+fn scrub(c: &mut Command, home: &Path) {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    c.env_clear().env("PATH", path).env("HOME", home).env("LC_ALL", "C").env("GIT_CONFIG_NOSYSTEM", "1");
+}
+
+impl Reviewer {
+    pub fn env(mut self, key: &str, value: impl AsRef<std::ffi::OsStr>) -> Self {
+        self.command.env(key, value);
+        self
+    }
+
+    pub fn dir(mut self, dir: impl AsRef<Path>) -> Self {
+        self.command.current_dir(dir);
+        self
+    }
+
+    pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.stdin = Some(bytes.into());
+        self
+    }
+
+    /// Runs and expects an exit code; shows both streams when it is another.
+    #[track_caller]
+    pub fn run(self, code: i32) -> Run {
+        let run = self.run_any();
+        assert_eq!(run.code, code, "exit code\n--- stdout\n{}\n--- stderr\n{}", run.stdout, run.stderr);
+        run
+    }
+
+    /// Runs and returns the end, whatever it is.
+    pub fn run_any(mut self) -> Run {
+        self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.command.stdin(if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
+        let mut child = self.command.spawn().unwrap();
+        let feeder = self.stdin.map(|bytes| {
+            let mut pipe = child.stdin.take().unwrap();
+            std::thread::spawn(move || {
+                use std::io::Write as _;
+                // The binary may rightly stop reading early.
+                let _ = pipe.write_all(&bytes);
+            })
+        });
+        let out = child.wait_with_output().unwrap();
+        if let Some(f) = feeder {
+            f.join().unwrap();
+        }
+        Run {
+            code: out.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&out.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&out.stderr).into_owned(),
+        }
+    }
+}
