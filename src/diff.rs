@@ -292,6 +292,9 @@ pub enum Hidden {
     Utf16,
     /// `-diff` or `binary` in attributes.
     Attribute,
+    /// Only the old side is what git calls binary: a program that became a pointer file, a file that
+    /// lost its NUL. Nothing is wrong with the new lines.
+    OldSide,
 }
 
 /// The lines of a text change.
@@ -379,6 +382,12 @@ pub struct Line<'a> {
 }
 
 impl Text {
+    /// Takes the content of a whole file.
+    pub(in crate::diff) fn of_file(bytes: Vec<u8>) -> Self {
+        let runs = vec![Run { first: 1, bytes: 0..bytes.len() }];
+        Self { bytes, runs, complete: true }
+    }
+
     /// Returns the bytes when the whole file is known.
     pub fn whole(&self) -> Option<&[u8]> {
         self.complete.then_some(&self.bytes[..])
@@ -468,4 +477,10 @@ pub fn trim_line_end(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
+mod between;
+pub mod code;
+mod content;
+mod hunks;
 pub mod unified;
+
+pub use between::Attribute;
