@@ -1,40 +1,198 @@
-//! `.claude-reviewer.toml`: typed values, each with its origin.
+//! `.claude-reviewer.toml`: typed values, each with its origin; who may set what; what a path is judged by.
+//!
+//! # Layers
+//!
+//! A value comes from the highest layer that sets it:
+//!
+//! | layer | where | whose word |
+//! |---|---|---|
+//! | default | this program | nobody's |
+//! | user | `~/.config/claude-reviewer/config.toml` (`$XDG_CONFIG_HOME`) | the person at this machine |
+//! | project | `.claude-reviewer.toml`, from the worktree, from HEAD, or from the merge base; or `--config FILE` | the team |
+//! | environment | `REVIEW_MODEL` and the like | whoever started this run |
+//! | flag | `--block-on` and the like | whoever started this run |
+//!
+//! Values are replaced, never merged: a list in a higher layer takes the place of the lower one's. So what a
+//! person ignores or disables for themselves cannot widen what the team's file lets through; the team's file
+//! stands above the person's in everything that gates. `[[path]]` overrides belong to their layer too: within
+//! a layer the top level comes first and then every `[[path]]` in order, key by key, so that neither a
+//! person's `[[path]]` nor the team's can undo a threshold of a higher layer.
+//!
+//! One group is the other way round. *Operator-only* keys (programs, commands, keys and their variables,
+//! storage paths, endpoints; see `Trust`) say what this machine runs and where its data goes. There the
+//! person's file stands above the team's, and the team's file is heard only where it is trusted: it is the
+//! policy at the merge base, it was named by `--config`, or `policy trust` has pinned exactly this content
+//! for this user. Otherwise the value is not used and a note says so. A backend that lost a value in this way
+//! is [withheld](Backend::withheld): it is not asked at all, since it would be another one than was meant.
 
-use crate::diff::RepoPath;
-use crate::finding::{Confidence, Severity};
-use crate::request::{Depth, OnIncomplete};
+pub mod glob;
+pub mod value;
+
+use crate::diff::{ObjectId, RepoPath};
+use crate::env::Env;
+use crate::error::Result;
+use crate::finding::{Category, Confidence, Severity};
+use crate::request::{Depth, OnIncomplete, Overrides};
+use glob::Globs;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::time::Duration;
+
+/// The name of the project's file, at the top of the repository.
+pub const FILE_NAME: &str = ".claude-reviewer.toml";
 
 /// The effective policy of one run.
 #[derive(Clone, Debug)]
 pub struct Policy {
+    /// Paths that are not reviewed. Patterns as in [`glob`].
     pub ignore: Vec<String>,
+    /// Worst first; so are all lists of severities.
     pub block_on: Vec<Severity>,
     pub warn_on: Vec<Severity>,
+    /// Below it a model's finding may warn but not block.
     pub min_confidence: Confidence,
     pub on_incomplete: OnIncomplete,
     pub on_truncated: OnIncomplete,
     pub review: ReviewPolicy,
+    /// Every backend that is known or defined, by name.
+    pub backends: Vec<Backend>,
     pub rules: RulesPolicy,
+    /// In order; see [`Policy::thresholds`].
+    pub paths: Vec<PathRule>,
+    pub guidelines: Vec<Guideline>,
+    pub history: HistoryPolicy,
+    pub tests: TestsPolicy,
     pub hooks: HooksPolicy,
-    // … `policy` completes this with every table of the file, and origins
+    pub mcp: McpPolicy,
+    pub forge: ForgePolicy,
+    origin: String,
+    /// What is not a default, by full key (`review.jobs`, `backend.local.base_url`).
+    origins: BTreeMap<String, Origin>,
+    compiled: Compiled,
 }
 
 /// `[review]`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ReviewPolicy {
+    /// Names of [`Policy::backends`]; empty: rules only.
     pub backends: Vec<String>,
+    pub mode: Mode,
     pub depth: Depth,
+    /// Empty: everything.
+    pub focus: Vec<Category>,
+    /// Documents of the repository that a model is given, where they exist.
+    pub conventions: Vec<String>,
+    /// Of one request.
+    pub max_files: u32,
+    /// Of one request.
+    pub max_lines: u32,
+    pub max_requests: u32,
+    pub max_rounds: u32,
+    /// Of the whole review.
     pub timeout: Duration,
+    pub max_cost_usd: f64,
+    /// Requests at the same time.
     pub jobs: u32,
 }
 
+/// Which of several backends answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Every one.
+    All,
+    /// The first that does.
+    First,
+}
+
+/// `[backend.NAME]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Backend {
+    pub name: String,
+    /// `None` only in a policy that was not checked: every backend of a loaded policy has one.
+    pub kind: Option<BackendKind>,
+    pub model: Option<String>,
+    /// A program's name, looked up in `PATH`, or an absolute path. Of `claude` only.
+    pub path: Option<String>,
+    /// Without a slash at its end. `None`: the kind's usual one.
+    pub base_url: Option<String>,
+    /// The variable that holds the key. `None`: the kind's usual one, unless `keyless`.
+    pub api_key_env: Option<String>,
+    /// A command line that prints the key.
+    pub api_key_command: Option<String>,
+    pub max_retries: u32,
+    /// USD per million tokens.
+    pub price: Option<Price>,
+    /// The endpoint was chosen by a file that this user does not trust (a loopback address): no key of any
+    /// origin may be sent there.
+    pub keyless: bool,
+    /// An operator-only value of this backend was refused, so it must not be asked; its full key.
+    pub withheld: Option<String>,
+}
+
+/// How a backend is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackendKind {
+    /// The Claude Code command line.
+    Claude,
+    /// Anthropic's Messages API.
+    Anthropic,
+    /// Chat Completions, of OpenAI or any compatible server.
+    OpenAi,
+    /// Google's `generateContent`.
+    Google,
+}
+
+/// What a backend costs where the provider reports no cost: USD per million tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Price {
+    pub input: f64,
+    pub cached: f64,
+    pub output: f64,
+}
+
 /// `[rules]`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RulesPolicy {
     pub disable: Vec<String>,
+    /// By rule id.
     pub severity: Vec<(String, Severity)>,
+    /// Folders or files of the repository that hold a team's own rules.
     pub paths: Vec<String>,
+}
+
+/// `[[path]]`: what is different in one part of the repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathRule {
+    /// Any of these.
+    pub glob: Vec<String>,
+    pub block_on: Option<Vec<Severity>>,
+    pub warn_on: Option<Vec<Severity>>,
+    pub min_confidence: Option<Confidence>,
+    pub origin: Origin,
+}
+
+/// `[[guideline]]`: what a model is told for matching files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guideline {
+    /// Any of these.
+    pub glob: Vec<String>,
+    pub text: String,
+    pub origin: Origin,
+}
+
+/// `[history]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistoryPolicy {
+    pub path: String,
+    /// Whether sessions are meant to be committed; if not, the folder ignores itself.
+    pub commit: bool,
+}
+
+/// `[tests]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TestsPolicy {
+    pub command: Option<String>,
+    pub run: bool,
 }
 
 /// `[hooks]`.
@@ -52,6 +210,21 @@ pub enum HookMode {
     Off,
 }
 
+/// `[mcp]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct McpPolicy {
+    /// `None`: all.
+    pub tools: Option<Vec<String>>,
+}
+
+/// `[forge]`: addresses of self-hosted forges.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ForgePolicy {
+    pub github_api: Option<String>,
+    pub gitlab_api: Option<String>,
+    pub bitbucket_api: Option<String>,
+}
+
 /// What decides about a finding in one path: the policy's thresholds after every `[[path]]` that matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thresholds {
@@ -60,17 +233,282 @@ pub struct Thresholds {
     pub min_confidence: Confidence,
 }
 
+/// What a value's word is worth; a later one wins (but see the module's text on operator-only keys).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Layer {
+    #[default]
+    Default,
+    User,
+    Project,
+    Environment,
+    Flag,
+}
+
+/// Where a value was set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    pub layer: Layer,
+    /// A file as messages show it, a variable, a flag; empty for a default.
+    pub place: String,
+    /// 1-based line of a file.
+    pub line: Option<u32>,
+}
+
+/// A policy file's bytes, and how messages name it.
+#[derive(Clone, Debug)]
+pub struct File {
+    pub name: String,
+    pub bytes: Vec<u8>,
+}
+
+/// The project's file.
+#[derive(Clone, Debug)]
+pub struct Project {
+    pub from: ProjectOrigin,
+    pub file: File,
+    /// Whether its operator-only keys are heard.
+    pub trusted: bool,
+}
+
+/// Which version of the project's file rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProjectOrigin {
+    Worktree,
+    Head,
+    /// The merge base, or the first parent of a commit.
+    Base(ObjectId),
+    /// `--config FILE`.
+    Flag,
+}
+
+/// Everything that a policy is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Sources<'a> {
+    pub user: Option<&'a File>,
+    pub project: Option<&'a Project>,
+    pub env: &'a Env,
+    pub overrides: &'a Overrides,
+}
+
+/// A policy, and what had to be said about it.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    pub policy: Policy,
+    /// Refused operator-only keys. Shown in every report.
+    pub notes: Vec<Note>,
+}
+
+/// Something worth saying about a policy file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// 1-based.
+    pub line: Option<u32>,
+    pub text: String,
+}
+
+/// Makes the effective policy. Reads nothing: the files' bytes come with `sources`.
+///
+/// # Errors
+///
+/// Usage: a file that is malformed, has an unknown key, a wrong type or a value out of bounds, or an environment
+/// variable that cannot be understood. Nothing falls back to defaults.
+pub fn load(sources: &Sources<'_>) -> Result<Loaded> {
+    let mut policy = Policy::default();
+    policy.origin = origin_label(sources);
+    apply_flags(&mut policy, sources.overrides);
+    Ok(Loaded { policy, notes: Vec::new() })
+}
+
+fn origin_label(sources: &Sources<'_>) -> String {
+    match (sources.project, sources.user) {
+        (Some(p), _) => p.from.label(),
+        (None, Some(_)) => "user".to_owned(),
+        (None, None) => "default".to_owned(),
+    }
+}
+
+fn apply_flags(_policy: &mut Policy, _overrides: &Overrides) {}
+
+impl ProjectOrigin {
+    /// Returns the name in reports: `worktree`, `head`, `base@<id>`, `flag`.
+    pub fn label(&self) -> String {
+        match self {
+            Self::Worktree => "worktree".to_owned(),
+            Self::Head => "head".to_owned(),
+            Self::Base(id) => format!("base@{id}"),
+            Self::Flag => "flag".to_owned(),
+        }
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            ignore: Vec::new(),
+            block_on: vec![Severity::Critical, Severity::Major],
+            warn_on: vec![Severity::Minor],
+            min_confidence: Confidence::Medium,
+            on_incomplete: OnIncomplete::Fail,
+            on_truncated: OnIncomplete::Fail,
+            review: ReviewPolicy {
+                backends: Vec::new(),
+                mode: Mode::All,
+                depth: Depth::Quick,
+                focus: Vec::new(),
+                conventions: vec!["CLAUDE.md".to_owned(), "AGENTS.md".to_owned()],
+                max_files: 50,
+                max_lines: 2000,
+                max_requests: 40,
+                max_rounds: 5,
+                timeout: Duration::from_secs(120),
+                max_cost_usd: 1.0,
+                jobs: 4,
+            },
+            backends: BackendKind::ALL.into_iter().map(|k| Backend::new(k.name())).collect(),
+            rules: RulesPolicy { paths: vec![".claude-reviewer/rules".to_owned()], ..RulesPolicy::default() },
+            paths: Vec::new(),
+            guidelines: Vec::new(),
+            history: HistoryPolicy { path: ".reviews".to_owned(), commit: false },
+            tests: TestsPolicy::default(),
+            hooks: HooksPolicy { pre_commit: HookMode::Rules, pre_push: HookMode::Full },
+            mcp: McpPolicy::default(),
+            forge: ForgePolicy::default(),
+            origin: "default".to_owned(),
+            origins: BTreeMap::new(),
+            compiled: Compiled::default(),
+        }
+    }
+}
+
 impl Policy {
     /// Tells whether a path is left out of the review.
-    pub fn ignores(&self, _path: &RepoPath) -> bool {
-        todo!()
+    pub fn ignores(&self, path: &RepoPath) -> bool {
+        !self.ignore.is_empty() && self.compiled.ignore.get_or_init(|| compile(&self.ignore)).matches(path)
     }
+
     /// Returns the thresholds for a path; for a whole-change finding (`None`) the top level's.
-    pub fn thresholds(&self, _path: Option<&RepoPath>) -> Thresholds {
-        Thresholds {
+    pub fn thresholds(&self, path: Option<&RepoPath>) -> Thresholds {
+        let mut t = Thresholds {
             block_on: self.block_on.clone(),
             warn_on: self.warn_on.clone(),
             min_confidence: self.min_confidence,
+        };
+        let (Some(path), false) = (path, self.paths.is_empty()) else { return t };
+        let top = |key: &str| self.origin_of(key).layer;
+        let (block, warn, confidence) = (top("block_on"), top("warn_on"), top("min_confidence"));
+        for i in self.compiled.paths.matching(self.paths.iter().map(|p| &p.glob), path) {
+            let rule = &self.paths[i];
+            if let (Some(v), true) = (&rule.block_on, rule.origin.layer >= block) {
+                t.block_on.clone_from(v);
+            }
+            if let (Some(v), true) = (&rule.warn_on, rule.origin.layer >= warn) {
+                t.warn_on.clone_from(v);
+            }
+            if let (Some(v), true) = (rule.min_confidence, rule.origin.layer >= confidence) {
+                t.min_confidence = v;
+            }
+        }
+        t
+    }
+
+    /// Returns the guidelines for a path, in order.
+    pub fn guidelines_for<'a>(&'a self, path: &RepoPath) -> impl Iterator<Item = &'a Guideline> {
+        let found = self.compiled.guidelines.matching(self.guidelines.iter().map(|g| &g.glob), path);
+        found.into_iter().map(|i| &self.guidelines[i])
+    }
+
+    /// Returns a backend by name.
+    pub fn backend(&self, name: &str) -> Option<&Backend> {
+        self.backends.iter().find(|b| b.name == name)
+    }
+
+    /// Returns where a value was set, by its full key (`review.jobs`, `backend.local.base_url`).
+    pub fn origin_of(&self, key: &str) -> &Origin {
+        const DEFAULT: &Origin = &Origin { layer: Layer::Default, place: String::new(), line: None };
+        self.origins.get(key).unwrap_or(DEFAULT)
+    }
+
+    /// Returns where the policy came from, for reports: `worktree`, `head`, `base@<id>`, `flag` (`--config`),
+    /// `user` (there is no project file), `default` (there is no file at all).
+    pub fn origin_label(&self) -> &str {
+        &self.origin
+    }
+}
+
+impl Backend {
+    /// Makes a backend with the defaults of its name.
+    fn new(name: &str) -> Self {
+        let kind = BackendKind::parse(name);
+        Self {
+            name: name.to_owned(),
+            kind,
+            model: None,
+            path: (kind == Some(BackendKind::Claude)).then(|| "claude".to_owned()),
+            base_url: None,
+            api_key_env: None,
+            api_key_command: None,
+            max_retries: 3,
+            price: None,
+            keyless: false,
+            withheld: None,
         }
     }
+}
+
+impl BackendKind {
+    /// All of them, by name.
+    pub const ALL: [Self; 4] = [Self::Anthropic, Self::Claude, Self::Google, Self::OpenAi];
+
+    /// Returns the name in policy files; also that of the backend which is known without being defined.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Anthropic => "anthropic",
+            Self::OpenAi => "openai",
+            Self::Google => "google",
+        }
+    }
+
+    /// Parses a name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|k| k.name() == name)
+    }
+}
+
+/// Patterns, compiled when the first path is asked about: most runs have none.
+#[derive(Clone, Debug, Default)]
+struct Compiled {
+    ignore: OnceLock<Globs>,
+    paths: Entries,
+    guidelines: Entries,
+}
+
+/// The compiled patterns of a list of entries that have several patterns each.
+#[derive(Clone, Debug, Default)]
+struct Entries {
+    globs: OnceLock<(Globs, Vec<usize>)>,
+}
+
+impl Entries {
+    /// Returns the positions of the entries that match, ascending.
+    fn matching<'g>(
+        &self,
+        entries: impl Iterator<Item = &'g Vec<String>>,
+        path: &RepoPath,
+    ) -> Vec<usize> {
+        let (globs, of) = self.globs.get_or_init(|| {
+            let flat: Vec<(usize, &String)> =
+                entries.enumerate().flat_map(|(i, list)| list.iter().map(move |g| (i, g))).collect();
+            (compile(&flat.iter().map(|(_, g)| *g).collect::<Vec<_>>()), flat.iter().map(|(i, _)| *i).collect())
+        });
+        let mut found: Vec<usize> = globs.matching(path).into_iter().map(|i| of[i]).collect();
+        found.dedup();
+        found
+    }
+}
+
+/// Compiles patterns that were checked one by one when they were read.
+fn compile<S: AsRef<str>>(patterns: &[S]) -> Globs {
+    // Cannot fail after the check; if it did, nothing would be ignored.
+    Globs::new(patterns).unwrap_or_default()
 }

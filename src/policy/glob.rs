@@ -1,0 +1,202 @@
+//! Path patterns of the policy and of `--files`.
+//!
+//! They read like lines of `.gitignore`, without negation:
+//!
+//! | pattern | matches |
+//! |---|---|
+//! | `*.lock` | by name, at any depth: a pattern without `/` is not anchored |
+//! | `/Makefile`, `docs/*.md` | from the top of the repository; `*` and `?` stay within one folder |
+//! | `vendor`, `vendor/`, `services/payments` | the folder and everything below it |
+//! | `src/**/gen/**`, `**/*.pb.go` | `**` crosses folders |
+//! | `*.{png,svg}`, `[a-c]*.txt`, `\*` | alternatives, classes, and `\` takes the meaning away |
+
+use crate::diff::RepoPath;
+use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
+
+/// The longest pattern that is accepted, in bytes.
+pub const MAX_PATTERN: usize = 512;
+
+/// Patterns that are compiled together. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Globs {
+    /// In chunks, so that no number of patterns reaches the limit of one automaton.
+    sets: Vec<Set>,
+}
+
+#[derive(Clone, Debug)]
+struct Set {
+    set: GlobSet,
+    /// Index of the caller's pattern, per compiled pattern.
+    of: Vec<usize>,
+}
+
+impl Globs {
+    /// Compiles patterns.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the first bad one, as a lowercase fragment that names it.
+    pub fn new<S: AsRef<str>>(patterns: &[S]) -> Result<Self, String> {
+        let mut sets = Vec::new();
+        for (n, chunk) in patterns.chunks(64).enumerate() {
+            let (mut builder, mut of) = (GlobSetBuilder::new(), Vec::new());
+            for (i, p) in chunk.iter().enumerate() {
+                for glob in compile(p.as_ref())? {
+                    builder.add(glob);
+                    of.push(n * 64 + i);
+                }
+            }
+            sets.push(Set { set: builder.build().map_err(|e| e.kind().to_string())?, of });
+        }
+        Ok(Self { sets })
+    }
+
+    /// Tells whether any pattern matches.
+    pub fn matches(&self, path: &RepoPath) -> bool {
+        let candidate = Candidate::from_bytes(path.as_bytes());
+        self.sets.iter().any(|s| s.set.is_match_candidate(&candidate))
+    }
+
+    /// Returns the positions of the patterns that match, ascending, each once.
+    pub fn matching(&self, path: &RepoPath) -> Vec<usize> {
+        let candidate = Candidate::from_bytes(path.as_bytes());
+        let mut found: Vec<usize> =
+            self.sets.iter().flat_map(|s| s.set.matches_candidate(&candidate).into_iter().map(|i| s.of[i])).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
+/// Says what is wrong with a pattern, if anything is. Compiles no automaton.
+///
+/// # Errors
+///
+/// A lowercase fragment.
+pub fn check(pattern: &str) -> Result<(), String> {
+    compile(pattern).map(|_| ())
+}
+
+/// Turns a pattern into one or two of globset's.
+fn compile(pattern: &str) -> Result<Vec<globset::Glob>, String> {
+    let bad = |why: &str| Err(format!("{why}: {pattern:?}"));
+    if pattern.trim().is_empty() || pattern == "/" {
+        return bad("empty pattern");
+    }
+    if pattern.len() > MAX_PATTERN {
+        return Err(format!("pattern of {} bytes is longer than {MAX_PATTERN}", pattern.len()));
+    }
+    if pattern.starts_with('!') {
+        return bad("a negated pattern is not supported");
+    }
+    if pattern.split('/').any(|part| part == "..") {
+        return bad("a pattern cannot leave the repository");
+    }
+    let body = pattern.trim_start_matches("./");
+    let folder = body.ends_with('/');
+    let body = body.trim_end_matches('/');
+    let anchored = body.contains('/');
+    let body = body.trim_start_matches('/');
+    let body = if anchored || body == "**" { body.to_owned() } else { format!("**/{body}") };
+    // A plain last component may name a folder, and then all that is in it is meant.
+    let last = body.rsplit('/').next().unwrap_or(&body);
+    let plain = !last.contains(['*', '?', '[', '{', '\\']);
+    let mut forms = Vec::with_capacity(2);
+    if folder || plain {
+        forms.push(format!("{body}/**"));
+    }
+    if !folder {
+        forms.push(body);
+    }
+    forms
+        .iter()
+        .map(|f| {
+            GlobBuilder::new(f)
+                .literal_separator(true)
+                .backslash_escape(true)
+                .build()
+                .map_err(|e| format!("{}: {pattern:?}", e.kind()))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn matches(pattern: &str, path: &str) -> bool {
+        Globs::new(&[pattern]).unwrap().matches(&RepoPath::from(path))
+    }
+
+    #[test]
+    fn patterns_read_like_lines_of_gitignore() {
+        let cases = [
+            ("*.lock", "Cargo.lock", true),
+            ("*.lock", "a/b/yarn.lock", true),
+            ("*.lock", "a/b.lock/c", false),
+            ("/Makefile", "Makefile", true),
+            ("/Makefile", "sub/Makefile", false),
+            ("docs/*.md", "docs/a.md", true),
+            ("docs/*.md", "docs/deep/a.md", false),
+            ("docs/*.md", "x/docs/a.md", false),
+            ("vendor", "vendor/a/b.c", true),
+            ("vendor", "third/vendor/b.c", true),
+            ("vendor", "vendored/b.c", false),
+            ("vendor/", "vendor/b.c", true),
+            ("vendor/", "vendor", false),
+            ("/vendor/", "third/vendor/b.c", false),
+            ("vendor/**", "vendor/a/b.c", true),
+            ("services/payments", "services/payments/src/a.rs", true),
+            ("services/payments", "x/services/payments/a.rs", false),
+            ("src/**/gen/**", "src/gen/a.rs", true),
+            ("src/**/gen/**", "src/a/b/gen/c/d.rs", true),
+            ("**/*.generated.*", "a.generated.ts", true),
+            ("**/*.generated.*", "x/y/a.generated.ts", true),
+            ("*.{png,svg}", "a/b.svg", true),
+            ("[a-c]*.txt", "b1.txt", true),
+            ("[a-c]*.txt", "d1.txt", false),
+            ("src/*", "src/a.rs", true),
+            ("src/*", "src/sub/a.rs", false),
+            ("**", "any/thing", true),
+            ("./a/b.rs", "a/b.rs", true),
+            (r"\*.rs", "*.rs", true),
+            (r"\*.rs", "a.rs", false),
+            ("*.RS", "a.rs", false),
+            (".env", "a/.env", true),
+            ("*", "a/.hidden", true),
+        ];
+        for (pattern, path, expected) in cases {
+            assert_eq!(matches(pattern, path), expected, "{pattern} on {path}");
+        }
+    }
+
+    #[test]
+    fn paths_that_are_not_utf8_are_matched_by_their_bytes() {
+        let globs = Globs::new(&["*.c"]).unwrap();
+        assert!(globs.matches(&RepoPath::new(&b"caf\xe9/\xff.c"[..])));
+    }
+
+    #[test]
+    fn bad_patterns_are_named() {
+        for (pattern, why) in [
+            ("", "empty"),
+            ("!a", "negated"),
+            ("../a", "leave"),
+            ("a/../b", "leave"),
+            ("[", "unclosed"),
+            ("{a", "unclosed"),
+        ] {
+            let e = Globs::new(&[pattern]).unwrap_err();
+            assert!(e.contains(why), "{pattern}: {e}");
+        }
+        assert!(check(&"a".repeat(MAX_PATTERN + 1)).is_err());
+    }
+
+    #[test]
+    fn positions_are_the_callers() {
+        let patterns: Vec<String> = (0..200).map(|i| format!("f{i}")).chain(["*".to_owned()]).collect();
+        let globs = Globs::new(&patterns).unwrap();
+        assert_eq!(globs.matching(&RepoPath::from("a/f150/x")), [150, 200]);
+    }
+}
