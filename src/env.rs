@@ -45,6 +45,16 @@ impl Env {
             .or_else(|| self.os("HOME").map(|h| PathBuf::from(h).join(".config")).and_then(absolute))
     }
 
+    /// Returns the absolute path of the running program.
+    pub fn program(&self) -> std::io::Result<PathBuf> {
+        std::env::current_exe()
+    }
+
+    /// Returns the folders of `PATH`, in order.
+    pub fn path(&self) -> Vec<PathBuf> {
+        self.os("PATH").map(|p| std::env::split_paths(p).collect()).unwrap_or_default()
+    }
+
     /// Tells whether a CI system runs the program.
     pub fn is_ci(&self) -> bool {
         self.var("CI").is_some_and(|v| v != "false" && v != "0")

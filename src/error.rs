@@ -16,6 +16,19 @@ pub enum ExitStatus {
 }
 
 impl ExitStatus {
+    /// All of them, by code.
+    pub const ALL: [Self; 4] = [Self::Pass, Self::Block, Self::Usage, Self::Incomplete];
+
+    /// Returns what the code says, for the manual.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Pass => "reviewed completely, and nothing blocks",
+            Self::Block => "a finding blocks",
+            Self::Usage => "bad flag, configuration, reference or repository state",
+            Self::Incomplete => "some part that was asked for was not reviewed",
+        }
+    }
+
     /// Returns the process exit code.
     pub fn code(self) -> u8 {
         match self {

@@ -1,11 +1,109 @@
-//! TBD
+//! `install-hooks`: puts the review into git's hooks, or takes it out.
 
 use super::Context;
 use crate::error::{Error, ExitStatus};
+use crate::git::Repo;
+use crate::hooks::install::{self, Origin, Outcome, Place};
+use crate::hooks::{Hook, SKIP};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
+/// Install or remove git hooks.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+#[command(after_help = "A hook that exists is kept and runs first. To pass once without a review:\n  \
+    CLAUDE_REVIEWER_SKIP=1 git commit    (or git push; other hooks still run)\n  \
+    git commit --no-verify               (no hook runs)")]
+pub struct Args {
+    /// Only the hook that reviews what is being committed
+    #[arg(long)]
+    pre_commit: bool,
+    /// Only the hook that reviews what is being pushed
+    #[arg(long)]
+    pre_push: bool,
+    /// Remove the hooks and put back what was there before
+    #[arg(long)]
+    uninstall: bool,
+}
 
-pub(super) fn run(_context: &Context, _args: &Args) -> Result<ExitStatus, Error> {
-    todo!()
+impl Args {
+    /// Neither flag means both.
+    fn hooks(&self) -> Vec<Hook> {
+        let asked = |h: &Hook| match h {
+            Hook::PreCommit => self.pre_commit,
+            Hook::PrePush => self.pre_push,
+        };
+        let all = !self.pre_commit && !self.pre_push;
+        Hook::ALL.into_iter().filter(|h| all || asked(h)).collect()
+    }
+}
+
+pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus, Error> {
+    let repo = Repo::open(&context.dir, &context.env)?;
+    let place = place(&repo)?;
+    let outcomes = if args.uninstall {
+        install::uninstall(&place, &args.hooks())?
+    } else {
+        install::install(&place, &args.hooks(), &program(context)?)?
+    };
+    if !context.global.quiet {
+        print(&report(&outcomes, &place));
+    }
+    Ok(ExitStatus::Pass)
+}
+
+/// Asks the repository where its hooks are.
+fn place(repo: &Repo) -> Result<Place, Error> {
+    let Some(worktree) = repo.worktree() else {
+        return Err(Error::usage("a bare repository has nothing to commit or push from")
+            .hint("run install-hooks in a worktree of it"));
+    };
+    let worktree = worktree.to_owned();
+    let dir = repo.hooks_dir()?;
+    let common = dir.clone();
+    Ok(Place { dir, origin: Origin::Default, worktree, common })
+}
+
+/// Finds the path under which the binary will still be found after an update: the entry of `PATH` that leads
+/// to the running one, where there is one, since that may be a link that follows updates.
+fn program(context: &Context) -> Result<PathBuf, Error> {
+    let running =
+        context.env.program().map_err(|e| Error::usage("the path of this program cannot be found").caused_by(&e))?;
+    let real = std::fs::canonicalize(&running).unwrap_or_else(|_| running.clone());
+    let name = format!("claude-reviewer{}", std::env::consts::EXE_SUFFIX);
+    let in_path = context.env.path().into_iter().map(|dir| dir.join(&name));
+    let found = in_path.into_iter().find(|p| p.is_absolute() && std::fs::canonicalize(p).is_ok_and(|c| c == real));
+    Ok(found.unwrap_or(running))
+}
+
+fn report(outcomes: &[Outcome], place: &Place) -> String {
+    let show = |p: &Path| p.strip_prefix(&place.worktree).unwrap_or(p).display().to_string();
+    let mut text = String::new();
+    let mut installed = false;
+    for outcome in outcomes {
+        let line = match outcome {
+            Outcome::Installed { hook, kept: None } => format!("installed {}", show(hook)),
+            Outcome::Installed { hook, kept: Some(kept) } => {
+                format!("installed {}; the hook that was there runs first, kept as {}", show(hook), show(kept))
+            }
+            Outcome::Replaced { hook } => format!("updated {}", show(hook)),
+            Outcome::Current { hook } => format!("{} is installed already", show(hook)),
+            Outcome::Removed { hook, restored: false } => format!("removed {}", show(hook)),
+            Outcome::Removed { hook, restored: true } => {
+                format!("removed {}; the hook from before is back", show(hook))
+            }
+            Outcome::Absent { hook } => format!("{} is not installed", show(hook)),
+        };
+        installed |= matches!(outcome, Outcome::Installed { .. } | Outcome::Replaced { .. });
+        text.push_str(&line);
+        text.push('\n');
+    }
+    if installed {
+        text.push_str(&format!("to pass once without a review: {SKIP}=1 git commit, or git commit --no-verify\n"));
+    }
+    text
+}
+
+fn print(text: &str) {
+    // The hooks are in place; nobody is left to tell when stdout is gone.
+    let _ = std::io::stdout().write_all(text.as_bytes());
 }

@@ -1,0 +1,368 @@
+//! Puts shims into a repository's hooks folder and takes them out again.
+//!
+//! Nothing that was there is lost: a hook that exists is renamed to `<hook>.chained`, which the shim runs first,
+//! and renamed back when the shim goes. Where a shim would change other repositories, or would be thrown away by
+//! a hook manager, nothing is written and the error says what to do instead.
+
+use super::{Hook, shim};
+use crate::error::{Error, Result};
+use std::fs;
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Where git looks for the hooks of a repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The folder; it need not exist.
+    pub dir: PathBuf,
+    /// What names it.
+    pub origin: Origin,
+    /// The top of the worktree.
+    pub worktree: PathBuf,
+    /// The git folder that all worktrees of the repository share.
+    pub common: PathBuf,
+}
+
+/// What says where the hooks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Nothing: the folder `hooks` of the repository.
+    Default,
+    /// `core.hooksPath` in the repository's own configuration.
+    Repository,
+    /// `core.hooksPath` in a configuration that other repositories read too.
+    Elsewhere,
+}
+
+/// What became of a hook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A shim is in place that was not there before.
+    Installed { hook: PathBuf, kept: Option<PathBuf> },
+    /// A shim was replaced: an older one, or one for another path of the binary.
+    Replaced { hook: PathBuf },
+    /// The shim is there already.
+    Current { hook: PathBuf },
+    /// The shim is gone; `restored`: the hook that was there before it is back.
+    Removed { hook: PathBuf, restored: bool },
+    /// There is no shim to remove.
+    Absent { hook: PathBuf },
+}
+
+/// What lies where a hook belongs.
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    Nothing,
+    Shim(u32),
+    /// Somebody else's hook, with its text where it could be read.
+    Other(Vec<u8>),
+}
+
+/// A hook that can be installed: every reason not to has been looked at.
+#[derive(Debug)]
+struct Step {
+    path: PathBuf,
+    /// The name that an existing hook gets.
+    keep_as: Option<PathBuf>,
+    /// A hook that is kept already, by an earlier shim.
+    kept: Option<PathBuf>,
+    was: Was,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Was {
+    New,
+    Old,
+    Same,
+}
+
+/// Installs hooks: all of them, or none when there is a reason against one.
+///
+/// `program` is the absolute path of the binary. It is left out of a shim inside the worktree, which others
+/// may come to share.
+///
+/// # Errors
+/// The folder belongs to more than this repository; a hook manager owns the hooks; a hook cannot be chained;
+/// the folder cannot be written.
+pub fn install(place: &Place, hooks: &[Hook], program: &Path) -> Result<Vec<Outcome>> {
+    refuse_shared(place)?;
+    let in_worktree = !place.is_inside(&place.common);
+    let program = if in_worktree { Vec::new() } else { sh_path(program) };
+    let mut steps = Vec::new();
+    for &hook in hooks {
+        let text = shim::text(hook, &program);
+        steps.push((plan(place, hook, &text)?, text));
+    }
+    fs::create_dir_all(&place.dir).map_err(|e| failed("made", &place.dir, &e))?;
+    steps.into_iter().map(|(step, text)| apply(step, &text)).collect()
+}
+
+/// Removes hooks, from the folder that git uses now and from the repository's own.
+///
+/// # Errors
+/// A hook cannot be read, removed or renamed.
+pub fn uninstall(place: &Place, hooks: &[Hook]) -> Result<Vec<Outcome>> {
+    let own = place.common.join("hooks");
+    let mut dirs = vec![&place.dir];
+    if !same(&own, &place.dir) {
+        dirs.push(&own);
+    }
+    let mut outcomes = Vec::new();
+    for &hook in hooks {
+        let mut gone = Vec::new();
+        for dir in &dirs {
+            gone.extend(remove(dir, hook)?);
+        }
+        if gone.is_empty() {
+            gone.push(Outcome::Absent { hook: place.dir.join(hook.name()) });
+        }
+        outcomes.append(&mut gone);
+    }
+    Ok(outcomes)
+}
+
+impl Place {
+    fn is_inside(&self, folder: &Path) -> bool {
+        resolved(&self.dir).starts_with(resolved(folder))
+    }
+}
+
+/// Refuses a folder that more than this repository uses.
+fn refuse_shared(place: &Place) -> Result<()> {
+    let dir = place.dir.display();
+    let advice = |e: Error| {
+        e.hint("give this repository hooks of its own: git config --local core.hooksPath \"$(git rev-parse --git-common-dir)/hooks\"")
+            .hint("or add this line to the shared hook: claude-reviewer review --hook pre-commit")
+    };
+    if place.origin == Origin::Elsewhere {
+        let e = Error::usage(format!("core.hooksPath is {dir} for every repository of this user or machine"));
+        return Err(advice(e));
+    }
+    if !place.is_inside(&place.worktree) && !place.is_inside(&place.common) {
+        return Err(advice(Error::usage(format!("the hooks folder {dir} lies outside this repository"))));
+    }
+    Ok(())
+}
+
+/// Looks at what is there and decides, without changing anything.
+fn plan(place: &Place, hook: Hook, text: &[u8]) -> Result<Step> {
+    refuse_husky(place, hook)?;
+    let path = below_pre_commit(&place.dir, hook)?.unwrap_or_else(|| place.dir.join(hook.name()));
+    let chained = suffixed(&path, shim::CHAINED);
+    let kept = exists(&chained).then(|| chained.clone());
+    let found = look(&path)?;
+    refuse_lefthook(place, hook, &found)?;
+    match found {
+        Found::Nothing => Ok(Step { path, keep_as: None, kept, was: Was::New }),
+        Found::Shim(version) if version > shim::VERSION => {
+            Err(Error::usage(format!("{} was made by a newer claude-reviewer (hook version {version})", path.display()))
+                .hint("update this claude-reviewer, or remove the hook with the newer one: claude-reviewer install-hooks --uninstall"))
+        }
+        Found::Shim(_) => {
+            let current = fs::read(&path).is_ok_and(|t| t == text) && is_executable(&path);
+            Ok(Step { path, keep_as: None, kept, was: if current { Was::Same } else { Was::Old } })
+        }
+        Found::Other(_) if kept.is_some() => {
+            Err(Error::usage(format!("both {} and {} hold a hook of somebody else's", path.display(), chained.display()))
+                .hint("keep the one that counts under the first name and delete the other"))
+        }
+        Found::Other(was) => {
+            if names_itself(&was) {
+                return Err(Error::usage(format!("{} asks for its own name, so it cannot run under another one", path.display()))
+                    .hint(format!("add this line to it instead: {}", line(hook))));
+            }
+            Ok(Step { path, keep_as: Some(chained), kept: None, was: Was::New })
+        }
+    }
+}
+
+/// Carries a step out: the shim is complete in a file of its own before anything is renamed.
+fn apply(step: Step, text: &[u8]) -> Result<Outcome> {
+    let Step { path, keep_as, kept, was } = step;
+    if was == Was::Same {
+        return Ok(Outcome::Current { hook: path });
+    }
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new()
+        .prefix(".claude-reviewer-")
+        .tempfile_in(dir)
+        .map_err(|e| failed("written", &path, &e))?;
+    file.write_all(text)
+        .and_then(|()| make_executable(file.as_file()))
+        .and_then(|()| file.as_file().sync_all())
+        .map_err(|e| failed("written", &path, &e))?;
+    if let Some(keep_as) = &keep_as {
+        fs::rename(&path, keep_as).map_err(|e| failed("renamed", &path, &e))?;
+    }
+    if let Err(e) = file.persist(&path) {
+        if let Some(keep_as) = &keep_as {
+            // The hook of before must not be lost to a full disk; the error that counts is the first one.
+            let _ = fs::rename(keep_as, &path);
+        }
+        return Err(failed("written", &path, &e.error));
+    }
+    Ok(match was {
+        Was::Old => Outcome::Replaced { hook: path },
+        Was::New | Was::Same => Outcome::Installed { hook: path, kept: keep_as.or(kept) },
+    })
+}
+
+/// Removes a hook's shim from one folder; `None` where there is none.
+fn remove(dir: &Path, hook: Hook) -> Result<Option<Outcome>> {
+    let path = below_pre_commit(dir, hook)?.unwrap_or_else(|| dir.join(hook.name()));
+    if !matches!(look(&path)?, Found::Shim(_)) {
+        return Ok(None);
+    }
+    let chained = suffixed(&path, shim::CHAINED);
+    let restored = exists(&chained);
+    let done = if restored { fs::rename(&chained, &path) } else { fs::remove_file(&path) };
+    done.map_err(|e| failed("removed", &path, &e))?;
+    Ok(Some(Outcome::Removed { hook: path, restored }))
+}
+
+/// Returns where the shim went when `pre-commit install` was run after it: that keeps the hook it finds as
+/// `<hook>.legacy` and runs it first.
+fn below_pre_commit(dir: &Path, hook: Hook) -> Result<Option<PathBuf>> {
+    let (top, legacy) = (dir.join(hook.name()), dir.join(format!("{}.legacy", hook.name())));
+    let below = matches!(look(&legacy)?, Found::Shim(_)) && matches!(look(&top)?, Found::Other(_));
+    Ok(below.then_some(legacy))
+}
+
+/// husky generates the folder that git looks into, and again at every `npm install`.
+fn refuse_husky(place: &Place, hook: Hook) -> Result<()> {
+    let generated = place.dir.ends_with("_") && exists(&place.dir.join("h"));
+    let old = exists(&place.dir.join("_/husky.sh"));
+    if !generated && !old {
+        return Ok(());
+    }
+    let folder = if generated { place.dir.parent().unwrap_or(&place.dir) } else { &place.dir };
+    let folder = folder.strip_prefix(&place.worktree).unwrap_or(folder).join(hook.name());
+    Err(Error::usage("husky runs the hooks of this repository, and would overwrite others").hint(format!(
+        "let husky run it: echo '{}' >> {}",
+        line(hook),
+        folder.display()
+    )))
+}
+
+/// lefthook puts its own hook back whenever its configuration changes.
+fn refuse_lefthook(place: &Place, hook: Hook, found: &Found) -> Result<()> {
+    let by_lefthook = matches!(found, Found::Other(text) if contains(text, b"lefthook"));
+    let configuration = ["lefthook", ".lefthook", ".config/lefthook"]
+        .iter()
+        .flat_map(|stem| ["yml", "yaml", "toml", "json", "jsonc"].map(|ext| format!("{stem}.{ext}")))
+        .find(|name| exists(&place.worktree.join(name)));
+    if !by_lefthook && configuration.is_none() {
+        return Ok(());
+    }
+    let (name, file) = (hook.name(), configuration.as_deref().unwrap_or("lefthook.yml"));
+    let entry = match hook {
+        Hook::PreCommit => format!("{name}: {{ commands: {{ claude-reviewer: {{ run: '{}' }} }} }}", line(hook)),
+        Hook::PrePush => {
+            format!(
+                "{name}: {{ commands: {{ claude-reviewer: {{ run: 'claude-reviewer review --hook {name} {{1}} {{2}}', use_stdin: true }} }} }}"
+            )
+        }
+    };
+    Err(Error::usage("lefthook runs the hooks of this repository, and would overwrite others")
+        .hint(format!("let lefthook run it; in {file}: {entry}")))
+}
+
+/// Returns the line with which any other hook can do what the shim does.
+fn line(hook: Hook) -> String {
+    match hook {
+        Hook::PreCommit => format!("claude-reviewer review --hook {}", hook.name()),
+        Hook::PrePush => format!("claude-reviewer review --hook {} \"$@\"", hook.name()),
+    }
+}
+
+/// Tells whether a hook decides by its file name what to do, as dispatchers for several hooks do.
+fn names_itself(text: &[u8]) -> bool {
+    text.split(|&b| b == b'\n').any(|l| {
+        let mentions = |what: &[u8]| contains(l, what);
+        let own_path = [&b"$0"[..], b"${0}", b"argv[0]", b"__FILE__", b"__file__", b"PROGRAM_NAME"];
+        !l.trim_ascii_start().starts_with(b"#")
+            && (mentions(b"${0##*/}") || mentions(b"basename") && own_path.iter().any(|p| mentions(p)))
+    })
+}
+
+fn look(path: &Path) -> Result<Found> {
+    match fs::symlink_metadata(path) {
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Found::Nothing),
+        Err(e) => return Err(failed("read", path, &e)),
+        Ok(m) if m.is_dir() => return Err(Error::usage(format!("{} is a folder, not a hook", path.display()))),
+        // A link may lead anywhere: it is kept as the link it is.
+        Ok(m) if !m.is_file() || m.len() > 1 << 20 => return Ok(Found::Other(Vec::new())),
+        Ok(_) => {}
+    }
+    let text = fs::read(path).map_err(|e| failed("read", path, &e))?;
+    Ok(shim::version(&text).map_or(Found::Other(text), Found::Shim))
+}
+
+/// Tells whether there is an entry, dangling links included.
+fn exists(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
+fn contains(text: &[u8], what: &[u8]) -> bool {
+    memchr::memmem::find(text, what).is_some()
+}
+
+fn suffixed(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Resolves the links of the part of a path that exists.
+fn resolved(path: &Path) -> PathBuf {
+    for ancestor in path.ancestors() {
+        if let (Ok(real), Ok(rest)) = (fs::canonicalize(ancestor), path.strip_prefix(ancestor)) {
+            return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
+        }
+    }
+    path.to_owned()
+}
+
+fn same(a: &Path, b: &Path) -> bool {
+    resolved(a) == resolved(b)
+}
+
+fn failed(what: &str, path: &Path, e: &std::io::Error) -> Error {
+    Error::usage(format!("{} cannot be {what}", path.display())).caused_by(e)
+}
+
+#[cfg(unix)]
+fn make_executable(file: &fs::File) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.set_permissions(fs::Permissions::from_mode(0o755))
+}
+
+#[cfg(not(unix))]
+fn make_executable(_file: &fs::File) -> std::io::Result<()> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::metadata(path).is_ok_and(|m| m.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(_path: &Path) -> bool {
+    true
+}
+
+/// Returns a path as sh takes it.
+#[cfg(unix)]
+fn sh_path(path: &Path) -> Vec<u8> {
+    use std::os::unix::ffi::OsStrExt as _;
+    path.as_os_str().as_bytes().to_vec()
+}
+
+/// Returns a path as the sh of Git for Windows takes it.
+#[cfg(not(unix))]
+fn sh_path(path: &Path) -> Vec<u8> {
+    path.to_string_lossy().trim_start_matches(r"\\?\").replace('\\', "/").into_bytes()
+}
