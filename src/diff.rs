@@ -6,6 +6,7 @@
 use std::fmt;
 use std::num::NonZeroU32;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// A path inside the reviewed tree: bytes, `/`-separated, relative, never empty.
 ///
@@ -132,6 +133,12 @@ impl ObjectId {
     /// Returns the raw bytes, 20 or 32.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
+    }
+
+    /// Returns the null id of the same length.
+    #[must_use]
+    pub fn null_like(self) -> Self {
+        Self { len: self.len, bytes: [0; 32] }
     }
 
     /// Tells whether all bytes are zero, git's name for "no object".
@@ -311,11 +318,17 @@ pub struct TextChange {
 #[derive(Clone, Debug, Default)]
 pub struct Text {
     pub(in crate::diff) bytes: Vec<u8>,
-    /// Runs of consecutive lines, in order. A whole file is one run that starts at line 1.
+    /// Runs of consecutive lines, in order of lines and of bytes. A whole file is one run that starts
+    /// at line 1.
     pub(in crate::diff) runs: Vec<Run>,
     /// The text is the whole file.
     pub(in crate::diff) complete: bool,
+    /// Where every [`STRIDE`]th line of each run starts; made when a line is first asked for.
+    pub(in crate::diff) index: OnceLock<Vec<Vec<usize>>>,
 }
+
+/// How many lines lie between two entries of a text's index.
+const STRIDE: usize = 64;
 
 /// Consecutive lines of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -385,7 +398,7 @@ impl Text {
     /// Takes the content of a whole file.
     pub(in crate::diff) fn of_file(bytes: Vec<u8>) -> Self {
         let runs = vec![Run { first: 1, bytes: 0..bytes.len() }];
-        Self { bytes, runs, complete: true }
+        Self { bytes, runs, complete: true, index: OnceLock::new() }
     }
 
     /// Returns the bytes when the whole file is known.
@@ -395,11 +408,21 @@ impl Text {
 
     /// Returns the bytes of a line without its line end; `None` where the line is not known.
     pub fn line(&self, n: LineNo) -> Option<&[u8]> {
-        let run = self.runs.iter().rev().find(|r| r.first <= n.get())?;
-        self.bytes[run.bytes.clone()]
-            .split_inclusive(|b| *b == b'\n')
-            .nth((n.get() - run.first) as usize)
-            .map(trim_line_end)
+        let run = self.runs.partition_point(|r| r.first <= n.get()).checked_sub(1)?;
+        let ahead = (n.get() - self.runs[run].first) as usize;
+        let index = self.index.get_or_init(|| self.runs.iter().map(|r| self.every_stride(r)).collect());
+        let start = *index.get(run)?.get(ahead / STRIDE)?;
+        let mut rest = &self.bytes[start..self.runs[run].bytes.end];
+        for _ in 0..ahead % STRIDE {
+            rest = &rest[line_len(rest)..];
+        }
+        (!rest.is_empty()).then(|| trim_line_end(&rest[..line_len(rest)]))
+    }
+
+    fn every_stride(&self, run: &Run) -> Vec<usize> {
+        let ends = memchr::memchr_iter(b'\n', &self.bytes[run.bytes.clone()]);
+        let starts = ends.map(|i| run.bytes.start + i + 1);
+        std::iter::once(run.bytes.start).chain(starts.skip(STRIDE - 1).step_by(STRIDE)).collect()
     }
 
     /// Returns the bytes of a range of lines.
@@ -407,14 +430,15 @@ impl Text {
         &self.bytes[lines.bytes.clone()]
     }
 
-    /// Returns what is known of the text from the line start at or before `block`'s first byte on:
-    /// a way to look at the lines around a place. The offset of `inner` within it comes second.
+    /// Returns the unbroken part of the text that `inner` lies in, and where in it `inner` starts: a way
+    /// to look at the lines around a place.
     ///
-    /// `inner` must be a slice of this text.
+    /// `inner` must be a slice of this text; `None` when it is not.
     pub fn around<'a>(&'a self, inner: &'a [u8]) -> Option<(&'a [u8], usize)> {
         let at = (inner.as_ptr() as usize).checked_sub(self.bytes.as_ptr() as usize)?;
-        let run = self.runs.iter().find(|r| r.bytes.start <= at && at <= r.bytes.end)?;
-        Some((&self.bytes[run.bytes.clone()], at - run.bytes.start))
+        let run = &self.runs[self.runs.partition_point(|r| r.bytes.start <= at).checked_sub(1)?];
+        let end = at.checked_add(inner.len())?;
+        (end <= run.bytes.end).then(|| (&self.bytes[run.bytes.clone()], at - run.bytes.start))
     }
 }
 
@@ -438,37 +462,87 @@ impl TextChange {
     }
 
     /// Returns the lines of a hunk in the order a unified diff shows them.
-    pub fn lines<'a>(&'a self, hunk: &'a Hunk) -> impl Iterator<Item = Line<'a>> {
-        let mut out = Vec::new();
-        let (mut old, mut new) = (hunk.old.start, hunk.new.start);
-        let mut at = hunk.new.bytes.start;
-        let context = |out: &mut Vec<Line<'a>>, old: &mut u32, new: &mut u32, bytes: Range<usize>| {
-            for text in self.new.bytes[bytes].split_inclusive(|b| *b == b'\n') {
-                out.push(Line { kind: LineKind::Context, old: LineNo::new(*old), new: LineNo::new(*new), text });
-                *old += 1;
-                *new += 1;
-            }
-        };
-        for e in &hunk.edits {
-            context(&mut out, &mut old, &mut new, at..e.new.bytes.start);
-            for text in self.old.slice(&e.old).split_inclusive(|b| *b == b'\n') {
-                out.push(Line { kind: LineKind::Removed, old: LineNo::new(old), new: None, text });
-                old += 1;
-            }
-            for text in self.new.slice(&e.new).split_inclusive(|b| *b == b'\n') {
-                out.push(Line { kind: LineKind::Added, old: None, new: LineNo::new(new), text });
-                new += 1;
-            }
-            at = e.new.bytes.end;
+    pub fn lines<'a>(&'a self, hunk: &'a Hunk) -> HunkLines<'a> {
+        HunkLines {
+            change: self,
+            hunk,
+            edits: hunk.edits.iter(),
+            parts: [const { (LineKind::Context, &[]) }; 3],
+            at: hunk.new.bytes.start,
+            old: hunk.old.start,
+            new: hunk.new.start,
+            ended: false,
         }
-        context(&mut out, &mut old, &mut new, at..hunk.new.bytes.end);
-        out.into_iter()
     }
 
     /// Returns the numbers of added and removed lines.
     pub fn stat(&self) -> (u32, u32) {
         self.hunks.iter().flat_map(|h| &h.edits).fold((0, 0), |(a, r), e| (a + e.new.count, r + e.old.count))
     }
+}
+
+/// The lines of a hunk; see [`TextChange::lines`].
+#[derive(Clone, Debug)]
+pub struct HunkLines<'a> {
+    change: &'a TextChange,
+    hunk: &'a Hunk,
+    edits: std::slice::Iter<'a, Edit>,
+    /// What is left of the current edit: the context before it, what it removes, what it adds.
+    parts: [(LineKind, &'a [u8]); 3],
+    /// Where on the new side the next context starts.
+    at: usize,
+    old: u32,
+    new: u32,
+    ended: bool,
+}
+
+impl<'a> HunkLines<'a> {
+    /// Takes the next edit, or the context after the last one; `false` when both are done.
+    fn refill(&mut self) -> bool {
+        let (change, none) = (self.change, (LineKind::Context, &[][..]));
+        let context = |range: Range<usize>| (LineKind::Context, &change.new.bytes[range]);
+        self.parts = match self.edits.next() {
+            Some(edit) => {
+                let before = context(self.at..edit.new.bytes.start);
+                self.at = edit.new.bytes.end;
+                let removed = (LineKind::Removed, change.old.slice(&edit.old));
+                [before, removed, (LineKind::Added, change.new.slice(&edit.new))]
+            }
+            None if self.ended => return false,
+            None => {
+                self.ended = true;
+                [context(self.at..self.hunk.new.bytes.end), none, none]
+            }
+        };
+        true
+    }
+}
+
+impl<'a> Iterator for HunkLines<'a> {
+    type Item = Line<'a>;
+
+    fn next(&mut self) -> Option<Line<'a>> {
+        let part = loop {
+            match self.parts.iter().position(|(_, rest)| !rest.is_empty()) {
+                Some(part) => break part,
+                None if !self.refill() => return None,
+                None => {}
+            }
+        };
+        let (kind, rest) = self.parts[part];
+        let (text, rest) = rest.split_at(line_len(rest));
+        self.parts[part].1 = rest;
+        let old = (kind != LineKind::Added).then_some(self.old).and_then(LineNo::new);
+        let new = (kind != LineKind::Removed).then_some(self.new).and_then(LineNo::new);
+        self.old = self.old.saturating_add(u32::from(old.is_some()));
+        self.new = self.new.saturating_add(u32::from(new.is_some()));
+        Some(Line { kind, old, new, text })
+    }
+}
+
+/// Returns the length of the first line with its line end.
+fn line_len(text: &[u8]) -> usize {
+    memchr::memchr(b'\n', text).map_or(text.len(), |i| i + 1)
 }
 
 /// Cuts `\n`, or `\r\n`, from the end of a line.
