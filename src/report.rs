@@ -1,1 +1,121 @@
-//! TBD
+//! Reports: a finished review in the forms that people and programs read.
+//!
+//! Each format is a function over the review, in a file of its own. Nothing here decides anything: the
+//! exit code is the same for every format.
+
+pub mod human;
+pub mod json;
+pub mod sarif;
+
+use crate::finding::{Origin, Severity};
+use crate::review::Review;
+use crate::untrusted::Inert;
+use std::io::{self, Write};
+
+/// A form of report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Human,
+    Json,
+    Sarif,
+}
+
+impl Format {
+    /// All of them, in the order of the help.
+    pub const ALL: [Self; 3] = [Self::Human, Self::Json, Self::Sarif];
+
+    /// Returns the name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Human => "human",
+            Self::Json => "json",
+            Self::Sarif => "sarif",
+        }
+    }
+
+    /// Returns what the help says about it.
+    pub fn help(self) -> &'static str {
+        match self {
+            Self::Human => "for people: code frames, totals, verdict",
+            Self::Json => "for programs: versioned, see schemas/report.schema.json",
+            Self::Sarif => "SARIF 2.1.0, for code scanning",
+        }
+    }
+
+    /// Parses a name; the error lists the names there are.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|f| f.name() == name).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|f| f.name()).collect();
+            format!("unknown format {name:?}; there are {}", names.join(", "))
+        })
+    }
+}
+
+/// How the report for people looks. The caller decides; renderers never look at the environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    pub color: bool,
+    /// Glyphs beyond ASCII for bars and carets.
+    pub unicode: bool,
+    /// Columns; text is wrapped and code is cut to fit, from 20 up.
+    pub width: usize,
+    /// Nothing but findings.
+    pub quiet: bool,
+    /// Every finding in full, suppressed ones, references and fingerprints.
+    pub verbose: bool,
+    /// A CI system shows the report: fingerprints of what blocks are at hand for `--waive`.
+    pub in_ci: bool,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self { color: false, unicode: false, width: 80, quiet: false, verbose: false, in_ci: false }
+    }
+}
+
+/// Writes a report. `style` matters to the report for people only.
+pub fn render(review: &Review, format: Format, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        Format::Human => human::render(review, style, out),
+        Format::Json => json::render(review, out),
+        Format::Sarif => sarif::render(review, out),
+    }
+}
+
+/// Returns the line that ends every run on standard error, without a line end.
+pub fn summary_line(review: &Review) -> String {
+    let c = &review.coverage;
+    let state = if c.is_complete() { "complete" } else { "incomplete" };
+    let findings = review.findings.iter().filter(|f| f.counts()).count();
+    let (reviewed, total, exit) = (c.files_reviewed, c.files_total, review.exit.code());
+    let backend = Inert::new(backends(review).join(","));
+    format!("review: {state} files={reviewed}/{total} backend={backend} findings={findings} exit={exit}")
+}
+
+/// Returns who found something, `rules` first.
+fn backends(review: &Review) -> Vec<&str> {
+    let mut names = vec![Origin::Rules.name()];
+    for f in &review.findings {
+        let name = f.origin().name();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// Returns how many findings that count there are of each severity, worst first.
+fn totals(review: &Review) -> [(Severity, usize); 4] {
+    Severity::ALL.map(|s| (s, review.findings.iter().filter(|f| f.counts() && f.severity() == s).count()))
+}
+
+/// Joins counts as people say them: `1 critical, 2 minor`; empty when there is nothing.
+fn counted(totals: &[(Severity, usize)]) -> String {
+    let parts: Vec<_> = totals.iter().filter(|(_, n)| *n > 0).map(|(s, n)| format!("{n} {s}")).collect();
+    parts.join(", ")
+}
+
+/// Returns `1 file`, `2 files`.
+fn plural(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}

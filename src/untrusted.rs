@@ -1,1 +1,353 @@
-//! Foreign text made inert, one function per sink.
+//! Foreign text made inert: one escaping for each place that text goes to.
+//!
+//! File names, code, messages of models and of servers may hold anything. What a terminal, a CI log or a
+//! viewer of SARIF would act on is shown instead, as `\x1b`, `\u{202e}` or `\xff`. Nothing is dropped.
+
+use crate::diff::RepoPath;
+use std::fmt;
+use unicode_width::UnicodeWidthChar as _;
+
+/// Columns between tab stops in code frames.
+const TAB: usize = 4;
+
+/// Marks on one letter before the rest is taken for an attack on the lines around it.
+const MAX_MARKS: usize = 8;
+
+/// Text that can go to a terminal or a CI log as it is: one line, no control characters, nothing that
+/// reorders or hides other text, no legacy workflow command (`##[error]`, `##vso[task…]`).
+///
+/// A line of output must still not begin with `::`; whoever composes lines calls [`guard_line`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inert(String);
+
+impl Inert {
+    /// Escapes foreign text; line ends become `\n`, tabs spaces.
+    pub fn new(text: impl AsRef<[u8]>) -> Self {
+        Self(pieces(text.as_ref()).map(|p| p.shown).collect())
+    }
+
+    /// Escapes a path.
+    pub fn path(path: &RepoPath) -> Self {
+        Self::new(path.as_bytes())
+    }
+
+    /// Escapes foreign text that may have several lines: each becomes one.
+    pub fn lines(text: &str) -> impl Iterator<Item = Self> {
+        text.lines().map(Self::new)
+    }
+
+    /// Returns the text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Puts two texts side by side.
+    #[must_use]
+    pub fn then(mut self, other: impl Into<Self>) -> Self {
+        let other = other.into();
+        // The two halves of `##[` must not meet either.
+        if other.0.contains('[') && self.0.contains("##") {
+            self.0 = pieces(format!("{}{}", self.0, other.0).as_bytes()).map(|p| p.shown).collect();
+        } else {
+            self.0.push_str(&other.0);
+        }
+        self
+    }
+}
+
+impl From<&'static str> for Inert {
+    fn from(s: &'static str) -> Self {
+        Self(s.to_owned())
+    }
+}
+
+impl From<u32> for Inert {
+    fn from(n: u32) -> Self {
+        Self(n.to_string())
+    }
+}
+
+impl From<usize> for Inert {
+    fn from(n: usize) -> Self {
+        Self(n.to_string())
+    }
+}
+
+impl fmt::Display for Inert {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// A character, or an invalid byte, as a terminal shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    pub shown: String,
+    /// Columns it takes.
+    pub width: usize,
+    /// Bytes of the source that it stands for.
+    pub bytes: usize,
+    /// It is not what the source says, but a description of it.
+    pub escaped: bool,
+}
+
+/// Cuts text into what a terminal shows, character by character.
+pub fn pieces(text: &[u8]) -> impl Iterator<Item = Piece> {
+    let mut state = Walk::default();
+    text.utf8_chunks().flat_map(move |chunk| {
+        let mut out = Vec::with_capacity(chunk.valid().len());
+        let mut chars = chunk.valid().chars().peekable();
+        while let Some(c) = chars.next() {
+            out.push(state.char(c, chars.peek().copied()));
+        }
+        for b in chunk.invalid() {
+            out.push(state.escape(format!("\\x{b:02x}"), 1));
+        }
+        out
+    })
+}
+
+/// What the pieces so far mean for the next one.
+#[derive(Default)]
+struct Walk {
+    column: usize,
+    previous: Option<char>,
+    marks: usize,
+    command: Command,
+}
+
+/// How much of `##`, letters, `[` was seen.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Command {
+    #[default]
+    No,
+    Hash,
+    Open,
+}
+
+impl Walk {
+    fn escape(&mut self, shown: String, bytes: usize) -> Piece {
+        let width = shown.len();
+        self.column += width;
+        self.previous = None;
+        self.marks = 0;
+        self.command = Command::No;
+        Piece { shown, width, bytes, escaped: true }
+    }
+
+    fn char(&mut self, c: char, next: Option<char>) -> Piece {
+        let bytes = c.len_utf8();
+        if c == '\t' {
+            let width = TAB - self.column % TAB;
+            self.column += width;
+            self.previous = None;
+            self.command = Command::No;
+            return Piece { shown: " ".repeat(width), width, bytes, escaped: false };
+        }
+        let command = match (self.command, c) {
+            (Command::No, '#') => Command::Hash,
+            (Command::Hash | Command::Open, '#') => Command::Open,
+            (Command::Open, '[') => return self.escape("\\x5b".to_owned(), bytes),
+            (Command::Open, c) if c.is_ascii_alphanumeric() => Command::Open,
+            _ => Command::No,
+        };
+        let width = c.width().unwrap_or(0);
+        let mark = width == 0 && !c.is_ascii();
+        if is_active(c) && !joins(self.previous, c, next) || mark && self.marks >= MAX_MARKS {
+            return self.escape(escape_of(c), bytes);
+        }
+        self.marks = if mark { self.marks + 1 } else { 0 };
+        self.command = command;
+        self.previous = Some(c);
+        self.column += width;
+        Piece { shown: c.to_string(), width, bytes, escaped: false }
+    }
+}
+
+fn escape_of(c: char) -> String {
+    match c {
+        '\n' => "\\n".to_owned(),
+        '\r' => "\\r".to_owned(),
+        c if c.is_ascii() => format!("\\x{:02x}", u32::from(c)),
+        c => format!("\\u{{{:x}}}", u32::from(c)),
+    }
+}
+
+/// Tells whether a character does something other than stand there: control characters, what reorders or
+/// hides text, what takes no room (Unicode's default ignorable code points), and line separators.
+pub fn is_active(c: char) -> bool {
+    c.is_control()
+        || matches!(u32::from(c),
+            0xAD | 0x34F | 0x61C | 0x115F..=0x1160 | 0x17B4..=0x17B5 | 0x180B..=0x180F
+            | 0x200B..=0x200F | 0x2028..=0x202E | 0x2060..=0x206F | 0x3164
+            | 0xFE00..=0xFE0F | 0xFEFF | 0xFFA0 | 0xFFF0..=0xFFFB
+            | 0x1BCA0..=0x1BCA3 | 0x1D173..=0x1D17A | 0xE0000..=0xE0FFF)
+}
+
+/// Tells whether a joiner or a variation selector does its honest work: inside an emoji, or between
+/// letters of scripts that need it.
+fn joins(previous: Option<char>, c: char, next: Option<char>) -> bool {
+    let emoji = |c: char| matches!(u32::from(c), 0xA9 | 0xAE | 0x203C..=0x3299 | 0x1F000..=0x1FAFF);
+    let joining = |c: char| matches!(u32::from(c), 0x600..=0x8FF | 0x900..=0xDFF | 0xFB50..=0xFDFF | 0xFE70..=0xFEFC);
+    match (previous, c, next) {
+        (Some(p), '\u{fe0f}', _) => emoji(p),
+        (Some(p), '\u{200d}', Some(n)) if emoji(n) => emoji(p) || p == '\u{fe0f}',
+        (Some(p), '\u{200c}' | '\u{200d}', Some(n)) => joining(p) && joining(n),
+        _ => false,
+    }
+}
+
+/// Makes a composed line of output inert where it begins with `::`, as workflow commands do.
+///
+/// Spaces and colour codes before the colons do not hide them.
+pub fn guard_line(line: &str) -> std::borrow::Cow<'_, str> {
+    let mut rest = line;
+    loop {
+        rest = rest.trim_start();
+        match rest.strip_prefix("\x1b[").and_then(|r| r.split_once('m')) {
+            Some((_, after)) => rest = after,
+            None => break,
+        }
+    }
+    if !rest.starts_with("::") {
+        return line.into();
+    }
+    let at = line.len() - rest.len();
+    format!("{}\\x3a{}", &line[..at], &rest[1..]).into()
+}
+
+/// Returns the columns a text takes; it must be inert.
+pub fn width(text: &str) -> usize {
+    text.chars().map(|c| c.width().unwrap_or(0)).sum()
+}
+
+/// Escapes text for SARIF's plain text messages: lines stay lines, and nothing reads as a link.
+pub fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (i, line) in text.lines().enumerate() {
+        if i > 0 {
+            out.push('\n');
+        }
+        let line = Inert::new(line);
+        // `[text](target)` is a link in SARIF's plain text too.
+        if line.0.contains("](") {
+            out.push_str(&line.0.replace('[', "\\[").replace(']', "\\]"));
+        } else {
+            out.push_str(&line.0);
+        }
+    }
+    out
+}
+
+/// Returns a path as a relative URI reference (RFC 3986): every byte outside the unreserved set is
+/// percent-encoded, and no segment climbs, names a scheme or starts at a root.
+///
+/// `.` and `..`, which git never stores and a hand-made patch may name, become `_.` and `_..`.
+pub fn uri(path: &RepoPath) -> String {
+    let mut out = String::new();
+    for segment in path.as_bytes().split(|b| *b == b'/').filter(|s| !s.is_empty()) {
+        if !out.is_empty() {
+            out.push('/');
+        }
+        if segment == b"." || segment == b".." {
+            out.push('_');
+        }
+        for b in segment {
+            match b {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(*b)),
+                _ => out.push_str(&format!("%{b:02X}")),
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inj_10_control_sequences_are_shown_instead_of_obeyed() {
+        for (text, shown) in [
+            ("plain", "plain"),
+            ("\x1b[31mred", "\\x1b[31mred"),
+            ("\x1b]52;c;aGk=\x07", "\\x1b]52;c;aGk=\\x07"),
+            ("\u{9b}2J", "\\u{9b}2J"),
+            ("safe\rEVIL", "safe\\rEVIL"),
+            ("a\nb", "a\\nb"),
+            ("\x7f\x08\0", "\\x7f\\x08\\x00"),
+            ("a\u{202e}b\u{2066}c", "a\\u{202e}b\\u{2066}c"),
+            ("a\u{200b}b\u{feff}c\u{ad}d", "a\\u{200b}b\\u{feff}c\\u{ad}d"),
+            ("\u{e0041}\u{fe01}", "\\u{e0041}\\u{fe01}"),
+            ("a\u{2028}b\u{85}c", "a\\u{2028}b\\u{85}c"),
+            ("a\tb", "a   b"),
+        ] {
+            assert_eq!(Inert::new(text).as_str(), shown, "{text:?}");
+        }
+        assert_eq!(Inert::new(b"caf\xe9 \xf0\x9f").as_str(), "caf\\xe9 \\xf0\\x9f");
+    }
+
+    #[test]
+    fn honest_joiners_stay() {
+        for text in
+            ["👩\u{200d}👩\u{200d}👧", "❤\u{fe0f}", "می\u{200c}خواهم", "क\u{94d}\u{200d}ष", "e\u{301}", "日本語"]
+        {
+            assert_eq!(Inert::new(text).as_str(), text);
+        }
+        assert_eq!(Inert::new("pass\u{200d}word").as_str(), "pass\\u{200d}word");
+    }
+
+    #[test]
+    fn piles_of_marks_end() {
+        let text = format!("a{}", "\u{301}".repeat(100));
+        assert!(Inert::new(text).as_str().contains("\\u{301}"));
+    }
+
+    #[test]
+    fn inj_11_no_legacy_workflow_command_survives() {
+        for (text, shown) in [
+            ("##[error]x", "##\\x5berror]x"),
+            ("a ##vso[task.setvariable]x", "a ##vso\\x5btask.setvariable]x"),
+            ("###[x]", "###\\x5bx]"),
+            ("# [x]", "# [x]"),
+            ("#[test]", "#[test]"),
+        ] {
+            assert_eq!(Inert::new(text).as_str(), shown);
+        }
+        assert_eq!(Inert::new("##").then(Inert::new("[error]")).as_str(), "##\\x5berror]");
+    }
+
+    #[test]
+    fn inj_11_no_line_begins_with_colons() {
+        for (line, guarded) in [
+            ("::error::x", "\\x3a:error::x"),
+            ("  ::error::x", "  \\x3a:error::x"),
+            ("\x1b[1m ::error::x", "\x1b[1m \\x3a:error::x"),
+            ("x ::error::x", "x ::error::x"),
+            ("12 | ::std::move(x)", "12 | ::std::move(x)"),
+        ] {
+            assert_eq!(guard_line(line), guarded);
+        }
+    }
+
+    #[test]
+    fn inj_14_paths_become_relative_encoded_uris() {
+        for (path, encoded) in [
+            ("src/a.rs", "src/a.rs"),
+            ("../../x", "_../_../x"),
+            ("/etc/passwd", "etc/passwd"),
+            ("file:///etc/passwd", "file%3A/etc/passwd"),
+            ("a b/ä%?#.rs", "a%20b/%C3%A4%25%3F%23.rs"),
+            ("a\\b", "a%5Cb"),
+        ] {
+            assert_eq!(uri(&RepoPath::from(path)), encoded);
+        }
+        assert_eq!(uri(&RepoPath::new(*b"caf\xe9")), "caf%E9");
+    }
+
+    #[test]
+    fn inj_14_plain_text_holds_no_links() {
+        assert_eq!(plain("a[0] is <b>\nnext"), "a[0] is <b>\nnext");
+        assert_eq!(plain("[click](https://example.com)"), "\\[click\\](https://example.com)");
+    }
+}

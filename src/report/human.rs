@@ -1,0 +1,411 @@
+//! The report for people: findings by file with the code around them, what was not reviewed, the verdict.
+//!
+//! The verdict stands last, where a terminal leaves the eye. A flood of findings is bounded: the worst are
+//! shown in full, the rest in a line for each rule of a file, and what is left out is counted.
+
+mod frame;
+mod page;
+
+use self::page::{BLUE, BOLD, CYAN, DIM, GREEN, Line, PLAIN, Page, RED, YELLOW, elide};
+use super::{Style, counted, plural, totals};
+use crate::diff::RepoPath;
+use crate::error::ExitStatus;
+use crate::finding::{Confidence, Finding, Severity};
+use crate::review::Review;
+use crate::untrusted::{self, Inert};
+use crate::verdict::{Outcome, Verdict};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Write};
+use std::time::Duration;
+
+/// Findings shown with their code.
+const IN_FULL: usize = 40;
+/// Findings of one rule in one file shown with their code.
+const OF_A_KIND: usize = 3;
+/// Lines for findings that are shown without.
+const BRIEF: usize = 100;
+/// Names listed for one reason of not being reviewed.
+const NAMES: usize = 10;
+
+/// Writes the report for people.
+pub fn render(review: &Review, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    let mut buffer = io::BufWriter::new(out);
+    let mut page = Page::new(style, &mut buffer);
+    findings(&mut page, review)?;
+    if !style.quiet {
+        set_aside(&mut page, review)?;
+        notes(&mut page, review)?;
+        left_out(&mut page, review)?;
+        verdict(&mut page, review)?;
+    }
+    buffer.flush()
+}
+
+fn accent(severity: Severity) -> anstyle::Style {
+    match severity {
+        Severity::Critical => RED,
+        Severity::Major => YELLOW,
+        Severity::Minor => CYAN,
+        Severity::Suggestion => BLUE,
+    }
+}
+
+fn findings(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
+    let counting: Vec<&Finding> = review.findings.iter().filter(|f| f.counts()).collect();
+    let mut full = in_full(&counting, page.style.verbose).into_iter();
+    let (mut brief_lines, mut unlisted) = (0, 0);
+    for group in counting.chunk_by(|a, b| a.file() == b.file()) {
+        let (whole, rest): (Vec<_>, Vec<_>) =
+            group.iter().copied().zip(full.by_ref()).partition(|(_, in_full)| *in_full);
+        if !whole.is_empty() {
+            page.gap()?;
+            heading(page, group)?;
+        }
+        for (f, _) in &whole {
+            page.gap()?;
+            finding(page, f)?;
+        }
+        if rest.is_empty() {
+            continue;
+        }
+        if brief_lines >= BRIEF {
+            unlisted += rest.len();
+            continue;
+        }
+        let mut kinds: BTreeMap<(Reverse<Severity>, &str), Vec<&Finding>> = BTreeMap::new();
+        for (f, _) in rest {
+            kinds.entry((Reverse(f.severity()), f.rule_id())).or_default().push(f);
+        }
+        page.gap()?;
+        for more in kinds.values() {
+            brief_lines += 1;
+            briefly(page, more, !whole.is_empty())?;
+        }
+    }
+    if unlisted > 0 {
+        page.gap()?;
+        let text = format!("and {} more; -v lists them all, --format json holds them too", plural(unlisted, "finding"));
+        page.wrapped(&Line::new().put(BOLD, Inert::new(text)), 4)?;
+    }
+    Ok(())
+}
+
+/// Tells of each finding whether it is shown with its code: the worst first, few of a kind.
+fn in_full(findings: &[&Finding], verbose: bool) -> Vec<bool> {
+    if verbose {
+        return vec![true; findings.len()];
+    }
+    let mut of_a_kind: HashMap<(Option<&RepoPath>, &str), usize> = HashMap::new();
+    let mut chosen: Vec<usize> = (0..findings.len())
+        .filter(|i| {
+            let f = findings[*i];
+            let n = of_a_kind.entry((f.file(), f.rule_id())).or_default();
+            *n += 1;
+            *n <= OF_A_KIND
+        })
+        .collect();
+    chosen.sort_by_key(|i| (Reverse(findings[*i].blocking), Reverse(findings[*i].severity()), *i));
+    let mut full = vec![false; findings.len()];
+    for i in chosen.into_iter().take(IN_FULL) {
+        full[i] = true;
+    }
+    full
+}
+
+/// Writes the line that opens a file.
+fn heading(page: &mut Page<'_>, group: &[&Finding]) -> io::Result<()> {
+    let count = plural(group.len(), "finding");
+    let width = page.prose();
+    let room = width.saturating_sub(count.len() + 5);
+    let name = match group.first().and_then(|f| f.file()) {
+        Some(path) => Inert::path(path),
+        None => Inert::from("the change as a whole"),
+    };
+    let name = elide(&name, room.max(8), page.glyphs.ellipsis);
+    let fill = width.saturating_sub(untrusted::width(name.as_str()) + count.len() + 2);
+    let rule = Inert::new(page.glyphs.rule.repeat(fill));
+    page.line(&Line::new().put(BOLD, name).space(1).put(DIM, rule).space(1).put(DIM, Inert::new(count)))
+}
+
+fn glyph(page: &Page<'_>, f: &Finding) -> &'static str {
+    match (f.blocking, f.severity()) {
+        (true, _) => page.glyphs.blocking,
+        (false, Severity::Suggestion) => page.glyphs.hint,
+        (false, _) => page.glyphs.warning,
+    }
+}
+
+/// Returns where a finding is, as editors and terminals make links of it: `path:line:column`.
+fn place(f: &Finding) -> Option<Inert> {
+    let mut place = Inert::path(f.file()?).as_str().to_owned();
+    if let Some(lines) = f.lines() {
+        place.push_str(&format!(":{}", lines.first));
+        if let Some(column) = frame::column(f) {
+            place.push_str(&format!(":{column}"));
+        }
+    }
+    Some(Inert::new(place))
+}
+
+fn finding(page: &mut Page<'_>, f: &Finding) -> io::Result<()> {
+    let accent = accent(f.severity());
+    let title = Line::new()
+        .put(accent, glyph(page, f))
+        .space(1)
+        .put(accent, f.severity().name())
+        .space(2)
+        .put(BOLD, Inert::new(f.title()));
+    page.wrapped(&title, 2)?;
+    let mut at = Line::new().space(2);
+    if let Some(place) = place(f) {
+        at = at.put(PLAIN, place).space(2);
+    }
+    at = at.put(DIM, Inert::new(f.rule_id()));
+    if let Some(commit) = f.commit {
+        at = at.put(DIM, Inert::new(format!("  in commit {}", commit.short())));
+    }
+    if f.origin().name() != "rules" {
+        at = at.put(DIM, "  found by ").put(DIM, Inert::new(f.origin().name()));
+    }
+    if f.confidence() == Confidence::Low {
+        at = at.put(DIM, "  confidence low");
+    }
+    page.wrapped(&at, 4)?;
+    match f.frame {
+        Some(_) => frame::write(page, f, accent)?,
+        None => frame::quote(page, f)?,
+    }
+    page.prose_block(Line::new(), f.message(), 2)?;
+    if let Some(failure) = f.failure() {
+        page.prose_block(Line::new().put(BOLD, "fails when: "), failure, 2)?;
+    }
+    if let Some(suggestion) = f.suggestion() {
+        page.prose_block(Line::new().put(GREEN, "help: "), suggestion, 2)?;
+    }
+    if let Some(replacement) = f.replacement() {
+        page.line(&Line::new().space(2).put(GREEN, "replace with:"))?;
+        for line in Inert::lines(replacement) {
+            page.line(&Line::new().space(4).put(PLAIN, line))?;
+        }
+    }
+    if page.style.verbose {
+        for r in f.references() {
+            page.wrapped(&Line::new().space(2).put(DIM, "see: ").put(DIM, Inert::new(r)), 4)?;
+        }
+    }
+    if page.style.verbose || page.style.in_ci && f.blocking {
+        let text = format!("fingerprint: {}", f.fingerprint());
+        page.wrapped(&Line::new().space(2).put(DIM, Inert::new(text)), 4)?;
+    }
+    Ok(())
+}
+
+/// Writes one line for findings of one rule in one file.
+fn briefly(page: &mut Page<'_>, findings: &[&Finding], more: bool) -> io::Result<()> {
+    let Some(f) = findings.first() else { return Ok(()) };
+    let accent = accent(f.severity());
+    let mut line = Line::new().put(accent, glyph(page, f)).space(1).put(accent, f.severity().name()).space(2);
+    if more {
+        line = line.put(PLAIN, Inert::new(format!("{} more: ", findings.len())));
+    } else if let Some(place) = place(f) {
+        line = line.put(PLAIN, place).put(PLAIN, ": ");
+    }
+    line = line.put(BOLD, Inert::new(f.title())).space(2).put(DIM, Inert::new(f.rule_id()));
+    let numbers: Vec<String> =
+        findings.iter().skip(usize::from(!more)).filter_map(|f| f.lines()).map(|l| l.first.to_string()).collect();
+    if !numbers.is_empty() {
+        let also = if more { "lines" } else { "also lines" };
+        let end = if numbers.len() > NAMES { ", ..." } else { "" };
+        let some = numbers[..numbers.len().min(NAMES)].join(", ");
+        line = line.put(DIM, Inert::new(format!("  {also} {some}{end}")));
+    }
+    page.wrapped(&line, 4)
+}
+
+/// Writes what a person or a comment let through: waivers always, suppressions when asked.
+fn set_aside(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
+    let mut first = true;
+    for f in &review.findings {
+        let (label, reason) = match (&f.waived, &f.suppressed) {
+            (Some(w), _) => ("waived", format!("{} ({})", w.reason, w.actor)),
+            (None, Some(s)) if page.style.verbose => ("suppressed", format!("{} ({})", s.reason, s.by)),
+            _ => continue,
+        };
+        if std::mem::take(&mut first) {
+            page.gap()?;
+        }
+        let mut line = Line::new().put(CYAN, label).put(PLAIN, ": ").put(PLAIN, f.severity().name()).space(1);
+        if let Some(place) = place(f) {
+            line = line.put(PLAIN, place).space(1);
+        }
+        let line = line.put(DIM, Inert::new(f.rule_id())).put(PLAIN, ": ").put(PLAIN, Inert::new(reason));
+        page.wrapped(&line, 4)?;
+    }
+    Ok(())
+}
+
+fn notes(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
+    if !review.notes.is_empty() {
+        page.gap()?;
+    }
+    for n in &review.notes {
+        let mut line = Line::new().put(CYAN, "note: ");
+        if let Some(file) = &n.file {
+            line = line.put(PLAIN, Inert::path(file));
+            if let Some(number) = n.line {
+                line = line.put(PLAIN, Inert::new(format!(":{number}")));
+            }
+            line = line.put(PLAIN, ": ");
+        }
+        let mut lines = Inert::lines(&n.text);
+        page.wrapped(&line.put(PLAIN, lines.next().unwrap_or_default()), 4)?;
+        for more in lines {
+            page.wrapped(&Line::new().space(4).put(PLAIN, more), 4)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes what was not reviewed and why: failures one by one, skips by reason.
+fn left_out(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
+    let c = &review.coverage;
+    let most = if page.style.verbose { usize::MAX } else { NAMES };
+    if !c.failed.is_empty() {
+        let shown = c.failed.len().min(most);
+        page.gap()?;
+        for (path, reason) in &c.failed[..shown] {
+            let name = match path {
+                Some(p) => Inert::path(p),
+                None => Inert::from("the change as a whole"),
+            };
+            let line = Line::new()
+                .put(YELLOW, "not reviewed: ")
+                .put(BOLD, name)
+                .put(PLAIN, ": ")
+                .put(PLAIN, Inert::new(reason));
+            page.wrapped(&line, 4)?;
+        }
+        if shown < c.failed.len() {
+            let text = format!("not reviewed: and {} more (-v lists them all)", c.failed.len() - shown);
+            page.wrapped(&Line::new().put(YELLOW, Inert::new(text)), 4)?;
+        }
+    }
+    let mut reasons: BTreeMap<&str, Vec<&RepoPath>> = BTreeMap::new();
+    for (path, skip) in &c.skipped {
+        reasons.entry(skip.name()).or_default().push(path);
+    }
+    if !reasons.is_empty() {
+        page.gap()?;
+    }
+    for (reason, paths) in reasons {
+        let shown = paths.len().min(most);
+        let names: Vec<String> = paths[..shown].iter().map(|p| Inert::path(p).to_string()).collect();
+        let mut text = names.join(", ");
+        if shown < paths.len() {
+            text.push_str(&format!(" and {} more", paths.len() - shown));
+        }
+        let label = format!("not reviewed ({reason}): ");
+        page.wrapped(&Line::new().put(DIM, Inert::new(label)).put(PLAIN, Inert::new(text)), 4)?;
+    }
+    Ok(())
+}
+
+/// Writes the verdict, what it rests on, and what to do next.
+fn verdict(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
+    page.gap()?;
+    let totals = totals(review);
+    let found = counted(&totals);
+    let blocking: Vec<_> =
+        Severity::ALL.map(|s| (s, review.findings.iter().filter(|f| f.blocking && f.severity() == s).count())).into();
+    let c = &review.coverage;
+    let missing = match c.failed.iter().filter(|(p, _)| p.is_some()).count() {
+        0 => "part of the review is missing".to_owned(),
+        n => format!("{} not reviewed", plural(n, "file")),
+    };
+    let lenient = review.exit == ExitStatus::Pass;
+    let (style, word, mut text) = match (review.outcome, review.verdict) {
+        (Outcome::NothingToReview, _) => {
+            return page.wrapped(&Line::new().put(GREEN, "No changes to review").put(DIM, label(review)), 4);
+        }
+        (Outcome::Cancelled, _) => (YELLOW, "CANCELLED", "the review was stopped before its end".to_owned()),
+        (_, Verdict::Pass) => (GREEN, "PASS", "nothing found".to_owned()),
+        (_, Verdict::Warn) => (GREEN, "PASS", format!("{found}; nothing that blocks")),
+        (_, Verdict::Block) => {
+            let all: usize = totals.iter().map(|t| t.1).sum();
+            let n: usize = blocking.iter().map(|t| t.1).sum();
+            let others = if all > n { format!(" of {all} findings") } else { String::new() };
+            let verb = if n == 1 { "blocks" } else { "block" };
+            (RED, "BLOCK", format!("{}{others} {verb} this change", counted(&blocking)))
+        }
+        (_, Verdict::Incomplete) => {
+            let also = if found.is_empty() { String::new() } else { format!("; found so far: {found}") };
+            (YELLOW, "INCOMPLETE", format!("{missing}, so this is no pass{also}"))
+        }
+    };
+    if review.verdict == Verdict::Block && !c.is_complete() {
+        text.push_str(&format!("; incomplete: {missing}"));
+    }
+    if lenient && review.verdict == Verdict::Block {
+        text.push_str("; exit code 0 as asked");
+    }
+    if lenient && review.verdict == Verdict::Incomplete {
+        text.push_str("; let through by on_incomplete = \"warn\"");
+    }
+    let tick =
+        if matches!(review.verdict, Verdict::Pass | Verdict::Warn) { page.glyphs.pass } else { page.glyphs.blocking };
+    let head = if page.style.unicode { Line::new().put(style, tick).space(1) } else { Line::new() };
+    page.wrapped(&head.put(style, word).space(2).put(BOLD, Inert::new(text)), 2)?;
+    let detail = basis(review);
+    page.wrapped(&Line::new().space(2).put(DIM, Inert::new(detail)), 2)?;
+    for hint in hints(review) {
+        page.wrapped(&Line::new().space(2).put(CYAN, "hint: ").put(PLAIN, hint), 4)?;
+    }
+    Ok(())
+}
+
+fn label(review: &Review) -> Inert {
+    if review.source.label.is_empty() { Inert::default() } else { Inert::new(format!(" ({})", review.source.label)) }
+}
+
+/// Returns what the verdict rests on: how much was reviewed, by what, in what time.
+fn basis(review: &Review) -> String {
+    let c = &review.coverage;
+    let mut parts = Vec::new();
+    if !review.source.label.is_empty() {
+        parts.push(review.source.label.clone());
+    }
+    parts.push(if c.files_reviewed == c.files_total {
+        format!("{} reviewed", plural(c.files_total, "file"))
+    } else {
+        format!("{} of {} reviewed", c.files_reviewed, plural(c.files_total, "file"))
+    });
+    let set_aside = |n: usize, what: &str| (n > 0).then(|| format!("{n} {what}"));
+    parts.extend(set_aside(review.findings.iter().filter(|f| f.suppressed.is_some()).count(), "suppressed"));
+    parts.extend(set_aside(review.findings.iter().filter(|f| f.waived.is_some()).count(), "waived"));
+    parts.push(elapsed(review.duration));
+    parts.join(", ")
+}
+
+fn hints(review: &Review) -> Vec<Inert> {
+    let mut hints = Vec::new();
+    if review.verdict == Verdict::Block {
+        hints.push(Inert::from(
+            "for a false alarm, write \"claude-reviewer: ignore[RULE] reason\" in a comment on the line, or pass --waive FINGERPRINT=REASON (-v shows fingerprints)",
+        ));
+    }
+    if review.rules_only {
+        hints.push(Inert::from("rules only, no model was asked; to add one: backends = [\"claude\"] under [review] in .claude-reviewer.toml"));
+    }
+    hints
+}
+
+/// Returns a duration as people say it: `850 µs` is `<1 ms`, then `12 ms`, `3.4 s`, `2 min 5 s`.
+fn elapsed(d: Duration) -> String {
+    match d.as_millis() {
+        0 => "<1 ms".to_owned(),
+        ms @ 1..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{:.1} s", d.as_secs_f64()),
+        _ => format!("{} min {} s", d.as_secs() / 60, d.as_secs() % 60),
+    }
+}

@@ -1,0 +1,186 @@
+//! Code frames: the lines around a finding, with numbers, carets, and a window onto long lines.
+
+use super::page::{ADDED, BOLD, DIM, ESCAPED, Line, PLAIN, Page};
+use crate::finding::{Finding, Frame, FrameLine};
+use crate::untrusted::{self, Inert, Piece};
+use anstyle::Style;
+use std::io;
+
+/// Columns shown before the caret when a line has to be cut.
+const LEAD: usize = 12;
+
+/// A line as cells: what is shown, and which bytes it stands for.
+struct Cells {
+    pieces: Vec<Piece>,
+    /// Bytes cut from the start of the line before it came here.
+    skipped: usize,
+}
+
+impl Cells {
+    fn of(line: &FrameLine) -> Self {
+        Self { pieces: untrusted::pieces(&line.text).collect(), skipped: line.skipped as usize }
+    }
+
+    fn width(&self) -> usize {
+        self.pieces.iter().map(|p| p.width).sum()
+    }
+
+    /// Returns the column at which a byte of the whole line is shown.
+    fn column(&self, byte: usize) -> usize {
+        let mut at = self.skipped;
+        let mut column = 0;
+        for p in &self.pieces {
+            if at + p.bytes > byte {
+                break;
+            }
+            at += p.bytes;
+            column += p.width;
+        }
+        column
+    }
+
+    /// Returns the columns of what is no white space, from the first to the last.
+    fn ink(&self) -> (usize, usize) {
+        let mut column = 0;
+        let mut ink = None;
+        for p in &self.pieces {
+            if !p.shown.trim().is_empty() {
+                let (start, _) = ink.unwrap_or((column, 0));
+                ink = Some((start, column + p.width));
+            }
+            column += p.width;
+        }
+        ink.unwrap_or((0, 0))
+    }
+}
+
+/// Returns the 1-based column of a finding as editors count it: in characters. `None` without columns.
+pub(super) fn column(f: &Finding) -> Option<usize> {
+    let span = f.lines()?;
+    let (start, _) = span.columns?;
+    let line = line_of(f.frame.as_ref()?, span.first.get())?;
+    if line.skipped > 0 {
+        return None;
+    }
+    let mut at = 0;
+    let before = untrusted::pieces(&line.text).take_while(|p| {
+        at += p.bytes;
+        at <= start as usize
+    });
+    Some(before.count() + 1)
+}
+
+fn line_of(frame: &Frame, number: u32) -> Option<&FrameLine> {
+    frame.lines.get(number.checked_sub(frame.first.get())? as usize)
+}
+
+/// Writes the frame of a finding, if it has one.
+pub(super) fn write(page: &mut Page<'_>, f: &Finding, accent: Style) -> io::Result<()> {
+    let (Some(frame), Some(span)) = (&f.frame, f.lines()) else { return Ok(()) };
+    let last = frame.first.get() as usize + frame.lines.len().saturating_sub(1);
+    let digits = last.to_string().len().max(3);
+    // `> 123 | code`
+    let margin = 2 + digits + 3;
+    let room = page.style.width.saturating_sub(margin).max(8);
+    let focus = line_of(frame, span.first.get()).map(Cells::of);
+    let caret = focus.as_ref().map(|cells| match span.columns {
+        Some((start, end)) => {
+            let start = cells.column(start as usize);
+            (start, cells.column(end as usize).max(start + 1))
+        }
+        None => cells.ink(),
+    });
+    let offset = match (&focus, caret) {
+        (Some(cells), Some((start, end))) => window(cells.width(), start, end, room),
+        _ => 0,
+    };
+    let focus_skipped = focus.as_ref().map_or(0, |c| c.skipped);
+    for (i, line) in frame.lines.iter().enumerate() {
+        let number = frame.first.get() + i as u32;
+        let marked = (span.first.get()..=span.last.get()).contains(&number);
+        let cells = Cells::of(line);
+        let offset = if cells.skipped == focus_skipped { offset } else { 0 };
+        let bar = if line.added { "+" } else { page.glyphs.bar };
+        let row = Line::new()
+            .put(accent, if marked { "> " } else { "  " })
+            .put(if marked { accent } else { DIM }, Inert::new(format!("{number:>digits$} ")))
+            .put(if line.added { ADDED } else { DIM }, bar)
+            .put(PLAIN, " ");
+        let code = if marked || line.added { PLAIN } else { DIM };
+        page.line(&cut(row, &cells, offset, room, code, page.glyphs.ellipsis))?;
+        if number == span.first.get()
+            && (span.columns.is_some() || span.first == span.last)
+            && let Some((start, end)) = caret
+        {
+            let from = start.saturating_sub(offset).min(room - 1);
+            let to = end.saturating_sub(offset).clamp(from + 1, room);
+            let row = Line::new()
+                .space(2 + digits + 1)
+                .put(DIM, page.glyphs.bar)
+                .space(1 + from)
+                .put(accent, Inert::new(page.glyphs.caret.repeat(to - from)));
+            page.line(&row)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the first column to show so that the marked ones are in sight.
+fn window(width: usize, start: usize, end: usize, room: usize) -> usize {
+    if width <= room || end + 3 <= room {
+        return 0;
+    }
+    // Room for the sign that something was cut stays on both sides.
+    let lead = LEAD.min(room / 4);
+    let wanted = start.saturating_sub(lead);
+    wanted.min(width.saturating_sub(room.saturating_sub(3)))
+}
+
+/// Appends the cells of a line from column `offset` on, at most `room` columns.
+fn cut(mut row: Line, cells: &Cells, offset: usize, room: usize, style: Style, ellipsis: &'static str) -> Line {
+    let sign = untrusted::width(ellipsis);
+    let total = cells.width();
+    let left = offset > 0 && total > 0 || cells.skipped > 0;
+    let right = total.saturating_sub(offset) > room;
+    let from = if left { offset + sign } else { offset };
+    let to = if right { offset + room - sign } else { offset + room };
+    if left {
+        row = row.put(DIM, ellipsis);
+    }
+    let mut column = 0;
+    let mut text = String::new();
+    let mut at_escape = false;
+    for p in &cells.pieces {
+        let (start, end) = (column, column + p.width);
+        column = end;
+        if end <= from && p.width > 0 || start >= to && p.width > 0 {
+            continue;
+        }
+        if p.escaped != at_escape {
+            row = row.put(if at_escape { ESCAPED } else { style }, Inert::new(std::mem::take(&mut text)));
+            at_escape = p.escaped;
+        }
+        if start < from || end > to {
+            // Half of a wide character, or part of an escape, keeps its room.
+            text.push_str(&" ".repeat(end.min(to) - start.max(from)));
+        } else if p.width > 0 || start >= from && start <= to {
+            text.push_str(&p.shown);
+        }
+    }
+    row = row.put(if at_escape { ESCAPED } else { style }, Inert::new(text));
+    if right { row.put(DIM, ellipsis) } else { row }
+}
+
+/// Writes a quote where there is no frame.
+pub(super) fn quote(page: &mut Page<'_>, f: &Finding) -> io::Result<()> {
+    for line in Inert::lines(f.quote()).take(4) {
+        let room = page.style.width.saturating_sub(4);
+        let row = Line::new()
+            .space(2)
+            .put(DIM, page.glyphs.bar)
+            .put(PLAIN, " ")
+            .put(BOLD, super::page::elide(&line, room, page.glyphs.ellipsis));
+        page.line(&row)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,199 @@
+//! Lines for a terminal: coloured spans, wrapping, and the last guard before bytes leave.
+
+use crate::report;
+use crate::untrusted::{self, Inert};
+use anstyle::{AnsiColor, Style};
+use std::io::{self, Write};
+use unicode_width::UnicodeWidthChar as _;
+
+pub(super) const PLAIN: Style = Style::new();
+pub(super) const BOLD: Style = Style::new().bold();
+pub(super) const DIM: Style = Style::new().dimmed();
+pub(super) const RED: Style = AnsiColor::Red.on_default().bold();
+pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+pub(super) const GREEN: Style = AnsiColor::Green.on_default().bold();
+pub(super) const CYAN: Style = AnsiColor::Cyan.on_default();
+pub(super) const BLUE: Style = AnsiColor::BrightBlue.on_default();
+pub(super) const ADDED: Style = AnsiColor::Green.on_default();
+pub(super) const ESCAPED: Style = AnsiColor::Magenta.on_default().bold();
+
+/// What the report is drawn with.
+#[derive(Debug)]
+pub(super) struct Glyphs {
+    pub(super) bar: &'static str,
+    pub(super) rule: &'static str,
+    pub(super) ellipsis: &'static str,
+    pub(super) caret: &'static str,
+    pub(super) blocking: &'static str,
+    pub(super) warning: &'static str,
+    pub(super) hint: &'static str,
+    pub(super) pass: &'static str,
+}
+
+const ASCII: Glyphs =
+    Glyphs { bar: "|", rule: "-", ellipsis: "...", caret: "^", blocking: "x", warning: "!", hint: "-", pass: "ok" };
+
+const UNICODE: Glyphs =
+    Glyphs {
+        bar: "│", rule: "─", ellipsis: "…", caret: "^", blocking: "✖", warning: "▲", hint: "•", pass: "✔"
+    };
+
+/// Text on its way to the reader.
+pub(super) struct Page<'a> {
+    out: &'a mut dyn Write,
+    pub(super) style: report::Style,
+    pub(super) glyphs: &'static Glyphs,
+    /// The last line was empty, or there is none yet.
+    blank: bool,
+}
+
+/// A line under construction.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Line(Vec<(Style, Inert)>);
+
+impl Line {
+    pub(super) fn new() -> Self {
+        Self::default()
+    }
+
+    /// Appends text.
+    #[must_use]
+    pub(super) fn put(mut self, style: Style, text: impl Into<Inert>) -> Self {
+        self.0.push((style, text.into()));
+        self
+    }
+
+    /// Appends spaces.
+    #[must_use]
+    pub(super) fn space(self, n: usize) -> Self {
+        self.put(PLAIN, Inert::new(" ".repeat(n)))
+    }
+
+    pub(super) fn width(&self) -> usize {
+        self.0.iter().map(|(_, t)| untrusted::width(t.as_str())).sum()
+    }
+}
+
+impl<'a> Page<'a> {
+    pub(super) fn new(style: &report::Style, out: &'a mut dyn Write) -> Self {
+        let style = report::Style { width: style.width.max(20), ..*style };
+        Self { out, style, glyphs: if style.unicode { &UNICODE } else { &ASCII }, blank: true }
+    }
+
+    /// Returns the columns for prose: lines that are too long are hard to read.
+    pub(super) fn prose(&self) -> usize {
+        self.style.width.min(100)
+    }
+
+    /// Writes an empty line, unless the last one was.
+    pub(super) fn gap(&mut self) -> io::Result<()> {
+        if !self.blank {
+            self.out.write_all(b"\n")?;
+        }
+        self.blank = true;
+        Ok(())
+    }
+
+    /// Writes a line as it is.
+    pub(super) fn line(&mut self, line: &Line) -> io::Result<()> {
+        let mut text = String::new();
+        for (style, span) in &line.0 {
+            if self.style.color && *style != PLAIN && !span.as_str().is_empty() {
+                text.push_str(&format!("{}{span}{}", style.render(), style.render_reset()));
+            } else {
+                text.push_str(span.as_str());
+            }
+        }
+        self.blank = false;
+        writeln!(self.out, "{}", untrusted::guard_line(text.trim_end_matches(' ')))
+    }
+
+    /// Writes a line, broken between words; further lines begin `indent` columns in.
+    pub(super) fn wrapped(&mut self, line: &Line, indent: usize) -> io::Result<()> {
+        let width = self.prose();
+        if line.width() <= width {
+            return self.line(line);
+        }
+        let mut row = Line::new();
+        let mut column = 0;
+        for (style, span) in &line.0 {
+            for word in span.as_str().split_inclusive(' ') {
+                let solid = untrusted::width(word.trim_end());
+                if column + solid > width && column > indent && solid <= width - indent {
+                    self.line(&std::mem::take(&mut row).clone())?;
+                    row = row.space(indent);
+                    column = indent;
+                }
+                let mut rest = word;
+                // A word wider than the page is cut where the page ends.
+                while column + untrusted::width(rest.trim_end()) > width {
+                    let at = fit(rest, width.saturating_sub(column));
+                    if at == 0 && column <= indent {
+                        break;
+                    }
+                    row = row.put(*style, Inert::new(&rest[..at]));
+                    self.line(&std::mem::take(&mut row))?;
+                    row = row.space(indent);
+                    column = indent;
+                    rest = &rest[at..];
+                }
+                column += untrusted::width(rest);
+                row = row.put(*style, Inert::new(rest));
+            }
+        }
+        self.line(&row)
+    }
+
+    /// Writes foreign prose: each of its lines wrapped and indented, the first after a label.
+    pub(super) fn prose_block(&mut self, label: Line, text: &str, indent: usize) -> io::Result<()> {
+        let mut head = Some(label);
+        for line in Inert::lines(text.trim_end()) {
+            let start = match head.take() {
+                Some(label) => Line::new().space(indent).append(label),
+                None => Line::new().space(indent),
+            };
+            self.wrapped(&start.put(PLAIN, line), indent)?;
+        }
+        Ok(())
+    }
+}
+
+impl Line {
+    fn append(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+}
+
+/// Returns how many bytes of `text` fit into `width` columns.
+fn fit(text: &str, width: usize) -> usize {
+    let mut used = 0;
+    for (i, c) in text.char_indices() {
+        used += c.width().unwrap_or(0);
+        if used > width {
+            return i;
+        }
+    }
+    text.len()
+}
+
+/// Cuts the middle out of text that is wider than `width`; its end, often a file name, stays.
+pub(super) fn elide(text: &Inert, width: usize, ellipsis: &str) -> Inert {
+    let all = text.as_str();
+    let total = untrusted::width(all);
+    if total <= width {
+        return text.clone();
+    }
+    let room = width.saturating_sub(untrusted::width(ellipsis));
+    let head = fit(all, room / 3);
+    let mut tail = all.len();
+    let mut used = 0;
+    for (i, c) in all.char_indices().rev() {
+        used += c.width().unwrap_or(0);
+        if used > room - room / 3 {
+            break;
+        }
+        tail = i;
+    }
+    Inert::new(format!("{}{ellipsis}{}", &all[..head], &all[tail..]))
+}

@@ -1,0 +1,259 @@
+//! The JSON report: the review in the words of [`crate::wire`].
+
+use super::{counted, plural, totals};
+use crate::diff::RepoPath;
+use crate::finding::{self, Evidence};
+use crate::review::Review;
+use crate::untrusted::is_active;
+use crate::verdict;
+use crate::wire;
+use serde::Serialize;
+use serde_json::ser::{Formatter, PrettyFormatter};
+use std::io::{self, Write};
+
+/// Writes the JSON report, indented, with a line end.
+pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
+    write(&report(review), out)
+}
+
+/// Writes any document so that no line of it means something to a terminal or a CI system: what is active
+/// there stands as `\u….`, which JSON readers undo.
+pub(super) fn write(document: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+    let mut buffer = io::BufWriter::new(out);
+    document.serialize(&mut serde_json::Serializer::with_formatter(&mut buffer, Calm(PrettyFormatter::new())))?;
+    buffer.write_all(b"\n")?;
+    buffer.flush()
+}
+
+/// Returns the report of a review.
+pub fn report(review: &Review) -> wire::Report {
+    let c = &review.coverage;
+    let path = |p: &RepoPath| p.to_wire();
+    wire::Report {
+        schema_version: wire::SCHEMA_VERSION,
+        tool: wire::Tool {
+            name: env!("CARGO_PKG_NAME").to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            rules_hash: review.rules_hash.clone(),
+        },
+        review_id: None,
+        round: 1,
+        outcome: match review.outcome {
+            verdict::Outcome::Reviewed => wire::Outcome::Reviewed,
+            verdict::Outcome::Incomplete => wire::Outcome::Incomplete,
+            verdict::Outcome::NothingToReview => wire::Outcome::NothingToReview,
+            verdict::Outcome::Cancelled => wire::Outcome::Cancelled,
+        },
+        timestamp: review.timestamp.to_string(),
+        source: source(review),
+        verdict: match review.verdict {
+            verdict::Verdict::Pass => wire::Verdict::Pass,
+            verdict::Verdict::Warn => wire::Verdict::Warn,
+            verdict::Verdict::Block => wire::Verdict::Block,
+            verdict::Verdict::Incomplete => wire::Verdict::Incomplete,
+        },
+        exit_code: review.exit.code(),
+        assessment: match review.verdict.assessment(review.outcome) {
+            Some("lgtm") => Some(wire::Assessment::Lgtm),
+            Some("lgtm_with_suggestions") => Some(wire::Assessment::LgtmWithSuggestions),
+            Some(_) => Some(wire::Assessment::NeedsChanges),
+            None => None,
+        },
+        summary: summary(review),
+        findings: review.findings.iter().enumerate().map(|(i, f)| finding(i, f)).collect(),
+        notes: review
+            .notes
+            .iter()
+            .map(|n| wire::Note {
+                file: n.file.as_ref().map(path),
+                line: n.line.map(|l| l.get()),
+                text: n.text.clone(),
+                origin: n.origin.clone(),
+            })
+            .collect(),
+        design_compliance: None,
+        missing_requirements: Vec::new(),
+        test_results: None,
+        coverage: wire::Coverage {
+            files_total: c.files_total,
+            files_reviewed: c.files_reviewed,
+            hunks_total: c.hunks_total,
+            hunks_reviewed: c.hunks_reviewed,
+            cached: 0,
+            skipped: c
+                .skipped
+                .iter()
+                .map(|(p, why)| wire::Skipped { file: path(p), reason: why.name().to_owned() })
+                .collect(),
+            failed: c
+                .failed
+                .iter()
+                .map(|(p, why)| wire::Failed { file: p.as_ref().map(path), reason: why.clone() })
+                .collect(),
+        },
+        usage: Vec::new(),
+        policy: wire::Policy { origin: review.policy.origin.clone(), hash: review.policy.hash.clone() },
+        duration_ms: u64::try_from(review.duration.as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+fn source(review: &Review) -> wire::Source {
+    let s = &review.source;
+    wire::Source {
+        kind: match s.kind {
+            "staged" => wire::SourceKind::Staged,
+            "unstaged" => wire::SourceKind::Unstaged,
+            "commit" => wire::SourceKind::Commit,
+            "branch" => wire::SourceKind::Branch,
+            "patch" => wire::SourceKind::Patch,
+            "code" => wire::SourceKind::Code,
+            "pr" => wire::SourceKind::Pr,
+            _ => wire::SourceKind::Changes,
+        },
+        base: s.base.clone(),
+        head: s.head.clone(),
+        tree: s.tree.clone(),
+    }
+}
+
+fn summary(review: &Review) -> wire::Summary {
+    let totals = totals(review);
+    let [(_, critical), (_, major), (_, minor), (_, suggestion)] = totals;
+    let c = &review.coverage;
+    let blocking = review.findings.iter().filter(|f| f.blocking).count();
+    let found = match counted(&totals) {
+        n if n.is_empty() => "nothing found".to_owned(),
+        n => n,
+    };
+    let reviewed = format!("{} of {} reviewed", c.files_reviewed, plural(c.files_total, "file"));
+    let text = match (review.outcome, review.verdict) {
+        (verdict::Outcome::NothingToReview, _) => "No changes to review".to_owned(),
+        (_, verdict::Verdict::Block) => format!("Blocked by {}: {found}; {reviewed}", plural(blocking, "finding")),
+        (_, verdict::Verdict::Incomplete) => format!("Incomplete: {reviewed}; {found}"),
+        (_, verdict::Verdict::Warn) => format!("Passed with warnings: {found}; {reviewed}"),
+        (_, verdict::Verdict::Pass) => format!("Passed: {found}; {reviewed}"),
+    };
+    wire::Summary {
+        text,
+        critical,
+        major,
+        minor,
+        suggestion,
+        suppressed: review.findings.iter().filter(|f| f.suppressed.is_some()).count(),
+        dropped: 0,
+    }
+}
+
+fn finding(index: usize, f: &finding::Finding) -> wire::Finding {
+    let lines = f.lines();
+    wire::Finding {
+        id: format!("F{}", index + 1),
+        fingerprint: f.fingerprint().to_string(),
+        rule_id: f.rule_id().to_owned(),
+        origin: f.origin().name().to_owned(),
+        file: f.file().map(RepoPath::to_wire),
+        line: lines.map(|l| l.first.get()),
+        end_line: lines.map(|l| l.last.get()),
+        commit: f.commit.map(|c| c.to_string()),
+        severity: match f.severity() {
+            finding::Severity::Critical => wire::Severity::Critical,
+            finding::Severity::Major => wire::Severity::Major,
+            finding::Severity::Minor => wire::Severity::Minor,
+            finding::Severity::Suggestion => wire::Severity::Suggestion,
+        },
+        category: match f.category() {
+            finding::Category::Bug => wire::Category::Bug,
+            finding::Category::Security => wire::Category::Security,
+            finding::Category::Performance => wire::Category::Performance,
+            finding::Category::Style => wire::Category::Style,
+            finding::Category::Architecture => wire::Category::Architecture,
+            finding::Category::Design => wire::Category::Design,
+            finding::Category::MissingRequirement => wire::Category::MissingRequirement,
+            finding::Category::BestPractice => wire::Category::BestPractice,
+            finding::Category::Test => wire::Category::Test,
+        },
+        confidence: match f.confidence() {
+            finding::Confidence::High => wire::Confidence::High,
+            finding::Confidence::Medium => wire::Confidence::Medium,
+            finding::Confidence::Low => wire::Confidence::Low,
+        },
+        title: f.title().to_owned(),
+        message: f.message().to_owned(),
+        failure: f.failure().map(str::to_owned),
+        suggestion: f.suggestion().map(str::to_owned),
+        replacement: f.replacement().map(str::to_owned),
+        quote: f.quote().to_owned(),
+        cwe: f.cwe(),
+        convention: None,
+        evidence: f.evidence().iter().map(evidence).collect(),
+        blocking: f.blocking,
+        disputed: None,
+        waived: f.waived.as_ref().map(|w| wire::Waiver { reason: w.reason.clone(), actor: w.actor.clone() }),
+        disposition: wire::Disposition::Pending,
+        suppressed: f.suppressed.as_ref().map(|s| wire::Suppression { by: s.by.to_owned(), reason: s.reason.clone() }),
+        references: f.references().to_vec(),
+    }
+}
+
+fn evidence(e: &Evidence) -> String {
+    match e {
+        Evidence::Rule(id) => format!("rule:{id}"),
+        Evidence::Quote => "quote".to_owned(),
+        Evidence::Read { path, first, last } => format!("read:{}:{first}-{last}", path.to_wire()),
+        Evidence::Backend(name) => format!("backend:{name}"),
+    }
+}
+
+/// Writes indented JSON whose strings hold nothing active.
+struct Calm<'a>(PrettyFormatter<'a>);
+
+impl Formatter for Calm<'_> {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        let mut from = 0;
+        let mut hashes = false;
+        let mut previous = ' ';
+        for (i, c) in fragment.char_indices() {
+            // `##[error]` and `##vso[…]` are commands of CI systems wherever they stand in a line.
+            let command = hashes && c == '[';
+            hashes = (c == '#' && previous == '#') || (hashes && (c == '#' || c.is_ascii_alphanumeric()));
+            previous = c;
+            if command || is_active(c) {
+                out.write_all(&fragment.as_bytes()[from..i])?;
+                let mut units = [0; 2];
+                for unit in c.encode_utf16(&mut units) {
+                    write!(out, "\\u{unit:04x}")?;
+                }
+                from = i + c.len_utf8();
+            }
+        }
+        out.write_all(&fragment.as_bytes()[from..])
+    }
+
+    fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.begin_array(out)
+    }
+    fn end_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.end_array(out)
+    }
+    fn begin_array_value<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.0.begin_array_value(out, first)
+    }
+    fn end_array_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.end_array_value(out)
+    }
+    fn begin_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.begin_object(out)
+    }
+    fn end_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.end_object(out)
+    }
+    fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.0.begin_object_key(out, first)
+    }
+    fn begin_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.begin_object_value(out)
+    }
+    fn end_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.end_object_value(out)
+    }
+}
