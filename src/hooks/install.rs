@@ -366,3 +366,229 @@ fn sh_path(path: &Path) -> Vec<u8> {
 fn sh_path(path: &Path) -> Vec<u8> {
     path.to_string_lossy().trim_start_matches(r"\\?\").replace('\\', "/").into_bytes()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tempfile::TempDir;
+
+    /// A repository's folders, without a repository: nothing here reads one.
+    struct Ground {
+        temp: TempDir,
+    }
+
+    impl Ground {
+        fn new() -> Self {
+            let temp = TempDir::new().unwrap();
+            fs::create_dir_all(temp.path().join("repo/.git")).unwrap();
+            Self { temp }
+        }
+
+        fn worktree(&self) -> PathBuf {
+            self.temp.path().join("repo")
+        }
+
+        fn place(&self, dir: &str, origin: Origin) -> Place {
+            let worktree = self.worktree();
+            Place { dir: worktree.join(dir), origin, common: worktree.join(".git"), worktree }
+        }
+
+        fn default(&self) -> Place {
+            self.place(".git/hooks", Origin::Default)
+        }
+
+        fn write(&self, path: &str, text: &str) -> PathBuf {
+            let path = self.worktree().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            path
+        }
+
+        fn list(&self, dir: &str) -> Vec<String> {
+            let entries = fs::read_dir(self.worktree().join(dir)).unwrap();
+            let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+            names.sort();
+            names
+        }
+    }
+
+    fn add(place: &Place) -> Result<Vec<Outcome>> {
+        install(place, &[Hook::PreCommit], Path::new("/opt/claude-reviewer"))
+    }
+
+    fn take(place: &Place) -> Vec<Outcome> {
+        uninstall(place, &[Hook::PreCommit]).unwrap()
+    }
+
+    #[test]
+    fn hok_01_installing_twice_changes_nothing() {
+        let ground = Ground::new();
+        let hook = ground.worktree().join(".git/hooks/pre-commit");
+        assert_eq!(add(&ground.default()).unwrap(), [Outcome::Installed { hook: hook.clone(), kept: None }]);
+        assert!(is_executable(&hook));
+        assert_eq!(add(&ground.default()).unwrap(), [Outcome::Current { hook: hook.clone() }]);
+        assert_eq!(take(&ground.default()), [Outcome::Removed { hook: hook.clone(), restored: false }]);
+        assert_eq!(ground.list(".git/hooks"), [""; 0]);
+        assert_eq!(take(&ground.default()), [Outcome::Absent { hook }]);
+    }
+
+    #[test]
+    fn hok_01_an_older_shim_is_replaced_and_what_it_chained_stays() {
+        let ground = Ground::new();
+        let hook = ground.write(".git/hooks/pre-commit", "#!/bin/sh\n# claude-reviewer hook 0: old\nexit 1\n");
+        ground.write(".git/hooks/pre-commit.chained", "theirs");
+        assert_eq!(add(&ground.default()).unwrap(), [Outcome::Replaced { hook: hook.clone() }]);
+        assert_eq!(shim::version(&fs::read(&hook).unwrap()), Some(shim::VERSION));
+        assert_eq!(take(&ground.default()), [Outcome::Removed { hook: hook.clone(), restored: true }]);
+        assert_eq!(fs::read_to_string(hook).unwrap(), "theirs");
+    }
+
+    #[test]
+    fn hok_01_a_newer_shim_is_left_alone() {
+        let ground = Ground::new();
+        let text = "#!/bin/sh\n# claude-reviewer hook 99: new\n";
+        let hook = ground.write(".git/hooks/pre-commit", text);
+        assert!(add(&ground.default()).unwrap_err().message.contains("newer claude-reviewer (hook version 99)"));
+        assert_eq!(fs::read_to_string(hook).unwrap(), text);
+    }
+
+    #[test]
+    fn hok_01_one_reason_against_one_hook_installs_neither() {
+        let ground = Ground::new();
+        ground.write(".git/hooks/pre-push/is-a-folder", "");
+        let error = install(&ground.default(), &Hook::ALL, Path::new("/x")).unwrap_err();
+        assert!(error.message.ends_with("pre-push is a folder, not a hook"), "{error}");
+        assert_eq!(ground.list(".git/hooks"), ["pre-push"]);
+    }
+
+    #[test]
+    fn hok_01_a_hook_that_replaced_the_shim_is_not_overwritten() {
+        let ground = Ground::new();
+        ground.write(".git/hooks/pre-commit", "second");
+        ground.write(".git/hooks/pre-commit.chained", "first");
+        assert!(add(&ground.default()).unwrap_err().message.starts_with("both "));
+        assert_eq!(take(&ground.default()).len(), 1);
+        assert_eq!(ground.list(".git/hooks"), ["pre-commit", "pre-commit.chained"]);
+    }
+
+    #[test]
+    fn hok_01_an_interrupted_installation_is_finished_by_the_next_one() {
+        let ground = Ground::new();
+        ground.write(".git/hooks/pre-commit.chained", "theirs");
+        let hook = ground.worktree().join(".git/hooks/pre-commit");
+        let kept = Some(suffixed(&hook, shim::CHAINED));
+        assert_eq!(add(&ground.default()).unwrap(), [Outcome::Installed { hook: hook.clone(), kept }]);
+        take(&ground.default());
+        assert_eq!(fs::read_to_string(hook).unwrap(), "theirs");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn hok_01_a_linked_hook_is_kept_as_a_link() {
+        let ground = Ground::new();
+        ground.write("scripts/check", "theirs");
+        fs::create_dir_all(ground.worktree().join(".git/hooks")).unwrap();
+        let hook = ground.worktree().join(".git/hooks/pre-commit");
+        std::os::unix::fs::symlink("../../scripts/check", &hook).unwrap();
+        add(&ground.default()).unwrap();
+        assert!(fs::symlink_metadata(&hook).unwrap().is_file());
+        take(&ground.default());
+        assert_eq!(fs::read_link(hook).unwrap(), Path::new("../../scripts/check"));
+        assert_eq!(fs::read_to_string(ground.worktree().join("scripts/check")).unwrap(), "theirs");
+    }
+
+    #[test]
+    fn hok_01_a_dispatcher_is_not_renamed() {
+        let ground = Ground::new();
+        for text in ["run-parts $(basename \"$0\").d\n", "exec hooks.d/${0##*/}\n", "hook = File.basename($0)\n"] {
+            let hook = ground.write(".git/hooks/pre-commit", text);
+            let error = add(&ground.default()).unwrap_err();
+            assert!(error.message.contains("asks for its own name"), "{error}");
+            assert_eq!(error.hints, ["add this line to it instead: claude-reviewer review --hook pre-commit"]);
+            assert_eq!(fs::read_to_string(hook).unwrap(), text);
+        }
+        ground.write(".git/hooks/pre-commit", "# was basename $0 once\ncd \"$(dirname \"$0\")\"\n");
+        assert!(add(&ground.default()).is_ok());
+    }
+
+    #[test]
+    fn hok_01_a_path_that_others_share_is_refused() {
+        let ground = Ground::new();
+        let everywhere = ground.place(".git/hooks", Origin::Elsewhere);
+        assert!(add(&everywhere).unwrap_err().message.contains("for every repository"));
+        let outside = ground.place("../hooks", Origin::Repository);
+        assert!(add(&outside).unwrap_err().message.contains("outside this repository"));
+        assert!(!outside.dir.exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn hok_01_a_hooks_folder_linked_to_elsewhere_is_refused() {
+        let ground = Ground::new();
+        let elsewhere = ground.temp.path().join("dotfiles");
+        fs::create_dir(&elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, ground.worktree().join(".git/hooks")).unwrap();
+        assert!(add(&ground.default()).unwrap_err().message.contains("outside this repository"));
+        assert_eq!(fs::read_dir(elsewhere).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn hok_01_a_shim_in_the_worktree_names_no_path_of_this_machine() {
+        let ground = Ground::new();
+        let place = ground.place(".githooks", Origin::Repository);
+        add(&place).unwrap();
+        let shared = fs::read_to_string(place.dir.join("pre-commit")).unwrap();
+        assert!(shared.contains("\nbin=''\n"), "{shared}");
+        add(&ground.default()).unwrap();
+        let own = fs::read_to_string(ground.default().dir.join("pre-commit")).unwrap();
+        assert!(own.contains("\nbin='/opt/claude-reviewer'\n"), "{own}");
+    }
+
+    #[test]
+    fn hok_01_husky_is_told_how_to_run_the_review() {
+        let ground = Ground::new();
+        ground.write(".husky/_/h", "generated");
+        let error = add(&ground.place(".husky/_", Origin::Repository)).unwrap_err();
+        assert_eq!(
+            error.hints,
+            ["let husky run it: echo 'claude-reviewer review --hook pre-commit' >> .husky/pre-commit"]
+        );
+        assert_eq!(ground.list(".husky/_"), ["h"]);
+    }
+
+    #[test]
+    fn hok_01_lefthook_is_told_how_to_run_the_review() {
+        let ground = Ground::new();
+        ground.write(".git/hooks/pre-commit", "#!/bin/sh\ncall_lefthook run \"pre-commit\" \"$@\"\n");
+        let error = add(&ground.default()).unwrap_err();
+        assert!(error.message.starts_with("lefthook runs the hooks"), "{error}");
+        let ground = Ground::new();
+        ground.write(".lefthook.toml", "");
+        let error = install(&ground.default(), &[Hook::PrePush], Path::new("/x")).unwrap_err();
+        assert!(error.hints[0].contains("in .lefthook.toml: pre-push:"), "{:?}", error.hints);
+        assert!(error.hints[0].contains("use_stdin: true"), "{:?}", error.hints);
+    }
+
+    #[test]
+    fn hok_01_the_shim_that_pre_commit_moved_below_itself_is_found_there() {
+        let ground = Ground::new();
+        add(&ground.default()).unwrap();
+        let (top, legacy) = (".git/hooks/pre-commit", ".git/hooks/pre-commit.legacy");
+        fs::rename(ground.worktree().join(top), ground.worktree().join(legacy)).unwrap();
+        ground.write(top, "pre-commit's own");
+        let hook = ground.worktree().join(legacy);
+        assert_eq!(add(&ground.default()).unwrap(), [Outcome::Current { hook: hook.clone() }]);
+        assert_eq!(take(&ground.default()), [Outcome::Removed { hook, restored: false }]);
+        assert_eq!(ground.list(".git/hooks"), ["pre-commit"]);
+    }
+
+    #[test]
+    fn hok_01_removes_what_was_installed_before_the_folder_was_changed() {
+        let ground = Ground::new();
+        add(&ground.default()).unwrap();
+        ground.write(".husky/_/h", "generated");
+        let hook = ground.worktree().join(".git/hooks/pre-commit");
+        let moved = ground.place(".husky/_", Origin::Repository);
+        assert_eq!(take(&moved), [Outcome::Removed { hook, restored: false }]);
+    }
+}
