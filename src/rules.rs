@@ -1,6 +1,7 @@
 //! The built-in reviewer: the change in, proven findings out. No network, no other program.
 
 pub mod format;
+pub(crate) mod secret;
 
 use crate::diff::FileChange;
 use crate::error::Result;

@@ -1,0 +1,90 @@
+//! What tells a secret from something that only looks like one: the checks that secret rules name.
+//!
+//! A rule's pattern finds the shape; a check decides whether the text is live. Checks are pure, look at one
+//! line and at what follows it, and answer in linear time. They know formats (checksums, encoded payloads),
+//! placeholders, and the names that people give to passwords; they know no rule.
+
+mod assignment;
+mod checksum;
+mod encoded;
+pub(crate) mod generate;
+mod shape;
+mod words;
+
+/// What the pattern of a secret rule matched, where it stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate<'a> {
+    /// The text of the group `secret`, or of the whole match.
+    pub(crate) secret: &'a [u8],
+    /// The line it stands in, without its line end.
+    pub(crate) line: &'a [u8],
+    /// Where the secret starts in the line, in bytes.
+    pub(crate) at: usize,
+    /// The lines after this one, as far as they are known.
+    pub(crate) after: &'a [u8],
+    /// The path of the file, as git gives it.
+    pub(crate) path: &'a [u8],
+}
+
+impl<'a> Candidate<'a> {
+    /// Returns the secret as text. Secrets are ASCII; what is not UTF-8 is none.
+    fn text(&self) -> Option<&'a str> {
+        std::str::from_utf8(self.secret).ok()
+    }
+
+    /// Returns the line up to the secret.
+    fn head(&self) -> &'a [u8] {
+        self.line.get(..self.at).unwrap_or(self.line)
+    }
+
+    /// Returns the line after the secret.
+    fn tail(&self) -> &'a [u8] {
+        self.line.get(self.at + self.secret.len()..).unwrap_or_default()
+    }
+}
+
+/// A check by its name.
+type Check = fn(&Candidate<'_>) -> bool;
+
+/// Every check that a rule may name, `entropy:N` apart.
+pub(crate) const CHECKS: &[(&str, Check)] = &[
+    // The text is made by a generator, not typed as an example.
+    ("random", |c| c.text().is_some_and(shape::is_random)),
+    ("not-placeholder", |c| c.text().is_some_and(|s| !words::is_placeholder(s))),
+    ("letters-and-digits", |c| c.text().is_some_and(shape::has_letters_and_digits)),
+    ("not-uuid", |c| c.text().is_some_and(|s| !shape::is_uuid(s))),
+    // A person would type it as a password, and not as a stand-in for one.
+    ("password", |c| c.text().is_some_and(|s| assignment::is_password(s, assignment::Bar::Normal))),
+    // The value is assigned to a name that says what it is, in a form the file's language has.
+    ("assigned-quoted", assignment::quoted),
+    ("assigned-bare", assignment::bare),
+    ("url-password", assignment::url_password),
+    // Formats that prove themselves.
+    ("crc32-base62", |c| checksum::crc32_base62(c.secret)),
+    ("grafana-crc32", |c| checksum::grafana(c.secret)),
+    ("aws-account", |c| checksum::aws_account(c.secret)),
+    ("bech32", |c| checksum::bech32(c.secret)),
+    ("base58check", |c| checksum::base58check(c.secret)),
+    ("stellar-crc16", |c| checksum::stellar(c.secret)),
+    ("wireguard-clamp", |c| checksum::wireguard(c.secret)),
+    // Encoded payloads that can be read.
+    ("private-key-body", encoded::private_key_body),
+    ("jwt", |c| encoded::jwt(c.secret).is_some_and(|j| j.is_credential())),
+    ("jwt-service-role", |c| encoded::jwt(c.secret).is_some_and(|j| j.claims("role", "service_role"))),
+    ("basic-auth", |c| encoded::basic_auth(c.secret)),
+    ("discord-id", |c| encoded::discord_id(c.secret)),
+    ("macaroon", |c| encoded::decodes_to(c.secret, b"\x02\x01\x08pypi.org")),
+    ("base64-json", |c| encoded::base64_json(c.secret)),
+    ("base64-text", |c| encoded::base64_secret_text(c)),
+];
+
+/// Runs the check of that name; `None` when there is none.
+///
+/// `entropy:N` asks for at least N bits a character, N being a decimal number.
+pub(crate) fn check(name: &str, candidate: &Candidate<'_>) -> Option<bool> {
+    if let Some(bits) = name.strip_prefix("entropy:") {
+        let bits: f32 = bits.parse().ok()?;
+        return Some(shape::entropy(candidate.secret) >= bits);
+    }
+    CHECKS.iter().find(|(n, _)| *n == name).map(|(_, check)| check(candidate))
+}

@@ -1,0 +1,857 @@
+//! Values given to names: `password = "…"`, `API_KEY=…`, `token: …`, and passwords in addresses.
+//!
+//! The pattern of a rule finds the form; here the name is read word by word, the form is held against the
+//! kind of file, and the value is weighed. A name that only speaks of a secret (`token_url`, `password_hint`)
+//! and a value that only stands for one are no findings.
+
+use super::{Candidate, shape, words};
+
+/// How sure a value must look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bar {
+    /// Code and configuration.
+    Normal,
+    /// Prose and local addresses, where examples live: only what a generator makes.
+    Strict,
+}
+
+/// What a name says that its value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Named {
+    Password,
+    Secret,
+    Token,
+}
+
+/// What the forms of assignment in a file are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A value is a string literal.
+    Code,
+    /// A value may stand bare, alone on its line.
+    Config,
+    /// A value may stand bare, among others.
+    Shell,
+    /// Prose.
+    Doc,
+    /// Values are texts for people, digests, or styles.
+    Never,
+}
+
+fn kind(path: &[u8]) -> Kind {
+    let path = String::from_utf8_lossy(path).to_ascii_lowercase();
+    let name = path.rsplit('/').next().unwrap_or(&path);
+    let ext = name.rsplit_once('.').map_or("", |(_, e)| e);
+    const TEXTS: &[&str] =
+        &["/locales/", "/locale/", "/i18n/", "/lang/", "/langs/", "/translations/", "/translation/", "/l10n/"];
+    let slashed = format!("/{path}");
+    if TEXTS.iter().any(|t| slashed.contains(t)) || name.starts_with("messages") || name.contains(".min.") {
+        return Kind::Never;
+    }
+    if name.starts_with(".env") || name.ends_with(".env") || name.starts_with("dockerfile") || name == "containerfile" {
+        return Kind::Shell;
+    }
+    match ext {
+        "sh" | "bash" | "zsh" | "fish" | "ksh" | "bat" | "cmd" | "dockerfile" | "mk" | "envrc" => Kind::Shell,
+        "env" | "ini" | "cfg" | "conf" | "config" | "cnf" | "properties" | "props" | "yml" | "yaml" | "toml"
+        | "tfvars" | "npmrc" | "netrc" | "pypirc" | "pgpass" | "credentials" | "secrets" | "secret" | "service"
+        | "cred" | "creds" | "prefs" | "settings" | "local" | "prod" | "production" | "development" | "dev"
+        | "staging" | "curlrc" | "s3cfg" | "boto" | "txt" | "log" | "desktop" | "plist" | "ovpn" | "rdp"
+        | "remmina" => Kind::Config,
+        "md" | "markdown" | "rst" | "adoc" | "asciidoc" | "mdx" | "html" | "htm" | "tex" | "ipynb" | "org"
+        | "textile" | "pod" | "man" => Kind::Doc,
+        "lock" | "sum" | "svg" | "css" | "scss" | "less" | "sass" | "po" | "pot" | "xlf" | "xliff" | "strings"
+        | "resx" | "arb" | "map" | "csv" | "tsv" | "snap" | "ftl" | "storyboard" | "xib" | "pbxproj" | "ics"
+        | "pem" | "crt" | "cer" | "pub" | "asc" | "patch" | "diff" | "lockb" | "ambr" | "har" => Kind::Never,
+        _ if matches!(
+            name,
+            "package-lock.json" | "npm-shrinkwrap.json" | "pnpm-lock.yaml" | "composer.lock" | "cargo.lock"
+        ) =>
+        {
+            Kind::Never
+        }
+        "" if name == "jenkinsfile" || name == "vagrantfile" || name == "rakefile" || name == "gemfile" => Kind::Code,
+        "" if name == "readme" || name == "changelog" || name == "license" || name == "authors" => Kind::Doc,
+        "" => Kind::Config,
+        _ => Kind::Code,
+    }
+}
+
+/// `name = "value"`, `name: "value"`, `name("value")`, `"name", "value"`, `<name>value</name>`.
+pub(super) fn quoted(c: &Candidate<'_>) -> bool {
+    let kind = kind(c.path);
+    let (Some(value), Some(named)) = (c.text(), named(c.head())) else { return false };
+    // A line that nobody wrote by hand.
+    if kind == Kind::Never || c.line.len() > 1_000 {
+        return false;
+    }
+    is_live(named, value, if kind == Kind::Doc { Bar::Strict } else { Bar::Normal }, c)
+}
+
+/// `NAME=value` and `name: value` without quotes.
+pub(super) fn bare(c: &Candidate<'_>) -> bool {
+    let kind = kind(c.path);
+    let (Some(value), Some(named)) = (c.text(), named(c.head())) else { return false };
+    let value = value.trim_end_matches([',', ';']);
+    let tail = c.tail().trim_ascii();
+    let alone = tail.is_empty() || matches!(tail[0], b'#' | b';' | b'\\') || tail.starts_with(b"//");
+    let bar = match kind {
+        Kind::Config if alone => Bar::Normal,
+        Kind::Shell => Bar::Normal,
+        Kind::Doc => Bar::Strict,
+        _ => return false,
+    };
+    if c.line.len() > 1_000 || value.starts_with(['*', '&', '|', '>', '@', '`', '#', '"', '\'']) {
+        return false;
+    }
+    is_live(named, value, bar, c)
+}
+
+/// `scheme://user:password@host`.
+pub(super) fn url_password(c: &Candidate<'_>) -> bool {
+    let Some(value) = c.text() else { return false };
+    if kind(c.path) == Kind::Never {
+        return false;
+    }
+    let tail = String::from_utf8_lossy(c.tail()).to_ascii_lowercase();
+    let host = tail.trim_start_matches('@');
+    let host =
+        &host[..host.find(|ch: char| !(ch.is_ascii_alphanumeric() || ".-_[".contains(ch))).unwrap_or(host.len())];
+    let head = String::from_utf8_lossy(c.head()).to_ascii_lowercase();
+    let user = head.trim_end_matches(':').rsplit("://").next().unwrap_or_default();
+    if host.is_empty() || value.eq_ignore_ascii_case(user) || host.contains("example") {
+        return false;
+    }
+    // A port that a name follows: `http://host:80@…` is none.
+    if value.bytes().all(|b| b.is_ascii_digit()) && value.len() < 6 {
+        return false;
+    }
+    const NEAR: &[&str] = &[
+        "localhost",
+        "127.0.0.1",
+        "0.0.0.0",
+        "host",
+        "hostname",
+        "server",
+        "domain",
+        "foo",
+        "bar",
+        "test",
+        "db",
+        "proxy",
+    ];
+    let local = NEAR.contains(&host)
+        || !host.contains('.') && !host.contains('[')
+        || host.ends_with(".test")
+        || host.ends_with(".local")
+        || host.ends_with(".invalid")
+        || host.starts_with("host.")
+        || host.starts_with("foo.")
+        || host.starts_with("my");
+    let bar = if local || kind(c.path) == Kind::Doc { Bar::Strict } else { Bar::Normal };
+    is_password(value, bar)
+}
+
+/// Tells whether the value under such a name is a credential.
+fn is_live(named: Named, value: &str, bar: Bar, c: &Candidate<'_>) -> bool {
+    match named {
+        Named::Password => is_password(value, bar) || is_token(value, bar),
+        Named::Secret => {
+            is_token(value, bar) || (value.len() >= 8 && is_password(value, bar) && shape::wordiness(value) < 0.75)
+        }
+        Named::Token => is_token(value, bar) && !(shape::is_uuid(value) && !names_api_key(c.head())),
+    }
+}
+
+fn names_api_key(head: &[u8]) -> bool {
+    let head = String::from_utf8_lossy(head).to_ascii_lowercase().replace(['_', '-'], "");
+    ["apikey", "accesskey", "secretkey", "authtoken", "accesstoken", "apitoken"].iter().any(|n| head.contains(n))
+}
+
+/// Tells whether a value is a password that somebody uses.
+pub(super) fn is_password(value: &str, bar: Bar) -> bool {
+    let n = value.len();
+    if !(6..=128).contains(&n) || !value.bytes().all(|b| b.is_ascii_graphic()) {
+        return false;
+    }
+    if words::is_placeholder(value)
+        || words::is_reference(value)
+        || shape::is_uuid(value)
+        || is_file(value)
+        || is_number_like(value)
+    {
+        return false;
+    }
+    let count = |f: fn(&u8) -> bool| value.bytes().filter(f).count();
+    let (lower, upper) = (count(u8::is_ascii_lowercase), count(u8::is_ascii_uppercase));
+    let (digits, letters) = (count(u8::is_ascii_digit), lower + upper);
+    let joiners = count(|b| matches!(b, b'_' | b'-' | b'.' | b'/' | b':' | b','));
+    let signs = n - letters - digits - joiners;
+    if letters == 0 && signs == 0 {
+        return bar == Bar::Normal
+            && digits >= 6
+            && shape::longest_sequence(value.as_bytes()) < 4
+            && shape::longest_run(value.as_bytes()) < 4
+            && shape::entropy(value.as_bytes()) > 2.3
+            && words::substance(value) >= 6;
+    }
+    if shape::longest_run(value.as_bytes()) >= 5
+        || shape::longest_sequence(value.as_bytes()) >= 6
+        || words::substance(value) < 4
+    {
+        return false;
+    }
+    let wordy = shape::wordiness(value);
+    if bar == Bar::Strict {
+        let classes = [lower, upper, digits, signs].iter().filter(|c| **c > 0).count();
+        return n >= 10 && wordy < 0.4 && classes >= 3 && shape::entropy(value.as_bytes()) >= 3.0;
+    }
+    if digits == 0 && signs == 0 {
+        // Letters alone: a word or a name, unless no language has it.
+        return n >= 10 && wordy < 0.25 && shape::entropy(value.as_bytes()) >= 3.0;
+    }
+    // `utf-8-encoding`, `step2_name`: a name with a number in it.
+    !(signs == 0 && digits <= 2 && joiners > 0 && wordy > 0.6)
+        && !(signs > 0 && digits == 0 && upper == 0 && wordy > 0.7)
+}
+
+/// Tells whether a value is a generated key.
+fn is_token(value: &str, bar: Bar) -> bool {
+    let n = value.len();
+    let shaped = value.bytes().all(|b| {
+        b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'_' | b'-' | b'.' | b'~' | b':' | b'|')
+    });
+    if !(16..=512).contains(&n) || !shaped {
+        return false;
+    }
+    if words::is_reference(value) || is_file(value) || is_number_like(value) || !shape::is_random(value) {
+        return false;
+    }
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    let upper = value.bytes().any(|b| b.is_ascii_uppercase());
+    let lower = value.bytes().any(|b| b.is_ascii_lowercase());
+    if digits == n || !(upper || lower) || words::substance(value) < 8 {
+        return false;
+    }
+    // Groups joined by signs are names, unless the groups themselves are noise.
+    let wordy = shape::wordiness(value);
+    let limit = if bar == Bar::Strict { 0.3 } else { 0.45 };
+    if wordy >= limit {
+        return false;
+    }
+    digits >= 2 || (upper && lower && n >= 20 && wordy < 0.25 && shape::entropy(value.as_bytes()) >= 3.5)
+}
+
+/// A file name, a media type, a package.
+fn is_file(value: &str) -> bool {
+    const ENDS: &[&str] = &[
+        ".json",
+        ".yaml",
+        ".yml",
+        ".xml",
+        ".html",
+        ".js",
+        ".ts",
+        ".py",
+        ".go",
+        ".java",
+        ".rb",
+        ".php",
+        ".txt",
+        ".key",
+        ".pem",
+        ".crt",
+        ".com",
+        ".org",
+        ".net",
+        ".io",
+        ".md",
+        ".cfg",
+        ".ini",
+        ".conf",
+        ".env",
+        ".jks",
+        ".p12",
+        ".pfx",
+        ".css",
+        ".png",
+        ".svg",
+        ".vue",
+        ".tsx",
+        ".jsx",
+        ".sh",
+        ".sql",
+        ".cer",
+        ".token",
+        ".password",
+        ".secret",
+        ".local",
+        ".dev",
+        ".rs",
+        ".toml",
+        ".kt",
+        ".cs",
+        ".log",
+    ];
+    let lower = value.to_ascii_lowercase();
+    ENDS.iter().any(|e| lower.ends_with(e))
+}
+
+/// A number with a unit or a separator, a colour, a version.
+fn is_number_like(value: &str) -> bool {
+    let v = value.trim_start_matches(['v', 'V', '+', '-', '#']);
+    let digits = v.bytes().filter(u8::is_ascii_digit).count();
+    let signs = v.bytes().filter(|b| matches!(b, b'.' | b',' | b'_' | b'-' | b':' | b'x')).count();
+    let hex = v.starts_with("0x") && v.len() <= 18;
+    let colour = value.starts_with('#') && v.len() <= 8 && v.bytes().all(|b| b.is_ascii_hexdigit());
+    hex || colour || (digits > 0 && digits + signs + 2 >= v.len() && signs > 0)
+}
+
+/// Reads the name before a value: the last one that has a word for a secret.
+fn named(head: &[u8]) -> Option<Named> {
+    let head = &head[head.len().saturating_sub(160)..];
+    head.split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'$')))
+        .rev()
+        .find(|part| split(part).iter().any(|w| word(w).is_some()) || compound(part).is_some())
+        .and_then(judge)
+}
+
+/// Splits a name into lower-case words, at signs and at capitals.
+fn split(name: &[u8]) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let mut fresh = true;
+    for (i, b) in name.iter().enumerate() {
+        if !b.is_ascii_alphabetic() {
+            fresh = true;
+            continue;
+        }
+        let before = i.checked_sub(1).map(|j| name[j]);
+        let after = name.get(i + 1);
+        let hump = b.is_ascii_uppercase()
+            && (before.is_some_and(|p| p.is_ascii_lowercase())
+                || before.is_some_and(|p| p.is_ascii_uppercase()) && after.is_some_and(u8::is_ascii_lowercase));
+        if fresh || hump {
+            out.push(String::new());
+            fresh = false;
+        }
+        if let Some(last) = out.last_mut() {
+            last.push(char::from(b.to_ascii_lowercase()));
+        }
+    }
+    out
+}
+
+/// What a single word says.
+fn word(w: &str) -> Option<Named> {
+    const PASSWORD: &[&str] =
+        &["password", "passwd", "passwort", "passphrase", "pwd", "pass", "passcode", "pswd", "psw"];
+    let singular = w.strip_suffix('s').filter(|s| s.len() > 4).unwrap_or(w);
+    if PASSWORD.contains(&w)
+        || ["password", "passwd", "passphrase", "pwd", "pswd"].iter().any(|p| singular.ends_with(p))
+    {
+        return Some(Named::Password);
+    }
+    if singular == "secret" || singular.ends_with("secret") || w == "secretkey" || w == "credential" {
+        return Some(Named::Secret);
+    }
+    if singular.ends_with("token") && !matches!(singular, "tokentoken") {
+        return Some(Named::Token);
+    }
+    const KEYS: &[&str] = &[
+        "apikey",
+        "accesskey",
+        "authkey",
+        "privatekey",
+        "encryptionkey",
+        "masterkey",
+        "appkey",
+        "accountkey",
+        "apisecret",
+    ];
+    KEYS.iter().any(|k| singular.ends_with(k)).then_some(Named::Token)
+}
+
+/// `api_key`, `accessKey`, `private-key`: two words that say it together.
+fn compound(name: &[u8]) -> Option<(usize, Named)> {
+    const BEFORE_KEY: &[&str] = &[
+        "api",
+        "access",
+        "secret",
+        "private",
+        "encryption",
+        "encrypt",
+        "auth",
+        "signing",
+        "master",
+        "account",
+        "storage",
+        "shared",
+        "subscription",
+        "function",
+        "service",
+        "client",
+        "app",
+        "consumer",
+        "hmac",
+        "jwt",
+        "session",
+        "webhook",
+        "deploy",
+        "admin",
+        "license",
+        "aes",
+        "crypto",
+        "cipher",
+        "security",
+        "authorization",
+        "sas",
+        "primary",
+        "write",
+        "ingest",
+    ];
+    let words = split(name);
+    words.windows(2).rposition(|w| matches!(w[1].as_str(), "key" | "keys") && BEFORE_KEY.contains(&w[0].as_str())).map(
+        |i| {
+            // The primary key of a table and the session key of a map hold no secret as often as they do.
+            (i + 1, if words[i] == "secret" { Named::Secret } else { Named::Token })
+        },
+    )
+}
+
+/// Decides over a whole name: what comes before and after the word for a secret may deny it.
+fn judge(name: &[u8]) -> Option<Named> {
+    const NOT_AFTER: &[&str] = &[
+        "url",
+        "uri",
+        "path",
+        "file",
+        "filename",
+        "dir",
+        "name",
+        "names",
+        "id",
+        "ids",
+        "type",
+        "types",
+        "field",
+        "label",
+        "hint",
+        "placeholder",
+        "header",
+        "param",
+        "parameter",
+        "regex",
+        "regexp",
+        "pattern",
+        "length",
+        "len",
+        "size",
+        "min",
+        "max",
+        "count",
+        "expiry",
+        "expires",
+        "expiration",
+        "expire",
+        "ttl",
+        "format",
+        "prefix",
+        "suffix",
+        "policy",
+        "class",
+        "style",
+        "selector",
+        "input",
+        "prompt",
+        "message",
+        "msg",
+        "error",
+        "err",
+        "title",
+        "description",
+        "desc",
+        "env",
+        "var",
+        "variable",
+        "column",
+        "attr",
+        "attribute",
+        "property",
+        "ref",
+        "reference",
+        "version",
+        "provider",
+        "store",
+        "manager",
+        "location",
+        "arn",
+        "hash",
+        "hashed",
+        "digest",
+        "hasher",
+        "encoder",
+        "validator",
+        "validation",
+        "strength",
+        "reset",
+        "change",
+        "changed",
+        "forgot",
+        "confirm",
+        "confirmation",
+        "required",
+        "enabled",
+        "disabled",
+        "enable",
+        "disable",
+        "algorithm",
+        "algo",
+        "alg",
+        "method",
+        "mode",
+        "scheme",
+        "kind",
+        "status",
+        "state",
+        "endpoint",
+        "scope",
+        "scopes",
+        "issuer",
+        "audience",
+        "generator",
+        "service",
+        "helper",
+        "util",
+        "utils",
+        "factory",
+        "handler",
+        "text",
+        "help",
+        "info",
+        "page",
+        "view",
+        "form",
+        "button",
+        "link",
+        "icon",
+        "address",
+        "symbol",
+        "index",
+        "idx",
+        "position",
+        "stream",
+        "list",
+        "map",
+        "table",
+        "model",
+        "schema",
+        "key",
+        "keyname",
+        "keyid",
+        "fingerprint",
+        "thumbprint",
+        "alias",
+        "cookie",
+        "rule",
+        "rules",
+        "check",
+        "checker",
+        "source",
+        "target",
+        "usage",
+        "option",
+        "options",
+        "config",
+        "template",
+        "example",
+        "salt",
+        "iv",
+        "nonce",
+        "encoding",
+        "charset",
+        "limit",
+        "limits",
+        "bucket",
+        "event",
+        "action",
+        "test",
+        "namespace",
+        "group",
+        "role",
+        "user",
+        "username",
+        "login",
+        "email",
+        "host",
+        "port",
+        "region",
+        "domain",
+        "realm",
+        "section",
+        "mount",
+        "selected",
+        "visible",
+        "visibility",
+        "toggle",
+        "meter",
+        "rotation",
+        "lifetime",
+        "duration",
+        "interval",
+        "timeout",
+        "date",
+        "time",
+        "at",
+        "doc",
+        "docs",
+        "color",
+        "colour",
+        "separator",
+        "delimiter",
+        "number",
+        "num",
+        "kwargs",
+        "args",
+        "arg",
+        "flag",
+        "cmd",
+        "command",
+        "query",
+        "lookup",
+        "search",
+        "match",
+        "matcher",
+        "filter",
+        "parser",
+        "lexer",
+        "uses",
+        "budget",
+        "price",
+        "cost",
+        "contract",
+    ];
+    const NOT_BEFORE: &[&str] = &[
+        "public",
+        "publishable",
+        "pub",
+        "site",
+        "next",
+        "page",
+        "pagination",
+        "continuation",
+        "sync",
+        "resume",
+        "cancel",
+        "cancellation",
+        "cancelation",
+        "csrf",
+        "xsrf",
+        "no",
+        "is",
+        "has",
+        "show",
+        "hide",
+        "forgot",
+        "reset",
+        "invalid",
+        "wrong",
+        "missing",
+        "enable",
+        "disable",
+        "use",
+        "min",
+        "max",
+        "placeholder",
+        "fake",
+        "mock",
+        "dummy",
+        "example",
+        "sample",
+        "test",
+        "hash",
+        "hashed",
+        "encrypted",
+        "number",
+        "lexer",
+        "parser",
+        "syntax",
+        "design",
+        "css",
+        "color",
+        "theme",
+        "stop",
+        "start",
+        "end",
+        "bos",
+        "eos",
+        "pad",
+        "unk",
+        "mask",
+        "special",
+        "idempotency",
+        "cache",
+        "foreign",
+        "unique",
+        "sort",
+        "partition",
+        "bad",
+        "incorrect",
+        "expected",
+        "lock",
+        "etag",
+        "old",
+        "new",
+        "measurement",
+        "recaptcha",
+        "captcha",
+        "anon",
+        "anonymous",
+        "verify",
+        "verification",
+        "one",
+        "security",
+    ];
+    let words = split(name);
+    let (at, named) = match compound(name) {
+        Some(found) => found,
+        None => {
+            let at = words.iter().rposition(|w| word(w).is_some())?;
+            (at, word(&words[at])?)
+        }
+    };
+    let after = &words[at + 1..];
+    // `secret_key`, `token_secret` and `password_key`: only the first kind of them is a credential.
+    let denied_after = after.iter().any(|w| NOT_AFTER.contains(&w.as_str()))
+        && !(named == Named::Secret && after.first().is_some_and(|w| w == "key") && after.len() == 1);
+    let first = if compound(name).is_some() { at.saturating_sub(1) } else { at };
+    let denied_before = words[..first].iter().any(|w| NOT_BEFORE.contains(&w.as_str()));
+    (!denied_after && !denied_before).then_some(named)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidate<'a>(path: &'a str, line: &'a str, secret: &'a str) -> Candidate<'a> {
+        let at = line.rfind(secret).expect("the line holds the secret");
+        Candidate { secret: secret.as_bytes(), line: line.as_bytes(), at, after: b"", path: path.as_bytes() }
+    }
+
+    #[test]
+    fn reads_names() {
+        for (name, expected) in [
+            ("password", Some(Named::Password)),
+            ("db.password", Some(Named::Password)),
+            ("DB_PASS", Some(Named::Password)),
+            ("dbPassword", Some(Named::Password)),
+            ("compass", None),
+            ("passed", None),
+            ("password_hint", None),
+            ("passwordField", None),
+            ("password_hash", None),
+            ("test_password", None),
+            ("token_url", None),
+            ("nextPageToken", None),
+            ("accessToken", Some(Named::Token)),
+            ("GITHUB_TOKEN", Some(Named::Token)),
+            ("TOKEN_GITHUB", Some(Named::Token)),
+            ("api_key", Some(Named::Token)),
+            ("apiKey", Some(Named::Token)),
+            ("APIKEY", Some(Named::Token)),
+            ("api_key_id", None),
+            ("publicKey", None),
+            ("aws_secret_access_key", Some(Named::Token)),
+            ("client_secret", Some(Named::Secret)),
+            ("SECRET_KEY", Some(Named::Secret)),
+            ("primary_color", None),
+        ] {
+            assert_eq!(named(name.as_bytes()), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn weighs_passwords() {
+        for live in ["kR8#mm2pQ", "Tr0ub4dor&3", "zagreb77ko", "xK9vvLq2", "9f86d081884c7d65"] {
+            assert!(is_password(live, Bar::Normal), "{live}");
+        }
+        for dead in [
+            "password",
+            "changeme",
+            "P@ssw0rd",
+            "admin123",
+            "123456",
+            "secret",
+            "your-password",
+            "${PASSWORD}",
+            "********",
+            "string",
+            "confirmPassword",
+            "user_password",
+            "current-password",
+            "config.password",
+            "Passwort",
+            "1.2.3",
+            "2024-05-06",
+            "#ff00aa",
+            "text/plain",
+            "password.txt",
+            "test@test.com",
+            "Password:",
+            "required",
+            "<password>",
+            "%s",
+            "abcdef",
+            "step2_name",
+        ] {
+            assert!(!is_password(dead, Bar::Normal), "{dead}");
+        }
+    }
+
+    #[test]
+    fn weighs_tokens() {
+        for live in ["Xk7vQ2mWp9Lr4TzN8sYb", "9f86d081884c7d659a2feaa0c55ad015", "q83vEjRWeJCrze8BI0VniavN7wEjRWeJq83v"]
+        {
+            assert!(is_token(live, Bar::Normal), "{live}");
+        }
+        for dead in [
+            "your-api-key-goes-here",
+            "xxxxxxxxxxxxxxxxxxxx",
+            "00000000000000000000",
+            "1234567890123456",
+            "my_access_token_value",
+            "abcdefghijklmnopqrstuvwxyz",
+            "com.example.app.token",
+            "https://host/oauth/token",
+            "application/x-www-form-urlencoded",
+        ] {
+            assert!(!is_token(dead, Bar::Normal), "{dead}");
+        }
+    }
+
+    #[test]
+    fn holds_the_form_against_the_file() {
+        let line = "password: xK9vvLq2";
+        assert!(bare(&candidate("deploy/app.yml", line, "xK9vvLq2")));
+        assert!(!bare(&candidate("src/app.ts", line, "xK9vvLq2")));
+        assert!(!bare(&candidate("README.md", line, "xK9vvLq2")));
+        let line = "const password = 'xK9vvLq2';";
+        assert!(quoted(&candidate("src/app.ts", line, "xK9vvLq2")));
+        assert!(!quoted(&candidate("src/locales/de.ts", line, "xK9vvLq2")));
+        assert!(!quoted(&candidate("yarn.lock", line, "xK9vvLq2")));
+    }
+
+    #[test]
+    fn weighs_passwords_in_addresses() {
+        let url = "postgres://app:xK9vvLq2@db.internal.net:5432/x";
+        assert!(url_password(&candidate("a.py", url, "xK9vvLq2")));
+        for (line, secret) in [
+            ("postgres://postgres:postgres@localhost/x", "postgres"),
+            ("https://user:pass@host.org", "pass"),
+            ("amqp://app:xK9vvLq2@localhost", "xK9vvLq2"),
+            ("https://x:${TOKEN}@github.com", "${TOKEN}"),
+            ("https://u:xK9vvLq2@example.com", "xK9vvLq2"),
+        ] {
+            assert!(!url_password(&candidate("a.py", line, secret)), "{line}");
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Secrets that carry something readable: key files, web tokens, encoded user names.
+
+use super::{Candidate, assignment, shape, words};
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::general_purpose::{GeneralPurpose, NO_PAD, STANDARD_NO_PAD};
+
+/// Tells whether the header of a private key has a body: Base64 in the same line or in the next ones.
+///
+/// Code and documents speak of the header far more often than they hold a key.
+pub(super) fn private_key_body(c: &Candidate<'_>) -> bool {
+    let first = c.tail();
+    let rest = c.after.split(|b| *b == b'\n').take(8);
+    for (i, line) in std::iter::once(first).chain(rest).enumerate() {
+        if line.windows(9).any(|w| w == b"-----END ") && longest_base64(line).is_none_or(|run| run.len() < 32) {
+            return false;
+        }
+        if let Some(run) = longest_base64(line)
+            && run.len() >= if i == 0 { 40 } else { 44 }
+        {
+            let text = std::str::from_utf8(run).unwrap_or_default();
+            return shape::longest_run(run) < 12
+                && shape::entropy(&run[..run.len().min(64)]) >= 3.4
+                && !cut(line)
+                && !text.to_ascii_lowercase().contains("example");
+        }
+    }
+    false
+}
+
+/// A body that stops with dots is a picture of a key.
+fn cut(line: &[u8]) -> bool {
+    line.windows(3).any(|w| w == b"...") || line.windows(3).any(|w| w == "…".as_bytes())
+}
+
+fn longest_base64(line: &[u8]) -> Option<&[u8]> {
+    line.split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'='))).max_by_key(|run| run.len())
+}
+
+/// A JSON Web Token whose header and payload could be read.
+#[derive(Debug)]
+pub(super) struct Jwt {
+    header: serde_json::Value,
+    payload: serde_json::Value,
+}
+
+/// Reads `header.payload.signature`.
+pub(super) fn jwt(token: &[u8]) -> Option<Jwt> {
+    let text = std::str::from_utf8(token).ok()?;
+    let mut parts = text.split('.');
+    let (header, payload, signature) = (parts.next()?, parts.next()?, parts.next()?);
+    if parts.next().is_some() || signature.len() < 27 || !shape::is_random(signature) {
+        return None;
+    }
+    let json = |part: &str| -> Option<serde_json::Value> {
+        let bytes = URL_SAFE.decode(part.trim_end_matches('=')).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    };
+    let jwt = Jwt { header: json(header)?, payload: json(payload)? };
+    jwt.header.get("alg").and_then(serde_json::Value::as_str).is_some().then_some(jwt)
+}
+
+/// URL-safe Base64 without padding. The bits that the last character has too many are left open by some writers.
+const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
+
+impl Jwt {
+    /// Tells whether a claim has that text.
+    pub(super) fn claims(&self, name: &str, value: &str) -> bool {
+        self.payload.get(name).and_then(serde_json::Value::as_str) == Some(value)
+    }
+
+    /// Tells whether the token could open something: signed, not the specification's examples, not meant for
+    /// everybody.
+    pub(super) fn is_credential(&self) -> bool {
+        let text = |v: &serde_json::Value, name: &str| {
+            v.get(name).and_then(serde_json::Value::as_str).map(str::to_ascii_lowercase).unwrap_or_default()
+        };
+        let signed = text(&self.header, "alg") != "none";
+        let example = ["1234567890", "test", "user", "foo", "admin", "john", "johndoe"]
+            .contains(&text(&self.payload, "sub").as_str())
+            || text(&self.payload, "name").contains("john doe")
+            || text(&self.payload, "iss").contains("example")
+            || (text(&self.payload, "iss") == "joe" && self.payload.get("http://example.com/is_root").is_some());
+        // Supabase's key for browsers.
+        let public = self.claims("role", "anon");
+        // A claim or two are an exercise; those who issue tokens say who, for whom, or until when.
+        let meant =
+            ["iss", "aud", "exp", "jti", "scope", "scopes", "azp", "client_id", "tenant", "uid", "user_id", "userId"]
+                .iter()
+                .any(|claim| self.payload.get(*claim).is_some());
+        signed && !example && !public && meant && !self.claims("role", "service_role")
+    }
+}
+
+/// Tells whether Base64 text decodes to `user:password` with a password worth the name.
+pub(super) fn basic_auth(text: &[u8]) -> bool {
+    let text = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
+    let Ok(bytes) = STANDARD_NO_PAD.decode(text) else { return false };
+    let Some((user, password)) = std::str::from_utf8(&bytes).ok().and_then(|t| t.split_once(':')) else { return false };
+    let graphic = |t: &str| t.bytes().all(|b| b.is_ascii_graphic());
+    graphic(user)
+        && !user.eq_ignore_ascii_case(password)
+        && !user.to_ascii_lowercase().contains("example")
+        && assignment::is_password(password, assignment::Bar::Normal)
+}
+
+/// Tells whether the first part of a Discord token is a user's number.
+///
+/// <https://discord.com/developers/docs/reference#snowflakes>
+pub(super) fn discord_id(token: &[u8]) -> bool {
+    let id = token.split(|b| *b == b'.').next().unwrap_or_default();
+    let Ok(bytes) = URL_SAFE.decode(id) else { return false };
+    (17..=20).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_digit)
+}
+
+/// Tells whether the part after the first `-` is Base64 that starts with these bytes.
+pub(super) fn decodes_to(token: &[u8], start: &[u8]) -> bool {
+    let Some(at) = token.iter().position(|b| *b == b'-') else { return false };
+    let body = &token[at + 1..];
+    let whole = body.len() - body.len() % 4;
+    URL_SAFE.decode(&body[..whole]).is_ok_and(|bytes| bytes.starts_with(start))
+}
+
+/// Tells whether the token holds, after its last `_` or from its start, Base64 of a JSON object.
+pub(super) fn base64_json(token: &[u8]) -> bool {
+    let Some(at) = token.windows(3).position(|w| w == b"eyJ") else { return false };
+    let body: Vec<u8> = token[at..]
+        .iter()
+        .map(|b| {
+            if *b == b'+' {
+                b'-'
+            } else if *b == b'/' {
+                b'_'
+            } else {
+                *b
+            }
+        })
+        .collect();
+    let end = body.iter().position(|b| matches!(b, b'=' | b'.')).unwrap_or(body.len());
+    let end = body[..end].iter().rposition(|b| *b == b'_').filter(|i| token[at + i] == b'_').unwrap_or(end);
+    let readable = |part: &[u8]| {
+        let whole = part.len() - part.len() % 4;
+        URL_SAFE.decode(&part[..whole]).is_ok_and(|b| b.starts_with(b"{\"") && b.len() >= 12)
+    };
+    readable(&body[..end])
+}
+
+/// Tells whether Base64 text in a manifest of secrets decodes to a password or a key.
+pub(super) fn base64_secret_text(c: &Candidate<'_>) -> bool {
+    let text = c.secret;
+    let bare = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
+    let Ok(bytes) = STANDARD_NO_PAD.decode(bare) else { return false };
+    let Ok(value) = std::str::from_utf8(&bytes) else {
+        // A key as bytes.
+        return bytes.len() >= 16
+            && std::str::from_utf8(text).is_ok_and(shape::is_random)
+            && !bytes.starts_with(b"\x30\x82");
+    };
+    let value = value.trim();
+    if value.contains("-----BEGIN") {
+        return value.contains("PRIVATE KEY-----");
+    }
+    !words::is_reference(value) && assignment::is_password(value, assignment::Bar::Normal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+
+    fn header<'a>(line: &'a str, after: &'a str) -> Candidate<'a> {
+        let secret = "-----BEGIN RSA PRIVATE KEY-----";
+        let at = line.find(secret).expect("the header");
+        Candidate { secret: secret.as_bytes(), line: line.as_bytes(), at, after: after.as_bytes(), path: b"a" }
+    }
+
+    const BODY: &str = "MIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn/ygWyF8PbnGy0AHB7MxQy0g6Ryh1Kp2qT";
+
+    #[test]
+    fn wants_a_body_behind_the_header_of_a_key() {
+        let plain = "-----BEGIN RSA PRIVATE KEY-----";
+        assert!(private_key_body(&header(plain, BODY)));
+        assert!(private_key_body(&header(
+            plain,
+            &format!("Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\n{BODY}\n")
+        )));
+        assert!(private_key_body(&header(&format!("{plain}\\n{BODY}\\n"), "")));
+        assert!(private_key_body(&header(&format!("key = \"{plain}\\n\" +"), &format!("  \"{BODY}\\n\" +"))));
+        for (line, after) in [
+            (plain, ""),
+            ("if text.contains(\"-----BEGIN RSA PRIVATE KEY-----\") {", "    return parse(text);\n}\n"),
+            (plain, "MIIEpAIBAAKCAQEA0Z3VS5JJcds3...\n-----END RSA PRIVATE KEY-----\n"),
+            (plain, "...\n-----END RSA PRIVATE KEY-----\n"),
+            (plain, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n"),
+        ] {
+            assert!(!private_key_body(&header(line, after)), "{line} {after}");
+        }
+    }
+
+    #[test]
+    fn reads_web_tokens() {
+        let encode = |t: &str| URL_SAFE_NO_PAD.encode(t);
+        let make = |payload: &str| {
+            let head = encode(r#"{"alg":"HS256","typ":"JWT"}"#);
+            format!("{head}.{}.{}", encode(payload), "dBjftJeZ4CVPmB92K27uhbUJU1p1rwW1gFWFOEjXk9q")
+        };
+        let credential = |payload: &str| jwt(make(payload).as_bytes()).is_some_and(|j| j.is_credential());
+        assert!(credential(r#"{"iss":"https://id.corp.net","sub":"8c1f","exp":1900000000}"#));
+        assert!(!credential(r#"{"sub":"1234567890","name":"John Doe","iat":1516239022}"#));
+        assert!(!credential(r#"{"iss":"supabase","role":"anon","exp":1900000000}"#));
+        assert!(!credential(r#"{"a":1}"#));
+        assert!(jwt(b"eyJhbGciOiJIUzI1NiJ9.eyJ.x").is_none());
+    }
+
+    #[test]
+    fn reads_user_and_password() {
+        assert!(basic_auth(STANDARD.encode("deploy:kR8mm2pQx").as_bytes()));
+        assert!(!basic_auth(STANDARD.encode("user:password").as_bytes()));
+        assert!(!basic_auth(STANDARD.encode("no colon here at all").as_bytes()));
+    }
+
+    #[test]
+    fn reads_what_tokens_carry() {
+        let id = URL_SAFE_NO_PAD.encode("123456789012345678");
+        assert!(discord_id(format!("{id}.abc.def").as_bytes()));
+        assert!(!discord_id(b"abcdefghijklmnopqrstuvwx.abc.def"));
+        let pypi = format!("pypi-{}", URL_SAFE_NO_PAD.encode(b"\x02\x01\x08pypi.org\x02\x24abcdef"));
+        assert!(decodes_to(pypi.as_bytes(), b"\x02\x01\x08pypi.org"));
+        let json = format!("sntrys_{}_kR8mm2pQ", STANDARD_NO_PAD.encode(r#"{"iat":1700000000.0,"url":null}"#));
+        assert!(base64_json(json.as_bytes()));
+        assert!(!base64_json(b"sntrys_kR8mm2pQ"));
+    }
+}

@@ -1,0 +1,145 @@
+//! Made-up secrets for samples: right in every detail that a check looks at, and opening nothing.
+
+use super::checksum;
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+
+const ALNUM: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// Makes the secret of that name; `None` when there is none. `random(n)` gives a number below `n`.
+///
+/// Names: `github-token:PREFIX`, `npm-token`, `grafana-token`, `aws-key-id:PREFIX`, `age-key`, `nostr-key`,
+/// `wallet-key`, `stellar-seed`, `wireguard-key`, `jwt`, `jwt:ROLE`, `basic-auth`, `discord-token`, `pypi-token`,
+/// `sentry-token`, `pem-body`, `base64-password`, `uuid`.
+pub(crate) fn generate(name: &str, random: &mut dyn FnMut(u32) -> u32) -> Option<String> {
+    let (name, argument) = name.split_once(':').unwrap_or((name, ""));
+    let mut make = Maker { random };
+    Some(match name {
+        "github-token" => make.crc32(argument),
+        "npm-token" => make.crc32("npm"),
+        "grafana-token" => {
+            let body = format!("glsa_{}", make.of(ALNUM, 32));
+            format!("{body}_{}", checksum::grafana_digits(body.as_bytes()))
+        }
+        // The fifth character says that an account follows; the sixth keeps it below twelve digits.
+        "aws-key-id" => format!("{argument}{}", ["Y", &make.of(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 15)].concat()),
+        "age-key" => checksum::bech32_encode("age-secret-key-", &make.below(32, 52)).to_ascii_uppercase(),
+        "nostr-key" => checksum::bech32_encode("nsec", &make.below(32, 52)),
+        "wallet-key" => {
+            let mut body = vec![0x04, 0x88, 0xad, 0xe4];
+            body.extend(make.below(256, 74));
+            checksum::base58check_encode(&body)
+        }
+        "stellar-seed" => {
+            let mut key = [0; 32];
+            key.copy_from_slice(&make.below(256, 32));
+            checksum::stellar_encode(&key)
+        }
+        "wireguard-key" => {
+            let mut key = make.below(256, 32);
+            key[0] &= 0xf8;
+            key[31] = key[31] & 0x7f | 0x40;
+            STANDARD.encode(key)
+        }
+        "jwt" => {
+            let head = URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256","typ":"JWT"}"#);
+            let claims = match argument {
+                "" => format!(r#"{{"iss":"https://id.corp.net","sub":"{}","exp":1900000000}}"#, make.of(ALNUM, 12)),
+                role => {
+                    format!(r#"{{"iss":"supabase","ref":"{}","role":"{role}","exp":1900000000}}"#, make.of(ALNUM, 20))
+                }
+            };
+            let signature = URL_SAFE_NO_PAD.encode(make.below(256, 32));
+            format!("{head}.{}.{signature}", URL_SAFE_NO_PAD.encode(claims))
+        }
+        "basic-auth" => STANDARD.encode(format!("deploy:{}", make.mixed(14))),
+        "discord-token" => {
+            let id = format!("1{}", make.of(b"0123456789", 17));
+            format!("{}.{}.{}", URL_SAFE_NO_PAD.encode(id), make.of(ALNUM, 6), make.of(ALNUM, 38))
+        }
+        "pypi-token" => {
+            let mut body = b"\x02\x01\x08pypi.org\x02".to_vec();
+            body.extend(make.below(256, 100));
+            format!("pypi-{}", URL_SAFE_NO_PAD.encode(body))
+        }
+        "sentry-token" => {
+            let body = STANDARD_NO_PAD.encode(r#"{"iat":1700000000.123,"url":"https://sentry.io","org":"corp"}"#);
+            format!("sntrys_{body}_{}", make.of(ALNUM, 43))
+        }
+        "pem-body" => STANDARD.encode([&[0x30, 0x82, 0x04, 0xa4][..], &make.below(256, 44)].concat()),
+        "base64-password" => STANDARD.encode(make.mixed(15)),
+        "uuid" => {
+            let hex = make.of(b"0123456789abcdef", 32);
+            format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+        }
+        "password" => make.mixed(argument.parse().unwrap_or(12)),
+        _ => return None,
+    })
+}
+
+struct Maker<'a> {
+    random: &'a mut dyn FnMut(u32) -> u32,
+}
+
+impl Maker<'_> {
+    fn of(&mut self, alphabet: &[u8], count: usize) -> String {
+        (0..count).map(|_| char::from(alphabet[(self.random)(alphabet.len() as u32) as usize])).collect()
+    }
+
+    fn below(&mut self, limit: u32, count: usize) -> Vec<u8> {
+        (0..count).map(|_| (self.random)(limit) as u8).collect()
+    }
+
+    /// Letters of both cases with digits among them, as a password store makes them.
+    fn mixed(&mut self, count: usize) -> String {
+        let groups: [&[u8]; 3] = [b"bcdfghkmnpqrtvwxz", b"BCDFGHKMNPQRTVWXZ", b"2345678"];
+        (0..count).map(|i| self.of(groups[i % 3], 1)).collect()
+    }
+
+    fn crc32(&mut self, prefix: &str) -> String {
+        let body = self.of(ALNUM, 30);
+        let sum = checksum::crc32_digits(body.as_bytes());
+        format!("{prefix}_{body}{}", String::from_utf8_lossy(&sum))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Candidate, check};
+    use super::*;
+
+    #[test]
+    fn makes_what_the_checks_accept() {
+        for seed in 1..40u32 {
+            let mut state = seed;
+            let mut random = |n: u32| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (state >> 8) % n
+            };
+            for (name, wanted) in [
+                ("github-token:ghp", "crc32-base62"),
+                ("npm-token", "crc32-base62"),
+                ("grafana-token", "grafana-crc32"),
+                ("aws-key-id:AKIA", "aws-account"),
+                ("age-key", "bech32"),
+                ("nostr-key", "bech32"),
+                ("wallet-key", "base58check"),
+                ("stellar-seed", "stellar-crc16"),
+                ("wireguard-key", "wireguard-clamp"),
+                ("jwt", "jwt"),
+                ("jwt:service_role", "jwt-service-role"),
+                ("basic-auth", "basic-auth"),
+                ("discord-token", "discord-id"),
+                ("pypi-token", "macaroon"),
+                ("sentry-token", "base64-json"),
+                ("base64-password", "base64-text"),
+                ("password:12", "password"),
+            ] {
+                let secret = generate(name, &mut random).expect(name);
+                let c =
+                    Candidate { secret: secret.as_bytes(), line: secret.as_bytes(), at: 0, after: b"", path: b"a.txt" };
+                assert_eq!(check(wanted, &c), Some(true), "{name} {secret}");
+            }
+        }
+    }
+}

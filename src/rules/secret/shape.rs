@@ -1,0 +1,179 @@
+//! Whether text looks made by a generator: measures that need no dictionary.
+
+/// Returns the Shannon entropy of the bytes, in bits a byte.
+pub(super) fn entropy(text: &[u8]) -> f32 {
+    let mut counts = [0u32; 256];
+    for b in text {
+        counts[usize::from(*b)] += 1;
+    }
+    let n = text.len() as f32;
+    counts.iter().filter(|c| **c > 0).map(|c| *c as f32 / n).map(|p| -p * p.log2()).sum()
+}
+
+/// Tells whether text could be a generated key: spread over its alphabet, no runs, no sequences, no words.
+pub(super) fn is_random(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let n = bytes.len();
+    if n < 8 || super::words::is_placeholder(text) {
+        return false;
+    }
+    // What a generator gives: of 16 hexadecimal digits about 10 differ, of 36 letters and digits about 27.
+    let wanted = match n {
+        ..16 => 2.5,
+        16..24 => 2.9,
+        _ => 3.1,
+    };
+    entropy(bytes) >= wanted && longest_run(bytes) < 5 && longest_sequence(bytes) < 6 && period(bytes).is_none()
+}
+
+/// Tells whether text has a letter and a digit.
+pub(super) fn has_letters_and_digits(text: &str) -> bool {
+    text.bytes().any(|b| b.is_ascii_digit()) && text.bytes().any(|b| b.is_ascii_alphabetic())
+}
+
+/// Tells whether text is a UUID: 8-4-4-4-12 hexadecimal digits.
+pub(super) fn is_uuid(text: &str) -> bool {
+    let b = text.as_bytes();
+    b.len() == 36
+        && b.iter().enumerate().all(|(i, c)| match i {
+            8 | 13 | 18 | 23 => *c == b'-',
+            _ => c.is_ascii_hexdigit(),
+        })
+}
+
+/// Returns the length of the longest run of one byte.
+pub(super) fn longest_run(bytes: &[u8]) -> usize {
+    longest(bytes, |a, b| a == b)
+}
+
+/// Returns the length of the longest run of bytes that go up or down by one: `abcdef`, `987654`.
+pub(super) fn longest_sequence(bytes: &[u8]) -> usize {
+    let up = longest(bytes, |a, b| a.checked_add(1) == Some(b) || (a, b) == (b'9', b'0'));
+    let down = longest(bytes, |a, b| b.checked_add(1) == Some(a) || (a, b) == (b'0', b'9'));
+    up.max(down)
+}
+
+fn longest(bytes: &[u8], follows: impl Fn(u8, u8) -> bool) -> usize {
+    let (mut best, mut now) = (usize::from(!bytes.is_empty()), 1);
+    for pair in bytes.windows(2) {
+        now = if follows(pair[0], pair[1]) { now + 1 } else { 1 };
+        best = best.max(now);
+    }
+    best
+}
+
+/// Returns the period, up to eight bytes, that the whole text repeats at least three times.
+pub(super) fn period(bytes: &[u8]) -> Option<usize> {
+    (1..=8).find(|p| bytes.len() >= p * 3 && bytes.iter().zip(&bytes[*p..]).all(|(a, b)| a == b))
+}
+
+/// The pairs of letters that make up 94 % of written English and of identifiers: bit `b` of row `a`.
+const PAIRS: [&str; 26] = [
+    "bcdgiklmnprstuvy",
+    "aeilorsu",
+    "acehiklorstu",
+    "adeiorsu",
+    "abcdefgilmnpqrstvwx",
+    "aefiloru",
+    "aehinorsu",
+    "aeiort",
+    "abcdefglmnoprstvxz",
+    "aou",
+    "eis",
+    "adeilostuy",
+    "abeimopsu",
+    "acdefgiknostuv",
+    "bcdfgiklmnoprstuvw",
+    "aehiloprstu",
+    "u",
+    "acdefgikmnorstuy",
+    "acehilmopstuy",
+    "acehilorstuy",
+    "abcegilmnprst",
+    "aei",
+    "aehinor",
+    "ept",
+    "ps",
+    "e",
+];
+
+/// Returns the share of the text's letters and digits that stand in words: runs of at least three letters
+/// of one case (an initial capital allowed) whose pairs are those of written language.
+pub(super) fn wordiness(text: &str) -> f32 {
+    let bytes = text.as_bytes();
+    let total = bytes.iter().filter(|b| b.is_ascii_alphanumeric()).count();
+    if total == 0 {
+        return 0.0;
+    }
+    let mut inside = 0;
+    let mut start = 0;
+    while start < bytes.len() {
+        if !bytes[start].is_ascii_alphabetic() {
+            start += 1;
+            continue;
+        }
+        let upper = bytes[start].is_ascii_uppercase() && bytes.get(start + 1).is_some_and(u8::is_ascii_uppercase);
+        let same = |b: &u8| if upper { b.is_ascii_uppercase() } else { b.is_ascii_lowercase() };
+        let end = start + 1 + bytes[start + 1..].iter().take_while(|b| same(b)).count();
+        let word = &bytes[start..end];
+        if word.len() >= 3 && is_word(word) {
+            inside += word.len();
+        }
+        start = end;
+    }
+    inside as f32 / total as f32
+}
+
+fn is_word(letters: &[u8]) -> bool {
+    let pairs = letters.len() - 1;
+    let known = letters
+        .windows(2)
+        .filter(|p| {
+            let row = PAIRS[usize::from(p[0].to_ascii_lowercase() - b'a')];
+            row.as_bytes().contains(&p[1].to_ascii_lowercase())
+        })
+        .count();
+    let wanted = if letters.len() < 5 { 0.99 } else { 0.59 };
+    known as f32 / pairs as f32 >= wanted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_words_from_noise() {
+        for words in ["mySecretPassword", "access_token", "confirm-password", "KUBERNETES_TOKEN", "authorizationHeader"]
+        {
+            assert!(wordiness(words) > 0.7, "{words} {}", wordiness(words));
+        }
+        for noise in ["hQw8mZkR2tPlqB9x", "9f86d081884c7d659a2feaa0c55ad015", "Xk7vQ2mWp9Lr4TzN", "zqxjkvbwpfmghtkd"] {
+            assert!(wordiness(noise) < 0.5, "{noise} {}", wordiness(noise));
+        }
+    }
+
+    #[test]
+    fn knows_what_no_generator_makes() {
+        for typed in
+            ["aaaaaaaaaaaaaaaaaaaa", "abcdefghijklmnop", "1234567890123456", "abc1abc1abc1abc1", "0123456789abcdef"]
+        {
+            assert!(!is_random(typed), "{typed}");
+        }
+        for made in ["hQw8mZkR2tPlqB9x", "9f86d081884c7d659a2feaa0c55ad015"] {
+            assert!(is_random(made), "{made}");
+        }
+    }
+
+    #[test]
+    fn knows_uuids() {
+        assert!(is_uuid("123e4567-e89b-12d3-a456-426614174000"));
+        assert!(!is_uuid("123e4567-e89b-12d3-a456-42661417400g"));
+        assert!(!is_uuid("123e4567e89b12d3a456426614174000"));
+    }
+
+    #[test]
+    fn measures_entropy() {
+        assert!(entropy(b"aaaa") < 0.01);
+        assert!((entropy(b"abcd") - 2.0).abs() < 0.01);
+    }
+}

@@ -1,0 +1,645 @@
+//! Stand-ins: what people write where a secret will stand, and what names one instead of being one.
+
+/// Parts that only typed examples have, in lower case. Each is at least four characters, so that a random
+/// token of 40 characters holds one of them once in some ten thousand.
+const MARKERS: &[&str] = &[
+    "example",
+    "sample",
+    "dummy",
+    "fake",
+    "placehold",
+    "changeme",
+    "change_me",
+    "change-me",
+    "changethis",
+    "change_this",
+    "change-this",
+    "replace",
+    "your_",
+    "your-",
+    "yourkey",
+    "yourtoken",
+    "yoursecret",
+    "yourapi",
+    "yourpass",
+    "your.",
+    "xxxx",
+    "redacted",
+    "masked",
+    "insert",
+    "foobar",
+    "notreal",
+    "not-real",
+    "not_real",
+    "notasecret",
+    "not-a-",
+    "not_a_",
+    "nonexist",
+    "invalid",
+    "deadbeef",
+    "badc0ffee",
+    "cafebabe",
+    "qwerty",
+    "asdf",
+    "lorem",
+    "ipsum",
+    "mytoken",
+    "mysecret",
+    "my_secret",
+    "my-secret",
+    "my_token",
+    "my-token",
+    "my-api",
+    "my_api",
+    "myapikey",
+    "somekey",
+    "some_",
+    "some-",
+    "_here",
+    "-here",
+    "goeshere",
+    "todo",
+    "fixme",
+    "...",
+    "…",
+    "***",
+    "•••",
+    "testtest",
+    "abcabc",
+    "123123",
+    "abc123",
+    "undefined",
+    "unused",
+    "default",
+    "nosecret",
+    "no-secret",
+    "topsecret",
+    "supersecret",
+    "super_secret",
+    "super-secret",
+    "verysecret",
+    "very-secret",
+    "very_secret",
+    "s3cr3t",
+    "passw0rd",
+    "letmein",
+    "hunter2",
+    "for-test",
+    "for_test",
+    "fortest",
+    "unittest",
+    "unit-test",
+    "unit_test",
+    "mock",
+    "the-secret",
+    "thesecret",
+    "keyboardcat",
+    "keyboard cat",
+    "obfuscated",
+    "encrypted",
+    "generated",
+    "randomstring",
+    "random_string",
+    "random-string",
+    "somelong",
+];
+
+/// Tells whether text holds a part that only a typed stand-in has.
+pub(super) fn is_placeholder(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let bytes = lower.as_bytes();
+    let typed = |marker: &&str| {
+        let Some(at) = lower.find(*marker) else { return false };
+        // A short one comes by chance; typed, it is of one case.
+        let part = &text.as_bytes()[at..at + marker.len()];
+        marker.len() > 5
+            || !part.iter().any(u8::is_ascii_uppercase)
+            || !part[1..].iter().any(u8::is_ascii_lowercase)
+            || !part[1..].iter().any(u8::is_ascii_uppercase)
+    };
+    MARKERS.iter().any(typed) || bytes.len() >= 4 && bytes.iter().all(|b| *b == bytes[0] || *b == b'-')
+}
+
+/// Tells whether text fetches or names a value instead of being it: a variable, a call, a template, an
+/// address, a path, a type, a format.
+pub(super) fn is_reference(text: &str) -> bool {
+    const STARTS: &[&str] = &[
+        "$",
+        "{",
+        "<",
+        "[",
+        "%(",
+        "%{",
+        "%s",
+        "#{",
+        "@{",
+        "@(",
+        "!",
+        "(",
+        "../",
+        "./",
+        "~/",
+        "/",
+        "\\",
+        "enc[",
+        "enc(",
+        "vault:",
+        "arn:",
+        "op://",
+        "env:",
+        "env.",
+        "secret://",
+        "secretref",
+        "ssm:",
+        "sops:",
+        "file:",
+        "http:",
+        "https:",
+        "kms:",
+        "self.",
+        "this.",
+        "process.",
+        "os.",
+        "system.",
+        "config.",
+        "settings.",
+        "env[",
+        "local.",
+        "module.",
+        "data.",
+        "secrets.",
+        "vars.",
+        "params.",
+        "options.",
+        "opts.",
+        "args.",
+        "props.",
+        "state.",
+        "req.",
+        "request.",
+        "res.",
+        "ctx.",
+        "user.",
+        "new ",
+        "function",
+        "lambda",
+        "data:",
+        "urn:",
+        "oauth:",
+        "ssh-",
+        "sha256",
+        "sha512",
+        "sha1",
+        "md5",
+        "$2",
+        "$argon2",
+        "pbkdf2",
+        "bcrypt",
+        "scrypt",
+        "{ssha",
+        "ecdsa-",
+        "mfkwewyhkozizj0",
+        "miibijanbgkqhkig9w0b",
+        "miicijanbgkqhkig9w0b",
+        "ls0tls1crudjtibdrvju",
+        "ls0tls1crudjtibqvujm",
+        "pk_",
+        "pub_",
+        "public",
+        "aaaab3nza",
+        "__",
+        "@@",
+        "b'",
+        "r'",
+        "base64:",
+        "var.",
+        "each.",
+        "resource.",
+        "get_",
+        "get-",
+        "fetch",
+        "load",
+        "read",
+    ];
+    const INSIDE: &[&str] = &[
+        "${",
+        "{{",
+        "}}",
+        "#{",
+        "%{",
+        "$(",
+        "<%",
+        "%>",
+        "%s",
+        "%d",
+        "%v",
+        "{}",
+        "{0}",
+        "()",
+        "->",
+        "=>",
+        "::",
+        "getenv",
+        "environ",
+        "process.env",
+        "://",
+        "\\d",
+        "\\w",
+        "\\s",
+        "[a-z",
+        "[0-9",
+        "[^",
+        "(?",
+        ".*",
+        ".+",
+        "&&",
+        "||",
+        "==",
+        "!=",
+        "</",
+        "/>",
+    ];
+    let lower = text.to_ascii_lowercase();
+    STARTS.iter().any(|s| lower.starts_with(s))
+        || INSIDE.iter().any(|s| lower.contains(s))
+        || (lower.contains('(') && lower.ends_with(')'))
+        || (lower.contains('[') && lower.ends_with(']'))
+        || (lower.starts_with('%') && lower.ends_with('%'))
+        || is_dotted(text)
+        || is_address(text)
+}
+
+/// `a.b.c`: names joined by dots.
+fn is_dotted(text: &str) -> bool {
+    text.contains('.')
+        && text.split('.').all(|part| {
+            part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+                && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+        })
+        && super::shape::wordiness(text) > 0.45
+}
+
+/// An IP address, a version, a date or time, a mail address, a host with a port.
+fn is_address(text: &str) -> bool {
+    let numeric =
+        text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b':' | b'-' | b'/' | b'T' | b'Z' | b'+'));
+    let separated = text.bytes().any(|b| matches!(b, b'.' | b':' | b'-' | b'/'));
+    let mail = text.split_once('@').is_some_and(|(name, host)| {
+        !name.is_empty()
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b'+'))
+            && host.contains('.')
+            && host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-'))
+            && host.rsplit('.').next().is_some_and(|t| t.len() >= 2 && t.bytes().all(|b| b.is_ascii_alphabetic()))
+    });
+    (numeric && separated) || mail
+}
+
+/// Words that stand for a password when nothing else is left beside them.
+const STAND_INS: &[&str] = &[
+    "password",
+    "passwort",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "pass",
+    "pwd",
+    "pw",
+    "secret",
+    "token",
+    "apikey",
+    "api",
+    "key",
+    "credential",
+    "cred",
+    "admin",
+    "administrator",
+    "root",
+    "user",
+    "username",
+    "usr",
+    "login",
+    "guest",
+    "test",
+    "testing",
+    "tester",
+    "demo",
+    "default",
+    "change",
+    "changeit",
+    "example",
+    "sample",
+    "foo",
+    "bar",
+    "baz",
+    "qux",
+    "hello",
+    "world",
+    "abc",
+    "abcd",
+    "xyz",
+    "qwerty",
+    "asdf",
+    "zxcv",
+    "letmein",
+    "welcome",
+    "master",
+    "super",
+    "temp",
+    "tmp",
+    "dummy",
+    "fake",
+    "mock",
+    "none",
+    "null",
+    "nil",
+    "true",
+    "false",
+    "value",
+    "string",
+    "text",
+    "hidden",
+    "private",
+    "public",
+    "postgres",
+    "postgresql",
+    "mysql",
+    "mariadb",
+    "mongo",
+    "mongodb",
+    "redis",
+    "rabbitmq",
+    "rabbit",
+    "sa",
+    "oracle",
+    "elastic",
+    "minio",
+    "minioadmin",
+    "grafana",
+    "keycloak",
+    "docker",
+    "vagrant",
+    "jenkins",
+    "gitlab",
+    "wordpress",
+    "drupal",
+    "django",
+    "rails",
+    "laravel",
+    "symfony",
+    "spring",
+    "airflow",
+    "superset",
+    "neo4j",
+    "kafka",
+    "ldap",
+    "smtp",
+    "database",
+    "db",
+    "dev",
+    "develop",
+    "local",
+    "localhost",
+    "prod",
+    "stage",
+    "staging",
+    "my",
+    "your",
+    "the",
+    "a",
+    "some",
+    "new",
+    "old",
+    "wrong",
+    "bad",
+    "good",
+    "correct",
+    "right",
+    "invalid",
+    "valid",
+    "strong",
+    "weak",
+    "secure",
+    "insecure",
+    "another",
+    "other",
+    "same",
+    "different",
+    "one",
+    "two",
+    "first",
+    "second",
+    "random",
+    "long",
+    "short",
+    "very",
+    "safe",
+    "unsafe",
+    "empty",
+    "required",
+    "optional",
+    "confirm",
+    "enter",
+    "please",
+    "insert",
+    "here",
+    "replace",
+    "set",
+    "this",
+    "is",
+    "not",
+    "for",
+    "only",
+    "and",
+    "or",
+    "with",
+    "client",
+    "server",
+    "service",
+    "account",
+    "auth",
+    "oauth",
+    "bearer",
+    "basic",
+    "jwt",
+    "session",
+    "cookie",
+    "hash",
+    "salt",
+    "encrypt",
+    "monkey",
+    "dragon",
+    "hunter",
+    "trustno",
+    "iloveyou",
+    "sunshine",
+    "princess",
+    "football",
+    "batman",
+    "swordfish",
+    "shhh",
+    "utf",
+    "sha",
+    "base",
+    "md",
+    "aes",
+    "rsa",
+    "hmac",
+    "pbkdf",
+    "md5",
+    "sha1",
+    "sha256",
+    "sha512",
+    "base64",
+    "utf8",
+    "oauth2",
+    "alice",
+    "bob",
+    "john",
+    "doe",
+    "jane",
+    "app",
+    "application",
+    "web",
+    "site",
+    "develop",
+    "develper",
+    "player",
+    "system",
+    "manager",
+    "owner",
+    "email",
+    "mail",
+    "name",
+    "field",
+    "input",
+    "label",
+    "type",
+    "id",
+    "p",
+    "x",
+    "xx",
+    "xxx",
+    "s",
+    "pa",
+    "ss",
+];
+
+/// Returns how many characters are left of a value when stand-in words (also in leet spelling), counts and
+/// years are taken away.
+pub(super) fn substance(value: &str) -> usize {
+    let lower: Vec<u8> = value.bytes().map(|b| b.to_ascii_lowercase()).collect();
+    let plain: Vec<u8> = lower.iter().map(|b| unleet(*b)).collect();
+    let mut gone = vec![false; lower.len()];
+    let mut mark = |text: &[u8], word: &[u8]| {
+        let mut at = 0;
+        while let Some(i) = memchr::memmem::find(&text[at..], word) {
+            // A short word counts only where it stands alone: between ends, digits, signs and words already gone.
+            let (from, to) = (at + i, at + i + word.len());
+            let alone = word.len() >= 4
+                || (from.checked_sub(1).is_none_or(|b| gone[b] || !lower[b].is_ascii_alphabetic())
+                    && lower.get(to).is_none_or(|b| gone[to] || !b.is_ascii_alphabetic()));
+            if alone {
+                gone[from..to].fill(true);
+            }
+            at = from + 1;
+        }
+    };
+    for pass in [true, false] {
+        for word in STAND_INS.iter().map(|w| w.as_bytes()).filter(|w| (w.len() >= 4) == pass) {
+            mark(&lower, word);
+            mark(&plain, word);
+        }
+    }
+    // Counts: 123, 321, 111; years.
+    let mut i = 0;
+    while i < lower.len() {
+        let run = lower[i..].iter().take_while(|b| b.is_ascii_digit()).count();
+        let digits = &lower[i..i + run];
+        let year = run == 4 && matches!(&digits[..2], b"19" | b"20");
+        let counted = run <= 2
+            || super::shape::longest_sequence(digits) == run
+            || super::shape::longest_run(digits) == run
+            || super::shape::period(digits).is_some();
+        if run > 0 && (year || counted) {
+            gone[i..i + run].fill(true);
+        }
+        i += run.max(1);
+    }
+    lower.iter().zip(&gone).filter(|(b, gone)| !**gone && !matches!(b, b'_' | b'-' | b'.' | b'!' | b' ')).count()
+}
+
+fn unleet(b: u8) -> u8 {
+    match b {
+        b'0' => b'o',
+        b'1' | b'!' => b'i',
+        b'3' => b'e',
+        b'4' | b'@' => b'a',
+        b'5' | b'$' => b's',
+        b'7' | b'+' => b't',
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_placeholders() {
+        for text in [
+            "AKIAIOSFODNN7EXAMPLE",
+            "your_api_key",
+            "xxxxxxxxxxxx",
+            "changeme",
+            "REPLACE_WITH_TOKEN",
+            "-----",
+            "ab...cd",
+        ] {
+            assert!(is_placeholder(text), "{text}");
+        }
+        for text in ["Xk7vQ2mWp9Lr4TzN", "tr0ub4dor&3"] {
+            assert!(!is_placeholder(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn knows_references() {
+        for text in [
+            "${DB_PASSWORD}",
+            "$TOKEN",
+            "{{ secret }}",
+            "<your-key>",
+            "process.env.TOKEN",
+            "os.environ['X']",
+            "getenv(X)",
+            "config.database.password",
+            "https://example.com/token",
+            "%s",
+            "/run/secrets/db",
+            "10.0.0.1:8080",
+            "2024-01-01",
+            "me@host.org",
+            "arn:aws:secretsmanager:x",
+            "ENC[AES256_GCM,data:x]",
+            "$2b$12$abcdefgh",
+            "!Ref Secret",
+        ] {
+            assert!(is_reference(text), "{text}");
+        }
+        for text in ["Xk7vQ2mWp9Lr4TzN", "tr0ub4dor&3", "P@55!word.9"] {
+            assert!(!is_reference(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn finds_nothing_behind_weak_stand_ins() {
+        for text in
+            ["password123", "admin", "P@ssw0rd!", "test1234", "mypassword1", "root", "postgres", "s3cret", "secret2024"]
+        {
+            assert!(substance(text) < 4, "{text} {}", substance(text));
+        }
+        for text in ["Xk7vQ2mW", "tr0ub4dor&3", "kR8#mm2pQ", "zagreb77ko"] {
+            assert!(substance(text) >= 4, "{text} {}", substance(text));
+        }
+    }
+}
