@@ -1,16 +1,41 @@
 //! The built-in reviewer: the change in, proven findings out. No network, no other program.
 
-pub mod format;
+mod catalog;
+mod change;
+mod check;
+pub(crate) mod format;
+mod glob;
+mod language;
+mod lexer;
+mod prefilter;
+mod report;
+mod sample;
+mod scan;
 pub(crate) mod secret;
+mod team;
+mod walk;
 
 use crate::diff::FileChange;
-use crate::error::Result;
-use crate::finding::Finding;
+use crate::error::{Error, Result};
+use crate::finding::{Finding, Severity};
 use crate::policy::RulesPolicy;
+use catalog::{Matcher, Rule};
+use std::borrow::Cow;
+use std::sync::OnceLock;
 
 /// The rules of one run: the built-in catalogue and the team's own, less what policy disables.
+///
+/// Making one costs next to nothing: the catalogue is static, and expressions are compiled when a literal of
+/// theirs turns up, once per process. Shared between threads by reference.
 #[derive(Debug)]
-pub struct RuleSet {}
+pub struct RuleSet {
+    team: team::Team,
+    /// By index of the rule; empty: none is disabled.
+    disabled: Vec<bool>,
+    severity: Vec<(u16, Severity)>,
+    suppressions: Suppressions,
+    hash: Cow<'static, str>,
+}
 
 /// Which rules look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,21 +45,144 @@ pub enum Scope {
     Secrets,
 }
 
+/// What comments that suppress a finding may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Suppressions {
+    /// Whether one counts that the change itself adds. Not where the change is gated.
+    pub honour_added: bool,
+}
+
+/// The expressions of the built-in rules, as far as they were needed.
+static COMPILED: [OnceLock<Option<walk::Compiled>>; catalog::RULES.len()] =
+    [const { OnceLock::new() }; catalog::RULES.len()];
+
 impl RuleSet {
     /// Makes the rule set. `team` holds the team's own rule files: name and content.
-    pub fn new(_policy: &RulesPolicy, _team: &[(String, String)]) -> Result<Self> {
-        todo!()
+    pub fn new(policy: &RulesPolicy, team: &[(String, String)]) -> Result<Self> {
+        let mut rules = Self {
+            team: team::Team::parse(team)?,
+            disabled: Vec::new(),
+            severity: Vec::new(),
+            suppressions: Suppressions { honour_added: true },
+            hash: Cow::Borrowed(catalog::HASH),
+        };
+        for id in &policy.disable {
+            let index = rules.known(id, "disable")?;
+            rules.disabled.resize(rules.len(), false);
+            rules.disabled[usize::from(index)] = true;
+        }
+        for (id, severity) in &policy.severity {
+            let index = rules.known(id, "severity")?;
+            rules.severity.push((index, *severity));
+        }
+        if !(team.is_empty() && policy.disable.is_empty() && policy.severity.is_empty()) {
+            rules.hash = Cow::Owned(rules.hash_of(team));
+        }
+        Ok(rules)
     }
+
+    /// Says what suppressions may do. Without it, those that the change adds count.
+    #[must_use]
+    pub fn with_suppressions(mut self, suppressions: Suppressions) -> Self {
+        self.suppressions = suppressions;
+        self
+    }
+
     /// Looks at one changed file. Linear in its added bytes.
-    pub fn scan(&self, _file: &FileChange, _scope: Scope, _out: &mut Vec<Finding>) {
-        todo!()
+    pub fn scan(&self, file: &FileChange, scope: Scope, out: &mut Vec<Finding>) {
+        scan::file(self, file, scope, out);
     }
+
     /// Looks at what only the whole change shows. `files` holds every entry, without content.
-    pub fn scan_change(&self, _change: &crate::git::Change, _out: &mut Vec<Finding>) {
-        todo!()
+    pub fn scan_change(&self, change: &crate::git::Change, out: &mut Vec<Finding>) {
+        change::scan_change(change, &mut report::Reporter { rules: self, out });
     }
+
+    /// Masks every secret, column for column; at most four bytes of each, its public prefix, are kept.
+    pub fn mask<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
+        scan::mask(self, text)
+    }
+
     /// Returns the hash over every rule that is active: 16 hexadecimal digits.
     pub fn hash(&self) -> &str {
-        todo!()
+        &self.hash
+    }
+
+    /// Returns the number of rules, disabled ones included.
+    fn len(&self) -> usize {
+        catalog::RULES.len() + self.team.rules.len()
+    }
+
+    fn rule(&self, index: u16) -> &Rule {
+        match catalog::RULES.get(usize::from(index)) {
+            Some(rule) => rule,
+            None => &self.team.rules[usize::from(index) - catalog::RULES.len()],
+        }
+    }
+
+    fn index_of(&self, id: &str) -> Option<u16> {
+        catalog::RULES.iter().chain(&self.team.rules).position(|r| r.id == id).map(|i| i as u16)
+    }
+
+    fn is_enabled(&self, index: u16) -> bool {
+        !self.disabled.get(usize::from(index)).copied().unwrap_or(false)
+    }
+
+    fn severity_of(&self, index: u16) -> Severity {
+        let set = self.severity.iter().rev().find(|(i, _)| *i == index);
+        set.map_or_else(|| self.rule(index).severity, |(_, s)| *s)
+    }
+
+    /// Returns a rule's expressions; `None` for a rule without, or with a wrong one (tests and the loading of a
+    /// team's rules see to it that there is none).
+    fn compiled(&self, index: u16) -> Option<&walk::Compiled> {
+        let slot = match COMPILED.get(usize::from(index)) {
+            Some(slot) => slot,
+            None => &self.team.compiled[usize::from(index) - catalog::RULES.len()],
+        };
+        let rule = self.rule(index);
+        slot.get_or_init(|| match rule.matcher {
+            Matcher::Pattern => walk::Compiled::of(rule).ok(),
+            _ => None,
+        })
+        .as_ref()
+    }
+
+    /// Returns the index of a rule that policy names, or an error that suggests one.
+    fn known(&self, id: &str, key: &str) -> Result<u16> {
+        self.index_of(id).ok_or_else(|| {
+            let e = Error::usage(format!("unknown rule {id:?} in [rules] {key}"));
+            match self.nearest(id) {
+                Some(near) => e.hint(format!("did you mean {near:?}?")),
+                None => e.hint("`claude-reviewer rules list` prints every rule"),
+            }
+        })
+    }
+
+    /// Returns the rule id that looks most like a wrong one.
+    pub(crate) fn nearest(&self, id: &str) -> Option<&str> {
+        let all = catalog::RULES.iter().chain(&self.team.rules).map(|r| &*r.id);
+        all.map(|known| (strsim::jaro_winkler(known, id), known))
+            .filter(|(score, _)| *score > 0.8)
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .map(|(_, known)| known)
+    }
+
+    fn hash_of(&self, team: &[(String, String)]) -> String {
+        use sha2::Digest as _;
+        let mut hash = sha2::Sha256::new();
+        let mut field = |bytes: &[u8]| {
+            hash.update((bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        };
+        field(catalog::HASH.as_bytes());
+        for i in 0..self.len() as u16 {
+            field(if self.is_enabled(i) { self.severity_of(i).name().as_bytes() } else { b"off" });
+        }
+        for (name, content) in team {
+            field(name.as_bytes());
+            field(content.as_bytes());
+        }
+        hash.finalize()[..8].iter().map(|b| format!("{b:02x}")).collect()
     }
 }

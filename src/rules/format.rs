@@ -8,90 +8,260 @@ use serde::Deserialize;
 /// A rule file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct File {
-    pub rule: Vec<Rule>,
+pub(crate) struct File {
+    #[serde(default)]
+    pub(crate) rule: Vec<Rule>,
 }
 
 /// A rule as it is written.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Rule {
+pub(crate) struct Rule {
     /// Lower-case words joined by `-`; unique.
-    pub id: String,
-    pub title: String,
+    pub(crate) id: String,
+    pub(crate) title: String,
     /// `bug`, `security`, …: see `finding::Category`.
-    pub category: String,
+    pub(crate) category: String,
     /// `critical`, `major`, `minor`, `suggestion`.
-    pub severity: String,
+    pub(crate) severity: String,
     /// `low`, `medium`, `high`.
     #[serde(default = "medium")]
-    pub confidence: String,
+    pub(crate) confidence: String,
     /// Languages it looks at; empty: every file. Names of `rules::language`.
     #[serde(default)]
-    pub languages: Vec<String>,
-    /// Globs: only these paths.
+    pub(crate) languages: Vec<String>,
+    /// Globs: only these paths. One without `/` is matched against the file name.
     #[serde(default)]
-    pub paths: Vec<String>,
+    pub(crate) paths: Vec<String>,
     /// Globs: never these paths.
     #[serde(default)]
-    pub not_paths: Vec<String>,
+    pub(crate) not_paths: Vec<String>,
     /// Whether files that hold tests, fixtures or examples are looked at too.
     #[serde(default = "yes")]
-    pub in_tests: bool,
-    /// Where a match counts: `code` (not in comments or strings), `code-or-string` (not in comments),
-    /// `comment`, `any`.
+    pub(crate) in_tests: bool,
+    /// Where the first byte of a match must stand: `code` (not in comments or strings), `code-or-string` (not in
+    /// comments), `string`, `comment`, `any`. In a language whose comments are not known, everything is code.
     #[serde(default = "any")]
-    pub place: String,
+    pub(crate) place: String,
     /// At least one must stand (ASCII case folded) within the line, or the pattern is not tried. Each at least 4
     /// bytes.
-    pub literals: Vec<String>,
+    #[serde(default)]
+    pub(crate) literals: Vec<String>,
     /// What matches, on one line, bytes, ASCII classes unless `(?u)`. The group `secret`, where there is one,
-    /// is what `checks` look at and what is masked.
-    pub pattern: String,
+    /// is what `checks` look at and what is masked. Case counts unless `(?i)`.
+    #[serde(default)]
+    pub(crate) pattern: String,
+    /// Code instead of a pattern: one of [`MATCHERS`]. Not for a team's own rules.
+    #[serde(default)]
+    pub(crate) matcher: Option<String>,
     /// A line that matches one of these is no finding.
     #[serde(default)]
-    pub not_pattern: Vec<String>,
+    pub(crate) not_pattern: Vec<String>,
     /// The new side of the file must match all of these somewhere (where it is known as a whole).
     #[serde(default)]
-    pub file_has: Vec<String>,
-    /// The new side of the file must match none of these.
+    pub(crate) file_has: Vec<String>,
+    /// The new side of the file must match none of these (where it is known as a whole).
     #[serde(default)]
-    pub file_lacks: Vec<String>,
-    /// Named checks of the `secret` group (or the whole match): see `rules::check`.
+    pub(crate) file_lacks: Vec<String>,
+    /// Named checks of the `secret` group (or the whole match), all of which must pass: `entropy:BITS`,
+    /// `not-reference`, and those of `rules::secret`.
     #[serde(default)]
-    pub checks: Vec<String>,
+    pub(crate) checks: Vec<String>,
     /// The rule finds exposed secrets: it runs over every commit of a branch, its matches are masked
     /// everywhere, and decoded views (base64, percent, `\u`) are searched too.
     #[serde(default)]
-    pub secret: bool,
-    pub message: String,
+    pub(crate) secret: bool,
+    /// What is wrong here, for the one who reads the finding.
+    pub(crate) message: String,
+    /// Why it matters, at more length, for `rules explain`.
     #[serde(default)]
-    pub suggestion: Option<String>,
+    pub(crate) why: Option<String>,
     #[serde(default)]
-    pub cwe: Option<u32>,
+    pub(crate) suggestion: Option<String>,
     #[serde(default)]
-    pub references: Vec<String>,
+    pub(crate) cwe: Option<u32>,
+    #[serde(default)]
+    pub(crate) references: Vec<String>,
     /// Code that `rules explain` shows. Templates are expanded as in samples.
     #[serde(default)]
-    pub bad: Option<String>,
+    pub(crate) bad: Option<String>,
     #[serde(default)]
-    pub good: Option<String>,
+    pub(crate) good: Option<String>,
     #[serde(default, rename = "sample")]
-    pub samples: Vec<Sample>,
+    pub(crate) samples: Vec<Sample>,
 }
 
 /// Text that must, or must not, match.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Sample {
+pub(crate) struct Sample {
     /// Whether the rule must match.
-    pub matches: bool,
+    pub(crate) matches: bool,
     /// The file it stands in; its name decides the language.
     #[serde(default = "sample_path")]
-    pub path: String,
-    /// The lines. `${alnum:36}`, `${hex:32}`, `${upper:16}`, `${digits:12}`, `${base64:40}`, `${base62:..}` … are replaced by random
-    /// text of that form, so that nothing key-shaped stands in the catalogue.
-    pub text: String,
+    pub(crate) path: String,
+    /// The lines. `${alnum:36}`, `${hex:32}`, … are replaced by made-up text of that form (`rules::sample`
+    /// lists the forms), so that nothing key-shaped stands in the catalogue. For `matcher = "change"` a text that
+    /// starts with `diff --git` is a patch.
+    pub(crate) text: String,
+    /// Other rules that may speak up on this text. Without it, a sample that must not match may raise no finding of
+    /// any other rule at `minor` or above.
+    #[serde(default)]
+    pub(crate) also: Vec<String>,
+}
+
+/// The matchers that are code: `rules::unicode`, `rules::markers`, `rules::hidden`, `rules::change`.
+pub(crate) const MATCHERS: &[&str] = &[
+    "unicode-bidi",
+    "unicode-tags",
+    "unicode-variation",
+    "unicode-zero-width",
+    "unicode-mixed-script",
+    "conflict-markers",
+    "hidden-nul",
+    "hidden-utf16",
+    "change",
+];
+
+/// Where a match may stand.
+pub(crate) const PLACES: &[&str] = &["any", "code", "code-or-string", "string", "comment"];
+
+/// The least bytes of a literal: the prefilter looks at windows of four.
+pub(crate) const LITERAL_MIN: usize = 4;
+
+/// The languages that rules can name, in the order of their bits in `rules::language::Languages`.
+pub(crate) const LANGUAGES: &[&str] = &[
+    "python",
+    "javascript",
+    "typescript",
+    "go",
+    "java",
+    "kotlin",
+    "ruby",
+    "php",
+    "rust",
+    "c",
+    "cpp",
+    "csharp",
+    "shell",
+    "dockerfile",
+    "github-workflow",
+    "yaml",
+    "json",
+    "toml",
+    "html",
+    "sql",
+    "terraform",
+    "xml",
+    "properties",
+    "make",
+    "powershell",
+    "swift",
+    "scala",
+    "perl",
+    "lua",
+    "dart",
+    "elixir",
+    "groovy",
+    "css",
+    "vue",
+    "markdown",
+    "text",
+    "ini",
+    "env",
+    "objective-c",
+    "r",
+    "haskell",
+    "clojure",
+    "batch",
+    "nginx",
+    "graphql",
+    "protobuf",
+    "notebook",
+];
+
+const CATEGORIES: &[&str] = &[
+    "bug",
+    "security",
+    "performance",
+    "style",
+    "architecture",
+    "design",
+    "missing-requirement",
+    "best-practice",
+    "test",
+];
+const SEVERITIES: &[&str] = &["critical", "major", "minor", "suggestion"];
+const CONFIDENCES: &[&str] = &["low", "medium", "high"];
+
+impl Rule {
+    /// Returns what is wrong with the rule, each as `key: what`. Patterns are not looked at.
+    pub(crate) fn faults(&self) -> Vec<String> {
+        let mut out = Vec::new();
+        let one_of = |out: &mut Vec<String>, key: &str, value: &str, known: &[&str]| {
+            if !known.contains(&value) {
+                out.push(format!("{key}: {value:?} is none of {}", known.join(", ")));
+            }
+        };
+        let word = |w: &str| !w.is_empty() && w.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+        if self.id.len() > 64 || !self.id.split('-').all(word) {
+            out.push(format!("id: {:?} is not lower-case words joined by `-`", self.id));
+        }
+        if self.title.trim().is_empty() {
+            out.push("title: is empty".to_owned());
+        }
+        if self.message.trim().is_empty() {
+            out.push("message: is empty".to_owned());
+        }
+        one_of(&mut out, "category", &self.category, CATEGORIES);
+        one_of(&mut out, "severity", &self.severity, SEVERITIES);
+        one_of(&mut out, "confidence", &self.confidence, CONFIDENCES);
+        one_of(&mut out, "place", &self.place, PLACES);
+        for l in &self.languages {
+            one_of(&mut out, "languages", l, LANGUAGES);
+        }
+        for c in &self.checks {
+            let bits = c.strip_prefix("entropy:").map(str::parse::<f32>);
+            if c.is_empty() || bits.is_some_and(|b| !b.is_ok_and(|b| (0.0..=8.0).contains(&b))) {
+                out.push(format!("checks: {c:?} is no check; entropy takes 0 to 8 bits: \"entropy:3.5\""));
+            }
+        }
+        for l in &self.literals {
+            if l.len() < LITERAL_MIN || l.len() > 255 {
+                out.push(format!("literals: {l:?} is not 4 to 255 bytes long"));
+            }
+            if l.contains(['\n', '\r']) {
+                out.push(format!("literals: {l:?} spans lines"));
+            }
+        }
+        match &self.matcher {
+            Some(m) => {
+                one_of(&mut out, "matcher", m, MATCHERS);
+                if !self.pattern.is_empty() || !self.literals.is_empty() {
+                    out.push("matcher: excludes `pattern` and `literals`".to_owned());
+                }
+            }
+            None => {
+                if self.literals.is_empty() {
+                    out.push("literals: at least one is needed".to_owned());
+                }
+                if self.pattern.is_empty() {
+                    out.push("pattern: is missing".to_owned());
+                }
+            }
+        }
+        for s in &self.samples {
+            if s.text.trim().is_empty() {
+                out.push("sample: has no text".to_owned());
+            }
+        }
+        for (matches, what) in [(true, "must match"), (false, "must not match")] {
+            if self.matcher.as_deref() != Some("change") && !self.samples.iter().any(|s| s.matches == matches) {
+                out.push(format!("sample: there is none that {what} (`matches = {matches}`)"));
+            }
+        }
+        out
+    }
 }
 
 fn medium() -> String {

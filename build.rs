@@ -1,0 +1,179 @@
+//! Checks the rule catalogue and turns it into static tables, so that a run parses and builds nothing.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+#[path = "src/rules/format.rs"]
+#[expect(dead_code, reason = "the program uses all of it")]
+mod format;
+#[path = "src/rules/prefilter.rs"]
+#[expect(dead_code, reason = "the program uses all of it")]
+mod prefilter;
+
+const CATALOG: &str = "src/rules/catalog";
+
+fn main() -> ExitCode {
+    println!("cargo::rerun-if-changed={CATALOG}");
+    println!("cargo::rerun-if-changed=src/rules/format.rs");
+    println!("cargo::rerun-if-changed=src/rules/prefilter.rs");
+    println!("cargo::rerun-if-changed=build.rs");
+    match build() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(faults) => {
+            for f in faults {
+                println!("cargo::error={}", f.replace('\n', " "));
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn build() -> Result<(), Vec<String>> {
+    let (rules, hash) = read()?;
+    let text = tables(&rules, hash).map_err(|e| vec![e.to_string()])?;
+    let out = std::env::var_os("OUT_DIR").ok_or_else(|| vec!["OUT_DIR is not set".to_owned()])?;
+    let out = Path::new(&out).join("catalog.rs");
+    std::fs::write(&out, text).map_err(|e| vec![format!("{}: {e}", out.display())])
+}
+
+/// Reads and checks every rule, in the order of file names. The second value is a hash of all bytes.
+fn read() -> Result<(Vec<format::Rule>, u64), Vec<String>> {
+    let mut names = Vec::new();
+    let dir = std::fs::read_dir(CATALOG).map_err(|e| vec![format!("{CATALOG}: {e}")])?;
+    for entry in dir {
+        let path = entry.map_err(|e| vec![format!("{CATALOG}: {e}")])?.path();
+        if path.extension().is_some_and(|e| e == "toml") {
+            names.push(path);
+        }
+    }
+    names.sort();
+    let mut faults = Vec::new();
+    let mut rules: Vec<format::Rule> = Vec::new();
+    let mut homes: BTreeMap<String, String> = BTreeMap::new();
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    for path in names {
+        let name = path.display().to_string();
+        let text = match std::fs::read_to_string(&path) {
+            Ok(t) => t,
+            Err(e) => {
+                faults.push(format!("{name}: {e}"));
+                continue;
+            }
+        };
+        for b in text.bytes() {
+            hash = (hash ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3);
+        }
+        let file: format::File = match toml::from_str(&text) {
+            Ok(f) => f,
+            Err(e) => {
+                faults.push(format!("{name}: {e}"));
+                continue;
+            }
+        };
+        for rule in file.rule {
+            faults.extend(rule.faults().into_iter().map(|f| format!("{name}: rule {:?}: {f}", rule.id)));
+            if let Some(other) = homes.insert(rule.id.clone(), name.clone()) {
+                faults.push(format!("{name}: rule {:?}: the id stands in {other} already", rule.id));
+            }
+            rules.push(rule);
+        }
+    }
+    for rule in &rules {
+        for other in rule.samples.iter().flat_map(|s| &s.also) {
+            if !homes.contains_key(other) {
+                faults.push(format!("rule {:?}: sample: also: there is no rule {other:?}", rule.id));
+            }
+        }
+    }
+    if faults.is_empty() { Ok((rules, hash)) } else { Err(faults) }
+}
+
+/// Writes the tables as Rust.
+fn tables(rules: &[format::Rule], hash: u64) -> Result<String, std::fmt::Error> {
+    let mut literals: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (i, rule) in rules.iter().enumerate() {
+        for l in rule.literals.iter().cloned().chain(matcher_literals(rule.matcher.as_deref())) {
+            let users = literals.entry(l.to_ascii_lowercase()).or_default();
+            if users.last() != Some(&i) {
+                users.push(i);
+            }
+        }
+    }
+    let bytes: Vec<&[u8]> = literals.keys().map(|l| l.as_bytes()).collect();
+    let filter = prefilter::Tables::new(&bytes);
+
+    let mut out = String::new();
+    writeln!(out, "/// Over the bytes of the whole catalogue.")?;
+    writeln!(out, "pub(super) const HASH: &str = \"{hash:016x}\";")?;
+    writeln!(out, "pub(super) static RULES: [Rule; {}] = [", rules.len())?;
+    for r in rules {
+        rule(&mut out, r)?;
+    }
+    writeln!(out, "];")?;
+    writeln!(out, "/// The rules that each literal belongs to.")?;
+    writeln!(out, "static USERS: [&[u16]; {}] = [", literals.len())?;
+    for users in literals.values() {
+        writeln!(out, "&{users:?},")?;
+    }
+    writeln!(out, "];")?;
+    writeln!(out, "static LITERALS: [&[u8]; {}] = [", literals.len())?;
+    for l in &bytes {
+        writeln!(out, "&{l:?},")?;
+    }
+    writeln!(out, "];")?;
+    writeln!(out, "static BITMAP: [u64; {}] = {:?};", filter.bitmap.len(), filter.bitmap)?;
+    writeln!(out, "static SLOTS: [(u32, u16, u16); {}] = {:?};", filter.slots.len(), filter.slots)?;
+    writeln!(out, "static CANDIDATES: [Candidate; {}] = [", filter.candidates.len())?;
+    for c in &filter.candidates {
+        writeln!(out, "Candidate {{ literal: {}, offset: {} }},", c.literal, c.offset)?;
+    }
+    writeln!(out, "];")?;
+    Ok(out)
+}
+
+/// What brings a matcher that is code into play; none: it looks at the text by itself.
+fn matcher_literals(matcher: Option<&str>) -> impl Iterator<Item = String> + use<> {
+    match matcher {
+        Some("conflict-markers") => &["<<<<<<<", ">>>>>>>"][..],
+        _ => &[],
+    }
+    .iter()
+    .map(|l| (*l).to_owned())
+}
+
+fn rule(out: &mut String, r: &format::Rule) -> std::fmt::Result {
+    let text = |s: &str| format!("Cow::Borrowed({s:?})");
+    let optional = |s: &Option<String>| s.as_deref().map_or("None".to_owned(), |s| format!("Some({})", text(s)));
+    let list = |l: &[String]| {
+        let items: Vec<String> = l.iter().map(|s| text(s)).collect();
+        format!("Cow::Borrowed(&[{}])", items.join(", "))
+    };
+    let name = |s: &str| {
+        let mut name = String::new();
+        for word in s.split('-') {
+            let mut chars = word.chars();
+            name.extend(chars.next().map(|c| c.to_ascii_uppercase()));
+            name.push_str(chars.as_str());
+        }
+        name
+    };
+    let languages = r.languages.iter().filter_map(|l| format::LANGUAGES.iter().position(|k| k == l));
+    let languages = languages.fold(0u64, |bits, i| bits | 1 << i);
+    writeln!(out, "Rule {{")?;
+    writeln!(out, "id: {}, title: {},", text(&r.id), text(&r.title))?;
+    writeln!(out, "category: Category::{}, severity: Severity::{},", name(&r.category), name(&r.severity))?;
+    writeln!(out, "confidence: Confidence::{}, languages: Languages::from_bits({languages}),", name(&r.confidence))?;
+    writeln!(out, "paths: {}, not_paths: {},", list(&r.paths), list(&r.not_paths))?;
+    writeln!(out, "in_tests: {}, place: Place::{},", r.in_tests, name(&r.place))?;
+    writeln!(out, "matcher: Matcher::{},", r.matcher.as_deref().map_or("Pattern".to_owned(), name))?;
+    writeln!(out, "pattern: {}, not_pattern: {},", text(&r.pattern), list(&r.not_pattern))?;
+    writeln!(out, "file_has: {}, file_lacks: {},", list(&r.file_has), list(&r.file_lacks))?;
+    writeln!(out, "checks: {}, secret: {},", list(&r.checks), r.secret)?;
+    writeln!(out, "message: {}, why: {},", text(&r.message), optional(&r.why))?;
+    writeln!(out, "suggestion: {}, cwe: {:?},", optional(&r.suggestion), r.cwe)?;
+    writeln!(out, "references: {},", list(&r.references))?;
+    writeln!(out, "bad: {}, good: {},", optional(&r.bad), optional(&r.good))?;
+    writeln!(out, "}},")
+}

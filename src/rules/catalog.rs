@@ -1,0 +1,73 @@
+//! The rules as the engine uses them, and the built-in ones as the build script wrote them.
+
+use super::language::Languages;
+use super::lexer::Place;
+use super::prefilter::{Candidate, Prefilter};
+use crate::finding::{Category, Confidence, Severity};
+use std::borrow::Cow;
+
+/// A rule.
+#[derive(Clone, Debug)]
+pub(crate) struct Rule {
+    pub(crate) id: Cow<'static, str>,
+    pub(crate) title: Cow<'static, str>,
+    pub(crate) category: Category,
+    pub(crate) severity: Severity,
+    pub(crate) confidence: Confidence,
+    /// None: every language.
+    pub(crate) languages: Languages,
+    pub(crate) paths: List,
+    pub(crate) not_paths: List,
+    pub(crate) in_tests: bool,
+    pub(crate) place: Place,
+    pub(crate) matcher: Matcher,
+    pub(crate) pattern: Cow<'static, str>,
+    pub(crate) not_pattern: List,
+    pub(crate) file_has: List,
+    pub(crate) file_lacks: List,
+    pub(crate) checks: List,
+    pub(crate) secret: bool,
+    pub(crate) message: Cow<'static, str>,
+    pub(crate) why: Option<Cow<'static, str>>,
+    pub(crate) suggestion: Option<Cow<'static, str>>,
+    pub(crate) cwe: Option<u32>,
+    pub(crate) references: List,
+    pub(crate) bad: Option<Cow<'static, str>>,
+    pub(crate) good: Option<Cow<'static, str>>,
+}
+
+/// Texts of a rule: static, or a team's.
+pub(crate) type List = Cow<'static, [Cow<'static, str>]>;
+
+/// What decides whether a rule matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Matcher {
+    /// Literals and a regular expression.
+    Pattern,
+    UnicodeBidi,
+    UnicodeTags,
+    UnicodeVariation,
+    UnicodeZeroWidth,
+    UnicodeMixedScript,
+    ConflictMarkers,
+    HiddenNul,
+    HiddenUtf16,
+    /// Code that looks at the change itself: `super::change`.
+    Change,
+}
+
+/// A prefilter with the rules that each of its literals belongs to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Filter<'a> {
+    pub(super) prefilter: Prefilter<'a>,
+    /// By literal: indexes of rules.
+    pub(super) users: &'a [&'a [u16]],
+}
+
+/// The filter of the built-in rules.
+pub(super) static FILTER: Filter<'static> = Filter {
+    prefilter: Prefilter { bitmap: &BITMAP, slots: &SLOTS, candidates: &CANDIDATES, literals: &LITERALS },
+    users: &USERS,
+};
+
+include!(concat!(env!("OUT_DIR"), "/catalog.rs"));

@@ -1,0 +1,82 @@
+//! Named checks of what a rule's pattern caught: is it random, is it made up, is it a reference?
+
+use super::secret::{self, Candidate};
+
+/// Tells whether a rule may name the check.
+pub(crate) fn is_known(name: &str) -> bool {
+    name == "not-reference"
+        || name.strip_prefix("entropy:").is_some_and(|b| b.parse::<f32>().is_ok())
+        || secret::check(name, &Candidate { secret: b"", line: b"", at: 0, after: b"", path: b"" }).is_some()
+}
+
+/// Tells whether what was caught passes the check of that name. An unknown check passes nothing.
+pub(super) fn passes(name: &str, candidate: &Candidate<'_>) -> bool {
+    match name.strip_prefix("entropy:") {
+        Some(bits) => bits.parse().is_ok_and(|bits: f32| entropy(candidate.secret) >= bits),
+        None if name == "not-reference" => !is_reference(candidate.secret),
+        None => secret::check(name, candidate) == Some(true),
+    }
+}
+
+/// Returns the Shannon entropy of a text in bits a byte: 0 for one repeated byte, at most 8.
+pub(crate) fn entropy(text: &[u8]) -> f32 {
+    if text.is_empty() {
+        return 0.0;
+    }
+    let mut counts = [0u32; 256];
+    for b in text {
+        counts[usize::from(*b)] += 1;
+    }
+    let total = text.len() as f32;
+    counts.iter().filter(|c| **c > 0).map(|c| *c as f32 / total).map(|p| -p * p.log2()).sum()
+}
+
+/// Tells whether the text names a value that stands elsewhere: a variable, a template, a call.
+fn is_reference(text: &[u8]) -> bool {
+    let text = text.trim_ascii();
+    const OPEN: &[&[u8]] =
+        &[b"${", b"$(", b"{{", b"#{", b"<%", b"%{", b"@{", b"[[", b"((", b"env:", b"vault:", b"file:", b"ref+"];
+    const INSIDE: &[&[u8]] =
+        &[b"process.env", b"os.environ", b"getenv(", b"ENV[", b"System.getenv", b"secrets.", b"var.", b"local."];
+    let variable = |name: &[u8]| {
+        !name.is_empty() && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_') && !name[0].is_ascii_digit()
+    };
+    // `$NAME`, `%NAME%`.
+    let bare = match text {
+        [b'$', name @ ..] | [b'%', name @ .., b'%'] => variable(name),
+        _ => false,
+    };
+    bare || OPEN.iter().any(|o| text.starts_with(o))
+        || INSIDE.iter().any(|i| memchr::memmem::find(text, i).is_some())
+        || (text.ends_with(b")") && memchr::memchr(b'(', text).is_some_and(|i| i > 0 && variable_path(&text[..i])))
+}
+
+/// Tells whether the text is a dotted or `::` path of names.
+fn variable_path(text: &[u8]) -> bool {
+    text.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entropy_of_known_texts() {
+        assert_eq!(entropy(b""), 0.0);
+        assert_eq!(entropy(b"aaaa"), 0.0);
+        assert_eq!(entropy(b"abab"), 1.0);
+        assert_eq!(entropy(b"abcdefgh"), 3.0);
+    }
+
+    #[test]
+    fn tells_references_from_values() {
+        for text in
+            ["${TOKEN}", "$TOKEN", "%TOKEN%", "process.env.TOKEN", "os.Getenv(\"TOKEN\")", "{{ token }}", "get_token()"]
+        {
+            assert!(is_reference(text.as_bytes()), "{text}");
+        }
+        for text in ["hunter2", "$2a$10$abc", "a(b", "p@ss(w)ord!", "100%"] {
+            assert!(!is_reference(text.as_bytes()), "{text}");
+        }
+    }
+}

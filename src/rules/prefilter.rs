@@ -1,0 +1,178 @@
+//! Finds every occurrence of many literals in a text, in one pass and without regard to ASCII case.
+//!
+//! Each position's four bytes, folded, are hashed into a bitmap that fits the first cache; of the few that
+//! pass, an exact table tells which literals have that window, and the literal itself is compared. For each
+//! literal the window is chosen that source text holds least often. The tables of the built-in catalogue are
+//! made by the build script, which includes this file; so nothing here may use the rest of the crate.
+
+/// The bits of the bitmap's index.
+const BITS: u32 = 16;
+
+/// A literal, in one of its windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    /// Index of the literal.
+    pub(crate) literal: u16,
+    /// Where the window stands in the literal.
+    pub(crate) offset: u8,
+}
+
+/// The tables, wherever they live.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Prefilter<'a> {
+    /// One bit a hash of a folded window: 2^16 bits.
+    pub(crate) bitmap: &'a [u64],
+    /// Open addressing by a hash of the window: the window, the first of its candidates and their number. No
+    /// candidates: a free slot. The length is a power of two.
+    pub(crate) slots: &'a [(u32, u16, u16)],
+    pub(crate) candidates: &'a [Candidate],
+    /// The literals in lower case.
+    pub(crate) literals: &'a [&'a [u8]],
+}
+
+/// The tables as they are made.
+#[derive(Clone, Debug)]
+pub(crate) struct Tables {
+    pub(crate) bitmap: Vec<u64>,
+    pub(crate) slots: Vec<(u32, u16, u16)>,
+    pub(crate) candidates: Vec<Candidate>,
+}
+
+/// Folds four bytes at once: letters to lower case. Other bytes are folded too, consistently; the literal is
+/// compared exactly afterwards.
+#[inline(always)]
+fn fold(window: u32) -> u32 {
+    window | 0x2020_2020
+}
+
+#[inline(always)]
+fn mix(folded: u32) -> u32 {
+    folded.wrapping_mul(0x9E37_79B1)
+}
+
+fn window_at(literal: &[u8], at: usize) -> Option<u32> {
+    literal.get(at..at + 4)?.try_into().ok().map(|w| fold(u32::from_le_bytes(w)))
+}
+
+impl Tables {
+    /// Makes the tables for lower-case literals of at least four bytes, at most 65,535 of them.
+    pub(crate) fn new(literals: &[&[u8]]) -> Self {
+        let mut windows: Vec<(u32, Candidate)> = Vec::new();
+        for (i, literal) in literals.iter().enumerate() {
+            let best = (0..literal.len().saturating_sub(3).min(250)).min_by_key(|at| commonness(&literal[*at..at + 4]));
+            if let Some((offset, window)) = best.and_then(|at| Some((at, window_at(literal, at)?))) {
+                windows.push((window, Candidate { literal: i as u16, offset: offset as u8 }));
+            }
+        }
+        windows.sort_by_key(|(w, c)| (*w, c.literal));
+        let mut bitmap = vec![0u64; 1 << (BITS - 6)];
+        let distinct = windows.chunk_by(|a, b| a.0 == b.0).count();
+        let mut slots = vec![(0, 0, 0); (distinct * 2).next_power_of_two().max(2)];
+        let mut candidates = Vec::with_capacity(windows.len());
+        for group in windows.chunk_by(|a, b| a.0 == b.0) {
+            let window = group[0].0;
+            let bit = mix(window) >> (32 - BITS);
+            bitmap[(bit >> 6) as usize] |= 1 << (bit & 63);
+            let mut at = slot_of(window, slots.len());
+            while slots[at].2 != 0 {
+                at = (at + 1) & (slots.len() - 1);
+            }
+            slots[at] = (window, candidates.len() as u16, group.len() as u16);
+            candidates.extend(group.iter().map(|(_, c)| *c));
+        }
+        Self { bitmap, slots, candidates }
+    }
+}
+
+#[inline]
+fn slot_of(window: u32, slots: usize) -> usize {
+    (mix(window) as usize >> 3) & (slots - 1)
+}
+
+/// Estimates how often a window stands in source text: the lower the rarer.
+fn commonness(window: &[u8]) -> u32 {
+    // Rough logarithms of how often a byte stands in source text.
+    const fn weight(b: u8) -> u32 {
+        match b {
+            b' ' => 40,
+            b'e' | b't' => 30,
+            b'a' | b'i' | b'n' | b'o' | b'r' | b's' => 28,
+            b'c' | b'd' | b'l' | b'u' => 24,
+            b'f' | b'm' | b'p' => 21,
+            b'b' | b'g' | b'h' | b'y' | b'_' | b'.' | b',' | b'(' | b')' | b'"' | b'=' | b';' | b':' => 18,
+            b'v' | b'w' | b'x' | b'k' | b'-' | b'/' | b'0' | b'1' => 14,
+            b'\'' | b'{' | b'}' | b'*' | b'>' | b'<' | b'[' | b']' => 12,
+            b'j' | b'z' | b'q' | b'2'..=b'9' => 8,
+            _ => 6,
+        }
+    }
+    // Runs of one byte (`----`, `====`, `<<<<`) are far more common than their bytes.
+    let run = if window.windows(2).all(|p| p[0] == p[1]) { 40 } else { 0 };
+    window.iter().map(|b| weight(b.to_ascii_lowercase())).sum::<u32>() + run
+}
+
+impl Prefilter<'_> {
+    /// Calls `hit` with the index of the literal and where it starts, for every literal at every place. Places
+    /// ascend, but for literals that overlap.
+    #[inline]
+    pub(crate) fn scan(&self, text: &[u8], mut hit: impl FnMut(u16, usize)) {
+        let Ok(bitmap) = <&[u64; 1 << (BITS - 6)]>::try_from(self.bitmap) else { return };
+        let test = |window: u32| {
+            let h = mix(fold(window)) >> (32 - BITS);
+            (bitmap[(h >> 6) as usize] >> (h & 63)) & 1
+        };
+        let mut at = 0;
+        // Eight positions out of eleven bytes at a time.
+        while let Some(chunk) = text.get(at..at + 11) {
+            let (lo, hi) = (load(chunk, 0), load(chunk, 3));
+            let mut found = 0;
+            for i in 0..5 {
+                found |= test((lo >> (8 * i)) as u32) << i;
+            }
+            for i in 2..5 {
+                found |= test((hi >> (8 * i)) as u32) << (i + 3);
+            }
+            while found != 0 {
+                self.verify(text, at + found.trailing_zeros() as usize, &mut hit);
+                found &= found - 1;
+            }
+            at += 8;
+        }
+        while at + 4 <= text.len() {
+            self.verify(text, at, &mut hit);
+            at += 1;
+        }
+    }
+
+    /// Looks the window at `at` up and compares the literals that have it.
+    fn verify(&self, text: &[u8], at: usize, hit: &mut impl FnMut(u16, usize)) {
+        let Some(window) = window_at(text, at) else { return };
+        let mut slot = slot_of(window, self.slots.len());
+        loop {
+            let (key, first, count) = self.slots[slot];
+            if count == 0 {
+                return;
+            }
+            if key == window {
+                for c in &self.candidates[usize::from(first)..usize::from(first + count)] {
+                    let literal = self.literals[usize::from(c.literal)];
+                    let Some(start) = at.checked_sub(usize::from(c.offset)) else { continue };
+                    let there = text.get(start..start + literal.len());
+                    if there.is_some_and(|t| t.eq_ignore_ascii_case(literal)) {
+                        hit(c.literal, start);
+                    }
+                }
+                return;
+            }
+            slot = (slot + 1) & (self.slots.len() - 1);
+        }
+    }
+}
+
+#[inline(always)]
+fn load(chunk: &[u8], at: usize) -> u64 {
+    match chunk.get(at..at + 8).and_then(|b| b.try_into().ok()) {
+        Some(b) => u64::from_le_bytes(b),
+        None => 0,
+    }
+}

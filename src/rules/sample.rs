@@ -1,0 +1,160 @@
+//! Samples of rules: templates become text, text becomes a change, and the real engine says what it finds.
+
+use super::{RuleSet, Scope, secret};
+use crate::diff::{RepoPath, code};
+
+/// Expands `${alnum:36}` and its kind into made-up text, the same for the same seed.
+///
+/// Forms with a length: `alnum` (also `base62`), `letters`, `lower` (letters and digits), `upper` (letters and
+/// digits), `digits`, `hex`, `HEX`, `base32`, `base64`, `base64url`. Forms with a structure or a checksum, such as
+/// `${github-token:ghp}`, come from [`secret::generate`]. Anything else that looks like a template stays as it is: `${TOKEN}` is code.
+pub(crate) fn expand(template: &str, seed: &str) -> String {
+    let mut out = String::with_capacity(template.len());
+    let mut rest = template;
+    let mut random = Random::seeded(seed);
+    while let Some(open) = rest.find("${") {
+        let (before, tail) = rest.split_at(open);
+        out.push_str(before);
+        let expansion = tail.find('}').and_then(|close| Some((close, form(&tail[2..close], &mut random)?)));
+        match expansion {
+            Some((close, text)) => {
+                out.push_str(&text);
+                rest = &tail[close + 1..];
+            }
+            None => {
+                out.push_str("${");
+                rest = &tail[2..];
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+const DIGITS: &str = "0123456789";
+const LOWER: &str = "abcdefghijklmnopqrstuvwxyz";
+const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+fn form(form: &str, random: &mut Random) -> Option<String> {
+    if let Some(secret) = secret::generate::generate(form, &mut |bound| random.below(bound as usize) as u32) {
+        return Some(secret);
+    }
+    let (kind, length) = form.split_once(':')?;
+    let length: usize = length.parse().ok().filter(|n| *n <= 10_000)?;
+    let alphabet = match kind {
+        "alnum" | "base62" => [DIGITS, LOWER, UPPER].concat(),
+        "letters" => [LOWER, UPPER].concat(),
+        "lower" => [DIGITS, LOWER].concat(),
+        "upper" => [DIGITS, UPPER].concat(),
+        "digits" => DIGITS.to_owned(),
+        "hex" => "0123456789abcdef".to_owned(),
+        "HEX" => "0123456789ABCDEF".to_owned(),
+        "base32" => [UPPER, "234567"].concat(),
+        "base64" => [DIGITS, LOWER, UPPER, "+/"].concat(),
+        "base64url" => [DIGITS, LOWER, UPPER, "-_"].concat(),
+        _ => return None,
+    };
+    Some(random.text(alphabet.as_bytes(), length))
+}
+
+/// A small generator of the xorshift family: no secret depends on it, samples only have to look random.
+#[derive(Debug)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    /// Starts from a text.
+    pub(crate) fn seeded(seed: &str) -> Self {
+        let mut state = 0xcbf2_9ce4_8422_2325u64;
+        for b in seed.bytes() {
+            state = (state ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3);
+        }
+        Self(state | 1)
+    }
+
+    /// Returns the next number below `bound`.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        ((self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize) % bound.max(1)
+    }
+
+    /// Returns a text over an alphabet.
+    pub(crate) fn text(&mut self, alphabet: &[u8], length: usize) -> String {
+        (0..length).map(|_| alphabet[self.below(alphabet.len())] as char).collect()
+    }
+}
+
+/// Returns the rules that speak up on a text, as if a file of that path were added.
+pub(crate) fn rules_that_match(rules: &RuleSet, path: &str, text: &str) -> Vec<(String, crate::finding::Severity)> {
+    let change = code::added(RepoPath::from(path), text.as_bytes().to_vec());
+    let mut out = Vec::new();
+    rules.scan(&change, Scope::All, &mut out);
+    out.iter().map(|f| (f.rule_id().to_owned(), f.severity())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::Severity;
+    use crate::policy::RulesPolicy;
+    use crate::rules::{catalog, check, format, team, walk};
+
+    fn written() -> Vec<format::Rule> {
+        let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rules/catalog");
+        let mut files: Vec<_> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
+        files.retain(|f| f.extension().is_some_and(|e| e == "toml"));
+        files.sort();
+        let content = |f: &std::path::PathBuf| std::fs::read_to_string(f).unwrap();
+        files.iter().flat_map(|f| team::read(&f.display().to_string(), &content(f)).unwrap()).collect()
+    }
+
+    #[test]
+    fn every_pattern_compiles_and_every_check_is_known() {
+        let mut wrong = Vec::new();
+        for rule in catalog::RULES.iter().filter(|r| r.matcher == catalog::Matcher::Pattern) {
+            if let Err((key, e)) = walk::Compiled::of(rule) {
+                wrong.push(format!("{}: {key}: {e}", rule.id));
+            }
+            for c in rule.checks.iter().filter(|c| !check::is_known(c)) {
+                wrong.push(format!("{}: checks: there is no check {c:?}", rule.id));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn every_sample_matches_as_it_says() {
+        let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
+        let mut wrong = Vec::new();
+        for rule in written() {
+            for (i, sample) in rule.samples.iter().enumerate() {
+                if rule.matcher.as_deref() == Some("change") {
+                    continue;
+                }
+                let text = expand(&sample.text, &format!("{} {i}", rule.id));
+                let found = rules_that_match(&rules, &sample.path, &text);
+                let name = format!("{} sample {} ({}):\n{text}\n", rule.id, i + 1, sample.path);
+                if found.iter().any(|(id, _)| *id == rule.id) != sample.matches {
+                    wrong.push(format!("{name}  must{} match", if sample.matches { "" } else { " not" }));
+                }
+                for (id, severity) in found {
+                    let foreign = id != rule.id && severity >= Severity::Minor && !sample.also.contains(&id);
+                    if foreign && !sample.matches {
+                        wrong.push(format!("{name}  must not match {id}"));
+                    }
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{} samples are wrong:\n{}", wrong.len(), wrong.join("\n"));
+    }
+
+    #[test]
+    fn templates_become_text_of_their_form() {
+        let text = expand("key=${alnum:36} ${HEX:4} ${TOKEN} ${x", "seed");
+        assert_eq!(text.len(), "key= ${TOKEN} ${x".len() + 36 + 4 + 1);
+        assert!(text.ends_with(" ${TOKEN} ${x"));
+        assert_eq!(text, expand("key=${alnum:36} ${HEX:4} ${TOKEN} ${x", "seed"));
+        assert_ne!(text, expand("key=${alnum:36} ${HEX:4} ${TOKEN} ${x", "other"));
+    }
+}

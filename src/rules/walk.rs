@@ -1,0 +1,233 @@
+//! Runs patterns over text: the prefilter finds literals, and only then a rule's expression looks at the line.
+//!
+//! A long line is looked at in windows around the literals, so that the work stays linear whatever stands in it.
+
+use super::RuleSet;
+use super::catalog::{Filter, Matcher, Rule};
+use super::check;
+use super::secret::Candidate;
+use regex::bytes::{Regex, RegexBuilder};
+use std::ops::Range;
+
+/// Lines up to this are looked at as a whole.
+const LONG: usize = 16 * 1024;
+/// What is looked at before and after a literal in a longer one.
+const BEFORE: usize = 1024;
+const AFTER: usize = LONG - BEFORE;
+/// A literal this far from the end of a window needs no window of its own.
+const COVERED: usize = 4096;
+/// The most matches that are tried in one window.
+const TRIES: usize = 256;
+
+/// A rule's patterns, compiled.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    pub(super) pattern: Regex,
+    /// The number of the group `secret`.
+    secret: Option<usize>,
+    not: Vec<Regex>,
+    has: Vec<Regex>,
+    lacks: Vec<Regex>,
+}
+
+/// Compiles a pattern as rules write them: bytes, ASCII classes, lines for `^` and `$` only where `lines` says so.
+pub(super) fn compile(pattern: &str, lines: bool) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(pattern).unicode(false).multi_line(lines).size_limit(1 << 20).dfa_size_limit(1 << 21).build()
+}
+
+impl Compiled {
+    /// Compiles a rule's patterns. The error names the key.
+    pub(super) fn of(rule: &Rule) -> Result<Self, (&'static str, regex::Error)> {
+        let all = |key, list: &super::catalog::List, lines| {
+            list.iter().map(|p| compile(p, lines).map_err(|e| (key, e))).collect::<Result<Vec<_>, _>>()
+        };
+        let pattern = compile(&rule.pattern, false).map_err(|e| ("pattern", e))?;
+        let secret = pattern.capture_names().position(|n| n == Some("secret"));
+        Ok(Self {
+            secret,
+            not: all("not_pattern", &rule.not_pattern, false)?,
+            has: all("file_has", &rule.file_has, true)?,
+            lacks: all("file_lacks", &rule.file_lacks, true)?,
+            pattern,
+        })
+    }
+
+    /// Tells whether the file as a whole lets the rule look.
+    pub(super) fn file_fits(&self, whole: Option<&[u8]>) -> bool {
+        whole.is_none_or(|text| {
+            self.has.iter().all(|r| r.is_match(text)) && !self.lacks.iter().any(|r| r.is_match(text))
+        })
+    }
+}
+
+/// A match of a rule. Ranges are bytes of the text that is walked.
+#[derive(Clone, Debug)]
+pub(super) struct Match {
+    pub(super) rule: u16,
+    /// The line without its line end.
+    pub(super) line: Range<usize>,
+    /// Lines before this one.
+    pub(super) line_index: u32,
+    pub(super) span: Range<usize>,
+    /// The group `secret`, or the whole match.
+    pub(super) secret: Range<usize>,
+}
+
+/// Decides about rules and hears matches.
+pub(super) trait Visitor {
+    /// Tells whether a rule looks at this text. Asked at every literal, so it has to be quick.
+    fn accepts(&mut self, rule: u16) -> bool;
+    /// Hears a match; tells whether it counts. One that counts ends a rule's search of the line, unless the rule
+    /// finds secrets.
+    fn found(&mut self, found: &Match) -> bool;
+    /// Hears a literal of a matcher that is code.
+    fn literal(&mut self, _rule: u16, _line: Range<usize>, _line_index: u32) {}
+}
+
+/// What a walk remembers of a rule.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    /// Start of the line that was looked at last.
+    line: usize,
+    /// How far it was looked at.
+    until: usize,
+    /// End of the last match there.
+    matched: usize,
+    /// A match in this line counted, and one is enough.
+    done: bool,
+}
+
+/// Walks a text with one filter.
+pub(super) fn walk(rules: &RuleSet, filter: &Filter<'_>, text: &[u8], path: &[u8], visitor: &mut impl Visitor) {
+    let mut walk = Walk { rules, text, path, seen: Vec::new(), line: 0..0, line_end: 0, line_index: 0, started: false };
+    filter.prefilter.scan(text, |literal, at| {
+        for rule in filter.users[usize::from(literal)] {
+            if visitor.accepts(*rule) {
+                let length = filter.prefilter.literals[usize::from(literal)].len();
+                walk.hit(*rule, at..at + length, visitor);
+            }
+        }
+    });
+}
+
+struct Walk<'a> {
+    rules: &'a RuleSet,
+    text: &'a [u8],
+    path: &'a [u8],
+    /// By rule; empty until the first literal.
+    seen: Vec<Seen>,
+    /// The current line without its line end, and where the next one starts.
+    line: Range<usize>,
+    line_end: usize,
+    line_index: u32,
+    started: bool,
+}
+
+impl Walk<'_> {
+    fn hit(&mut self, index: u16, at: Range<usize>, visitor: &mut impl Visitor) {
+        self.go_to_line(at.start);
+        if self.seen.is_empty() {
+            let fresh = Seen { line: usize::MAX, until: 0, matched: 0, done: false };
+            self.seen = vec![fresh; self.rules.len()];
+        }
+        let seen = &mut self.seen[usize::from(index)];
+        if seen.line != self.line.start {
+            *seen = Seen { line: self.line.start, until: self.line.start, matched: self.line.start, done: false };
+        } else if seen.done || at.end + COVERED <= seen.until || seen.until >= self.line.end {
+            return;
+        }
+        let rule = self.rules.rule(index);
+        if rule.matcher != Matcher::Pattern {
+            seen.until = self.line.end;
+            visitor.literal(index, self.line.clone(), self.line_index);
+            return;
+        }
+        let Some(compiled) = self.rules.compiled(index) else { return };
+        let window = if self.line.len() <= LONG {
+            self.line.clone()
+        } else {
+            at.start.saturating_sub(BEFORE).max(self.line.start)..(at.start + AFTER).min(self.line.end)
+        };
+        seen.until = window.end;
+        self.search(index, rule, compiled, window, visitor);
+    }
+
+    /// Makes the line that holds `at` the current one.
+    fn go_to_line(&mut self, at: usize) {
+        if self.started && at < self.line_end {
+            return;
+        }
+        let from = self.line_end;
+        let start = memchr::memrchr(b'\n', &self.text[from..at]).map_or(from, |i| from + i + 1);
+        if self.started {
+            self.line_index += 1;
+        }
+        self.line_index += memchr::memchr_iter(b'\n', &self.text[from..start]).count() as u32;
+        let (end, next) = match memchr::memchr(b'\n', &self.text[at..]) {
+            Some(i) => (at + i, at + i + 1),
+            None => (self.text.len(), self.text.len()),
+        };
+        let end = if end > start && self.text[end - 1] == b'\r' { end - 1 } else { end };
+        self.started = true;
+        self.line = start..end;
+        self.line_end = next;
+    }
+
+    fn search(
+        &mut self,
+        index: u16,
+        rule: &Rule,
+        compiled: &Compiled,
+        window: Range<usize>,
+        visitor: &mut impl Visitor,
+    ) {
+        // One byte before the window lets `^` and `\b` see where they are.
+        let base = window.start.saturating_sub(1).max(self.line.start);
+        let hay = &self.text[base..window.end];
+        let mut from = window.start.max(self.seen[usize::from(index)].matched) - base;
+        let mut captures = compiled.pattern.capture_locations();
+        let mut refused = None;
+        for _ in 0..TRIES {
+            let found = match compiled.secret {
+                Some(_) => compiled.pattern.captures_read_at(&mut captures, hay, from),
+                None => compiled.pattern.find_at(hay, from),
+            };
+            let Some(found) = found else { return };
+            if *refused.get_or_insert_with(|| compiled.not.iter().any(|n| n.is_match(hay))) {
+                return;
+            }
+            let span = base + found.start()..base + found.end();
+            from = if found.is_empty() { found.end() + 1 } else { found.end() };
+            // Where the window cuts a long line, a match at the cut may be a part of one, or none at all.
+            if span.end == window.end && window.end < self.line.end && span.len() < AFTER / 4 {
+                return;
+            }
+            let secret =
+                compiled.secret.and_then(|g| captures.get(g)).map_or(span.clone(), |(s, e)| base + s..base + e);
+            let found = Match { rule: index, line: self.line.clone(), line_index: self.line_index, span, secret };
+            if self.holds(rule, base..window.end, &found) && visitor.found(&found) {
+                let seen = &mut self.seen[usize::from(index)];
+                seen.matched = found.span.end;
+                if !rule.secret {
+                    seen.done = true;
+                    return;
+                }
+            }
+            if from > hay.len() {
+                return;
+            }
+        }
+    }
+
+    /// Tells whether a match passes the rule's checks.
+    fn holds(&self, rule: &Rule, window: Range<usize>, found: &Match) -> bool {
+        let candidate = Candidate {
+            secret: &self.text[found.secret.clone()],
+            line: &self.text[window.clone()],
+            at: found.secret.start - window.start,
+            after: &self.text[self.line_end..],
+            path: self.path,
+        };
+        rule.checks.iter().all(|c| check::passes(c, &candidate))
+    }
+}
