@@ -82,19 +82,20 @@ pub fn skipped(env: &Env) -> bool {
 
 /// Returns what is being pushed, deletions included.
 ///
-/// `stdin` is what git writes to a pre-push hook, a line a reference: `<local ref> <local id> <remote ref>
+/// `args` are the hook's arguments: the remote's name and address. `stdin` is what git writes to a pre-push hook, a line a reference: `<local ref> <local id> <remote ref>
 /// <remote id>` (githooks(5)). Where it is empty, the variables of pre-commit count: `PRE_COMMIT_FROM_REF` and
 /// `PRE_COMMIT_TO_REF`, or, where the whole history is pushed, `PRE_COMMIT_LOCAL_BRANCH` alone; these may be
 /// names instead of ids. Nothing anywhere means that nothing is pushed: an empty list.
 ///
 /// # Errors
 /// A line that is not in git's format.
-pub fn push_ranges(stdin: &[u8], env: &Env) -> Result<Vec<PushRange>> {
+pub fn push_ranges(stdin: &[u8], args: &[String], env: &Env) -> Result<Vec<PushRange>> {
+    let to = args.first().filter(|a| !a.is_empty());
     let mut ranges = Vec::new();
     for (i, line) in stdin.split(|&b| b == b'\n').enumerate() {
         let line = line.trim_ascii();
         if !line.is_empty() {
-            ranges.push(push_line(line).ok_or_else(|| {
+            ranges.push(push_line(line, to).ok_or_else(|| {
                 Error::usage(format!("line {} of the pre-push input is not `ref id ref id`", i + 1))
                     .hint("let git run the hook, or pass its input on unchanged")
             })?);
@@ -107,14 +108,14 @@ pub fn push_ranges(stdin: &[u8], env: &Env) -> Result<Vec<PushRange>> {
 }
 
 /// Reads a line from its end, since the local side may be an expression with spaces in it.
-fn push_line(line: &[u8]) -> Option<PushRange> {
+fn push_line(line: &[u8], to: Option<&String>) -> Option<PushRange> {
     let mut words = line.rsplitn(4, |&b| b == b' ');
     let (remote, name, local) = (words.next()?, words.next()?, words.next()?);
     words.next().filter(|w| !w.is_empty())?;
     if name.is_empty() || local.len() != remote.len() {
         return None;
     }
-    Some(PushRange { local: object_id(local)?, remote: object_id(remote)?, name: lossy(name) })
+    Some(PushRange { local: object_id(local)?, remote: object_id(remote)?, name: lossy(name), to: to.cloned() })
 }
 
 fn object_id(word: &[u8]) -> Option<String> {
@@ -134,7 +135,8 @@ fn framework_range(env: &Env) -> Option<PushRange> {
         // The first push of a history from its root on: there is nothing to count from.
         _ => (env.var("PRE_COMMIT_LOCAL_BRANCH")?.to_owned(), "0".repeat(40)),
     };
-    Some(PushRange { local, remote, name: name.to_owned() })
+    let to = env.var("PRE_COMMIT_REMOTE_NAME").map(str::to_owned);
+    Some(PushRange { local, remote, name: name.to_owned(), to })
 }
 
 #[cfg(test)]
@@ -151,7 +153,7 @@ mod tests {
     }
 
     fn range(local: &str, remote: &str, name: &str) -> PushRange {
-        PushRange { local: local.to_owned(), remote: remote.to_owned(), name: name.to_owned() }
+        PushRange { local: local.to_owned(), remote: remote.to_owned(), name: name.to_owned(), to: None }
     }
 
     #[test]
@@ -164,7 +166,7 @@ mod tests {
              :/fix the bug {a} refs/tags/v1 {zero}\r\n\n"
         );
         assert_eq!(
-            push_ranges(stdin.as_bytes(), &env(&[])).unwrap(),
+            push_ranges(stdin.as_bytes(), &[], &env(&[])).unwrap(),
             [
                 range(&a, &b, "refs/heads/main"),
                 range(&a, &zero, "refs/heads/new"),
@@ -178,7 +180,7 @@ mod tests {
     fn hok_06_reads_sha256_ids_and_names_that_are_not_text() {
         let (a, b) = ("A".repeat(64), "0".repeat(64));
         let stdin = [b"x ", a.as_bytes(), b" refs/heads/\xff ", b.as_bytes()].concat();
-        let got = push_ranges(&stdin, &env(&[])).unwrap();
+        let got = push_ranges(&stdin, &[], &env(&[])).unwrap();
         assert_eq!(got, [range(&a.to_lowercase(), &b, "refs/heads/\u{fffd}")]);
     }
 
@@ -194,7 +196,7 @@ mod tests {
             format!("refs/heads/x {a} refs/heads/x {}", "b".repeat(64)),
             format!("refs/heads/x {a}  {b}"),
         ] {
-            let error = push_ranges(format!("\n{line}\n").as_bytes(), &env(&[])).unwrap_err();
+            let error = push_ranges(format!("\n{line}\n").as_bytes(), &[], &env(&[])).unwrap_err();
             assert!(error.message.contains("line 2 of the pre-push input"), "{line}: {error}");
         }
     }
@@ -202,22 +204,31 @@ mod tests {
     #[test]
     fn hok_06_takes_the_variables_of_pre_commit_only_without_input() {
         let vars = env(&[("PRE_COMMIT_FROM_REF", "origin/main"), ("PRE_COMMIT_TO_REF", "HEAD")]);
-        assert_eq!(push_ranges(b"", &vars).unwrap(), [range("HEAD", "origin/main", "HEAD")]);
+        assert_eq!(push_ranges(b"", &[], &vars).unwrap(), [range("HEAD", "origin/main", "HEAD")]);
         let (a, b) = (id('a'), id('b'));
         let line = format!("r {a} refs/heads/r {b}\n");
-        assert_eq!(push_ranges(line.as_bytes(), &vars).unwrap(), [range(&a, &b, "refs/heads/r")]);
+        assert_eq!(push_ranges(line.as_bytes(), &[], &vars).unwrap(), [range(&a, &b, "refs/heads/r")]);
     }
 
     #[test]
     fn hok_06_a_first_push_through_pre_commit_starts_from_nothing() {
         let vars =
             env(&[("PRE_COMMIT_LOCAL_BRANCH", "refs/heads/main"), ("PRE_COMMIT_REMOTE_BRANCH", "refs/heads/trunk")]);
-        assert_eq!(push_ranges(b"", &vars).unwrap(), [range("refs/heads/main", &id('0'), "refs/heads/trunk")]);
+        assert_eq!(push_ranges(b"", &[], &vars).unwrap(), [range("refs/heads/main", &id('0'), "refs/heads/trunk")]);
+    }
+
+    #[test]
+    fn hok_06_the_remote_is_known_from_the_arguments_or_the_variables() {
+        let args = ["backup".to_owned(), "ssh://backup/x".to_owned()];
+        let line = format!("r {} r {}\n", id('a'), id('0'));
+        assert_eq!(push_ranges(line.as_bytes(), &args, &env(&[])).unwrap()[0].to.as_deref(), Some("backup"));
+        let vars = env(&[("PRE_COMMIT_LOCAL_BRANCH", "r"), ("PRE_COMMIT_REMOTE_NAME", "origin")]);
+        assert_eq!(push_ranges(b"", &[], &vars).unwrap()[0].to.as_deref(), Some("origin"));
     }
 
     #[test]
     fn nothing_pushed_is_an_empty_list() {
-        assert_eq!(push_ranges(b"", &env(&[("PRE_COMMIT", "1")])).unwrap(), []);
+        assert_eq!(push_ranges(b"", &[], &env(&[("PRE_COMMIT", "1")])).unwrap(), []);
     }
 
     #[test]

@@ -49,12 +49,16 @@ impl Source {
 /// One line of a pre-push hook's standard input, or pre-commit's `FROM_REF`/`TO_REF`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PushRange {
-    /// The local object id, hexadecimal; all zeros: the remote reference is deleted.
+    /// The local object id, hexadecimal; all zeros: the remote reference is deleted. From pre-commit's
+    /// variables it may also be a name (`HEAD`, `refs/heads/main`).
     pub local: String,
-    /// What the remote has, hexadecimal; all zeros: the reference is new there.
+    /// What the remote has, hexadecimal; all zeros: the reference is new there. Or a name, as above.
     pub remote: String,
     /// The remote's reference name, for messages.
     pub name: String,
+    /// The name of the remote, or its address where it has none; `None` where nobody said. For a reference
+    /// that is new there, only what this remote has is known already: another one's branches say nothing.
+    pub to: Option<String>,
 }
 
 /// Where text comes from.

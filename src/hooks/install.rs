@@ -259,7 +259,7 @@ fn refuse_lefthook(place: &Place, hook: Hook, found: &Found) -> Result<()> {
         Hook::PreCommit => format!("{name}: {{ commands: {{ claude-reviewer: {{ run: '{}' }} }} }}", line(hook)),
         Hook::PrePush => {
             format!(
-                "{name}: {{ commands: {{ claude-reviewer: {{ run: 'claude-reviewer review --hook {name} {{1}} {{2}}', use_stdin: true }} }} }}"
+                "{name}: {{ commands: {{ claude-reviewer: {{ run: 'claude-reviewer review --hook {name} --hook-args {{1}} {{2}}', use_stdin: true }} }} }}"
             )
         }
     };
@@ -271,7 +271,7 @@ fn refuse_lefthook(place: &Place, hook: Hook, found: &Found) -> Result<()> {
 fn line(hook: Hook) -> String {
     match hook {
         Hook::PreCommit => format!("claude-reviewer review --hook {}", hook.name()),
-        Hook::PrePush => format!("claude-reviewer review --hook {} \"$@\"", hook.name()),
+        Hook::PrePush => format!("claude-reviewer review --hook {} --hook-args \"$@\"", hook.name()),
     }
 }
 

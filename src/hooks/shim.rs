@@ -27,7 +27,7 @@ pub fn text(hook: Hook, program: &[u8]) -> Vec<u8> {
         Hook::PrePush => (
             "refs=$(cat) || exit 3\nrefs() { printf '%s' \"${refs:+$refs\n}\"; }\n",
             r#"refs | "$0.chained" "$@""#,
-            format!(r#"refs | "$bin" review --hook {name} "$@"; exit"#),
+            format!(r#"refs | "$bin" review --hook {name} --hook-args "$@"; exit"#),
         ),
     };
     let head = format!(
