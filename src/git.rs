@@ -1,17 +1,42 @@
 //! The only importer of gix: repositories in, [`crate::diff`] values out.
+//!
+//! Everything is read in process. No program that a repository configures is ever started: no hook, no
+//! filter, no textconv, no external diff, no fsmonitor. Nothing is written, and nothing is fetched.
+//! What git's own configuration (`diff.*`, `color.*`, …) says about showing a diff is not asked, so
+//! that a change looks the same in every clone.
 
-use crate::diff::{Entry, FileChange, ObjectId, RepoPath};
-use crate::error::Result;
+mod attributes;
+mod convert;
+mod files;
+mod hooks;
+mod load;
+mod open;
+mod program;
+mod refs;
+mod rename;
+mod revision;
+mod staged;
+mod tree;
+mod worktree;
+
+use crate::diff::{ChangeKind, Entry, FileMode, ObjectId, RepoPath, Side};
+use crate::error::{Error, Result};
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock};
+
+pub use hooks::{HooksDir, Scope};
+pub use load::Reader;
 
 /// An opened repository. Cheap to share between threads; see [`Repo::reader`].
-#[derive(Debug)]
-pub struct Repo {}
-
-/// A thread's own access to a repository's objects, with its caches.
-#[derive(Debug)]
-pub struct Reader<'r> {
-    repo: &'r Repo,
+pub struct Repo {
+    sync: gix::ThreadSafeRepository,
+    /// The top of the worktree, absolute.
+    worktree: Option<PathBuf>,
+    /// The index that counts: `GIT_INDEX_FILE` of a hook, or the repository's own.
+    index_path: PathBuf,
+    index: OnceLock<gix::index::File>,
+    refs: refs::Refs,
 }
 
 /// The paths that differ between two states, without content.
@@ -23,6 +48,12 @@ pub struct Change {
     pub base: State,
     /// What the new side is.
     pub head: State,
+    /// What a reader of the review should know about how this was read.
+    pub notes: Vec<String>,
+    /// New sides that lie in the worktree, with their content where it had to be read already.
+    work: HashMap<RepoPath, Mutex<Option<Vec<u8>>>>,
+    /// Submodules whose checked-out tree has changes of its own.
+    dirty: HashSet<RepoPath>,
 }
 
 /// One side of a change.
@@ -39,10 +70,29 @@ pub enum State {
     Worktree,
 }
 
+impl State {
+    /// Returns the commit that this state is.
+    pub fn commit(&self) -> Option<ObjectId> {
+        match self {
+            Self::Commit { commit, .. } => Some(*commit),
+            _ => None,
+        }
+    }
+
+    /// Returns the tree that this state is.
+    pub fn tree(&self) -> Option<ObjectId> {
+        match self {
+            Self::Commit { tree, .. } => Some(*tree),
+            _ => None,
+        }
+    }
+}
+
 /// A branch compared with its merge base.
 #[derive(Debug)]
 pub struct Branch {
     pub change: Change,
+    /// All zeros where there is none (the first push of a history): `change.base` is [`State::Empty`].
     pub merge_base: ObjectId,
     pub head: ObjectId,
     /// How the base was found, for the report: the name that was given or `upstream …`.
@@ -51,66 +101,353 @@ pub struct Branch {
     pub commits: Vec<ObjectId>,
 }
 
-impl Repo {
-    /// Opens the repository that `dir` lies in, honouring `GIT_DIR`, `GIT_INDEX_FILE` and
-    /// `GIT_WORK_TREE` of `env` as git does in hooks.
-    pub fn open(_dir: &Path, _env: &crate::env::Env) -> Result<Self> {
-        todo!()
-    }
-    /// Returns the top of the worktree; `None` for a bare repository.
-    pub fn worktree(&self) -> Option<&Path> {
-        todo!()
-    }
-    /// Returns the folder that the hooks of this repository live in.
-    pub fn hooks_dir(&self) -> Result<PathBuf> {
-        todo!()
-    }
-    /// HEAD (or the empty tree) against the index.
-    pub fn staged(&self) -> Result<Change> {
-        todo!()
-    }
-    /// The index against the worktree.
-    pub fn unstaged(&self, _untracked: bool) -> Result<Change> {
-        todo!()
-    }
-    /// A base against the worktree, new files included. See `design.md` for how the base is found.
-    pub fn changes(&self, _base: Option<&str>) -> Result<(Change, String)> {
-        todo!()
-    }
-    /// A commit against its parent (1-based; `None`: the first, or the empty tree for a root).
-    pub fn commit(&self, _id: ObjectId, _parent: Option<u32>) -> Result<Change> {
-        todo!()
-    }
-    /// Resolves a revision to a commit.
-    pub fn resolve(&self, _rev: &str) -> Result<ObjectId> {
-        todo!()
-    }
-    /// The commits of `A..B`, oldest first.
-    pub fn range(&self, _from: &str, _to: &str) -> Result<Vec<ObjectId>> {
-        todo!()
-    }
-    /// A head (default HEAD) against the merge base with `base` (default: upstream, `origin/HEAD`).
-    pub fn branch(&self, _head: Option<&str>, _base: Option<&str>) -> Result<Branch> {
-        todo!()
-    }
-    /// What a pre-push range pushes that the remote does not have; `None` for a deletion.
-    pub fn push(&self, _range: &crate::request::PushRange) -> Result<Option<Branch>> {
-        todo!()
-    }
-    /// Opens a thread's own access.
-    pub fn reader(&self) -> Reader<'_> {
-        Reader { repo: self }
+impl std::fmt::Debug for Repo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Repo").field("git_dir", &self.git_dir()).field("worktree", &self.worktree).finish()
     }
 }
 
-impl Reader<'_> {
-    /// Reads and compares one entry of a change.
-    pub fn load(&mut self, _change: &Change, _index: usize) -> Result<FileChange> {
-        let _ = self.repo;
-        todo!()
+impl Repo {
+    /// Opens the repository that `dir` lies in, honouring `GIT_DIR`, `GIT_INDEX_FILE` and
+    /// `GIT_WORK_TREE` of `env` as git does in hooks.
+    ///
+    /// # Errors
+    /// Usage: no repository, one that another user owns (git's `safe.directory` can allow it), or a
+    /// bare repository that was only found by looking around (git's `safe.bareRepository=explicit`).
+    pub fn open(dir: &Path, env: &crate::env::Env) -> Result<Self> {
+        open::open(dir, env)
     }
-    /// Reads a file of a state; `None` when there is none. At most `max` bytes.
-    pub fn read(&mut self, _state: &State, _path: &RepoPath, _max: usize) -> Result<Option<Vec<u8>>> {
-        todo!()
+
+    /// Returns the top of the worktree; `None` for a bare repository.
+    pub fn worktree(&self) -> Option<&Path> {
+        self.worktree.as_deref()
+    }
+
+    /// Returns the folder of this worktree's own data (`.git`, or `.git/worktrees/NAME`).
+    pub fn git_dir(&self) -> &Path {
+        self.sync.git_dir()
+    }
+
+    /// Returns the folder that all worktrees share: objects, references, configuration, hooks.
+    pub fn common_dir(&self) -> PathBuf {
+        self.local().common_dir().to_owned()
+    }
+
+    /// Returns the commit that HEAD names; `None` before the first commit.
+    pub fn head(&self) -> Result<Option<ObjectId>> {
+        Ok(self.refs.head(&self.local())?.map(|id| own(&id)))
+    }
+
+    /// Returns the tree of a commit.
+    pub fn tree_of(&self, commit: ObjectId) -> Result<ObjectId> {
+        tree::of_commit(&self.local(), gix_id(&commit)).map(|id| own(&id))
+    }
+
+    /// Returns the state that a commit is.
+    pub fn state_of(&self, commit: ObjectId) -> Result<State> {
+        Ok(State::Commit { commit, tree: self.tree_of(commit)? })
+    }
+
+    /// Returns `user.name` and `user.email` of the configuration, as far as they are set.
+    pub fn identity(&self) -> (Option<String>, Option<String>) {
+        let repo = self.local();
+        let config = repo.config_snapshot();
+        let value = |key: &str| config.string(key).map(|v| v.to_string()).filter(|v| !v.is_empty());
+        (value("user.name"), value("user.email"))
+    }
+
+    /// Returns the names of the configured remotes, sorted.
+    pub fn remotes(&self) -> Vec<String> {
+        self.local().remote_names().iter().map(|n| n.to_string()).collect()
+    }
+
+    /// Returns the folder that the hooks of this repository live in.
+    pub fn hooks_dir(&self) -> Result<PathBuf> {
+        Ok(self.hooks()?.path)
+    }
+
+    /// Returns the folder that the hooks of this repository live in, and who says so.
+    pub fn hooks(&self) -> Result<HooksDir> {
+        hooks::find(self)
+    }
+
+    /// HEAD (or the empty tree) against the index.
+    ///
+    /// # Errors
+    /// Usage, when paths are unmerged.
+    pub fn staged(&self) -> Result<Change> {
+        let repo = self.local();
+        let (state, tree) = self.head_state(&repo)?;
+        let pairs = staged::compare(&repo, tree, self.index()?)?;
+        Change::of_pairs(&repo, pairs, state, State::Index, Vec::new(), None)
+    }
+
+    /// The index against the worktree; with `untracked`, new files that are not ignored too.
+    ///
+    /// # Errors
+    /// Usage, when paths are unmerged or there is no worktree.
+    pub fn unstaged(&self, untracked: bool) -> Result<Change> {
+        let repo = self.local();
+        let mut work = worktree::Worktree::new(self, &repo)?;
+        let mut pairs = work.changed()?;
+        if untracked {
+            pairs.extend(work.untracked()?);
+        }
+        let notes = std::mem::take(&mut work.notes);
+        Change::of_pairs(&repo, pairs, State::Index, State::Worktree, notes, Some(&mut work))
+    }
+
+    /// A commit (or nothing at all) against the worktree, new files included.
+    pub fn against_worktree(&self, base: State) -> Result<Change> {
+        let repo = self.local();
+        let tree = match &base {
+            State::Empty => None,
+            State::Commit { tree, .. } => Some(gix_id(tree)),
+            State::Index | State::Worktree => return self.unstaged(true),
+        };
+        let staged = staged::compare(&repo, tree, self.index()?)?;
+        let mut work = worktree::Worktree::new(self, &repo)?;
+        let mut changed = work.changed()?;
+        changed.extend(work.untracked()?);
+        let pairs = work.overlay(staged, changed)?;
+        let notes = std::mem::take(&mut work.notes);
+        Change::of_pairs(&repo, pairs, base, State::Worktree, notes, Some(&mut work))
+    }
+
+    /// A base against the worktree, new files included; and what was compared, for people.
+    ///
+    /// Without `base`: the merge base of HEAD and its upstream or the default branch; on that branch
+    /// itself HEAD; and when nothing differs there, the newest commit against its parent.
+    pub fn changes(&self, base: Option<&str>) -> Result<(Change, String)> {
+        revision::changes(self, base)
+    }
+
+    /// A commit against its parent (1-based; `None`: the first, or the empty tree for a root).
+    ///
+    /// # Errors
+    /// Usage, when there is no such parent; incomplete, when a shallow clone does not have it.
+    pub fn commit(&self, id: ObjectId, parent: Option<u32>) -> Result<Change> {
+        revision::commit(self, &self.local(), id, parent)
+    }
+
+    /// Two commits (or nothing at all) against each other.
+    pub fn between(&self, base: State, head: State) -> Result<Change> {
+        let repo = self.local();
+        tree::change(&repo, base, head)
+    }
+
+    /// Resolves a revision to a commit. Tags are followed.
+    ///
+    /// # Errors
+    /// Usage, for anything that is no revision of one commit.
+    pub fn resolve(&self, rev: &str) -> Result<ObjectId> {
+        revision::resolve(self, rev)
+    }
+
+    /// The commits of `A..B`, oldest first.
+    pub fn range(&self, from: &str, to: &str) -> Result<Vec<ObjectId>> {
+        let (from, to) = (self.resolve(from)?, self.resolve(to)?);
+        revision::walk(&self.local(), to, &[from])
+    }
+
+    /// Returns the best common ancestor of two commits; `None` where they share none.
+    pub fn merge_base(&self, one: ObjectId, other: ObjectId) -> Result<Option<ObjectId>> {
+        revision::merge_base(&self.local(), one, &[other])
+    }
+
+    /// A head (default HEAD) against the merge base with `base` (default: upstream, `origin/HEAD`).
+    pub fn branch(&self, head: Option<&str>, base: Option<&str>) -> Result<Branch> {
+        revision::branch(self, head, base)
+    }
+
+    /// What a pre-push range pushes that the remote does not have; `None` for a deletion.
+    pub fn push(&self, range: &crate::request::PushRange) -> Result<Option<Branch>> {
+        revision::push(self, range)
+    }
+
+    /// Opens a thread's own access. Make one a thread and keep it: it holds the caches.
+    pub fn reader(&self) -> Reader<'_> {
+        Reader::new(self, self.local())
+    }
+
+    /// Returns a thread's own handle.
+    fn local(&self) -> gix::Repository {
+        let mut repo = self.sync.to_thread_local();
+        repo.object_cache_size_if_unset(8 << 20);
+        repo
+    }
+
+    /// Returns HEAD as a state, and its tree.
+    fn head_state(&self, repo: &gix::Repository) -> Result<(State, Option<gix::ObjectId>)> {
+        match self.refs.head(repo)? {
+            None => Ok((State::Empty, None)),
+            Some(commit) => {
+                let tree = tree::of_commit(repo, commit)?;
+                Ok((State::Commit { commit: own(&commit), tree: own(&tree) }, Some(tree)))
+            }
+        }
+    }
+
+    /// Returns the index, read once. A missing file is an empty index.
+    fn index(&self) -> Result<&gix::index::File> {
+        if let Some(index) = self.index.get() {
+            return Ok(index);
+        }
+        // Git does not check the checksum when it reads either; it would double the time.
+        let index = gix::index::File::at_or_default(
+            &self.index_path,
+            self.sync.to_thread_local().object_hash(),
+            true,
+            gix::index::decode::Options::default(),
+        )
+        .map_err(|e| {
+            Error::incomplete(format!("the index {} cannot be read", self.index_path.display())).caused_by(&e)
+        })?;
+        Ok(self.index.get_or_init(|| index))
+    }
+}
+
+impl Change {
+    /// Makes a change from what differs: finds renames, splits changes of type, sorts.
+    fn of_pairs(
+        repo: &gix::Repository,
+        mut pairs: Vec<Pair>,
+        base: State,
+        head: State,
+        notes: Vec<String>,
+        mut work: Option<&mut worktree::Worktree<'_>>,
+    ) -> Result<Self> {
+        rename::detect(repo, &mut pairs, work.as_deref_mut())?;
+        pairs.sort_by(|a, b| a.path().cmp(b.path()));
+        let mut change = Self {
+            entries: Vec::with_capacity(pairs.len()),
+            base,
+            head,
+            notes,
+            work: HashMap::new(),
+            dirty: HashSet::new(),
+        };
+        for pair in pairs {
+            change.push(pair);
+        }
+        if let Some(work) = work {
+            for (path, content) in work.take_read() {
+                if let Some(slot) = change.work.get(&path) {
+                    *slot.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(content);
+                }
+            }
+        }
+        Ok(change)
+    }
+
+    fn push(&mut self, pair: Pair) {
+        let Pair { old, new, similarity } = pair;
+        if let Some(n) = &new {
+            match n.at {
+                At::Work => drop(self.work.insert(RepoPath::new(n.path.clone()), Mutex::new(None))),
+                At::Dirty => drop(self.dirty.insert(RepoPath::new(n.path.clone()))),
+                At::Objects => {}
+            }
+        }
+        let (old, new) = (old.map(Half::into_side), new.map(Half::into_side));
+        match (old, new) {
+            (Some(old), Some(new)) if kind_of(old.mode) != kind_of(new.mode) => {
+                self.entries.push(Entry { kind: ChangeKind::Deleted, old: Some(old), new: None });
+                self.entries.push(Entry { kind: ChangeKind::Added, old: None, new: Some(new) });
+            }
+            (Some(old), Some(new)) => {
+                let kind = match similarity {
+                    Some(score) => ChangeKind::Renamed { similarity: rename::percent(score) },
+                    None => ChangeKind::Modified,
+                };
+                self.entries.push(Entry { kind, old: Some(old), new: Some(new) });
+            }
+            (Some(old), None) => self.entries.push(Entry { kind: ChangeKind::Deleted, old: Some(old), new: None }),
+            (None, Some(new)) => self.entries.push(Entry { kind: ChangeKind::Added, old: None, new: Some(new) }),
+            (None, None) => {}
+        }
+    }
+}
+
+/// Where the content of a new side is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    Objects,
+    Work,
+    /// A submodule whose tree has changes of its own.
+    Dirty,
+}
+
+/// One side of a difference while it is being put together.
+#[derive(Clone, Debug)]
+struct Half {
+    path: Vec<u8>,
+    mode: FileMode,
+    /// All zeros where the content has not been read yet (only [`At::Work`]).
+    id: gix::ObjectId,
+    at: At,
+}
+
+impl Half {
+    fn into_side(self) -> Side {
+        let id = (!self.id.is_null()).then(|| own(&self.id));
+        Side { path: RepoPath::new(self.path), mode: self.mode, id }
+    }
+}
+
+/// A difference while it is being put together.
+#[derive(Clone, Debug)]
+struct Pair {
+    old: Option<Half>,
+    new: Option<Half>,
+    /// Of a rename: git's score, 30,000 to 60,000.
+    similarity: Option<u32>,
+}
+
+impl Pair {
+    fn new(old: Option<Half>, new: Option<Half>) -> Self {
+        Self { old, new, similarity: None }
+    }
+
+    fn path(&self) -> &[u8] {
+        self.new.as_ref().or(self.old.as_ref()).map_or(&[], |h| &h.path)
+    }
+}
+
+/// Groups modes as git does: a change from one group to another is a deletion and an addition.
+fn kind_of(mode: FileMode) -> FileMode {
+    match mode {
+        FileMode::Executable => FileMode::Regular,
+        m => m,
+    }
+}
+
+fn own(id: &gix::oid) -> ObjectId {
+    // Both kinds of hash that gix knows have a length that `ObjectId` takes.
+    ObjectId::from_raw(id.as_bytes()).unwrap_or_else(|| unreachable!("a hash of 20 or 32 bytes"))
+}
+
+fn gix_id(id: &ObjectId) -> gix::ObjectId {
+    gix::ObjectId::from_bytes_or_panic(id.as_bytes())
+}
+
+/// Says that an object could not be read, and what to do about it.
+fn unreadable(repo: &gix::Repository, id: &gix::oid, cause: Option<&(dyn std::error::Error + 'static)>) -> Error {
+    let config = repo.config_snapshot();
+    let promised = config.string("extensions.partialClone").is_some()
+        || config
+            .plumbing()
+            .sections_by_name("remote")
+            .is_some_and(|mut s| s.any(|s| s.value("promisor").is_some_and(|v| v != "false")));
+    let error = match cause {
+        None => Error::incomplete(format!("object {id} is missing")),
+        Some(cause) => Error::incomplete(format!("object {id} cannot be read")).caused_by(cause),
+    };
+    if promised && cause.is_none() {
+        error.hint("this is a partial clone, and a review fetches nothing: git fetch --refetch --no-filter")
+    } else if repo.is_shallow().unwrap_or(false) && cause.is_none() {
+        error.hint("this is a shallow clone: git fetch --unshallow")
+    } else {
+        error.hint("git fsck --full")
     }
 }

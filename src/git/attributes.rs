@@ -1,0 +1,170 @@
+//! The `diff` attribute of a path, as the reviewed state itself says.
+//!
+//! Only a mark: a file that attributes would hide is read like any other.
+
+use super::tree::{self, Entries};
+use super::{Repo, State, gix_id};
+use crate::diff::{Attribute, RepoPath};
+use crate::error::Result;
+use gix::attrs::search::{MetadataCollection, Outcome};
+use gix::attrs::{Search, StateRef};
+use gix::glob::pattern::Case;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+const FILE: &[u8] = b".gitattributes";
+/// Trees that are remembered; a bound for long ranges.
+const MAX_TREES: usize = 4096;
+/// Git ignores larger attribute files too.
+const MAX_FILE: usize = 100 << 20;
+
+/// Looks up attributes, and remembers what was parsed for the last path.
+#[derive(Default)]
+pub(super) struct Attributes {
+    trees: HashMap<gix::ObjectId, Folder>,
+    parsed: Option<Parsed>,
+}
+
+/// What of a tree matters here.
+#[derive(Clone)]
+struct Folder {
+    attributes: Option<gix::ObjectId>,
+    folders: Vec<(Box<[u8]>, gix::ObjectId)>,
+}
+
+/// The attribute files that count for a folder, parsed.
+struct Parsed {
+    chain: Vec<(usize, Source)>,
+    search: Search,
+    outcome: Outcome,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+enum Source {
+    Object(gix::ObjectId),
+    Bytes(Vec<u8>),
+}
+
+impl Attributes {
+    /// Returns what a state's `.gitattributes` files say of a path.
+    pub(super) fn diff(
+        &mut self,
+        owner: &Repo,
+        repo: &gix::Repository,
+        state: &State,
+        path: &RepoPath,
+        mut worktree: impl FnMut(&[u8]) -> Result<Option<Vec<u8>>>,
+    ) -> Result<Attribute> {
+        let path = path.as_bytes();
+        let mut chain = Vec::new();
+        // Ends of the folders' names within the path: "" first.
+        let folders = std::iter::once(0).chain(memchr::memchr_iter(b'/', path).map(|i| i + 1));
+        match state {
+            State::Empty => {}
+            State::Commit { tree, .. } => self.chain_of_tree(repo, gix_id(tree), path, &mut chain)?,
+            State::Index | State::Worktree => {
+                let index = owner.index()?;
+                for end in folders {
+                    let name = [&path[..end], FILE].concat();
+                    let bytes = if *state == State::Worktree { worktree(&name)? } else { None };
+                    if let Some(bytes) = bytes {
+                        chain.push((end, Source::Bytes(bytes)));
+                    } else if let Some(e) = index.entry_by_path(name.as_slice().into()) {
+                        chain.push((end, Source::Object(e.id)));
+                    }
+                }
+            }
+        }
+        if chain.is_empty() {
+            return Ok(Attribute::Unset);
+        }
+        if self.parsed.as_ref().is_none_or(|p| p.chain != chain) {
+            self.parsed = Some(Parsed::new(repo, path, chain)?);
+        }
+        Ok(self.parsed.as_mut().map_or(Attribute::Unset, |p| p.diff(path)))
+    }
+
+    fn chain_of_tree(
+        &mut self,
+        repo: &gix::Repository,
+        root: gix::ObjectId,
+        path: &[u8],
+        chain: &mut Vec<(usize, Source)>,
+    ) -> Result<()> {
+        let (mut tree, mut start) = (root, 0);
+        loop {
+            let folder = self.folder(repo, tree)?;
+            if let Some(id) = folder.attributes {
+                chain.push((start, Source::Object(id)));
+            }
+            let Some(len) = memchr::memchr(b'/', &path[start..]) else { return Ok(()) };
+            let name = &path[start..start + len];
+            let Some((_, id)) = folder.folders.iter().find(|(n, _)| &**n == name) else { return Ok(()) };
+            tree = *id;
+            start += len + 1;
+        }
+    }
+
+    fn folder(&mut self, repo: &gix::Repository, tree: gix::ObjectId) -> Result<&Folder> {
+        if self.trees.len() >= MAX_TREES {
+            self.trees.clear();
+        }
+        match self.trees.entry(tree) {
+            std::collections::hash_map::Entry::Occupied(e) => Ok(e.into_mut()),
+            std::collections::hash_map::Entry::Vacant(e) => Ok(e.insert(Folder::read(repo, &tree)?)),
+        }
+    }
+}
+
+impl Folder {
+    fn read(repo: &gix::Repository, tree: &gix::oid) -> Result<Self> {
+        let mut buf = Vec::new();
+        tree::load(repo, tree, gix::objs::Kind::Tree, &mut buf)?;
+        let mut folder = Self { attributes: None, folders: Vec::new() };
+        let mut entries = Entries::new(repo, &buf);
+        while let Some(e) = entries.next()? {
+            if e.mode.is_none() {
+                folder.folders.push((e.name.into(), e.id.to_owned()));
+            } else if e.name == FILE {
+                folder.attributes = Some(e.id.to_owned());
+            }
+        }
+        Ok(folder)
+    }
+}
+
+impl Parsed {
+    fn new(repo: &gix::Repository, path: &[u8], chain: Vec<(usize, Source)>) -> Result<Self> {
+        let mut names = MetadataCollection::default();
+        // With no files to read, this knows the built-in macro `binary`; memory cannot fail to be read.
+        let mut search = Search::new_globals(None::<PathBuf>, &mut Vec::new(), &mut names).unwrap_or_default();
+        for (end, source) in &chain {
+            let mut bytes = Vec::new();
+            match source {
+                Source::Object(id) => tree::load(repo, id, gix::objs::Kind::Blob, &mut bytes)?,
+                Source::Bytes(b) => bytes.clone_from(b),
+            }
+            if bytes.len() > MAX_FILE {
+                continue;
+            }
+            let file = [&path[..*end], FILE].concat();
+            let Ok(file) = gix::path::from_bstring(file) else { continue };
+            // What cannot be parsed says nothing, as in git.
+            let _ = search.add_patterns_buffer(&bytes, file, Some(Path::new("")), &mut names, *end == 0);
+        }
+        let mut outcome = Outcome::default();
+        outcome.initialize_with_selection(&names, ["diff"]);
+        Ok(Self { chain, search, outcome })
+    }
+
+    fn diff(&mut self, path: &[u8]) -> Attribute {
+        self.outcome.reset();
+        self.search.pattern_matching_relative_path(path.into(), Case::Sensitive, Some(false), &mut self.outcome);
+        let state = self.outcome.iter_selected().next().map(|m| m.assignment.state);
+        match state {
+            Some(StateRef::Set) => Attribute::Text,
+            Some(StateRef::Unset) => Attribute::Binary,
+            _ => Attribute::Unset,
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! A worktree file as git would store it: line ends, encoding, `$Id$`. Never a filter program.
+
+use crate::error::{Error, Result};
+use gix::attrs::search::Outcome;
+use gix::filter::plumbing::pipeline::convert::ToGitOutcome;
+use gix::objs::Find as _;
+use gix::worktree::stack::state::attributes::Source;
+use std::io::Read as _;
+
+/// Converts files of one worktree.
+pub(super) struct Convert {
+    pipeline: gix::filter::plumbing::Pipeline,
+    attributes: gix::worktree::Stack,
+    /// Drivers that would run a program on the way in.
+    drivers: Vec<gix::bstr::BString>,
+    filter: Outcome,
+}
+
+impl Convert {
+    pub(super) fn new(repo: &gix::Repository, index: &gix::index::State) -> Result<Self> {
+        let failed =
+            |e: gix::Error| Error::usage("the configuration of line ends and filters is invalid").caused_by(&e);
+        let mut options = gix::filter::Pipeline::options(repo).map_err(failed)?;
+        let drivers = std::mem::take(&mut options.drivers);
+        let drivers = drivers.into_iter().filter(|d| d.clean.is_some() || d.process.is_some());
+        // A warning for somebody who adds files, not for somebody who reads them.
+        options.crlf_roundtrip_check = gix::filter::plumbing::pipeline::CrlfRoundTripCheck::Skip;
+        let context = repo.command_context().map_err(failed)?;
+        let attributes = repo.attributes_only(index, Source::WorktreeThenIdMapping).map_err(failed)?;
+        let filter = attributes.selected_attribute_matches(["filter"]);
+        Ok(Self {
+            pipeline: gix::filter::plumbing::Pipeline::new(context, repo.object_hash(), options),
+            attributes: attributes.detach(),
+            drivers: drivers.map(|d| d.name).collect(),
+            filter,
+        })
+    }
+
+    /// Returns the filter driver that git would run for a path.
+    pub(super) fn driver(&mut self, repo: &gix::Repository, path: &[u8]) -> Option<String> {
+        if self.drivers.is_empty() {
+            return None;
+        }
+        let entry = self.attributes.at_entry(gix::bstr::BStr::new(path), None, &repo.objects).ok()?;
+        if !entry.matching_attributes(&mut self.filter) {
+            return None;
+        }
+        let found = self.filter.iter_selected().next()?;
+        let name = found.assignment.state.as_bstr()?;
+        self.drivers.iter().any(|d| d == name).then(|| name.to_string())
+    }
+
+    /// Converts a file's bytes; what cannot be converted is `None` with its reason.
+    pub(super) fn to_git(
+        &mut self,
+        repo: &gix::Repository,
+        index: &gix::index::State,
+        path: &[u8],
+        bytes: Vec<u8>,
+    ) -> std::result::Result<Vec<u8>, (Vec<u8>, String)> {
+        let path = gix::bstr::BStr::new(path);
+        let entry = match self.attributes.at_entry(path, None, &repo.objects) {
+            Ok(entry) => entry,
+            Err(e) => return Err((bytes, e.to_string())),
+        };
+        let Ok(file) = gix::path::from_bstr(path) else { return Ok(bytes) };
+        let outcome = self.pipeline.convert_to_git(
+            bytes.as_slice(),
+            &file,
+            &mut |_, out| {
+                entry.matching_attributes(out);
+            },
+            &mut |buf| {
+                let Some(e) = index.entry_by_path(path) else { return Ok(None) };
+                let found = repo.objects.try_find(&e.id, buf)?;
+                Ok(found.filter(|o| o.kind == gix::objs::Kind::Blob).map(|_| ()))
+            },
+        );
+        match outcome {
+            Ok(ToGitOutcome::Unchanged(_)) => Ok(bytes),
+            Ok(ToGitOutcome::Buffer(converted)) => Ok(converted.to_vec()),
+            Ok(ToGitOutcome::Process(mut stream)) => {
+                // Cannot be: there is no driver.
+                let mut out = Vec::new();
+                match stream.read_to_end(&mut out) {
+                    Ok(_) => Ok(out),
+                    Err(e) => Err((bytes.clone(), e.to_string())),
+                }
+            }
+            Err(e) => Err((bytes, e.to_string())),
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Files below the top of a worktree, opened so that no link leads out of it and nothing blocks.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+#[cfg(unix)]
+use rustix::{
+    fd::{AsFd as _, BorrowedFd, OwnedFd},
+    fs::{AtFlags, FileType, Mode, OFlags},
+};
+
+/// A worktree, with the folders of the last path kept open.
+#[derive(Debug)]
+pub(super) struct Files {
+    root: OwnedFd,
+    /// The folder that is open: empty, or ending in `/`.
+    path: Vec<u8>,
+    /// The folders of `path`: the length of their name in it, and `None` from the first that cannot be
+    /// opened as a folder (a link, a file, nothing).
+    open: Vec<(usize, Option<OwnedFd>)>,
+}
+
+/// What a path is on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    File {
+        executable: bool,
+    },
+    Symlink,
+    Folder,
+    /// A pipe, a socket, a device.
+    Special,
+}
+
+/// What a path is on disk, and the numbers that the index keeps.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stat {
+    pub(super) kind: Kind,
+    pub(super) index: gix::index::entry::Stat,
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const FOLDER: OFlags = OFlags::PATH;
+#[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
+const FOLDER: OFlags = OFlags::RDONLY;
+
+impl Files {
+    /// Opens the top of a worktree.
+    pub(super) fn open(top: &Path) -> io::Result<Self> {
+        let flags = FOLDER | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::open(top, flags, Mode::empty())?;
+        Ok(Self { root, path: Vec::new(), open: Vec::new() })
+    }
+
+    /// Tells what is at a path; `None` where nothing is, or where the way there leads over a link.
+    pub(super) fn stat(&mut self, path: &[u8]) -> io::Result<Option<Stat>> {
+        let Some((folder, name)) = self.enter(path) else { return Ok(None) };
+        match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(st) => Ok(Some(convert(&st))),
+            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => Ok(None),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Reads a regular file; `None` where there is none (a link or a pipe is none). At most `max` bytes
+    /// and one more, so that the caller can tell.
+    pub(super) fn read(&mut self, path: &[u8], max: usize) -> io::Result<Option<Vec<u8>>> {
+        let Some((folder, name)) = self.enter(path) else { return Ok(None) };
+        // Not blocking: a pipe must not keep the review waiting between the look and the read.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = match rustix::fs::openat(folder, name, flags, Mode::empty()) {
+            Ok(fd) => File::from(fd),
+            // A link; a socket or a device without a driver.
+            Err(
+                rustix::io::Errno::NOENT
+                | rustix::io::Errno::NOTDIR
+                | rustix::io::Errno::LOOP
+                | rustix::io::Errno::NXIO
+                | rustix::io::Errno::ISDIR,
+            ) => return Ok(None),
+            Err(e) => return Err(e.into()),
+        };
+        let meta = file.metadata()?;
+        if !meta.is_file() {
+            return Ok(None);
+        }
+        let size = usize::try_from(meta.len()).unwrap_or(usize::MAX).min(max);
+        let mut bytes = Vec::with_capacity(size.saturating_add(1));
+        file.take(max as u64 + 1).read_to_end(&mut bytes)?;
+        Ok(Some(bytes))
+    }
+
+    /// Reads where a link leads; `None` where there is no link.
+    pub(super) fn link(&mut self, path: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        let Some((folder, name)) = self.enter(path) else { return Ok(None) };
+        match rustix::fs::readlinkat(folder, name, Vec::new()) {
+            Ok(target) => Ok(Some(target.into_bytes())),
+            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR | rustix::io::Errno::INVAL) => Ok(None),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Opens the folder of a path and returns it with the last name; `None` where there is no such
+    /// folder, or the path is none that git would store.
+    fn enter<'p>(&mut self, path: &'p [u8]) -> Option<(BorrowedFd<'_>, &'p [u8])> {
+        let cut = memchr::memrchr(b'/', path).map_or(0, |i| i + 1);
+        let (folder, name) = path.split_at(cut);
+        if !is_name(name) {
+            return None;
+        }
+        if folder != self.path {
+            self.walk(folder);
+        }
+        let fd = match self.open.last() {
+            None => self.root.as_fd(),
+            Some((_, fd)) => fd.as_ref()?.as_fd(),
+        };
+        Some((fd, name))
+    }
+
+    fn walk(&mut self, folder: &[u8]) {
+        while let Some((len, _)) = self.open.last() {
+            if folder.len() >= *len && folder[..*len] == self.path[..*len] {
+                break;
+            }
+            self.open.pop();
+        }
+        let mut at = self.open.last().map_or(0, |(len, _)| *len);
+        self.path.truncate(at);
+        while let Some(len) = memchr::memchr(b'/', &folder[at..]) {
+            let name = &folder[at..at + len];
+            let parent = match self.open.last() {
+                None => Some(self.root.as_fd()),
+                Some((_, fd)) => fd.as_ref().map(|f| f.as_fd()),
+            };
+            let flags = FOLDER | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let fd =
+                parent.filter(|_| is_name(name)).and_then(|p| rustix::fs::openat(p, name, flags, Mode::empty()).ok());
+            at += len + 1;
+            self.path.extend_from_slice(&folder[self.path.len()..at]);
+            self.open.push((at, fd));
+        }
+    }
+}
+
+/// Tells whether a name stays in its folder.
+fn is_name(name: &[u8]) -> bool {
+    !matches!(name, b"" | b"." | b"..") && !name.contains(&0)
+}
+
+#[cfg(unix)]
+#[expect(clippy::cast_lossless, clippy::unnecessary_cast, reason = "the fields' types differ between systems")]
+fn convert(st: &rustix::fs::Stat) -> Stat {
+    use gix::index::entry::stat::Time;
+    let kind = match FileType::from_raw_mode(st.st_mode as _) {
+        FileType::RegularFile => Kind::File { executable: st.st_mode & 0o100 != 0 },
+        FileType::Symlink => Kind::Symlink,
+        FileType::Directory => Kind::Folder,
+        _ => Kind::Special,
+    };
+    // Truncated to 32 bits, as the index keeps them.
+    let index = gix::index::entry::Stat {
+        mtime: Time { secs: st.st_mtime as u32, nsecs: st.st_mtime_nsec as u32 },
+        ctime: Time { secs: st.st_ctime as u32, nsecs: st.st_ctime_nsec as u32 },
+        dev: st.st_dev as u32,
+        ino: st.st_ino as u32,
+        uid: st.st_uid as u32,
+        gid: st.st_gid as u32,
+        size: st.st_size as u32,
+    };
+    Stat { kind, index }
+}

@@ -1,0 +1,63 @@
+//! Where the hooks of a repository live.
+
+use super::Repo;
+use crate::error::{Error, Result};
+use std::path::PathBuf;
+
+/// The folder of a repository's hooks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HooksDir {
+    /// Absolute. Need not exist.
+    pub path: PathBuf,
+    /// Which configuration says so (`core.hooksPath`); `None`: nobody, it is the repository's own.
+    pub configured: Option<Scope>,
+    /// The folder lies in the worktree or in the repository's own data. Where it does not, other
+    /// repositories may use it too.
+    pub inside: bool,
+}
+
+/// Whose configuration a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    System,
+    /// The user's.
+    Global,
+    Local,
+    /// Of one worktree.
+    Worktree,
+    /// The command line or the environment.
+    Command,
+}
+
+pub(super) fn find(repo: &Repo) -> Result<HooksDir> {
+    let local = repo.local();
+    let common = local.common_dir().to_owned();
+    let config = local.config_snapshot();
+    let Ok((_, section)) = config.plumbing().raw_value_with_section("core.hooksPath") else {
+        return Ok(HooksDir { path: common.join("hooks"), configured: None, inside: true });
+    };
+    use gix::config::Source as S;
+    let scope = match section.meta().source {
+        S::GitInstallation | S::System => Scope::System,
+        S::Git | S::User => Scope::Global,
+        S::Local => Scope::Local,
+        S::Worktree => Scope::Worktree,
+        S::Env | S::Cli | S::Api | S::EnvOverride => Scope::Command,
+    };
+    let path = config
+        .trusted_path("core.hooksPath")
+        .map_err(|e| Error::usage("core.hooksPath cannot be read").caused_by(&e))?
+        .unwrap_or_default();
+    // Git takes a relative path from where hooks run: the top of the worktree.
+    let top = repo.worktree().unwrap_or(&common);
+    let path = top.join(path);
+    let real = |p: &std::path::Path| std::fs::canonicalize(p).unwrap_or_else(|_| p.to_owned());
+    let lies_in = real(deepest(&path));
+    let inside = [Some(real(&common)), repo.worktree().map(real)].into_iter().flatten().any(|d| lies_in.starts_with(d));
+    Ok(HooksDir { path, configured: Some(scope), inside })
+}
+
+/// Returns the deepest part of a path that exists.
+fn deepest(path: &std::path::Path) -> &std::path::Path {
+    path.ancestors().find(|p| p.exists()).unwrap_or(path)
+}

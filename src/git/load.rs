@@ -1,0 +1,190 @@
+//! A thread's own access: the content of a change's paths, and files of any state.
+
+use super::attributes::Attributes;
+use super::worktree::{self, Content};
+use super::{Change, Repo, State, gix_id, own, revision, tree};
+use crate::diff::{Attribute, Body, FileChange, FileMode, ObjectId, RepoPath, Side};
+use crate::error::{Error, Result};
+
+/// A thread's own access to a repository's objects, with its caches.
+pub struct Reader<'r> {
+    owner: &'r Repo,
+    repo: gix::Repository,
+    attributes: Attributes,
+    work: Option<Content>,
+}
+
+impl std::fmt::Debug for Reader<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader").field("repo", self.owner).finish_non_exhaustive()
+    }
+}
+
+impl<'r> Reader<'r> {
+    pub(super) fn new(owner: &'r Repo, repo: gix::Repository) -> Self {
+        Self { owner, repo, attributes: Attributes::default(), work: None }
+    }
+
+    /// A commit against its parent, as [`Repo::commit`], through this reader's caches.
+    pub fn commit(&mut self, id: ObjectId, parent: Option<u32>) -> Result<Change> {
+        revision::commit(self.owner, &self.repo, id, parent)
+    }
+
+    /// Reads and compares one entry of a change.
+    ///
+    /// # Errors
+    /// Incomplete: an object is missing or corrupt, or a worktree file cannot be read any more.
+    pub fn load(&mut self, change: &Change, index: usize) -> Result<FileChange> {
+        let Some(entry) = change.entries.get(index) else {
+            return Err(Error::incomplete(format!("the change has no entry {index}")));
+        };
+        let mut entry = entry.clone();
+        let is_submodule = |s: &Option<Side>| s.as_ref().is_some_and(|s| s.mode == FileMode::Submodule);
+        if is_submodule(&entry.old) || is_submodule(&entry.new) {
+            let dirty = change.dirty.contains(entry.path());
+            return Ok(FileChange { entry, body: Body::Submodule { dirty } });
+        }
+        if let (Some(old), Some(new)) = (&entry.old, &entry.new)
+            && old.id.is_some()
+            && old.id == new.id
+        {
+            return Ok(FileChange { entry, body: Body::Same });
+        }
+        let old = entry.old.as_ref().map(|s| self.object(s)).transpose()?;
+        let new = match &mut entry.new {
+            None => None,
+            Some(side) if change.work.contains_key(&side.path) => Some(self.worktree(change, side)?),
+            Some(side) => Some(self.object(side)?),
+        };
+        let attribute = self.attribute(&change.head, entry.path())?;
+        Ok(FileChange { entry, body: Body::between(old, new, attribute) })
+    }
+
+    /// Reads a file of a state; `None` when there is none, or when it is no regular file.
+    ///
+    /// A link is never followed, a pipe or device never opened.
+    ///
+    /// # Errors
+    /// Usage, when the file is larger than `max` bytes; incomplete, when it cannot be read.
+    pub fn read(&mut self, state: &State, path: &RepoPath, max: usize) -> Result<Option<Vec<u8>>> {
+        let name = path.as_bytes();
+        let found = match state {
+            State::Empty => None,
+            State::Commit { tree, .. } => tree::find(&self.repo, gix_id(tree), name)?,
+            State::Index => self.in_index(name)?,
+            State::Worktree => {
+                let failed = |e: std::io::Error| Error::incomplete(format!("{path:?} cannot be read")).caused_by(&e);
+                let bytes = self.content()?.files().read(name, max).map_err(failed)?;
+                return match bytes {
+                    Some(bytes) if bytes.len() > max => Err(too_large(path, max)),
+                    other => Ok(other),
+                };
+            }
+        };
+        let Some((Some(FileMode::Regular | FileMode::Executable), id)) = found else { return Ok(None) };
+        // Look at the size first: the object may be anything.
+        if let Ok(header) = self.repo.find_header(id)
+            && header.size() > max as u64
+        {
+            return Err(too_large(path, max));
+        }
+        let mut bytes = Vec::new();
+        tree::load(&self.repo, &id, gix::objs::Kind::Blob, &mut bytes)?;
+        Ok(Some(bytes))
+    }
+
+    /// Tells what a path is in a state: its mode, with the target of a link; `None` when nothing is there.
+    pub fn mode(&mut self, state: &State, path: &RepoPath) -> Result<Option<FileMode>> {
+        let name = path.as_bytes();
+        let found = match state {
+            State::Empty => None,
+            State::Commit { tree, .. } => tree::find(&self.repo, gix_id(tree), name)?,
+            State::Index => self.in_index(name)?,
+            State::Worktree => {
+                use super::files::Kind;
+                let failed = |e: std::io::Error| Error::incomplete(format!("{path:?} cannot be read")).caused_by(&e);
+                let stat = self.content()?.files().stat(name).map_err(failed)?;
+                return Ok(stat.and_then(|s| match s.kind {
+                    Kind::File { executable: true } => Some(FileMode::Executable),
+                    Kind::File { executable: false } => Some(FileMode::Regular),
+                    Kind::Symlink => Some(FileMode::Symlink),
+                    Kind::Folder | Kind::Special => None,
+                }));
+            }
+        };
+        Ok(found.and_then(|(mode, _)| mode))
+    }
+
+    fn in_index(&self, name: &[u8]) -> Result<Option<(Option<FileMode>, gix::ObjectId)>> {
+        let index = self.owner.index()?;
+        if let Some(e) = index.entry_by_path(name.into()) {
+            return Ok(Some((super::staged::mode_of(e.mode), e.id)));
+        }
+        // A sparse index keeps whole folders as trees.
+        for end in memchr::memrchr_iter(b'/', name) {
+            if let Some(e) = index.entry_by_path(name[..=end].into()) {
+                return tree::find(&self.repo, e.id, &name[end + 1..]);
+            }
+        }
+        Ok(None)
+    }
+
+    fn object(&self, side: &Side) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        if let Some(id) = &side.id {
+            tree::load(&self.repo, &gix_id(id), gix::objs::Kind::Blob, &mut bytes)?;
+        }
+        Ok(bytes)
+    }
+
+    /// Reads a worktree file, or takes what was read when it was compared, and fills in its id.
+    fn worktree(&mut self, change: &Change, side: &mut Side) -> Result<Vec<u8>> {
+        let kept = change
+            .work
+            .get(&side.path)
+            .and_then(|slot| slot.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take());
+        if let Some(bytes) = kept {
+            return Ok(bytes);
+        }
+        self.content()?;
+        let index = self.owner.index()?;
+        let gone = || Error::incomplete(format!("{:?} went away while it was reviewed", side.path));
+        let Some(work) = &mut self.work else { return Err(gone()) };
+        let found = work.read(&self.repo, index, side.path.as_bytes(), side.mode)?;
+        let (bytes, _) = found.ok_or_else(gone)?;
+        let id = own(&worktree::hash(&self.repo, &bytes)?);
+        if side.id.is_some_and(|known| known != id) {
+            return Err(Error::incomplete(format!("{:?} changed while it was reviewed", side.path))
+                .hint("run the review again"));
+        }
+        side.id = Some(id);
+        Ok(bytes)
+    }
+
+    fn content(&mut self) -> Result<&mut Content> {
+        let Some(top) = self.owner.worktree() else {
+            return Err(Error::usage("a bare repository has no worktree to read from"));
+        };
+        Ok(match &mut self.work {
+            Some(content) => content,
+            slot => slot.insert(Content::new(top)?),
+        })
+    }
+
+    fn attribute(&mut self, state: &State, path: &RepoPath) -> Result<Attribute> {
+        if *state == State::Worktree {
+            self.content()?;
+        }
+        let work = &mut self.work;
+        self.attributes.diff(self.owner, &self.repo, state, path, |file| {
+            let Some(work) = work else { return Ok(None) };
+            work.files().read(file, 1 << 20).map_err(|e| {
+                Error::incomplete(format!("{} cannot be read", String::from_utf8_lossy(file))).caused_by(&e)
+            })
+        })
+    }
+}
+
+fn too_large(path: &RepoPath, max: usize) -> Error {
+    Error::usage(format!("{path:?} is larger than {max} bytes"))
+}

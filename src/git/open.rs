@@ -1,0 +1,118 @@
+//! Finding and opening a repository, with git's own caution.
+
+use super::{Repo, refs};
+use crate::env::Env;
+use crate::error::{Error, Result};
+use gix::discover::upwards;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Opens the repository that `dir` lies in. See [`Repo::open`].
+pub(super) fn open(dir: &Path, env: &Env) -> Result<Repo> {
+    let dir = env.dir.join(dir);
+    let named = env.os("GIT_DIR").map(|d| dir.join(d));
+    let path = match &named {
+        Some(path) => path.clone(),
+        None => discover(&dir, env)?,
+    };
+    // Replacement objects would let a local reference decide which content is reviewed.
+    let options = gix::open::Options::default()
+        .open_path_as_is(named.is_some() || path.file_name().is_some_and(|n| n == ".git"))
+        .config_overrides(["core.useReplaceRefs=false"]);
+    let mut repo = gix::ThreadSafeRepository::open_opts(&path, options)
+        .map_err(|e| not_a_repository(&path).caused_by(&e))?
+        .to_thread_local();
+    if repo.git_dir_trust() != gix::sec::Trust::Full {
+        return Err(foreign(repo.workdir().unwrap_or(repo.git_dir())));
+    }
+    if let Some(top) = worktree_of_env(&dir, env, named.is_some(), &repo) {
+        repo.set_workdir(top.clone())
+            .map_err(|e| Error::usage(format!("the worktree {} cannot be read", top.display())).caused_by(&e))?;
+    }
+    let worktree = repo.workdir().map(|w| normal(&dir.join(w)));
+    let index_path = match env.os("GIT_INDEX_FILE") {
+        // As git does: relative to the top of the worktree, where its hooks run.
+        Some(path) => worktree.as_deref().unwrap_or(&dir).join(path),
+        None => repo.git_dir().join("index"),
+    };
+    let refs = refs::Refs::of(&repo, env, worktree.as_deref())?;
+    Ok(Repo { sync: repo.into_sync(), worktree, index_path, index: OnceLock::new(), refs })
+}
+
+/// Looks for a repository in a folder and in the folders above.
+fn discover(dir: &Path, env: &Env) -> Result<PathBuf> {
+    let across = env.var("GIT_DISCOVERY_ACROSS_FILESYSTEM").is_some_and(|v| matches!(v, "1" | "true" | "yes" | "on"));
+    let options = upwards::Options { match_ceiling_dir_or_error: false, cross_fs: across, ..Default::default() };
+    let (path, _) = gix::discover::upwards_opts(dir, options.apply_environment())
+        .map_err(|e| not_a_repository(dir).caused_by(e.probable_cause()))?;
+    Ok(match path {
+        gix::discover::repository::Path::WorkTree(top) => top.join(".git"),
+        gix::discover::repository::Path::LinkedWorkTree { work_dir, .. } => work_dir.join(".git"),
+        // A bare repository that merely lies around may have come with a clone, and its
+        // configuration with it. Git's `safe.bareRepository=explicit`.
+        gix::discover::repository::Path::Repository(git_dir) if !is_inside_dot_git(&git_dir) => {
+            return Err(Error::usage(format!("{} is a bare repository that nobody named", git_dir.display()))
+                .hint(format!("if you trust it: GIT_DIR={} claude-reviewer …", git_dir.display())));
+        }
+        gix::discover::repository::Path::Repository(git_dir) => git_dir,
+    })
+}
+
+/// Tells whether a folder is a `.git`, or the part of one that belongs to a worktree or submodule.
+fn is_inside_dot_git(git_dir: &Path) -> bool {
+    if git_dir.file_name().is_some_and(|n| n == ".git") {
+        return true;
+    }
+    let parts: Vec<_> = git_dir.components().map(|c| c.as_os_str()).collect();
+    parts.windows(2).any(|w| w[0] == ".git" && (w[1] == "worktrees" || w[1] == "modules"))
+}
+
+/// Returns the worktree that the environment names: `GIT_WORK_TREE`, or, as git has it when only
+/// `GIT_DIR` is set, the current folder.
+fn worktree_of_env(dir: &Path, env: &Env, named: bool, repo: &gix::Repository) -> Option<PathBuf> {
+    if let Some(top) = env.os("GIT_WORK_TREE") {
+        return Some(dir.join(top));
+    }
+    let config = repo.config_snapshot();
+    let bare = config.boolean("core.bare").unwrap_or(false);
+    (named && !bare && config.string("core.worktree").is_none()).then(|| dir.to_owned())
+}
+
+fn normal(path: &Path) -> PathBuf {
+    gix::path::normalize(path.into(), Path::new("/")).map_or_else(|| path.to_owned(), |p| p.into_owned())
+}
+
+fn not_a_repository(path: &Path) -> Error {
+    Error::usage(format!("{} is not in a git repository", path.display()))
+}
+
+/// What git says about a repository of somebody else.
+fn foreign(path: &Path) -> Error {
+    Error::usage(format!("detected dubious ownership in repository at '{}'", path.display()))
+        .hint(format!("git config --global --add safe.directory {}", path.display()))
+}
+
+/// Opens the repository of a submodule's worktree; `None` where it is not checked out.
+pub(super) fn nested(top: &Path) -> Result<Option<Repo>> {
+    let path = top.join(".git");
+    if path.symlink_metadata().is_err() {
+        return Ok(None);
+    }
+    // The environment of a hook speaks of the outer repository.
+    let mut permissions = gix::open::Permissions::default();
+    permissions.env.git_prefix = gix::sec::Permission::Deny;
+    let options = gix::open::Options::default()
+        .open_path_as_is(true)
+        .permissions(permissions)
+        .config_overrides(["core.useReplaceRefs=false"]);
+    let repo = gix::ThreadSafeRepository::open_opts(&path, options)
+        .map_err(|e| not_a_repository(top).caused_by(&e))?
+        .to_thread_local();
+    if repo.git_dir_trust() != gix::sec::Trust::Full {
+        return Err(foreign(top));
+    }
+    let refs = refs::Refs::of(&repo, &Env::default(), Some(top))?;
+    let index_path = repo.git_dir().join("index");
+    let worktree = Some(top.to_owned());
+    Ok(Some(Repo { sync: repo.into_sync(), worktree, index_path, index: OnceLock::new(), refs }))
+}

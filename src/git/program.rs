@@ -1,0 +1,192 @@
+//! The one way to the `git` program.
+//!
+//! It is used only where reading in process cannot do the work, and never lets the repository choose
+//! what runs: an absolute path outside the repository, no shell, an environment of a few names, every
+//! configuration key that names a program overridden, and a deadline.
+
+use crate::env::Env;
+use crate::error::{Error, Result};
+use std::ffi::OsString;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a call may take.
+const DEADLINE: Duration = Duration::from_secs(30);
+/// Bytes of an answer that are read.
+const MAX_ANSWER: u64 = 64 << 20;
+
+/// What is passed on of the environment.
+const PASSED: &[&str] = &["HOME", "XDG_CONFIG_HOME", "TMPDIR", "USER", "LOGNAME", "SystemRoot", "USERPROFILE"];
+
+/// What is set.
+const SET: &[(&str, &str)] = &[
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_PAGER", "cat"),
+    ("LC_ALL", "C"),
+];
+
+/// Configuration that outranks the repository's.
+const PINNED: &[&str] = &[
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.attributesFile=/dev/null",
+    "core.sshCommand=false",
+    "core.pager=cat",
+    "safe.bareRepository=explicit",
+    "protocol.allow=never",
+    "diff.external=",
+    "core.quotePath=true",
+    "diff.orderFile=/dev/null",
+    "log.showSignature=false",
+    "color.ui=never",
+];
+
+/// The `git` program, with what it needs to be called for one repository.
+#[derive(Debug)]
+pub(super) struct Program {
+    path: PathBuf,
+    git_dir: PathBuf,
+    env: Vec<(OsString, OsString)>,
+    /// `-c` values, the pinned ones and one set for each filter driver.
+    config: Vec<OsString>,
+    hash: gix::hash::Kind,
+}
+
+impl Program {
+    /// Finds git in `PATH`.
+    ///
+    /// # Errors
+    /// Usage, when there is none outside the repository.
+    pub(super) fn find(repo: &gix::Repository, env: &Env, worktree: Option<&Path>) -> Result<Self> {
+        let real = |p: &Path| std::fs::canonicalize(p).ok();
+        let git_dir = real(repo.git_dir()).unwrap_or_else(|| repo.git_dir().to_owned());
+        let inside: Vec<PathBuf> =
+            [worktree.and_then(real), real(repo.common_dir()), Some(git_dir.clone())].into_iter().flatten().collect();
+        let name = format!("git{}", std::env::consts::EXE_SUFFIX);
+        let path = env
+            .path()
+            .into_iter()
+            .filter(|dir| dir.is_absolute())
+            .filter_map(|dir| real(&dir).map(|d| d.join(&name)))
+            .find(|p| is_program(p) && !inside.iter().any(|top| p.starts_with(top)))
+            .ok_or_else(|| {
+                Error::usage(
+                    "this repository keeps its references in a reftable, and there is no git program to read them",
+                )
+                .hint("install git 2.45 or newer, and see that PATH names its folder")
+            })?;
+        let mut config: Vec<OsString> = PINNED.iter().map(OsString::from).collect();
+        let snapshot = repo.config_snapshot();
+        for section in snapshot.plumbing().sections_by_name("filter").into_iter().flatten() {
+            let Some(driver) = section.header().subsection_name() else { continue };
+            let Ok(driver) = std::str::from_utf8(driver) else { continue };
+            for key in ["clean=", "process=", "smudge=", "required=false"] {
+                config.push(format!("filter.{driver}.{key}").into());
+            }
+        }
+        let passed = PASSED.iter().filter_map(|k| Some((OsString::from(k), env.os(k)?.clone())));
+        let set = SET.iter().map(|(k, v)| (OsString::from(k), OsString::from(v)));
+        Ok(Self { path, git_dir, env: passed.chain(set).collect(), config, hash: repo.object_hash() })
+    }
+
+    /// Sees that the program is new enough for what it is needed for.
+    pub(super) fn require(&self, least: (u32, u32), what: &str) -> Result<()> {
+        let answer = self.run(&["version"])?;
+        let text = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
+        let number = text.strip_prefix("git version ").unwrap_or(&text);
+        let mut parts = number.split('.').map(|p| p.parse::<u32>().unwrap_or(0));
+        let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+        if answer.ok && version >= least {
+            return Ok(());
+        }
+        Err(Error::usage(format!("git {number} ({}) is too old for {what}", self.path.display()))
+            .hint(format!("git {}.{} or newer is needed", least.0, least.1)))
+    }
+
+    /// Returns the commit that a revision names; `None` where it names none.
+    pub(super) fn commit(&self, rev: &str) -> Result<Option<gix::ObjectId>> {
+        let answer =
+            self.run(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{rev}^{{commit}}")])?;
+        Ok(if answer.ok { self.id(&answer.stdout) } else { None })
+    }
+
+    /// Returns the reference that a symbolic one points to.
+    pub(super) fn symbolic(&self, name: &str) -> Result<Option<String>> {
+        let answer = self.run(&["symbolic-ref", "--quiet", "--end-of-options", name])?;
+        let name = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
+        Ok((answer.ok && !name.is_empty()).then_some(name))
+    }
+
+    /// Returns what the references below a prefix point to, tags followed.
+    pub(super) fn tips(&self, prefix: &str) -> Result<Vec<gix::ObjectId>> {
+        let answer = self.run(&["for-each-ref", "--format=%(objectname)", "--end-of-options", prefix])?;
+        if !answer.ok {
+            return Err(Error::incomplete("the references cannot be listed"));
+        }
+        Ok(answer.stdout.split(|b| *b == b'\n').filter_map(|line| self.id(line)).collect())
+    }
+
+    /// Takes a full object id, and nothing else.
+    fn id(&self, text: &[u8]) -> Option<gix::ObjectId> {
+        gix::ObjectId::from_hex(text.trim_ascii()).ok().filter(|id| id.kind() == self.hash)
+    }
+
+    fn run(&self, args: &[&str]) -> Result<Answer> {
+        let failed = |e: std::io::Error| Error::usage(format!("{} cannot be run", self.path.display())).caused_by(&e);
+        let mut command = Command::new(&self.path);
+        command.env_clear().envs(self.env.iter().map(|(k, v)| (k, v)));
+        // Git looks for its own parts beside itself, not in PATH.
+        command.arg("--git-dir").arg(&self.git_dir).arg("--no-pager").arg("--literal-pathspecs");
+        for value in &self.config {
+            command.arg("-c").arg(value);
+        }
+        command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).current_dir("/");
+        let mut child = command.spawn().map_err(failed)?;
+        let Some(pipe) = child.stdout.take() else { return Err(Error::incomplete("git has no output")) };
+        let reader = std::thread::spawn(move || {
+            let mut stdout = Vec::new();
+            pipe.take(MAX_ANSWER).read_to_end(&mut stdout).map(|_| stdout)
+        });
+        let start = Instant::now();
+        let mut nap = Duration::from_micros(200);
+        let status = loop {
+            if let Some(status) = child.try_wait().map_err(failed)? {
+                break status;
+            }
+            if start.elapsed() > DEADLINE {
+                // It may have ended in between.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(Error::incomplete(format!("git {} took over {DEADLINE:?}", args.first().unwrap_or(&""))));
+            }
+            std::thread::sleep(nap);
+            nap = (nap * 2).min(Duration::from_millis(20));
+        };
+        let stdout = match reader.join() {
+            Ok(read) => read.map_err(failed)?,
+            Err(_) => return Err(Error::incomplete("the output of git could not be read")),
+        };
+        Ok(Answer { ok: status.success(), stdout })
+    }
+}
+
+struct Answer {
+    ok: bool,
+    stdout: Vec<u8>,
+}
+
+#[cfg(unix)]
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(path: &Path) -> bool {
+    path.is_file()
+}

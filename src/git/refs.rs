@@ -1,0 +1,123 @@
+//! References. Read in process where they are files; a repository that keeps them in a `reftable` is
+//! asked through the `git` program, which is the only thing it is asked.
+
+use super::program::Program;
+use crate::env::Env;
+use crate::error::{Error, Result};
+use std::path::Path;
+
+/// How the references of a repository are read.
+#[derive(Debug)]
+pub(super) enum Refs {
+    Files,
+    Program(Program),
+}
+
+/// The git that reads reftables.
+const REFTABLE_SINCE: (u32, u32) = (2, 45);
+
+impl Refs {
+    pub(super) fn of(repo: &gix::Repository, env: &Env, worktree: Option<&Path>) -> Result<Self> {
+        match repo.config_snapshot().string("extensions.refStorage") {
+            None => Ok(Self::Files),
+            Some(kind) if kind == "files" => Ok(Self::Files),
+            Some(kind) if kind == "reftable" => {
+                let program = Program::find(repo, env, worktree)?;
+                program.require(REFTABLE_SINCE, "references in a reftable")?;
+                Ok(Self::Program(program))
+            }
+            Some(kind) => Err(Error::usage(format!("references of the kind {kind} are not supported"))),
+        }
+    }
+
+    /// Returns the commit that HEAD names; `None` before the first commit.
+    pub(super) fn head(&self, repo: &gix::Repository) -> Result<Option<gix::ObjectId>> {
+        match self {
+            Self::Files => {
+                let failed = |e: gix::Error| Error::incomplete("HEAD cannot be read").caused_by(&e);
+                let head = repo.head().map_err(failed)?;
+                if head.is_unborn() {
+                    return Ok(None);
+                }
+                Ok(head.try_into_peeled_id().map_err(failed)?.map(gix::Id::detach))
+            }
+            Self::Program(git) => git.commit("HEAD"),
+        }
+    }
+
+    /// Returns the commit that a revision names; `None` for a revision that names nothing.
+    pub(super) fn resolve(&self, repo: &gix::Repository, rev: &str) -> Result<Option<gix::ObjectId>> {
+        let Self::Files = self else {
+            let Self::Program(git) = self else { return Ok(None) };
+            return git.commit(rev);
+        };
+        let id = match repo.rev_parse_single(gix::bstr::BStr::new(rev)) {
+            Ok(id) => id,
+            Err(e) if e.is_corrupted() => {
+                return Err(Error::incomplete(format!("the revision {rev} cannot be read")).caused_by(&e));
+            }
+            Err(_) => return Ok(None),
+        };
+        peel(repo, id.detach(), rev).map(Some)
+    }
+
+    /// Returns the branch that HEAD is on, in full (`refs/heads/…`); `None` where it is on none.
+    pub(super) fn branch(&self, repo: &gix::Repository) -> Result<Option<String>> {
+        match self {
+            Self::Files => {
+                let name = repo.head_name().map_err(|e| Error::incomplete("HEAD cannot be read").caused_by(&e))?;
+                Ok(name.map(|n| n.as_bstr().to_string()))
+            }
+            Self::Program(git) => git.symbolic("HEAD"),
+        }
+    }
+
+    /// Returns the commit of a reference named in full; `None` where there is none.
+    pub(super) fn find(&self, repo: &gix::Repository, name: &str) -> Result<Option<gix::ObjectId>> {
+        match self {
+            Self::Files => match repo.try_find_reference(name) {
+                Ok(Some(mut r)) => Ok(r.peel_to_id().ok().map(gix::Id::detach)),
+                Ok(None) | Err(_) => Ok(None),
+            },
+            Self::Program(git) => git.commit(name),
+        }
+    }
+
+    /// Returns the reference that a symbolic one points to.
+    pub(super) fn symbolic(&self, repo: &gix::Repository, name: &str) -> Result<Option<String>> {
+        match self {
+            Self::Files => {
+                let found = repo.try_find_reference(name).ok().flatten();
+                Ok(found.and_then(|r| r.target().try_name().map(|n| n.as_bstr().to_string())))
+            }
+            Self::Program(git) => git.symbolic(name),
+        }
+    }
+
+    /// Returns what the remote-tracking references point to, where they point to commits.
+    pub(super) fn remote_tips(&self, repo: &gix::Repository) -> Result<Vec<gix::ObjectId>> {
+        let mut tips = match self {
+            Self::Files => {
+                let failed = |e: gix::Error| Error::incomplete("the references cannot be listed").caused_by(&e);
+                let platform = repo.references().map_err(failed)?;
+                let all = platform.remote_branches().map_err(failed)?;
+                all.filter_map(|r| r.ok()?.peel_to_id().ok().map(gix::Id::detach)).collect()
+            }
+            Self::Program(git) => git.tips("refs/remotes")?,
+        };
+        tips.sort_unstable();
+        tips.dedup();
+        tips.retain(|id| repo.find_header(*id).is_ok_and(|h| h.kind() == gix::objs::Kind::Commit));
+        Ok(tips)
+    }
+}
+
+/// Follows tags to the commit.
+pub(super) fn peel(repo: &gix::Repository, id: gix::ObjectId, name: &str) -> Result<gix::ObjectId> {
+    let object = repo.find_object(id).map_err(|e| super::unreadable(repo, &id, Some(&e)))?;
+    let end = object.peel_tags_to_end().map_err(|e| super::unreadable(repo, &id, Some(&e)))?;
+    match end.kind {
+        gix::objs::Kind::Commit => Ok(end.id),
+        kind => Err(Error::usage(format!("{name} names a {kind}, not a commit"))),
+    }
+}

@@ -1,0 +1,302 @@
+//! From what people call commits to commits, and from commits to what is compared.
+
+use super::{Branch, Change, Repo, State, gix_id, own, refs, tree};
+use crate::diff::ObjectId;
+use crate::error::{Error, Result};
+use crate::request::PushRange;
+use gix::traverse::commit::simple::CommitTimeOrder;
+
+/// Longer than any name that git allows in practice.
+const MAX_REV: usize = 1024;
+
+/// Resolves a revision to a commit. See [`Repo::resolve`].
+pub(super) fn resolve(repo: &Repo, rev: &str) -> Result<ObjectId> {
+    check(rev)?;
+    let local = repo.local();
+    if let Some(id) = repo.refs.resolve(&local, rev)? {
+        return Ok(own(&id));
+    }
+    if rev == "HEAD" {
+        return Err(Error::usage("there is no commit yet").hint("review staged looks at what would be the first"));
+    }
+    let error = Error::usage(format!("unknown revision {rev}"));
+    Err(match local.is_shallow() {
+        Ok(true) => error.hint("this is a shallow clone; it may be fetched with: git fetch --unshallow"),
+        _ => error.hint("git branch --all lists branches, git log --oneline commits"),
+    })
+}
+
+/// Refuses what cannot be the name of one commit, before anything else sees it.
+fn check(rev: &str) -> Result<()> {
+    let shown: String = rev.chars().take(60).collect();
+    let refuse = |why: &str| Err(Error::usage(format!("{shown:?} is no revision: {why}")));
+    if rev.is_empty() {
+        return refuse("it is empty");
+    }
+    if rev.len() > MAX_REV {
+        return refuse("it is too long");
+    }
+    if rev.starts_with('-') {
+        return refuse("it starts with a dash");
+    }
+    if rev.chars().any(char::is_control) {
+        return refuse("it has control characters");
+    }
+    if rev.contains("..") || rev.starts_with('^') {
+        return refuse("it is a range, and one commit is wanted");
+    }
+    Ok(())
+}
+
+/// A commit against a parent. See [`Repo::commit`].
+pub(super) fn commit(_owner: &Repo, repo: &gix::Repository, id: ObjectId, parent: Option<u32>) -> Result<Change> {
+    let commit = gix_id(&id);
+    let mut buf = Vec::new();
+    tree::load(repo, &commit, gix::objs::Kind::Commit, &mut buf)?;
+    let mut iter = gix::objs::CommitRefIter::from_bytes(&buf, repo.object_hash());
+    let root = iter.tree_id().map_err(|e| super::unreadable(repo, &commit, Some(&e)))?;
+    let parents: Vec<gix::ObjectId> =
+        gix::objs::CommitRefIter::from_bytes(&buf, repo.object_hash()).parent_ids().collect();
+    let count = parents.len();
+    let base = match (parent, parents.first()) {
+        (Some(0), _) => return Err(Error::usage("parents are counted from 1")),
+        (Some(n), _) => match parents.get(n as usize - 1) {
+            Some(p) => Some(*p),
+            None => {
+                let s = if count == 1 { "" } else { "s" };
+                return Err(Error::usage(format!("commit {} has {count} parent{s}, so no parent {n}", id.short())));
+            }
+        },
+        (None, first) => first.copied(),
+    };
+    let base = match base {
+        None => State::Empty,
+        Some(parent) => {
+            let shallow = repo.shallow_commits().ok().flatten();
+            if shallow.is_some_and(|s| s.contains(&commit)) && !repo.has_object(parent) {
+                return Err(Error::incomplete(format!(
+                    "the parent of commit {} is not in this shallow clone",
+                    id.short()
+                ))
+                .hint("fetch one commit more: git fetch --deepen=1")
+                .hint("in CI, let the checkout fetch all of the history (fetch-depth: 0, GIT_DEPTH: 0)"));
+            }
+            tree::state(repo, parent)?
+        }
+    };
+    tree::change(repo, base, State::Commit { commit: id, tree: own(&root) })
+}
+
+/// Returns the commits that `tip` reaches and `hidden` do not, oldest first.
+pub(super) fn walk(repo: &gix::Repository, tip: ObjectId, hidden: &[ObjectId]) -> Result<Vec<ObjectId>> {
+    let failed = |e: gix::Error| missing_history(repo, "the history cannot be walked").caused_by(&e);
+    let walk = repo
+        .rev_walk([gix_id(&tip)])
+        .with_hidden(hidden.iter().map(gix_id))
+        .sorting(gix::revision::walk::Sorting::ByCommitTime(CommitTimeOrder::NewestFirst))
+        .all()
+        .map_err(failed)?;
+    let mut commits = Vec::new();
+    for info in walk {
+        commits.push(own(&info.map_err(failed)?.id));
+    }
+    commits.reverse();
+    Ok(commits)
+}
+
+/// Returns the best common ancestor. See [`Repo::merge_base`].
+pub(super) fn merge_base(repo: &gix::Repository, one: ObjectId, others: &[ObjectId]) -> Result<Option<ObjectId>> {
+    if others.contains(&one) {
+        return Ok(Some(one));
+    }
+    let others: Vec<_> = others.iter().map(gix_id).collect();
+    match repo.merge_bases_many(gix_id(&one), &others) {
+        Ok(bases) => Ok(bases.first().map(|id| own(id))),
+        Err(e) => Err(missing_history(repo, "the merge base cannot be found").caused_by(&e)),
+    }
+}
+
+fn missing_history(repo: &gix::Repository, what: &str) -> Error {
+    let error = Error::incomplete(what);
+    match repo.is_shallow() {
+        Ok(true) => error
+            .hint("this is a shallow clone: git fetch --unshallow")
+            .hint("in CI, let the checkout fetch all of the history (fetch-depth: 0, GIT_DEPTH: 0)"),
+        _ => error.hint("git fsck --full"),
+    }
+}
+
+/// A base that nobody named.
+struct Start {
+    /// In full.
+    name: String,
+    id: ObjectId,
+    /// For people: `upstream origin/main`.
+    label: String,
+}
+
+/// Finds what a branch is to be compared with: its upstream, or the default branch.
+///
+/// A branch whose upstream is its own copy on the remote is compared with the default branch: what was
+/// pushed already is still to be reviewed.
+fn default_base(repo: &Repo, local: &gix::Repository) -> Result<Option<Start>> {
+    let branch = repo.refs.branch(local)?;
+    let mut upstream = None;
+    let mut remote = None;
+    if let Some(branch) = &branch
+        && let Ok(full) = gix::refs::FullName::try_from(branch.as_str())
+    {
+        let direction = gix::remote::Direction::Fetch;
+        let name = local.branch_remote_tracking_ref_name(full.as_ref(), direction);
+        upstream = name.and_then(std::result::Result::ok).map(|n| n.as_bstr().to_string());
+        remote = local.branch_remote_name(full.shorten(), direction).map(|n| n.as_bstr().to_string());
+    }
+    let upstream = match upstream {
+        Some(name) => repo.refs.find(local, &name)?.map(|id| Start {
+            label: format!("upstream {}", short(&name)),
+            id: own(&id),
+            name,
+        }),
+        None => None,
+    };
+    let trunk = default_branch(repo, local, remote)?;
+    let own_copy = |d: &Start| branch.as_deref().is_some_and(|b| last_of_remote(&d.name) == last_of_head(b));
+    Ok(match (upstream, trunk) {
+        (Some(up), Some(trunk)) if own_copy(&up) && up.name != trunk.name => Some(trunk),
+        (Some(up), _) => Some(up),
+        (None, trunk) => trunk,
+    })
+}
+
+/// Finds the branch that others start from.
+fn default_branch(repo: &Repo, local: &gix::Repository, first: Option<String>) -> Result<Option<Start>> {
+    let mut remotes: Vec<String> = first.into_iter().chain(["origin".to_owned()]).chain(repo.remotes()).collect();
+    remotes.retain(|r| r != ".");
+    let mut names = Vec::new();
+    for r in &remotes {
+        names.extend(repo.refs.symbolic(local, &format!("refs/remotes/{r}/HEAD"))?);
+    }
+    names.extend(remotes.iter().flat_map(|r| ["main", "master"].map(|b| format!("refs/remotes/{r}/{b}"))));
+    names.extend(["main", "master"].map(|b| format!("refs/heads/{b}")));
+    for name in names {
+        if let Some(id) = repo.refs.find(local, &name)? {
+            return Ok(Some(Start { label: format!("default branch {}", short(&name)), id: own(&id), name }));
+        }
+    }
+    Ok(None)
+}
+
+/// Cuts what people do not say of a reference name.
+fn short(name: &str) -> &str {
+    name.strip_prefix("refs/heads/").or_else(|| name.strip_prefix("refs/remotes/")).unwrap_or(name)
+}
+
+fn last_of_head(name: &str) -> &str {
+    name.strip_prefix("refs/heads/").unwrap_or(name)
+}
+
+/// Returns the branch part of `refs/remotes/REMOTE/BRANCH`, or of a local branch.
+fn last_of_remote(name: &str) -> &str {
+    match name.strip_prefix("refs/remotes/") {
+        Some(rest) => rest.split_once('/').map_or(rest, |(_, branch)| branch),
+        None => last_of_head(name),
+    }
+}
+
+/// See [`Repo::changes`].
+pub(super) fn changes(repo: &Repo, base: Option<&str>) -> Result<(Change, String)> {
+    if let Some(base) = base {
+        let state = repo.state_of(repo.resolve(base)?)?;
+        return Ok((repo.against_worktree(state)?, base.to_owned()));
+    }
+    let Some(head) = repo.head()? else {
+        return Ok((repo.against_worktree(State::Empty)?, "the beginning".to_owned()));
+    };
+    let local = repo.local();
+    let branch = repo.refs.branch(&local)?;
+    let base = default_base(repo, &local)?
+        .filter(|d| branch.as_deref().is_none_or(|b| last_of_remote(&d.name) != last_of_head(b)));
+    let (from, label) = match base {
+        None => (head, "HEAD".to_owned()),
+        Some(base) => match merge_base(&local, head, &[base.id])? {
+            Some(common) => (common, format!("the merge base with {}", base.label)),
+            None => (head, "HEAD".to_owned()),
+        },
+    };
+    let change = repo.against_worktree(repo.state_of(from)?)?;
+    if !change.entries.is_empty() {
+        return Ok((change, label));
+    }
+    Ok((repo.commit(head, None)?, "the parent of HEAD, since nothing else differs".to_owned()))
+}
+
+/// See [`Repo::branch`].
+pub(super) fn branch(repo: &Repo, head: Option<&str>, base: Option<&str>) -> Result<Branch> {
+    let head = resolve(repo, head.unwrap_or("HEAD"))?;
+    let local = repo.local();
+    let (base, name) = match base {
+        Some(name) => (resolve(repo, name)?, name.to_owned()),
+        None => {
+            let found = default_base(repo, &local)?.ok_or_else(|| {
+                Error::usage("there is no upstream and no default branch to compare with").hint("name one: --base REV")
+            })?;
+            (found.id, found.label)
+        }
+    };
+    let Some(common) = merge_base(&local, head, &[base])? else {
+        return Err(match local.is_shallow() {
+            Ok(true) => missing_history(&local, &format!("this shallow clone has no merge base with {name}")),
+            _ => Error::usage(format!("the head and {name} have no commit in common")),
+        });
+    };
+    Ok(Branch {
+        change: repo.between(repo.state_of(common)?, repo.state_of(head)?)?,
+        merge_base: common,
+        head,
+        base_name: name,
+        commits: walk(&local, head, &[base])?,
+    })
+}
+
+/// See [`Repo::push`].
+pub(super) fn push(repo: &Repo, range: &PushRange) -> Result<Option<Branch>> {
+    let local = repo.local();
+    let id = |hex: &str| {
+        let id = ObjectId::from_hex(hex).filter(|id| gix_id(id).kind() == local.object_hash());
+        id.ok_or_else(|| Error::usage(format!("{hex:?} is no object id")))
+    };
+    let (tip, remote) = (id(&range.local)?, id(&range.remote)?);
+    if tip.is_null() {
+        return Ok(None);
+    }
+    let head = own(&refs::peel(&local, gix_id(&tip), &range.name)?);
+    // What the remote has, as far as it is here. A reference that was never fetched says nothing.
+    let known = match remote.is_null() || !local.has_object(gix_id(&remote)) {
+        true => None,
+        false => refs::peel(&local, gix_id(&remote), &range.name).ok().map(|id| own(&id)),
+    };
+    if let Some(known) = known
+        && let Some(common) = merge_base(&local, head, &[known])?
+    {
+        return Ok(Some(Branch {
+            change: repo.between(repo.state_of(common)?, repo.state_of(head)?)?,
+            merge_base: common,
+            head,
+            base_name: format!("{} on the remote", range.name),
+            commits: walk(&local, head, &[known])?,
+        }));
+    }
+    let tips: Vec<ObjectId> = repo.refs.remote_tips(&local)?.iter().map(|id| own(id)).collect();
+    let common = if tips.is_empty() { None } else { merge_base(&local, head, &tips)? };
+    let base = match common {
+        Some(id) => repo.state_of(id)?,
+        None => State::Empty,
+    };
+    Ok(Some(Branch {
+        change: repo.between(base, repo.state_of(head)?)?,
+        merge_base: common.unwrap_or(own(&local.object_hash().null())),
+        head,
+        base_name: "what the remotes are known to have".to_owned(),
+        commits: walk(&local, head, &tips)?,
+    }))
+}

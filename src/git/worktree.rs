@@ -1,0 +1,413 @@
+//! The worktree against the index.
+//!
+//! A file whose numbers (size, times, inode) equal those that the index keeps is unchanged, unless it
+//! was written in the same tick as the index: then it is read. Every other file is read, converted as
+//! git would convert it, and compared by its id.
+
+use super::convert::Convert;
+use super::files::{Files, Kind};
+use super::{At, Half, Pair, Repo, open, own, staged};
+use crate::diff::{FileMode, RepoPath};
+use crate::error::{Error, Result};
+use gix::index::entry::{Flags, Mode};
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// From here on, two threads look at the files.
+const TWO_THREADS: usize = 3000;
+/// Bytes of content that are kept from the comparison for the review.
+const KEEP: usize = 32 << 20;
+
+/// A worktree that is being compared.
+pub(super) struct Worktree<'r> {
+    repo: &'r gix::Repository,
+    index: &'r gix::index::File,
+    top: PathBuf,
+    content: Content,
+    pub(super) notes: Vec<String>,
+    /// Content that had to be read, up to [`KEEP`] bytes.
+    read: HashMap<RepoPath, Vec<u8>>,
+    kept: usize,
+}
+
+/// Reads worktree files as git would store them.
+pub(super) struct Content {
+    files: Files,
+    convert: Option<Convert>,
+}
+
+/// What became of an index entry in the worktree.
+enum Found {
+    Removed,
+    /// The mode it has now; the content may have changed.
+    Look(FileMode),
+    /// `git add -N`, and the file is there.
+    Added(FileMode),
+    Submodule,
+    Unmerged,
+}
+
+impl Content {
+    pub(super) fn new(top: &Path) -> Result<Self> {
+        let files = Files::open(top)
+            .map_err(|e| Error::incomplete(format!("the worktree {} cannot be read", top.display())).caused_by(&e))?;
+        Ok(Self { files, convert: None })
+    }
+
+    /// Returns the files below the top.
+    pub(super) fn files(&mut self) -> &mut Files {
+        &mut self.files
+    }
+
+    /// Reads a file or link; `None` where there is neither. The second part is why a file could not be
+    /// converted, or would need a program to be.
+    pub(super) fn read(
+        &mut self,
+        repo: &gix::Repository,
+        index: &gix::index::State,
+        path: &[u8],
+        mode: FileMode,
+    ) -> Result<Option<(Vec<u8>, Option<String>)>> {
+        let failed = |e: std::io::Error| {
+            Error::incomplete(format!("{} cannot be read", String::from_utf8_lossy(path))).caused_by(&e)
+        };
+        if mode == FileMode::Symlink
+            && let Some(target) = self.files.link(path).map_err(failed)?
+        {
+            return Ok(Some((target, None)));
+        }
+        // Without symbolic links on disk (`core.symlinks=false`), a link is a file that holds its target.
+        let Some(bytes) = self.files.read(path, usize::MAX - 1).map_err(failed)? else { return Ok(None) };
+        if mode == FileMode::Symlink {
+            return Ok(Some((bytes, None)));
+        }
+        let convert = match &mut self.convert {
+            Some(c) => c,
+            slot => slot.insert(Convert::new(repo, index)?),
+        };
+        if let Some(driver) = convert.driver(repo, path) {
+            let why = format!("the filter {driver} is a program and was not run, its input was read as it is");
+            return Ok(Some((bytes, Some(why))));
+        }
+        Ok(Some(match convert.to_git(repo, index, path, bytes) {
+            Ok(bytes) => (bytes, None),
+            Err((bytes, why)) => (bytes, Some(format!("it was read as it is: {why}"))),
+        }))
+    }
+}
+
+impl<'r> Worktree<'r> {
+    pub(super) fn new(owner: &'r Repo, repo: &'r gix::Repository) -> Result<Self> {
+        let Some(top) = owner.worktree() else {
+            return Err(Error::usage("a bare repository has no worktree to review"));
+        };
+        Ok(Self {
+            repo,
+            index: owner.index()?,
+            top: top.to_owned(),
+            content: Content::new(top)?,
+            notes: Vec::new(),
+            read: HashMap::new(),
+            kept: 0,
+        })
+    }
+
+    /// Returns what differs between the index and the worktree, new files aside.
+    ///
+    /// # Errors
+    /// Usage, when paths are unmerged.
+    pub(super) fn changed(&mut self) -> Result<Vec<Pair>> {
+        let index = self.index;
+        let backing = index.path_backing();
+        let (mut out, mut unmerged) = (Vec::new(), Vec::<Vec<u8>>::new());
+        for (i, found) in self.scan()? {
+            let e = &index.entries()[i];
+            let path = e.path_in(backing).to_vec();
+            let Some(mode) = staged::mode_of(e.mode) else { continue };
+            let old = Half { path: path.clone(), mode, id: e.id, at: At::Objects };
+            match found {
+                Found::Unmerged => {
+                    if unmerged.last() != Some(&path) {
+                        unmerged.push(path);
+                    }
+                }
+                Found::Removed => {
+                    if !e.flags.contains(Flags::INTENT_TO_ADD) {
+                        out.push(Pair::new(Some(old), None));
+                    }
+                }
+                Found::Added(mode) => out.push(Pair::new(None, Some(self.unread(path, mode)))),
+                Found::Look(now) => {
+                    let mut new = self.unread(path, now);
+                    match self.identify(&mut new)? {
+                        false => out.push(Pair::new(Some(old), None)),
+                        true if new.id == old.id && new.mode == old.mode => {
+                            self.forget(&new.path);
+                        }
+                        true => out.push(Pair::new(Some(old), Some(new))),
+                    }
+                }
+                Found::Submodule => out.extend(self.submodule(old)?),
+            }
+        }
+        match unmerged.is_empty() {
+            true => Ok(out),
+            false => Err(staged::unmerged(&unmerged)),
+        }
+    }
+
+    /// Returns the files that are neither in the index nor ignored.
+    pub(super) fn untracked(&mut self) -> Result<Vec<Pair>> {
+        use gix::dir::entry::{Kind as DirKind, Status};
+        let failed = |e: gix::Error| Error::incomplete("the worktree cannot be searched for new files").caused_by(&e);
+        // The walk takes an entry for tracked only when it is marked as looked at.
+        let mut index = gix::index::State::clone(self.index);
+        for e in index.entries_mut() {
+            e.flags.insert(Flags::UPTODATE);
+        }
+        let options = self
+            .repo
+            .dirwalk_options()
+            .map_err(failed)?
+            .emit_untracked(gix::dir::walk::EmissionMode::Matching)
+            .emit_ignored(None)
+            .emit_tracked(false);
+        let mut found = gix::dir::walk::delegate::Collect::default();
+        let none: [&gix::bstr::BStr; 0] = [];
+        self.repo.dirwalk(&index, none, &AtomicBool::new(false), options, &mut found).map_err(failed)?;
+        let mut out = Vec::new();
+        for (entry, _) in found.into_entries_by_path() {
+            if entry.status != Status::Untracked {
+                continue;
+            }
+            let path = entry.rela_path.to_vec();
+            match entry.disk_kind {
+                Some(DirKind::Repository) => self.notes.push(format!(
+                    "{} is a repository of its own and was not looked into",
+                    String::from_utf8_lossy(&path)
+                )),
+                Some(DirKind::File | DirKind::Symlink) => {
+                    if let Some(mode) = self.mode_now(&path, None)? {
+                        let half = self.unread(path, mode);
+                        out.push(Pair::new(None, Some(half)));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(out)
+    }
+
+    /// Puts what the worktree changes on top of what the index changes.
+    pub(super) fn overlay(&mut self, staged: Vec<Pair>, changed: Vec<Pair>) -> Result<Vec<Pair>> {
+        let mut all: BTreeMap<Vec<u8>, Pair> = staged.into_iter().map(|p| (p.path().to_vec(), p)).collect();
+        for change in changed {
+            let path = change.path().to_vec();
+            let Some(pair) = all.get_mut(&path) else {
+                all.insert(path, change);
+                continue;
+            };
+            pair.new = change.new;
+            if let (Some(_), Some(new)) = (&pair.old, &mut pair.new) {
+                self.identify(new)?;
+            }
+            let same = match (&pair.old, &pair.new) {
+                (None, None) => true,
+                (Some(old), Some(new)) => old.id == new.id && old.mode == new.mode && new.at != At::Dirty,
+                _ => false,
+            };
+            if same {
+                all.remove(&path);
+            }
+        }
+        Ok(all.into_values().collect())
+    }
+
+    /// Reads a worktree file to learn its id. Tells whether there is such a file.
+    pub(super) fn identify(&mut self, half: &mut Half) -> Result<bool> {
+        if half.at != At::Work || !half.id.is_null() {
+            return Ok(true);
+        }
+        let Some((bytes, why)) = self.content.read(self.repo, self.index, &half.path, half.mode)? else {
+            return Ok(false);
+        };
+        if let Some(why) = why {
+            self.notes.push(format!("{}: {why}", String::from_utf8_lossy(&half.path)));
+        }
+        half.id = hash(self.repo, &bytes)?;
+        if self.kept + bytes.len() <= KEEP {
+            self.kept += bytes.len();
+            self.read.insert(RepoPath::new(half.path.clone()), bytes);
+        }
+        Ok(true)
+    }
+
+    /// Returns the content of a worktree file.
+    pub(super) fn content(&mut self, half: &Half) -> Result<Vec<u8>> {
+        if let Some(bytes) = self.read.get(&RepoPath::new(half.path.clone())) {
+            return Ok(bytes.clone());
+        }
+        let found = self.content.read(self.repo, self.index, &half.path, half.mode)?;
+        Ok(found.map(|(bytes, _)| bytes).unwrap_or_default())
+    }
+
+    /// Hands over the content that was read.
+    pub(super) fn take_read(&mut self) -> HashMap<RepoPath, Vec<u8>> {
+        std::mem::take(&mut self.read)
+    }
+
+    fn forget(&mut self, path: &[u8]) {
+        if let Some(bytes) = self.read.remove(&RepoPath::new(path)) {
+            self.kept -= bytes.len();
+        }
+    }
+
+    fn unread(&self, path: Vec<u8>, mode: FileMode) -> Half {
+        Half { path, mode, id: self.repo.object_hash().null(), at: At::Work }
+    }
+
+    fn mode_now(&mut self, path: &[u8], index: Option<Mode>) -> Result<Option<FileMode>> {
+        let caps = self.capabilities()?;
+        let stat = self.content.files().stat(path).map_err(|e| cannot_look(path, &e))?;
+        Ok(stat.and_then(|s| mode_of(s.kind, index, caps)))
+    }
+
+    fn capabilities(&self) -> Result<gix::fs::Capabilities> {
+        self.repo.filesystem_options().map_err(|e| Error::usage("the configuration is invalid").caused_by(&e))
+    }
+
+    /// Compares the numbers of every file with the index.
+    fn scan(&self) -> Result<Vec<(usize, Found)>> {
+        let n = self.index.entries().len();
+        let invalid = |e: gix::Error| Error::usage("the configuration is invalid").caused_by(&e);
+        let look = Look {
+            index: self.index,
+            top: &self.top,
+            options: self.repo.stat_options().map_err(invalid)?,
+            caps: self.capabilities()?,
+        };
+        if n < TWO_THREADS {
+            return look.part(0, n);
+        }
+        let half = n / 2;
+        std::thread::scope(|s| {
+            let second = s.spawn(|| look.part(half, n));
+            let mut out = look.part(0, half)?;
+            match second.join() {
+                Ok(rest) => out.extend(rest?),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+            Ok(out)
+        })
+    }
+
+    /// Compares a submodule's checked-out commit with the index, and looks whether its tree is clean.
+    fn submodule(&mut self, old: Half) -> Result<Option<Pair>> {
+        let name = String::from_utf8_lossy(&old.path).into_owned();
+        match self.content.files().stat(&old.path).map_err(|e| cannot_look(&old.path, &e))? {
+            None => return Ok(Some(Pair::new(Some(old), None))),
+            Some(stat) if stat.kind != Kind::Folder => {
+                let mode = mode_of(stat.kind, None, self.capabilities()?);
+                let new = mode.map(|m| self.unread(old.path.clone(), m));
+                return Ok(Some(Pair::new(Some(old), new)));
+            }
+            Some(_) => {}
+        }
+        let Ok(path) = gix::path::from_bstr(gix::bstr::BStr::new(&old.path)) else { return Ok(None) };
+        let inner = match open::nested(&self.top.join(path)) {
+            Ok(Some(inner)) => inner,
+            // Not checked out.
+            Ok(None) => return Ok(None),
+            Err(e) => {
+                self.notes.push(format!("submodule {name} was not looked into: {}", e.message));
+                return Ok(None);
+            }
+        };
+        let Some(head) = inner.head()? else { return Ok(None) };
+        let dirty = match (inner.staged(), inner.unstaged(false)) {
+            (Ok(a), Ok(b)) => !a.entries.is_empty() || !b.entries.is_empty(),
+            _ => true,
+        };
+        if head == own(&old.id) && !dirty {
+            return Ok(None);
+        }
+        let at = if dirty { At::Dirty } else { At::Objects };
+        let new = Half { path: old.path.clone(), mode: FileMode::Submodule, id: super::gix_id(&head), at };
+        Ok(Some(Pair::new(Some(old), Some(new))))
+    }
+}
+
+/// What is needed to compare files with the index, for each thread.
+struct Look<'a> {
+    index: &'a gix::index::State,
+    top: &'a Path,
+    options: gix::index::entry::stat::Options,
+    caps: gix::fs::Capabilities,
+}
+
+impl Look<'_> {
+    fn part(&self, lo: usize, hi: usize) -> Result<Vec<(usize, Found)>> {
+        let mut files = Files::open(self.top).map_err(|e| {
+            Error::incomplete(format!("the worktree {} cannot be read", self.top.display())).caused_by(&e)
+        })?;
+        let backing = self.index.path_backing();
+        let written = self.index.timestamp();
+        let mut out = Vec::new();
+        for i in lo..hi {
+            let e = &self.index.entries()[i];
+            if e.stage_raw() != 0 {
+                out.push((i, Found::Unmerged));
+                continue;
+            }
+            // What fsmonitor said of a file is not believed: it is a program's word.
+            if e.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE) || e.mode == Mode::DIR {
+                continue;
+            }
+            if e.mode == Mode::COMMIT {
+                out.push((i, Found::Submodule));
+                continue;
+            }
+            let path = e.path_in(backing);
+            let stat = files.stat(path).map_err(|error| cannot_look(path, &error))?;
+            let now = stat.and_then(|s| Some((s, mode_of(s.kind, Some(e.mode), self.caps)?)));
+            let Some((stat, mode)) = now else {
+                out.push((i, Found::Removed));
+                continue;
+            };
+            if e.flags.contains(Flags::INTENT_TO_ADD) {
+                out.push((i, Found::Added(mode)));
+            } else if Some(mode) != staged::mode_of(e.mode)
+                || !e.stat.matches(&stat.index, self.options)
+                || e.stat.is_racy(written, self.options)
+            {
+                out.push((i, Found::Look(mode)));
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// Returns the mode that git gives to what is on disk; `None` where it is nothing that git stores.
+fn mode_of(kind: Kind, index: Option<Mode>, caps: gix::fs::Capabilities) -> Option<FileMode> {
+    match kind {
+        Kind::Symlink => Some(FileMode::Symlink),
+        Kind::Folder | Kind::Special => None,
+        Kind::File { executable } => Some(match index {
+            Some(Mode::SYMLINK) if !caps.symlink => FileMode::Symlink,
+            Some(Mode::FILE_EXECUTABLE) if !caps.executable_bit => FileMode::Executable,
+            _ if executable && caps.executable_bit => FileMode::Executable,
+            _ => FileMode::Regular,
+        }),
+    }
+}
+
+/// Returns the id that content has as a blob.
+pub(super) fn hash(repo: &gix::Repository, bytes: &[u8]) -> Result<gix::ObjectId> {
+    gix::objs::compute_hash(repo.object_hash(), gix::objs::Kind::Blob, bytes)
+        .map_err(|e| Error::incomplete("content cannot be hashed").caused_by(&e))
+}
+
+fn cannot_look(path: &[u8], e: &std::io::Error) -> Error {
+    Error::incomplete(format!("{} cannot be looked at", String::from_utf8_lossy(path))).caused_by(e)
+}
