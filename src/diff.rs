@@ -555,6 +555,10 @@ mod between;
 pub mod code;
 mod content;
 mod hunks;
+pub mod patch;
 pub mod unified;
 
 pub use between::Attribute;
+
+#[cfg(test)]
+mod tests;

@@ -491,11 +491,7 @@ struct Entries {
 
 impl Entries {
     /// Returns the positions of the entries that match, ascending.
-    fn matching<'g>(
-        &self,
-        entries: impl Iterator<Item = &'g Vec<String>>,
-        path: &RepoPath,
-    ) -> Vec<usize> {
+    fn matching<'g>(&self, entries: impl Iterator<Item = &'g Vec<String>>, path: &RepoPath) -> Vec<usize> {
         let (globs, of) = self.globs.get_or_init(|| {
             let flat: Vec<(usize, &String)> =
                 entries.enumerate().flat_map(|(i, list)| list.iter().map(move |g| (i, g))).collect();

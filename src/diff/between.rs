@@ -38,7 +38,7 @@ impl Body {
             Attribute::Binary => true,
         };
         let judge = |side: &Input| {
-            if !git_hides && !content::has_utf16_mark(&side.bytes) {
+            if !git_hides && content::marked_utf16(&side.bytes).is_none() {
                 return Content::Text;
             }
             match content::judge(&side.bytes) {

@@ -41,12 +41,8 @@ pub(in crate::diff) fn judge(bytes: &[u8]) -> Content {
     if is_known_format(bytes) || !looks_like_text(bytes) { Content::Binary } else { Content::Text }
 }
 
-/// Recognizes UTF-16 by its byte order mark alone; [`judge`] confirms.
-pub(in crate::diff) fn has_utf16_mark(bytes: &[u8]) -> bool {
-    marked_utf16(bytes).is_some()
-}
-
-fn marked_utf16(bytes: &[u8]) -> Option<Encoding> {
+/// Recognizes UTF-16 by its byte order mark alone; [`judge`] looks at the rest.
+pub(in crate::diff) fn marked_utf16(bytes: &[u8]) -> Option<Encoding> {
     match bytes {
         // UTF-32LE starts with the same two bytes.
         [0xff, 0xfe, 0, 0, ..] => None,

@@ -1,0 +1,296 @@
+//! Patches of any origin: git, mail, GNU diff, Subversion, Mercurial.
+//!
+//! What stands between the changed files is skipped, as `git apply` does. What is a changed file must be
+//! whole: counts that do not fit, hunks that overlap or content that is missing are usage errors that
+//! name the line of the patch, for a review of half a patch would be worth nothing.
+//!
+//! Needs about twice the patch in memory. Names are made relative: `/`, `.` and `..` at their start go.
+
+mod binary;
+mod head;
+mod hunks;
+mod names;
+
+use super::content;
+use super::{BinaryChange, Body, Encoding, Entry, FileChange, FileMode, ObjectId, TextChange};
+use crate::error::{Error, Result};
+use head::GitHead;
+use hunks::Hunks;
+use names::{pair_of_git_line, pair_of_names};
+
+/// Reads a patch.
+///
+/// An empty patch is no change. Text in which nothing looks like a patch, a combined diff and a context
+/// diff are usage errors.
+pub fn parse(patch: &[u8]) -> Result<Vec<FileChange>> {
+    let mut decoded = Vec::new();
+    let patch = match content::marked_utf16(patch) {
+        // What `git diff > x.patch` writes in PowerShell.
+        Some(encoding) => {
+            decoded.extend(content::decode_utf16(patch, encoding));
+            &decoded[..]
+        }
+        None => patch.strip_prefix(b"\xef\xbb\xbf").unwrap_or(patch),
+    };
+    let mut reader = Reader { rest: patch, number: 1 };
+    let mut changes = Vec::new();
+    while let Some(line) = reader.peek() {
+        match reader.next_file(line)? {
+            Some(change) => changes.push(change),
+            None => drop(reader.next()),
+        }
+    }
+    if changes.is_empty() && !may_be_without_changes(patch) {
+        return Err(
+            Error::usage("this is no patch: no changed file in it").hint("git diff | claude-reviewer review patch -")
+        );
+    }
+    Ok(changes)
+}
+
+/// Tells whether a text without changed files is what git prints for nothing: no text, or commits.
+fn may_be_without_changes(patch: &[u8]) -> bool {
+    let id = |rest: &[u8]| rest.len() >= 40 && rest[..40].iter().all(u8::is_ascii_hexdigit);
+    patch.trim_ascii().is_empty()
+        || patch.strip_prefix(b"commit ").is_some_and(id)
+        || patch.strip_prefix(b"From ").is_some_and(id)
+}
+
+/// The lines of a patch that are still to be read.
+struct Reader<'a> {
+    rest: &'a [u8],
+    /// The number of the next line, for errors.
+    number: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// Returns the next line with its line end.
+    fn peek(&self) -> Option<&'a [u8]> {
+        (!self.rest.is_empty()).then(|| &self.rest[..super::line_len(self.rest)])
+    }
+
+    /// Returns the line `n` lines further down.
+    fn peek_at(&self, n: usize) -> Option<&'a [u8]> {
+        let mut rest = self.rest;
+        for _ in 0..n {
+            rest = &rest[super::line_len(rest)..];
+        }
+        (!rest.is_empty()).then(|| &rest[..super::line_len(rest)])
+    }
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let line = self.peek()?;
+        self.rest = &self.rest[line.len()..];
+        self.number += 1;
+        Some(line)
+    }
+
+    /// Makes a usage error about the next line.
+    fn wrong(&self, what: impl std::fmt::Display) -> Error {
+        wrong(self.number, what)
+    }
+
+    /// Reads a changed file if one starts at the next line, which is `line`.
+    fn next_file(&mut self, line: &'a [u8]) -> Result<Option<FileChange>> {
+        let starts = |n: usize, with: &[u8]| self.peek_at(n).is_some_and(|l| l.starts_with(with));
+        match line.first() {
+            Some(b'd') if line.starts_with(b"diff --git ") => self.git_file().map(Some),
+            Some(b'd') if line.starts_with(b"diff --cc ") || line.starts_with(b"diff --combined ") => {
+                Err(combined(self.number))
+            }
+            Some(b'-') if line.starts_with(b"--- ") && starts(1, b"+++ ") && starts(2, b"@@ -") => {
+                self.plain_file().map(Some)
+            }
+            Some(b'@') if line.starts_with(b"@@@ -") => Err(combined(self.number)),
+            Some(b'@') if hunks::Header::parse(line).is_some() => {
+                Err(self.wrong("a hunk without the names of a file before it"))
+            }
+            Some(b'*') if line.starts_with(b"*** ") && starts(1, b"--- ") && starts(2, b"***************") => Err(self
+                .wrong("a context diff, which is not read")
+                .hint("make a unified diff: diff -u OLD NEW | claude-reviewer review patch -")),
+            Some(b'B') => Ok(self.plain_binary(line)),
+            Some(b'I') if line.starts_with(b"Index: ") => Ok(self.subversion_binary(line)),
+            Some(b'S') if line.starts_with(b"Submodule ") => Ok(self.submodule_log(line)),
+            Some(b'C') => match line.to_ascii_lowercase().strip_prefix(b"content-transfer-encoding:") {
+                Some(how) if matches!(how.trim_ascii(), b"quoted-printable" | b"base64") => Err(self
+                    .wrong("the mail is encoded, and the patch in it cannot be read")
+                    .hint("git mailinfo msg patch < MAIL && claude-reviewer review patch patch")),
+                _ => Ok(None),
+            },
+            Some(0x1b) if coloured(line) => {
+                Err(self.wrong("the patch is coloured").hint("git diff --no-color | claude-reviewer review patch -"))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Reads a file of a git patch, from its `diff --git` line on.
+    fn git_file(&mut self) -> Result<FileChange> {
+        let number = self.number;
+        let Some(first) = self.next() else { return Err(self.wrong("a file header is missing")) };
+        let crlf = first.ends_with(b"\r\n");
+        let names = trim(&first[b"diff --git ".len()..]);
+        let mut head = GitHead::default();
+        while let Some(line) = self.peek() {
+            if !head.take(trim(line)).map_err(|e| self.wrong(e))? {
+                break;
+            }
+            self.next();
+        }
+        let line = self.peek().unwrap_or_default();
+        let mut labels = None;
+        let mut content = Shown::Nothing;
+        if line.starts_with(b"--- ") && self.peek_at(1).is_some_and(|l| l.starts_with(b"+++ ")) {
+            labels = self.labels();
+            content = Shown::Lines(Hunks::read(self, crlf)?);
+        } else if is_binary_line(trim(line)) {
+            self.next();
+            content = Shown::Binary(binary::Sizes::default());
+        } else if trim(line) == b"GIT binary patch" {
+            content = Shown::Binary(binary::read(self)?);
+        }
+        let pair = head
+            .names()
+            .or_else(|| pair_of_git_line(names))
+            .or_else(|| labels.map(|(old, new)| pair_of_names(old, new)))
+            .ok_or_else(|| wrong(number, "the names of the file cannot be told apart"))?;
+        let gone = |label: Option<&[u8]>| label.is_some_and(names::is_null);
+        let added = head.added || gone(labels.map(|l| l.0));
+        let deleted = head.deleted || gone(labels.map(|l| l.1));
+        let entry = head.entry(pair, added, deleted).map_err(|e| wrong(number, e))?;
+        if matches!(content, Shown::Nothing) && head.content_is_missing(&entry) {
+            return Err(wrong(number, "the content of the file is not in the patch"));
+        }
+        finish(entry, content).map_err(|e| wrong(number, e))
+    }
+
+    /// Reads a file of a patch without git's header, from its `---` line on.
+    fn plain_file(&mut self) -> Result<FileChange> {
+        let number = self.number;
+        let crlf = self.peek().is_some_and(|l| l.ends_with(b"\r\n"));
+        let stamps = [self.peek(), self.peek_at(1)].map(|l| names::is_nothing(trim(l.unwrap_or_default())));
+        let Some((old, new)) = self.labels() else { return Err(self.wrong("a file header is missing")) };
+        let hunks = Hunks::read(self, crlf)?;
+        let pair = pair_of_names(old, new);
+        let added = stamps[0] && hunks.new_side_only();
+        let deleted = stamps[1] && hunks.old_side_only();
+        let entry = GitHead::default().entry(pair, added, deleted).map_err(|e| wrong(number, e))?;
+        finish(entry, Shown::Lines(hunks)).map_err(|e| wrong(number, e))
+    }
+
+    /// Reads the `---` and `+++` lines.
+    fn labels(&mut self) -> Option<(&'a [u8], &'a [u8])> {
+        let old = self.next()?.strip_prefix(b"--- ")?;
+        let new = self.next()?.strip_prefix(b"+++ ")?;
+        Some((trim(old), trim(new)))
+    }
+
+    /// Reads `Binary files A and B differ`, as GNU diff prints it for a tree.
+    fn plain_binary(&mut self, line: &[u8]) -> Option<FileChange> {
+        let names = trim(line).strip_prefix(b"Binary files ")?.strip_suffix(b" differ")?;
+        let at = memchr::memmem::find(names, b" and ")?;
+        let pair = pair_of_names(&names[..at], &names[at + b" and ".len()..]);
+        let entry = GitHead::default().entry(pair, names::is_null(&names[..at]), false).ok()?;
+        self.next();
+        finish(entry, Shown::Binary(binary::Sizes::default())).ok()
+    }
+
+    /// Reads what Subversion prints for a file that it takes for binary.
+    fn subversion_binary(&mut self, line: &[u8]) -> Option<FileChange> {
+        let path = trim(line).strip_prefix(b"Index: ")?;
+        if !self.peek_at(2)?.starts_with(b"Cannot display: ") {
+            return None;
+        }
+        let entry = GitHead::default().entry(pair_of_names(path, path), false, false).ok()?;
+        self.next();
+        finish(entry, Shown::Binary(binary::Sizes::default())).ok()
+    }
+
+    /// Reads the heading of `git diff --submodule=log`: `Submodule PATH OLD..NEW:`.
+    fn submodule_log(&mut self, line: &[u8]) -> Option<FileChange> {
+        let mut words = trim(line).strip_prefix(b"Submodule ")?.splitn(2, |b| *b == b' ');
+        let (path, range) = (words.next()?, words.next()?);
+        let range = range.split(|b| matches!(b, b':' | b' ')).next()?;
+        let at = memchr::memmem::find(range, b"..")?;
+        let dots = range[at..].iter().take_while(|b| **b == b'.').count();
+        let ids = [&range[..at], &range[at + dots..]];
+        if !ids.iter().all(|id| id.len() >= 7 && id.iter().all(u8::is_ascii_hexdigit)) {
+            return None;
+        }
+        let entry = GitHead::of_submodule().entry(pair_of_names(path, path), false, false).ok()?;
+        self.next();
+        Some(FileChange { entry, body: Body::Submodule { dirty: false } })
+    }
+}
+
+/// What a patch shows of a file.
+enum Shown {
+    Nothing,
+    Lines(Hunks),
+    Binary(binary::Sizes),
+}
+
+/// Makes an error about a line of the patch.
+fn wrong(number: usize, what: impl std::fmt::Display) -> Error {
+    Error::usage(format!("line {number} of the patch: {what}"))
+}
+
+fn combined(number: usize) -> Error {
+    wrong(number, "a combined diff of a merge, which names no single old side")
+        .hint("git show -m --first-parent MERGE | claude-reviewer review patch -")
+}
+
+/// Tells whether a line is one of a patch with colours.
+fn coloured(line: &[u8]) -> bool {
+    let text = line.split(|b| *b == b'm').nth(1).unwrap_or_default();
+    [&b"diff --git"[..], b"--- ", b"+++ ", b"@@ -"].iter().any(|start| text.starts_with(start))
+}
+
+/// Cuts the line end, and a carriage return before it.
+fn trim(line: &[u8]) -> &[u8] {
+    super::trim_line_end(line)
+}
+
+/// Tells whether a line stands for a binary file in a git patch.
+fn is_binary_line(line: &[u8]) -> bool {
+    (line.starts_with(b"Binary files ") || line.starts_with(b"Files ")) && line.ends_with(b" differ")
+}
+
+/// Puts a file's names and content together.
+fn finish(entry: Entry, content: Shown) -> std::result::Result<FileChange, &'static str> {
+    let submodule = [&entry.old, &entry.new].into_iter().flatten().any(|s| s.mode == FileMode::Submodule);
+    let body = match content {
+        Shown::Lines(hunks) if submodule => return Ok(submodule_change(entry, &hunks)),
+        Shown::Lines(hunks) if entry.old.is_none() && !hunks.new_side_only() => {
+            return Err("a new file with old lines");
+        }
+        Shown::Lines(hunks) if entry.new.is_none() && !hunks.old_side_only() => {
+            return Err("a deleted file with new lines");
+        }
+        Shown::Lines(hunks) => Body::Text(hunks.into_change(entry.old.is_some(), entry.new.is_some())),
+        Shown::Binary(sizes) => Body::Binary(BinaryChange {
+            old_size: sizes.old.filter(|_| entry.old.is_some()),
+            new_size: sizes.new.filter(|_| entry.new.is_some()),
+            head: Vec::new(),
+        }),
+        Shown::Nothing if submodule => Body::Submodule { dirty: false },
+        Shown::Nothing => Body::Same,
+    };
+    Ok(FileChange { entry, body })
+}
+
+/// Takes the commits of a submodule from its two lines.
+fn submodule_change(mut entry: Entry, hunks: &Hunks) -> FileChange {
+    let mut dirty = false;
+    for (side, text) in [(&mut entry.old, hunks.old_bytes()), (&mut entry.new, hunks.new_bytes())] {
+        let Some(side) = side else { continue };
+        let Some(commit) = text.strip_prefix(b"Subproject commit ").map(trim) else { continue };
+        let clean = commit.strip_suffix(b"-dirty").unwrap_or(commit);
+        dirty = clean.len() < commit.len();
+        side.id = std::str::from_utf8(clean).ok().and_then(ObjectId::from_hex).or(side.id);
+    }
+    FileChange { entry, body: Body::Submodule { dirty } }
+}
+
+#[cfg(test)]
+mod tests;

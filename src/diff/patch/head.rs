@@ -1,0 +1,133 @@
+//! What stands between a `diff --git` line and the content: modes, ids, renames.
+
+use super::names::{Pair, normalize};
+use crate::diff::unified::unquote;
+use crate::diff::{ChangeKind, Entry, FileMode, ObjectId, Side};
+
+/// The header lines of one file.
+#[derive(Debug, Default)]
+pub(super) struct GitHead<'a> {
+    old_mode: Option<FileMode>,
+    new_mode: Option<FileMode>,
+    pub(super) added: bool,
+    pub(super) deleted: bool,
+    similarity: Option<u8>,
+    copied: bool,
+    from: Option<&'a [u8]>,
+    to: Option<&'a [u8]>,
+    /// The two ids as they are written, often shortened.
+    ids: Option<(&'a [u8], &'a [u8])>,
+}
+
+impl<'a> GitHead<'a> {
+    /// Makes the header of a submodule that moved.
+    pub(super) fn of_submodule() -> Self {
+        let mode = Some(FileMode::Submodule);
+        Self { old_mode: mode, new_mode: mode, ..Self::default() }
+    }
+
+    /// Takes a line; `false` when it is none of the header.
+    pub(super) fn take(&mut self, line: &'a [u8]) -> Result<bool, &'static str> {
+        let is = |key: &str| line.strip_prefix(key.as_bytes());
+        if let Some(mode) = is("old mode ") {
+            self.old_mode = Some(file_mode(mode)?);
+        } else if let Some(mode) = is("new mode ") {
+            self.new_mode = Some(file_mode(mode)?);
+        } else if let Some(mode) = is("deleted file mode ") {
+            self.deleted = true;
+            self.old_mode = Some(file_mode(mode)?);
+        } else if let Some(mode) = is("new file mode ") {
+            self.added = true;
+            self.new_mode = Some(file_mode(mode)?);
+        } else if let Some(name) = is("rename from ").or_else(|| is("rename old ")) {
+            self.from = Some(name);
+        } else if let Some(name) = is("rename to ").or_else(|| is("rename new ")) {
+            self.to = Some(name);
+        } else if let Some(name) = is("copy from ") {
+            self.copied = true;
+            self.from = Some(name);
+        } else if let Some(name) = is("copy to ") {
+            self.copied = true;
+            self.to = Some(name);
+        } else if let Some(percent) = is("similarity index ").or_else(|| is("dissimilarity index ")) {
+            let percent = percent.strip_suffix(b"%").and_then(|p| std::str::from_utf8(p).ok()?.parse().ok());
+            self.similarity = Some(percent.filter(|p| *p <= 100).ok_or("a similarity that is no percentage")?);
+        } else if let Some(rest) = is("index ") {
+            let mut words = rest.splitn(2, |b| *b == b' ');
+            let ids = words.next().unwrap_or_default();
+            let at = memchr::memmem::find(ids, b"..").ok_or("an index line without two ids")?;
+            let ids = (&ids[..at], &ids[at + 2..]);
+            if ids.1.contains(&b',') || ids.0.contains(&b',') {
+                return Err("a combined diff, which names no single old side");
+            }
+            self.ids = Some(ids);
+            if let Some(mode) = words.next() {
+                let mode = file_mode(mode)?;
+                self.old_mode.get_or_insert(mode);
+                self.new_mode.get_or_insert(mode);
+            }
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// Returns the names that rename and copy lines give.
+    pub(super) fn names(&self) -> Option<Pair> {
+        let name = |text: &[u8]| match unquote(text) {
+            Some((name, used)) => (used == text.len()).then_some(name),
+            None => Some(text.to_vec()),
+        };
+        Some(Pair { old: name(self.from?)?, new: name(self.to?)? })
+    }
+
+    /// Tells whether the ids promise a content that has to be reviewed and is not there.
+    pub(super) fn content_is_missing(&self, entry: &Entry) -> bool {
+        /// How the id of the empty file starts, SHA-1 and SHA-256.
+        const EMPTY: [&[u8]; 2] = [b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391", b"473a0f4c3be8a93681a267e3b1e9a7dcda"];
+        let Some((old, new)) = self.ids else { return false };
+        let empty = |id: &[u8]| EMPTY.iter().any(|e| id.starts_with(&e[..id.len().min(e.len())]));
+        match (&entry.old, &entry.new) {
+            (_, None) => false,
+            (None, _) => !empty(new),
+            _ => old != new,
+        }
+    }
+
+    /// Puts the names and everything of the header together.
+    pub(super) fn entry(&self, pair: Pair, added: bool, deleted: bool) -> Result<Entry, &'static str> {
+        let id = |text: &[u8]| std::str::from_utf8(text).ok().and_then(ObjectId::from_hex).filter(|id| !id.is_null());
+        let side = |path: &[u8], mode: Option<FileMode>, text: Option<&[u8]>| {
+            let path = normalize(path).ok_or("a name that is empty, or holds a NUL")?;
+            Ok::<_, &str>(Side { path, mode: mode.unwrap_or(FileMode::Regular), id: text.and_then(id) })
+        };
+        if added && deleted {
+            return Err("a file that is both new and deleted");
+        }
+        let old = side(&pair.old, self.old_mode, self.ids.map(|i| i.0));
+        let new = side(&pair.new, self.new_mode, self.ids.map(|i| i.1));
+        let similarity = self.similarity.unwrap_or(100);
+        let kind = match (self.from, self.to) {
+            _ if added => ChangeKind::Added,
+            _ if deleted => ChangeKind::Deleted,
+            (Some(_), Some(_)) if self.copied => ChangeKind::Copied { similarity },
+            (Some(_), Some(_)) => ChangeKind::Renamed { similarity },
+            (None, None) => ChangeKind::Modified,
+            _ => return Err("a rename or copy with one name"),
+        };
+        let old = if added { None } else { Some(old?) };
+        let new = if deleted { None } else { Some(new?) };
+        Ok(Entry { kind, old, new })
+    }
+}
+
+fn file_mode(digits: &[u8]) -> Result<FileMode, &'static str> {
+    let mode = std::str::from_utf8(digits).ok().and_then(|d| u32::from_str_radix(d.trim(), 8).ok());
+    match mode.map(|m| (m & 0o170_000, m & 0o111)) {
+        Some((0o100_000, 0)) => Ok(FileMode::Regular),
+        Some((0o100_000, _)) => Ok(FileMode::Executable),
+        Some((0o120_000, _)) => Ok(FileMode::Symlink),
+        Some((0o160_000, _)) => Ok(FileMode::Submodule),
+        _ => Err("a file mode that git does not have"),
+    }
+}

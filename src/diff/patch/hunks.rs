@@ -1,0 +1,296 @@
+//! The hunks of one file: ranges, lines, and the checks that they fit together.
+
+use super::{Reader, trim, wrong};
+use crate::diff::{Edit, Encoding, Hunk, Lines, Run, Text, TextChange};
+
+/// No file has more lines; the sums of what follows stay far from the end of the type.
+const MAX_LINE: u32 = i32::MAX as u32;
+
+/// The two ranges of a hunk header, as written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header<'a> {
+    old: (u32, u32),
+    new: (u32, u32),
+    section: &'a [u8],
+}
+
+impl<'a> Header<'a> {
+    /// Reads `@@ -1,2 +3,4 @@ section`.
+    pub(super) fn parse(line: &'a [u8]) -> Option<Self> {
+        let rest = line.strip_prefix(b"@@ -")?;
+        let (old, rest) = range(rest)?;
+        let (new, rest) = range(rest.strip_prefix(b" +")?)?;
+        let section = rest.strip_prefix(b" @@")?;
+        let section = section.strip_prefix(b" ").unwrap_or(section);
+        Some(Self { old, new, section: trim(section) })
+    }
+}
+
+/// Reads `12,3` or `12` and returns what follows.
+fn range(text: &[u8]) -> Option<((u32, u32), &[u8])> {
+    let (start, rest) = number(text)?;
+    match rest.strip_prefix(b",") {
+        Some(rest) => number(rest).map(|(count, rest)| ((start, count), rest)),
+        None => Some(((start, 1), rest)),
+    }
+}
+
+fn number(text: &[u8]) -> Option<(u32, &[u8])> {
+    let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
+    let n = std::str::from_utf8(&text[..digits]).ok()?.parse().ok()?;
+    Some((n, &text[digits..]))
+}
+
+/// All hunks of a file.
+#[derive(Debug, Default)]
+pub(super) struct Hunks {
+    old: SideText,
+    new: SideText,
+    hunks: Vec<Hunk>,
+}
+
+/// What the hunks show of one side.
+#[derive(Debug, Default)]
+struct SideText {
+    bytes: Vec<u8>,
+    runs: Vec<Run>,
+    /// The number of the line that follows the last one.
+    next: u32,
+    /// The last line of the file has been seen.
+    ended: bool,
+}
+
+impl SideText {
+    /// Starts a hunk and returns its range, still without bytes.
+    fn open(&mut self, (start, count): (u32, u32)) -> Result<Lines, &'static str> {
+        if start > MAX_LINE || count > MAX_LINE - start {
+            return Err("a line number that no file reaches");
+        }
+        if start == 0 && count > 0 {
+            return Err("lines are numbered from 1");
+        }
+        // An empty range is named after the line before it.
+        let start = if count == 0 { start + 1 } else { start };
+        if start < self.next {
+            return Err("the hunk overlaps the one before it, or stands in the wrong place");
+        }
+        let at = self.bytes.len();
+        if count > 0 {
+            match self.runs.last_mut() {
+                Some(run) if start == self.next => run.bytes.end = at,
+                _ => self.runs.push(Run { first: start, bytes: at..at }),
+            }
+        }
+        self.next = start + count;
+        Ok(Lines { start, count, bytes: at..at })
+    }
+
+    fn push(&mut self, line: &[u8]) -> Result<(), &'static str> {
+        if self.ended {
+            return Err("a line after the one that ends the file");
+        }
+        self.bytes.extend_from_slice(line);
+        self.bytes.push(b'\n');
+        Ok(())
+    }
+
+    /// Takes the line end off the last line.
+    fn end(&mut self) -> Result<(), &'static str> {
+        self.bytes.pop();
+        if std::mem::replace(&mut self.ended, true) { Err("the file ends twice") } else { Ok(()) }
+    }
+
+    /// Ends a hunk of which `lines` is the range.
+    fn close(&mut self, lines: &mut Lines) {
+        lines.bytes.end = self.bytes.len();
+        if let (Some(run), 1..) = (self.runs.last_mut(), lines.count) {
+            run.bytes.end = self.bytes.len();
+        }
+    }
+
+    fn into_text(self, complete: bool) -> Text {
+        Text { bytes: self.bytes, runs: self.runs, complete, ..Text::default() }
+    }
+}
+
+/// What a line of a hunk is; `Start` before the first, and after a line that ends a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Start,
+    Context,
+    Removed,
+    Added,
+}
+
+impl Hunks {
+    /// Reads hunks as long as there are some.
+    ///
+    /// `crlf` tells that the patch itself went through a change of line ends: a carriage return before
+    /// each line end that is not the file's.
+    pub(super) fn read(reader: &mut Reader<'_>, crlf: bool) -> crate::error::Result<Self> {
+        let mut hunks = Self::default();
+        let first = reader.number;
+        while let Some(line) = reader.peek().filter(|l| l.starts_with(b"@@ ")) {
+            let header = Header::parse(line).ok_or_else(|| reader.wrong("a hunk header that cannot be read"))?;
+            let number = reader.number;
+            reader.next();
+            hunks.read_hunk(reader, header, number, crlf)?;
+        }
+        if reader.number == first {
+            return Err(reader.wrong("no hunk after the names of a file"));
+        }
+        Ok(hunks)
+    }
+
+    fn read_hunk(
+        &mut self,
+        reader: &mut Reader<'_>,
+        header: Header<'_>,
+        number: usize,
+        crlf: bool,
+    ) -> crate::error::Result<()> {
+        let mut old = self.old.open(header.old).map_err(|e| wrong(number, e))?;
+        let mut new = self.new.open(header.new).map_err(|e| wrong(number, e))?;
+        let mut left = (old.count, new.count);
+        let mut edits: Vec<Edit> = Vec::new();
+        let mut last = Mark::Start;
+        loop {
+            let line = reader.peek().unwrap_or_default();
+            if line.first() == Some(&b'\\') {
+                self.end_file(last).map_err(|e| reader.wrong(e))?;
+                last = Mark::Start;
+            } else if left == (0, 0) {
+                break;
+            } else {
+                let mark = mark_of(line, left).ok_or_else(|| {
+                    let (old, new) = left;
+                    reader.wrong(format!(
+                        "the hunk of line {number} promises more: {old} old and {new} new lines are missing here"
+                    ))
+                })?;
+                if mark != Mark::Context && (last == Mark::Context || edits.is_empty()) {
+                    let at = |side: &SideText, start: u32| Lines {
+                        start,
+                        count: 0,
+                        bytes: side.bytes.len()..side.bytes.len(),
+                    };
+                    edits.push(Edit {
+                        old: at(&self.old, old.start + old.count - left.0),
+                        new: at(&self.new, new.start + new.count - left.1),
+                    });
+                }
+                let text = content(line, crlf);
+                if mark != Mark::Added {
+                    self.old.push(text).map_err(|e| reader.wrong(e))?;
+                    left.0 -= 1;
+                }
+                if mark != Mark::Removed {
+                    self.new.push(text).map_err(|e| reader.wrong(e))?;
+                    left.1 -= 1;
+                }
+                if let (Some(edit), Mark::Removed | Mark::Added) = (edits.last_mut(), mark) {
+                    edit.old.count += u32::from(mark == Mark::Removed);
+                    edit.new.count += u32::from(mark == Mark::Added);
+                    edit.old.bytes.end = self.old.bytes.len();
+                    edit.new.bytes.end = self.new.bytes.len();
+                }
+                last = mark;
+            }
+            reader.next();
+        }
+        refuse_more(reader, number)?;
+        self.old.close(&mut old);
+        self.new.close(&mut new);
+        // A line that turned out to lack its end made the text shorter.
+        for edit in &mut edits {
+            for (lines, text) in [(&mut edit.old, &self.old), (&mut edit.new, &self.new)] {
+                lines.bytes.end = lines.bytes.end.min(text.bytes.len());
+                lines.bytes.start = lines.bytes.start.min(lines.bytes.end);
+            }
+        }
+        if !edits.is_empty() {
+            self.hunks.push(Hunk { old, new, edits, section: header.section.to_vec() });
+        }
+        Ok(())
+    }
+
+    fn end_file(&mut self, last: Mark) -> Result<(), &'static str> {
+        match last {
+            Mark::Start => Err("the end of a file without a line before it"),
+            Mark::Removed => self.old.end(),
+            Mark::Added => self.new.end(),
+            Mark::Context => self.old.end().and_then(|()| self.new.end()),
+        }
+    }
+
+    /// Tells whether no hunk has a line of the old side.
+    pub(super) fn new_side_only(&self) -> bool {
+        self.old.bytes.is_empty()
+    }
+
+    /// Tells whether no hunk has a line of the new side.
+    pub(super) fn old_side_only(&self) -> bool {
+        self.new.bytes.is_empty()
+    }
+
+    pub(super) fn old_bytes(&self) -> &[u8] {
+        &self.old.bytes
+    }
+
+    pub(super) fn new_bytes(&self) -> &[u8] {
+        &self.new.bytes
+    }
+
+    /// Makes the change; a side that does not exist is wholly known, and so is the other one then.
+    pub(super) fn into_change(self, old_exists: bool, new_exists: bool) -> TextChange {
+        let complete = !(old_exists && new_exists) && self.hunks.len() == 1;
+        let from_first = |text: &SideText| text.runs.first().is_none_or(|run| run.first == 1);
+        let complete = complete && from_first(&self.old) && from_first(&self.new);
+        TextChange {
+            old: self.old.into_text(complete),
+            new: self.new.into_text(complete),
+            hunks: self.hunks,
+            encoding: Encoding::Bytes,
+            hidden: None,
+        }
+    }
+}
+
+/// Tells what a line is, given how many old and new lines are still to come.
+fn mark_of(line: &[u8], (old, new): (u32, u32)) -> Option<Mark> {
+    match line.first()? {
+        // Mailers cut the blank that marks an empty line.
+        b' ' | b'\n' | b'\r' => (old > 0 && new > 0).then_some(Mark::Context),
+        b'-' => (old > 0).then_some(Mark::Removed),
+        b'+' => (new > 0).then_some(Mark::Added),
+        _ => None,
+    }
+}
+
+/// Takes the mark and the line end off a line.
+fn content(line: &[u8], crlf: bool) -> &[u8] {
+    let line = match line.first() {
+        Some(b' ' | b'-' | b'+') => &line[1..],
+        _ => line,
+    };
+    if crlf { trim(line) } else { line.strip_suffix(b"\n").unwrap_or(line) }
+}
+
+/// Refuses what looks like a line of the hunk after its last one, for then its counts are wrong.
+fn refuse_more(reader: &Reader<'_>, number: usize) -> crate::error::Result<()> {
+    let line = reader.peek().unwrap_or_default();
+    let more = match line.first() {
+        Some(b'+') => true,
+        Some(b' ') => !line.trim_ascii().is_empty(),
+        Some(b'-') => {
+            let signature = matches!(trim(line), b"-- " | b"--");
+            let next_file = line.starts_with(b"--- ") && reader.peek_at(1).is_some_and(|l| l.starts_with(b"+++ "));
+            !signature && !next_file
+        }
+        _ => false,
+    };
+    if more {
+        return Err(reader.wrong(format!("more lines than the hunk of line {number} promises")));
+    }
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! Which file a patch means: names with and without prefixes, quoted, with timestamps.
+
+use crate::diff::RepoPath;
+use crate::diff::unified::unquote;
+
+/// The names of the two sides, without the patch's prefixes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Pair {
+    pub(super) old: Vec<u8>,
+    pub(super) new: Vec<u8>,
+}
+
+impl Pair {
+    fn same(name: &[u8]) -> Self {
+        Self { old: name.to_vec(), new: name.to_vec() }
+    }
+}
+
+/// The prefixes git puts before names: `a/` and `b/`, with `diff.mnemonicPrefix` those of commit, index,
+/// worktree, object, and of `--no-index`.
+const PREFIXES: &[u8] = b"abciwo12";
+
+/// Reads the two names of a `diff --git` line; they are the same but for the prefix.
+///
+/// Git leaves it to the reader to find out where the first name ends. `None` when that cannot be told.
+pub(super) fn pair_of_git_line(names: &[u8]) -> Option<Pair> {
+    if let Some((old, used)) = unquote(names) {
+        let rest = names[used..].strip_prefix(b" ")?;
+        let new = match unquote(rest) {
+            Some((new, used)) if used == rest.len() => new,
+            Some(_) => return None,
+            None => rest.to_vec(),
+        };
+        return without_prefix(&old, &new);
+    }
+    if let Some(at) = memchr::memmem::find(names, b" \"") {
+        let (new, used) = unquote(&names[at + 1..])?;
+        return if at + 1 + used == names.len() { without_prefix(&names[..at], &new) } else { None };
+    }
+    let split = |at: usize| without_prefix(&names[..at], &names[at + 1..]);
+    let middle = names.len() / 2;
+    if names.get(middle) == Some(&b' ') {
+        if let Some(pair) = split(middle) {
+            return Some(pair);
+        }
+    }
+    let mut found = memchr::memchr_iter(b' ', names).filter_map(split);
+    let pair = found.next()?;
+    found.all(|other| other == pair).then_some(pair)
+}
+
+/// Takes the first component off two names that differ in it alone.
+fn without_prefix(old: &[u8], new: &[u8]) -> Option<Pair> {
+    if old == new {
+        return Some(Pair::same(new));
+    }
+    let (_, old) = split_first(old)?;
+    let (_, new) = split_first(new)?;
+    (old == new && !new.is_empty()).then(|| Pair::same(new))
+}
+
+fn split_first(name: &[u8]) -> Option<(&[u8], &[u8])> {
+    let at = memchr::memchr(b'/', name)?;
+    Some((&name[..at], &name[at + 1..]))
+}
+
+/// Tells which file the `---` and `+++` lines mean, from what follows the marks.
+pub(super) fn pair_of_names(old: &[u8], new: &[u8]) -> Pair {
+    let (old, new) = (name(old), name(new));
+    let lettered = |n: &[u8]| n.get(1) == Some(&b'/') && PREFIXES.contains(&n[0]) && n.len() > 2;
+    match (is_null(&old), is_null(&new)) {
+        (true, _) => return Pair::same(if lettered(&new) { &new[2..] } else { &new }),
+        (_, true) => return Pair::same(if lettered(&old) { &old[2..] } else { &old }),
+        _ => {}
+    }
+    if old == new {
+        return Pair::same(&new);
+    }
+    if lettered(&old) && lettered(&new) && old[0] != new[0] {
+        return Pair::same(&new[2..]);
+    }
+    // Two trees side by side, `old/src/a.c` and `new/src/a.c`: what they have in common at the end.
+    let common = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
+    let tail = &new[new.len() - common..];
+    let whole = [&old, &new].iter().any(|n| n.len() == common);
+    match split_first(tail) {
+        _ if whole && !tail.is_empty() => Pair::same(tail),
+        Some((_, rest)) if !rest.is_empty() => Pair::same(rest),
+        _ => Pair::same(&new),
+    }
+}
+
+/// Reads a name of a `---` or `+++` line: quoted, or up to the tab before the timestamp.
+fn name(label: &[u8]) -> Vec<u8> {
+    match unquote(label) {
+        Some((name, _)) => name,
+        None => label.split(|b| *b == b'\t').next().unwrap_or_default().to_vec(),
+    }
+}
+
+/// Tells whether a name stands for no file.
+pub(super) fn is_null(label: &[u8]) -> bool {
+    label.split(|b| *b == b'\t').next() == Some(b"/dev/null")
+}
+
+/// Tells whether a `---` or `+++` line says that there is no file on its side: `/dev/null`, the epoch of
+/// GNU diff, or Subversion's words.
+pub(super) fn is_nothing(line: &[u8]) -> bool {
+    let Some(label) = line.get(4..) else { return false };
+    let stamp = label.splitn(2, |b| *b == b'\t').nth(1).unwrap_or_default();
+    is_null(label)
+        || stamp.starts_with(b"1970-01-01 ")
+        || stamp.starts_with(b"1969-12-31 ")
+        || stamp.starts_with(b"Thu Jan 01 00:00:00 1970")
+        || stamp == b"(nonexistent)"
+        || stamp == b"(revision 0)"
+}
+
+/// Makes a relative path of a name: without `.`, empty components and leading `..`.
+///
+/// `None` when nothing is left, or a NUL stands in it.
+pub(super) fn normalize(name: &[u8]) -> Option<RepoPath> {
+    let mut parts: Vec<&[u8]> = Vec::new();
+    for part in name.split(|b| *b == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." => drop(parts.pop()),
+            _ => parts.push(part),
+        }
+    }
+    (!parts.is_empty() && !name.contains(&0)).then(|| RepoPath::new(parts.join(&b'/')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dif_06_tells_the_names_of_a_git_line_apart() {
+        for (line, want) in [
+            (&b"a/x.rs b/x.rs"[..], Some(&b"x.rs"[..])),
+            (b"a/a b b/a b", Some(b"a b")),
+            (b"a/x b/y b/x b/y", Some(b"x b/y")),
+            (b"x.rs x.rs", Some(b"x.rs")),
+            (b"src/x.rs src/x.rs", Some(b"src/x.rs")),
+            (b"i/x w/x", Some(b"x")),
+            (b"old/x new/x", Some(b"x")),
+            (b"\"a/t\\tb\" \"b/t\\tb\"", Some(b"t\tb")),
+            (b"\"a/caf\\303\\251\" \"b/caf\\303\\251\"", Some("café".as_bytes())),
+            (b"a/x b/y", None),
+            (b"a/x", None),
+            (b"", None),
+            (b"\"a/x\" ", None),
+        ] {
+            let got = pair_of_git_line(line).map(|p| p.new);
+            assert_eq!(got.as_deref(), want, "{}", String::from_utf8_lossy(line));
+        }
+    }
+
+    #[test]
+    fn finds_the_name_that_two_labels_mean() {
+        for (old, new, want) in [
+            ("a/x.c", "b/x.c", "x.c"),
+            ("x.c", "x.c", "x.c"),
+            ("/dev/null", "b/x.c", "x.c"),
+            ("a/x.c", "/dev/null", "x.c"),
+            ("old/src/x.c\t2024-01-01 00:00:00", "new/src/x.c\t2024-01-02 00:00:00", "src/x.c"),
+            ("../old/x.c", "x.c", "x.c"),
+            ("x.c.orig", "x.c", "x.c"),
+            ("x.c\t(revision 3)", "x.c\t(working copy)", "x.c"),
+            ("a/dir/x", "b/other/x", "other/x"),
+            ("i/with space", "w/with space\t", "with space"),
+        ] {
+            assert_eq!(String::from_utf8_lossy(&pair_of_names(old.as_bytes(), new.as_bytes()).new), want);
+        }
+    }
+
+    #[test]
+    fn a_name_stays_inside_the_tree() {
+        for (name, want) in
+            [("/etc/passwd", Some("etc/passwd")), ("../../x", Some("x")), ("a/../../x", Some("x")), ("..", None)]
+        {
+            assert_eq!(normalize(name.as_bytes()), want.map(RepoPath::from));
+        }
+        assert_eq!(normalize(b"a\0b"), None);
+    }
+}
