@@ -1,5 +1,19 @@
 //! How far a review is, for people who wait.
 
+use crate::env::Env;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Nothing is shown before: most reviews end sooner.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// Between two pictures.
+const FRAME: Duration = Duration::from_millis(100);
+
 /// Hears how far a review is. Called from several threads.
 pub trait Progress: Sync {
     /// `done` of `total` files are reviewed.
@@ -12,4 +26,104 @@ pub struct Silent;
 
 impl Progress for Silent {
     fn files(&self, _done: usize, _total: usize) {}
+}
+
+/// Returns what fits the place: a bar where somebody looks at a terminal, else nothing.
+///
+/// Nobody looks in CI, at a `TERM` of `dumb`, or after `--quiet`.
+pub fn of(env: &Env, quiet: bool) -> Box<dyn Progress> {
+    let drawable = env.var("TERM").is_some_and(|t| t != "dumb");
+    if quiet || !drawable || env.is_ci() || !std::io::stderr().is_terminal() {
+        return Box::new(Silent);
+    }
+    Box::new(Terminal::start())
+}
+
+/// One line on standard error, once the review has taken half a second, gone when this is dropped.
+///
+/// A thread of its own draws, so that telling costs two stores, and a slow file does not stop the clock.
+#[derive(Debug)]
+pub struct Terminal {
+    counts: Arc<Counts>,
+    /// Dropped to end the thread.
+    stop: Option<Sender<()>>,
+    painter: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    done: AtomicUsize,
+    total: AtomicUsize,
+}
+
+impl Terminal {
+    /// Starts the clock. The caller has made sure that standard error is a terminal.
+    pub fn start() -> Self {
+        let counts = Arc::new(Counts::default());
+        let (stop, stopped) = channel();
+        let shared = Arc::clone(&counts);
+        let painter = std::thread::Builder::new().name("progress".to_owned()).spawn(move || paint(&shared, &stopped));
+        // Without a thread there is no bar, and that is all.
+        Self { counts, stop: Some(stop), painter: painter.ok() }
+    }
+}
+
+impl Progress for Terminal {
+    fn files(&self, done: usize, total: usize) {
+        // Threads may tell out of order; the bar never goes back.
+        self.counts.done.fetch_max(done, Ordering::Relaxed);
+        self.counts.total.store(total, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(painter) = self.painter.take() {
+            // A painter that failed has nothing to say that matters here.
+            let _ = painter.join();
+        }
+    }
+}
+
+fn paint(counts: &Counts, stopped: &Receiver<()>) {
+    if stopped.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
+        return;
+    }
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("reviewing [{bar:24}] {pos}/{len} files  {elapsed}") {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    loop {
+        bar.set_length(counts.total.load(Ordering::Relaxed) as u64);
+        bar.set_position(counts.done.load(Ordering::Relaxed) as u64);
+        bar.tick();
+        if stopped.recv_timeout(FRAME) != Err(RecvTimeoutError::Timeout) {
+            break;
+        }
+    }
+    bar.finish_and_clear();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    #[test]
+    fn a_short_review_does_not_wait_for_the_bar() {
+        let start = Instant::now();
+        let bar = Terminal::start();
+        bar.files(1, 2);
+        drop(bar);
+        assert!(start.elapsed() < PATIENCE, "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn the_bar_never_goes_back() {
+        let bar = Terminal::start();
+        bar.files(5, 9);
+        bar.files(4, 9);
+        assert_eq!(bar.counts.done.load(Ordering::Relaxed), 5);
+    }
 }

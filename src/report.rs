@@ -7,7 +7,12 @@ pub mod human;
 pub mod json;
 pub mod sarif;
 
-use crate::finding::{Origin, Severity};
+#[cfg(test)]
+mod sample;
+#[cfg(test)]
+mod tests;
+
+use crate::finding::{Finding, Origin, Severity};
 use crate::review::Review;
 use crate::untrusted::Inert;
 use std::io::{self, Write};
@@ -106,7 +111,12 @@ fn backends(review: &Review) -> Vec<&str> {
 
 /// Returns how many findings that count there are of each severity, worst first.
 fn totals(review: &Review) -> [(Severity, usize); 4] {
-    Severity::ALL.map(|s| (s, review.findings.iter().filter(|f| f.counts() && f.severity() == s).count()))
+    counts(review, Finding::counts)
+}
+
+/// Returns how many of some findings there are of each severity, worst first.
+fn counts(review: &Review, which: impl Fn(&Finding) -> bool) -> [(Severity, usize); 4] {
+    Severity::ALL.map(|s| (s, review.findings.iter().filter(|f| f.severity() == s && which(f)).count()))
 }
 
 /// Joins counts as people say them: `1 critical, 2 minor`; empty when there is nothing.

@@ -239,6 +239,41 @@ pub fn plain(text: &str) -> String {
     out
 }
 
+/// Escapes text for Markdown as GitHub renders it: it shows as it is, and nothing becomes markup, HTML, a
+/// mention, a quick action or an image.
+pub fn markdown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + text.len() / 8);
+    for (i, line) in text.lines().enumerate() {
+        if i > 0 {
+            out.push('\n');
+        }
+        let line = Inert::new(line);
+        let line = line.0.trim_start();
+        // A list, a heading, a rule, a quick action begin with one of these; `1.` begins a list too.
+        let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+        for (at, c) in line.char_indices() {
+            let leads = at == 0 && matches!(c, '-' | '+' | '=' | '/' | '.') || at == digits && matches!(c, '.' | ')');
+            match c {
+                // Entities, since a backslash does not keep GitHub from seeing these.
+                '<' => out.push_str("&lt;"),
+                '>' => out.push_str("&gt;"),
+                '&' => out.push_str("&amp;"),
+                '@' => out.push_str("&#64;"),
+                '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '#' | '!' | '|' | '~' | '$' => {
+                    out.push('\\');
+                    out.push(c);
+                }
+                _ if leads => {
+                    out.push('\\');
+                    out.push(c);
+                }
+                c => out.push(c),
+            }
+        }
+    }
+    out
+}
+
 /// Returns a path as a relative URI reference (RFC 3986): every byte outside the unreserved set is
 /// percent-encoded, and no segment climbs, names a scheme or starts at a root.
 ///
@@ -343,6 +378,21 @@ mod tests {
             assert_eq!(uri(&RepoPath::from(path)), encoded);
         }
         assert_eq!(uri(&RepoPath::new(*b"caf\xe9")), "caf%E9");
+    }
+
+    #[test]
+    fn markdown_shows_instead_of_acting() {
+        for (text, escaped) in [
+            ("<img src=x>", "&lt;img src=x&gt;"),
+            ("![a](b)", "\\!\\[a\\](b)"),
+            ("@org/team", "&#64;org/team"),
+            ("/approve", "\\/approve"),
+            ("1. x\n- y", "1\\. x\n\\- y"),
+            ("2.5 and a-b", "2\\.5 and a-b"),
+            ("```", "\\`\\`\\`"),
+        ] {
+            assert_eq!(markdown(text), escaped);
+        }
     }
 
     #[test]

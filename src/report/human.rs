@@ -15,7 +15,7 @@ use crate::review::Review;
 use crate::untrusted::{self, Inert};
 use crate::verdict::{Outcome, Verdict};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -62,9 +62,10 @@ fn findings(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
             page.gap()?;
             heading(page, group)?;
         }
+        let mut said: HashSet<(&str, Option<&str>)> = HashSet::new();
         for (f, _) in &whole {
             page.gap()?;
-            finding(page, f)?;
+            finding(page, f, said.insert((f.message(), f.suggestion())))?;
         }
         if rest.is_empty() {
             continue;
@@ -85,7 +86,7 @@ fn findings(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     }
     if unlisted > 0 {
         page.gap()?;
-        let text = format!("and {} more; -v lists them all, --format json holds them too", plural(unlisted, "finding"));
+        let text = format!("and {unlisted} more findings; -v lists them all, --format json holds them too");
         page.wrapped(&Line::new().put(BOLD, Inert::new(text)), 4)?;
     }
     Ok(())
@@ -119,7 +120,7 @@ fn heading(page: &mut Page<'_>, group: &[&Finding]) -> io::Result<()> {
     let width = page.prose();
     let room = width.saturating_sub(count.len() + 5);
     let name = match group.first().and_then(|f| f.file()) {
-        Some(path) => Inert::path(path),
+        Some(path) => Inert::new(untrusted::guard_line(Inert::path(path).as_str()).as_ref()),
         None => Inert::from("the change as a whole"),
     };
     let name = elide(&name, room.max(8), page.glyphs.ellipsis);
@@ -148,7 +149,8 @@ fn place(f: &Finding) -> Option<Inert> {
     Some(Inert::new(place))
 }
 
-fn finding(page: &mut Page<'_>, f: &Finding) -> io::Result<()> {
+/// Writes a finding with its code; `news`: this file's findings have not said the same yet.
+fn finding(page: &mut Page<'_>, f: &Finding, news: bool) -> io::Result<()> {
     let accent = accent(f.severity());
     let title = Line::new()
         .put(accent, glyph(page, f))
@@ -176,11 +178,13 @@ fn finding(page: &mut Page<'_>, f: &Finding) -> io::Result<()> {
         Some(_) => frame::write(page, f, accent)?,
         None => frame::quote(page, f)?,
     }
-    page.prose_block(Line::new(), f.message(), 2)?;
+    if news {
+        page.prose_block(Line::new(), f.message(), 2)?;
+    }
     if let Some(failure) = f.failure() {
         page.prose_block(Line::new().put(BOLD, "fails when: "), failure, 2)?;
     }
-    if let Some(suggestion) = f.suggestion() {
+    if let Some(suggestion) = f.suggestion().filter(|_| news) {
         page.prose_block(Line::new().put(GREEN, "help: "), suggestion, 2)?;
     }
     if let Some(replacement) = f.replacement() {
@@ -314,54 +318,67 @@ fn left_out(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
 /// Writes the verdict, what it rests on, and what to do next.
 fn verdict(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     page.gap()?;
+    if review.outcome == Outcome::NothingToReview {
+        return page.wrapped(&Line::new().put(GREEN, "No changes to review").put(DIM, label(review)), 4);
+    }
     let totals = totals(review);
+    let all: usize = totals.iter().map(|(_, n)| n).sum();
     let found = counted(&totals);
-    let blocking: Vec<_> =
-        Severity::ALL.map(|s| (s, review.findings.iter().filter(|f| f.blocking && f.severity() == s).count())).into();
-    let c = &review.coverage;
-    let missing = match c.failed.iter().filter(|(p, _)| p.is_some()).count() {
-        0 => "part of the review is missing".to_owned(),
-        n => format!("{} not reviewed", plural(n, "file")),
-    };
-    let lenient = review.exit == ExitStatus::Pass;
-    let (style, word, mut text) = match (review.outcome, review.verdict) {
-        (Outcome::NothingToReview, _) => {
-            return page.wrapped(&Line::new().put(GREEN, "No changes to review").put(DIM, label(review)), 4);
-        }
+    let let_through = review.exit == ExitStatus::Pass;
+    let (style, word, text) = match (review.outcome, review.verdict) {
         (Outcome::Cancelled, _) => (YELLOW, "CANCELLED", "the review was stopped before its end".to_owned()),
         (_, Verdict::Pass) => (GREEN, "PASS", "nothing found".to_owned()),
         (_, Verdict::Warn) => (GREEN, "PASS", format!("{found}; nothing that blocks")),
+        (_, Verdict::Incomplete) if found.is_empty() => (YELLOW, "INCOMPLETE", missing(review)),
+        (_, Verdict::Incomplete) => (YELLOW, "INCOMPLETE", format!("{}; so far: {found}", missing(review))),
         (_, Verdict::Block) => {
-            let all: usize = totals.iter().map(|t| t.1).sum();
-            let n: usize = blocking.iter().map(|t| t.1).sum();
-            let others = if all > n { format!(" of {all} findings") } else { String::new() };
+            let blocking = super::counts(review, |f| f.blocking);
+            let n: usize = blocking.iter().map(|(_, n)| n).sum();
+            let of = if all > n { format!("{n} of {all} findings") } else { plural(n, "finding") };
             let verb = if n == 1 { "blocks" } else { "block" };
-            (RED, "BLOCK", format!("{}{others} {verb} this change", counted(&blocking)))
-        }
-        (_, Verdict::Incomplete) => {
-            let also = if found.is_empty() { String::new() } else { format!("; found so far: {found}") };
-            (YELLOW, "INCOMPLETE", format!("{missing}, so this is no pass{also}"))
+            (RED, "BLOCK", format!("{of} {verb} this change: {}", counted(&blocking)))
         }
     };
-    if review.verdict == Verdict::Block && !c.is_complete() {
-        text.push_str(&format!("; incomplete: {missing}"));
-    }
-    if lenient && review.verdict == Verdict::Block {
-        text.push_str("; exit code 0 as asked");
-    }
-    if lenient && review.verdict == Verdict::Incomplete {
-        text.push_str("; let through by on_incomplete = \"warn\"");
-    }
-    let tick =
-        if matches!(review.verdict, Verdict::Pass | Verdict::Warn) { page.glyphs.pass } else { page.glyphs.blocking };
-    let head = if page.style.unicode { Line::new().put(style, tick).space(1) } else { Line::new() };
+    let head = match page.glyphs.sign(review.verdict) {
+        "" => Line::new(),
+        sign => Line::new().put(style, sign).space(1),
+    };
     page.wrapped(&head.put(style, word).space(2).put(BOLD, Inert::new(text)), 2)?;
-    let detail = basis(review);
-    page.wrapped(&Line::new().space(2).put(DIM, Inert::new(detail)), 2)?;
-    for hint in hints(review) {
-        page.wrapped(&Line::new().space(2).put(CYAN, "hint: ").put(PLAIN, hint), 4)?;
+    if review.verdict == Verdict::Block && !review.coverage.is_complete() {
+        let line = Line::new().space(2).put(YELLOW, "and incomplete: ").put(PLAIN, Inert::new(missing(review)));
+        page.wrapped(&line, 4)?;
+    }
+    match review.verdict {
+        Verdict::Block if let_through => page.line(&Line::new().space(2).put(YELLOW, "exit code 0, as asked"))?,
+        Verdict::Incomplete if let_through => {
+            page.wrapped(&Line::new().space(2).put(YELLOW, "let through by on_incomplete = \"warn\""), 4)?;
+        }
+        _ => {}
+    }
+    page.wrapped(&Line::new().space(2).put(DIM, Inert::new(basis(review))), 4)?;
+    if review.verdict == Verdict::Block {
+        let on_lines = review.findings.iter().any(|f| f.blocking && f.lines().is_some());
+        let way_out = if page.style.in_ci || !on_lines {
+            "a false alarm? pass --waive FINGERPRINT=REASON (-v shows fingerprints)"
+        } else {
+            "a false alarm? comment \"claude-reviewer: ignore[RULE] reason\" on the line"
+        };
+        page.wrapped(&Line::new().space(2).put(DIM, way_out), 4)?;
+    }
+    if review.rules_only {
+        let hint = "rules only; add a model: review.backends = [\"claude\"] in .claude-reviewer.toml";
+        page.wrapped(&Line::new().space(2).put(DIM, hint), 4)?;
     }
     Ok(())
+}
+
+/// Returns what was not reviewed, in a few words.
+fn missing(review: &Review) -> String {
+    match review.coverage.failed.iter().filter(|(p, _)| p.is_some()).count() {
+        0 => "part of the review is missing".to_owned(),
+        1 => "1 file was not reviewed".to_owned(),
+        n => format!("{n} files were not reviewed"),
+    }
 }
 
 fn label(review: &Review) -> Inert {
@@ -387,20 +404,7 @@ fn basis(review: &Review) -> String {
     parts.join(", ")
 }
 
-fn hints(review: &Review) -> Vec<Inert> {
-    let mut hints = Vec::new();
-    if review.verdict == Verdict::Block {
-        hints.push(Inert::from(
-            "for a false alarm, write \"claude-reviewer: ignore[RULE] reason\" in a comment on the line, or pass --waive FINGERPRINT=REASON (-v shows fingerprints)",
-        ));
-    }
-    if review.rules_only {
-        hints.push(Inert::from("rules only, no model was asked; to add one: backends = [\"claude\"] under [review] in .claude-reviewer.toml"));
-    }
-    hints
-}
-
-/// Returns a duration as people say it: `850 µs` is `<1 ms`, then `12 ms`, `3.4 s`, `2 min 5 s`.
+/// Returns a duration as people say it: `<1 ms`, `12 ms`, `3.4 s`, `2 min 5 s`.
 fn elapsed(d: Duration) -> String {
     match d.as_millis() {
         0 => "<1 ms".to_owned(),

@@ -1,13 +1,266 @@
-//! The SARIF 2.1.0 report, for code scanning.
+//! The SARIF 2.1.0 report, for code scanning. The only place that names `serde_sarif`.
+//!
+//! Shaped by the OASIS standard and by what GitHub takes: every result has a place and a stable
+//! fingerprint, every rule its help, at most [`MAX_RESULTS`] results.
 
+mod rule;
+
+use crate::diff::RepoPath;
+use crate::finding::{Finding, Origin, Severity};
 use crate::review::Review;
+use crate::untrusted;
+use serde_json::{Value, json};
+use serde_sarif::sarif;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// Writes the SARIF log.
+/// What GitHub keeps of a run (its documentation of SARIF limits); the worst are the ones that stay.
+const MAX_RESULTS: usize = 5_000;
+/// Notifications of one run: what was not reviewed can be as long as the change.
+const MAX_NOTIFICATIONS: usize = 1_000;
+
+/// Where relative addresses start.
+const ROOT: &str = "%SRCROOT%";
+
+/// Writes the SARIF log, indented, with a line end.
 pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
     super::json::write(&log(review), out)
 }
 
-fn log(_review: &Review) -> serde_sarif::sarif::Sarif {
-    serde_sarif::sarif::Sarif::builder().version("2.1.0").build()
+fn log(review: &Review) -> sarif::Sarif {
+    let mut log = sarif::Sarif::builder().version("2.1.0").runs(vec![run(review)]).build();
+    log.schema = Some("https://json.schemastore.org/sarif-2.1.0.json".to_owned());
+    log
+}
+
+fn run(review: &Review) -> sarif::Run {
+    let kept = worst(&review.findings);
+    let rules = rule::of(&kept);
+    let mut driver = sarif::ToolComponent::builder().name(env!("CARGO_PKG_NAME")).build();
+    driver.version = Some(env!("CARGO_PKG_VERSION").to_owned());
+    driver.semantic_version = Some(env!("CARGO_PKG_VERSION").to_owned());
+    driver.properties = Some(bag(None, [("rulesHash", json!(review.rules_hash))]));
+    let fallback = fallback(review);
+    let results = kept.iter().map(|f| result(f, &rules, &fallback)).collect();
+    driver.rules = Some(rules);
+    let mut run = sarif::Run::builder().tool(sarif::Tool::builder().driver(driver).build()).build();
+    run.automation_details =
+        Some(sarif::RunAutomationDetails { id: Some("claude-reviewer/".to_owned()), ..Default::default() });
+    run.column_kind = Some(json!("unicodeCodePoints"));
+    run.language = Some("en".to_owned());
+    run.original_uri_base_ids = Some(BTreeMap::from([(
+        ROOT.to_owned(),
+        sarif::ArtifactLocation {
+            description: Some(message("The top of the repository.".to_owned())),
+            ..Default::default()
+        },
+    )]));
+    run.invocations = Some(vec![invocation(review, kept.len())]);
+    run.results = Some(results);
+    run.properties = Some(properties(review));
+    run
+}
+
+fn properties(review: &Review) -> sarif::PropertyBag {
+    let s = &review.source;
+    let facts = [("base", &s.base), ("head", &s.head), ("tree", &s.tree)];
+    let ids = facts.into_iter().filter_map(|(k, v)| Some((k, json!(v.as_ref()?))));
+    let policy = json!({ "origin": review.policy.origin, "hash": review.policy.hash });
+    let known = [("source", json!(s.kind)), ("verdict", json!(review.verdict.name())), ("policy", policy)];
+    bag(None, known.into_iter().chain(ids))
+}
+
+/// Returns the findings to report, in their order: all of them, or the worst.
+fn worst(findings: &[Finding]) -> Vec<&Finding> {
+    if findings.len() <= MAX_RESULTS {
+        return findings.iter().collect();
+    }
+    let mut order: Vec<usize> = (0..findings.len()).collect();
+    order.sort_by_key(|i| {
+        let f = &findings[*i];
+        (Reverse(f.blocking), Reverse(f.counts()), Reverse(f.severity()), *i)
+    });
+    order.truncate(MAX_RESULTS);
+    order.sort_unstable();
+    order.into_iter().map(|i| &findings[i]).collect()
+}
+
+fn invocation(review: &Review, kept: usize) -> sarif::Invocation {
+    let c = &review.coverage;
+    let mut told = Vec::new();
+    if kept < review.findings.len() {
+        let left = review.findings.len() - kept;
+        let text = format!("{kept} of {} findings are listed, the worst; {left} are left out.", review.findings.len());
+        told.push(notification("warning", text, None));
+    }
+    for (path, reason) in &c.failed {
+        told.push(notification("error", format!("Not reviewed: {}", untrusted::plain(reason)), path.as_ref()));
+    }
+    for (path, skip) in &c.skipped {
+        told.push(notification("note", format!("Not reviewed: {}", skip.name()), Some(path)));
+    }
+    for n in &review.notes {
+        told.push(notification("note", untrusted::plain(&n.text), n.file.as_ref()));
+    }
+    if told.len() > MAX_NOTIFICATIONS {
+        let left = told.len() - MAX_NOTIFICATIONS;
+        told.truncate(MAX_NOTIFICATIONS);
+        told.push(notification("warning", format!("{left} further notifications are left out."), None));
+    }
+    let mut invocation = sarif::Invocation::builder().execution_successful(c.is_complete()).build();
+    invocation.exit_code = Some(i64::from(review.exit.code()));
+    invocation.start_time_utc = Some(moment(review.timestamp));
+    invocation.end_time_utc = review.timestamp.checked_add(review.duration).ok().map(moment);
+    if !told.is_empty() {
+        invocation.tool_execution_notifications = Some(told);
+    }
+    invocation
+}
+
+/// Returns a time with milliseconds, which is what SARIF takes.
+fn moment(t: jiff::Timestamp) -> String {
+    t.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
+fn notification(level: &'static str, text: String, path: Option<&RepoPath>) -> sarif::Notification {
+    let mut n = sarif::Notification::builder().message(message(text)).build();
+    n.level = Some(json!(level));
+    n.locations = path.map(|p| vec![location(physical(p))]);
+    n
+}
+
+fn result(f: &Finding, rules: &[sarif::ReportingDescriptor], fallback: &RepoPath) -> sarif::Result {
+    let mut text = untrusted::plain(if f.message().is_empty() { f.title() } else { f.message() });
+    if let Some(failure) = f.failure() {
+        text.push_str(&format!("\nFails when: {}", untrusted::plain(failure)));
+    }
+    if let Some(suggestion) = f.suggestion() {
+        text.push_str(&format!("\nHelp: {}", untrusted::plain(suggestion)));
+    }
+    let mut r = sarif::Result::builder().message(message(text)).build();
+    r.rule_id = Some(f.rule_id().to_owned());
+    r.rule_index = rules.iter().position(|d| d.id == f.rule_id()).and_then(|i| i64::try_from(i).ok());
+    r.level = Some(level(f.severity()));
+    r.locations = Some(vec![place(f, fallback)]);
+    let fingerprint = f.fingerprint().as_str();
+    r.partial_fingerprints = Some(BTreeMap::from([
+        // The name under which GitHub looks for one.
+        ("primaryLocationLineHash".to_owned(), fingerprint.to_owned()),
+        ("claudeReviewer/v1".to_owned(), fingerprint.to_owned()),
+    ]));
+    // Present and empty says that suppressions were looked for.
+    r.suppressions = Some(suppressions(f));
+    let mut facts = vec![
+        ("severity", json!(f.severity().name())),
+        ("category", json!(f.category().name())),
+        ("confidence", json!(f.confidence().name())),
+        ("blocking", json!(f.blocking)),
+    ];
+    if *f.origin() != Origin::Rules {
+        facts.push(("origin", json!(untrusted::plain(f.origin().name()))));
+    }
+    if let Some(commit) = f.commit {
+        facts.push(("commit", json!(commit.to_string())));
+    }
+    if f.file().is_none() {
+        facts.push(("wholeChange", json!(true)));
+    }
+    r.properties = Some(bag(None, facts));
+    r
+}
+
+fn level(severity: Severity) -> sarif::ResultLevel {
+    match severity {
+        Severity::Critical | Severity::Major => sarif::ResultLevel::Error,
+        Severity::Minor => sarif::ResultLevel::Warning,
+        Severity::Suggestion => sarif::ResultLevel::Note,
+    }
+}
+
+fn suppressions(f: &Finding) -> Vec<sarif::Suppression> {
+    let one = |kind: &str, reason: String, facts: Vec<(&'static str, Value)>| {
+        let mut s = sarif::Suppression::builder().kind(kind).build();
+        s.status = Some(json!("accepted"));
+        s.justification = Some(untrusted::plain(&reason));
+        s.properties = Some(bag(None, facts));
+        s
+    };
+    let suppressed = f.suppressed.iter().map(|s| {
+        let kind = if s.by == "inline" { "inSource" } else { "external" };
+        one(kind, s.reason.clone(), vec![("by", json!(s.by))])
+    });
+    let waived = f.waived.iter().map(|w| {
+        one("external", w.reason.clone(), vec![("by", json!("waiver")), ("actor", json!(untrusted::plain(&w.actor)))])
+    });
+    suppressed.chain(waived).collect()
+}
+
+/// Returns the place to show what has none: a file of the change.
+fn fallback(review: &Review) -> RepoPath {
+    let c = &review.coverage;
+    let found = review.findings.iter().find_map(|f| f.file());
+    let failed = || c.failed.iter().find_map(|(p, _)| p.as_ref());
+    let skipped = || c.skipped.first().map(|(p, _)| p);
+    found.or_else(failed).or_else(skipped).cloned().unwrap_or_else(|| RepoPath::from(".claude-reviewer.toml"))
+}
+
+fn place(f: &Finding, fallback: &RepoPath) -> sarif::Location {
+    let mut physical = physical(f.file().unwrap_or(fallback));
+    let mut region = sarif::Region { start_line: Some(1), ..Default::default() };
+    if let Some(span) = f.lines() {
+        region.start_line = Some(i64::from(span.first.get()));
+        region.end_line = Some(i64::from(span.last.get()));
+        if span.first == span.last
+            && let Some((start, end, snippet)) = columns(f)
+        {
+            region.start_column = Some(start);
+            region.end_column = Some(end);
+            region.snippet = Some(sarif::ArtifactContent { text: Some(snippet), ..Default::default() });
+        }
+    }
+    physical.region = Some(region);
+    location(physical)
+}
+
+/// Returns the columns of a finding on one line, 1-based, in code points, the end excluded, and the text
+/// there; `None` where the line is not known from its start.
+fn columns(f: &Finding) -> Option<(i64, i64, String)> {
+    let span = f.lines()?;
+    let (start, end) = span.columns?;
+    let frame = f.frame.as_ref()?;
+    let line = frame.lines.get(span.first.get().checked_sub(frame.first.get())? as usize)?;
+    let (before, rest) = line.text.split_at_checked(start as usize)?;
+    let marked = rest.get(..(end.checked_sub(start)?) as usize)?;
+    if line.skipped > 0 || marked.is_empty() {
+        return None;
+    }
+    let start = code_points(before) + 1;
+    Some((start, start + code_points(marked), String::from_utf8_lossy(marked).into_owned()))
+}
+
+fn code_points(bytes: &[u8]) -> i64 {
+    i64::try_from(String::from_utf8_lossy(bytes).chars().count()).unwrap_or(i64::MAX)
+}
+
+fn physical(path: &RepoPath) -> sarif::PhysicalLocation {
+    let artifact = sarif::ArtifactLocation {
+        uri: Some(untrusted::uri(path)),
+        uri_base_id: Some(ROOT.to_owned()),
+        ..Default::default()
+    };
+    sarif::PhysicalLocation { artifact_location: Some(artifact), ..Default::default() }
+}
+
+fn location(physical: sarif::PhysicalLocation) -> sarif::Location {
+    sarif::Location { physical_location: Some(physical), ..Default::default() }
+}
+
+fn message(text: String) -> sarif::Message {
+    sarif::Message { text: Some(text), ..Default::default() }
+}
+
+fn bag(tags: Option<Vec<String>>, facts: impl IntoIterator<Item = (&'static str, Value)>) -> sarif::PropertyBag {
+    let additional_properties = facts.into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
+    sarif::PropertyBag { tags, additional_properties }
 }

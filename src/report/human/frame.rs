@@ -153,7 +153,7 @@ fn cut(mut row: Line, cells: &Cells, offset: usize, room: usize, style: Style, e
     for p in &cells.pieces {
         let (start, end) = (column, column + p.width);
         column = end;
-        if end <= from && p.width > 0 || start >= to && p.width > 0 {
+        if p.width > 0 && (end <= from || start >= to) {
             continue;
         }
         if p.escaped != at_escape {

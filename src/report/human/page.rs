@@ -2,6 +2,7 @@
 
 use crate::report;
 use crate::untrusted::{self, Inert};
+use crate::verdict::Verdict;
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
 use unicode_width::UnicodeWidthChar as _;
@@ -27,16 +28,37 @@ pub(super) struct Glyphs {
     pub(super) blocking: &'static str,
     pub(super) warning: &'static str,
     pub(super) hint: &'static str,
-    pub(super) pass: &'static str,
+    pass: &'static str,
+    stop: &'static str,
+    unsure: &'static str,
 }
 
-const ASCII: Glyphs =
-    Glyphs { bar: "|", rule: "-", ellipsis: "...", caret: "^", blocking: "x", warning: "!", hint: "-", pass: "ok" };
+const ASCII: Glyphs = Glyphs {
+    bar: "|",
+    rule: "-",
+    ellipsis: "...",
+    caret: "^",
+    blocking: "x",
+    warning: "!",
+    hint: "-",
+    // Words have to do.
+    pass: "",
+    stop: "",
+    unsure: "",
+};
 
-const UNICODE: Glyphs =
-    Glyphs {
-        bar: "│", rule: "─", ellipsis: "…", caret: "^", blocking: "✖", warning: "▲", hint: "•", pass: "✔"
-    };
+const UNICODE: Glyphs = Glyphs {
+    bar: "│",
+    rule: "─",
+    ellipsis: "…",
+    caret: "^",
+    blocking: "✖",
+    warning: "▲",
+    hint: "•",
+    pass: "✔",
+    stop: "✖",
+    unsure: "▲",
+};
 
 /// Text on its way to the reader.
 pub(super) struct Page<'a> {
@@ -71,6 +93,17 @@ impl Line {
 
     pub(super) fn width(&self) -> usize {
         self.0.iter().map(|(_, t)| untrusted::width(t.as_str())).sum()
+    }
+}
+
+impl Glyphs {
+    /// Returns the sign before a verdict; empty where words have to do.
+    pub(super) fn sign(&self, verdict: Verdict) -> &'static str {
+        match verdict {
+            Verdict::Pass | Verdict::Warn => self.pass,
+            Verdict::Block => self.stop,
+            Verdict::Incomplete => self.unsure,
+        }
     }
 }
 
@@ -120,14 +153,19 @@ impl<'a> Page<'a> {
             for word in span.as_str().split_inclusive(' ') {
                 let solid = untrusted::width(word.trim_end());
                 if column + solid > width && column > indent && solid <= width - indent {
-                    self.line(&std::mem::take(&mut row).clone())?;
+                    self.line(&std::mem::take(&mut row))?;
                     row = row.space(indent);
                     column = indent;
                 }
-                let mut rest = word;
+                // Done here already at the start of a row, since it takes room.
+                let guard = |rest: &str, column| match column <= indent {
+                    true => untrusted::guard_line(rest).into_owned(),
+                    false => rest.to_owned(),
+                };
+                let mut rest = guard(word, column);
                 // A word wider than the page is cut where the page ends.
                 while column + untrusted::width(rest.trim_end()) > width {
-                    let at = fit(rest, width.saturating_sub(column));
+                    let at = fit(&rest, width.saturating_sub(column));
                     if at == 0 && column <= indent {
                         break;
                     }
@@ -135,9 +173,9 @@ impl<'a> Page<'a> {
                     self.line(&std::mem::take(&mut row))?;
                     row = row.space(indent);
                     column = indent;
-                    rest = &rest[at..];
+                    rest = guard(&rest[at..], column);
                 }
-                column += untrusted::width(rest);
+                column += untrusted::width(&rest);
                 row = row.put(*style, Inert::new(rest));
             }
         }

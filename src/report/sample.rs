@@ -1,0 +1,422 @@
+//! Reviews that hold every kind of thing a report can show, the same on every run.
+
+use crate::diff::{LineNo, ObjectId, RepoPath};
+use crate::error::ExitStatus;
+use crate::finding::{
+    Category, Confidence, Draft, Finding, Frame, FrameLine, LineSpan, Location, Proof, Severity, Suppression, Waiver,
+    arrange,
+};
+use crate::review::{Note, PolicyInfo, Review, SourceInfo};
+use crate::verdict::{Coverage, Outcome, Skip, Verdict};
+use std::time::Duration;
+
+/// A finding that is being put together.
+pub(crate) struct Sketch {
+    draft: Draft,
+    confidence: Confidence,
+    frame: Option<Frame>,
+}
+
+/// Starts a finding.
+pub(crate) fn sketch(rule: &str, severity: Severity, category: Category, title: &str, message: &str) -> Sketch {
+    let draft = Draft {
+        rule_id: rule.to_owned(),
+        location: None,
+        severity,
+        category,
+        title: title.to_owned(),
+        message: message.to_owned(),
+        failure: None,
+        suggestion: None,
+        replacement: None,
+        quote: String::new(),
+        cwe: None,
+        references: Vec::new(),
+    };
+    Sketch { draft, confidence: Confidence::High, frame: None }
+}
+
+impl Sketch {
+    /// Says that the finding is about a file as a whole.
+    pub(crate) fn file(mut self, path: impl Into<Vec<u8>>) -> Self {
+        self.draft.location = Some(Location { file: RepoPath::new(path), lines: None });
+        self
+    }
+
+    /// Puts the finding on lines of a file. `lines` come with `+` or a space in front, as in a diff; `mark`
+    /// is what the carets point at in line `at`.
+    fn code(mut self, path: impl Into<Vec<u8>>, first: u32, at: u32, mark: &str, lines: &[&[u8]]) -> Self {
+        let line = &lines[(at - first) as usize][1..];
+        let columns = memchr::memmem::find(line, mark.as_bytes())
+            .filter(|_| !mark.is_empty())
+            .map(|start| (start as u32, (start + mark.len()) as u32));
+        let no = LineNo::new(at).unwrap();
+        let span = LineSpan { first: no, last: no, columns };
+        self.draft.location = Some(Location { file: RepoPath::new(path), lines: Some(span) });
+        self.draft.quote = String::from_utf8_lossy(line).trim().to_owned();
+        let lines =
+            lines.iter().map(|l| FrameLine { text: l[1..].to_vec(), skipped: 0, added: l[0] == b'+' }).collect();
+        self.frame = Some(Frame { first: LineNo::new(first).unwrap(), lines });
+        self
+    }
+
+    /// Extends the finding over further lines.
+    fn until(mut self, last: u32) -> Self {
+        if let Some(span) = self.draft.location.as_mut().and_then(|l| l.lines.as_mut()) {
+            span.last = LineNo::new(last).unwrap();
+        }
+        self
+    }
+
+    /// Cuts bytes from the start of the frame's lines, as happens to lines that are too long to keep.
+    fn skipped(mut self, bytes: u32) -> Self {
+        for l in self.frame.iter_mut().flat_map(|f| &mut f.lines) {
+            l.skipped = bytes;
+        }
+        if let Some((start, end)) =
+            self.draft.location.as_mut().and_then(|l| l.lines.as_mut()).and_then(|s| s.columns.as_mut())
+        {
+            *start += bytes;
+            *end += bytes;
+        }
+        self
+    }
+
+    fn suggest(mut self, text: &str) -> Self {
+        self.draft.suggestion = Some(text.to_owned());
+        self
+    }
+
+    fn cwe(mut self, cwe: u32) -> Self {
+        self.draft.cwe = Some(cwe);
+        self.draft.references = vec![format!("https://cwe.mitre.org/data/definitions/{cwe}.html")];
+        self
+    }
+
+    pub(crate) fn done(self) -> Finding {
+        let mut f = Finding::new(Proof::rule(&self.draft.rule_id, self.confidence), self.draft);
+        f.frame = self.frame;
+        f
+    }
+}
+
+/// A review of nothing, complete, by the rules alone.
+pub(crate) fn empty() -> Review {
+    Review {
+        source: SourceInfo { kind: "staged", label: "staged changes".to_owned(), ..SourceInfo::default() },
+        outcome: Outcome::NothingToReview,
+        verdict: Verdict::Pass,
+        exit: ExitStatus::Pass,
+        findings: Vec::new(),
+        notes: Vec::new(),
+        coverage: Coverage::default(),
+        policy: PolicyInfo { origin: "default".to_owned(), hash: "0123456789abcdef".to_owned() },
+        rules_hash: "fedcba9876543210".to_owned(),
+        rules_only: true,
+        timestamp: jiff::Timestamp::from_second(1_700_000_000).unwrap(),
+        duration: Duration::from_micros(700),
+    }
+}
+
+/// A review of three files in which nothing was found.
+pub(crate) fn clean() -> Review {
+    Review {
+        outcome: Outcome::Reviewed,
+        coverage: Coverage {
+            files_total: 3,
+            files_reviewed: 3,
+            hunks_total: 7,
+            hunks_reviewed: 7,
+            ..Coverage::default()
+        },
+        duration: Duration::from_millis(12),
+        ..empty()
+    }
+}
+
+/// A review in which part was not reviewed, nothing was found, and policy lets that pass.
+pub(crate) fn incomplete(exit: ExitStatus) -> Review {
+    let mut review = clean();
+    review.outcome = Outcome::Incomplete;
+    review.verdict = Verdict::Incomplete;
+    review.exit = exit;
+    review.coverage.files_reviewed = 2;
+    review.coverage.failed = vec![(Some(RepoPath::from("data/dump.sql")), "the object is damaged".to_owned())];
+    review
+}
+
+/// A review with warnings only.
+pub(crate) fn warned() -> Review {
+    let mut review = clean();
+    review.verdict = Verdict::Warn;
+    review.findings = vec![debugger()];
+    review
+}
+
+fn debugger() -> Finding {
+    sketch(
+        "js-debugger",
+        Severity::Minor,
+        Category::BestPractice,
+        "debugger statement left in",
+        "The browser stops here for everybody who has its tools open.",
+    )
+    .code(
+        "web/cart.ts",
+        7,
+        8,
+        "debugger",
+        &[b" export function total(cart: Cart) {", b"+  debugger;", b"   return sum(cart);"],
+    )
+    .suggest("Remove the statement.")
+    .done()
+}
+
+/// A review that holds everything.
+pub(crate) fn full() -> Review {
+    let mut findings = vec![debugger()];
+    findings.push(
+        sketch(
+            "lockfile-drift",
+            Severity::Minor,
+            Category::BestPractice,
+            "lock file changed without its manifest",
+            "package-lock.json changed and package.json did not: what is installed differs from what is asked for.",
+        )
+        .done(),
+    );
+    findings.push(
+        sketch(
+            "attributes-hide-files",
+            Severity::Major,
+            Category::Security,
+            "attributes hide files from review",
+            "`*.py -diff` makes git and every forge show these files as binary.",
+        )
+        .file(".gitattributes")
+        .suggest("Remove the attribute.")
+        .done(),
+    );
+    findings.push(
+        sketch(
+            "aws-access-key-id",
+            Severity::Critical,
+            Category::Security,
+            "AWS access key id in the source",
+            "Whoever can read the repository, or any copy of it, can use the key that belongs to this id.",
+        )
+        .code(
+            "src/pay/client.py",
+            11,
+            12,
+            "AKIA****************",
+            &[b" def connect():", b"+    key = \"AKIA****************\"", b"     return client(\"s3\", key)"],
+        )
+        .suggest("Revoke the key first; then read it from the environment or a secret store.")
+        .cwe(798)
+        .done(),
+    );
+    let padding = "x=1;".repeat(60);
+    let long = format!("+{padding}eval(location.hash);{padding}");
+    findings.push(
+        sketch(
+            "js-eval",
+            Severity::Major,
+            Category::Security,
+            "eval of a value",
+            "What the address bar holds is run as code.",
+        )
+        .code("dist/app.min.js", 1, 1, "eval(location.hash)", &[long.as_bytes()])
+        .skipped(4_000)
+        .cwe(95)
+        .done(),
+    );
+    findings.push(
+        sketch(
+            "py-yaml-load",
+            Severity::Major,
+            Category::Security,
+            "yaml.load makes objects of any class",
+            "A document can run code while it is read.",
+        )
+        .code(
+            b"caf\xe9/na\xc3\xafve.py",
+            3,
+            4,
+            "yaml.load(text)",
+            &[b" text = b\"\xff\xfe\".decode()", b"+doc = yaml.load(text)"],
+        )
+        .suggest("Use `yaml.safe_load`.")
+        .cwe(502)
+        .done(),
+    );
+    findings.push(
+        sketch(
+            "go-exec-shell",
+            Severity::Major,
+            Category::Security,
+            "shell command from variable parts",
+            "A value with `;` or `$(…)` in it runs a command of its own.",
+        )
+        .code(
+            "cmd/serve/main.go",
+            41,
+            42,
+            "exec.Command(\"sh\", \"-c\", \"ls \"+dir)",
+            &[
+                "\tdir := \"日本語/\" + name".as_bytes(),
+                "+\tlabel := \"日本\"; out := exec.Command(\"sh\", \"-c\", \"ls \"+dir)".as_bytes(),
+                b" \treturn out.Run()",
+            ],
+        )
+        .cwe(78)
+        .done(),
+    );
+    findings.push(
+        sketch(
+            "hidden-bidi",
+            Severity::Critical,
+            Category::Security,
+            "text that runs backwards",
+            "The line reads differently from what is run.\u{1b}]0;owned\u{7}",
+        )
+        .code(
+            "::error file=x::y\n::set-output name=a::b.c",
+            2,
+            3,
+            "\u{202e}",
+            &[
+                b" int ok = 1;",
+                "+/* \u{202e} } if (admin) { \u{2066} */ \x1b[2K ##[error]x".as_bytes(),
+                b" ::std::move(x);",
+            ],
+        )
+        .done(),
+    );
+    findings.push(
+        sketch(
+            "conflict-marker",
+            Severity::Critical,
+            Category::Bug,
+            "conflict markers",
+            "Both sides of a merge stand in the file.",
+        )
+        .code(
+            "src/lib.rs",
+            8,
+            9,
+            "",
+            &[
+                b" fn a() {}",
+                b"+<<<<<<< HEAD",
+                b"+fn b() {}",
+                b"+=======",
+                b"+fn c() {}",
+                b"+>>>>>>> topic",
+                b" fn d() {}",
+            ],
+        )
+        .until(13)
+        .done(),
+    );
+    for n in [10, 20, 30, 40, 50, 60] {
+        findings.push(
+            sketch(
+                "todo-comment",
+                Severity::Suggestion,
+                Category::BestPractice,
+                "a note to self",
+                "Somebody meant to come back here.",
+            )
+            .code("src/notes.rs", n, n, "TODO", &[b"+    // TODO: later"])
+            .done(),
+        );
+    }
+    let mut suppressed = sketch(
+        "weak-hash",
+        Severity::Minor,
+        Category::Security,
+        "MD5 for a digest",
+        "Two inputs with one digest can be made.",
+    )
+    .code("src/etag.rs", 5, 5, "md5", &[b"+let tag = md5(body);"])
+    .done();
+    suppressed.suppressed = Some(Suppression { by: "inline", reason: "an ETag is no secret".to_owned() });
+    findings.push(suppressed);
+    let mut waived = sketch(
+        "tls-verify-off",
+        Severity::Major,
+        Category::Security,
+        "certificates are not checked",
+        "Anybody on the way can answer.",
+    )
+    .code("tests/probe.py", 9, 9, "verify=False", &[b"+requests.get(url, verify=False)"])
+    .cwe(295)
+    .done();
+    waived.waived = Some(Waiver { reason: "loopback only, INC-7".to_owned(), actor: "a.thor".to_owned() });
+    findings.push(waived);
+    let mut old = sketch(
+        "generic-password",
+        Severity::Major,
+        Category::Security,
+        "password in the source",
+        "Removed again later, but the commit stays readable.",
+    )
+    .code("deploy.sh", 2, 2, "********", &[b"+PASSWORD=********"])
+    .done();
+    old.commit = ObjectId::from_hex("1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d");
+    old.frame = None;
+    findings.push(old);
+
+    let mut findings = arrange(findings);
+    for f in &mut findings {
+        f.blocking = f.counts() && f.severity() >= Severity::Major;
+    }
+    Review {
+        source: SourceInfo {
+            kind: "branch",
+            base: Some("00112233445566778899aabbccddeeff00112233".to_owned()),
+            head: Some("1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d".to_owned()),
+            tree: Some("ffeeddccbbaa99887766554433221100ffeeddcc".to_owned()),
+            label: "branch HEAD against origin/main".to_owned(),
+        },
+        outcome: Outcome::Incomplete,
+        verdict: Verdict::Block,
+        exit: ExitStatus::Block,
+        findings,
+        notes: vec![
+            Note {
+                file: None,
+                line: None,
+                text: "no conventions file (CLAUDE.md, AGENTS.md)".to_owned(),
+                origin: "policy".to_owned(),
+            },
+            Note {
+                file: Some(RepoPath::from("src/etag.rs")),
+                line: LineNo::new(5),
+                text: "the suppression was added by this change and would not count in gate mode".to_owned(),
+                origin: "rules".to_owned(),
+            },
+        ],
+        coverage: Coverage {
+            files_total: 14,
+            files_reviewed: 11,
+            hunks_total: 20,
+            hunks_reviewed: 18,
+            skipped: vec![
+                (RepoPath::from("assets/logo.png"), Skip::Binary),
+                (RepoPath::from("vendor/a.js"), Skip::Ignored),
+                (RepoPath::from("vendor/b.js"), Skip::Ignored),
+            ],
+            failed: vec![
+                (Some(RepoPath::from("data/dump.sql")), "the object is damaged: bad header\u{1b}[31m".to_owned()),
+                (None, "backend claude did not answer".to_owned()),
+            ],
+        },
+        policy: PolicyInfo { origin: "base@001122334455".to_owned(), hash: "0123456789abcdef".to_owned() },
+        rules_hash: "fedcba9876543210".to_owned(),
+        rules_only: false,
+        timestamp: jiff::Timestamp::from_second(1_700_000_000).unwrap(),
+        duration: Duration::from_millis(3_420),
+    }
+}

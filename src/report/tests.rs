@@ -1,0 +1,222 @@
+//! Whole reports against the files in `fixtures/reports`, and the facts that every report keeps.
+
+use super::sample::{clean, empty, full, incomplete, sketch, warned};
+use super::{Format, Style, render, summary_line};
+use crate::env::Env;
+use crate::error::ExitStatus;
+use crate::finding::{Category, Severity, arrange};
+use crate::review::Review;
+use crate::untrusted;
+use crate::wire;
+use std::path::PathBuf;
+
+/// Set it to `1` to rewrite the files: `UPDATE_SNAPSHOTS=1 cargo test --lib report::`. The run fails, so
+/// that nobody rewrites them without a look at `git diff`.
+const UPDATE: &str = "UPDATE_SNAPSHOTS";
+
+fn text(review: &Review, format: Format, style: &Style) -> String {
+    let mut out = Vec::new();
+    render(review, format, style, &mut out).unwrap();
+    String::from_utf8(out).expect("reports are UTF-8")
+}
+
+fn human(review: &Review, width: usize) -> String {
+    text(review, Format::Human, &Style { width, ..Style::default() })
+}
+
+/// Compares files with what they should hold. The version of the program stands as `VERSION` in them.
+#[track_caller]
+fn compare(files: &[(&str, String)]) {
+    let top = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let update = Env::of_process().unwrap().var(UPDATE) == Some("1");
+    let mut rewritten = Vec::new();
+    for (name, actual) in files {
+        let actual = actual.replace(concat!("\"", env!("CARGO_PKG_VERSION"), "\""), "\"VERSION\"");
+        let path = top.join(name);
+        let expected = std::fs::read_to_string(&path).unwrap_or_default();
+        if expected == actual {
+            continue;
+        }
+        assert!(update, "{name} differs; {UPDATE}=1 cargo test --lib report:: rewrites it\n{actual}");
+        std::fs::write(&path, actual).unwrap();
+        rewritten.push(*name);
+    }
+    assert!(rewritten.is_empty(), "rewrote {rewritten:?}: look at git diff and run again without {UPDATE}");
+}
+
+#[test]
+fn reports_for_people_look_as_recorded() {
+    let base = Style::default();
+    let full = full();
+    let warned = warned();
+    compare(&[
+        ("fixtures/reports/full-80.txt", human(&full, 80)),
+        ("fixtures/reports/full-40.txt", human(&full, 40)),
+        ("fixtures/reports/full-200.txt", human(&full, 200)),
+        ("fixtures/reports/full-quiet.txt", text(&full, Format::Human, &Style { quiet: true, ..base })),
+        (
+            "fixtures/reports/full-color-verbose.txt",
+            text(&full, Format::Human, &Style { color: true, unicode: true, verbose: true, width: 100, ..base }),
+        ),
+        ("fixtures/reports/warned-in-ci.txt", text(&warned, Format::Human, &Style { in_ci: true, ..base })),
+        ("fixtures/reports/clean.txt", human(&clean(), 80)),
+        ("fixtures/reports/empty.txt", human(&empty(), 80)),
+        ("fixtures/reports/incomplete.txt", human(&incomplete(ExitStatus::Incomplete), 80)),
+        ("fixtures/reports/incomplete-let-through.txt", human(&incomplete(ExitStatus::Pass), 80)),
+    ]);
+}
+
+#[test]
+fn reports_for_programs_look_as_recorded() {
+    let style = Style::default();
+    compare(&[
+        ("fixtures/reports/full.json", text(&full(), Format::Json, &style)),
+        ("fixtures/reports/empty.json", text(&empty(), Format::Json, &style)),
+        ("fixtures/reports/full.sarif", text(&full(), Format::Sarif, &style)),
+        ("fixtures/reports/empty.sarif", text(&empty(), Format::Sarif, &style)),
+    ]);
+}
+
+#[test]
+fn the_published_schema_is_the_one_of_the_types() {
+    compare(&[("schemas/report.schema.json", wire::schema())]);
+}
+
+#[test]
+fn a_json_report_reads_back_as_it_was() {
+    let report = super::json::report(&full());
+    let read: wire::Report = serde_json::from_str(&text(&full(), Format::Json, &Style::default())).unwrap();
+    assert_eq!(read, report);
+}
+
+#[test]
+fn ci_11_no_line_is_wider_than_the_terminal() {
+    for width in [20, 30, 40, 60, 80, 100, 200] {
+        for review in [full(), clean(), empty(), warned(), incomplete(ExitStatus::Pass)] {
+            for unicode in [false, true] {
+                let style = Style { width, unicode, in_ci: true, ..Style::default() };
+                for line in text(&review, Format::Human, &style).lines() {
+                    assert!(untrusted::width(line) <= width, "{width}: {line:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn ci_11_without_colour_there_is_not_one_escape() {
+    for format in Format::ALL {
+        let out = text(&full(), format, &Style::default());
+        let active: Vec<char> = out.chars().filter(|c| *c != '\n' && untrusted::is_active(*c)).collect();
+        assert!(active.is_empty(), "{format:?}: {active:?}");
+    }
+}
+
+#[test]
+fn inj_10_colour_is_the_only_escape_sequence() {
+    let out = text(&full(), Format::Human, &Style { color: true, ..Style::default() });
+    for after in out.split('\x1b').skip(1) {
+        let (code, _) = after.strip_prefix('[').and_then(|r| r.split_once('m')).expect("a colour code");
+        assert!(code.bytes().all(|b| b.is_ascii_digit() || b == b';'), "{code:?}");
+    }
+    assert!(out.contains("\\x1b]0;owned\\x07"));
+}
+
+#[test]
+fn inj_11_no_format_prints_a_workflow_command() {
+    for format in Format::ALL {
+        for width in [20, 40, 80, 200] {
+            for color in [false, true] {
+                let out = text(&full(), format, &Style { width, color, ..Style::default() });
+                for line in out.lines() {
+                    let bare = strip(line);
+                    assert!(!bare.trim_start().starts_with("::"), "{format:?} {width}: {line:?}");
+                    assert!(!bare.contains("##["), "{format:?} {width}: {line:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Takes colour codes away.
+fn strip(line: &str) -> String {
+    let mut parts = line.split('\x1b');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, p| text + p.split_once('m').map_or("", |(_, rest)| rest))
+}
+
+#[test]
+fn carets_stand_under_what_they_mark() {
+    let out = human(&full(), 80);
+    let lines: Vec<&str> = out.lines().collect();
+    for (marked, shown) in [
+        ("AKIA****************", "AKIA****************"),
+        ("exec.Command(\"sh\"", "exec.Command(\"sh\", \"-c\", \"ls \"+dir)"),
+        ("eval(location.hash)", "eval(location.hash)"),
+        ("yaml.load(text)", "yaml.load(text)"),
+    ] {
+        let at = lines.iter().position(|l| l.starts_with('>') && l.contains(marked)).expect(marked);
+        let before = lines[at].split(marked).next().unwrap();
+        let carets = lines[at + 1];
+        let start = untrusted::width(carets.split('^').next().unwrap());
+        assert_eq!(start, untrusted::width(before), "{}\n{carets}", lines[at]);
+        assert_eq!(carets.matches('^').count(), untrusted::width(shown), "{}\n{carets}", lines[at]);
+    }
+}
+
+#[test]
+fn quiet_prints_findings_and_nothing_else() {
+    let quiet = Style { quiet: true, ..Style::default() };
+    assert_eq!(text(&clean(), Format::Human, &quiet), "");
+    assert_eq!(text(&empty(), Format::Human, &quiet), "");
+    assert!(!text(&warned(), Format::Human, &quiet).contains("PASS"));
+}
+
+#[test]
+fn a_flood_of_findings_is_bounded_and_counted() {
+    let findings = (0..6_000u32).map(|n| {
+        let severity = if n == 5_999 { Severity::Critical } else { Severity::Minor };
+        sketch("noise", severity, Category::Style, "noise", "Too much of it.").file(format!("src/{n:04}.rs")).done()
+    });
+    let mut review = warned();
+    review.findings = arrange(findings.collect());
+    let out = human(&review, 80);
+    assert!(out.lines().count() < 500, "{} lines", out.lines().count());
+    assert!(out.contains("src/5999.rs"), "the worst is shown");
+    assert!(out.contains("and 5860 more findings"), "{}", &out[out.len() - 600..]);
+    let verbose = text(&review, Format::Human, &Style { verbose: true, ..Style::default() });
+    assert_eq!(verbose.matches("Too much of it.").count(), 6_000);
+}
+
+#[test]
+fn ci_09_sarif_keeps_the_5000_worst_and_says_so() {
+    let findings = (0..6_000u32).map(|n| {
+        let severity = if n >= 5_990 { Severity::Critical } else { Severity::Minor };
+        sketch("noise", severity, Category::Style, "noise", "Too much of it.").file(format!("src/{n:04}.rs")).done()
+    });
+    let mut review = warned();
+    review.findings = arrange(findings.collect());
+    let log: serde_json::Value = serde_json::from_str(&text(&review, Format::Sarif, &Style::default())).unwrap();
+    let run = &log["runs"][0];
+    let results = run["results"].as_array().unwrap();
+    assert_eq!(results.len(), 5_000);
+    assert_eq!(results.iter().filter(|r| r["level"] == "error").count(), 10);
+    let told = run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"].as_str().unwrap();
+    assert_eq!(told, "5000 of 6000 findings are listed, the worst; 1000 are left out.");
+}
+
+#[test]
+fn the_last_line_says_how_it_went() {
+    assert_eq!(summary_line(&full()), "review: incomplete files=11/14 backend=rules findings=16 exit=1");
+    assert_eq!(summary_line(&empty()), "review: complete files=0/0 backend=rules findings=0 exit=0");
+    let let_through = incomplete(ExitStatus::Pass);
+    assert_eq!(summary_line(&let_through), "review: incomplete files=2/3 backend=rules findings=0 exit=0");
+}
+
+#[test]
+fn formats_are_told_by_name() {
+    for f in Format::ALL {
+        assert_eq!(Format::parse(f.name()), Ok(f));
+    }
+    assert_eq!(Format::parse("xml").unwrap_err(), "unknown format \"xml\"; there are human, json, sarif");
+}
