@@ -94,16 +94,16 @@ impl Refs {
         }
     }
 
-    /// Returns what the remote-tracking references point to, where they point to commits.
-    pub(super) fn remote_tips(&self, repo: &gix::Repository) -> Result<Vec<gix::ObjectId>> {
+    /// Returns the commits that the references below a prefix (`refs/remotes/`) point to.
+    pub(super) fn tips(&self, repo: &gix::Repository, prefix: &str) -> Result<Vec<gix::ObjectId>> {
         let mut tips = match self {
             Self::Files => {
                 let failed = |e: gix::Error| Error::incomplete("the references cannot be listed").caused_by(&e);
                 let platform = repo.references().map_err(failed)?;
-                let all = platform.remote_branches().map_err(failed)?;
+                let all = platform.prefixed(prefix.as_bytes()).map_err(failed)?;
                 all.filter_map(|r| r.ok()?.peel_to_id().ok().map(gix::Id::detach)).collect()
             }
-            Self::Program(git) => git.tips("refs/remotes")?,
+            Self::Program(git) => git.tips(prefix)?,
         };
         tips.sort_unstable();
         tips.dedup();

@@ -261,9 +261,10 @@ pub(super) fn branch(repo: &Repo, head: Option<&str>, base: Option<&str>) -> Res
 /// See [`Repo::push`].
 pub(super) fn push(repo: &Repo, range: &PushRange) -> Result<Option<Branch>> {
     let local = repo.local();
-    let id = |hex: &str| {
-        let id = ObjectId::from_hex(hex).filter(|id| gix_id(id).kind() == local.object_hash());
-        id.ok_or_else(|| Error::usage(format!("{hex:?} is no object id")))
+    // An id as a hook gets it, or a name as pre-commit's variables have it.
+    let id = |text: &str| match ObjectId::from_hex(text) {
+        Some(id) if gix_id(&id).kind() == local.object_hash() => Ok(id),
+        _ => resolve(repo, text),
     };
     let (tip, remote) = (id(&range.local)?, id(&range.remote)?);
     if tip.is_null() {
@@ -286,7 +287,14 @@ pub(super) fn push(repo: &Repo, range: &PushRange) -> Result<Option<Branch>> {
             commits: walk(&local, head, &[known])?,
         }));
     }
-    let tips: Vec<ObjectId> = repo.refs.remote_tips(&local)?.iter().map(|id| own(id)).collect();
+    let prefix = match &range.to {
+        None => Some("refs/remotes/".to_owned()),
+        Some(to) => remote_named(&local, to).map(|name| format!("refs/remotes/{name}/")),
+    };
+    let tips = match prefix {
+        Some(prefix) => repo.refs.tips(&local, &prefix)?.iter().map(|id| own(id)).collect(),
+        None => Vec::new(),
+    };
     let common = if tips.is_empty() { None } else { merge_base(&local, head, &tips)? };
     let base = match common {
         Some(id) => repo.state_of(id)?,
@@ -296,7 +304,23 @@ pub(super) fn push(repo: &Repo, range: &PushRange) -> Result<Option<Branch>> {
         change: repo.between(base, repo.state_of(head)?)?,
         merge_base: common.unwrap_or(own(&local.object_hash().null())),
         head,
-        base_name: "what the remotes are known to have".to_owned(),
+        base_name: match (&range.to, common) {
+            (_, None) => "nothing: no remote is known to have any of it".to_owned(),
+            (Some(to), _) => format!("what {to} is known to have"),
+            (None, _) => "what the remotes are known to have".to_owned(),
+        },
         commits: walk(&local, head, &tips)?,
     }))
+}
+
+/// Finds a remote by its name or its address.
+fn remote_named(repo: &gix::Repository, to: &str) -> Option<String> {
+    let config = repo.config_snapshot();
+    let names = repo.remote_names();
+    let has = |name: &gix::bstr::BString, key: &str| {
+        config.string(format!("remote.{name}.{key}").as_str()).is_some_and(|url| url == to)
+    };
+    let named = names.iter().find(|n| **n == to);
+    let found = named.or_else(|| names.iter().find(|n| has(n, "url") || has(n, "pushurl")));
+    found.map(|n| n.to_string())
 }
