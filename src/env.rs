@@ -55,6 +55,14 @@ impl Env {
         self.os("PATH").map(|p| std::env::split_paths(p).collect()).unwrap_or_default()
     }
 
+    /// Tells whether the locale says that the terminal reads UTF-8 (POSIX: `LC_ALL`, then `LC_CTYPE`, then `LANG`).
+    pub fn is_utf8(&self) -> bool {
+        ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|v| self.var(v)).is_some_and(|v| {
+            let v = v.to_ascii_lowercase();
+            v.contains("utf-8") || v.contains("utf8")
+        })
+    }
+
     /// Tells whether a CI system runs the program.
     pub fn is_ci(&self) -> bool {
         self.var("CI").is_some_and(|v| v != "false" && v != "0")

@@ -129,3 +129,8 @@ fn counted(totals: &[(Severity, usize)]) -> String {
 fn plural(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
+
+/// Returns the same line for a run that ended with an error before anything was reviewed.
+pub fn summary_of_error(status: crate::error::ExitStatus) -> String {
+    format!("review: incomplete files=0/0 backend=none findings=0 exit={}", status.code())
+}

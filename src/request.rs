@@ -1,6 +1,7 @@
 //! What is asked for: the one type that the command line, the hooks and MCP all build.
 
 use crate::finding::{Category, Severity};
+use crate::hooks::Hook;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -104,8 +105,8 @@ pub struct ReviewRequest {
     pub offline: bool,
     /// Backends named for this run; empty: as policy says.
     pub backends: Vec<String>,
-    /// Do not ask any backend in this run, and do not count that as missing (the pre-commit hook's "rules").
-    pub rules_only: bool,
+    /// The git hook that asks, whose mode policy sets.
+    pub hook: Option<Hook>,
     pub save: bool,
 }
 

@@ -1,11 +1,25 @@
 //! The path that every review takes: the change, policy, rules, verdict.
+//!
+//! There is exactly one [`run`]. The command line, the hooks and MCP build a
+//! [`ReviewRequest`](crate::request::ReviewRequest) and call it.
+
+mod governing;
+mod scan;
+mod source;
 
 use crate::diff::{LineNo, RepoPath};
-use crate::error::{ExitStatus, Result};
-use crate::finding::Finding;
-use crate::request::ReviewRequest;
-use crate::verdict::{Coverage, Outcome, Verdict};
-use std::time::Duration;
+use crate::env::Env;
+use crate::error::{Error, ExitStatus, Result};
+use crate::finding::{Finding, Waiver, arrange};
+use crate::git::Repo;
+use crate::hooks::Hook;
+use crate::policy::{HookMode, Policy};
+use crate::progress::Progress;
+use crate::request::{Authority, ReviewRequest};
+use crate::rules::{RuleSet, Suppressions};
+use crate::verdict::{Coverage, Outcome, Verdict, exit_status, judge};
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
 
 /// A finished review: what reports, history and MCP show.
 #[derive(Debug)]
@@ -58,7 +72,160 @@ pub struct Note {
     pub origin: String,
 }
 
+impl Note {
+    /// Makes a note about the review as a whole.
+    pub fn general(origin: &str, text: impl Into<String>) -> Self {
+        Self { file: None, line: None, text: text.into(), origin: origin.to_owned() }
+    }
+}
+
+/// What a review sees of the world besides the request.
+#[derive(Clone, Copy)]
+pub struct World<'a> {
+    pub env: &'a Env,
+    pub progress: &'a dyn Progress,
+    pub now: jiff::Timestamp,
+}
+
+impl std::fmt::Debug for World<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("World").field("now", &self.now).finish_non_exhaustive()
+    }
+}
+
 /// Reviews what is asked for.
-pub fn run(_request: &ReviewRequest) -> Result<Review> {
-    todo!()
+///
+/// # Errors
+///
+/// `Usage` for what the caller gave (no repository, an unknown reference, a malformed policy); `Incomplete`
+/// when the change cannot be read at all. What cannot be read of a part is in the coverage instead.
+pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
+    let started = Instant::now();
+    let resolved = source::resolve(request, world.env)?;
+    let mut notes = resolved.notes;
+    let governing = governing::load(request, world.env, resolved.repo.as_ref(), &resolved.base, &mut notes)?;
+    let policy = &governing.policy;
+
+    let mode = request.hook.map(|h| match h {
+        Hook::PreCommit => policy.hooks.pre_commit,
+        Hook::PrePush => policy.hooks.pre_push,
+    });
+    let mut parts = resolved.parts;
+    if mode == Some(HookMode::Off) {
+        notes.push(Note::general("policy", "the policy turns this hook off: nothing was reviewed"));
+        parts.clear();
+    }
+
+    let rules = RuleSet::new(&policy.rules, &governing.team_rules)?
+        .with_suppressions(Suppressions { honour_added: request.authority == Authority::Worktree });
+    let files = scan::Files::new(&request.files)?;
+    let scan =
+        scan::Scan { repo: resolved.repo.as_ref(), rules: &rules, policy, files: &files, progress: world.progress };
+    let mut scanned = scan.run(&parts);
+    notes.append(&mut scanned.notes);
+    let unmatched: Vec<_> = files.unmatched().collect();
+    if !unmatched.is_empty() {
+        notes.push(Note::general("git", format!("--files: not part of the change: {}", unmatched.join(", "))));
+    }
+    if let Some(repo) = &resolved.repo {
+        governing::weakened(repo, &parts, world.env, &rules, &mut scanned);
+    }
+
+    let mut findings = arrange(without_repeats(scanned.findings));
+    waive(&mut findings, request, policy, world.env, resolved.repo.as_ref(), &mut notes);
+    let mut coverage = scanned.coverage;
+    let backends = if request.backends.is_empty() { &policy.review.backends } else { &request.backends };
+    let nothing = coverage.files_total == 0 && findings.is_empty() && coverage.is_complete();
+    if !nothing && mode != Some(HookMode::Rules) {
+        missing_backends(backends, request.offline, &mut coverage, &mut notes);
+    }
+    coverage.skipped.sort();
+    coverage.skipped.dedup();
+    coverage.failed.sort();
+    coverage.failed.dedup();
+
+    let verdict = judge(&mut findings, &coverage, policy);
+    let outcome = match (nothing, coverage.is_complete()) {
+        (true, _) => Outcome::NothingToReview,
+        (_, true) => Outcome::Reviewed,
+        (_, false) => Outcome::Incomplete,
+    };
+    Ok(Review {
+        source: resolved.info,
+        outcome,
+        verdict,
+        exit: exit_status(verdict, policy.on_incomplete, false),
+        findings,
+        notes,
+        coverage,
+        policy: governing.info,
+        rules_hash: rules.hash().to_owned(),
+        rules_only: backends.is_empty(),
+        timestamp: world.now,
+        duration: started.elapsed(),
+    })
+}
+
+/// Drops what a commit of a branch repeats: the net change shows it already, or an earlier commit does.
+fn without_repeats(findings: Vec<Finding>) -> Vec<Finding> {
+    let key = |f: &Finding| (f.rule_id().to_owned(), f.file().cloned(), f.quote().to_owned());
+    let net: HashSet<_> = findings.iter().filter(|f| f.commit.is_none()).map(key).collect();
+    if net.len() == findings.len() {
+        return findings;
+    }
+    findings.into_iter().filter(|f| f.commit.is_none() || !net.contains(&key(f))).collect()
+}
+
+/// Names every backend that was to look and did not.
+fn missing_backends(backends: &[String], offline: bool, coverage: &mut Coverage, notes: &mut Vec<Note>) {
+    for name in backends {
+        let text = if offline {
+            format!("backend {name} was not asked: --offline")
+        } else {
+            format!("backend {name} was not asked: this version has no model backends yet")
+        };
+        coverage.failed.push((None, text));
+    }
+    if !backends.is_empty() && coverage.failed.is_empty() {
+        notes.push(Note::general("policy", "no backend answered"));
+    }
+}
+
+/// Marks the findings that a person let through.
+fn waive(
+    findings: &mut [Finding],
+    request: &ReviewRequest,
+    _policy: &Policy,
+    env: &Env,
+    repo: Option<&Repo>,
+    notes: &mut Vec<Note>,
+) {
+    let all: Vec<_> = request.waivers.iter().collect();
+    if all.is_empty() {
+        return;
+    }
+    let actor = actor(env, repo);
+    for (fingerprint, reason) in all {
+        let mut used = false;
+        for f in findings.iter_mut().filter(|f| f.fingerprint().as_str() == fingerprint) {
+            f.waived = Some(Waiver { reason: reason.clone(), actor: actor.clone() });
+            used = true;
+        }
+        if !used {
+            notes.push(Note::general("policy", format!("the waiver of {fingerprint} matches no finding")));
+        }
+    }
+}
+
+/// Returns who runs the review, as far as the environment tells.
+fn actor(env: &Env, repo: Option<&Repo>) -> String {
+    ["GITHUB_ACTOR", "GITLAB_USER_LOGIN", "BITBUCKET_STEP_TRIGGERER_UUID", "BUILD_REQUESTEDFOR"]
+        .iter()
+        .find_map(|v| env.var(v).map(str::to_owned))
+        .or_else(|| match repo?.identity() {
+            (Some(name), Some(email)) => Some(format!("{name} <{email}>")),
+            (name, email) => name.or(email),
+        })
+        .or_else(|| env.var("USER").map(str::to_owned))
+        .unwrap_or_else(|| "unknown".to_owned())
 }

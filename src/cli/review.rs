@@ -1,11 +1,364 @@
-//! TBD
+//! `review`: flags in, a request built, reports out.
 
-use super::Context;
-use crate::error::{Error, ExitStatus};
+use super::{ColorChoice, Context};
+use crate::env::Env;
+use crate::error::{Error, ExitStatus, Result};
+use crate::finding::{Category, Severity};
+use crate::hooks::{self, Hook};
+use crate::progress;
+use crate::report::{self, Format, Style};
+use crate::request::{Authority, Depth, Input, OnIncomplete, Overrides, ReviewRequest, Source};
+use crate::review::{self, Review, World};
+use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Arguments of `review`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct Args {
+    #[command(subcommand)]
+    source: Option<SourceArg>,
+    #[command(flatten)]
+    options: Options,
+}
+
+/// The table that help, manual and README show.
+pub const EXIT_CODES: &str = "\
+Exit codes:
+  0  reviewed completely, nothing at or above block_on
+  1  a finding that blocks
+  2  bad flag, configuration, reference or repository state
+  3  some part that was asked for was not reviewed";
+
+#[derive(Debug, clap::Subcommand)]
+enum SourceArg {
+    /// What is staged: HEAD against the index
+    Staged,
+    /// What is not staged: the index against the worktree
+    Unstaged {
+        /// Include new files
+        #[arg(long)]
+        untracked: bool,
+    },
+    /// A commit against its first parent, or each commit of A..B
+    Commit {
+        /// A commit, or a range A..B
+        #[arg(value_name = "REV|A..B")]
+        rev: String,
+        /// Compare with this parent of a merge (1 is the first)
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        parent: Option<u32>,
+    },
+    /// A branch against its merge base, and the secrets of each of its commits
+    Branch {
+        /// What is reviewed; HEAD when absent
+        head: Option<String>,
+        /// What it is measured against; the upstream or origin/HEAD when absent
+        #[arg(long, value_name = "REV")]
+        base: Option<String>,
+    },
+    /// Everything since a base, in the worktree, new files included
+    Changes {
+        /// What it is measured against; the merge base with the upstream or default branch when absent
+        #[arg(long, value_name = "REV")]
+        base: Option<String>,
+    },
+    /// A unified diff from a file or standard input
+    Patch {
+        /// A file, or - for standard input
+        #[arg(default_value = "-")]
+        file: PathBuf,
+    },
+    /// Whole files or standard input, every line as if it were added
+    Code {
+        /// Files, or - for standard input
+        #[arg(default_value = "-", value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+}
 
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+struct Options {
+    /// Only files that match these globs
+    #[arg(long, global = true, value_name = "GLOB", num_args = 1..)]
+    files: Vec<String>,
+    /// Only these areas: bug, security, performance, style, …
+    #[arg(long, global = true, value_name = "AREA", num_args = 1.., value_delimiter = ',', value_parser = category)]
+    focus: Vec<Category>,
+    /// How hard a model looks
+    #[arg(long, global = true)]
+    depth: Option<DepthArg>,
+    /// Ask these backends instead of the policy's
+    #[arg(long, global = true, value_name = "NAME", num_args = 1..)]
+    backend: Vec<String>,
+    /// The model that the backend uses
+    #[arg(long, global = true, value_name = "NAME")]
+    model: Option<String>,
+    /// Rules only; no socket is opened
+    #[arg(long, global = true)]
+    offline: bool,
+    /// Threads and requests at once
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    jobs: Option<u32>,
+    /// Give up after this long, as 90s or 2m
+    #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
+    timeout: Option<Duration>,
+    /// The most that a review may cost
+    #[arg(long, global = true, value_name = "USD", value_parser = usd)]
+    max_cost: Option<f64>,
+    /// Do not store the review
+    #[arg(long, global = true)]
+    no_save: bool,
+    /// How the report on standard output looks
+    #[arg(long, global = true, default_value = "human", value_name = "FORMAT", value_parser = format_parser())]
+    format: Format,
+    /// Write the report to a file instead of standard output
+    #[arg(long, global = true, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Write a further report
+    #[arg(long, global = true, value_name = "FORMAT=FILE", num_args = 1.., value_parser = report_target)]
+    report: Vec<(Format, PathBuf)>,
+    /// Severities that block
+    #[arg(long, global = true, value_name = "SEVERITY", num_args = 1.., value_delimiter = ',', value_parser = severity)]
+    block_on: Option<Vec<Severity>>,
+    /// Severities that warn
+    #[arg(long, global = true, value_name = "SEVERITY", num_args = 1.., value_delimiter = ',', value_parser = severity)]
+    warn_on: Option<Vec<Severity>>,
+    /// What an incomplete review does to the exit code
+    #[arg(long, global = true, value_name = "WHAT")]
+    on_incomplete: Option<OnIncompleteArg>,
+    /// Policy and suppressions from the merge base, never from the change; the default in CI
+    #[arg(long, global = true, overrides_with = "no_gate")]
+    gate: bool,
+    /// Policy from the worktree, in CI too
+    #[arg(long, global = true, overrides_with = "gate")]
+    no_gate: bool,
+    /// Exit 0 where findings would make it 1
+    #[arg(long, global = true)]
+    exit_zero: bool,
+    /// Let a finding through, with a reason that is recorded
+    #[arg(long, global = true, value_name = "FINGERPRINT=REASON", num_args = 1.., value_parser = waiver)]
+    waive: Vec<(String, String)>,
+    /// Run as this hook
+    #[arg(long, global = true, hide = true, value_name = "HOOK")]
+    hook: Option<hooks::Stage>,
+    /// What git hands to a hook
+    #[arg(long, global = true, hide = true, value_name = "ARG", num_args = 0.., allow_hyphen_values = true)]
+    hook_args: Vec<String>,
+}
 
-pub(super) fn run(_context: &Context, _args: &Args) -> Result<ExitStatus, Error> {
-    todo!()
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DepthArg {
+    Quick,
+    Thorough,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OnIncompleteArg {
+    Fail,
+    Warn,
+}
+
+/// Parses formats by their table, which help shows too.
+fn format_parser() -> impl TypedValueParser<Value = Format> {
+    let values = Format::ALL.map(|f| PossibleValue::new(f.name()).help(f.help()));
+    PossibleValuesParser::new(values).try_map(|s| Format::parse(&s))
+}
+
+fn category(s: &str) -> std::result::Result<Category, String> {
+    let names = Category::ALL.map(Category::name).join(", ");
+    Category::parse(s).ok_or_else(|| format!("one of {names}"))
+}
+
+fn severity(s: &str) -> std::result::Result<Severity, String> {
+    let names = Severity::ALL.map(Severity::name).join(", ");
+    Severity::parse(s).ok_or_else(|| format!("one of {names}"))
+}
+
+fn duration(s: &str) -> std::result::Result<Duration, String> {
+    crate::policy::value::parse_duration(s).ok_or_else(|| "a number with a unit, as 90s or 2m".to_owned())
+}
+
+fn usd(s: &str) -> std::result::Result<f64, String> {
+    s.parse().ok().filter(|v: &f64| v.is_finite() && *v >= 0.0).ok_or_else(|| "an amount such as 0.50".to_owned())
+}
+
+fn waiver(s: &str) -> std::result::Result<(String, String), String> {
+    match s.split_once('=') {
+        Some((f, r)) if !f.trim().is_empty() && !r.trim().is_empty() => Ok((f.trim().to_owned(), r.trim().to_owned())),
+        _ => Err("FINGERPRINT=REASON; the reason is recorded and cannot be empty".to_owned()),
+    }
+}
+
+fn report_target(s: &str) -> std::result::Result<(Format, PathBuf), String> {
+    let (format, file) = s.split_once('=').filter(|(_, f)| !f.is_empty()).ok_or("FORMAT=FILE, as sarif=out.sarif")?;
+    Ok((Format::parse(format)?, PathBuf::from(file)))
+}
+
+pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
+    let result = review(context, args);
+    if let Err(e) = &result {
+        // The summary is the last line, so the error is printed here and not by `main`.
+        super::print_error(e);
+        eprint_line(&report::summary_of_error(e.status()));
+        return Ok(e.status());
+    }
+    result
+}
+
+fn review(context: &Context, args: &Args) -> Result<ExitStatus> {
+    let o = &args.options;
+    if o.hook.is_some() && hooks::skipped(&context.env) {
+        eprint_line("claude-reviewer: skipped, because CLAUDE_REVIEWER_SKIP is set");
+        return Ok(ExitStatus::Pass);
+    }
+    let request = request(context, args)?;
+    let progress = progress::of(&context.env, context.global.quiet);
+    let world = World { env: &context.env, progress: progress.as_ref(), now: jiff::Timestamp::now() };
+    let result = review::run(&request, &world);
+    drop(progress);
+    let mut review = result?;
+    if o.exit_zero && review.exit == ExitStatus::Block {
+        review.exit = ExitStatus::Pass;
+    }
+    write_reports(context, o, &review)?;
+    eprint_line(&report::summary_line(&review));
+    Ok(review.exit)
+}
+
+fn request(context: &Context, args: &Args) -> Result<ReviewRequest> {
+    let o = &args.options;
+    let input = |p: &PathBuf| if p.as_os_str() == "-" { Input::Stdin } else { Input::File(p.clone()) };
+    let hook = o.hook.map(|stage| stage.hook(&context.env));
+    let source = match (&args.source, hook) {
+        (_, Some(Hook::PrePush)) => {
+            let mut stdin = Vec::new();
+            std::io::stdin()
+                .lock()
+                .take(16 << 20)
+                .read_to_end(&mut stdin)
+                .map_err(|e| Error::usage("standard input cannot be read").caused_by(&e))?;
+            Source::Push(hooks::push_ranges(&stdin, &o.hook_args, &context.env)?)
+        }
+        (None, Some(Hook::PreCommit)) => Source::Staged,
+        (None, None) => Source::Auto,
+        (Some(source), _) => match source {
+            SourceArg::Staged => Source::Staged,
+            SourceArg::Unstaged { untracked } => Source::Unstaged { untracked: *untracked },
+            SourceArg::Commit { rev, parent } => Source::Commit { rev: rev.clone(), parent: *parent },
+            SourceArg::Branch { head, base } => Source::Branch { head: head.clone(), base: base.clone() },
+            SourceArg::Changes { base } => Source::Changes { base: base.clone() },
+            SourceArg::Patch { file } => Source::Patch(input(file)),
+            SourceArg::Code { files } => Source::Code(files.iter().map(input).collect()),
+        },
+    };
+    let gate = match (o.gate, o.no_gate) {
+        (true, _) => true,
+        (_, true) => false,
+        _ => context.env.is_ci(),
+    };
+    Ok(ReviewRequest {
+        source,
+        dir: context.dir.clone(),
+        files: o.files.clone(),
+        authority: if gate { Authority::Base } else { Authority::Worktree },
+        config: context.global.config.as_ref().map(|c| context.dir.join(c)),
+        overrides: Overrides {
+            block_on: o.block_on.clone(),
+            warn_on: o.warn_on.clone(),
+            on_incomplete: o.on_incomplete.map(|w| match w {
+                OnIncompleteArg::Fail => OnIncomplete::Fail,
+                OnIncompleteArg::Warn => OnIncomplete::Warn,
+            }),
+            focus: (!o.focus.is_empty()).then(|| o.focus.clone()),
+            depth: o.depth.map(|d| match d {
+                DepthArg::Quick => Depth::Quick,
+                DepthArg::Thorough => Depth::Thorough,
+            }),
+            model: o.model.clone(),
+            jobs: o.jobs,
+            timeout: o.timeout,
+            max_cost_usd: o.max_cost,
+        },
+        waivers: o.waive.clone(),
+        offline: o.offline,
+        backends: o.backend.clone(),
+        hook,
+        save: !o.no_save,
+    })
+}
+
+fn write_reports(context: &Context, o: &Options, review: &Review) -> Result<()> {
+    let plain = Style { color: false, width: 100, ..style(context, &context.env) };
+    for (format, file) in &o.report {
+        write_file(&context.dir.join(file), review, *format, &plain)?;
+    }
+    if let Some(file) = &o.output {
+        return write_file(&context.dir.join(file), review, o.format, &plain);
+    }
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let written = report::render(review, o.format, &style(context, &context.env), &mut out).and_then(|()| out.flush());
+    match written {
+        // Whoever reads has read enough; the verdict stands.
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        Err(e) => Err(Error::incomplete("the report cannot be written to standard output").caused_by(&e)),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Writes a report beside its place and moves it there, so that nobody reads half of one.
+fn write_file(path: &Path, review: &Review, format: Format, style: &Style) -> Result<()> {
+    let fail =
+        |e: &std::io::Error| Error::usage(format!("the report {} cannot be written", path.display())).caused_by(e);
+    let mut bytes = Vec::new();
+    report::render(review, format, style, &mut bytes).map_err(|e| fail(&e))?;
+    // A device or a pipe is written to, not replaced.
+    if path.exists() && !path.is_file() {
+        return std::fs::write(path, &bytes).map_err(|e| fail(&e));
+    }
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new().prefix(".claude-reviewer-").tempfile_in(dir).map_err(|e| fail(&e))?;
+    file.write_all(&bytes).map_err(|e| fail(&e))?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = std::fs::Permissions::from_mode(0o644);
+        file.as_file().set_permissions(mode).map_err(|e| fail(&e))?;
+    }
+    file.persist(path).map_err(|e| fail(&e.error))?;
+    Ok(())
+}
+
+fn style(context: &Context, env: &Env) -> Style {
+    let stdout = std::io::stdout().is_terminal();
+    let color = match context.global.color {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto if env.var("NO_COLOR").is_some() || env.var("TERM") == Some("dumb") => false,
+        ColorChoice::Auto if env.var("CLICOLOR_FORCE").is_some_and(|v| v != "0") => true,
+        ColorChoice::Auto => stdout,
+    };
+    let width = env
+        .var("COLUMNS")
+        .and_then(|c| c.parse().ok())
+        .or_else(|| terminal_size::terminal_size().map(|(w, _)| usize::from(w.0)))
+        .unwrap_or(100);
+    Style {
+        color,
+        unicode: env.is_utf8(),
+        width: width.clamp(40, 200),
+        quiet: context.global.quiet,
+        verbose: context.global.verbose > 0,
+        in_ci: env.is_ci(),
+    }
+}
+
+fn eprint_line(line: &str) {
+    let mut bytes = line.as_bytes().to_vec();
+    bytes.push(b'\n');
+    // Nobody is left to tell when stderr is gone.
+    let _ = std::io::stderr().write_all(&bytes);
 }

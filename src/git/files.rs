@@ -63,6 +63,25 @@ impl Files {
         }
     }
 
+    /// Lists the regular files of a folder; none where there is no folder, or the way there leads over a link.
+    pub(super) fn names(&mut self, folder: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+        let probe = [folder, b"/x"].concat();
+        let Some((open, _)) = self.enter(&probe) else { return Ok(Vec::new()) };
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::read_from(open)? {
+            names.push(entry?.file_name().to_bytes().to_vec());
+        }
+        names.retain(|n| n != b"." && n != b"..");
+        let mut files = Vec::new();
+        for name in names {
+            let path = [folder, b"/", &name].concat();
+            if self.stat(&path)?.is_some_and(|s| matches!(s.kind, Kind::File { .. })) {
+                files.push(name);
+            }
+        }
+        Ok(files)
+    }
+
     /// Reads a regular file; `None` where there is none (a link or a pipe is none). At most `max` bytes
     /// and one more, so that the caller can tell.
     pub(super) fn read(&mut self, path: &[u8], max: usize) -> io::Result<Option<Vec<u8>>> {

@@ -115,6 +115,43 @@ impl<'r> Reader<'r> {
         Ok(found.and_then(|(mode, _)| mode))
     }
 
+    /// Lists the regular files that lie directly in a folder of a state, by name; none where there is no such folder.
+    ///
+    /// # Errors
+    /// Incomplete, when the folder cannot be read.
+    pub fn list(&mut self, state: &State, folder: &RepoPath) -> Result<Vec<RepoPath>> {
+        let name = folder.as_bytes();
+        let inside = |file: &[u8]| [name, b"/", file].concat();
+        let mut found: Vec<Vec<u8>> = Vec::new();
+        match state {
+            State::Empty => {}
+            State::Commit { tree, .. } => {
+                let Some((None, id)) = tree::find(&self.repo, gix_id(tree), name)? else { return Ok(Vec::new()) };
+                let mut buf = Vec::new();
+                tree::load(&self.repo, &id, gix::objs::Kind::Tree, &mut buf)?;
+                let mut entries = tree::Entries::new(&self.repo, &buf);
+                while let Some(e) = entries.next()? {
+                    if matches!(e.mode, Some(FileMode::Regular | FileMode::Executable)) {
+                        found.push(inside(e.name));
+                    }
+                }
+            }
+            State::Index => {
+                let prefix = inside(b"");
+                let index = self.owner.index()?;
+                let names = index.prefixed_entries(prefix.as_slice().into()).unwrap_or_default();
+                let names = names.iter().map(|e| e.path(index)).filter(|p| !p[prefix.len()..].contains(&b'/'));
+                found.extend(names.map(|p| p.to_vec()));
+            }
+            State::Worktree => {
+                let failed = |e: std::io::Error| Error::incomplete(format!("{folder:?} cannot be read")).caused_by(&e);
+                found.extend(self.content()?.files().names(name).map_err(failed)?.iter().map(|n| inside(n)));
+            }
+        }
+        found.sort();
+        Ok(found.into_iter().map(RepoPath::new).collect())
+    }
+
     fn in_index(&self, name: &[u8]) -> Result<Option<(Option<FileMode>, gix::ObjectId)>> {
         let index = self.owner.index()?;
         if let Some(e) = index.entry_by_path(name.into()) {

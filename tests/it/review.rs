@@ -1,1 +1,206 @@
-//! Tests of `review`.
+//! Tests of `review`: one path, from the change to the exit code.
+
+use crate::support::{Repo, line_with_key};
+
+fn repo() -> Repo {
+    let repo = Repo::new();
+    repo.stage("README.md", "# A project\n");
+    repo.commit("first");
+    repo
+}
+
+#[track_caller]
+fn last_line(stderr: &str) -> &str {
+    stderr.trim_end().lines().last().unwrap_or_default()
+}
+
+#[test]
+fn git_03_no_changes_is_said_and_passes() {
+    let repo = repo();
+    let run = repo.review(&["staged"], 0);
+    assert!(run.stdout.contains("No changes to review"), "{}", run.stdout);
+    let json = repo.review_json(&["staged"], 0);
+    assert_eq!(json["outcome"], "nothing_to_review");
+    assert_eq!(json["verdict"], "pass");
+    assert!(json["assessment"].is_null(), "nothing was assessed");
+}
+
+#[test]
+fn a_staged_key_blocks_and_the_same_change_without_it_passes() {
+    let repo = repo();
+    repo.stage("deploy.ini", line_with_key());
+    let run = repo.review(&["staged"], 1);
+    assert!(run.stdout.contains("deploy.ini"), "{}", run.stdout);
+    assert!(!run.stdout.contains(line_with_key().trim().rsplit(' ').next().unwrap()), "the key is shown");
+    repo.stage("deploy.ini", "region = eu-west-1\n");
+    repo.review(&["staged"], 0);
+}
+
+#[test]
+fn git_10_what_is_staged_decides_in_both_directions() {
+    let repo = repo();
+    repo.stage("deploy.ini", line_with_key());
+    repo.write("deploy.ini", "region = eu-west-1\n");
+    repo.review(&["staged"], 1);
+    repo.stage("deploy.ini", "region = eu-west-1\n");
+    repo.write("deploy.ini", line_with_key());
+    repo.review(&["staged"], 0);
+    repo.review(&["unstaged"], 1);
+}
+
+#[test]
+fn the_last_line_of_stderr_is_the_summary_for_every_end() {
+    let repo = repo();
+    repo.stage("deploy.ini", line_with_key());
+    for (args, code, want) in [
+        (&["staged"][..], 1, "review: complete files=1/1 backend=rules findings=1 exit=1"),
+        (&["staged", "--exit-zero"], 0, "review: complete files=1/1 backend=rules findings=1 exit=0"),
+        (&["staged", "--format", "sarif"], 1, "review: complete files=1/1 backend=rules findings=1 exit=1"),
+        (&["commit", "nope"], 2, "review: incomplete files=0/0 backend=none findings=0 exit=2"),
+    ] {
+        let run = repo.review(args, code);
+        assert_eq!(last_line(&run.stderr), want, "{args:?}");
+    }
+}
+
+#[test]
+fn a_named_backend_that_cannot_answer_makes_the_review_incomplete() {
+    let repo = repo();
+    repo.stage("a.txt", "fine\n");
+    let json = repo.review_json(&["staged", "--backend", "claude"], 3);
+    assert_eq!(json["outcome"], "incomplete");
+    assert!(json["coverage"]["failed"][0]["reason"].as_str().unwrap().contains("claude"));
+    repo.review(&["staged", "--backend", "claude", "--on-incomplete", "warn"], 0);
+    // A finding that blocks wins.
+    repo.stage("deploy.ini", line_with_key());
+    repo.review(&["staged", "--backend", "claude"], 1);
+}
+
+#[test]
+fn offline_is_incomplete_where_policy_demands_a_backend() {
+    let repo = repo();
+    repo.write(".claude-reviewer.toml", "version = 1\n[review]\nbackends = [\"claude\"]\n");
+    repo.stage("a.txt", "fine\n");
+    repo.review(&["staged", "--offline"], 3);
+    repo.review(&["staged", "--offline", "--on-incomplete", "warn"], 0);
+}
+
+#[test]
+fn a_waiver_lets_one_finding_through_and_is_recorded() {
+    let repo = repo();
+    repo.stage("deploy.ini", line_with_key());
+    let json = repo.review_json(&["staged"], 1);
+    let fingerprint = json["findings"][0]["fingerprint"].as_str().unwrap().to_owned();
+    let waived = repo.review_json(&["staged", "--waive", &format!("{fingerprint}=a made-up key")], 0);
+    assert_eq!(waived["findings"][0]["blocking"], false);
+    assert_eq!(waived["findings"][0]["waived"]["reason"], "a made-up key");
+    assert!(!waived["findings"][0]["waived"]["actor"].as_str().unwrap().is_empty());
+    // Another one is still blocked, and a waiver of nothing is said.
+    let other = repo.review_json(&["staged", "--waive", "0123=no such"], 1);
+    assert!(other["notes"].to_string().contains("0123"), "{}", other["notes"]);
+}
+
+#[test]
+fn files_limits_the_review_and_skips_what_did_not_change() {
+    let repo = repo();
+    repo.stage("deploy.ini", line_with_key());
+    repo.stage("a.txt", "fine\n");
+    repo.review(&["staged", "--files", "a.txt"], 0);
+    repo.review(&["staged", "--files", "*.ini"], 1);
+    let run = repo.review_json(&["staged", "--files", "a.txt", "README.md", "missing.rs"], 0);
+    assert_eq!(run["coverage"]["files_total"], 1);
+    let notes = run["notes"].to_string();
+    assert!(notes.contains("README.md") && notes.contains("missing.rs"), "{notes}");
+}
+
+#[test]
+fn a_branch_shows_a_secret_that_was_added_and_removed_again() {
+    let repo = repo();
+    repo.git(&["checkout", "-q", "-b", "topic"]);
+    repo.stage("deploy.ini", line_with_key());
+    let added = repo.commit("add");
+    repo.stage("deploy.ini", "region = eu-west-1\n");
+    repo.commit("remove");
+    let json = repo.review_json(&["branch", "--base", "main"], 1);
+    assert_eq!(json["findings"][0]["commit"], added.as_str());
+    // What the net change shows is not repeated for the commit.
+    repo.stage("other.ini", line_with_key());
+    repo.commit("again");
+    let json = repo.review_json(&["branch", "--base", "main"], 1);
+    assert_eq!(json["findings"].as_array().unwrap().len(), 2, "{json:#}");
+}
+
+#[test]
+fn a_range_reviews_each_commit_and_findings_carry_theirs() {
+    let repo = repo();
+    repo.stage("a.ini", line_with_key());
+    let bad = repo.commit("add");
+    repo.stage("b.txt", "fine\n");
+    let good = repo.commit("fine");
+    let json = repo.review_json(&["commit", &format!("{bad}^..{good}")], 1);
+    let findings = json["findings"].as_array().unwrap();
+    assert_eq!(findings.len(), 1);
+    assert_eq!(findings[0]["commit"], bad.as_str());
+    assert_eq!(json["coverage"]["files_total"], 2);
+}
+
+#[test]
+fn alone_it_takes_what_is_staged_else_the_changes() {
+    let repo = repo();
+    repo.write("deploy.ini", line_with_key());
+    let json = repo.review_json(&[], 1);
+    assert_eq!(json["source"]["kind"], "changes");
+    repo.stage("fine.txt", "fine\n");
+    let json = repo.review_json(&[], 0);
+    assert_eq!(json["source"]["kind"], "staged");
+}
+
+#[test]
+fn whole_files_and_standard_input_are_reviewed_without_a_repository() {
+    let repo = Repo::new();
+    let folder = repo.outside();
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("deploy.ini"), format!("x = 1\n{}", line_with_key())).unwrap();
+    let run = repo.reviewer(&["review", "code", "deploy.ini", "--format", "json"]).dir(&folder).run(1);
+    let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(json["findings"][0]["line"], 2);
+    repo.reviewer(&["review", "code", "-"]).dir(&folder).stdin(line_with_key()).run(1);
+    repo.reviewer(&["review", "code", "-"]).dir(&folder).stdin("fine\n").run(0);
+    repo.reviewer(&["review", "code", "absent.rs"]).dir(&folder).run(2);
+}
+
+#[test]
+fn several_reports_come_from_one_run() {
+    let repo = repo();
+    repo.stage("deploy.ini", line_with_key());
+    repo.review(&["staged", "--report", "json=out.json", "--report", "sarif=out.sarif", "--output", "out.txt"], 1);
+    for (file, what) in [("out.json", "\"schema_version\""), ("out.sarif", "\"2.1.0\""), ("out.txt", "deploy.ini")] {
+        let text = std::fs::read_to_string(repo.path().join(file)).unwrap();
+        assert!(text.contains(what), "{file}: {text}");
+    }
+}
+
+#[test]
+fn the_gate_takes_policy_from_the_base_and_reports_its_weakening() {
+    let repo = repo();
+    repo.git(&["checkout", "-q", "-b", "topic"]);
+    repo.stage(".claude-reviewer.toml", "version = 1\nblock_on = []\nignore = [\"*.ini\"]\n");
+    repo.stage("deploy.ini", line_with_key());
+    repo.commit("sneak");
+    repo.review(&["branch", "--base", "main", "--no-gate"], 0);
+    let json = repo.review_json(&["branch", "--base", "main", "--gate"], 1);
+    let ids: Vec<_> = json["findings"].as_array().unwrap().iter().map(|f| f["rule_id"].as_str().unwrap()).collect();
+    assert!(ids.contains(&"policy-weakened"), "{ids:?}");
+    assert!(ids.contains(&"aws-access-key-id"), "{ids:?}");
+    assert!(json["policy"]["origin"].as_str().unwrap().starts_with("base@"), "{}", json["policy"]);
+}
+
+#[test]
+fn ci_gates_without_being_told() {
+    let repo = repo();
+    repo.git(&["checkout", "-q", "-b", "topic"]);
+    repo.stage(".claude-reviewer.toml", "version = 1\nblock_on = []\n");
+    repo.stage("deploy.ini", line_with_key());
+    repo.commit("sneak");
+    repo.reviewer(&["review", "branch", "--base", "main"]).env("CI", "true").run(1);
+}

@@ -1,0 +1,305 @@
+//! The parts of a source, read and scanned, on as many threads as the work deserves.
+
+use super::Note;
+use super::source::{Content, Part};
+use crate::diff::{Body, FileChange, LineKind, RepoPath, TextChange, trim_line_end};
+use crate::error::{Error, Result};
+use crate::finding::{Finding, Frame, FrameLine, LineSpan};
+use crate::git::{Change, Reader, Repo};
+use crate::policy::Policy;
+use crate::progress::Progress;
+use crate::rules::{RuleSet, Scope};
+use crate::verdict::{Coverage, Skip};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// Fewer files than this are scanned on the calling thread: starting another costs more.
+const SMALL: usize = 24;
+/// Lines shown before and after a finding.
+const AROUND: u32 = 1;
+/// Lines of a finding that are shown at most.
+const FRAME_LINES: u32 = 8;
+/// Bytes of a line that are kept for the frame.
+const FRAME_BYTES: usize = 1_000;
+
+/// What a scan needs to know.
+#[derive(Clone, Copy)]
+pub(super) struct Scan<'a> {
+    pub(super) repo: Option<&'a Repo>,
+    pub(super) rules: &'a RuleSet,
+    pub(super) policy: &'a Policy,
+    pub(super) files: &'a Files,
+    pub(super) progress: &'a dyn Progress,
+}
+
+/// What a scan found, in no particular order.
+#[derive(Debug, Default)]
+pub(super) struct Scanned {
+    pub(super) findings: Vec<Finding>,
+    pub(super) notes: Vec<Note>,
+    pub(super) coverage: Coverage,
+}
+
+/// A unit of work for one thread.
+#[derive(Clone, Copy)]
+enum Unit {
+    /// Entry `entry` of part `part`.
+    File { part: usize, entry: usize },
+    /// The whole of a part.
+    Part(usize),
+}
+
+impl Scan<'_> {
+    /// Scans every part.
+    pub(super) fn run(&self, parts: &[Part]) -> Scanned {
+        let units: Vec<Unit> = parts
+            .iter()
+            .enumerate()
+            .flat_map(|(part, p)| {
+                let n = match &p.content {
+                    Content::Change(c) => c.entries.len(),
+                    Content::Given(files) => files.len(),
+                    Content::Commit(_) => 0,
+                };
+                let whole = matches!(p.content, Content::Commit(_)).then_some(Unit::Part(part));
+                (0..n).map(move |entry| Unit::File { part, entry }).chain(whole)
+            })
+            .collect();
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut out = Scanned::default();
+            let mut reader = self.repo.map(Repo::reader);
+            loop {
+                let i = next.fetch_add(1, Ordering::Relaxed);
+                let Some(unit) = units.get(i) else { return out };
+                self.unit(parts, *unit, reader.as_mut(), &mut out);
+                self.progress.files(i + 1, units.len());
+            }
+        };
+        let threads = match units.len() {
+            n if n < SMALL => 1,
+            n => std::thread::available_parallelism().map_or(1, usize::from).min(n / (SMALL / 2)).min(16),
+        };
+        let mut all = if threads == 1 {
+            work()
+        } else {
+            std::thread::scope(|s| {
+                let others: Vec<_> = (1..threads).map(|_| s.spawn(work)).collect();
+                let mut all = work();
+                for o in others {
+                    match o.join() {
+                        Ok(part) => all.merge(part),
+                        Err(panic) => std::panic::resume_unwind(panic),
+                    }
+                }
+                all
+            })
+        };
+        for p in parts {
+            self.whole(p, &mut all);
+        }
+        all
+    }
+
+    fn unit(&self, parts: &[Part], unit: Unit, reader: Option<&mut Reader<'_>>, out: &mut Scanned) {
+        match unit {
+            Unit::File { part, entry } => {
+                let p = &parts[part];
+                match (&p.content, reader) {
+                    (Content::Change(change), Some(reader)) => self.entry(p, change, entry, reader, out),
+                    (Content::Given(files), _) => self.file(p, &files[entry], out),
+                    _ => {}
+                }
+            }
+            Unit::Part(part) => {
+                let p = &parts[part];
+                let (Content::Commit(id), Some(reader)) = (&p.content, reader) else { return };
+                match reader.commit(*id, None) {
+                    Ok(change) => {
+                        for entry in 0..change.entries.len() {
+                            self.entry(p, &change, entry, reader, out);
+                        }
+                        self.whole_change(p, &change, out);
+                    }
+                    Err(e) => out.coverage.failed.push((None, format!("commit {}: {e}", id.short()))),
+                }
+            }
+        }
+    }
+
+    fn entry(&self, part: &Part, change: &Change, index: usize, reader: &mut Reader<'_>, out: &mut Scanned) {
+        let path = change.entries[index].path();
+        if !self.selected(path) {
+            return;
+        }
+        if self.policy.ignores(path) {
+            return out.skip(part, path, Skip::Ignored);
+        }
+        match reader.load(change, index) {
+            Ok(file) => self.scan(part, &file, out),
+            Err(e) => {
+                out.coverage.files_total += usize::from(part.scope == Scope::All);
+                out.coverage.failed.push((Some(path.clone()), reason(&e)));
+            }
+        }
+    }
+
+    fn file(&self, part: &Part, file: &FileChange, out: &mut Scanned) {
+        if !self.selected(file.path()) {
+            return;
+        }
+        if self.policy.ignores(file.path()) {
+            return out.skip(part, file.path(), Skip::Ignored);
+        }
+        self.scan(part, file, out);
+    }
+
+    fn selected(&self, path: &RepoPath) -> bool {
+        self.files.select(path)
+    }
+
+    fn scan(&self, part: &Part, file: &FileChange, out: &mut Scanned) {
+        let first = out.findings.len();
+        self.rules.scan(file, part.scope, &mut out.findings);
+        for f in &mut out.findings[first..] {
+            f.commit = part.commit;
+            if let (Some(text), Some(span)) = (file.text(), f.lines()) {
+                f.frame = frame(text, span, self.rules);
+            }
+        }
+        if part.scope == Scope::All {
+            let hunks = file.text().map_or(0, |t| t.hunks.len());
+            out.coverage.files_total += 1;
+            out.coverage.hunks_total += hunks;
+            match &file.body {
+                Body::Binary(_) => out.coverage.skipped.push((file.path().clone(), Skip::Binary)),
+                Body::Submodule { .. } => out.coverage.skipped.push((file.path().clone(), Skip::Submodule)),
+                Body::Same | Body::Text(_) => {
+                    out.coverage.files_reviewed += 1;
+                    out.coverage.hunks_reviewed += hunks;
+                }
+            }
+        }
+    }
+
+    fn whole(&self, part: &Part, out: &mut Scanned) {
+        if let Content::Change(change) = &part.content {
+            self.whole_change(part, change, out);
+        }
+    }
+
+    fn whole_change(&self, part: &Part, change: &Change, out: &mut Scanned) {
+        out.notes.extend(change.notes.iter().map(|n| Note::general("git", n.clone())));
+        if part.scope == Scope::All && self.files.is_everything() {
+            let first = out.findings.len();
+            self.rules.scan_change(change, &mut out.findings);
+            for f in &mut out.findings[first..] {
+                f.commit = part.commit;
+            }
+        }
+    }
+}
+
+impl Scanned {
+    fn skip(&mut self, part: &Part, path: &RepoPath, why: Skip) {
+        if part.scope == Scope::All {
+            self.coverage.files_total += 1;
+            self.coverage.skipped.push((path.clone(), why));
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        let Self { findings, notes, coverage: c } = other;
+        self.findings.extend(findings);
+        self.notes.extend(notes);
+        self.coverage.files_total += c.files_total;
+        self.coverage.files_reviewed += c.files_reviewed;
+        self.coverage.hunks_total += c.hunks_total;
+        self.coverage.hunks_reviewed += c.hunks_reviewed;
+        self.coverage.skipped.extend(c.skipped);
+        self.coverage.failed.extend(c.failed);
+    }
+}
+
+/// Puts an error and what caused it on one line.
+fn reason(e: &crate::error::Error) -> String {
+    let mut text = e.message.clone();
+    for c in &e.causes {
+        text.push_str(": ");
+        text.push_str(c);
+    }
+    text
+}
+
+/// Takes the lines around a finding, secrets masked.
+fn frame(text: &TextChange, span: LineSpan, rules: &RuleSet) -> Option<Frame> {
+    let hunk = text.hunks.iter().find(|h| {
+        let end = h.new.start.saturating_add(h.new.count);
+        h.new.start <= span.first.get() && span.first.get() < end
+    })?;
+    let last = span.last.get().min(span.first.get() + FRAME_LINES - 1);
+    let wanted = span.first.get().saturating_sub(AROUND)..=last + AROUND;
+    let mut first = None;
+    let mut lines = Vec::new();
+    for line in text.lines(hunk) {
+        let Some(n) = line.new.filter(|n| wanted.contains(&n.get())) else { continue };
+        first.get_or_insert(n);
+        let whole = trim_line_end(line.text);
+        let at = if n == span.first { span.columns.map_or(0, |c| c.0 as usize) } else { 0 };
+        let start = if whole.len() <= FRAME_BYTES { 0 } else { at.saturating_sub(FRAME_BYTES / 4).min(whole.len()) };
+        let end = whole.len().min(start + FRAME_BYTES);
+        // Masked with what stands around the cut, so that a secret cut in two is still seen.
+        let margin = start.saturating_sub(FRAME_BYTES)..whole.len().min(end + FRAME_BYTES);
+        let masked = rules.mask(&whole[margin.clone()]);
+        lines.push(FrameLine {
+            text: masked[start - margin.start..end - margin.start].to_vec(),
+            skipped: start as u32,
+            added: line.kind == LineKind::Added,
+        });
+    }
+    Some(Frame { first: first?, lines })
+}
+
+/// What `--files` selects, and which of its patterns did.
+#[derive(Debug)]
+pub(super) struct Files {
+    /// Two globs a pattern: the path itself, and what lies below it.
+    globs: GlobSet,
+    patterns: Vec<(String, AtomicBool)>,
+}
+
+impl Files {
+    pub(super) fn new(patterns: &[String]) -> Result<Self> {
+        let mut set = GlobSetBuilder::new();
+        for given in patterns {
+            let p = given.strip_prefix("./").unwrap_or(given).trim_end_matches('/');
+            for pattern in [p.to_owned(), format!("{p}/**")] {
+                let glob = GlobBuilder::new(&pattern).literal_separator(true).build();
+                set.add(glob.map_err(|e| Error::usage(format!("--files {given} is no glob")).caused_by(&e))?);
+            }
+        }
+        let globs = set.build().map_err(|e| Error::usage("--files has too many globs").caused_by(&e))?;
+        Ok(Self { globs, patterns: patterns.iter().map(|p| (p.clone(), AtomicBool::new(false))).collect() })
+    }
+
+    fn is_everything(&self) -> bool {
+        self.patterns.is_empty()
+    }
+
+    fn select(&self, path: &RepoPath) -> bool {
+        if self.is_everything() {
+            return true;
+        }
+        let text = String::from_utf8_lossy(path.as_bytes());
+        let matches = self.globs.matches(text.as_ref());
+        for m in &matches {
+            self.patterns[m / 2].1.store(true, Ordering::Relaxed);
+        }
+        !matches.is_empty()
+    }
+
+    /// Returns the patterns that selected nothing.
+    pub(super) fn unmatched(&self) -> impl Iterator<Item = &str> {
+        self.patterns.iter().filter(|(_, hit)| !hit.load(Ordering::Relaxed)).map(|(p, _)| p.as_str())
+    }
+}

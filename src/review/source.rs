@@ -1,0 +1,255 @@
+//! From what is asked for to what is looked at.
+
+use super::{Note, SourceInfo};
+use crate::diff::{self, FileChange, ObjectId, RepoPath};
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::git::{Change, Repo, State};
+use crate::request::{Input, PushRange, ReviewRequest, Source};
+use crate::rules::Scope;
+use std::io::Read as _;
+use std::path::Path;
+
+/// The most bytes that a patch or a file named on the command line may have.
+const MAX_INPUT: u64 = 1 << 30;
+
+/// A source, resolved: nothing of it has been read but names.
+#[derive(Debug)]
+pub(super) struct Resolved {
+    /// `None` only for patches and files outside a repository.
+    pub(super) repo: Option<Repo>,
+    pub(super) parts: Vec<Part>,
+    pub(super) info: SourceInfo,
+    pub(super) notes: Vec<Note>,
+    /// What the change is measured against, and whose policy rules in gate mode.
+    pub(super) base: State,
+    /// The state under review.
+    pub(super) head: State,
+}
+
+/// A piece of work: something to compare and the rules to look with.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) content: Content,
+    pub(super) scope: Scope,
+    /// The commit that findings belong to.
+    pub(super) commit: Option<ObjectId>,
+}
+
+/// What a part compares.
+#[derive(Debug)]
+pub(super) enum Content {
+    /// Two states whose differing paths are known.
+    Change(Change),
+    /// A commit against its first parent; compared by whoever takes it up.
+    Commit(ObjectId),
+    /// A change that came with its lines.
+    Given(Vec<FileChange>),
+}
+
+impl Part {
+    fn net(change: Change) -> Self {
+        Self { content: Content::Change(change), scope: Scope::All, commit: None }
+    }
+}
+
+/// Finds out what a request speaks of.
+pub(super) fn resolve(request: &ReviewRequest, env: &Env) -> Result<Resolved> {
+    match &request.source {
+        Source::Patch(input) => given(request, env, "patch", vec![input]),
+        Source::Code(inputs) => given(request, env, "code", inputs.iter().collect()),
+        _ => in_repository(request, Repo::open(&request.dir, env)?),
+    }
+}
+
+fn in_repository(request: &ReviewRequest, repo: Repo) -> Result<Resolved> {
+    match &request.source {
+        Source::Staged => {
+            let change = repo.staged()?;
+            Resolved::one(repo, "staged", change, "the staged change".to_owned())
+        }
+        Source::Unstaged { untracked } => {
+            let change = repo.unstaged(*untracked)?;
+            Resolved::one(repo, "unstaged", change, "the unstaged change".to_owned())
+        }
+        Source::Auto => {
+            let staged = repo.staged()?;
+            if staged.entries.is_empty() {
+                let (change, base) = repo.changes(None)?;
+                return Resolved::one(repo, "changes", change, format!("the changes since {base}"));
+            }
+            Resolved::one(repo, "staged", staged, "the staged change".to_owned())
+        }
+        Source::Changes { base } => {
+            let (change, base) = repo.changes(base.as_deref())?;
+            Resolved::one(repo, "changes", change, format!("the changes since {base}"))
+        }
+        Source::Commit { rev, parent } => match rev.split_once("..") {
+            Some((from, to)) if !to.starts_with('.') => {
+                if parent.is_some() {
+                    return Err(Error::usage("--parent goes with a single commit, not with a range"));
+                }
+                range(repo, from, to, rev)
+            }
+            Some(_) => Err(Error::usage(format!("the range {rev} has three dots")).hint(
+                "`commit A..B` reviews each commit of B that A lacks; `branch B --base A` reviews the net change",
+            )),
+            None => {
+                let id = repo.resolve(rev)?;
+                let change = repo.commit(id, *parent)?;
+                let label = format!("commit {}", id.short());
+                Resolved::one(repo, "commit", change, label)
+            }
+        },
+        Source::Branch { head, base } => {
+            let b = repo.branch(head.as_deref(), base.as_deref())?;
+            let label = format!("{} against {}", head.as_deref().unwrap_or("HEAD"), b.base_name);
+            let mut all = Resolved::empty(repo, "branch", label);
+            all.add_branch(b);
+            Ok(all)
+        }
+        Source::Push(ranges) => push(repo, ranges),
+        Source::Patch(_) | Source::Code(_) => Err(Error::usage("a patch is not read from a repository")),
+    }
+}
+
+fn range(repo: Repo, from: &str, to: &str, spec: &str) -> Result<Resolved> {
+    let or_head = |s: &str| if s.is_empty() { "HEAD".to_owned() } else { s.to_owned() };
+    let (from, to) = (or_head(from), or_head(to));
+    let commits = repo.range(&from, &to)?;
+    let (base, head) = (repo.state_of(repo.resolve(&from)?)?, repo.state_of(repo.resolve(&to)?)?);
+    let count = commits.len();
+    let label = format!("{count} commit{} of {spec}", if count == 1 { "" } else { "s" });
+    let mut all = Resolved::empty(repo, "commit", label);
+    all.set_ends(base, head);
+    all.parts.extend(commits.into_iter().map(|id| Part {
+        content: Content::Commit(id),
+        scope: Scope::All,
+        commit: Some(id),
+    }));
+    Ok(all)
+}
+
+fn push(repo: Repo, ranges: &[PushRange]) -> Result<Resolved> {
+    let mut branches = Vec::new();
+    let mut deleted = Vec::new();
+    for r in ranges {
+        match repo.push(r)? {
+            Some(b) => branches.push(b),
+            None => deleted.push(r.name.clone()),
+        }
+    }
+    let label = match ranges {
+        [one] => format!("the push to {}", one.name),
+        many => format!("the push of {} references", many.len()),
+    };
+    let mut all = Resolved::empty(repo, "branch", label);
+    for b in branches {
+        all.add_branch(b);
+    }
+    for name in deleted {
+        all.notes.push(Note::general("git", format!("{name} is deleted on the remote: nothing to review")));
+    }
+    Ok(all)
+}
+
+/// A patch or whole files. A repository around them lends its policy, but need not be there.
+fn given(request: &ReviewRequest, env: &Env, kind: &'static str, inputs: Vec<&Input>) -> Result<Resolved> {
+    let mut files = Vec::new();
+    let mut names = Vec::new();
+    for input in inputs {
+        let (name, bytes) = read_input(input, &request.dir)?;
+        if kind == "patch" {
+            files.extend(diff::patch::parse(&bytes).map_err(|e| Error::usage(format!("{name}: {}", e.message)))?);
+        } else {
+            files.push(diff::code::added(RepoPath::from(name.as_str()), bytes));
+        }
+        names.push(name);
+    }
+    let label = match names.as_slice() {
+        [one] => format!("{kind} {one}"),
+        many => format!("{} files", many.len()),
+    };
+    let repo = Repo::open(&request.dir, env).ok();
+    let base = repo.as_ref().map_or(Ok(State::Empty), head_state)?;
+    Ok(Resolved {
+        repo,
+        parts: vec![Part { content: Content::Given(files), scope: Scope::All, commit: None }],
+        info: SourceInfo { kind, label, ..SourceInfo::default() },
+        notes: Vec::new(),
+        base,
+        head: State::Worktree,
+    })
+}
+
+/// Returns the state at HEAD; the empty one where there is no commit yet.
+fn head_state(repo: &Repo) -> Result<State> {
+    repo.head()?.map_or(Ok(State::Empty), |id| repo.state_of(id))
+}
+
+fn read_input(input: &Input, dir: &Path) -> Result<(String, Vec<u8>)> {
+    let mut bytes = Vec::new();
+    let (name, result) = match input {
+        Input::Stdin => ("<stdin>".to_owned(), std::io::stdin().lock().take(MAX_INPUT + 1).read_to_end(&mut bytes)),
+        Input::File(path) => {
+            let name = path.to_string_lossy().into_owned();
+            let full = dir.join(path);
+            if !full.is_file() {
+                return Err(Error::usage(format!("{name} is no file that can be read")));
+            }
+            let read = std::fs::File::open(&full).and_then(|f| f.take(MAX_INPUT + 1).read_to_end(&mut bytes));
+            (name, read)
+        }
+    };
+    result.map_err(|e| Error::usage(format!("{name} cannot be read")).caused_by(&e))?;
+    if bytes.len() as u64 > MAX_INPUT {
+        return Err(Error::usage(format!("{name} is larger than {} MiB", MAX_INPUT >> 20)));
+    }
+    Ok((name, bytes))
+}
+
+impl Resolved {
+    fn empty(repo: Repo, kind: &'static str, label: String) -> Self {
+        Self {
+            repo: Some(repo),
+            parts: Vec::new(),
+            info: SourceInfo { kind, label, ..SourceInfo::default() },
+            notes: Vec::new(),
+            base: State::Empty,
+            head: State::Empty,
+        }
+    }
+
+    fn one(repo: Repo, kind: &'static str, change: Change, label: String) -> Result<Self> {
+        // The index cannot be a judge: its policy belongs to the change. HEAD's can.
+        let base = match &change.base {
+            State::Index => head_state(&repo)?,
+            other => other.clone(),
+        };
+        let mut all = Self::empty(repo, kind, label);
+        all.set_ends(base, change.head.clone());
+        all.parts.push(Part::net(change));
+        Ok(all)
+    }
+
+    fn set_ends(&mut self, base: State, head: State) {
+        self.info.base = base.commit().map(|id| id.to_string());
+        self.info.head = head.commit().map(|id| id.to_string());
+        self.info.tree = head.tree().map(|id| id.to_string());
+        self.base = base;
+        self.head = head;
+    }
+
+    /// Adds a branch: its net change, and every commit for the secret rules.
+    fn add_branch(&mut self, b: crate::git::Branch) {
+        self.set_ends(b.change.base.clone(), b.change.head.clone());
+        // One commit is its own net change.
+        let commits = if b.commits.len() > 1 { b.commits } else { Vec::new() };
+        self.parts.push(Part::net(b.change));
+        self.parts.extend(commits.into_iter().map(|id| Part {
+            content: Content::Commit(id),
+            scope: Scope::Secrets,
+            commit: Some(id),
+        }));
+    }
+}
