@@ -332,6 +332,14 @@ impl Finding {
     }
 }
 
+#[cfg(test)]
+impl Finding {
+    /// Makes a finding without a change, for the tests of what shows findings.
+    pub(crate) fn sample(draft: Draft, confidence: Confidence) -> Self {
+        Self::new(Proof::rule(&draft.rule_id, confidence), draft)
+    }
+}
+
 /// The identity of a finding over time: survives line moves and re-indentation.
 ///
 /// The first 16 bytes of a SHA-256 over rule, path, the masked quote with white space folded, and an

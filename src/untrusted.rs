@@ -3,7 +3,6 @@
 //! File names, code, messages of models and of servers may hold anything. What a terminal, a CI log or a
 //! viewer of SARIF would act on is shown instead, as `\x1b`, `\u{202e}` or `\xff`. Nothing is dropped.
 
-use crate::diff::RepoPath;
 use std::fmt;
 use unicode_width::UnicodeWidthChar as _;
 
@@ -26,11 +25,6 @@ impl Inert {
         Self(pieces(text.as_ref()).map(|p| p.shown).collect())
     }
 
-    /// Escapes a path.
-    pub fn path(path: &RepoPath) -> Self {
-        Self::new(path.as_bytes())
-    }
-
     /// Escapes foreign text that may have several lines: each becomes one.
     pub fn lines(text: &str) -> impl Iterator<Item = Self> {
         text.lines().map(Self::new)
@@ -39,19 +33,6 @@ impl Inert {
     /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-
-    /// Puts two texts side by side.
-    #[must_use]
-    pub fn then(mut self, other: impl Into<Self>) -> Self {
-        let other = other.into();
-        // The two halves of `##[` must not meet either.
-        if other.0.contains('[') && self.0.contains("##") {
-            self.0 = pieces(format!("{}{}", self.0, other.0).as_bytes()).map(|p| p.shown).collect();
-        } else {
-            self.0.push_str(&other.0);
-        }
-        self
     }
 }
 
@@ -278,9 +259,9 @@ pub fn markdown(text: &str) -> String {
 /// percent-encoded, and no segment climbs, names a scheme or starts at a root.
 ///
 /// `.` and `..`, which git never stores and a hand-made patch may name, become `_.` and `_..`.
-pub fn uri(path: &RepoPath) -> String {
+pub fn uri(path: &[u8]) -> String {
     let mut out = String::new();
-    for segment in path.as_bytes().split(|b| *b == b'/').filter(|s| !s.is_empty()) {
+    for segment in path.split(|b| *b == b'/').filter(|s| !s.is_empty()) {
         if !out.is_empty() {
             out.push('/');
         }
@@ -349,7 +330,6 @@ mod tests {
         ] {
             assert_eq!(Inert::new(text).as_str(), shown);
         }
-        assert_eq!(Inert::new("##").then(Inert::new("[error]")).as_str(), "##\\x5berror]");
     }
 
     #[test]
@@ -375,9 +355,9 @@ mod tests {
             ("a b/ä%?#.rs", "a%20b/%C3%A4%25%3F%23.rs"),
             ("a\\b", "a%5Cb"),
         ] {
-            assert_eq!(uri(&RepoPath::from(path)), encoded);
+            assert_eq!(uri(path.as_bytes()), encoded);
         }
-        assert_eq!(uri(&RepoPath::new(*b"caf\xe9")), "caf%E9");
+        assert_eq!(uri(b"caf\xe9"), "caf%E9");
     }
 
     #[test]

@@ -4,6 +4,10 @@
 //! Fields may be added; renaming, removing or retyping one needs a new [`SCHEMA_VERSION`].
 //! `schemas/report.schema.json` is generated from here.
 
+mod calm;
+
+pub use self::calm::write;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -120,7 +120,7 @@ fn heading(page: &mut Page<'_>, group: &[&Finding]) -> io::Result<()> {
     let width = page.prose();
     let room = width.saturating_sub(count.len() + 5);
     let name = match group.first().and_then(|f| f.file()) {
-        Some(path) => Inert::new(untrusted::guard_line(Inert::path(path).as_str()).as_ref()),
+        Some(path) => Inert::new(untrusted::guard_line(Inert::new(path.as_bytes()).as_str()).as_ref()),
         None => Inert::from("the change as a whole"),
     };
     let name = elide(&name, room.max(8), page.glyphs.ellipsis);
@@ -139,7 +139,7 @@ fn glyph(page: &Page<'_>, f: &Finding) -> &'static str {
 
 /// Returns where a finding is, as editors and terminals make links of it: `path:line:column`.
 fn place(f: &Finding) -> Option<Inert> {
-    let mut place = Inert::path(f.file()?).as_str().to_owned();
+    let mut place = Inert::new(f.file()?.as_bytes()).as_str().to_owned();
     if let Some(lines) = f.lines() {
         place.push_str(&format!(":{}", lines.first));
         if let Some(column) = frame::column(f) {
@@ -256,7 +256,7 @@ fn notes(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     for n in &review.notes {
         let mut line = Line::new().put(CYAN, "note: ");
         if let Some(file) = &n.file {
-            line = line.put(PLAIN, Inert::path(file));
+            line = line.put(PLAIN, Inert::new(file.as_bytes()));
             if let Some(number) = n.line {
                 line = line.put(PLAIN, Inert::new(format!(":{number}")));
             }
@@ -280,7 +280,7 @@ fn left_out(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
         page.gap()?;
         for (path, reason) in &c.failed[..shown] {
             let name = match path {
-                Some(p) => Inert::path(p),
+                Some(p) => Inert::new(p.as_bytes()),
                 None => Inert::from("the change as a whole"),
             };
             let line = Line::new()
@@ -304,7 +304,7 @@ fn left_out(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     }
     for (reason, paths) in reasons {
         let shown = paths.len().min(most);
-        let names: Vec<String> = paths[..shown].iter().map(|p| Inert::path(p).to_string()).collect();
+        let names: Vec<String> = paths[..shown].iter().map(|p| Inert::new(p.as_bytes()).to_string()).collect();
         let mut text = names.join(", ");
         if shown < paths.len() {
             text.push_str(&format!(" and {} more", paths.len() - shown));

@@ -4,25 +4,13 @@ use super::{counted, plural, totals};
 use crate::diff::RepoPath;
 use crate::finding::{self, Evidence};
 use crate::review::Review;
-use crate::untrusted::is_active;
 use crate::verdict;
 use crate::wire;
-use serde::Serialize;
-use serde_json::ser::{Formatter, PrettyFormatter};
 use std::io::{self, Write};
 
 /// Writes the JSON report, indented, with a line end.
 pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
-    write(&report(review), out)
-}
-
-/// Writes any document so that no line of it means something to a terminal or a CI system: what is active
-/// there stands as `\u….`, which JSON readers undo.
-pub(super) fn write(document: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
-    let mut buffer = io::BufWriter::new(out);
-    document.serialize(&mut serde_json::Serializer::with_formatter(&mut buffer, Calm(PrettyFormatter::new())))?;
-    buffer.write_all(b"\n")?;
-    buffer.flush()
+    wire::write(&report(review), out)
 }
 
 /// Returns the report of a review.
@@ -201,59 +189,5 @@ fn evidence(e: &Evidence) -> String {
         Evidence::Quote => "quote".to_owned(),
         Evidence::Read { path, first, last } => format!("read:{}:{first}-{last}", path.to_wire()),
         Evidence::Backend(name) => format!("backend:{name}"),
-    }
-}
-
-/// Writes indented JSON whose strings hold nothing active.
-struct Calm<'a>(PrettyFormatter<'a>);
-
-impl Formatter for Calm<'_> {
-    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
-        let mut from = 0;
-        let mut hashes = false;
-        let mut previous = ' ';
-        for (i, c) in fragment.char_indices() {
-            // `##[error]` and `##vso[…]` are commands of CI systems wherever they stand in a line.
-            let command = hashes && c == '[';
-            hashes = (c == '#' && previous == '#') || (hashes && (c == '#' || c.is_ascii_alphanumeric()));
-            previous = c;
-            if command || is_active(c) {
-                out.write_all(&fragment.as_bytes()[from..i])?;
-                let mut units = [0; 2];
-                for unit in c.encode_utf16(&mut units) {
-                    write!(out, "\\u{unit:04x}")?;
-                }
-                from = i + c.len_utf8();
-            }
-        }
-        out.write_all(&fragment.as_bytes()[from..])
-    }
-
-    fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.0.begin_array(out)
-    }
-    fn end_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.0.end_array(out)
-    }
-    fn begin_array_value<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        self.0.begin_array_value(out, first)
-    }
-    fn end_array_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.0.end_array_value(out)
-    }
-    fn begin_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.0.begin_object(out)
-    }
-    fn end_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.0.end_object(out)
-    }
-    fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        self.0.begin_object_key(out, first)
-    }
-    fn begin_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.0.begin_object_value(out)
-    }
-    fn end_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.0.end_object_value(out)
     }
 }

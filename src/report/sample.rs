@@ -3,8 +3,7 @@
 use crate::diff::{LineNo, ObjectId, RepoPath};
 use crate::error::ExitStatus;
 use crate::finding::{
-    Category, Confidence, Draft, Finding, Frame, FrameLine, LineSpan, Location, Proof, Severity, Suppression, Waiver,
-    arrange,
+    Category, Confidence, Draft, Finding, Frame, FrameLine, LineSpan, Location, Severity, Suppression, Waiver, arrange,
 };
 use crate::review::{Note, PolicyInfo, Review, SourceInfo};
 use crate::verdict::{Coverage, Outcome, Skip, Verdict};
@@ -94,7 +93,7 @@ impl Sketch {
     }
 
     pub(crate) fn done(self) -> Finding {
-        let mut f = Finding::new(Proof::rule(&self.draft.rule_id, self.confidence), self.draft);
+        let mut f = Finding::sample(self.draft, self.confidence);
         f.frame = self.frame;
         f
     }

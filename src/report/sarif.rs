@@ -25,7 +25,7 @@ const ROOT: &str = "%SRCROOT%";
 
 /// Writes the SARIF log, indented, with a line end.
 pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
-    super::json::write(&log(review), out)
+    crate::wire::write(&log(review), out)
 }
 
 fn log(review: &Review) -> sarif::Sarif {
@@ -40,6 +40,9 @@ fn run(review: &Review) -> sarif::Run {
     let mut driver = sarif::ToolComponent::builder().name(env!("CARGO_PKG_NAME")).build();
     driver.version = Some(env!("CARGO_PKG_VERSION").to_owned());
     driver.semantic_version = Some(env!("CARGO_PKG_VERSION").to_owned());
+    // The addresses of the package; empty when it has none.
+    let home = [env!("CARGO_PKG_HOMEPAGE"), env!("CARGO_PKG_REPOSITORY")].into_iter().find(|u| !u.is_empty());
+    driver.information_uri = home.map(str::to_owned);
     driver.properties = Some(bag(None, [("rulesHash", json!(review.rules_hash))]));
     let fallback = fallback(review);
     let results = kept.iter().map(|f| result(f, &rules, &fallback)).collect();
@@ -220,7 +223,21 @@ fn place(f: &Finding, fallback: &RepoPath) -> sarif::Location {
         }
     }
     physical.region = Some(region);
+    physical.context_region = context(f);
     location(physical)
+}
+
+/// Returns the lines around a finding, where the finding is on lines and they are known in full.
+fn context(f: &Finding) -> Option<sarif::Region> {
+    f.lines()?;
+    let frame = f.frame.as_ref().filter(|f| !f.lines.is_empty() && f.lines.iter().all(|l| l.skipped == 0))?;
+    let lines: Vec<_> = frame.lines.iter().map(|l| String::from_utf8_lossy(&l.text)).collect();
+    Some(sarif::Region {
+        start_line: Some(i64::from(frame.first.get())),
+        end_line: Some(i64::from(frame.first.get()) + i64::try_from(lines.len()).ok()? - 1),
+        snippet: Some(sarif::ArtifactContent { text: Some(lines.join("\n")), ..Default::default() }),
+        ..Default::default()
+    })
 }
 
 /// Returns the columns of a finding on one line, 1-based, in code points, the end excluded, and the text
@@ -245,7 +262,7 @@ fn code_points(bytes: &[u8]) -> i64 {
 
 fn physical(path: &RepoPath) -> sarif::PhysicalLocation {
     let artifact = sarif::ArtifactLocation {
-        uri: Some(untrusted::uri(path)),
+        uri: Some(untrusted::uri(path.as_bytes())),
         uri_base_id: Some(ROOT.to_owned()),
         ..Default::default()
     };
