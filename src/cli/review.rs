@@ -75,7 +75,7 @@ enum SourceArg {
     /// Whole files or standard input, every line as if it were added
     Code {
         /// Files, or - for standard input
-        #[arg(default_value = "-", value_name = "FILE")]
+        #[arg(id = "inputs", default_value = "-", value_name = "FILE")]
         files: Vec<PathBuf>,
     },
 }
