@@ -161,11 +161,6 @@ impl Repo {
         self.local().remote_names().iter().map(|n| n.to_string()).collect()
     }
 
-    /// Returns the folder that the hooks of this repository live in.
-    pub fn hooks_dir(&self) -> Result<PathBuf> {
-        Ok(self.hooks()?.path)
-    }
-
     /// Returns the folder that the hooks of this repository live in, and who says so.
     pub fn hooks(&self) -> Result<HooksDir> {
         hooks::find(self)

@@ -3,8 +3,9 @@
 use super::Context;
 use crate::error::{Error, ExitStatus};
 use crate::git::Repo;
-use crate::hooks::install::{self, Origin, Outcome, Place};
+use crate::hooks::install::{self, Outcome, Place};
 use crate::hooks::{Hook, SKIP};
+use crate::untrusted::Inert;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -57,10 +58,7 @@ fn place(repo: &Repo) -> Result<Place, Error> {
         return Err(Error::usage("a bare repository has nothing to commit or push from")
             .hint("run install-hooks in a worktree of it"));
     };
-    let worktree = worktree.to_owned();
-    let dir = repo.hooks_dir()?;
-    let common = dir.clone();
-    Ok(Place { dir, origin: Origin::Default, worktree, common })
+    Ok(Place { hooks: repo.hooks()?, worktree: worktree.to_owned(), common: repo.common_dir() })
 }
 
 /// Finds the path under which the binary will still be found after an update: the entry of `PATH` that leads
@@ -76,7 +74,7 @@ fn program(context: &Context) -> Result<PathBuf, Error> {
 }
 
 fn report(outcomes: &[Outcome], place: &Place) -> String {
-    let show = |p: &Path| p.strip_prefix(&place.worktree).unwrap_or(p).display().to_string();
+    let show = |p: &Path| Inert::new(p.strip_prefix(&place.worktree).unwrap_or(p).to_string_lossy().as_bytes());
     let mut text = String::new();
     let mut installed = false;
     for outcome in outcomes {

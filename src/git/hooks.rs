@@ -34,7 +34,8 @@ pub(super) fn find(repo: &Repo) -> Result<HooksDir> {
     let common = local.common_dir().to_owned();
     let config = local.config_snapshot();
     let Ok((_, section)) = config.plumbing().raw_value_with_section("core.hooksPath") else {
-        return Ok(HooksDir { path: common.join("hooks"), configured: None, inside: true });
+        let path = common.join("hooks");
+        return Ok(HooksDir { inside: lies_inside(repo, &common, &path), path, configured: None });
     };
     use gix::config::Source as S;
     let scope = match section.meta().source {
@@ -51,10 +52,14 @@ pub(super) fn find(repo: &Repo) -> Result<HooksDir> {
     // Git takes a relative path from where hooks run: the top of the worktree.
     let top = repo.worktree().unwrap_or(&common);
     let path = top.join(path);
+    Ok(HooksDir { inside: lies_inside(repo, &common, &path), path, configured: Some(scope) })
+}
+
+/// Follows links: a folder `hooks` of the repository may itself be one to somewhere else.
+fn lies_inside(repo: &Repo, common: &std::path::Path, path: &std::path::Path) -> bool {
     let real = |p: &std::path::Path| std::fs::canonicalize(p).unwrap_or_else(|_| p.to_owned());
-    let lies_in = real(deepest(&path));
-    let inside = [Some(real(&common)), repo.worktree().map(real)].into_iter().flatten().any(|d| lies_in.starts_with(d));
-    Ok(HooksDir { path, configured: Some(scope), inside })
+    let lies_in = real(deepest(path));
+    [Some(real(common)), repo.worktree().map(real)].into_iter().flatten().any(|d| lies_in.starts_with(d))
 }
 
 /// Returns the deepest part of a path that exists.

@@ -6,32 +6,20 @@
 
 use super::{Hook, shim};
 use crate::error::{Error, Result};
+use crate::git::{HooksDir, Scope};
 use std::fs;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Where git looks for the hooks of a repository.
+/// Where hooks are put.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The folder; it need not exist.
-    pub dir: PathBuf,
-    /// What names it.
-    pub origin: Origin,
+    /// Where git looks for them, and who says so.
+    pub hooks: HooksDir,
     /// The top of the worktree.
     pub worktree: PathBuf,
     /// The git folder that all worktrees of the repository share.
     pub common: PathBuf,
-}
-
-/// What says where the hooks are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// Nothing: the folder `hooks` of the repository.
-    Default,
-    /// `core.hooksPath` in the repository's own configuration.
-    Repository,
-    /// `core.hooksPath` in a configuration that other repositories read too.
-    Elsewhere,
 }
 
 /// What became of a hook.
@@ -86,14 +74,14 @@ enum Was {
 /// the folder cannot be written.
 pub fn install(place: &Place, hooks: &[Hook], program: &Path) -> Result<Vec<Outcome>> {
     refuse_shared(place)?;
-    let in_worktree = !place.is_inside(&place.common);
+    let in_worktree = !resolved(&place.hooks.path).starts_with(resolved(&place.common));
     let program = if in_worktree { Vec::new() } else { sh_path(program) };
     let mut steps = Vec::new();
     for &hook in hooks {
         let text = shim::text(hook, &program);
         steps.push((plan(place, hook, &text)?, text));
     }
-    fs::create_dir_all(&place.dir).map_err(|e| failed("made", &place.dir, &e))?;
+    fs::create_dir_all(&place.hooks.path).map_err(|e| failed("made", &place.hooks.path, &e))?;
     steps.into_iter().map(|(step, text)| apply(step, &text)).collect()
 }
 
@@ -103,8 +91,8 @@ pub fn install(place: &Place, hooks: &[Hook], program: &Path) -> Result<Vec<Outc
 /// A hook cannot be read, removed or renamed.
 pub fn uninstall(place: &Place, hooks: &[Hook]) -> Result<Vec<Outcome>> {
     let own = place.common.join("hooks");
-    let mut dirs = vec![&place.dir];
-    if !same(&own, &place.dir) {
+    let mut dirs = vec![&place.hooks.path];
+    if !same(&own, &place.hooks.path) {
         dirs.push(&own);
     }
     let mut outcomes = Vec::new();
@@ -114,40 +102,37 @@ pub fn uninstall(place: &Place, hooks: &[Hook]) -> Result<Vec<Outcome>> {
             gone.extend(remove(dir, hook)?);
         }
         if gone.is_empty() {
-            gone.push(Outcome::Absent { hook: place.dir.join(hook.name()) });
+            gone.push(Outcome::Absent { hook: place.hooks.path.join(hook.name()) });
         }
         outcomes.append(&mut gone);
     }
     Ok(outcomes)
 }
 
-impl Place {
-    fn is_inside(&self, folder: &Path) -> bool {
-        resolved(&self.dir).starts_with(resolved(folder))
-    }
-}
-
 /// Refuses a folder that more than this repository uses.
 fn refuse_shared(place: &Place) -> Result<()> {
-    let dir = place.dir.display();
+    let dir = place.hooks.path.display();
     let advice = |e: Error| {
         e.hint("give this repository hooks of its own: git config --local core.hooksPath \"$(git rev-parse --git-common-dir)/hooks\"")
             .hint("or add this line to the shared hook: claude-reviewer review --hook pre-commit")
     };
-    if place.origin == Origin::Elsewhere {
-        let e = Error::usage(format!("core.hooksPath is {dir} for every repository of this user or machine"));
-        return Err(advice(e));
+    match place.hooks.configured {
+        Some(Scope::System | Scope::Global) => {
+            Err(advice(Error::usage(format!("core.hooksPath is {dir} for every repository of this user or machine"))))
+        }
+        Some(Scope::Command) => Err(Error::usage(format!("core.hooksPath is {dir} for this command only"))
+            .hint("run install-hooks without GIT_CONFIG_* in the environment")),
+        _ if !place.hooks.inside => {
+            Err(advice(Error::usage(format!("the hooks folder {dir} lies outside this repository"))))
+        }
+        None | Some(Scope::Local | Scope::Worktree) => Ok(()),
     }
-    if !place.is_inside(&place.worktree) && !place.is_inside(&place.common) {
-        return Err(advice(Error::usage(format!("the hooks folder {dir} lies outside this repository"))));
-    }
-    Ok(())
 }
 
 /// Looks at what is there and decides, without changing anything.
 fn plan(place: &Place, hook: Hook, text: &[u8]) -> Result<Step> {
     refuse_husky(place, hook)?;
-    let path = below_pre_commit(&place.dir, hook)?.unwrap_or_else(|| place.dir.join(hook.name()));
+    let path = below_pre_commit(&place.hooks.path, hook)?.unwrap_or_else(|| place.hooks.path.join(hook.name()));
     let chained = suffixed(&path, shim::CHAINED);
     let kept = exists(&chained).then(|| chained.clone());
     let found = look(&path)?;
@@ -230,12 +215,12 @@ fn below_pre_commit(dir: &Path, hook: Hook) -> Result<Option<PathBuf>> {
 
 /// husky generates the folder that git looks into, and again at every `npm install`.
 fn refuse_husky(place: &Place, hook: Hook) -> Result<()> {
-    let generated = place.dir.ends_with("_") && exists(&place.dir.join("h"));
-    let old = exists(&place.dir.join("_/husky.sh"));
+    let generated = place.hooks.path.ends_with("_") && exists(&place.hooks.path.join("h"));
+    let old = exists(&place.hooks.path.join("_/husky.sh"));
     if !generated && !old {
         return Ok(());
     }
-    let folder = if generated { place.dir.parent().unwrap_or(&place.dir) } else { &place.dir };
+    let folder = if generated { place.hooks.path.parent().unwrap_or(&place.hooks.path) } else { &place.hooks.path };
     let folder = folder.strip_prefix(&place.worktree).unwrap_or(folder).join(hook.name());
     Err(Error::usage("husky runs the hooks of this repository, and would overwrite others").hint(format!(
         "let husky run it: echo '{}' >> {}",
@@ -388,13 +373,14 @@ mod tests {
             self.temp.path().join("repo")
         }
 
-        fn place(&self, dir: &str, origin: Origin) -> Place {
+        fn place(&self, dir: &str, configured: Option<Scope>) -> Place {
             let worktree = self.worktree();
-            Place { dir: worktree.join(dir), origin, common: worktree.join(".git"), worktree }
+            let hooks = HooksDir { path: worktree.join(dir), configured, inside: true };
+            Place { hooks, common: worktree.join(".git"), worktree }
         }
 
         fn default(&self) -> Place {
-            self.place(".git/hooks", Origin::Default)
+            self.place(".git/hooks", None)
         }
 
         fn write(&self, path: &str, text: &str) -> PathBuf {
@@ -514,33 +500,25 @@ mod tests {
     #[test]
     fn hok_01_a_path_that_others_share_is_refused() {
         let ground = Ground::new();
-        let everywhere = ground.place(".git/hooks", Origin::Elsewhere);
-        assert!(add(&everywhere).unwrap_err().message.contains("for every repository"));
-        let outside = ground.place("../hooks", Origin::Repository);
+        for scope in [Scope::System, Scope::Global, Scope::Command] {
+            let error = add(&ground.place(".git/hooks", Some(scope))).unwrap_err();
+            assert!(error.message.starts_with("core.hooksPath is "), "{error}");
+        }
+        let mut outside = ground.place("../hooks", Some(Scope::Local));
+        outside.hooks.inside = false;
         assert!(add(&outside).unwrap_err().message.contains("outside this repository"));
-        assert!(!outside.dir.exists());
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn hok_01_a_hooks_folder_linked_to_elsewhere_is_refused() {
-        let ground = Ground::new();
-        let elsewhere = ground.temp.path().join("dotfiles");
-        fs::create_dir(&elsewhere).unwrap();
-        std::os::unix::fs::symlink(&elsewhere, ground.worktree().join(".git/hooks")).unwrap();
-        assert!(add(&ground.default()).unwrap_err().message.contains("outside this repository"));
-        assert_eq!(fs::read_dir(elsewhere).unwrap().count(), 0);
+        assert!(!outside.hooks.path.exists());
     }
 
     #[test]
     fn hok_01_a_shim_in_the_worktree_names_no_path_of_this_machine() {
         let ground = Ground::new();
-        let place = ground.place(".githooks", Origin::Repository);
+        let place = ground.place(".githooks", Some(Scope::Local));
         add(&place).unwrap();
-        let shared = fs::read_to_string(place.dir.join("pre-commit")).unwrap();
+        let shared = fs::read_to_string(place.hooks.path.join("pre-commit")).unwrap();
         assert!(shared.contains("\nbin=''\n"), "{shared}");
         add(&ground.default()).unwrap();
-        let own = fs::read_to_string(ground.default().dir.join("pre-commit")).unwrap();
+        let own = fs::read_to_string(ground.default().hooks.path.join("pre-commit")).unwrap();
         assert!(own.contains("\nbin='/opt/claude-reviewer'\n"), "{own}");
     }
 
@@ -548,7 +526,7 @@ mod tests {
     fn hok_01_husky_is_told_how_to_run_the_review() {
         let ground = Ground::new();
         ground.write(".husky/_/h", "generated");
-        let error = add(&ground.place(".husky/_", Origin::Repository)).unwrap_err();
+        let error = add(&ground.place(".husky/_", Some(Scope::Local))).unwrap_err();
         assert_eq!(
             error.hints,
             ["let husky run it: echo 'claude-reviewer review --hook pre-commit' >> .husky/pre-commit"]
@@ -588,7 +566,7 @@ mod tests {
         add(&ground.default()).unwrap();
         ground.write(".husky/_/h", "generated");
         let hook = ground.worktree().join(".git/hooks/pre-commit");
-        let moved = ground.place(".husky/_", Origin::Repository);
+        let moved = ground.place(".husky/_", Some(Scope::Local));
         assert_eq!(take(&moved), [Outcome::Removed { hook, restored: false }]);
     }
 }

@@ -39,10 +39,11 @@ fn text(out: &Output) -> String {
 
 #[track_caller]
 fn stops(repo: &Repo, args: &[&str]) -> String {
-    let head = repo.git(&["rev-parse", "HEAD"]);
+    let head = || repo.try_git(&["rev-parse", "-q", "--verify", "HEAD"]).stdout;
+    let before = head();
     let out = repo.try_git(args);
     assert!(!out.status.success(), "git {args:?} went through:\n{}", text(&out));
-    assert_eq!(repo.git(&["rev-parse", "HEAD"]), head, "git {args:?} made a commit");
+    assert_eq!(head(), before, "git {args:?} made a commit");
     text(&out)
 }
 
@@ -212,6 +213,17 @@ fn hok_01_a_hooks_path_outside_the_repository_is_refused() {
     let repo = Repo::new();
     fs::create_dir(repo.outside()).unwrap();
     repo.git(&["config", "core.hooksPath", repo.outside().to_str().unwrap()]);
+    let run = repo.reviewer(&["install-hooks"]).run(2);
+    assert!(run.stderr.contains("lies outside this repository"), "{}", run.stderr);
+    assert_eq!(fs::read_dir(repo.outside()).unwrap().count(), 0);
+}
+
+#[test]
+fn hok_01_a_hooks_folder_that_is_a_link_to_elsewhere_is_refused() {
+    let repo = Repo::new();
+    fs::create_dir(repo.outside()).unwrap();
+    fs::remove_dir_all(repo.path().join(".git/hooks")).unwrap();
+    std::os::unix::fs::symlink(repo.outside(), repo.path().join(".git/hooks")).unwrap();
     let run = repo.reviewer(&["install-hooks"]).run(2);
     assert!(run.stderr.contains("lies outside this repository"), "{}", run.stderr);
     assert_eq!(fs::read_dir(repo.outside()).unwrap().count(), 0);
