@@ -4,8 +4,9 @@
 //! change from a reader's eyes. This module looks at the whole file instead:
 //!
 //! 1. A file that starts like a known binary format, and goes on like one, is binary.
-//! 2. UTF-16 is text: with a byte order mark when it decodes, without one when at least half of its
-//!    units are printable ASCII and the rest decodes.
+//! 2. UTF-16 is text. With a byte order mark: when it has a NUL (line ends and blanks bring one) and at
+//!    most 5 % of its units are malformed or controls, or half of them are printable ASCII. Without a
+//!    mark: when half of its units are printable ASCII and at most 2 % malformed or controls.
 //! 3. What is left is text when at most 5 % of its bytes (and two) are control bytes that text does not
 //!    use, NUL among them, and at least two thirds are printable ASCII or well-formed UTF-8.
 //!
@@ -55,9 +56,10 @@ pub(in crate::diff) fn marked_utf16(bytes: &[u8]) -> Option<Encoding> {
 /// Tells whether, and how, the bytes are UTF-16.
 fn utf16(bytes: &[u8]) -> Option<Encoding> {
     if let Some(encoding) = marked_utf16(bytes) {
+        // Two bytes that happen to be there do not make UTF-16: line ends and blanks bring a NUL.
+        memchr::memchr(0, bytes)?;
         let seen = Units::count(&bytes[2..], encoding);
-        // A few lone surrogates and controls may be there on purpose, to look like no text.
-        return (seen.odd * 20 <= seen.all + 40).then_some(encoding);
+        return (seen.odd * 20 <= seen.all || seen.ascii * 2 >= seen.all).then_some(encoding);
     }
     if bytes.len() < 8 {
         return None;
