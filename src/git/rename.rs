@@ -173,10 +173,8 @@ impl Search<'_, '_> {
         for n in 0..news {
             let mut best: Vec<Candidate> = Vec::with_capacity(CANDIDATES + 1);
             for o in 0..olds {
+                // Poor ones too: which slot they leave decides between equals.
                 let score = self.score(o, n, MIN_SCORE)?;
-                if score < MIN_SCORE {
-                    continue;
-                }
                 let candidate = Candidate { score, named: self.old[o].name() == self.new[n].name(), old: o, new: n };
                 if best.len() < CANDIDATES {
                     best.push(candidate);
@@ -195,6 +193,7 @@ impl Search<'_, '_> {
             }
             all.extend(best);
         }
+        all.retain(|c| c.score >= MIN_SCORE);
         all.sort_by_key(|c| std::cmp::Reverse(c.rank()));
         let mut used = vec![false; olds];
         let mut taken = vec![false; news];
