@@ -8,39 +8,12 @@ pub mod shim;
 
 use crate::env::Env;
 use crate::error::{Error, Result};
+pub use crate::request::Hook;
 use crate::request::PushRange;
 use std::str::FromStr;
 
 /// The variable that lets a commit or a push through without a review.
 pub const SKIP: &str = "CLAUDE_REVIEWER_SKIP";
-
-/// A hook of git that the program can be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hook {
-    PreCommit,
-    PrePush,
-}
-
-impl Hook {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::PreCommit, Self::PrePush];
-
-    /// Returns git's name of the hook, which is its file name too.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::PreCommit => "pre-commit",
-            Self::PrePush => "pre-push",
-        }
-    }
-
-    /// Returns the git command that runs the hook.
-    pub fn command(self) -> &'static str {
-        match self {
-            Self::PreCommit => "git commit",
-            Self::PrePush => "git push",
-        }
-    }
-}
 
 /// What `review --hook` is told: a hook of git, or to find out which one a hook manager is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,6 @@
 //! What is asked for: the one type that the command line, the hooks and MCP all build.
 
 use crate::finding::{Category, Severity};
-use crate::hooks::Hook;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -67,6 +66,34 @@ pub struct PushRange {
 pub enum Input {
     File(PathBuf),
     Stdin,
+}
+
+/// A hook of git that the program can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    PreCommit,
+    PrePush,
+}
+
+impl Hook {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::PreCommit, Self::PrePush];
+
+    /// Returns git's name of the hook, which is its file name too.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PreCommit => "pre-commit",
+            Self::PrePush => "pre-push",
+        }
+    }
+
+    /// Returns the git command that runs the hook.
+    pub fn command(self) -> &'static str {
+        match self {
+            Self::PreCommit => "git commit",
+            Self::PrePush => "git push",
+        }
+    }
 }
 
 /// How hard to look.
