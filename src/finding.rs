@@ -164,7 +164,7 @@ pub struct Location {
 pub struct LineSpan {
     pub first: LineNo,
     pub last: LineNo,
-    /// Byte columns in the first line as it stands in the file, for the caret; `None`: the whole line.
+    /// Byte columns in the first line as it stands in the file, from 0, the end excluded; `None`: the whole line.
     pub columns: Option<(u32, u32)>,
 }
 

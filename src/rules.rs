@@ -7,15 +7,19 @@ pub(crate) mod format;
 mod glob;
 mod language;
 mod lexer;
+mod markers;
+mod mask;
 mod prefilter;
 mod report;
 mod sample;
 mod scan;
 pub(crate) mod secret;
+mod suppress;
 mod team;
+mod unicode;
 mod walk;
 
-use crate::diff::FileChange;
+use crate::diff::{FileChange, LineNo};
 use crate::error::{Error, Result};
 use crate::finding::{Finding, Severity};
 use crate::policy::RulesPolicy;
@@ -50,6 +54,13 @@ pub enum Scope {
 pub struct Suppressions {
     /// Whether one counts that the change itself adds. Not where the change is gated.
     pub honour_added: bool,
+}
+
+/// Something worth saying about a line that is no finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    pub line: LineNo,
+    pub text: String,
 }
 
 /// The expressions of the built-in rules, as far as they were needed.
@@ -95,12 +106,20 @@ impl RuleSet {
 
     /// Looks at what only the whole change shows. `files` holds every entry, without content.
     pub fn scan_change(&self, change: &crate::git::Change, out: &mut Vec<Finding>) {
-        change::scan_change(change, &mut report::Reporter { rules: self, out });
+        change::scan_change(change, &mut report::Reporter::new(self, None, out));
     }
 
     /// Masks every secret, column for column; at most four bytes of each, its public prefix, are kept.
     pub fn mask<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
-        scan::mask(self, text)
+        mask::mask(self, text)
+    }
+
+    /// Says what is wrong with the suppressing comments that a change adds: no reason, an unknown rule, or that
+    /// they do not count because the change adds them.
+    pub fn remarks(&self, file: &FileChange) -> Vec<Remark> {
+        let mut out = Vec::new();
+        suppress::remarks(self, file, &mut out);
+        out
     }
 
     /// Returns the hash over every rule that is active: 16 hexadecimal digits.

@@ -1,4 +1,10 @@
 //! Where a byte of a file stands: in code, in a string or in a comment.
+//!
+//! No parser: a table a language says how comments and strings open and close, and a few habits that no table
+//! can say are code below. It goes over a text once, as far as it is asked, and never back further than a few
+//! kilobytes. What it does not know is code.
+
+use super::language::Languages;
 
 /// Where a rule's match may stand, or where a byte stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,5 +28,745 @@ impl Place {
             "comment" => Self::Comment,
             _ => return None,
         })
+    }
+
+    /// Tells whether a match that may stand in this place may stand in `actual`.
+    pub(super) fn admits(self, actual: Self) -> bool {
+        match self {
+            Self::Any => true,
+            Self::CodeOrString => actual != Self::Comment,
+            exact => exact == actual,
+        }
+    }
+}
+
+/// How a string says that its end is not yet the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Escape {
+    None,
+    Backslash,
+    /// The closing quote twice.
+    Doubled,
+    Backtick,
+}
+
+/// A kind of string.
+#[derive(Clone, Copy, Debug)]
+struct Quote {
+    open: &'static str,
+    close: &'static str,
+    escape: Escape,
+    /// May go over several lines.
+    lines: bool,
+}
+
+/// What a table cannot say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Habit {
+    None,
+    /// Template literals with code inside, regular expressions.
+    JavaScript,
+    /// Raw strings with hashes, lifetimes.
+    Rust,
+    /// `R"x(…)x"`, digit separators.
+    Cpp,
+    /// `@"…"`.
+    CSharp,
+    /// Here documents, `#` only at the start of a word.
+    Shell,
+    Ruby,
+    Php,
+    /// Quotes only at the start of a value.
+    Yaml,
+    /// POD, here documents.
+    Perl,
+}
+
+#[derive(Debug)]
+struct Syntax {
+    languages: &'static [&'static str],
+    /// Openers of comments up to the line's end.
+    line: &'static [&'static str],
+    /// Those that count only at the start of a line.
+    line_start: &'static [&'static str],
+    block: &'static [(&'static str, &'static str)],
+    nested: bool,
+    quotes: &'static [Quote],
+    habit: Habit,
+}
+
+const fn quote(open: &'static str, escape: Escape, lines: bool) -> Quote {
+    Quote { open, close: open, escape, lines }
+}
+
+const DOUBLE: Quote = quote("\"", Escape::Backslash, false);
+const SINGLE: Quote = quote("'", Escape::Backslash, false);
+const DOUBLE_LINES: Quote = quote("\"", Escape::Backslash, true);
+const SINGLE_LINES: Quote = quote("'", Escape::Backslash, true);
+const TRIPLE: Quote = quote("\"\"\"", Escape::Backslash, true);
+const TRIPLE_SINGLE: Quote = quote("'''", Escape::Backslash, true);
+const TRIPLE_RAW: Quote = quote("\"\"\"", Escape::None, true);
+const TICKS: Quote = quote("`", Escape::None, true);
+const SLASHES: &[&str] = &["//"];
+const HASH: &[&str] = &["#"];
+const STARS: &[(&str, &str)] = &[("/*", "*/")];
+
+const BASE: Syntax =
+    Syntax { languages: &[], line: &[], line_start: &[], block: &[], nested: false, quotes: &[], habit: Habit::None };
+
+/// The first that shares a language with the file is taken.
+static SYNTAXES: &[Syntax] = &[
+    Syntax { languages: &["notebook"], ..BASE },
+    Syntax {
+        languages: &["vue"],
+        block: &[("<!--", "-->"), ("/*", "*/")],
+        line: SLASHES,
+        quotes: &[DOUBLE, SINGLE],
+        habit: Habit::JavaScript,
+        ..BASE
+    },
+    Syntax { languages: &["python"], line: HASH, quotes: &[TRIPLE, TRIPLE_SINGLE, DOUBLE, SINGLE], ..BASE },
+    Syntax {
+        languages: &["javascript", "typescript"],
+        line: SLASHES,
+        block: STARS,
+        quotes: &[DOUBLE, SINGLE],
+        habit: Habit::JavaScript,
+        ..BASE
+    },
+    Syntax { languages: &["go"], line: SLASHES, block: STARS, quotes: &[DOUBLE, SINGLE, TICKS], ..BASE },
+    Syntax { languages: &["java"], line: SLASHES, block: STARS, quotes: &[TRIPLE, DOUBLE, SINGLE], ..BASE },
+    Syntax {
+        languages: &["kotlin", "scala"],
+        line: SLASHES,
+        block: STARS,
+        nested: true,
+        quotes: &[TRIPLE_RAW, DOUBLE, SINGLE],
+        ..BASE
+    },
+    Syntax { languages: &["swift"], line: SLASHES, block: STARS, nested: true, quotes: &[TRIPLE, DOUBLE], ..BASE },
+    Syntax {
+        languages: &["dart", "groovy"],
+        line: SLASHES,
+        block: STARS,
+        quotes: &[TRIPLE, TRIPLE_SINGLE, DOUBLE, SINGLE],
+        ..BASE
+    },
+    Syntax {
+        languages: &["rust"],
+        line: SLASHES,
+        block: STARS,
+        nested: true,
+        quotes: &[DOUBLE_LINES],
+        habit: Habit::Rust,
+        ..BASE
+    },
+    Syntax {
+        languages: &["c", "cpp", "objective-c"],
+        line: SLASHES,
+        block: STARS,
+        quotes: &[DOUBLE, SINGLE],
+        habit: Habit::Cpp,
+        ..BASE
+    },
+    Syntax {
+        languages: &["csharp"],
+        line: SLASHES,
+        block: STARS,
+        quotes: &[TRIPLE_RAW, DOUBLE, SINGLE],
+        habit: Habit::CSharp,
+        ..BASE
+    },
+    Syntax {
+        languages: &["ruby"],
+        line: HASH,
+        quotes: &[DOUBLE_LINES, SINGLE_LINES, quote("`", Escape::Backslash, true)],
+        habit: Habit::Ruby,
+        ..BASE
+    },
+    Syntax {
+        languages: &["php"],
+        line: &["//", "#"],
+        block: &[("/*", "*/"), ("<!--", "-->")],
+        quotes: &[DOUBLE_LINES, SINGLE_LINES],
+        habit: Habit::Php,
+        ..BASE
+    },
+    Syntax {
+        languages: &["shell"],
+        line: HASH,
+        quotes: &[DOUBLE_LINES, quote("'", Escape::None, true)],
+        habit: Habit::Shell,
+        ..BASE
+    },
+    Syntax { languages: &["dockerfile"], line_start: HASH, ..BASE },
+    Syntax {
+        languages: &["yaml"],
+        line: HASH,
+        quotes: &[DOUBLE, quote("'", Escape::Doubled, false)],
+        habit: Habit::Yaml,
+        ..BASE
+    },
+    Syntax {
+        languages: &["toml"],
+        line: HASH,
+        quotes: &[TRIPLE, quote("'''", Escape::None, true), DOUBLE, quote("'", Escape::None, false)],
+        ..BASE
+    },
+    Syntax { languages: &["json"], line: SLASHES, block: STARS, quotes: &[DOUBLE], ..BASE },
+    Syntax { languages: &["html", "xml", "markdown"], block: &[("<!--", "-->")], ..BASE },
+    Syntax {
+        languages: &["sql"],
+        line: &["--"],
+        block: STARS,
+        quotes: &[quote("'", Escape::Doubled, true), quote("\"", Escape::Doubled, false)],
+        ..BASE
+    },
+    Syntax {
+        languages: &["terraform"],
+        line: &["#", "//"],
+        block: STARS,
+        quotes: &[DOUBLE],
+        habit: Habit::Shell,
+        ..BASE
+    },
+    Syntax { languages: &["properties"], line_start: &["#", "!"], ..BASE },
+    Syntax { languages: &["ini", "env"], line_start: &["#", ";"], ..BASE },
+    Syntax { languages: &["make", "nginx"], line: HASH, habit: Habit::Shell, ..BASE },
+    Syntax {
+        languages: &["powershell"],
+        line: HASH,
+        block: &[("<#", "#>")],
+        quotes: &[
+            Quote { open: "@\"", close: "\"@", escape: Escape::None, lines: true },
+            Quote { open: "@'", close: "'@", escape: Escape::None, lines: true },
+            quote("\"", Escape::Backtick, true),
+            quote("'", Escape::Doubled, true),
+        ],
+        ..BASE
+    },
+    Syntax { languages: &["perl"], line: HASH, quotes: &[DOUBLE, SINGLE], habit: Habit::Perl, ..BASE },
+    Syntax {
+        languages: &["lua"],
+        line: &["--"],
+        block: &[("--[[", "]]")],
+        quotes: &[Quote { open: "[[", close: "]]", escape: Escape::None, lines: true }, DOUBLE, SINGLE],
+        ..BASE
+    },
+    Syntax { languages: &["elixir"], line: HASH, quotes: &[TRIPLE, DOUBLE_LINES, SINGLE], ..BASE },
+    Syntax { languages: &["r"], line: HASH, quotes: &[DOUBLE_LINES, SINGLE_LINES], ..BASE },
+    Syntax { languages: &["haskell"], line: &["--"], block: &[("{-", "-}")], nested: true, quotes: &[DOUBLE], ..BASE },
+    Syntax { languages: &["clojure"], line: &[";"], quotes: &[DOUBLE_LINES], ..BASE },
+    Syntax { languages: &["css"], block: STARS, quotes: &[DOUBLE, SINGLE], ..BASE },
+    Syntax { languages: &["batch"], line_start: &["rem ", "REM ", "::"], ..BASE },
+    Syntax { languages: &["graphql"], line: HASH, quotes: &[TRIPLE, DOUBLE], ..BASE },
+    Syntax { languages: &["protobuf"], line: SLASHES, block: STARS, quotes: &[DOUBLE, SINGLE], ..BASE },
+];
+
+/// A piece of text in one place.
+#[derive(Clone, Copy, Debug)]
+struct Token {
+    start: usize,
+    end: usize,
+    place: Place,
+}
+
+/// Where the lexer is: enough to go on from.
+#[derive(Clone, Debug, Default)]
+struct State {
+    at: usize,
+    /// JavaScript: for each open template literal, how many braces are open in its code.
+    templates: Vec<u32>,
+    /// Here documents that begin on the next line: their end words, as bytes of the text, and whether the end may
+    /// be indented.
+    here: Vec<(usize, usize, bool)>,
+}
+
+/// Tells places in one text.
+#[derive(Debug)]
+pub(super) struct Lexer<'t> {
+    text: &'t [u8],
+    syntax: Option<&'static Syntax>,
+    /// Bytes that may open something.
+    special: [bool; 256],
+    state: State,
+    token: Token,
+    /// States to go back to.
+    checkpoints: Vec<State>,
+}
+
+/// Bytes between two states that are kept.
+const STRIDE: usize = 8 * 1024;
+
+impl<'t> Lexer<'t> {
+    /// Starts at the start of a text, in code.
+    pub(super) fn new(text: &'t [u8], languages: Languages) -> Self {
+        let syntax = SYNTAXES.iter().find(|s| languages.any_of(s.languages));
+        let mut special = [false; 256];
+        if let Some(s) = syntax {
+            let openers = s.line.iter().chain(s.line_start).chain(s.block.iter().map(|(open, _)| open));
+            for o in openers.copied().chain(s.quotes.iter().map(|q| q.open)) {
+                special[usize::from(o.as_bytes()[0])] = true;
+            }
+            let habits: &[u8] = match s.habit {
+                Habit::JavaScript => b"`{}/",
+                Habit::Rust => b"'",
+                Habit::Shell => b"<\n",
+                Habit::Ruby | Habit::Perl => b"<=\n",
+                Habit::Php => b"<\n",
+                _ => b"",
+            };
+            habits.iter().for_each(|b| special[usize::from(*b)] = true);
+        }
+        let token = Token { start: 0, end: 0, place: Place::Code };
+        Self { text, syntax, special, state: State::default(), token, checkpoints: vec![State::default()] }
+    }
+
+    /// Tells whether the language's comments are known.
+    pub(super) fn knows_comments(&self) -> bool {
+        self.syntax.is_some_and(|s| !(s.line.is_empty() && s.line_start.is_empty() && s.block.is_empty()))
+    }
+
+    /// Tells where a byte stands: code, string or comment.
+    pub(super) fn place_at(&mut self, at: usize) -> Place {
+        let Some(syntax) = self.syntax else { return Place::Code };
+        if at < self.token.start {
+            let back = self.checkpoints.partition_point(|c| c.at <= at);
+            self.state = self.checkpoints[back.saturating_sub(1)].clone();
+            self.token = Token { start: self.state.at, end: self.state.at, place: Place::Code };
+        }
+        while self.token.end <= at && self.token.end < self.text.len() {
+            if self.checkpoints.last().is_none_or(|c| c.at + STRIDE <= self.state.at) {
+                self.checkpoints.push(self.state.clone());
+            }
+            self.token = self.next(syntax);
+        }
+        self.token.place
+    }
+
+    /// Reads the piece that starts at the state's place.
+    fn next(&mut self, syntax: &Syntax) -> Token {
+        let start = self.state.at;
+        let mut at = start;
+        loop {
+            let rest = &self.text[at..];
+            match rest.iter().position(|b| self.special[usize::from(*b)]) {
+                Some(i) => at += i,
+                None => {
+                    self.state.at = self.text.len();
+                    return Token { start, end: self.text.len(), place: Place::Code };
+                }
+            }
+            // A checkpoint wants pieces of bounded size.
+            if at > start && at - start >= STRIDE {
+                self.state.at = at;
+                return Token { start, end: at, place: Place::Code };
+            }
+            // What opens here ends the code before it; it is read again as a piece of its own.
+            match self.opens(syntax, at) {
+                Some((end, place)) if at == start => {
+                    self.state.at = end;
+                    return Token { start, end, place };
+                }
+                Some(_) => {
+                    self.state.at = at;
+                    return Token { start, end: at, place: Place::Code };
+                }
+                None => {
+                    self.notice(syntax, at);
+                    at += 1;
+                }
+            }
+        }
+    }
+
+    /// Tells what opens at a byte, and where it ends. Changes the state only where it returns a template or a here
+    /// document at the very start of a piece.
+    fn opens(&mut self, syntax: &Syntax, at: usize) -> Option<(usize, Place)> {
+        let text = self.text;
+        let rest = &text[at..];
+        let before = at.checked_sub(1).map(|i| text[i]);
+        let at_line_start = || blank_before(text, at);
+        for (open, close) in syntax.block {
+            if rest.starts_with(open.as_bytes()) {
+                return Some((block_end(text, at + open.len(), open, close, syntax.nested), Place::Comment));
+            }
+        }
+        let line_end = || at + memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        if syntax.line_start.iter().any(|o| rest.starts_with(o.as_bytes())) && at_line_start() {
+            return Some((line_end(), Place::Comment));
+        }
+        if let Some(open) = syntax.line.iter().find(|o| rest.starts_with(o.as_bytes())) {
+            let word_start =
+                before.is_none_or(|b| b.is_ascii_whitespace() || matches!(b, b';' | b'(' | b'|' | b'&' | b')'));
+            let counts = match (syntax.habit, *open) {
+                (Habit::Shell | Habit::Yaml, "#") => word_start,
+                // `$#array`, `s#a#b#`, `qw#…#`.
+                (Habit::Perl, "#") => word_start,
+                (Habit::Php, "#") => rest.get(1) != Some(&b'['),
+                (Habit::Php, "//") => before != Some(b':'),
+                _ => true,
+            };
+            if counts {
+                return Some((line_end(), Place::Comment));
+            }
+            return None;
+        }
+        if let Some(found) = self.habit(syntax.habit, at, before) {
+            return found;
+        }
+        for q in syntax.quotes {
+            if rest.starts_with(q.open.as_bytes()) {
+                return Some((string_end(text, at + q.open.len(), q), Place::String));
+            }
+        }
+        None
+    }
+
+    /// The habits. `None`: nothing to say; `Some(None)`: it is code for sure.
+    fn habit(&mut self, habit: Habit, at: usize, before: Option<u8>) -> Option<Option<(usize, Place)>> {
+        let text = self.text;
+        let rest = &text[at..];
+        let word_before = before.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_');
+        match (habit, rest[0]) {
+            (Habit::JavaScript, b'`') => {
+                return Some(Some((self.template_end(at + 1, at), Place::String)));
+            }
+            (Habit::JavaScript, b'}') if self.state.templates.last() == Some(&0) => {
+                return Some(Some((self.template_end(at + 1, at), Place::String)));
+            }
+            (Habit::JavaScript, b'/') => return Some(regex_end(text, at).map(|end| (end, Place::String))),
+            (Habit::Rust, b'\'') => return Some(char_end(rest).map(|n| (at + n, Place::String))),
+            (Habit::Rust, b'"') => {
+                let hashes = text[..at].iter().rev().take_while(|b| **b == b'#').count();
+                if at > hashes && text[at - hashes - 1] == b'r' {
+                    let close = [&b"\""[..], &b"#".repeat(hashes)].concat();
+                    let end = memchr::memmem::find(&rest[1..], &close).map_or(text.len(), |i| at + 1 + i + close.len());
+                    return Some(Some((end, Place::String)));
+                }
+            }
+            (Habit::Cpp, b'"') if before == Some(b'R') => {
+                let open = memchr::memchr(b'(', &rest[..rest.len().min(18)])?;
+                let close = [&b")"[..], &rest[1..open], b"\""].concat();
+                let end = memchr::memmem::find(rest, &close).map_or(text.len(), |i| at + i + close.len());
+                return Some(Some((end, Place::String)));
+            }
+            // `1'000'000`.
+            (Habit::Cpp, b'\'') if word_before => return Some(None),
+            (Habit::CSharp, b'"') if before == Some(b'@') || text[..at].ends_with(b"@$") => {
+                let verbatim = quote("\"", Escape::Doubled, true);
+                return Some(Some((string_end(text, at + 1, &verbatim), Place::String)));
+            }
+            (Habit::Yaml, b'"' | b'\'') => {
+                let value =
+                    before.is_none_or(|b| b.is_ascii_whitespace() || matches!(b, b'[' | b'{' | b',' | b'(' | b'='));
+                if !value {
+                    return Some(None);
+                }
+            }
+            // `\"` and `\'` outside strings.
+            (Habit::Shell, b'"' | b'\'') if before == Some(b'\\') => return Some(None),
+            // `don't` in a here document's neighbourhood, `$'`, `s/'//`.
+            (Habit::Perl | Habit::Ruby, b'\'' | b'"' | b'`') if matches!(before, Some(b'$' | b'?' | b'\\')) => {
+                return Some(None);
+            }
+            (Habit::Perl, b'\'') if word_before => return Some(None),
+            (Habit::Ruby | Habit::Perl, b'=') if before.is_none_or(|b| b == b'\n') => {
+                let close: &[u8] = if habit == Habit::Ruby { b"\n=end" } else { b"\n=cut" };
+                let opens = if habit == Habit::Ruby {
+                    rest.starts_with(b"=begin")
+                } else {
+                    rest[1..].first().is_some_and(u8::is_ascii_lowercase)
+                };
+                if opens {
+                    let end = memchr::memmem::find(rest, close).map_or(text.len(), |i| at + i + close.len());
+                    return Some(Some((end, Place::Comment)));
+                }
+                return Some(None);
+            }
+            (Habit::Shell | Habit::Ruby | Habit::Php | Habit::Perl, b'\n') => {
+                if self.state.here.is_empty() || self.state.at != at {
+                    return Some((!self.state.here.is_empty()).then_some((at, Place::Code)));
+                }
+                let mut end = at + 1;
+                for (start, length, indented) in std::mem::take(&mut self.state.here) {
+                    end = here_end(text, end, &text[start..start + length], indented);
+                }
+                return Some(Some((end.max(at + 1), Place::String)));
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// Keeps what a byte of code means for later: braces in template code, here documents.
+    fn notice(&mut self, syntax: &Syntax, at: usize) {
+        let rest = &self.text[at..];
+        match (syntax.habit, rest[0]) {
+            (Habit::JavaScript, b'{') => {
+                if let Some(open) = self.state.templates.last_mut() {
+                    *open += 1;
+                }
+            }
+            (Habit::JavaScript, b'}') => {
+                if let Some(open) = self.state.templates.last_mut() {
+                    *open = open.saturating_sub(1);
+                }
+            }
+            (Habit::Shell | Habit::Ruby | Habit::Php | Habit::Perl, b'<') => {
+                let before = at.checked_sub(1).map(|i| self.text[i]);
+                if before != Some(b'<')
+                    && let Some((start, length, indented)) = here_word(rest, syntax.habit)
+                    && self.state.here.len() < 8
+                {
+                    self.state.here.push((at + start, length, indented));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns where the text of a template literal ends: behind its closing tick, or behind a `${`.
+    fn template_end(&mut self, from: usize, open: usize) -> usize {
+        // Called while only looking ahead, too: then nothing may change.
+        let real = self.state.at == open;
+        let mut at = from;
+        while let Some(i) = memchr::memchr3(b'`', b'$', b'\\', &self.text[at..]) {
+            at += i;
+            match self.text[at] {
+                b'\\' => at += 2,
+                b'`' => {
+                    if real && self.text[open] == b'}' {
+                        self.state.templates.pop();
+                    }
+                    return at + 1;
+                }
+                _ if self.text.get(at + 1) == Some(&b'{') => {
+                    if real && self.text[open] == b'`' {
+                        self.state.templates.push(0);
+                    }
+                    return at + 2;
+                }
+                _ => at += 1,
+            }
+            if at >= self.text.len() {
+                break;
+            }
+        }
+        self.text.len()
+    }
+}
+
+/// Tells whether only blanks stand between the start of the line and `at`.
+fn blank_before(text: &[u8], at: usize) -> bool {
+    let blanks = text[..at].iter().rev().take(256).take_while(|b| matches!(b, b' ' | b'\t')).count();
+    at == blanks || text[at - blanks - 1] == b'\n'
+}
+
+fn block_end(text: &[u8], from: usize, open: &str, close: &str, nested: bool) -> usize {
+    let find = |needle: &str, at: usize| memchr::memmem::find(&text[at..], needle.as_bytes()).map(|i| at + i);
+    if !nested {
+        return find(close, from).map_or(text.len(), |i| i + close.len());
+    }
+    let (mut depth, mut at) = (1u32, from);
+    while let Some(i) = memchr::memchr2(open.as_bytes()[0], close.as_bytes()[0], &text[at..]) {
+        at += i;
+        if text[at..].starts_with(close.as_bytes()) {
+            at += close.len();
+            depth -= 1;
+            if depth == 0 {
+                return at;
+            }
+        } else if text[at..].starts_with(open.as_bytes()) {
+            at += open.len();
+            depth += 1;
+        } else {
+            at += 1;
+        }
+    }
+    text.len()
+}
+
+fn string_end(text: &[u8], from: usize, q: &Quote) -> usize {
+    let (close, mut at) = (q.close.as_bytes(), from);
+    while at < text.len() {
+        let Some(i) =
+            memchr::memchr3(close[0], b'\n', if q.escape == Escape::Backtick { b'`' } else { b'\\' }, &text[at..])
+        else {
+            break;
+        };
+        at += i;
+        match text[at] {
+            b'\n' if q.lines => at += 1,
+            b'\n' => return at,
+            b'\\' if q.escape == Escape::Backslash => at += 2,
+            b'`' if q.escape == Escape::Backtick => at += 2,
+            _ if text[at..].starts_with(close) => {
+                if q.escape == Escape::Doubled && text[at + close.len()..].starts_with(close) {
+                    at += 2 * close.len();
+                } else {
+                    return at + close.len();
+                }
+            }
+            _ => at += 1,
+        }
+    }
+    text.len()
+}
+
+/// A character literal of Rust, by its length; `None` for a lifetime.
+fn char_end(rest: &[u8]) -> Option<usize> {
+    match rest.get(1)? {
+        b'\\' => memchr::memchr(b'\'', rest.get(3..rest.len().min(14))?).map(|i| i + 4),
+        b if b.is_ascii() => (rest.get(2) == Some(&b'\'')).then_some(3),
+        _ => memchr::memchr(b'\'', &rest[1..rest.len().min(6)]).map(|i| i + 2),
+    }
+}
+
+/// The end of a regular expression of JavaScript, where a slash starts one.
+fn regex_end(text: &[u8], at: usize) -> Option<usize> {
+    let blanks = text[..at].iter().rev().take(64).take_while(|b| matches!(b, b' ' | b'\t')).count();
+    let head = &text[..at - blanks];
+    let keyword = || {
+        [&b"return"[..], b"typeof", b"case", b"in", b"of", b"do", b"else", b"void", b"delete"].iter().any(|k| {
+            head.ends_with(k)
+                && head
+                    .get(head.len().wrapping_sub(k.len() + 1))
+                    .is_none_or(|b| !b.is_ascii_alphanumeric() && *b != b'_')
+        })
+    };
+    let operand = match head.last() {
+        None => false,
+        Some(b) if b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$') => !keyword(),
+        Some(b) => matches!(b, b')' | b']' | b'}' | b'"' | b'\'' | b'`'),
+    };
+    // `</div>` and `/>` of JSX.
+    if operand || head.last() == Some(&b'<') || text.get(at + 1) == Some(&b'>') {
+        return None;
+    }
+    let (mut class, mut i) = (false, at + 1);
+    while i < text.len().min(at + 400) {
+        match text[i] {
+            b'\n' => return None,
+            b'\\' => i += 1,
+            b'[' => class = true,
+            b']' => class = false,
+            b'/' if !class => return Some(i + 1),
+            _ => {}
+        }
+        i += 1;
+    }
+    None
+}
+
+/// Reads `<<EOF`, `<<-'EOF'`, `<<~EOF`, `<<<EOF` (PHP): where the end word stands, and whether it may be indented.
+fn here_word(rest: &[u8], habit: Habit) -> Option<(usize, usize, bool)> {
+    let mut at = if habit == Habit::Php {
+        rest.starts_with(b"<<<").then_some(3)?
+    } else {
+        rest.starts_with(b"<<").then_some(2)?
+    };
+    let mut indented = habit == Habit::Php;
+    if habit != Habit::Php && matches!(rest.get(at), Some(b'-' | b'~')) {
+        indented = true;
+        at += 1;
+    }
+    while habit != Habit::Ruby && rest.get(at) == Some(&b' ') {
+        at += 1;
+    }
+    if matches!(rest.get(at), Some(b'"' | b'\'' | b'\\')) {
+        at += 1;
+    }
+    let word = rest[at..].iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+    let first = *rest.get(at)?;
+    // `a << b` and `1 <<2` shift; end words are written in capitals, but for the shell.
+    let named =
+        if habit == Habit::Shell { first.is_ascii_alphabetic() || first == b'_' } else { first.is_ascii_uppercase() };
+    (named && word > 1 && word < 64).then_some((at, word, indented))
+}
+
+/// Returns the start of the line behind the end word.
+fn here_end(text: &[u8], from: usize, word: &[u8], indented: bool) -> usize {
+    let mut at = from;
+    while at < text.len() {
+        let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |i| at + i);
+        let line = &text[at..end];
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let line = if indented { line.trim_ascii_start() } else { line };
+        if line
+            .strip_prefix(word)
+            .is_some_and(|rest| !rest.first().is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_'))
+        {
+            return end;
+        }
+        at = end + 1;
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `C`, `S` or `#` for each byte.
+    fn places(path: &str, text: &str) -> String {
+        let mut lexer = Lexer::new(text.as_bytes(), Languages::of(path.as_bytes(), b""));
+        (0..text.len())
+            .map(|i| match lexer.place_at(i) {
+                Place::Comment => '#',
+                Place::String => 'S',
+                _ => 'C',
+            })
+            .collect()
+    }
+
+    #[test]
+    fn tells_code_strings_and_comments_apart() {
+        for (path, text, expected) in [
+            ("a.py", "a = 'x#y' # z", "CCCCSSSSSC###"),
+            ("a.py", "\"\"\"d\n'x\"\"\"b", "SSSSSSSSSSC"),
+            ("a.js", "a=`x${b+'}'}y`;c", "CCSSSSCCSSSSSSCC"),
+            ("a.js", "a=/'\"/.t('x')", "CCSSSSCCCSSSC"),
+            ("a.js", "a/b/c // d", "CCCCCC####"),
+            ("a.tsx", "<a>it</a> // d", "CCCCCCCCCC####"),
+            ("a.rs", "f::<'a>('b', r#\"x\"y\"#)", "CCCCCCCCSSSCCCCSSSSSSC"),
+            ("a.rs", "/* /* */ x */b", "#############C"),
+            ("a.go", "a := `x\n//`+1", "CCCCCSSSSSSCC"),
+            ("a.cpp", "a(R\"x(\")x\", 1'000)", "CCCSSSSSSSCCCCCCCC"),
+            ("a.cs", "a(@\"\\\", 1)", "CCCSSSCCCC"),
+            ("a.sh", "a=${b#c} # d", "CCCCCCCCC###"),
+            ("a.sh", "cat <<EOF\n'x\nEOF\nb", "CCCCCCCCCSSSSSSSCC"),
+            ("a.rb", "=begin\nx\n=end\nb", "#############CC"),
+            ("a.yml", "a: don't # x", "CCCCCCCCC###"),
+            ("a.yml", "a: 'x # y' # z", "CCCSSSSSSSC###"),
+            ("a.sql", "'it''s' -- x", "SSSSSSSC####"),
+            ("a.php", "#[A] 'x' # y", "CCCCCSSSC###"),
+            ("a.html", "a<!-- b -->c", "C##########C"),
+            ("a.json", "{\"//\": 1}", "CSSSSCCCC"),
+            ("a.kt", "\"\"\"\\\"\"\" x", "SSSSSSSCC"),
+            ("a.unknown", "# 'x'", "CCCCC"),
+            ("a.c", "'\"' + \"\\\"\" /* */", "SSSCCCSSSSC#####"),
+        ] {
+            assert_eq!(places(path, text), expected, "{path}: {text}");
+        }
+    }
+
+    #[test]
+    fn goes_back() {
+        let text = "a = 'x' # y\n".repeat(5000);
+        let mut lexer = Lexer::new(text.as_bytes(), Languages::of(b"a.py", b""));
+        assert_eq!(lexer.place_at(text.len() - 2), Place::Comment);
+        assert_eq!(lexer.place_at(5), Place::String);
+        assert_eq!(lexer.place_at(30_000 / 12 * 12 + 9), Place::Comment);
+        assert_eq!(lexer.place_at(30_000 / 12 * 12 + 1), Place::Code);
+    }
+
+    #[test]
+    fn is_linear_in_open_quotes() {
+        let text = "`${'\"/*<<A {".repeat(40_000);
+        for path in ["a.js", "a.sh", "a.rb", "a.rs", "a.php"] {
+            let mut lexer = Lexer::new(text.as_bytes(), Languages::of(path.as_bytes(), b""));
+            lexer.place_at(text.len() - 1);
+        }
     }
 }

@@ -2,14 +2,20 @@
 
 use super::RuleSet;
 use super::catalog::Rule;
-use crate::diff::RepoPath;
+use super::language::Languages;
+use super::suppress::Directives;
+use crate::diff::{FileChange, LineNo, RepoPath};
 use crate::finding::{Draft, Finding, LineSpan, Location, Proof};
 
 /// Where findings go.
 #[derive(Debug)]
 pub(super) struct Reporter<'a> {
     pub(super) rules: &'a RuleSet,
-    pub(super) out: &'a mut Vec<Finding>,
+    out: &'a mut Vec<Finding>,
+    /// The file that is looked at.
+    file: Option<&'a FileChange>,
+    languages: Option<Languages>,
+    directives: Directives,
 }
 
 /// What a rule saw, beside what stands in its catalogue entry.
@@ -23,12 +29,27 @@ pub(super) struct Sighting<'a> {
     pub(super) quote: &'a [u8],
     /// Put behind the rule's message: what exactly was seen.
     pub(super) detail: Option<&'a str>,
+    /// Bytes of the quote that are masked whatever the rules say.
+    pub(super) hide: Option<(usize, usize)>,
 }
 
 /// The most bytes of a quote.
 const QUOTE_MAX: usize = 400;
 
-impl Reporter<'_> {
+impl<'a> Reporter<'a> {
+    pub(super) fn new(rules: &'a RuleSet, file: Option<&'a FileChange>, out: &'a mut Vec<Finding>) -> Self {
+        Self { rules, out, file, languages: None, directives: Directives::default() }
+    }
+
+    /// Returns the languages of the file that is looked at.
+    pub(super) fn languages(&mut self) -> Languages {
+        let file = self.file;
+        *self.languages.get_or_insert_with(|| {
+            let start = file.and_then(FileChange::text).and_then(|t| t.new.line(LineNo::FIRST));
+            file.map_or(Languages::NONE, |f| Languages::of(f.path().as_bytes(), start.unwrap_or_default()))
+        })
+    }
+
     /// Tells whether the rule of that id runs: whether it is worth looking.
     pub(super) fn wants(&self, id: &str) -> bool {
         self.rules.index_of(id).is_some_and(|i| self.rules.is_enabled(i))
@@ -46,13 +67,23 @@ impl Reporter<'_> {
             return;
         }
         let rule = self.rules.rule(index);
-        let finding = make(rule, self.rules, index, sighting);
+        let mut finding = make(rule, self.rules, index, sighting);
+        if let (Some(text), Some(lines)) = (self.file.and_then(FileChange::text), sighting.lines)
+            && self.file.map(FileChange::path) == sighting.file
+        {
+            let languages = self.languages();
+            finding.suppressed = self.directives.find(text, languages, &rule.id, lines, self.rules.suppressions);
+        }
         self.out.push(finding);
     }
 }
 
 fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>) -> Finding {
-    let quote = rules.mask(&s.quote[..s.quote.len().min(QUOTE_MAX)]);
+    let quote = &s.quote[..s.quote.len().min(QUOTE_MAX)];
+    let mut quote = rules.mask(quote);
+    if let Some((start, end)) = s.hide {
+        super::mask::hide(quote.to_mut(), start..end);
+    }
     let message = match s.detail {
         Some(d) => format!("{}: {d}", rule.message.trim_end().trim_end_matches('.')),
         None => rule.message.trim_end().to_owned(),

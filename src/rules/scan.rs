@@ -1,49 +1,41 @@
 //! Looks at one file: which rules apply, where they match, what becomes of a match.
 
-use super::catalog::{FILTER, Filter, Matcher};
-use super::glob;
-use super::language::{self, Languages};
+use super::catalog::{self, FILTER, Matcher};
+use super::lexer::{Lexer, Place};
 use super::report::{Reporter, Sighting};
+use super::unicode::{self, Surroundings};
 use super::walk::{self, Match, Visitor};
-use super::{RuleSet, Scope, change};
-use crate::diff::{Block, FileChange, LineNo, RepoPath, TextChange};
+use super::{RuleSet, Scope, change, glob, language, markers, suppress};
+use crate::diff::{Block, FileChange, Hidden, LineNo, TextChange};
 use crate::finding::{Finding, LineSpan};
-use std::borrow::Cow;
 use std::ops::Range;
 
-/// The most findings of one rule that find something in one file; what is more is counted in the last.
+/// The most findings of one rule in one file; the last says that more follow.
 const FINDINGS_MAX: u32 = 1000;
 /// Bytes of a long line that a quote shows on each side of a match.
 const QUOTE_SIDE: usize = 120;
+/// Languages whose text is prose or data, where right-to-left text and odd names are at home.
+const PROSE: &[&str] =
+    &["markdown", "text", "html", "xml", "json", "yaml", "properties", "ini", "notebook", "toml", "css"];
 
 /// Scans a changed file.
 pub(super) fn file(rules: &RuleSet, file: &FileChange, scope: Scope, out: &mut Vec<Finding>) {
-    let reporter = &mut Reporter { rules, out };
-    if let Some(text) = file.text() {
-        lines(file.path(), text, scope, reporter);
-    }
-    if scope == Scope::All {
-        change::scan(file, reporter);
-    }
-}
-
-fn lines(path: &RepoPath, text: &TextChange, scope: Scope, reporter: &mut Reporter<'_>) {
-    let rules = reporter.rules;
     let mut scan = Scan {
-        path,
-        text,
-        languages: None,
-        is_test: None,
+        file,
         scope,
-        verdicts: Vec::new(),
+        is_test: None,
+        fits: Vec::new(),
         counts: Vec::new(),
         block: Block { first: LineNo::FIRST, text: b"" },
-        reporter: Reporter { rules, out: reporter.out },
+        run: None,
+        sets: None,
+        reporter: Reporter::new(rules, Some(file), out),
     };
-    for block in text.added() {
-        scan.block = block;
-        walk::walk(rules, &FILTER, block.text, path.as_bytes(), &mut scan);
-        rules.team.with_filter(|f| walk::walk(rules, f, block.text, path.as_bytes(), &mut scan));
+    if let Some(text) = file.text() {
+        scan.lines(text);
+    }
+    if scope == Scope::All {
+        change::scan(file, &mut scan.reporter);
     }
 }
 
@@ -58,50 +50,115 @@ enum Fit {
     Not,
 }
 
+/// An unbroken part of the text, and what was found out about it.
+struct Run<'a> {
+    text: &'a [u8],
+    lexer: Lexer<'a>,
+}
+
 struct Scan<'a> {
-    path: &'a RepoPath,
-    text: &'a TextChange,
-    languages: Option<Languages>,
-    is_test: Option<bool>,
+    file: &'a FileChange,
     scope: Scope,
+    is_test: Option<bool>,
     /// By rule; empty until the first literal.
-    verdicts: Vec<Fit>,
+    fits: Vec<Fit>,
     /// Findings by rule; empty until the first.
     counts: Vec<u32>,
     block: Block<'a>,
+    /// The run that the block lies in, once it was needed, and where in it the block starts.
+    run: Option<(Run<'a>, usize)>,
+    /// The conflicts of that run.
+    sets: Option<Vec<Range<usize>>>,
     reporter: Reporter<'a>,
 }
 
 impl Visitor for Scan<'_> {
     fn accepts(&mut self, rule: u16) -> bool {
-        if self.verdicts.is_empty() {
-            self.verdicts = vec![Fit::Unknown; self.reporter.rules.len()];
+        if self.fits.is_empty() {
+            self.fits = vec![Fit::Unknown; self.reporter.rules.len()];
         }
-        let known = self.verdicts[usize::from(rule)];
+        let known = self.fits[usize::from(rule)];
         if known != Fit::Unknown {
             return known != Fit::Not;
         }
-        let fits = self.applies(rule);
-        self.verdicts[usize::from(rule)] = if fits { Fit::Applies } else { Fit::Not };
-        fits
+        let applies = self.applies(rule);
+        self.fits[usize::from(rule)] = if applies { Fit::Applies } else { Fit::Not };
+        applies
     }
 
     fn found(&mut self, found: &Match) -> bool {
         let rules = self.reporter.rules;
+        let rule = rules.rule(found.rule);
+        if rule.place != Place::Any && !rule.place.admits(self.place(found.span.start)) {
+            return false;
+        }
         let at = usize::from(found.rule);
-        if self.verdicts[at] == Fit::Applies {
-            let fits = rules.compiled(found.rule).is_some_and(|c| c.file_fits(self.text.new.whole()));
-            self.verdicts[at] = if fits { Fit::Looks } else { Fit::Not };
+        if self.fits[at] == Fit::Applies {
+            let whole = self.file.text().and_then(|t| t.new.whole());
+            let fits = rules.compiled(found.rule).is_some_and(|c| c.file_fits(whole));
+            self.fits[at] = if fits { Fit::Looks } else { Fit::Not };
         }
-        if self.verdicts[at] == Fit::Not {
-            return true;
+        if self.fits[at] == Fit::Looks {
+            self.report(found.rule, &found.line, found.line_index, &found.secret, None);
         }
-        self.report(found);
         true
+    }
+
+    fn literal(&mut self, rule: u16, line: Range<usize>, line_index: u32) {
+        if self.reporter.rules.rule(rule).matcher == Matcher::ConflictMarkers {
+            self.conflict(rule, line, line_index);
+        }
     }
 }
 
-impl Scan<'_> {
+impl<'a> Scan<'a> {
+    fn lines(&mut self, text: &'a TextChange) {
+        let rules = self.reporter.rules;
+        let path = self.file.path().as_bytes();
+        for block in text.added() {
+            self.enter(block);
+            walk::walk(rules, &FILTER, block.text, path, self);
+            rules.team.with_filter(|f| walk::walk(rules, f, block.text, path, self));
+            if self.scope == Scope::All {
+                self.unicode();
+            }
+        }
+        if self.scope == Scope::All
+            && let Some(hidden) = text.hidden
+        {
+            self.hidden(text, hidden);
+        }
+    }
+
+    /// Makes a block the current one.
+    fn enter(&mut self, block: Block<'a>) {
+        self.block = block;
+        let around = self.file.text().and_then(|t| t.new.around(block.text));
+        self.run = match (self.run.take(), around) {
+            (Some((run, _)), Some((text, offset))) if std::ptr::eq(run.text, text) => Some((run, offset)),
+            _ => {
+                self.sets = None;
+                None
+            }
+        };
+    }
+
+    /// Returns the run of the current block.
+    fn run(&mut self) -> &mut (Run<'a>, usize) {
+        let languages = self.reporter.languages();
+        let (file, block) = (self.file, self.block);
+        self.run.get_or_insert_with(|| {
+            let (text, offset) = file.text().and_then(|t| t.new.around(block.text)).unwrap_or((block.text, 0));
+            (Run { text, lexer: Lexer::new(text, languages) }, offset)
+        })
+    }
+
+    /// Tells where a byte of the current block stands.
+    fn place(&mut self, at: usize) -> Place {
+        let (run, offset) = self.run();
+        run.lexer.place_at(*offset + at)
+    }
+
     /// Tells whether a rule looks at files like this one.
     fn applies(&mut self, index: u16) -> bool {
         let rules = self.reporter.rules;
@@ -109,80 +166,153 @@ impl Scan<'_> {
         if !rules.is_enabled(index) || (self.scope == Scope::Secrets && !rule.secret) {
             return false;
         }
-        let path = self.path.as_bytes();
-        let start = || self.text.new.line(LineNo::FIRST).unwrap_or_default();
-        let languages = *self.languages.get_or_insert_with(|| Languages::of(path, start()));
-        (rule.languages.is_empty() || rule.languages.overlaps(languages))
-            && (rule.in_tests || !*self.is_test.get_or_insert_with(|| language::is_test_path(path)))
+        let path = self.file.path().as_bytes();
+        (rule.languages.is_empty() || rule.languages.overlaps(self.reporter.languages()))
+            && (rule.in_tests || !self.is_test())
             && (rule.paths.is_empty() || rule.paths.iter().any(|g| glob::matches(g, path)))
             && !rule.not_paths.iter().any(|g| glob::matches(g, path))
     }
 
-    fn report(&mut self, found: &Match) {
+    fn is_test(&mut self) -> bool {
+        let path = self.file.path().as_bytes();
+        *self.is_test.get_or_insert_with(|| language::is_test_path(path))
+    }
+
+    /// Reports a match; ranges are bytes of the current block.
+    fn report(&mut self, rule: u16, line: &Range<usize>, line_index: u32, span: &Range<usize>, detail: Option<&str>) {
         if self.counts.is_empty() {
             self.counts = vec![0; self.reporter.rules.len()];
         }
-        let count = &mut self.counts[usize::from(found.rule)];
+        let count = &mut self.counts[usize::from(rule)];
         *count += 1;
         if *count > FINDINGS_MAX {
             return;
         }
-        let detail = (*count == FINDINGS_MAX).then_some("more of the same follow in this file");
-        let line = self.block.first.plus(found.line_index);
-        let column = |at: usize| u32::try_from(at - found.line.start).unwrap_or(u32::MAX);
-        let columns = (column(found.secret.start), column(found.secret.end));
-        let quote = quoted(self.block.text, found);
-        self.reporter.report_index(
-            found.rule,
-            Sighting {
-                file: Some(self.path),
-                lines: Some(LineSpan { first: line, last: line, columns: Some(columns) }),
-                quote: &self.block.text[quote],
-                detail,
-            },
-        );
+        let more = (*count == FINDINGS_MAX).then_some("more of the same follow in this file");
+        let number = self.block.first.plus(line_index);
+        let column = |at: usize| u32::try_from(at - line.start).unwrap_or(u32::MAX);
+        let columns = Some((column(span.start), column(span.end)));
+        let quote = quoted(line, span);
+        let hide =
+            (self.reporter.rules.rule(rule).secret).then_some((span.start - quote.start, span.end - quote.start));
+        let sighting = Sighting {
+            file: Some(self.file.path()),
+            lines: Some(LineSpan { first: number, last: number, columns }),
+            quote: &self.block.text[quote],
+            detail: more.or(detail),
+            hide,
+        };
+        self.reporter.report_index(rule, sighting);
+    }
+
+    /// Looks for characters that hide something.
+    fn unicode(&mut self) {
+        let text = self.block.text;
+        let (mut counted, mut index) = (0, 0);
+        let mut lines = Vec::new();
+        unicode::suspicious_lines(text, |line| {
+            index += memchr::memchr_iter(b'\n', &text[counted..line.start]).count() as u32;
+            counted = line.start;
+            lines.push((line, index));
+        });
+        for (line, index) in lines {
+            for sight in unicode::look(&text[line.clone()], &mut At { scan: self, line: line.clone(), index }) {
+                let Some(rule) = self.rule_of(sight.matcher) else { continue };
+                let span = line.start + sight.span.start..line.start + sight.span.end;
+                self.report(rule, &line, index, &span, Some(&sight.detail));
+            }
+        }
+    }
+
+    /// Returns the rule of a matcher that is code, if it looks at this file.
+    fn rule_of(&mut self, matcher: Matcher) -> Option<u16> {
+        let rule = catalog::RULES.iter().position(|r| r.matcher == matcher)? as u16;
+        self.accepts(rule).then_some(rule)
+    }
+
+    /// Reports the conflict that a marker line belongs to, at its first added line.
+    fn conflict(&mut self, rule: u16, line: Range<usize>, line_index: u32) {
+        let prose = self.reporter.languages().any_of(&["markdown", "text"]);
+        let is_test = self.is_test();
+        let (run, offset) = self.run();
+        let (text, at) = (run.text, *offset + line.start);
+        if self.sets.is_none() {
+            self.sets = Some(markers::sets(text, prose));
+        }
+        let sets = self.sets.as_deref().unwrap_or_default();
+        let i = sets.partition_point(|s| s.end < at);
+        let Some(set) = sets.get(i).filter(|s| s.start <= at).cloned() else { return };
+        let is_end = at != set.start;
+        if is_end && (memchr::memrchr(b'\n', &text[..set.end]).map_or(0, |n| n + 1) != at || self.adds(set.start)) {
+            return;
+        }
+        // A test of a merge tool holds conflicts in its strings.
+        if is_test && self.place(line.start) == Place::String {
+            return;
+        }
+        self.report(rule, &line, line_index, &line.clone(), None);
+    }
+
+    /// Tells whether the change adds the line that starts at a byte of the current run.
+    fn adds(&mut self, at: usize) -> bool {
+        let Some(change) = self.file.text() else { return false };
+        let (block, (run, offset)) = (self.block, self.run());
+        let (text, offset) = (run.text, *offset);
+        let back = memchr::memchr_iter(b'\n', &text[at.min(offset)..offset]).count() as u32;
+        let forth = memchr::memchr_iter(b'\n', &text[offset..at.max(offset)]).count() as u32;
+        let line = LineNo::new((block.first.get() + forth).saturating_sub(back));
+        let blocks: Vec<_> = change.added().collect();
+        line.is_some_and(|l| suppress::is_added(&blocks, l))
+    }
+
+    /// Reports text that git would not have shown.
+    fn hidden(&mut self, text: &'a TextChange, hidden: Hidden) {
+        let (matcher, needle) = match hidden {
+            Hidden::Nul => (Matcher::HiddenNul, Some(0)),
+            Hidden::Utf16 => (Matcher::HiddenUtf16, None),
+            _ => return,
+        };
+        let Some(rule) = self.rule_of(matcher) else { return };
+        let place = text.added().find_map(|b| match needle {
+            Some(byte) => memchr::memchr(byte, b.text).map(|at| (b, at)),
+            None => Some((b, 0)),
+        });
+        let Some((block, at)) = place else { return };
+        self.enter(block);
+        let start = memchr::memrchr(b'\n', &block.text[..at]).map_or(0, |n| n + 1);
+        let end = memchr::memchr(b'\n', &block.text[at..]).map_or(block.text.len(), |n| at + n);
+        let index = memchr::memchr_iter(b'\n', &block.text[..start]).count() as u32;
+        let span = if needle.is_some() { at..at + 1 } else { start..end };
+        self.report(rule, &(start..end), index, &span, None);
+    }
+}
+
+/// A line of the current block, for the Unicode matchers.
+struct At<'s, 'a> {
+    scan: &'s mut Scan<'a>,
+    line: Range<usize>,
+    index: u32,
+}
+
+impl Surroundings for At<'_, '_> {
+    fn is_program(&mut self) -> bool {
+        let languages = self.scan.reporter.languages();
+        !languages.is_empty() && !languages.any_of(PROSE)
+    }
+    fn place(&mut self, at: usize) -> Place {
+        self.scan.place(self.line.start + at)
+    }
+    fn is_first(&self) -> bool {
+        self.scan.block.first.get() + self.index == 1
     }
 }
 
 /// The line, or of a long one what stands around the match.
-fn quoted(text: &[u8], found: &Match) -> Range<usize> {
-    if found.line.len() <= 2 * QUOTE_SIDE + 100 {
-        return found.line.clone();
+fn quoted(line: &Range<usize>, span: &Range<usize>) -> Range<usize> {
+    if line.len() <= 2 * QUOTE_SIDE + 100 {
+        return line.clone();
     }
-    let start = found.span.start.saturating_sub(QUOTE_SIDE).max(found.line.start);
-    let end = (found.span.end + QUOTE_SIDE).min(found.line.end).min(start + 4 * QUOTE_SIDE);
-    let _ = text;
-    start..end
-}
-
-/// Masks the secrets of a text.
-pub(super) fn mask<'t>(rules: &RuleSet, text: &'t [u8]) -> Cow<'t, [u8]> {
-    let mut masker = Masker { rules, spans: Vec::new() };
-    walk::walk(rules, &FILTER, text, b"", &mut masker);
-    rules.team.with_filter(|f: &Filter<'_>| walk::walk(rules, f, text, b"", &mut masker));
-    if masker.spans.is_empty() {
-        return Cow::Borrowed(text);
-    }
-    let mut masked = text.to_vec();
-    for span in masker.spans {
-        let keep = if span.len() >= 12 { 4 } else { 0 };
-        masked[span.start + keep..span.end].fill(b'*');
-    }
-    Cow::Owned(masked)
-}
-
-struct Masker<'a> {
-    rules: &'a RuleSet,
-    spans: Vec<Range<usize>>,
-}
-
-impl Visitor for Masker<'_> {
-    fn accepts(&mut self, rule: u16) -> bool {
-        let rule = self.rules.rule(rule);
-        rule.secret && rule.matcher == Matcher::Pattern
-    }
-    fn found(&mut self, found: &Match) -> bool {
-        self.spans.push(found.secret.clone());
-        true
-    }
+    let start = span.start.saturating_sub(QUOTE_SIDE).max(line.start);
+    let end = (span.end + QUOTE_SIDE).min(line.end).min(start + 4 * QUOTE_SIDE);
+    start..end.max(span.start)
 }

@@ -80,7 +80,7 @@ pub(super) trait Visitor {
     /// Hears a match; tells whether it counts. One that counts ends a rule's search of the line, unless the rule
     /// finds secrets.
     fn found(&mut self, found: &Match) -> bool;
-    /// Hears a literal of a matcher that is code.
+    /// Hears that a literal of a rule whose matcher is code stands in a line.
     fn literal(&mut self, _rule: u16, _line: Range<usize>, _line_index: u32) {}
 }
 

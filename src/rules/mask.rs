@@ -1,0 +1,144 @@
+//! Takes secrets out of text that is shown or stored, column for column.
+
+use super::RuleSet;
+use super::catalog::{FILTER, Matcher};
+use super::walk::{self, Match, Visitor};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// The most bytes of a secret that stay: the prefix that tells its kind.
+const KEPT: usize = 4;
+/// Secrets shorter than this are hidden whole.
+const KEPT_FROM: usize = 16;
+/// The most lines of a private key's body.
+const KEY_LINES: usize = 400;
+
+/// Masks the secrets of a text. Language and path of a rule do not matter here.
+pub(super) fn mask<'t>(rules: &RuleSet, text: &'t [u8]) -> Cow<'t, [u8]> {
+    let mut masker = Masker { rules, spans: Vec::new() };
+    walk::walk(rules, &FILTER, text, b"", &mut masker);
+    rules.team.with_filter(|f| walk::walk(rules, f, text, b"", &mut masker));
+    let mut masked = Cow::Borrowed(text);
+    for span in masker.spans {
+        hide(masked.to_mut(), span);
+    }
+    for body in key_bodies(text) {
+        for b in &mut masked.to_mut()[body] {
+            if b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=') {
+                *b = b'*';
+            }
+        }
+    }
+    masked
+}
+
+/// Overwrites a secret, its first bytes apart.
+pub(super) fn hide(text: &mut [u8], span: Range<usize>) {
+    let span = span.start.min(text.len())..span.end.min(text.len());
+    let keep = if span.len() >= KEPT_FROM { KEPT } else { 0 };
+    if let Some(rest) = text.get_mut(span.start + keep..span.end) {
+        for b in rest {
+            // A secret may hold line ends where a rule takes several lines.
+            if *b != b'\n' && *b != b'\r' {
+                *b = b'*';
+            }
+        }
+    }
+}
+
+struct Masker<'a> {
+    rules: &'a RuleSet,
+    spans: Vec<Range<usize>>,
+}
+
+impl Visitor for Masker<'_> {
+    fn accepts(&mut self, rule: u16) -> bool {
+        let rule = self.rules.rule(rule);
+        rule.secret && rule.matcher == Matcher::Pattern
+    }
+
+    fn found(&mut self, found: &Match) -> bool {
+        self.spans.push(found.secret.clone());
+        true
+    }
+}
+
+/// Finds the bodies of private keys in PEM (RFC 7468): what stands between header and footer, on one line or on
+/// many. Without a footer, the lines that still look like a body.
+fn key_bodies(text: &[u8]) -> Vec<Range<usize>> {
+    let mut out: Vec<Range<usize>> = Vec::new();
+    for at in memchr::memmem::find_iter(text, b"PRIVATE KEY") {
+        let Some(dashes) = text[at..].iter().take(24).position(|b| *b == b'-').map(|i| at + i) else { continue };
+        let line = memchr::memrchr(b'\n', &text[..at]).map_or(0, |i| i + 1);
+        let head = &text[line.max(at.saturating_sub(40))..at];
+        if memchr::memmem::find(head, b"-----BEGIN").is_none() || out.last().is_some_and(|last| last.end > at) {
+            continue;
+        }
+        let start = dashes + text[dashes..].iter().take_while(|b| **b == b'-').count();
+        let mut end = start;
+        for (i, line) in text[start..].split_inclusive(|b| *b == b'\n').take(KEY_LINES).enumerate() {
+            if let Some(footer) = memchr::memmem::find(line, b"-----END") {
+                end += footer;
+                break;
+            }
+            if i > 0 && !is_body(line) {
+                break;
+            }
+            end += line.len();
+        }
+        out.push(start..end);
+    }
+    out
+}
+
+/// Tells whether a line can belong to a key's body, quoted as programs quote it, or to its headers.
+fn is_body(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    let quoting = |b: &u8| {
+        b.is_ascii_whitespace()
+            || matches!(b, b'"' | b'\'' | b',' | b'\\' | b'>' | b'|' | b'-' | b'.' | b'`' | b'#' | b'(' | b')')
+    };
+    let signs = line.iter().filter(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=')).count();
+    let longest = line
+        .split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=')))
+        .map(<[u8]>::len)
+        .max()
+        .unwrap_or(0);
+    let header = line.starts_with(b"Proc-Type:") || line.starts_with(b"DEK-Info:") || line.starts_with(b"Comment:");
+    header
+        || line.is_empty()
+        || line.iter().all(quoting)
+        || (longest * 10 >= signs * 8 && signs + line.iter().filter(|b| quoting(b)).count() == line.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::RulesPolicy;
+
+    #[test]
+    fn the_body_of_a_key_is_hidden_on_every_line() {
+        let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
+        let head = ["-----BEGIN RSA PRIV", "ATE KEY-----"].concat();
+        let foot = ["-----END RSA PRIV", "ATE KEY-----"].concat();
+        let body = "MIIEowIBAAKCAQEAx1\n  \"abc+/d==\\n\" +\n";
+        let text = format!("a = 1\n{head}\nProc-Type: 4,ENCRYPTED\n\n{body}{foot}\nb = 2\n");
+        let masked = mask(&rules, text.as_bytes()).into_owned();
+        let masked = String::from_utf8(masked).unwrap();
+        assert_eq!(masked.len(), text.len());
+        assert!(masked.starts_with(&format!("a = 1\n{head}\n")), "{masked}");
+        assert!(masked.ends_with(&format!("{foot}\nb = 2\n")), "{masked}");
+        assert!(!masked.contains("MIIE") && !masked.contains("abc"), "{masked}");
+        let cut = format!("{head}\n{body}next line of code\n");
+        let masked = String::from_utf8(mask(&rules, cut.as_bytes()).into_owned()).unwrap();
+        assert!(masked.ends_with("next line of code\n") && !masked.contains("MIIE"), "{masked}");
+    }
+
+    #[test]
+    fn hides_all_but_a_public_prefix() {
+        let mut text = b"key=abcdefghijklmnopqrstuvwxyz;pw=short".to_vec();
+        hide(&mut text, 4..30);
+        hide(&mut text, 34..39);
+        assert_eq!(text, b"key=abcd**********************;pw=*****");
+    }
+}

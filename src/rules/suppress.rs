@@ -1,0 +1,157 @@
+//! Comments that let a finding through: `claude-reviewer: ignore[rule-id] reason`, on the line or the one above.
+
+use super::language::Languages;
+use super::lexer::{Lexer, Place};
+use super::{Remark, RuleSet, Suppressions};
+use crate::diff::{Block, FileChange, LineNo, TextChange};
+use crate::finding::{LineSpan, Suppression};
+
+const OPEN: &[u8] = b"claude-reviewer: ignore[";
+/// The most bytes of ids and reason.
+const LENGTH_MAX: usize = 600;
+
+/// A comment as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Directive {
+    line: LineNo,
+    ids: Vec<String>,
+    reason: String,
+    /// The change adds it.
+    added: bool,
+}
+
+/// The comments of a file, read when the first finding needs them.
+#[derive(Debug, Default)]
+pub(super) struct Directives(Option<Vec<Directive>>);
+
+impl Directives {
+    /// Returns what suppresses a finding of the rule on these lines.
+    pub(super) fn find(
+        &mut self,
+        text: &TextChange,
+        languages: Languages,
+        rule: &str,
+        lines: LineSpan,
+        suppressions: Suppressions,
+    ) -> Option<Suppression> {
+        let all = self.0.get_or_insert_with(|| read(text, languages));
+        let reaches = |d: &Directive| d.line.plus(1) >= lines.first && d.line <= lines.last;
+        let counts = |d: &Directive| !d.reason.is_empty() && (suppressions.honour_added || !d.added);
+        let found = all.iter().find(|d| reaches(d) && counts(d) && d.ids.iter().any(|id| id == rule))?;
+        Some(Suppression { by: "inline", reason: found.reason.clone() })
+    }
+}
+
+/// Says what is wrong with the suppressions that a change adds.
+pub(super) fn remarks(rules: &RuleSet, file: &FileChange, out: &mut Vec<Remark>) {
+    let Some(text) = file.text() else { return };
+    if !text.added().any(|b| memchr::memmem::find(b.text, OPEN).is_some()) {
+        return;
+    }
+    let start = text.new.line(LineNo::FIRST).unwrap_or_default();
+    for d in read(text, Languages::of(file.path().as_bytes(), start)).iter().filter(|d| d.added) {
+        let mut note = |text: String| out.push(Remark { line: d.line, text });
+        if d.ids.is_empty() {
+            note("a suppression names no rule: write `ignore[rule-id] reason`".to_owned());
+        }
+        for id in &d.ids {
+            if rules.index_of(id).is_none() {
+                let near = rules.nearest(id).map_or(String::new(), |n| format!("; did you mean {n:?}?"));
+                note(format!("a suppression names the unknown rule {id:?}{near}"));
+            }
+        }
+        let ids = d.ids.join(", ");
+        if d.reason.is_empty() {
+            note(format!(
+                "the suppression of {ids} gives no reason, so it does not count: write one behind the bracket"
+            ));
+        } else if !rules.suppressions.honour_added {
+            note(format!("the suppression of {ids} is added by the change under review, so it does not count here"));
+        }
+    }
+}
+
+/// Reads every directive of the new side that stands in a comment.
+fn read(text: &TextChange, languages: Languages) -> Vec<Directive> {
+    let mut out: Vec<Directive> = Vec::new();
+    let mut done: Option<*const u8> = None;
+    let blocks: Vec<_> = text.added().collect();
+    for block in &blocks {
+        // A run holds one block or several: a whole file is one run.
+        let Some((run, offset)) = text.new.around(block.text) else { continue };
+        if done == Some(run.as_ptr()) {
+            continue;
+        }
+        done = Some(run.as_ptr());
+        let mut lexer = Lexer::new(run, languages);
+        let (mut number, mut counted) = (block.first.get() - newlines(&run[..offset]), 0);
+        for at in memchr::memmem::find_iter(run, OPEN) {
+            if lexer.knows_comments() && lexer.place_at(at) != Place::Comment {
+                continue;
+            }
+            number += newlines(&run[counted..at]);
+            counted = at;
+            let Some(line) = LineNo::new(number) else { continue };
+            let added = is_added(&blocks, line);
+            out.push(parse(&run[at + OPEN.len()..], line, added));
+        }
+    }
+    out
+}
+
+/// Tells whether a line stands in one of the blocks.
+pub(super) fn is_added(blocks: &[Block<'_>], line: LineNo) -> bool {
+    let block = blocks.partition_point(|b| b.first <= line).checked_sub(1).map(|i| blocks[i]);
+    block.is_some_and(|b| {
+        let count = newlines(b.text) + u32::from(!b.text.ends_with(b"\n"));
+        line.get() - b.first.get() < count
+    })
+}
+
+fn newlines(text: &[u8]) -> u32 {
+    memchr::memchr_iter(b'\n', text).count() as u32
+}
+
+/// Parses what follows the opening bracket.
+fn parse(rest: &[u8], line: LineNo, added: bool) -> Directive {
+    let rest = rest.split(|b| *b == b'\n').next().unwrap_or_default();
+    let rest = String::from_utf8_lossy(&rest[..rest.len().min(LENGTH_MAX)]);
+    let (ids, reason) = rest.split_once(']').unwrap_or((&rest, ""));
+    let ids = ids.split(',').map(|id| id.trim().to_owned()).filter(|id| !id.is_empty()).collect();
+    let mut reason = reason.trim();
+    for close in ["*/", "-->", "#>", "-}", "*)", "%>", "}}"] {
+        reason = reason.strip_suffix(close).unwrap_or(reason).trim();
+    }
+    let reason = reason.trim_start_matches([':', '-', ' ']).to_owned();
+    Directive { line, ids, reason, added }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directive(path: &str, text: &str) -> Vec<(u32, String, String)> {
+        let change = crate::diff::code::added(crate::diff::RepoPath::from(path), text.as_bytes().to_vec());
+        let all = read(change.text().unwrap(), Languages::of(path.as_bytes(), b""));
+        all.into_iter().map(|d| (d.line.get(), d.ids.join("+"), d.reason)).collect()
+    }
+
+    #[test]
+    fn reads_directives_in_comments_only() {
+        let marker = "claude-reviewer: ignore";
+        for (path, text, expected) in [
+            ("a.py", format!("x\ny # {marker}[a-b] known\n"), Some((2, "a-b", "known"))),
+            ("a.py", format!("x = '{marker}[a-b] known'\n"), None),
+            ("a.c", format!("/* {marker}[a, b-c]: two of them */"), Some((1, "a+b-c", "two of them"))),
+            ("a.html", format!("<!-- {marker}[a] why -->"), Some((1, "a", "why"))),
+            ("a.md", format!("write `{marker}[a] why`"), None),
+            ("a.unknown", format!("; {marker}[a] why"), Some((1, "a", "why"))),
+            ("a.py", format!("# {marker}[a]\n"), Some((1, "a", ""))),
+            ("a.py", format!("# {marker}[] x\n"), Some((1, "", "x"))),
+        ] {
+            let found = directive(path, &text);
+            let found: Vec<_> = found.iter().map(|(n, i, r)| (*n, i.as_str(), r.as_str())).collect();
+            assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! Text that a reader does not see, or sees as something else: control characters that reorder a line, hidden
+//! letters, names that mix look-alikes of two scripts.
+//!
+//! What scripts and emoji need is left alone: right-to-left letters, joiners inside words, variation selectors
+//! behind a base, the tag sequences of flags. Facts: Unicode UAX #9 (bidirectional controls), UTS #51 (emoji tag
+//! sequences), UTS #37 (ideographic variation), UTS #39 (mixed scripts), CVE-2021-42574 and CVE-2021-42694.
+
+use super::catalog::Matcher;
+use super::lexer::Place;
+use std::ops::Range;
+use unicode_script::{Script, UnicodeScript as _};
+
+/// What a matcher saw in a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Sight {
+    pub(super) matcher: Matcher,
+    /// Bytes of the line.
+    pub(super) span: Range<usize>,
+    /// What stands there, visibly.
+    pub(super) detail: String,
+}
+
+/// What a line is part of.
+pub(super) trait Surroundings {
+    /// Tells whether the file is program text, not prose or data.
+    fn is_program(&mut self) -> bool;
+    /// Tells where a byte of the line stands.
+    fn place(&mut self, at: usize) -> Place;
+    /// Tells whether the line is the file's first.
+    fn is_first(&self) -> bool;
+}
+
+/// Calls `line` with the range of every line that has a character worth a look.
+pub(super) fn suspicious_lines(text: &[u8], mut line: impl FnMut(Range<usize>)) {
+    let mut at = 0;
+    while let Some(i) = next_suspect(text, at) {
+        let start = memchr::memrchr(b'\n', &text[..i]).map_or(0, |n| n + 1);
+        let end = memchr::memchr(b'\n', &text[i..]).map_or(text.len(), |n| i + n);
+        line(start..end);
+        at = end;
+    }
+}
+
+/// Finds the next byte from which on a character that some matcher cares for is written.
+fn next_suspect(text: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    loop {
+        at += first_non_ascii(&text[at..])?;
+        let suspect = match text[at] {
+            0xe2 => match (text.get(at + 1), text.get(at + 2)) {
+                (Some(0x80), Some(c)) => matches!(c, 0x8b..=0x8d | 0xaa..=0xae),
+                (Some(0x81), Some(c)) => matches!(c, 0xa0..=0xa9),
+                _ => false,
+            },
+            0xef => match (text.get(at + 1), text.get(at + 2)) {
+                (Some(0xb8), Some(c)) => *c <= 0x8f,
+                (Some(0xbb), Some(c)) => *c == 0xbf,
+                (Some(0xbe), Some(c)) => *c == 0xa0,
+                _ => false,
+            },
+            0xf3 => text.get(at + 1) == Some(&0xa0),
+            0xe1 => matches!(
+                (text.get(at + 1), text.get(at + 2)),
+                (Some(0x85), Some(0x9f | 0xa0)) | (Some(0xa0), Some(0x8e))
+            ),
+            0xe3 => matches!((text.get(at + 1), text.get(at + 2)), (Some(0x85), Some(0xa4))),
+            // Greek, Cyrillic, Armenian letters beside an ASCII one.
+            0xcd..=0xd6 => {
+                let word = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+                word(at.checked_sub(1).and_then(|i| text.get(i))) || word(text.get(at + 2))
+            }
+            _ => false,
+        };
+        if suspect {
+            return Some(at);
+        }
+        // Over the character; a stray byte counts as one.
+        at += match text[at] {
+            0xf0.. => 4,
+            0xe0.. => 3,
+            0xc0.. => 2,
+            _ => 1,
+        };
+        if at >= text.len() {
+            return None;
+        }
+    }
+}
+
+fn first_non_ascii(text: &[u8]) -> Option<usize> {
+    const STEP: usize = 64;
+    let clean = text.chunks(STEP).take_while(|c| c.is_ascii()).count() * STEP;
+    text.get(clean..)?.iter().position(|b| !b.is_ascii()).map(|i| clean + i)
+}
+
+/// Looks at one line with every matcher.
+pub(super) fn look(line: &[u8], around: &mut impl Surroundings) -> Vec<Sight> {
+    let chars: Vec<(usize, char)> = chars(line).collect();
+    [bidi(&chars, around), tags(&chars), variation(&chars), zero_width(&chars, around), mixed(&chars, around)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// The characters of a line with the bytes they start at; what is no UTF-8 is left out.
+fn chars(line: &[u8]) -> impl Iterator<Item = (usize, char)> {
+    let mut base = 0;
+    line.utf8_chunks().flat_map(move |chunk| {
+        let start = base;
+        base += chunk.valid().len() + chunk.invalid().len();
+        chunk.valid().char_indices().map(move |(i, c)| (start + i, c))
+    })
+}
+
+fn sight(matcher: Matcher, chars: &[(usize, char)], what: &str) -> Option<Sight> {
+    const SHOWN: usize = 8;
+    let (first, last) = (chars.first()?, chars.last()?);
+    let mut detail: Vec<String> = chars.iter().take(SHOWN).map(|(_, c)| visible(*c)).collect();
+    if chars.len() > SHOWN {
+        detail.push(format!("… ({} in all)", chars.len()));
+    }
+    let detail = format!("{}{what}", detail.join(" "));
+    Some(Sight { matcher, span: first.0..last.0 + last.1.len_utf8(), detail })
+}
+
+/// Writes a character so that it can be seen.
+fn visible(c: char) -> String {
+    if c.is_ascii_graphic() { c.to_string() } else { format!("\\u{{{:x}}}", c as u32) }
+}
+
+fn opens_embedding(c: char) -> bool {
+    matches!(c, '\u{202a}' | '\u{202b}' | '\u{202d}' | '\u{202e}')
+}
+
+fn opens_isolate(c: char) -> bool {
+    matches!(c, '\u{2066}'..='\u{2068}')
+}
+
+/// Controls that reorder what is shown.
+///
+/// In program text every embedding and override counts, and every isolate that could carry code across a quote
+/// or a comment sign. In prose and data, where right-to-left text is at home, only an override does.
+fn bidi(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sight> {
+    let controls = |c: char| opens_embedding(c) || opens_isolate(c) || matches!(c, '\u{202c}' | '\u{2069}');
+    if !chars.iter().any(|(_, c)| controls(*c)) {
+        return None;
+    }
+    let guilty = if around.is_program() {
+        chars.iter().any(|(_, c)| opens_embedding(*c)) || !isolates_are_harmless(chars)
+    } else {
+        chars.iter().any(|(_, c)| matches!(c, '\u{202d}' | '\u{202e}'))
+    };
+    let seen: Vec<(usize, char)> = chars.iter().copied().filter(|(_, c)| controls(*c)).collect();
+    guilty.then(|| sight(Matcher::UnicodeBidi, &seen, ""))?
+}
+
+/// Tells whether every isolate is closed and holds nothing that ends a string or a comment.
+fn isolates_are_harmless(chars: &[(usize, char)]) -> bool {
+    let mut open = 0u32;
+    for (_, c) in chars {
+        match c {
+            c if opens_isolate(*c) => open += 1,
+            '\u{2069}' => open = open.saturating_sub(1),
+            '"' | '\'' | '`' | '/' | '*' | '#' | ';' | '{' | '}' if open > 0 => return false,
+            _ => {}
+        }
+    }
+    open == 0
+}
+
+/// Tag characters outside the flags of emoji (a black flag, tags, the cancel tag).
+fn tags(chars: &[(usize, char)]) -> Option<Sight> {
+    let is_tag = |c: char| matches!(c, '\u{e0000}'..='\u{e007f}');
+    let mut i = 0;
+    while i < chars.len() {
+        if !is_tag(chars[i].1) {
+            i += 1;
+            continue;
+        }
+        let run = chars[i..].iter().take_while(|(_, c)| is_tag(*c)).count();
+        let tags = &chars[i..i + run];
+        let flag = i > 0 && chars[i - 1].1 == '\u{1f3f4}' && tags[run - 1].1 == '\u{e007f}' && run <= 7;
+        if !flag {
+            let hidden: String = tags
+                .iter()
+                .filter_map(|(_, c)| char::from_u32(*c as u32 - 0xe0000))
+                .filter(|c| !c.is_control())
+                .take(80)
+                .collect();
+            let what = if hidden.is_empty() { String::new() } else { format!(", which spells {hidden:?}") };
+            return sight(Matcher::UnicodeTags, tags, &what);
+        }
+        i += run;
+    }
+    None
+}
+
+/// Variation selectors that select no variant: several in a row, or a supplementary one behind no ideograph.
+fn variation(chars: &[(usize, char)]) -> Option<Sight> {
+    let basic = |c: char| matches!(c, '\u{fe00}'..='\u{fe0f}');
+    let supplement = |c: char| matches!(c, '\u{e0100}'..='\u{e01ef}');
+    let selects = |c: char| basic(c) || supplement(c);
+    let mut i = 0;
+    while i < chars.len() {
+        if !selects(chars[i].1) {
+            i += 1;
+            continue;
+        }
+        let run = chars[i..].iter().take_while(|(_, c)| selects(*c)).count();
+        let selectors = &chars[i..i + run];
+        let base = i.checked_sub(1).map(|b| chars[b].1);
+        // An editor that doubles the emoji selector does no harm.
+        let doubled = run <= 3 && selectors.iter().all(|(_, c)| *c == '\u{fe0f}');
+        let ideograph = base.is_some_and(|b| b.script() == Script::Han);
+        let legitimate = doubled || (run == 1 && (basic(selectors[0].1) || ideograph));
+        if !legitimate {
+            return sight(Matcher::UnicodeVariation, selectors, "");
+        }
+        i += run;
+    }
+    None
+}
+
+fn is_zero_width(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{180e}')
+}
+
+/// Letters without a shape.
+fn is_filler(c: char) -> bool {
+    matches!(c, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}')
+}
+
+/// Zero-width characters in numbers that no script needs, inside an ASCII word of code, or as a name of their own.
+fn zero_width(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sight> {
+    let mut i = 0;
+    if around.is_first() && chars.first().is_some_and(|(at, c)| *at == 0 && *c == '\u{feff}') {
+        i = 1;
+    }
+    let program = around.is_program();
+    while i < chars.len() {
+        let (at, c) = chars[i];
+        if is_filler(c) {
+            let neighbour = |c: Option<&(usize, char)>| c.is_some_and(|(_, c)| c.is_ascii() || is_filler(*c));
+            let alone = neighbour(i.checked_sub(1).and_then(|b| chars.get(b))) && neighbour(chars.get(i + 1));
+            if program && alone && around.place(at) == Place::Code {
+                return sight(Matcher::UnicodeZeroWidth, &chars[i..=i], ", a letter without a shape");
+            }
+            i += 1;
+            continue;
+        }
+        if !is_zero_width(c) {
+            i += 1;
+            continue;
+        }
+        let run = chars[i..].iter().take_while(|(_, c)| is_zero_width(*c)).count();
+        let joiners = &chars[i..i + run];
+        let varied = joiners.iter().any(|(_, c)| *c != joiners[0].1);
+        if run >= 8 || (run >= 4 && varied) {
+            return sight(Matcher::UnicodeZeroWidth, joiners, "");
+        }
+        let word = |c: Option<&(usize, char)>| c.is_some_and(|(_, c)| c.is_ascii_alphanumeric() || *c == '_');
+        let inside = word(i.checked_sub(1).and_then(|b| chars.get(b))) && word(chars.get(i + run));
+        if program && inside && around.place(at) == Place::Code {
+            return sight(Matcher::UnicodeZeroWidth, joiners, " inside a name");
+        }
+        i += run;
+    }
+    None
+}
+
+/// Names in code that mix ASCII letters with letters of another script that look like ASCII ones.
+fn mixed(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sight> {
+    if !around.is_program() {
+        return None;
+    }
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut i = 0;
+    while i < chars.len() {
+        if !is_word(chars[i].1) {
+            i += 1;
+            continue;
+        }
+        let run = chars[i..].iter().take_while(|(_, c)| is_word(*c)).count();
+        let name = &chars[i..i + run];
+        let foreign = || name.iter().filter(|(_, c)| !c.is_ascii());
+        let latin = name.iter().any(|(_, c)| c.is_ascii_alphabetic());
+        if latin
+            && foreign().next().is_some()
+            && foreign().all(|(_, c)| looks_latin(*c))
+            && around.place(name[0].0) == Place::Code
+        {
+            let what: Vec<String> =
+                foreign().take(4).map(|(_, c)| format!("{} ({})", visible(*c), c.script().full_name())).collect();
+            let span = name[0].0..name[run - 1].0 + name[run - 1].1.len_utf8();
+            return Some(Sight { matcher: Matcher::UnicodeMixedScript, span, detail: what.join(", ") });
+        }
+        i += run;
+    }
+    None
+}
+
+/// Letters of other scripts that fonts draw like an ASCII letter. Those that mathematics uses (α, μ, π, Δ) are
+/// not among them.
+fn looks_latin(c: char) -> bool {
+    const ALIKE: &str = "аеорсухіјѕһԁԛԝѵһӏАВЕКМНОРСТУХІЈЅԌЗοϲϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧհոսցօքԱՏՍՕ";
+    ALIKE.contains(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Code(bool);
+    impl Surroundings for Code {
+        fn is_program(&mut self) -> bool {
+            self.0
+        }
+        fn place(&mut self, _at: usize) -> Place {
+            Place::Code
+        }
+        fn is_first(&self) -> bool {
+            true
+        }
+    }
+
+    fn seen(line: &str, program: bool) -> Vec<(Matcher, String)> {
+        let mut out = Vec::new();
+        suspicious_lines(line.as_bytes(), |range| {
+            out.extend(look(&line.as_bytes()[range], &mut Code(program)).into_iter().map(|s| (s.matcher, s.detail)));
+        });
+        out
+    }
+
+    #[test]
+    fn dif_15_hidden_text_is_seen_and_shown() {
+        for (line, matcher, detail) in [
+            (
+                "/*\u{202e} } \u{2066}if (admin)\u{2069} \u{2066} begin */",
+                Matcher::UnicodeBidi,
+                "\\u{202e} \\u{2066} \\u{2069} \\u{2066}",
+            ),
+            ("x = 'a\u{2067}' ;return", Matcher::UnicodeBidi, "\\u{2067}"),
+            ("hi\u{e0068}\u{e0069}", Matcher::UnicodeTags, "\\u{e0068} \\u{e0069}, which spells \"hi\""),
+            ("a\u{e0100}\u{e0101}", Matcher::UnicodeVariation, "\\u{e0100} \\u{e0101}"),
+            ("a\u{e0100}", Matcher::UnicodeVariation, "\\u{e0100}"),
+            ("a\u{fe00}\u{fe01}\u{fe02}", Matcher::UnicodeVariation, "\\u{fe00} \\u{fe01} \\u{fe02}"),
+            (
+                "a\u{200b}\u{200c}\u{200b}\u{200d}b",
+                Matcher::UnicodeZeroWidth,
+                "\\u{200b} \\u{200c} \\u{200b} \\u{200d}",
+            ),
+            ("ad\u{200b}min = 1", Matcher::UnicodeZeroWidth, "\\u{200b} inside a name"),
+            ("const { t, \u{3164} } = q", Matcher::UnicodeZeroWidth, "\\u{3164}, a letter without a shape"),
+            ("if \u{441}heck(user)", Matcher::UnicodeMixedScript, "\\u{441} (Cyrillic)"),
+        ] {
+            assert_eq!(seen(line, true), [(matcher, detail.to_owned())], "{line:?}");
+        }
+        assert_eq!(seen("price \u{202e}123", false).len(), 1);
+    }
+
+    #[test]
+    fn dif_15_what_scripts_and_emoji_need_is_no_finding() {
+        for line in [
+            "\u{feff}import os",
+            "family 👨\u{200d}👩\u{200d}👧\u{200d}👦 and ❤\u{fe0f} and ❤\u{fe0f}\u{fe0f}",
+            "flag 🏴\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}",
+            "s = 'שלום עולם'",
+            "s = 'مرحبا بالعالم'",
+            "s = 'می\u{200c}خواهم'",
+            "葛\u{e0100}城市",
+            "x = Δt * μ + α_1 + σ2 + λx",
+            "s = 'привет мир', USB-кабель",
+            "한국어 日本語 中文",
+            "s = '\u{2068}name\u{2069} joined'",
+            "word\u{200b} word",
+            "naïve café Ünïcode",
+        ] {
+            assert_eq!(seen(line, true), [], "{line:?}");
+        }
+        assert_eq!(seen("\u{202b}טקסט\u{202c} text", false), []);
+    }
+
+    #[test]
+    fn malformed_text_is_walked_over() {
+        let text = [&[0xe2, 0x80, 0xff, b'\n', 0xf3, b'\n', 0xc3][..], "a\u{e0041}".as_bytes()].concat();
+        let mut lines = Vec::new();
+        suspicious_lines(&text, |l| lines.push(l));
+        assert_eq!(lines.len(), 1);
+        assert_eq!(look(&text[lines[0].clone()], &mut Code(true)).len(), 1);
+    }
+}
