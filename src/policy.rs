@@ -26,7 +26,21 @@
 //! is [withheld](Backend::withheld): it is not asked at all, since it would be another one than was meant.
 
 pub mod glob;
+mod keys;
+mod kind;
+mod merge;
+mod parse;
+mod read;
+pub mod show;
+mod trust;
 pub mod value;
+mod waiver;
+mod weaken;
+
+pub use parse::{MAX_BYTES, Problem};
+pub use trust::{Pin, Pins};
+pub use waiver::{Waive, waivers};
+pub use weaken::{Weakening, weakened};
 
 use crate::diff::{ObjectId, RepoPath};
 use crate::env::Env;
@@ -35,6 +49,7 @@ use crate::finding::{Category, Confidence, Severity};
 use crate::request::{Depth, OnIncomplete, Overrides};
 use glob::Globs;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -111,7 +126,7 @@ pub struct Backend {
     /// `None` only in a policy that was not checked: every backend of a loaded policy has one.
     pub kind: Option<BackendKind>,
     pub model: Option<String>,
-    /// A program's name, looked up in `PATH`, or an absolute path. Of `claude` only.
+    /// A program's name, looked up in `PATH`, or an absolute path; `None`: `claude`. Of kind `claude` only.
     pub path: Option<String>,
     /// Without a slash at its end. `None`: the kind's usual one.
     pub base_url: Option<String>,
@@ -313,21 +328,42 @@ pub struct Note {
 /// Usage: a file that is malformed, has an unknown key, a wrong type or a value out of bounds, or an environment
 /// variable that cannot be understood. Nothing falls back to defaults.
 pub fn load(sources: &Sources<'_>) -> Result<Loaded> {
-    let mut policy = Policy::default();
-    policy.origin = origin_label(sources);
-    apply_flags(&mut policy, sources.overrides);
-    Ok(Loaded { policy, notes: Vec::new() })
-}
-
-fn origin_label(sources: &Sources<'_>) -> String {
-    match (sources.project, sources.user) {
+    let user = sources.user.map(|f| parse::parse(f, Layer::User).map(|p| (f, p))).transpose();
+    let project = sources.project.map(|f| parse::parse(&f.file, Layer::Project).map(|p| (f, p))).transpose();
+    let (user, project) = match (user, project) {
+        (Ok(user), Ok(project)) => (user, project),
+        // Both files may be wrong; the person's own comes first.
+        (user, project) => {
+            let problems: Vec<Problem> = user.err().into_iter().chain(project.err()).flatten().collect();
+            return Err(Problem::error(&problems));
+        }
+    };
+    let mut merge = merge::files(
+        user.as_ref().map(|(file, parsed)| merge::Read { file, parsed }),
+        project.as_ref().map(|(p, parsed)| (*p, merge::Read { file: &p.file, parsed })),
+    );
+    merge.environment(sources.env)?;
+    merge.flags(sources.overrides);
+    merge.check().map_err(|problems| Problem::error(&problems))?;
+    let (mut policy, notes) = merge.finish();
+    policy.origin = match (sources.project, sources.user) {
         (Some(p), _) => p.from.label(),
         (None, Some(_)) => "user".to_owned(),
         (None, None) => "default".to_owned(),
-    }
+    };
+    Ok(Loaded { policy, notes })
 }
 
-fn apply_flags(_policy: &mut Policy, _overrides: &Overrides) {}
+impl fmt::Display for Origin {
+    /// Writes `default`, `.claude-reviewer.toml:12`, `MAX_REVIEW_ROUNDS`, `--jobs`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.layer, self.line) {
+            (Layer::Default, _) => f.write_str("default"),
+            (_, Some(line)) => write!(f, "{}:{line}", self.place),
+            (_, None) => f.write_str(&self.place),
+        }
+    }
+}
 
 impl ProjectOrigin {
     /// Returns the name in reports: `worktree`, `head`, `base@<id>`, `flag`.
@@ -438,12 +474,11 @@ impl Policy {
 impl Backend {
     /// Makes a backend with the defaults of its name.
     fn new(name: &str) -> Self {
-        let kind = BackendKind::parse(name);
         Self {
             name: name.to_owned(),
-            kind,
+            kind: BackendKind::parse(name),
             model: None,
-            path: (kind == Some(BackendKind::Claude)).then(|| "claude".to_owned()),
+            path: None,
             base_url: None,
             api_key_env: None,
             api_key_command: None,
@@ -466,6 +501,16 @@ impl BackendKind {
             Self::Anthropic => "anthropic",
             Self::OpenAi => "openai",
             Self::Google => "google",
+        }
+    }
+
+    /// Returns the variable that usually holds the key; `None` where the program has its own login.
+    pub fn key_variable(self) -> Option<&'static str> {
+        match self {
+            Self::Claude => None,
+            Self::Anthropic => Some("ANTHROPIC_API_KEY"),
+            Self::OpenAi => Some("OPENAI_API_KEY"),
+            Self::Google => Some("GEMINI_API_KEY"),
         }
     }
 

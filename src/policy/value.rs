@@ -1,6 +1,132 @@
-//! Values as files, variables and flags spell them.
+//! Values as files, variables and flags spell them, before and after they are typed.
 
+use crate::finding::{Category, Confidence, Severity};
 use std::time::Duration;
+
+/// A checked value on its way into or out of the policy. Names are canonical.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// An optional key that nobody set.
+    Unset,
+    Flag(bool),
+    Count(u32),
+    Number(f64),
+    Span(Duration),
+    Text(String),
+    List(Vec<String>),
+    Table(Vec<(String, Value)>),
+}
+
+impl Value {
+    pub(super) fn names(names: impl IntoIterator<Item = &'static str>) -> Self {
+        Self::List(names.into_iter().map(str::to_owned).collect())
+    }
+    pub(super) fn optional(text: Option<&String>) -> Self {
+        text.map_or(Self::Unset, |t| Self::Text(t.clone()))
+    }
+    pub(super) fn severities(list: &[Severity]) -> Self {
+        Self::names(list.iter().map(|s| s.name()))
+    }
+
+    // What follows reads a value that `Kind::read` has checked; of another form it reads as nothing.
+
+    pub(super) fn flag(&self) -> bool {
+        matches!(self, Self::Flag(true))
+    }
+    pub(super) fn count(&self) -> u32 {
+        if let Self::Count(n) = self { *n } else { 0 }
+    }
+    pub(super) fn number(&self) -> f64 {
+        if let Self::Number(n) = self { *n } else { 0.0 }
+    }
+    pub(super) fn span(&self) -> Duration {
+        if let Self::Span(d) = self { *d } else { Duration::ZERO }
+    }
+    pub(super) fn text(&self) -> &str {
+        if let Self::Text(t) = self { t } else { "" }
+    }
+    pub(super) fn to_optional(&self) -> Option<String> {
+        if let Self::Text(t) = self { Some(t.clone()) } else { None }
+    }
+    pub(super) fn list(&self) -> &[String] {
+        if let Self::List(l) = self { l } else { &[] }
+    }
+    pub(super) fn table(&self) -> &[(String, Value)] {
+        if let Self::Table(t) = self { t } else { &[] }
+    }
+    pub(super) fn to_severities(&self) -> Vec<Severity> {
+        self.list().iter().filter_map(|s| Severity::parse(s)).collect()
+    }
+    pub(super) fn to_categories(&self) -> Vec<Category> {
+        self.list().iter().filter_map(|s| Category::parse(s)).collect()
+    }
+    pub(super) fn to_confidence(&self) -> Confidence {
+        Confidence::parse(self.text()).unwrap_or(Confidence::Medium)
+    }
+
+    /// Writes the value as TOML on one line; an unset one as nothing.
+    pub fn to_toml(&self) -> String {
+        match self {
+            Self::Unset => String::new(),
+            Self::Flag(b) => b.to_string(),
+            Self::Count(n) => n.to_string(),
+            Self::Number(n) => format!("{n:?}"),
+            Self::Span(d) => quote(&show_duration(*d)),
+            Self::Text(t) => quote(t),
+            Self::List(l) => format!("[{}]", l.iter().map(|s| quote(s)).collect::<Vec<_>>().join(", ")),
+            Self::Table(t) if t.is_empty() => "{}".to_owned(),
+            Self::Table(t) => {
+                let inner: Vec<_> = t.iter().map(|(k, v)| format!("{} = {}", bare_or_quoted(k), v.to_toml())).collect();
+                format!("{{ {} }}", inner.join(", "))
+            }
+        }
+    }
+
+    /// Returns the value as JSON; an unset one as null.
+    pub fn to_json(&self) -> serde_json::Value {
+        use serde_json::Value as Json;
+        match self {
+            Self::Unset => Json::Null,
+            Self::Flag(b) => Json::from(*b),
+            Self::Count(n) => Json::from(*n),
+            Self::Number(n) => Json::from(*n),
+            Self::Span(d) => Json::from(show_duration(*d)),
+            Self::Text(t) => Json::from(t.as_str()),
+            Self::List(l) => Json::from(l.clone()),
+            Self::Table(t) => Json::Object(t.iter().map(|(k, v)| (k.clone(), v.to_json())).collect()),
+        }
+    }
+}
+
+/// Writes a TOML basic string.
+pub(super) fn quote(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            // Also what a terminal would act on or hide: C1, bidi controls, zero-width characters, tags.
+            c if c.is_control() || hidden(c) => out.push_str(&format!("\\U{:08X}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+fn hidden(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Writes a TOML key.
+pub(super) fn bare_or_quoted(key: &str) -> String {
+    let bare = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    if bare { key.to_owned() } else { quote(key) }
+}
 
 /// Parses a duration: one or more numbers with a unit, largest first (`90s`, `2m`, `1h30m`, `500ms`).
 pub fn parse_duration(text: &str) -> Option<Duration> {
@@ -45,6 +171,21 @@ pub fn show_duration(d: Duration) -> String {
     if text.is_empty() { "0s".to_owned() } else { text }
 }
 
+/// Returns the candidate that was probably meant: equal but for case, `-` and `_`, or a few letters off.
+pub(super) fn closest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let fold = |s: &str| s.to_ascii_lowercase().replace('-', "_");
+    let typed = fold(typed);
+    if typed.is_empty() || typed.len() > 64 {
+        return None;
+    }
+    candidates
+        .into_iter()
+        .map(|c| (strsim::damerau_levenshtein(&typed, &fold(c)), c))
+        .filter(|(distance, c)| *distance <= (c.len().max(typed.len()) / 3).clamp(1, 3))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, c)| c)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,6 +198,32 @@ mod tests {
         }
         for text in ["", "2", "m", "2 fortnights", "30s1h", "1s1s", "-1s", "1.5h", "99999999999999999999s", "2µs"] {
             assert_eq!(parse_duration(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn suggestions_are_near_misses_only() {
+        let keys = ["block_on", "warn_on", "on_incomplete", "ignore"];
+        for (typed, meant) in [
+            ("block-on", Some("block_on")),
+            ("Block_On", Some("block_on")),
+            ("blockon", Some("block_on")),
+            ("wran_on", Some("warn_on")),
+            ("ignored", Some("ignore")),
+            ("colour", None),
+            ("x", None),
+        ] {
+            assert_eq!(closest(typed, keys), meant, "{typed}");
+        }
+    }
+
+    #[test]
+    fn written_strings_are_read_back_and_hide_nothing() {
+        for text in ["plain", "a\"b\\c\nd\te\r", "\u{1b}[31m\u{7f}\u{85}", "\u{202e}abc\u{e0041}", "日本"] {
+            let written = quote(text);
+            assert!(!written.chars().any(|c| c.is_control() || hidden(c)), "{written:?}");
+            let back = toml::de::DeValue::parse(&written).unwrap();
+            assert_eq!(back.get_ref().as_str(), Some(text));
         }
     }
 }

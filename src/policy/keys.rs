@@ -1,0 +1,604 @@
+//! The table of keys: what each takes, says, is worth to whom, and when it is weaker.
+//!
+//! Reading, showing, the schema, trust and the comparison of two policies all go by this table; a new key is
+//! one entry here and one field in [`super`].
+
+use super::kind::Kind;
+use super::value::Value;
+use super::{Backend, BackendKind, Guideline, HookMode, Mode, PathRule, Policy, Price};
+use crate::finding::Severity;
+use crate::request::{Depth, OnIncomplete};
+
+/// A table of the file.
+pub(super) struct Table {
+    /// Empty: the top level.
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) keys: &'static [Key<Policy>],
+}
+
+/// A key of a table that describes a `T`.
+pub(super) struct Key<T: 'static> {
+    pub(super) name: &'static str,
+    /// For people in an editor: one or two sentences.
+    pub(super) about: &'static str,
+    pub(super) kind: Kind,
+    pub(super) trust: Trust,
+    pub(super) weaker: Weaker,
+    pub(super) get: fn(&T) -> Value,
+    pub(super) set: fn(&mut T, &Value),
+}
+
+/// Whose word a key takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trust {
+    /// The team's file stands above the person's.
+    Open,
+    /// The person's file stands above the team's, whether trusted or not: it is their money.
+    Personal,
+    /// The person's file stands above the team's, and the team's must be trusted.
+    Operator,
+    /// Like `Operator`, but an address of this machine is taken from anybody, without a key.
+    OperatorUnlessLoopback,
+}
+
+impl Trust {
+    /// Tells whether the person's file stands above the team's.
+    pub(super) fn prefers_user(self) -> bool {
+        self != Self::Open
+    }
+    pub(super) fn is_operator(self) -> bool {
+        matches!(self, Self::Operator | Self::OperatorUnlessLoopback)
+    }
+}
+
+/// What makes a new value weaker than an old one.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Weaker {
+    /// Nothing does, or nobody can tell.
+    Never,
+    /// An entry is gone.
+    Shrinks,
+    /// A severity is gone, and does not block instead.
+    Warns,
+    /// An entry is new.
+    Grows,
+    /// A pattern is new that leaves out what was reviewed.
+    Ignores,
+    /// The number or duration is smaller.
+    Lowers,
+    /// A later name than before.
+    Steps(&'static [&'static str]),
+    /// Not everything is looked at any more, or an area is gone.
+    Narrows,
+    /// A rule's severity is lower.
+    Severities,
+    /// It is another value: once merged, it is the operator's word.
+    Changes,
+}
+
+/// The only version of the format.
+pub(super) const VERSION: u32 = 1;
+
+/// Every table but the repeated ones.
+pub(super) static TABLES: &[Table] = &[
+    Table { name: "", about: "What is reviewed and what blocks.", keys: TOP },
+    Table { name: "review", about: "How a review is made.", keys: REVIEW },
+    Table { name: "rules", about: "The built-in rules and a team's own.", keys: RULES },
+    Table { name: "history", about: "Where reviews are stored.", keys: HISTORY },
+    Table { name: "tests", about: "The project's tests, run beside a review.", keys: TESTS },
+    Table { name: "hooks", about: "What the installed git hooks do.", keys: HOOKS },
+    Table { name: "mcp", about: "What serve-mcp offers to an agent.", keys: MCP },
+    Table { name: "forge", about: "Addresses of self-hosted forges. Operator only.", keys: FORGE },
+];
+
+const COMPLETION: &[&str] = &["fail", "warn"];
+const CONFIDENCES: &[&str] = &["low", "medium", "high"];
+const HOOK_MODES: &[&str] = &["full", "rules", "off"];
+const MODES: &[&str] = &["all", "first"];
+const DEPTHS: &[&str] = &["thorough", "quick"];
+const KINDS: &[&str] = &["anthropic", "claude", "google", "openai"];
+
+static TOP: &[Key<Policy>] = &[
+    Key {
+        name: "ignore",
+        about: "Path patterns that are not reviewed at all, read like lines of .gitignore. What they leave out is counted in every report.",
+        kind: Kind::Patterns,
+        trust: Trust::Open,
+        weaker: Weaker::Ignores,
+        get: |p| Value::List(p.ignore.clone()),
+        set: |p, v| p.ignore = v.list().to_vec(),
+    },
+    Key {
+        name: "block_on",
+        about: "Severities of findings that block: critical, major, minor, suggestion.",
+        kind: Kind::Severities,
+        trust: Trust::Open,
+        weaker: Weaker::Shrinks,
+        get: |p| Value::severities(&p.block_on),
+        set: |p, v| p.block_on = v.to_severities(),
+    },
+    Key {
+        name: "warn_on",
+        about: "Severities of findings that make the verdict a warning, which does not block.",
+        kind: Kind::Severities,
+        trust: Trust::Open,
+        weaker: Weaker::Warns,
+        get: |p| Value::severities(&p.warn_on),
+        set: |p, v| p.warn_on = v.to_severities(),
+    },
+    Key {
+        name: "min_confidence",
+        about: "A model's finding below this confidence may warn but not block. Rules are not held to it.",
+        kind: Kind::Choice(CONFIDENCES),
+        trust: Trust::Open,
+        weaker: Weaker::Steps(CONFIDENCES),
+        get: |p| Value::Text(p.min_confidence.name().to_owned()),
+        set: |p, v| p.min_confidence = v.to_confidence(),
+    },
+    Key {
+        name: "on_incomplete",
+        about: "What a review that could not be completed does to the exit code: fail (3) or warn (0, said in the summary).",
+        kind: Kind::Choice(COMPLETION),
+        trust: Trust::Open,
+        weaker: Weaker::Steps(COMPLETION),
+        get: |p| completion(p.on_incomplete),
+        set: |p, v| p.on_incomplete = to_completion(v),
+    },
+    Key {
+        name: "on_truncated",
+        about: "What it means when a limit on requests, cost or time cuts a model's review short: fail makes it incomplete, warn only says so.",
+        kind: Kind::Choice(COMPLETION),
+        trust: Trust::Open,
+        weaker: Weaker::Steps(COMPLETION),
+        get: |p| completion(p.on_truncated),
+        set: |p, v| p.on_truncated = to_completion(v),
+    },
+];
+
+static REVIEW: &[Key<Policy>] = &[
+    Key {
+        name: "backends",
+        about: "Models that review beside the rules: claude, anthropic, openai, google, or the name of a [backend.NAME] table. Empty: the rules alone, and nothing is uploaded. A backend that is named and cannot answer makes the review incomplete.",
+        kind: Kind::BackendNames,
+        trust: Trust::Open,
+        weaker: Weaker::Shrinks,
+        get: |p| Value::List(p.review.backends.clone()),
+        set: |p, v| p.review.backends = v.list().to_vec(),
+    },
+    Key {
+        name: "mode",
+        about: "Whether all backends review, or only the first that answers.",
+        kind: Kind::Choice(MODES),
+        trust: Trust::Open,
+        weaker: Weaker::Steps(MODES),
+        get: |p| Value::Text(p.review.mode.name().to_owned()),
+        set: |p, v| p.review.mode = if v.text() == "first" { Mode::First } else { Mode::All },
+    },
+    Key {
+        name: "depth",
+        about: "How hard a model looks: quick sends the change, thorough lets it read around it.",
+        kind: Kind::Choice(DEPTHS),
+        trust: Trust::Open,
+        weaker: Weaker::Steps(DEPTHS),
+        get: |p| Value::Text(if p.review.depth == Depth::Quick { "quick" } else { "thorough" }.to_owned()),
+        set: |p, v| p.review.depth = if v.text() == "quick" { Depth::Quick } else { Depth::Thorough },
+    },
+    Key {
+        name: "focus",
+        about: "Categories that a model looks for first: bug, security, performance, style, architecture, design, missing-requirement, best-practice, test. Empty: all.",
+        kind: Kind::Categories,
+        trust: Trust::Open,
+        weaker: Weaker::Narrows,
+        get: |p| Value::names(p.review.focus.iter().map(|c| c.name())),
+        set: |p, v| p.review.focus = v.to_categories(),
+    },
+    Key {
+        name: "conventions",
+        about: "Files of the repository with the project's conventions, given to a model where they exist.",
+        kind: Kind::Files,
+        trust: Trust::Open,
+        weaker: Weaker::Shrinks,
+        get: |p| Value::List(p.review.conventions.clone()),
+        set: |p, v| p.review.conventions = v.list().to_vec(),
+    },
+    Key {
+        name: "max_files",
+        about: "The most files in one request to a model. A larger change takes more requests.",
+        kind: Kind::Count(1, 10_000),
+        trust: Trust::Open,
+        weaker: Weaker::Never,
+        get: |p| Value::Count(p.review.max_files),
+        set: |p, v| p.review.max_files = v.count(),
+    },
+    Key {
+        name: "max_lines",
+        about: "The most changed lines in one request to a model. A larger change takes more requests.",
+        kind: Kind::Count(1, 1_000_000),
+        trust: Trust::Open,
+        weaker: Weaker::Never,
+        get: |p| Value::Count(p.review.max_lines),
+        set: |p, v| p.review.max_lines = v.count(),
+    },
+    Key {
+        name: "max_requests",
+        about: "The most requests of one review. What they do not reach is named, and see on_truncated.",
+        kind: Kind::Count(1, 10_000),
+        trust: Trust::Open,
+        weaker: Weaker::Lowers,
+        get: |p| Value::Count(p.review.max_requests),
+        set: |p, v| p.review.max_requests = v.count(),
+    },
+    Key {
+        name: "max_rounds",
+        about: "The most rounds of one review session. MAX_REVIEW_ROUNDS in the environment stands above it.",
+        kind: Kind::Count(1, 1_000),
+        trust: Trust::Open,
+        weaker: Weaker::Never,
+        get: |p| Value::Count(p.review.max_rounds),
+        set: |p, v| p.review.max_rounds = v.count(),
+    },
+    Key {
+        name: "timeout",
+        about: "How long a model's review may take as a whole, such as \"90s\", \"2m\" or \"1h\".",
+        kind: Kind::Span(1, 86_400),
+        trust: Trust::Open,
+        weaker: Weaker::Lowers,
+        get: |p| Value::Span(p.review.timeout),
+        set: |p, v| p.review.timeout = v.span(),
+    },
+    Key {
+        name: "max_cost_usd",
+        about: "The most that one review may cost, in US dollars. A person's own file stands above the project's.",
+        kind: Kind::Number(0.0, 10_000.0),
+        trust: Trust::Personal,
+        weaker: Weaker::Lowers,
+        get: |p| Value::Number(p.review.max_cost_usd),
+        set: |p, v| p.review.max_cost_usd = v.number(),
+    },
+    Key {
+        name: "jobs",
+        about: "Requests to models at the same time.",
+        kind: Kind::Count(1, 64),
+        trust: Trust::Open,
+        weaker: Weaker::Never,
+        get: |p| Value::Count(p.review.jobs),
+        set: |p, v| p.review.jobs = v.count(),
+    },
+];
+
+static RULES: &[Key<Policy>] = &[
+    Key {
+        name: "disable",
+        about: "Ids of rules that do not run. `claude-reviewer rules list` shows them.",
+        kind: Kind::RuleIds,
+        trust: Trust::Open,
+        weaker: Weaker::Grows,
+        get: |p| Value::List(p.rules.disable.clone()),
+        set: |p, v| p.rules.disable = v.list().to_vec(),
+    },
+    Key {
+        name: "severity",
+        about: "Another severity for a rule, by its id.",
+        kind: Kind::SeverityTable,
+        trust: Trust::Open,
+        weaker: Weaker::Severities,
+        get: |p| {
+            let row = |(id, s): &(String, Severity)| (id.clone(), Value::Text(s.name().to_owned()));
+            Value::Table(p.rules.severity.iter().map(row).collect())
+        },
+        set: |p, v| {
+            let row = |(id, s): &(String, Value)| Severity::parse(s.text()).map(|s| (id.clone(), s));
+            p.rules.severity = v.table().iter().filter_map(row).collect();
+        },
+    },
+    Key {
+        name: "paths",
+        about: "Files or folders of the repository that hold a team's own rules.",
+        kind: Kind::Files,
+        trust: Trust::Open,
+        weaker: Weaker::Shrinks,
+        get: |p| Value::List(p.rules.paths.clone()),
+        set: |p, v| p.rules.paths = v.list().to_vec(),
+    },
+];
+
+static HISTORY: &[Key<Policy>] = &[
+    Key {
+        name: "path",
+        about: "The folder that reviews are stored in. Operator only.",
+        kind: Kind::Storage,
+        trust: Trust::Operator,
+        weaker: Weaker::Changes,
+        get: |p| Value::Text(p.history.path.clone()),
+        set: |p, v| v.text().clone_into(&mut p.history.path),
+    },
+    Key {
+        name: "commit",
+        about: "Whether stored reviews are meant to be committed. If not, the folder ignores itself.",
+        kind: Kind::Flag,
+        trust: Trust::Open,
+        weaker: Weaker::Never,
+        get: |p| Value::Flag(p.history.commit),
+        set: |p, v| p.history.commit = v.flag(),
+    },
+];
+
+static TESTS: &[Key<Policy>] = &[
+    Key {
+        name: "command",
+        about: "The command that runs the tests. Operator only.",
+        kind: Kind::Line(4096),
+        trust: Trust::Operator,
+        weaker: Weaker::Changes,
+        get: |p| Value::optional(p.tests.command.as_ref()),
+        set: |p, v| p.tests.command = v.to_optional(),
+    },
+    Key {
+        name: "run",
+        about: "Whether a review runs the tests: that executes what is under review. Operator only. AUTO_RUN_TESTS in the environment stands above it.",
+        kind: Kind::Flag,
+        trust: Trust::Operator,
+        weaker: Weaker::Steps(&["true", "false"]),
+        get: |p| Value::Flag(p.tests.run),
+        set: |p, v| p.tests.run = v.flag(),
+    },
+];
+
+static HOOKS: &[Key<Policy>] = &[
+    Key {
+        name: "pre_commit",
+        about: "What the pre-commit hook does: rules (milliseconds), full (backends too), or off.",
+        kind: Kind::Choice(HOOK_MODES),
+        trust: Trust::Open,
+        weaker: Weaker::Steps(HOOK_MODES),
+        get: |p| Value::Text(p.hooks.pre_commit.name().to_owned()),
+        set: |p, v| p.hooks.pre_commit = HookMode::parse(v.text()),
+    },
+    Key {
+        name: "pre_push",
+        about: "What the pre-push hook does: full (backends too), rules, or off.",
+        kind: Kind::Choice(HOOK_MODES),
+        trust: Trust::Open,
+        weaker: Weaker::Steps(HOOK_MODES),
+        get: |p| Value::Text(p.hooks.pre_push.name().to_owned()),
+        set: |p, v| p.hooks.pre_push = HookMode::parse(v.text()),
+    },
+];
+
+static MCP: &[Key<Policy>] = &[Key {
+    name: "tools",
+    about: "The tools that an agent is offered. Absent: all.",
+    kind: Kind::Tools,
+    trust: Trust::Open,
+    weaker: Weaker::Never,
+    get: |p| p.mcp.tools.as_ref().map_or(Value::Unset, |t| Value::List(t.clone())),
+    set: |p, v| p.mcp.tools = Some(v.list().to_vec()),
+}];
+
+static FORGE: &[Key<Policy>] = &[
+    Key {
+        name: "github_api",
+        about: "The API address of a GitHub Enterprise Server. Operator only.",
+        kind: Kind::Url,
+        trust: Trust::Operator,
+        weaker: Weaker::Changes,
+        get: |p| Value::optional(p.forge.github_api.as_ref()),
+        set: |p, v| p.forge.github_api = v.to_optional(),
+    },
+    Key {
+        name: "gitlab_api",
+        about: "The API address of a self-managed GitLab. Operator only.",
+        kind: Kind::Url,
+        trust: Trust::Operator,
+        weaker: Weaker::Changes,
+        get: |p| Value::optional(p.forge.gitlab_api.as_ref()),
+        set: |p, v| p.forge.gitlab_api = v.to_optional(),
+    },
+    Key {
+        name: "bitbucket_api",
+        about: "The API address of a Bitbucket Data Center. Operator only.",
+        kind: Kind::Url,
+        trust: Trust::Operator,
+        weaker: Weaker::Changes,
+        get: |p| Value::optional(p.forge.bitbucket_api.as_ref()),
+        set: |p, v| p.forge.bitbucket_api = v.to_optional(),
+    },
+];
+
+/// `[backend.NAME]`.
+pub(super) static BACKEND: &[Key<Backend>] = &[
+    Key {
+        name: "kind",
+        about: "How the backend is spoken to: claude (the Claude Code command line), anthropic, openai (Chat Completions of any compatible server), google. Needed unless the name is one of these.",
+        kind: Kind::Choice(KINDS),
+        trust: Trust::Open,
+        weaker: Weaker::Changes,
+        get: |b| b.kind.map_or(Value::Unset, |k| Value::Text(k.name().to_owned())),
+        set: |b, v| b.kind = BackendKind::parse(v.text()),
+    },
+    Key {
+        name: "model",
+        about: "The model to ask. --model and, for claude and anthropic, REVIEW_MODEL in the environment stand above it.",
+        kind: Kind::Line(256),
+        trust: Trust::Open,
+        weaker: Weaker::Never,
+        get: |b| Value::optional(b.model.as_ref()),
+        set: |b, v| b.model = v.to_optional(),
+    },
+    Key {
+        name: "path",
+        about: "The program of a claude backend: a name looked up in PATH, or an absolute path. Operator only. CLAUDE_CLI_PATH in the environment stands above it.",
+        kind: Kind::Program,
+        trust: Trust::Operator,
+        weaker: Weaker::Changes,
+        get: |b| Value::optional(b.path.as_ref()),
+        set: |b, v| b.path = v.to_optional(),
+    },
+    Key {
+        name: "base_url",
+        about: "The server's address up to the version, such as https://api.example.com/v1. Operator only, unless it is an address of this machine, which is then asked without a key.",
+        kind: Kind::Url,
+        trust: Trust::OperatorUnlessLoopback,
+        weaker: Weaker::Changes,
+        get: |b| Value::optional(b.base_url.as_ref()),
+        set: |b, v| b.base_url = v.to_optional(),
+    },
+    Key {
+        name: "api_key_env",
+        about: "The environment variable that holds the key; absent: the provider's usual one. Operator only.",
+        kind: Kind::Variable,
+        trust: Trust::Operator,
+        weaker: Weaker::Changes,
+        get: |b| Value::optional(b.api_key_env.as_ref()),
+        set: |b, v| b.api_key_env = v.to_optional(),
+    },
+    Key {
+        name: "api_key_command",
+        about: "A command that prints the key. Operator only.",
+        kind: Kind::Line(4096),
+        trust: Trust::Operator,
+        weaker: Weaker::Changes,
+        get: |b| Value::optional(b.api_key_command.as_ref()),
+        set: |b, v| b.api_key_command = v.to_optional(),
+    },
+    Key {
+        name: "max_retries",
+        about: "How often a request is tried again.",
+        kind: Kind::Count(0, 20),
+        trust: Trust::Open,
+        weaker: Weaker::Never,
+        get: |b| Value::Count(b.max_retries),
+        set: |b, v| b.max_retries = v.count(),
+    },
+    Key {
+        name: "price",
+        about: "US dollars per million tokens, where the provider reports no cost.",
+        kind: Kind::Price,
+        trust: Trust::Open,
+        weaker: Weaker::Never,
+        get: |b| {
+            b.price.map_or(Value::Unset, |p| {
+                let row = |name: &str, n| (name.to_owned(), Value::Number(n));
+                Value::Table(vec![row("input", p.input), row("cached", p.cached), row("output", p.output)])
+            })
+        },
+        set: |b, v| {
+            let of = |name| v.table().iter().find(|(n, _)| n == name).map_or(0.0, |(_, v)| v.number());
+            b.price = Some(Price { input: of("input"), cached: of("cached"), output: of("output") });
+        },
+    },
+];
+
+/// `[[path]]`.
+pub(super) static PATH: &[Key<PathRule>] = &[
+    Key {
+        name: "glob",
+        about: "The paths it is about: a pattern or a list of them.",
+        kind: Kind::PatternOrPatterns,
+        trust: Trust::Open,
+        weaker: Weaker::Never,
+        get: |r| Value::List(r.glob.clone()),
+        set: |r, v| r.glob = v.list().to_vec(),
+    },
+    Key {
+        name: "block_on",
+        about: "Severities that block in these paths.",
+        kind: Kind::Severities,
+        trust: Trust::Open,
+        weaker: Weaker::Never,
+        get: |r| r.block_on.as_ref().map_or(Value::Unset, |l| Value::severities(l)),
+        set: |r, v| r.block_on = Some(v.to_severities()),
+    },
+    Key {
+        name: "warn_on",
+        about: "Severities that warn in these paths.",
+        kind: Kind::Severities,
+        trust: Trust::Open,
+        weaker: Weaker::Never,
+        get: |r| r.warn_on.as_ref().map_or(Value::Unset, |l| Value::severities(l)),
+        set: |r, v| r.warn_on = Some(v.to_severities()),
+    },
+    Key {
+        name: "min_confidence",
+        about: "The confidence that a model's finding needs to block in these paths.",
+        kind: Kind::Choice(CONFIDENCES),
+        trust: Trust::Open,
+        weaker: Weaker::Never,
+        get: |r| r.min_confidence.map_or(Value::Unset, |c| Value::Text(c.name().to_owned())),
+        set: |r, v| r.min_confidence = Some(v.to_confidence()),
+    },
+];
+
+/// `[[guideline]]`.
+pub(super) static GUIDELINE: &[Key<Guideline>] = &[
+    Key {
+        name: "glob",
+        about: "The paths it is about: a pattern or a list of them.",
+        kind: Kind::PatternOrPatterns,
+        trust: Trust::Open,
+        weaker: Weaker::Never,
+        get: |g| Value::List(g.glob.clone()),
+        set: |g, v| g.glob = v.list().to_vec(),
+    },
+    Key {
+        name: "text",
+        about: "What a model is told when such a file changes.",
+        kind: Kind::Text(8192),
+        trust: Trust::Open,
+        weaker: Weaker::Never,
+        get: |g| Value::Text(g.text.clone()),
+        set: |g, v| v.text().clone_into(&mut g.text),
+    },
+];
+
+/// Returns the full name of a key.
+pub(super) fn full(table: &str, key: &str) -> String {
+    if table.is_empty() { key.to_owned() } else { format!("{table}.{key}") }
+}
+
+/// Returns a key of the fixed tables by its full name.
+pub(super) fn find(name: &str) -> Option<&'static Key<Policy>> {
+    let (table, key) = name.split_once('.').unwrap_or(("", name));
+    TABLES.iter().find(|t| t.name == table)?.keys.iter().find(|k| k.name == key)
+}
+
+/// Returns a key of `[backend.NAME]`.
+pub(super) fn backend_key(name: &str) -> Option<&'static Key<Backend>> {
+    BACKEND.iter().find(|k| k.name == name)
+}
+
+fn completion(v: OnIncomplete) -> Value {
+    Value::Text(if v == OnIncomplete::Fail { "fail" } else { "warn" }.to_owned())
+}
+fn to_completion(v: &Value) -> OnIncomplete {
+    if v.text() == "warn" { OnIncomplete::Warn } else { OnIncomplete::Fail }
+}
+
+impl Mode {
+    /// Returns the name in policy files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::First => "first",
+        }
+    }
+}
+
+impl HookMode {
+    /// Returns the name in policy files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rules => "rules",
+            Self::Full => "full",
+            Self::Off => "off",
+        }
+    }
+    fn parse(name: &str) -> Self {
+        match name {
+            "rules" => Self::Rules,
+            "off" => Self::Off,
+            _ => Self::Full,
+        }
+    }
+}

@@ -1,0 +1,576 @@
+//! What a key takes: how it is checked, and how an error names it.
+
+use super::value::{Value, closest, parse_duration, show_duration};
+use super::{BackendKind, glob};
+use crate::finding::{Category, Severity};
+use std::ops::Range;
+use std::time::Duration;
+use toml::Spanned;
+use toml::de::DeValue;
+
+/// The form and bounds of a value.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    Flag,
+    /// Both ends included.
+    Count(u32, u32),
+    /// Both ends included.
+    Number(f64, f64),
+    /// Seconds, both ends included.
+    Span(u64, u64),
+    Choice(&'static [&'static str]),
+    Severities,
+    SeverityTable,
+    Categories,
+    Patterns,
+    /// One pattern or a list of them.
+    PatternOrPatterns,
+    /// Paths inside the repository.
+    Files,
+    /// A path inside the repository or an absolute one.
+    Storage,
+    BackendNames,
+    RuleIds,
+    Tools,
+    /// One line, at most so many bytes.
+    Line(usize),
+    /// At most so many bytes.
+    Text(usize),
+    /// A program's name or absolute path.
+    Program,
+    Variable,
+    Url,
+    Price,
+}
+
+/// Why a value is not taken. The text follows the key's name.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Complaint {
+    pub(super) text: String,
+    pub(super) hint: Option<String>,
+    /// Where in the file; `None`: the value as a whole.
+    pub(super) span: Option<Range<usize>>,
+}
+
+/// What `serve-mcp` offers.
+pub(super) const TOOLS: [&str; 13] = [
+    "request_review",
+    "get_review_history",
+    "mark_review_complete",
+    "review_code",
+    "review_staged",
+    "review_unstaged",
+    "review_commit",
+    "review_branch",
+    "claude_judge_review",
+    "claude_validate_proposal",
+    "claude_security_audit",
+    "claude_resolve_conflict",
+    "claude_health",
+];
+
+/// The most entries that a list may have.
+pub(super) const MAX_LIST: usize = 1000;
+
+type Read = Result<Value, Complaint>;
+
+impl Kind {
+    /// Says what the key takes: `must be …`.
+    pub(super) fn expects(self) -> String {
+        match self {
+            Self::Flag => "true or false".to_owned(),
+            Self::Count(min, max) => format!("a whole number from {min} to {max}"),
+            Self::Number(min, max) => format!("a number from {min} to {max}"),
+            Self::Span(min, max) => {
+                let show = |s| show_duration(Duration::from_secs(s));
+                format!("a duration from {} to {}, such as \"2m\"", show(min), show(max))
+            }
+            Self::Choice(names) => one_of(names),
+            Self::Severities => "a list of severities".to_owned(),
+            Self::SeverityTable => "a table of rule ids and severities".to_owned(),
+            Self::Categories => "a list of categories".to_owned(),
+            Self::Patterns => "a list of path patterns".to_owned(),
+            Self::PatternOrPatterns => "a path pattern or a list of them".to_owned(),
+            Self::Files => "a list of paths inside the repository".to_owned(),
+            Self::Storage => "a path inside the repository or an absolute one".to_owned(),
+            Self::BackendNames => "a list of backend names".to_owned(),
+            Self::RuleIds => "a list of rule ids".to_owned(),
+            Self::Tools => "a list of tool names".to_owned(),
+            Self::Line(max) => format!("one line of text, at most {max} bytes"),
+            Self::Text(max) => format!("text, at most {max} bytes"),
+            Self::Program => "a program's name or absolute path".to_owned(),
+            Self::Variable => "the name of an environment variable".to_owned(),
+            Self::Url => "an https address, or an http one of this machine".to_owned(),
+            Self::Price => "a table of input, cached and output, in USD per million tokens".to_owned(),
+        }
+    }
+
+    /// Checks a value of a file.
+    pub(super) fn read(self, value: &Spanned<DeValue<'_>>) -> Read {
+        let wrong = || self.wrong(format!("not {}", article(value.get_ref())));
+        match (self, value.get_ref()) {
+            (Self::Flag, DeValue::Boolean(b)) => Ok(Value::Flag(*b)),
+            (Self::Count(..), DeValue::Integer(i)) => {
+                self.count(i64::from_str_radix(i.as_str(), i.radix()).map_err(|_| self.wrong("not so large a one"))?)
+            }
+            (Self::Number(..), DeValue::Integer(_) | DeValue::Float(_)) => self.number(value.get_ref()),
+            (Self::Span(..), DeValue::Integer(i)) if i.radix() == 10 => {
+                Err(wrong().hinted(format!("say the unit: \"{}s\"", i.as_str())))
+            }
+            (Self::PatternOrPatterns, DeValue::String(s)) => {
+                self.item(s).map(|s| Value::List(vec![s])).map_err(|c| c.at(value.span()))
+            }
+            (
+                Self::Severities
+                | Self::Categories
+                | Self::Patterns
+                | Self::PatternOrPatterns
+                | Self::Files
+                | Self::BackendNames
+                | Self::RuleIds
+                | Self::Tools,
+                DeValue::Array(items),
+            ) => self.list(items),
+            (
+                Self::Severities
+                | Self::Categories
+                | Self::Patterns
+                | Self::Files
+                | Self::BackendNames
+                | Self::RuleIds
+                | Self::Tools,
+                DeValue::String(s),
+            ) => Err(wrong().hinted(format!("write it as a list: [{}]", super::value::quote(s)))),
+            (Self::SeverityTable, DeValue::Table(table)) => {
+                let mut rows = Vec::new();
+                for (id, v) in table {
+                    let at = |c: Complaint| c.at(v.span());
+                    let id = Self::RuleIds.item(id.get_ref()).map_err(|c| c.at(id.span()))?;
+                    let DeValue::String(s) = v.get_ref() else {
+                        return Err(at(complaint(format!(
+                            "must give {id:?} a severity, not {}",
+                            article(v.get_ref())
+                        ))));
+                    };
+                    rows.push((id, Value::Text(severity(s).map_err(at)?)));
+                }
+                Ok(Value::Table(rows))
+            }
+            (Self::Price, DeValue::Table(table)) => {
+                let mut rows = Vec::new();
+                for (name, v) in table {
+                    if !["input", "cached", "output"].contains(&name.get_ref().as_ref()) {
+                        return Err(complaint(format!("has no {:?}; it must be {}", name.get_ref(), self.expects()))
+                            .at(name.span()));
+                    }
+                    rows.push((
+                        name.get_ref().to_string(),
+                        Self::Number(0.0, 1e6).read(v).map_err(|c| c.at(v.span()))?,
+                    ));
+                }
+                Ok(Value::Table(rows))
+            }
+            (
+                Self::Choice(_)
+                | Self::Span(..)
+                | Self::Storage
+                | Self::Line(_)
+                | Self::Text(_)
+                | Self::Program
+                | Self::Variable
+                | Self::Url,
+                DeValue::String(s),
+            ) => self.string(s),
+            _ => Err(wrong()),
+        }
+    }
+
+    /// Checks a value of an environment variable.
+    pub(super) fn read_variable(self, text: &str) -> Read {
+        match self {
+            Self::Flag => match text.trim().to_ascii_lowercase().as_str() {
+                "true" | "1" | "yes" | "on" => Ok(Value::Flag(true)),
+                "false" | "0" | "no" | "off" => Ok(Value::Flag(false)),
+                _ => Err(self.wrong(format!("not {text:?}"))),
+            },
+            Self::Count(..) => match text.trim().parse() {
+                Ok(n) => self.count(n),
+                Err(_) => Err(self.wrong(format!("not {text:?}"))),
+            },
+            _ => self.string(text),
+        }
+    }
+
+    fn wrong(self, not: impl AsRef<str>) -> Complaint {
+        complaint(format!("must be {}, {}", self.expects(), not.as_ref()))
+    }
+
+    fn count(self, n: i64) -> Read {
+        match self {
+            Self::Count(min, max) if (i64::from(min)..=i64::from(max)).contains(&n) => {
+                Ok(Value::Count(u32::try_from(n).unwrap_or(max)))
+            }
+            _ => Err(self.wrong(format!("not {n}"))),
+        }
+    }
+
+    fn number(self, value: &DeValue<'_>) -> Read {
+        let n: Option<f64> = match value {
+            DeValue::Integer(i) => i64::from_str_radix(i.as_str(), i.radix()).ok().map(|n| n as f64),
+            DeValue::Float(f) => f.as_str().parse().ok(),
+            _ => None,
+        };
+        match (self, n) {
+            (Self::Number(min, max), Some(n)) if n >= min && n <= max => Ok(Value::Number(n)),
+            (_, Some(n)) => Err(self.wrong(format!("not {n}"))),
+            (_, None) => Err(self.wrong("not so large a one")),
+        }
+    }
+
+    fn list(self, items: &[Spanned<DeValue<'_>>]) -> Read {
+        if items.len() > MAX_LIST {
+            return Err(complaint(format!("has {} entries; at most {MAX_LIST} are read", items.len())));
+        }
+        let mut list = Vec::with_capacity(items.len());
+        for item in items {
+            let DeValue::String(s) = item.get_ref() else {
+                return Err(complaint(format!("must be {}; it holds {}", self.expects(), article(item.get_ref())))
+                    .at(item.span()));
+            };
+            let s = self.item(s).map_err(|c| c.at(item.span()))?;
+            if !list.contains(&s) {
+                list.push(s);
+            }
+        }
+        if let Self::Severities = self {
+            // Worst first, whatever the order in the file.
+            list.sort_by_key(|s| std::cmp::Reverse(Severity::parse(s)));
+        }
+        if let (Self::PatternOrPatterns, true) = (self, list.is_empty()) {
+            return Err(complaint("must name at least one pattern"));
+        }
+        Ok(Value::List(list))
+    }
+
+    /// Checks an entry of a list and returns its canonical form.
+    fn item(self, s: &str) -> Result<String, Complaint> {
+        match self {
+            Self::Severities => severity(s),
+            Self::Categories => match Category::parse(s) {
+                Some(c) => Ok(c.name().to_owned()),
+                None => Err(unknown("category", s, Category::ALL.map(Category::name))),
+            },
+            Self::Patterns | Self::PatternOrPatterns => match glob::check(s) {
+                Ok(()) => Ok(s.to_owned()),
+                Err(why) => {
+                    let hint = why.contains("negated").then(|| "list what is ignored instead".to_owned());
+                    Err(Complaint { text: format!("has a bad pattern: {why}"), hint, span: None })
+                }
+            },
+            Self::Files => match inside(s) {
+                Some(path) => Ok(path),
+                None => Err(complaint(format!("must stay inside the repository; {s:?} does not"))),
+            },
+            Self::BackendNames => match backend_name(s) {
+                Ok(()) => Ok(s.to_owned()),
+                Err(why) => Err(why),
+            },
+            Self::RuleIds => {
+                let fine = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_./".contains(&b);
+                if !s.is_empty() && s.len() <= 128 && s.bytes().all(fine) {
+                    Ok(s.to_owned())
+                } else {
+                    Err(complaint(format!("has {s:?}, which is no rule id"))
+                        .hinted("list the ids: claude-reviewer rules list"))
+                }
+            }
+            Self::Tools if TOOLS.contains(&s) => Ok(s.to_owned()),
+            Self::Tools => Err(unknown("tool", s, TOOLS)),
+            _ => Ok(s.to_owned()),
+        }
+    }
+
+    fn string(self, s: &str) -> Read {
+        let text = || Ok(Value::Text(s.to_owned()));
+        let bad = || Err(self.wrong(format!("not {s:?}")));
+        let plain = !s.trim().is_empty() && !s.chars().any(char::is_control);
+        match self {
+            Self::Choice(names) => {
+                let folded = s.trim().to_ascii_lowercase();
+                match names.iter().find(|n| **n == folded) {
+                    Some(n) => Ok(Value::Text((*n).to_owned())),
+                    None => Err(Complaint {
+                        text: format!("must be {}, not {s:?}", self.expects()),
+                        hint: closest(s, names.iter().copied()).map(did_you_mean),
+                        span: None,
+                    }),
+                }
+            }
+            Self::Span(min, max) => match parse_duration(s) {
+                Some(d) if d >= Duration::from_secs(min) && d <= Duration::from_secs(max) => Ok(Value::Span(d)),
+                _ => bad(),
+            },
+            Self::Storage if s.starts_with('/') => {
+                if plain && !s.split('/').any(|c| c == "..") {
+                    text()
+                } else {
+                    bad()
+                }
+            }
+            Self::Storage => inside(s).map(Value::Text).map_or_else(bad, Ok),
+            Self::Line(max) | Self::Text(max) if s.len() > max => {
+                Err(complaint(format!("is {} bytes long; at most {max} are read", s.len())))
+            }
+            Self::Line(_) if plain => text(),
+            Self::Text(_) if !s.trim().is_empty() && !s.contains('\0') => text(),
+            Self::Text(_) => Err(complaint("must not be empty")),
+            // A relative path would be looked up in whatever is under review.
+            Self::Program if plain && (!s.contains('/') || std::path::Path::new(s).is_absolute()) => text(),
+            Self::Variable
+                if s.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+                    && s.bytes().next().is_some_and(|b| !b.is_ascii_digit())
+                    && s.len() <= 128 =>
+            {
+                text()
+            }
+            // Whoever puts the key itself here must not see it repeated in a log.
+            Self::Variable => Err(complaint(format!("must be {}", self.expects()))
+                .hinted("name the variable that holds the key, not the key")),
+            Self::Url => Url::parse(s).map(|u| Value::Text(u.text)),
+            _ => bad(),
+        }
+    }
+}
+
+/// An address of a server.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Url {
+    /// Without a slash at its end.
+    text: String,
+    /// The host is this machine.
+    pub(super) loopback: bool,
+}
+
+impl Url {
+    pub(super) fn parse(s: &str) -> Result<Self, Complaint> {
+        let bad = |why: &str| Err(complaint(format!("must be {}; this one {why}", Kind::Url.expects())));
+        let s = s.trim();
+        let Some((scheme, rest)) = s.split_once("://") else { return bad("has no scheme") };
+        if s.len() > 2048 || s.chars().any(|c| c.is_control() || c.is_whitespace() || !c.is_ascii() || c == '\\') {
+            return bad("has characters that do not belong there");
+        }
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        if authority.contains('@') {
+            return Err(complaint("must not hold a user or password").hinted("use api_key_env or api_key_command"));
+        }
+        if rest.contains(['?', '#']) {
+            return bad("has a query or fragment");
+        }
+        let (host, port) = if let Some(inner) = authority.strip_prefix('[') {
+            match inner.split_once(']') {
+                Some((h, p)) if h.parse::<std::net::Ipv6Addr>().is_ok() => (h, p.strip_prefix(':').unwrap_or(p)),
+                _ => return bad("has a bad host"),
+            }
+        } else {
+            authority.split_once(':').unwrap_or((authority, ""))
+        };
+        if host.is_empty() || !(port.is_empty() || port.parse::<u16>().is_ok()) {
+            return bad("has a bad host or port");
+        }
+        let loopback =
+            host.eq_ignore_ascii_case("localhost") || host.parse::<std::net::IpAddr>().is_ok_and(|a| a.is_loopback());
+        match scheme.to_ascii_lowercase().as_str() {
+            "https" => {}
+            "http" if loopback => {}
+            "http" => {
+                return Err(complaint("must not send code and keys over plain http to another machine")
+                    .hinted("use an https address"));
+            }
+            _ => return bad("has another scheme"),
+        }
+        Ok(Self { text: s.trim_end_matches('/').to_owned(), loopback })
+    }
+}
+
+impl Complaint {
+    /// Adds a place, unless it has a closer one.
+    fn at(mut self, span: Range<usize>) -> Self {
+        self.span.get_or_insert(span);
+        self
+    }
+    pub(super) fn hinted(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+fn complaint(text: impl Into<String>) -> Complaint {
+    Complaint { text: text.into(), hint: None, span: None }
+}
+
+pub(super) fn did_you_mean(name: &str) -> String {
+    format!("did you mean {name:?}?")
+}
+
+fn unknown<const N: usize>(what: &str, typed: &str, names: [&'static str; N]) -> Complaint {
+    Complaint {
+        text: format!("has the unknown {what} {typed:?}"),
+        hint: Some(match closest(typed, names) {
+            Some(name) => did_you_mean(name),
+            None => format!("known are {}", names.join(", ")),
+        }),
+        span: None,
+    }
+}
+
+fn severity(s: &str) -> Result<String, Complaint> {
+    match Severity::parse(s) {
+        Some(s) => Ok(s.name().to_owned()),
+        None => Err(unknown("severity", s, Severity::ALL.map(Severity::name))),
+    }
+}
+
+/// Checks the name of a backend.
+pub(super) fn backend_name(s: &str) -> Result<(), Complaint> {
+    let fine = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
+    if s == "rules" {
+        return Err(complaint("names \"rules\", which is no backend: the rules always run"));
+    }
+    if s.is_empty() || s.len() > 64 || !s.bytes().all(fine) {
+        let known = BackendKind::ALL.map(BackendKind::name);
+        return Err(complaint(format!("has {s:?}, which is no backend's name (lower-case letters, digits, - and _)"))
+            .hinted(match closest(s, known) {
+                Some(name) => did_you_mean(name),
+                None => format!("known without a definition are {}", known.join(", ")),
+            }));
+    }
+    Ok(())
+}
+
+/// Returns a path in its plain form if it stays inside the repository.
+fn inside(s: &str) -> Option<String> {
+    let path = s.trim_start_matches("./").trim_end_matches('/');
+    let bad = |part: &str| part.is_empty() || part == ".." || part == "." || part.eq_ignore_ascii_case(".git");
+    let plain = !path.contains(['\\', '\0']) && !path.chars().any(char::is_control);
+    let drive = path.as_bytes().get(1) == Some(&b':');
+    (plain && !drive && path.len() <= 1024 && !path.split('/').any(bad)).then(|| path.to_owned())
+}
+
+fn one_of(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|n| format!("{n:?}")).collect();
+    match quoted.as_slice() {
+        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => quoted.concat(),
+    }
+}
+
+fn article(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a decimal number",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(kind: Kind, text: &str) -> Result<String, String> {
+        let value = DeValue::parse(text).unwrap();
+        kind.read(&value).map(|v| v.to_toml()).map_err(|c| {
+            let hint = c.hint.map(|h| format!(" ({h})")).unwrap_or_default();
+            c.text + &hint
+        })
+    }
+
+    #[test]
+    fn severities_take_synonyms_and_come_out_worst_first() {
+        let list = read(Kind::Severities, r#"["warning", "High", "blocker", "major"]"#);
+        assert_eq!(list.unwrap(), r#"["critical", "major", "minor"]"#);
+        let e = read(Kind::Severities, r#"["majr"]"#).unwrap_err();
+        assert_eq!(e, r#"has the unknown severity "majr" (did you mean "major"?)"#);
+        let e = read(Kind::Severities, r#""major""#).unwrap_err();
+        assert!(e.contains(r#"write it as a list: ["major"]"#), "{e}");
+    }
+
+    #[test]
+    fn bounds_are_named() {
+        assert_eq!(read(Kind::Count(1, 64), "8").unwrap(), "8");
+        assert_eq!(read(Kind::Count(1, 64), "0").unwrap_err(), "must be a whole number from 1 to 64, not 0");
+        assert_eq!(read(Kind::Count(1, 64), "-3").unwrap_err(), "must be a whole number from 1 to 64, not -3");
+        assert!(read(Kind::Count(1, 64), "9223372036854775807").is_err());
+        assert!(read(Kind::Count(1, 64), "99999999999999999999999").is_err());
+        assert_eq!(
+            read(Kind::Count(1, 64), "4.0").unwrap_err(),
+            "must be a whole number from 1 to 64, not a decimal number"
+        );
+        for bad in ["nan", "inf", "-0.5", "1e999", "true"] {
+            assert!(read(Kind::Number(0.0, 10.0), bad).is_err(), "{bad}");
+        }
+        assert_eq!(read(Kind::Number(0.0, 10.0), "1").unwrap(), "1.0");
+        assert_eq!(read(Kind::Span(1, 3600), r#""1m30s""#).unwrap(), r#""1m30s""#);
+        assert!(read(Kind::Span(1, 3600), "90").unwrap_err().contains(r#"say the unit: "90s""#));
+        assert!(read(Kind::Span(1, 3600), r#""2h""#).is_err());
+    }
+
+    #[test]
+    fn paths_stay_inside_the_repository() {
+        for bad in ["../x", "a/../../x", "/etc", ".git/hooks", "a/.GIT/x", "", "a//b", "a\\\\b", "c:/x", "\\u0000"] {
+            assert!(read(Kind::Files, &format!("[\"{bad}\"]")).is_err(), "{bad}");
+        }
+        assert_eq!(read(Kind::Files, r#"["./docs/a.md", "rules/"]"#).unwrap(), r#"["docs/a.md", "rules"]"#);
+    }
+
+    #[test]
+    fn programs_are_names_or_absolute_paths() {
+        for (good, text) in
+            [(true, "claude"), (true, "/opt/claude"), (false, "./claude"), (false, "tools/claude"), (false, " ")]
+        {
+            assert_eq!(read(Kind::Program, &format!("{text:?}")).is_ok(), good, "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_are_https_or_of_this_machine_and_hold_no_password() {
+        for (text, loopback) in [
+            ("https://api.example.com/v1/", false),
+            ("http://127.0.0.1:11434/v1", true),
+            ("http://127.9.9.9", true),
+            ("http://[::1]:80/", true),
+            ("http://LOCALHOST:1", true),
+            ("https://localhost.example.com", false),
+            ("https://127.0.0.1.example.com", false),
+        ] {
+            assert_eq!(Url::parse(text).map(|u| u.loopback), Ok(loopback), "{text}");
+        }
+        for bad in [
+            "api.example.com",
+            "ftp://example.com",
+            "http://example.com",
+            "http://10.0.0.1",
+            "http://127.0.0.1.evil.example",
+            "http://localhost@evil.example",
+            "http://evil.example\\@localhost",
+            "http://localhost:80@evil.example/",
+            "https://",
+            "https://h:99999",
+            "https://a b",
+            "https://h/?key=1",
+            "http://[::1",
+        ] {
+            assert!(Url::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_key_in_place_of_its_variables_name_is_not_repeated() {
+        let e = read(Kind::Variable, r#""not-a-name-but-a-key""#).unwrap_err();
+        assert!(!e.contains("not-a-name-but-a-key"), "{e}");
+        assert!(e.contains("not the key"), "{e}");
+    }
+}

@@ -1,0 +1,553 @@
+//! Settings of every layer into one policy: who is heard, in which order.
+
+use super::keys::{self, Key, Trust};
+use super::kind::{Url, did_you_mean};
+use super::parse::{Parsed, Problem, Setting, Slot};
+use super::value::{Value, closest};
+use super::{Backend, BackendKind, File, Layer, Note, Origin, Policy, Project};
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::request::{Depth, OnIncomplete, Overrides};
+
+/// A file with what it says.
+pub(super) struct Read<'a> {
+    pub(super) file: &'a File,
+    pub(super) parsed: &'a Parsed,
+}
+
+/// Lays the files over the defaults.
+pub(super) fn files<'a>(user: Option<Read<'a>>, project: Option<(&'a Project, Read<'a>)>) -> Merge<'a> {
+    let mut merge = Merge { policy: Policy::default(), notes: Vec::new(), refused: Vec::new() };
+    let parsed = user.iter().map(|r| r.parsed).chain(project.iter().map(|(_, r)| r.parsed));
+    for (name, _) in parsed.flat_map(|p| &p.backends) {
+        merge.define(name);
+    }
+    // First what the person's own file stands above …
+    if let Some((p, read)) = &project {
+        for s in read.parsed.settings.iter().filter(|s| s.slot.trust().prefers_user()) {
+            if p.trusted || !s.slot.trust().is_operator() || is_loopback(s) {
+                merge.set(&s.slot, &s.value, read.origin(Layer::Project, s));
+                if !p.trusted && s.slot.trust() == Trust::OperatorUnlessLoopback {
+                    merge.backend(&s.slot, |b| b.keyless = true);
+                }
+            } else {
+                merge.refused.push((read.file, s));
+            }
+        }
+    }
+    // … then the person's file, and then what stands above it.
+    if let Some(read) = &user {
+        for s in &read.parsed.settings {
+            merge.set(&s.slot, &s.value, read.origin(Layer::User, s));
+            if s.slot.trust() == Trust::OperatorUnlessLoopback {
+                merge.backend(&s.slot, |b| b.keyless = false);
+            }
+        }
+        merge.policy.paths.extend(read.parsed.paths.iter().cloned());
+        merge.policy.guidelines.extend(read.parsed.guidelines.iter().cloned());
+    }
+    if let Some((_, read)) = &project {
+        for s in read.parsed.settings.iter().filter(|s| !s.slot.trust().prefers_user()) {
+            merge.set(&s.slot, &s.value, read.origin(Layer::Project, s));
+        }
+        merge.policy.paths.extend(read.parsed.paths.iter().cloned());
+        merge.policy.guidelines.extend(read.parsed.guidelines.iter().cloned());
+    }
+    merge
+}
+
+/// A policy in the making.
+pub(super) struct Merge<'a> {
+    policy: Policy,
+    notes: Vec<Note>,
+    /// What the project's file says and nobody may hear.
+    refused: Vec<(&'a File, &'a Setting)>,
+}
+
+impl Read<'_> {
+    fn origin(&self, layer: Layer, setting: &Setting) -> Origin {
+        Origin { layer, place: self.file.name.clone(), line: Some(setting.line) }
+    }
+}
+
+impl Slot {
+    pub(super) fn trust(&self) -> Trust {
+        match self {
+            Self::Policy(_, key) => key.trust,
+            Self::Backend(_, key) => key.trust,
+        }
+    }
+}
+
+fn is_loopback(s: &Setting) -> bool {
+    s.slot.trust() == Trust::OperatorUnlessLoopback && Url::parse(s.value.text()).is_ok_and(|u| u.loopback)
+}
+
+impl Merge<'_> {
+    fn define(&mut self, name: &str) {
+        let backends = &mut self.policy.backends;
+        if let Err(at) = backends.binary_search_by(|b| b.name.as_str().cmp(name)) {
+            backends.insert(at, Backend::new(name));
+        }
+    }
+
+    fn backend(&mut self, slot: &Slot, change: impl FnOnce(&mut Backend)) {
+        if let Slot::Backend(name, _) = slot
+            && let Some(b) = self.policy.backends.iter_mut().find(|b| b.name == *name)
+        {
+            change(b);
+        }
+    }
+
+    fn set(&mut self, slot: &Slot, value: &Value, origin: Origin) {
+        match slot {
+            Slot::Policy(_, key) => (key.set)(&mut self.policy, value),
+            Slot::Backend(name, key) => {
+                self.backend(slot, |b| (key.set)(b, value));
+                // A key comes from one place; the later word is the higher layer's.
+                let other = match key.name {
+                    "api_key_env" => "api_key_command",
+                    "api_key_command" => "api_key_env",
+                    _ => "",
+                };
+                if !other.is_empty() {
+                    self.backend(slot, |b| match other {
+                        "api_key_env" => b.api_key_env = None,
+                        _ => b.api_key_command = None,
+                    });
+                    self.policy.origins.remove(&format!("backend.{name}.{other}"));
+                }
+            }
+        }
+        self.policy.origins.insert(slot.name(), origin);
+    }
+
+    /// Leaves a value out and says so, unless that changes nothing.
+    fn refuse(&mut self, file: &File, setting: &Setting) {
+        let full = setting.slot.name();
+        let own =
+            |key: &str| matches!(self.policy.origin_of(key).layer, Layer::User | Layer::Environment | Layer::Flag);
+        let changes = match &setting.slot {
+            Slot::Policy(_, key) => !own(&full) && (key.get)(&self.policy) != setting.value,
+            Slot::Backend(name, key) => {
+                let Some(b) = self.policy.backend(name) else { return };
+                let key_is_own = ["api_key_env", "api_key_command"].iter().any(|k| own(&format!("backend.{name}.{k}")));
+                let usual = match key.name {
+                    "path" => b.path.is_none() && setting.value.text() == "claude",
+                    "api_key_env" => {
+                        b.kind.and_then(BackendKind::key_variable) == Some(setting.value.text())
+                            && (b.base_url.is_none() || own(&format!("backend.{name}.base_url")))
+                    }
+                    _ => false,
+                };
+                let about_key = key.name.starts_with("api_key");
+                !own(&full) && !(about_key && key_is_own) && !usual && (key.get)(b) != setting.value
+            }
+        };
+        if !changes {
+            return;
+        }
+        self.backend(&setting.slot, |b| b.withheld = Some(full.clone()));
+        let what = match &setting.slot {
+            Slot::Backend(name, _) => format!("operator only: not used, and backend {name:?} is not asked"),
+            Slot::Policy(..) => "operator only: not used".to_owned(),
+        };
+        self.notes.push(Note {
+            line: Some(setting.line),
+            text: format!(
+                "{full:?} in {}:{} is {what}, until you trust this file with: claude-reviewer policy trust",
+                file.name, setting.line
+            ),
+        });
+    }
+
+    /// Hears the environment.
+    ///
+    /// # Errors
+    ///
+    /// Usage: a variable that is not understood; no value falls back to another.
+    pub(super) fn environment(&mut self, env: &Env) -> Result<()> {
+        for name in self.names(|kind| kind == BackendKind::Claude) {
+            let variable = ["CLAUDE_CLI_PATH", "PATH_TO_CLAUDE"].into_iter().find(|v| env.os(v).is_some());
+            if let Some(variable) = variable {
+                self.variable(env, variable, keys::backend_key("path").map(|k| Slot::Backend(name, k)))?;
+            }
+        }
+        for (variable, key) in [("MAX_REVIEW_ROUNDS", "review.max_rounds"), ("AUTO_RUN_TESTS", "tests.run")] {
+            self.variable(env, variable, policy_slot(key))?;
+        }
+        for name in self.names(|kind| matches!(kind, BackendKind::Claude | BackendKind::Anthropic)) {
+            self.variable(env, "REVIEW_MODEL", keys::backend_key("model").map(|k| Slot::Backend(name, k)))?;
+        }
+        Ok(())
+    }
+
+    fn names(&self, of: impl Fn(BackendKind) -> bool) -> Vec<String> {
+        self.policy.backends.iter().filter(|b| b.kind.is_some_and(&of)).map(|b| b.name.clone()).collect()
+    }
+
+    fn variable(&mut self, env: &Env, variable: &str, slot: Option<Slot>) -> Result<()> {
+        let (Some(raw), Some(slot)) = (env.os(variable), slot) else { return Ok(()) };
+        let kind = match &slot {
+            Slot::Policy(_, key) => key.kind,
+            Slot::Backend(_, key) => key.kind,
+        };
+        let Some(text) = raw.to_str() else {
+            return Err(Error::usage(format!("environment variable {variable} is not UTF-8")));
+        };
+        match kind.read_variable(text) {
+            Ok(value) => {
+                self.set(&slot, &value, Origin { layer: Layer::Environment, place: variable.to_owned(), line: None });
+                Ok(())
+            }
+            Err(c) => {
+                let e = Error::usage(format!("environment variable {variable} {}", c.text));
+                Err(match c.hint {
+                    Some(h) => e.hint(h),
+                    None => e.hint(format!("unset it: env -u {variable} claude-reviewer …")),
+                })
+            }
+        }
+    }
+
+    /// Hears the command line.
+    pub(super) fn flags(&mut self, flags: &Overrides) {
+        let completion =
+            |v: OnIncomplete| Value::Text(if v == OnIncomplete::Fail { "fail" } else { "warn" }.to_owned());
+        let depth = |v: Depth| Value::Text(if v == Depth::Quick { "quick" } else { "thorough" }.to_owned());
+        let values = [
+            ("--block-on", "block_on", flags.block_on.as_ref().map(|l| sorted(l))),
+            ("--warn-on", "warn_on", flags.warn_on.as_ref().map(|l| sorted(l))),
+            ("--on-incomplete", "on_incomplete", flags.on_incomplete.map(completion)),
+            ("--focus", "review.focus", flags.focus.as_ref().map(|l| Value::names(l.iter().map(|c| c.name())))),
+            ("--depth", "review.depth", flags.depth.map(depth)),
+            ("--jobs", "review.jobs", flags.jobs.map(Value::Count)),
+            ("--timeout", "review.timeout", flags.timeout.map(Value::Span)),
+            ("--max-cost", "review.max_cost_usd", flags.max_cost_usd.map(Value::Number)),
+        ];
+        for (flag, key, value) in values {
+            if let (Some(value), Some(slot)) = (value, policy_slot(key)) {
+                self.set(&slot, &value, by_flag(flag));
+            }
+        }
+        if let (Some(model), Some(key)) = (&flags.model, keys::backend_key("model")) {
+            let names: Vec<String> = self.policy.backends.iter().map(|b| b.name.clone()).collect();
+            for name in names {
+                self.set(&Slot::Backend(name, key), &Value::Text(model.clone()), by_flag("--model"));
+            }
+        }
+    }
+
+    /// Returns the policy after every layer, and what was refused.
+    pub(super) fn finish(mut self) -> (Policy, Vec<Note>) {
+        for (file, setting) in std::mem::take(&mut self.refused) {
+            self.refuse(file, setting);
+        }
+        (self.policy, self.notes)
+    }
+
+    /// Checks what only the whole policy shows.
+    pub(super) fn check(&self) -> std::result::Result<(), Vec<Problem>> {
+        let policy = &self.policy;
+        let mut problems = Vec::new();
+        let mut problem = |key: &str, what: String, hint: Option<String>| {
+            let origin = policy.origin_of(key);
+            let place = origin.to_string();
+            let message =
+                if place == "default" { format!("{key:?} {what}") } else { format!("{key:?} in {place} {what}") };
+            problems.push(Problem { line: origin.line, message, hint });
+        };
+        for b in &policy.backends {
+            let key = |k: &str| format!("backend.{}.{k}", b.name);
+            let Some(kind) = b.kind else {
+                let known = BackendKind::ALL.map(BackendKind::name);
+                let hint = match closest(&b.name, known) {
+                    Some(name) => did_you_mean(name),
+                    None => format!("add to [backend.{}]: kind = \"openai\" (or {})", b.name, known.join(", ")),
+                };
+                problem(&key("kind"), "is missing: only the known backends can do without".to_owned(), Some(hint));
+                continue;
+            };
+            if let Some(known) = BackendKind::parse(&b.name).filter(|k| *k != kind) {
+                let hint = format!("give the backend another name than {:?}", b.name);
+                problem(&key("kind"), format!("must be {:?} for a backend of that name", known.name()), Some(hint));
+                continue;
+            }
+            let foreign = match kind {
+                BackendKind::Claude => [
+                    ("base_url", &b.base_url),
+                    ("api_key_env", &b.api_key_env),
+                    ("api_key_command", &b.api_key_command),
+                ]
+                .into_iter()
+                .find(|(_, v)| v.is_some())
+                .map(|(k, _)| k),
+                _ => b.path.is_some().then_some("path"),
+            };
+            if let Some(k) = foreign {
+                problem(&key(k), format!("means nothing to a backend of kind {:?}", kind.name()), None);
+            }
+        }
+        for name in &policy.review.backends {
+            if policy.backend(name).is_none() {
+                let known = policy.backends.iter().map(|b| b.name.as_str());
+                let hint = closest(name, known.clone()).map_or_else(
+                    || format!("define it as [backend.{name}], or use {}", known.collect::<Vec<_>>().join(", ")),
+                    did_you_mean,
+                );
+                problem("review.backends", format!("names the unknown backend {name:?}"), Some(hint));
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+}
+
+fn by_flag(flag: &str) -> Origin {
+    Origin { layer: Layer::Flag, place: flag.to_owned(), line: None }
+}
+
+fn sorted(list: &[crate::finding::Severity]) -> Value {
+    let mut list = list.to_vec();
+    list.sort_by(|a, b| b.cmp(a));
+    list.dedup();
+    Value::severities(&list)
+}
+
+fn policy_slot(name: &str) -> Option<Slot> {
+    let table = keys::TABLES.iter().find(|t| name.split_once('.').map_or("", |(t, _)| t) == t.name)?;
+    keys::find(name).map(|key: &'static Key<Policy>| Slot::Policy(table.name, key))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::diff::RepoPath;
+    use crate::env::Env;
+    use crate::error::Result;
+    use crate::finding::Severity::{Critical, Major, Minor, Suggestion};
+    use crate::policy::{BackendKind, File, Layer, Loaded, Project, ProjectOrigin, Sources, load};
+    use crate::request::{Depth, Overrides};
+
+    #[derive(Default)]
+    struct Case<'a> {
+        user: &'a str,
+        project: &'a str,
+        trusted: bool,
+        env: &'a [(&'a str, &'a str)],
+        flags: Overrides,
+    }
+
+    impl Case<'_> {
+        fn try_load(&self) -> Result<Loaded> {
+            let file = |name: &str, text: &str| File { name: name.to_owned(), bytes: text.as_bytes().to_vec() };
+            let user = file("~/.config/claude-reviewer/config.toml", self.user);
+            let project = Project {
+                from: ProjectOrigin::Worktree,
+                file: file(".claude-reviewer.toml", self.project),
+                trusted: self.trusted,
+            };
+            let env = Env::from_pairs("/".into(), self.env.iter().copied());
+            load(&Sources { user: Some(&user), project: Some(&project), env: &env, overrides: &self.flags })
+        }
+        #[track_caller]
+        fn load(&self) -> Loaded {
+            self.try_load().unwrap()
+        }
+        #[track_caller]
+        fn fails(&self) -> String {
+            let e = self.try_load().unwrap_err();
+            [&[e.message][..], &e.hints].concat().join(" | ")
+        }
+    }
+
+    #[test]
+    fn each_layer_stands_above_the_one_before() {
+        let mut case = Case { user: "[review]\nmax_rounds = 2\njobs = 2", ..Case::default() };
+        let at = |case: &Case<'_>| {
+            let p = case.load().policy;
+            (p.review.max_rounds, p.origin_of("review.max_rounds").to_string())
+        };
+        assert_eq!(at(&case), (2, "~/.config/claude-reviewer/config.toml:2".to_owned()));
+        case.project = "\n[review]\nmax_rounds = 3";
+        assert_eq!(at(&case), (3, ".claude-reviewer.toml:3".to_owned()));
+        case.env = &[("MAX_REVIEW_ROUNDS", "4")];
+        assert_eq!(at(&case), (4, "MAX_REVIEW_ROUNDS".to_owned()));
+        case.flags = Overrides { jobs: Some(9), depth: Some(Depth::Thorough), ..Overrides::default() };
+        let p = case.load().policy;
+        assert_eq!((p.review.jobs, p.origin_of("review.jobs").to_string()), (9, "--jobs".to_owned()));
+        assert_eq!(p.origin_of("review.depth").layer, Layer::Flag);
+        assert_eq!(p.origin_of("ignore").layer, Layer::Default);
+    }
+
+    #[test]
+    fn a_persons_list_cannot_widen_the_teams() {
+        let case = Case { user: "ignore = ['*']", project: "ignore = ['vendor/']", ..Case::default() };
+        let p = case.load().policy;
+        assert!(p.ignores(&"vendor/a".into()));
+        assert!(!p.ignores(&"src/a".into()));
+    }
+
+    #[test]
+    fn path_rules_change_thresholds_key_by_key_and_the_last_wins() {
+        let case = Case {
+            project: "[[path]]\nglob = 'services/**'\nblock_on = ['critical']\nwarn_on = ['major']\n\
+                      [[path]]\nglob = ['services/pay', 'billing/']\nblock_on = ['minor', 'major', 'critical']\n",
+            ..Case::default()
+        };
+        let p = case.load().policy;
+        let at = |path: &str| {
+            let t = p.thresholds(Some(&RepoPath::from(path)));
+            (t.block_on, t.warn_on)
+        };
+        assert_eq!(at("src/a.rs"), (vec![Critical, Major], vec![Minor]));
+        assert_eq!(at("services/a.rs"), (vec![Critical], vec![Major]));
+        assert_eq!(at("services/pay/a.rs"), (vec![Critical, Major, Minor], vec![Major]));
+        assert_eq!(at("billing/a.rs"), (vec![Critical, Major, Minor], vec![Minor]));
+        assert_eq!(p.thresholds(None).block_on, [Critical, Major]);
+    }
+
+    #[test]
+    fn a_path_rule_cannot_undo_a_threshold_of_a_higher_layer() {
+        let lax = "[[path]]\nglob = '**'\nblock_on = []";
+        let team = Case { user: lax, project: "block_on = ['critical', 'major']", ..Case::default() }.load().policy;
+        assert_eq!(team.thresholds(Some(&"a".into())).block_on, [Critical, Major]);
+        let flags = Overrides { block_on: Some(vec![Suggestion, Critical]), ..Overrides::default() };
+        let flag = Case { project: lax, flags, ..Case::default() }.load().policy;
+        assert_eq!(flag.thresholds(Some(&"a".into())).block_on, [Critical, Suggestion]);
+    }
+
+    #[test]
+    fn operator_only_keys_of_an_untrusted_file_are_refused_and_named() {
+        let text = "[tests]\ncommand = 'make'\nrun = true\n[history]\npath = 'elsewhere'\n[forge]\ngithub_api = 'https://g.example'\n\
+                    [backend.claude]\npath = '/tmp/claude'\n[backend.far]\nkind = 'openai'\nbase_url = 'https://far.example/v1'\n\
+                    [backend.anthropic]\napi_key_env = 'OTHER'\n[backend.google]\napi_key_command = 'cat key'\n";
+        let Loaded { policy: p, notes } = Case { project: text, ..Case::default() }.load();
+        assert_eq!((p.tests.command.as_deref(), p.tests.run, p.history.path.as_str()), (None, false, ".reviews"));
+        assert_eq!(p.forge.github_api, None);
+        for (name, key) in
+            [("claude", "path"), ("far", "base_url"), ("anthropic", "api_key_env"), ("google", "api_key_command")]
+        {
+            let b = p.backend(name).unwrap();
+            assert_eq!(b.withheld, Some(format!("backend.{name}.{key}")));
+            assert_eq!((&b.path, &b.base_url, &b.api_key_env, &b.api_key_command), (&None, &None, &None, &None));
+        }
+        let lines: Vec<_> = notes.iter().map(|n| n.line.unwrap()).collect();
+        assert_eq!(lines, [2, 3, 5, 7, 9, 12, 14, 16]);
+        assert!(notes[0].text.contains("\"tests.command\" in .claude-reviewer.toml:2 is operator only"), "{notes:?}");
+        assert!(notes[0].text.contains("claude-reviewer policy trust"), "{notes:?}");
+
+        let Loaded { policy: p, notes } = Case { project: text, trusted: true, ..Case::default() }.load();
+        assert_eq!(notes, []);
+        assert_eq!(
+            (p.tests.command.as_deref(), p.tests.run, p.history.path.as_str()),
+            (Some("make"), true, "elsewhere")
+        );
+        assert!(p.backends.iter().all(|b| b.withheld.is_none()));
+        assert_eq!(p.backend("far").unwrap().base_url.as_deref(), Some("https://far.example/v1"));
+    }
+
+    #[test]
+    fn an_operator_only_value_that_changes_nothing_needs_no_trust() {
+        let text = "[history]\npath = './.reviews/'\n[tests]\nrun = false\n[backend.claude]\npath = 'claude'\n\
+                    [backend.anthropic]\napi_key_env = 'ANTHROPIC_API_KEY'\n";
+        let loaded = Case { project: text, ..Case::default() }.load();
+        assert_eq!(loaded.notes, []);
+        assert!(loaded.policy.backends.iter().all(|b| b.withheld.is_none()));
+    }
+
+    #[test]
+    fn a_persons_own_operator_values_stand_above_the_projects() {
+        let mut case = Case {
+            user: "[backend.claude]\npath = '/opt/claude'\n[review]\nmax_cost_usd = 0.5",
+            project: "[backend.claude]\npath = '/tmp/claude'\n[review]\nmax_cost_usd = 50",
+            ..Case::default()
+        };
+        for trusted in [false, true] {
+            case.trusted = trusted;
+            let Loaded { policy: p, notes } = case.load();
+            assert_eq!(p.backend("claude").unwrap().path.as_deref(), Some("/opt/claude"));
+            assert_eq!(p.backend("claude").unwrap().withheld, None);
+            assert_eq!(p.review.max_cost_usd, 0.5);
+            assert_eq!(notes, []);
+        }
+        case.user = "";
+        case.trusted = false;
+        for variable in ["CLAUDE_CLI_PATH", "PATH_TO_CLAUDE"] {
+            let env = [(variable, "/usr/bin/claude")];
+            let Loaded { policy: p, notes } = Case { env: &env, project: case.project, ..Case::default() }.load();
+            assert_eq!(p.backend("claude").unwrap().path.as_deref(), Some("/usr/bin/claude"));
+            assert_eq!((notes, &p.backend("claude").unwrap().withheld), (vec![], &None));
+        }
+    }
+
+    #[test]
+    fn a_loopback_endpoint_of_an_untrusted_file_gets_no_key() {
+        let text = "[backend.openai]\nbase_url = 'http://127.0.0.1:11434/v1/'";
+        let b = |case: &Case<'_>| case.load().policy.backend("openai").unwrap().clone();
+        let mut case = Case { project: text, ..Case::default() };
+        assert_eq!((b(&case).base_url.as_deref(), b(&case).keyless), (Some("http://127.0.0.1:11434/v1"), true));
+        // The person's key is for the person's endpoint.
+        case.user = "[backend.openai]\napi_key_env = 'MINE'";
+        assert!(b(&case).keyless);
+        case.trusted = true;
+        assert!(!b(&case).keyless);
+        case.trusted = false;
+        case.user = "[backend.openai]\nbase_url = 'https://mine.example'";
+        assert_eq!((b(&case).base_url.as_deref(), b(&case).keyless), (Some("https://mine.example"), false));
+        // Naming a key beside it is no keyless endpoint any more.
+        let text = "[backend.openai]\nbase_url = 'http://127.0.0.1:1'\napi_key_env = 'OPENAI_API_KEY'";
+        let withheld = b(&Case { project: text, ..Case::default() }).withheld;
+        assert_eq!(withheld.as_deref(), Some("backend.openai.api_key_env"));
+    }
+
+    #[test]
+    fn models_come_from_the_file_the_environment_and_the_flag() {
+        let mut case = Case {
+            project: "[backend.claude]\nmodel = 'a'\n[backend.x]\nkind = 'anthropic'\n[backend.openai]\nmodel = 'b'",
+            ..Case::default()
+        };
+        let model = |case: &Case<'_>, name: &str| case.load().policy.backend(name).unwrap().model.clone();
+        assert_eq!(model(&case, "claude").as_deref(), Some("a"));
+        case.env = &[("REVIEW_MODEL", "env")];
+        assert_eq!(model(&case, "claude").as_deref(), Some("env"));
+        assert_eq!(model(&case, "x").as_deref(), Some("env"));
+        assert_eq!(model(&case, "openai").as_deref(), Some("b"));
+        case.flags.model = Some("flag".to_owned());
+        assert_eq!(model(&case, "openai").as_deref(), Some("flag"));
+        assert_eq!(case.load().policy.backend("x").unwrap().kind, Some(BackendKind::Anthropic));
+    }
+
+    #[test]
+    fn what_only_the_whole_policy_shows_is_refused_with_its_place() {
+        for (project, expected) in [
+            ("[review]\nbackends = ['cluade']", "names the unknown backend \"cluade\" | did you mean \"claude\"?"),
+            (
+                "[review]\nbackends = ['mine']",
+                "\"review.backends\" in .claude-reviewer.toml:2 names the unknown backend",
+            ),
+            ("[backend.mine]\nmodel = 'x'", "\"backend.mine.kind\" is missing"),
+            ("[backend.openai]\npath = 'claude'", "means nothing to a backend of kind \"openai\""),
+            ("[backend.claude]\napi_key_env = 'X'", "means nothing to a backend of kind \"claude\""),
+            ("[backend.claude]\nkind = 'openai'", "must be \"claude\" for a backend of that name"),
+        ] {
+            let e = Case { project, trusted: true, ..Case::default() }.fails();
+            assert!(e.contains(expected), "{project}: {e}");
+        }
+        // A team may name what each person defines.
+        let user = "[backend.mine]\nkind = 'openai'\nbase_url = 'https://m.example'";
+        Case { user, project: "[review]\nbackends = ['mine']", ..Case::default() }.load();
+    }
+
+    #[test]
+    fn bad_variables_are_refused_by_name() {
+        for (name, value) in [
+            ("MAX_REVIEW_ROUNDS", "many"),
+            ("MAX_REVIEW_ROUNDS", "0"),
+            ("AUTO_RUN_TESTS", "maybe"),
+            ("CLAUDE_CLI_PATH", "./claude"),
+        ] {
+            let e = Case { env: &[(name, value)], ..Case::default() }.fails();
+            assert!(e.contains(name), "{e}");
+        }
+        assert!(Case { env: &[("AUTO_RUN_TESTS", "TRUE")], ..Case::default() }.load().policy.tests.run);
+    }
+}

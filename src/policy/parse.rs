@@ -1,0 +1,375 @@
+//! A policy file's bytes into checked settings, or into every problem with its line.
+
+use super::keys::{BACKEND, GUIDELINE, Key, PATH, TABLES, VERSION, full};
+use super::kind::{Complaint, backend_name, did_you_mean};
+use super::value::{Value, closest};
+use super::{Backend, File, Guideline, Layer, Origin, PathRule, Policy};
+use crate::error::Error;
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// What a file says.
+#[derive(Debug, Default)]
+pub(super) struct Parsed {
+    /// In the order of the file.
+    pub(super) settings: Vec<Setting>,
+    /// Every `[backend.NAME]`, with its line.
+    pub(super) backends: Vec<(String, u32)>,
+    pub(super) paths: Vec<PathRule>,
+    pub(super) guidelines: Vec<Guideline>,
+}
+
+/// A key that a file sets.
+#[derive(Debug)]
+pub(super) struct Setting {
+    pub(super) slot: Slot,
+    pub(super) value: Value,
+    pub(super) line: u32,
+}
+
+/// Where a value goes.
+#[derive(Clone)]
+pub(super) enum Slot {
+    Policy(&'static str, &'static Key<Policy>),
+    Backend(String, &'static Key<Backend>),
+}
+
+impl Slot {
+    /// Returns the full key: `review.jobs`, `backend.local.base_url`.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Policy(table, key) => full(table, key.name),
+            Self::Backend(name, key) => format!("backend.{name}.{}", key.name),
+        }
+    }
+}
+
+impl std::fmt::Debug for Slot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.name())
+    }
+}
+
+/// Something wrong in a policy file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// 1-based.
+    pub line: Option<u32>,
+    /// Names file, line and key.
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    /// Makes one usage error of all of them: the first with its hint, and how to see the others.
+    pub(super) fn error(problems: &[Self]) -> Error {
+        let Some(first) = problems.first() else { return Error::usage("policy cannot be read") };
+        let mut e = Error::usage(first.message.clone());
+        if let Some(h) = &first.hint {
+            e = e.hint(h.clone());
+        }
+        match problems.len() - 1 {
+            0 => e,
+            1 => e.hint("see the other problem too: claude-reviewer policy check"),
+            n => e.hint(format!("see the other {n} problems too: claude-reviewer policy check")),
+        }
+    }
+}
+
+/// The most problems that are gathered.
+const MAX_PROBLEMS: usize = 50;
+/// The largest policy file, in bytes.
+pub const MAX_BYTES: usize = 1 << 20;
+
+/// Reads a file's bytes. `layer` becomes part of the origins of `[[path]]` and `[[guideline]]`.
+pub(super) fn parse(file: &File, layer: Layer) -> Result<Parsed, Vec<Problem>> {
+    let fail = |line, message: String| Err(vec![Problem { line, message, hint: None }]);
+    if file.bytes.len() > MAX_BYTES {
+        return fail(None, format!("{} is larger than 1 MiB", file.name));
+    }
+    let text = match std::str::from_utf8(&file.bytes) {
+        Ok(text) => text,
+        Err(e) => {
+            let line = Lines::new(&file.bytes).of(e.valid_up_to());
+            return fail(Some(line), format!("{}:{line} is not UTF-8", file.name));
+        }
+    };
+    // What an editor may put in front; blanked, so that offsets stay right.
+    let blanked;
+    let text = match text.strip_prefix('\u{feff}') {
+        Some(rest) => {
+            blanked = format!("   {rest}");
+            &blanked
+        }
+        None => text,
+    };
+    let lines = Lines::new(text.as_bytes());
+    let document = match DeTable::parse(text) {
+        Ok(document) => document,
+        Err(e) => {
+            let at = e.span().map_or(text.len(), |s| s.start);
+            let line = lines.of(at);
+            let message = format!("malformed TOML in {}:{line}: {}", file.name, e.message());
+            let key = key_on(text, at);
+            let hint = key.map(|key| format!("the line begins with {key:?}"));
+            return Err(vec![Problem { line: Some(line), message, hint }]);
+        }
+    };
+    let mut reader = Reader { file, layer, lines, parsed: Parsed::default(), problems: Vec::new() };
+    if reader.version(document.get_ref()) {
+        reader.document(document.get_ref());
+    }
+    let Reader { mut parsed, mut problems, .. } = reader;
+    if problems.is_empty() {
+        parsed.settings.sort_by_key(|s| s.line);
+        parsed.paths.sort_by_key(|p| p.origin.line);
+        parsed.guidelines.sort_by_key(|g| g.origin.line);
+        Ok(parsed)
+    } else {
+        problems.sort_by_key(|p| p.line);
+        problems.truncate(MAX_PROBLEMS);
+        Err(problems)
+    }
+}
+
+/// Returns the key that stands on the line of an offset.
+fn key_on(text: &str, at: usize) -> Option<&str> {
+    let start = text.get(..at)?.rfind('\n').map_or(0, |i| i + 1);
+    let word = text[start..].trim_start_matches([' ', '\t', '[']);
+    let end = word.find(|c: char| !c.is_ascii_alphanumeric() && !"_-.".contains(c)).unwrap_or(word.len());
+    (end > 0 && end <= 64).then(|| &word[..end])
+}
+
+/// Where lines begin.
+struct Lines(Vec<usize>);
+
+impl Lines {
+    fn new(text: &[u8]) -> Self {
+        Self(std::iter::once(0).chain(memchr::memchr_iter(b'\n', text).map(|i| i + 1)).collect())
+    }
+    /// Returns the 1-based line of a byte offset.
+    fn of(&self, at: usize) -> u32 {
+        u32::try_from(self.0.partition_point(|start| *start <= at)).unwrap_or(u32::MAX)
+    }
+}
+
+struct Reader<'a> {
+    file: &'a File,
+    layer: Layer,
+    lines: Lines,
+    parsed: Parsed,
+    problems: Vec<Problem>,
+}
+
+type Name<'i> = Spanned<std::borrow::Cow<'i, str>>;
+
+impl Reader<'_> {
+    /// Checks `version` before anything else: a newer file may hold keys that are unknown here.
+    fn version(&mut self, document: &DeTable<'_>) -> bool {
+        let Some((_, value)) = document.iter().find(|(k, _)| k.get_ref() == "version") else { return true };
+        let line = self.lines.of(value.span().start);
+        let place = format!("{}:{line}", self.file.name);
+        let number = value.get_ref().as_integer().and_then(|i| i64::from_str_radix(i.as_str(), i.radix()).ok());
+        let (message, hint) = match number {
+            Some(n) if n == i64::from(VERSION) => return true,
+            Some(n) if n > i64::from(VERSION) => (
+                format!("\"version\" in {place} is {n}, which is newer than this program understands ({VERSION})"),
+                "update claude-reviewer".to_owned(),
+            ),
+            _ => (format!("\"version\" in {place} must be the number {VERSION}"), "write: version = 1".to_owned()),
+        };
+        self.problems.push(Problem { line: Some(line), message, hint: Some(hint) });
+        false
+    }
+
+    fn document(&mut self, document: &DeTable<'_>) {
+        for (name, value) in document {
+            match (name.get_ref().as_ref(), value.get_ref()) {
+                ("version", _) => {}
+                ("backend", DeValue::Table(backends)) => {
+                    for (name, value) in backends {
+                        self.backend(name, value);
+                    }
+                }
+                ("path", DeValue::Array(entries)) => {
+                    for entry in entries {
+                        self.path(entry);
+                    }
+                }
+                ("guideline", DeValue::Array(entries)) => {
+                    for entry in entries {
+                        self.guideline(entry);
+                    }
+                }
+                ("backend", _) => self.wrong(name, "must be tables: [backend.NAME]"),
+                ("path", _) => self.wrong(name, "must be a list of tables: [[path]]"),
+                ("guideline", _) => self.wrong(name, "must be a list of tables: [[guideline]]"),
+                (key, value_ref) => {
+                    let table = TABLES.iter().find(|t| !t.name.is_empty() && t.name == key);
+                    match (table, value_ref) {
+                        (Some(table), DeValue::Table(entries)) => {
+                            for (name, value) in entries {
+                                let key = table.keys.iter().find(|k| k.name == name.get_ref());
+                                self.setting(table.name, name, value, key.map(|k| Slot::Policy(table.name, k)));
+                            }
+                        }
+                        (Some(table), _) => self.wrong(name, &format!("must be a table: [{}]", table.name)),
+                        (None, _) => {
+                            let key = TABLES[0].keys.iter().find(|k| k.name == key);
+                            self.setting("", name, value, key.map(|k| Slot::Policy("", k)));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn setting(&mut self, table: &str, name: &Name<'_>, value: &Spanned<DeValue<'_>>, slot: Option<Slot>) {
+        let Some(slot) = slot else { return self.unknown(table, name) };
+        let kind = match &slot {
+            Slot::Policy(_, key) => key.kind,
+            Slot::Backend(_, key) => key.kind,
+        };
+        let line = self.lines.of(name.span().start);
+        match kind.read(value) {
+            Ok(value) => self.parsed.settings.push(Setting { slot, value, line }),
+            Err(complaint) => self.complain(&slot.name(), &value.span(), complaint),
+        }
+    }
+
+    fn backend(&mut self, name: &Name<'_>, value: &Spanned<DeValue<'_>>) {
+        let line = self.lines.of(name.span().start);
+        if let Err(complaint) = backend_name(name.get_ref()) {
+            return self.complain("backend", &name.span(), complaint);
+        }
+        let DeValue::Table(entries) = value.get_ref() else {
+            return self.wrong(name, &format!("must be a table: [backend.{}]", name.get_ref()));
+        };
+        let backend = name.get_ref().to_string();
+        let has = |key: &str| entries.iter().find(|(k, _)| k.get_ref() == key);
+        if let (Some((name, _)), Some(_)) = (has("api_key_command"), has("api_key_env")) {
+            self.wrong(name, "cannot stand beside api_key_env: a key comes from one place");
+        }
+        for (name, value) in entries {
+            let key = BACKEND.iter().find(|k| k.name == name.get_ref());
+            self.setting(&format!("backend.{backend}"), name, value, key.map(|k| Slot::Backend(backend.clone(), k)));
+        }
+        self.parsed.backends.push((backend, line));
+    }
+
+    fn path(&mut self, entry: &Spanned<DeValue<'_>>) {
+        let origin = self.origin(entry);
+        let mut rule = PathRule { glob: Vec::new(), block_on: None, warn_on: None, min_confidence: None, origin };
+        if self.entry("path", PATH, entry, &mut rule) {
+            if rule.glob.is_empty() {
+                self.problem(rule.origin.line, "[[path]]", "has no glob, so it is about nothing");
+            }
+            self.parsed.paths.push(rule);
+        }
+    }
+
+    fn guideline(&mut self, entry: &Spanned<DeValue<'_>>) {
+        let mut guideline = Guideline { glob: Vec::new(), text: String::new(), origin: self.origin(entry) };
+        if self.entry("guideline", GUIDELINE, entry, &mut guideline) {
+            if guideline.glob.is_empty() {
+                self.problem(guideline.origin.line, "[[guideline]]", "has no glob, so it is about nothing");
+            }
+            if guideline.text.is_empty() {
+                self.problem(guideline.origin.line, "[[guideline]]", "has no text");
+            }
+            self.parsed.guidelines.push(guideline);
+        }
+    }
+
+    /// Reads an entry of a list of tables; `false` if it is not even a table or has a problem.
+    fn entry<T>(&mut self, list: &str, keys: &'static [Key<T>], entry: &Spanned<DeValue<'_>>, to: &mut T) -> bool {
+        let DeValue::Table(entries) = entry.get_ref() else {
+            let line = self.lines.of(entry.span().start);
+            self.problem(Some(line), &format!("{list:?}"), &format!("must hold tables: [[{list}]]"));
+            return false;
+        };
+        let before = self.problems.len();
+        for (name, value) in entries {
+            match keys.iter().find(|k| k.name == name.get_ref()) {
+                None => self.unknown(list, name),
+                Some(key) => match key.kind.read(value) {
+                    Ok(value) => (key.set)(to, &value),
+                    Err(complaint) => self.complain(&full(list, key.name), &value.span(), complaint),
+                },
+            }
+        }
+        self.problems.len() == before
+    }
+
+    fn origin(&self, entry: &Spanned<DeValue<'_>>) -> Origin {
+        let line = Some(self.lines.of(entry.span().start));
+        Origin { layer: self.layer, place: self.file.name.clone(), line }
+    }
+
+    fn unknown(&mut self, table: &str, name: &Name<'_>) {
+        if self.problems.len() >= MAX_PROBLEMS {
+            return;
+        }
+        let line = self.lines.of(name.span().start);
+        let typed = name.get_ref().as_ref();
+        let message = format!("unknown key {:?} in {}:{line}", full(table, typed), self.file.name);
+        self.problems.push(Problem { line: Some(line), message, hint: Some(suggest(table, typed)) });
+    }
+
+    fn wrong(&mut self, name: &Name<'_>, what: &str) {
+        let line = self.lines.of(name.span().start);
+        self.problem(Some(line), &format!("{:?}", name.get_ref()), what);
+    }
+
+    fn complain(&mut self, key: &str, value: &Range<usize>, complaint: Complaint) {
+        let Complaint { text, hint, span } = complaint;
+        let line = self.lines.of(span.unwrap_or(value.clone()).start);
+        let message = format!("{key:?} in {}:{line} {text}", self.file.name);
+        self.problems.push(Problem { line: Some(line), message, hint });
+    }
+
+    fn problem(&mut self, line: Option<u32>, subject: &str, what: &str) {
+        let place = line.map_or_else(|| self.file.name.clone(), |l| format!("{}:{l}", self.file.name));
+        self.problems.push(Problem { line, message: format!("{subject} in {place} {what}"), hint: None });
+    }
+}
+
+/// Says what an unknown key was probably meant to be.
+fn suggest(table: &str, typed: &str) -> String {
+    // Not among the tables here: `[backend.x]` and the lists.
+    let lists: [(&str, Vec<&str>); 3] = [
+        ("backend.", BACKEND.iter().map(|k| k.name).collect()),
+        ("path", PATH.iter().map(|k| k.name).collect()),
+        ("guideline", GUIDELINE.iter().map(|k| k.name).collect()),
+    ];
+    let fixed = TABLES.iter().find(|t| t.name == table).map(|t| t.keys.iter().map(|k| k.name).collect());
+    let here: Vec<&str> = fixed.unwrap_or_else(|| {
+        lists.iter().find(|(t, _)| table.starts_with(t)).map(|(_, keys)| keys.clone()).unwrap_or_default()
+    });
+    let tables = TABLES.iter().map(|t| t.name).filter(|t| !t.is_empty());
+    let tables: Vec<&str> = tables.chain(["backend", "path", "guideline", "version"]).collect();
+    let typed_folded = typed.replace('-', "_");
+    if table.starts_with("backend.") && ["api_key", "key", "token", "apikey"].contains(&typed_folded.as_str()) {
+        return "a key never stands in a policy file: use api_key_env or api_key_command".to_owned();
+    }
+    if let Some(name) = closest(typed, here.iter().copied()) {
+        return did_you_mean(name);
+    }
+    let elsewhere = TABLES.iter().find(|t| t.name != table && t.keys.iter().any(|k| k.name == typed_folded));
+    if let Some(t) = elsewhere {
+        let name = &typed_folded;
+        return if t.name.is_empty() {
+            format!("{name:?} belongs to the top level, before the first [table]")
+        } else {
+            format!("{name:?} belongs in [{}]", t.name)
+        };
+    }
+    if table.is_empty() {
+        if let Some(name) = closest(typed, tables.iter().copied()) {
+            return did_you_mean(name);
+        }
+        return "see every key: claude-reviewer policy show".to_owned();
+    }
+    format!("known here are {}", here.join(", "))
+}

@@ -1,0 +1,141 @@
+//! Opens policy files without being led astray: regular files only, of a bounded size, never waiting.
+
+use super::{FILE_NAME, File, MAX_BYTES, Pins, Project, ProjectOrigin};
+use crate::diff::ObjectId;
+use crate::env::Env;
+use crate::error::{Error, Result};
+use std::io::{ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+
+impl File {
+    /// Returns the place of the user's own file, whether it exists or not; `None` without a home.
+    pub fn user_path(env: &Env) -> Option<PathBuf> {
+        env.config_home().map(|c| c.join("claude-reviewer").join("config.toml"))
+    }
+
+    /// Reads the user's own file, if there is one. It may be a symbolic link: it is the user's.
+    ///
+    /// # Errors
+    ///
+    /// Usage: it cannot be read, is not a regular file, or is too large.
+    pub fn user(env: &Env) -> Result<Option<Self>> {
+        let Some(path) = Self::user_path(env) else { return Ok(None) };
+        Ok(read(&path)?.map(|bytes| Self { name: shown(&path, env), bytes }))
+    }
+}
+
+impl Project {
+    /// Reads the project's file at the top of a worktree, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// Usage: it cannot be read, is not a regular file, is a symbolic link out of the worktree, or is too large.
+    pub fn in_worktree(top: &Path, env: &Env) -> Result<Option<Self>> {
+        let path = top.join(FILE_NAME);
+        let link = match std::fs::symlink_metadata(&path) {
+            Ok(m) => m.file_type().is_symlink(),
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(unreadable(&path, &e)),
+        };
+        let path = if link { stay_inside(top, &path)? } else { path };
+        let Some(bytes) = read(&path)? else { return Ok(None) };
+        Ok(Some(Self::of(ProjectOrigin::Worktree, bytes, top, env)))
+    }
+
+    /// Takes the project's file as it stands in HEAD. `top` is the worktree that trust was given for.
+    pub fn at_head(bytes: Vec<u8>, top: &Path, env: &Env) -> Self {
+        Self::of(ProjectOrigin::Head, bytes, top, env)
+    }
+
+    /// Takes the project's file as it stands in a base commit, which is the operator's word.
+    pub fn at_base(base: ObjectId, bytes: Vec<u8>) -> Self {
+        let name = format!("{FILE_NAME} at {}", base.short());
+        Self { from: ProjectOrigin::Base(base), file: File { name, bytes }, trusted: true }
+    }
+
+    /// Reads the file that `--config` names, from the folder `dir`. It is the operator's word.
+    ///
+    /// # Errors
+    ///
+    /// Usage: it does not exist, cannot be read, is not a regular file, or is too large.
+    pub fn from_flag(path: &Path, dir: &Path) -> Result<Self> {
+        let full = dir.join(path);
+        let name = path.display().to_string();
+        match read(&full)? {
+            Some(bytes) => Ok(Self { from: ProjectOrigin::Flag, file: File { name, bytes }, trusted: true }),
+            None => Err(Error::usage(format!("policy file {name} does not exist"))),
+        }
+    }
+
+    fn of(from: ProjectOrigin, bytes: Vec<u8>, top: &Path, env: &Env) -> Self {
+        let trusted = Pins::of(env).is_some_and(|pins| pins.holds(top, &bytes));
+        Self { from, file: File { name: FILE_NAME.to_owned(), bytes }, trusted }
+    }
+}
+
+/// Reads a policy file; `None` if there is none.
+pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
+    // A FIFO would keep an open waiting for its other end, and opening a device can do anything at all.
+    match std::fs::metadata(path) {
+        Ok(m) if !m.is_file() => return Err(irregular(path)),
+        Ok(m) if m.len() > MAX_BYTES as u64 => return Err(too_large(path)),
+        Ok(_) => {}
+        // A link that leads nowhere is a mistake, not the absence of a file.
+        Err(e) if e.kind() == ErrorKind::NotFound && std::fs::symlink_metadata(path).is_err() => return Ok(None),
+        Err(e) if e.kind() == ErrorKind::NotADirectory => return Ok(None),
+        Err(e) => return Err(unreadable(path, &e)),
+    }
+    let file = open(path).map_err(|e| unreadable(path, &e))?;
+    // Again, on what was opened: the name may point elsewhere by now.
+    if !file.metadata().map_err(|e| unreadable(path, &e))?.is_file() {
+        return Err(irregular(path));
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(|e| unreadable(path, &e))?;
+    if bytes.len() > MAX_BYTES { Err(too_large(path)) } else { Ok(Some(bytes)) }
+}
+
+#[cfg(unix)]
+fn open(path: &Path) -> std::io::Result<std::fs::File> {
+    use rustix::fs::OFlags;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits();
+    std::fs::OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path)
+}
+
+#[cfg(not(unix))]
+fn open(path: &Path) -> std::io::Result<std::fs::File> {
+    std::fs::File::open(path)
+}
+
+/// Resolves a symbolic link of the worktree that must not leave it.
+fn stay_inside(top: &Path, link: &Path) -> Result<PathBuf> {
+    let resolve = |p: &Path| std::fs::canonicalize(p).map_err(|e| unreadable(link, &e));
+    let (target, top) = (resolve(link)?, resolve(top)?);
+    let inside = target.strip_prefix(&top).is_ok_and(|rest| !rest.starts_with(".git"));
+    if inside {
+        Ok(target)
+    } else {
+        Err(Error::usage(format!("{} is a symbolic link out of the repository", link.display()))
+            .hint(format!("copy the file into place, or name it: claude-reviewer --config {} …", target.display())))
+    }
+}
+
+/// Returns a path as messages show it: with `~` for the home folder.
+fn shown(path: &Path, env: &Env) -> String {
+    let home = env.os("HOME").map(PathBuf::from).filter(|h| h.is_absolute());
+    match home.and_then(|h| path.strip_prefix(h).ok().map(Path::to_owned)) {
+        Some(rest) => format!("~/{}", rest.display()),
+        None => path.display().to_string(),
+    }
+}
+
+fn irregular(path: &Path) -> Error {
+    Error::usage(format!("policy file {} is not a regular file", path.display()))
+}
+fn too_large(path: &Path) -> Error {
+    Error::usage(format!("policy file {} is larger than 1 MiB", path.display()))
+}
+fn unreadable(path: &Path, e: &std::io::Error) -> Error {
+    Error::usage(format!("policy file {} cannot be read", path.display())).caused_by(e)
+}

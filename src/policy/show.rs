@@ -1,0 +1,256 @@
+//! A policy written out: for people, as TOML, as JSON, and as the text that its hash is taken over.
+
+use super::keys::{BACKEND, GUIDELINE, Key, PATH, TABLES, Trust, VERSION};
+use super::value::{Value, bare_or_quoted};
+use super::{Layer, Origin, Policy};
+use serde_json::{Map, Value as Json, json};
+
+/// One value of a policy.
+struct Row<'a> {
+    name: String,
+    value: Value,
+    origin: &'a Origin,
+    trust: Trust,
+}
+
+/// A table as it is written: its header without brackets, and its rows.
+struct Section<'a> {
+    header: Header,
+    rows: Vec<Row<'a>>,
+}
+
+enum Header {
+    Top,
+    Table(String),
+    /// `[[path]]`, `[[guideline]]`.
+    Entry(&'static str),
+}
+
+impl Policy {
+    /// Returns the hash over every effective value: 16 hexadecimal digits. Origins do not count.
+    pub fn hash(&self) -> String {
+        let mut digest = super::trust::hex(self.to_toml(false).as_bytes());
+        digest.truncate(16);
+        digest
+    }
+
+    /// Writes a policy file that sets every effective value; with `origins`, each line says where its value
+    /// came from.
+    pub fn to_toml(&self, origins: bool) -> String {
+        let mut text = format!("version = {VERSION}\n");
+        for section in sections(self) {
+            match &section.header {
+                Header::Top => {}
+                Header::Table(name) => text.push_str(&format!("\n[{name}]\n")),
+                Header::Entry(name) => text.push_str(&format!("\n[[{name}]]\n")),
+            }
+            for row in section.rows.iter().filter(|r| r.value != Value::Unset) {
+                let line = format!("{} = {}", row.name, row.value.to_toml());
+                if origins {
+                    text.push_str(&format!("{line:<44} # {}\n", origin(row)));
+                } else {
+                    text.push_str(&line);
+                    text.push('\n');
+                }
+            }
+        }
+        text
+    }
+
+    /// Writes every value with its full key for people; with `origins`, where each came from and who may set it.
+    pub fn to_text(&self, origins: bool) -> String {
+        let mut lines = Vec::new();
+        let mut counts = std::collections::BTreeMap::new();
+        for section in sections(self) {
+            let prefix = match &section.header {
+                Header::Top => String::new(),
+                Header::Table(name) => format!("{name}."),
+                Header::Entry(name) => {
+                    let n = counts.entry(*name).and_modify(|n| *n += 1).or_insert(1);
+                    format!("{name}[{n}].")
+                }
+            };
+            for row in section.rows {
+                let value = if row.value == Value::Unset { "-".to_owned() } else { row.value.to_toml() };
+                lines.push((format!("{prefix}{}", row.name), value, origin(&row), row.trust));
+            }
+        }
+        let width = |of: fn(&(String, String, String, Trust)) -> &String, max: usize| {
+            lines.iter().map(|l| of(l).chars().count()).max().unwrap_or(0).min(max)
+        };
+        let (names, values) = (width(|l| &l.0, 40), width(|l| &l.1, 40));
+        let mut text = String::new();
+        for (name, value, origin, trust) in &lines {
+            let line = if origins {
+                let only = if trust.is_operator() { "  (operator only)" } else { "" };
+                format!("{name:<names$}  {value:<values$}  {origin}{only}")
+            } else {
+                format!("{name:<names$}  {value}")
+            };
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Returns the policy as JSON in the shape of the file; with `origins`, a member `origins` gives by full key
+    /// where what is no default was set.
+    pub fn to_json(&self, origins: bool) -> Json {
+        let mut top = Map::new();
+        let mut places = Map::new();
+        top.insert("version".to_owned(), json!(VERSION));
+        for section in sections(self) {
+            let (name, entry) = match &section.header {
+                Header::Top => (String::new(), false),
+                Header::Table(name) => (name.clone(), false),
+                Header::Entry(name) => ((*name).to_owned(), true),
+            };
+            let mut table = Map::new();
+            for row in section.rows {
+                let index = top.get(&name).and_then(Json::as_array).map_or(0, Vec::len);
+                let full = match (entry, name.is_empty()) {
+                    (true, _) => format!("{name}[{index}].{}", row.name),
+                    (false, true) => row.name.clone(),
+                    (false, false) => format!("{name}.{}", row.name),
+                };
+                if row.origin.layer != Layer::Default {
+                    let place = &row.origin;
+                    let line = place.line.map_or(Json::Null, Json::from);
+                    places.insert(full, json!({ "layer": place.layer.name(), "place": place.place, "line": line }));
+                }
+                table.insert(row.name, row.value.to_json());
+            }
+            match name.split_once('.') {
+                _ if name.is_empty() => top.extend(table),
+                Some((outer, inner)) => {
+                    if let Json::Object(o) = top.entry(outer).or_insert_with(|| json!({})) {
+                        o.insert(inner.to_owned(), Json::Object(table));
+                    }
+                }
+                None if entry => {
+                    if let Json::Array(a) = top.entry(name).or_insert_with(|| json!([])) {
+                        a.push(Json::Object(table));
+                    }
+                }
+                None => {
+                    top.insert(name, Json::Object(table));
+                }
+            }
+        }
+        if origins {
+            top.insert("origins".to_owned(), Json::Object(places));
+        }
+        Json::Object(top)
+    }
+}
+
+impl Layer {
+    /// Returns the name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::User => "user",
+            Self::Project => "project",
+            Self::Environment => "environment",
+            Self::Flag => "flag",
+        }
+    }
+}
+
+fn origin(row: &Row<'_>) -> String {
+    match row.origin.layer {
+        Layer::Default => "default".to_owned(),
+        layer => format!("{} {}", layer.name(), row.origin),
+    }
+}
+
+/// Lists a policy in the order of the documentation. Backends that are neither asked nor set are left out.
+fn sections(policy: &Policy) -> Vec<Section<'_>> {
+    let mut sections = Vec::new();
+    for table in TABLES {
+        let rows = rows(table.keys, policy, |key| policy.origin_of(&super::keys::full(table.name, key)));
+        let header = if table.name.is_empty() { Header::Top } else { Header::Table(table.name.to_owned()) };
+        sections.push(Section { header, rows });
+        if table.name == "review" {
+            for b in &policy.backends {
+                let origin = |key: &str| policy.origin_of(&format!("backend.{}.{key}", b.name));
+                let set = BACKEND.iter().any(|k| origin(k.name).layer != Layer::Default);
+                if set || policy.review.backends.contains(&b.name) {
+                    let header = Header::Table(format!("backend.{}", bare_or_quoted(&b.name)));
+                    sections.push(Section { header, rows: self::rows(BACKEND, b, origin) });
+                }
+            }
+        }
+        if table.name == "rules" {
+            for p in &policy.paths {
+                sections.push(Section { header: Header::Entry("path"), rows: self::rows(PATH, p, |_| &p.origin) });
+            }
+            for g in &policy.guidelines {
+                let rows = self::rows(GUIDELINE, g, |_| &g.origin);
+                sections.push(Section { header: Header::Entry("guideline"), rows });
+            }
+        }
+    }
+    sections
+}
+
+fn rows<'a, T>(keys: &'static [Key<T>], of: &T, origin: impl Fn(&str) -> &'a Origin) -> Vec<Row<'a>> {
+    keys.iter()
+        .map(|k| Row { name: k.name.to_owned(), value: (k.get)(of), origin: origin(k.name), trust: k.trust })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::env::Env;
+    use crate::policy::{File, Policy, Project, ProjectOrigin, Sources, load};
+    use crate::request::Overrides;
+
+    #[test]
+    fn what_is_shown_as_toml_loads_to_the_same_policy() {
+        let text = r#"
+            version = 1
+            ignore = ["vendor/**", "a \"quoted\" name"]
+            block_on = ["critical"]
+            on_incomplete = "warn"
+            [review]
+            backends = ["local", "claude"]
+            timeout = "90s"
+            max_cost_usd = 0.5
+            [backend.local]
+            kind = "openai"
+            base_url = "http://127.0.0.1:1/v1"
+            price = { input = 1, output = 2.5 }
+            [rules]
+            severity = { "a-b" = "minor" }
+            [[path]]
+            glob = "x/**"
+            min_confidence = "high"
+            [[guideline]]
+            glob = ["*.sql", "db/**"]
+            text = "two\nlines"
+            [mcp]
+            tools = ["request_review"]
+        "#;
+        let load = |text: &str| {
+            let file = File { name: "p.toml".to_owned(), bytes: text.as_bytes().to_vec() };
+            let project = Project { from: ProjectOrigin::Flag, file, trusted: true };
+            let env = Env::default();
+            let sources = Sources { user: None, project: Some(&project), env: &env, overrides: &Overrides::default() };
+            load(&sources).unwrap().policy
+        };
+        let policy = load(text);
+        let (plain, with) = (policy.to_toml(false), policy.to_toml(true));
+        assert_eq!(load(&plain).to_toml(false), plain);
+        assert_eq!(load(&with).to_toml(false), plain);
+        assert_eq!(load(&plain).hash(), policy.hash());
+        assert_ne!(policy.hash(), Policy::default().hash());
+        assert_eq!(Policy::default().hash().len(), 16);
+        assert!(with.contains("# project p.toml:3"), "{with}");
+        let json = policy.to_json(true);
+        assert_eq!(json["backend"]["local"]["price"]["output"], 2.5);
+        assert_eq!(json["path"][0]["glob"][0], "x/**");
+        assert_eq!(json["origins"]["review.timeout"]["line"], 8);
+        assert_eq!(json["origins"]["guideline[0].text"]["line"], 19);
+    }
+}

@@ -1,0 +1,141 @@
+//! Which project files this user trusts: `policy trust`.
+//!
+//! One small file a pin under `~/.config/claude-reviewer/trusted/` (mode 0600 in folders of mode 0700), named by
+//! two hashes: of the worktree's path and of the file's content. So trust ends with the first changed byte,
+//! does not travel to another repository, and two processes that pin at the same time cannot lose a pin.
+
+use crate::env::Env;
+use crate::error::{Error, Result};
+use sha2::{Digest as _, Sha256};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// The pins of a user.
+#[derive(Clone, Debug)]
+pub struct Pins {
+    dir: PathBuf,
+}
+
+/// A trusted file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pin {
+    /// The worktree it was trusted in, for people.
+    pub worktree: String,
+    /// SHA-256 of the content, hexadecimal.
+    pub content: String,
+}
+
+impl Pins {
+    /// Finds the user's pins; `None` without a home.
+    pub fn of(env: &Env) -> Option<Self> {
+        env.config_home().map(|c| Self { dir: c.join("claude-reviewer").join("trusted") })
+    }
+
+    /// Tells whether exactly this content is trusted in a worktree.
+    pub fn holds(&self, top: &Path, content: &[u8]) -> bool {
+        // Not through a symbolic link: a pin is a file that this program wrote.
+        std::fs::symlink_metadata(self.path(top, content)).is_ok_and(|m| m.is_file())
+    }
+
+    /// Trusts a content in a worktree.
+    ///
+    /// # Errors
+    ///
+    /// Usage: the folder cannot be written.
+    pub fn add(&self, top: &Path, content: &[u8]) -> Result<()> {
+        let failed =
+            |e: &std::io::Error| Error::usage(format!("trust cannot be stored in {}", self.dir.display())).caused_by(e);
+        private_dir(&self.dir).map_err(|e| failed(&e))?;
+        // Of mode 0600 from the start; complete before it has its name.
+        let mut file = tempfile::NamedTempFile::new_in(&self.dir).map_err(|e| failed(&e))?;
+        file.write_all(canonical(top).display().to_string().as_bytes()).map_err(|e| failed(&e))?;
+        file.as_file().sync_all().map_err(|e| failed(&e))?;
+        file.persist(self.path(top, content)).map_err(|e| failed(&e.error))?;
+        Ok(())
+    }
+
+    /// Trusts nothing in a worktree any more, and returns how many pins there were.
+    ///
+    /// # Errors
+    ///
+    /// Usage: a pin cannot be removed.
+    pub fn remove(&self, top: &Path) -> Result<usize> {
+        let prefix = format!("{}-", place(top));
+        let mut removed = 0;
+        for name in self.names()? {
+            if name.starts_with(&prefix) {
+                std::fs::remove_file(self.dir.join(&name)).map_err(|e| {
+                    Error::usage(format!("trust cannot be removed from {}", self.dir.display())).caused_by(&e)
+                })?;
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Lists every pin, by worktree.
+    ///
+    /// # Errors
+    ///
+    /// Usage: the folder cannot be read.
+    pub fn list(&self) -> Result<Vec<Pin>> {
+        let mut pins = Vec::new();
+        for name in self.names()? {
+            let Some((_, content)) = name.split_once('-') else { continue };
+            let worktree = super::read::read(&self.dir.join(&name))?.unwrap_or_default();
+            let worktree = String::from_utf8_lossy(&worktree).into_owned();
+            pins.push(Pin { worktree, content: content.to_owned() });
+        }
+        pins.sort();
+        Ok(pins)
+    }
+
+    fn names(&self) -> Result<Vec<String>> {
+        let failed =
+            |e: std::io::Error| Error::usage(format!("trust cannot be read from {}", self.dir.display())).caused_by(&e);
+        let entries = match std::fs::read_dir(&self.dir) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(e) => return Err(failed(e)),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            if let Some(name) = entry.map_err(failed)?.file_name().to_str() {
+                let pin = name.len() == 64 + 1 + 64 && name.as_bytes()[64] == b'-';
+                if pin && name.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-') {
+                    names.push(name.to_owned());
+                }
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    fn path(&self, top: &Path, content: &[u8]) -> PathBuf {
+        self.dir.join(format!("{}-{}", place(top), hex(content)))
+    }
+}
+
+/// Hashes where a worktree lies.
+fn place(top: &Path) -> String {
+    hex(canonical(top).as_os_str().as_encoded_bytes())
+}
+
+fn canonical(top: &Path) -> PathBuf {
+    std::fs::canonicalize(top).unwrap_or_else(|_| top.to_owned())
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+}
+
+#[cfg(unix)]
+fn private_dir(dir: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+#[cfg(not(unix))]
+fn private_dir(dir: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(dir)
+}

@@ -1,0 +1,428 @@
+//! What a change to the policy file makes weaker: the effective values of both versions, compared.
+//!
+//! Spelling, order and defaults that are written out make no difference. Patterns are compared by what they do to
+//! paths that are made from them.
+
+use super::keys::{self, BACKEND, Key, TABLES, Weaker};
+use super::merge::{self, Read};
+use super::parse::{Parsed, parse};
+use super::value::Value;
+use super::{FILE_NAME, File, Layer, Policy, Project, ProjectOrigin, Thresholds};
+use crate::diff::RepoPath;
+use crate::finding::Severity;
+
+/// One way in which a policy got weaker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Weakening {
+    /// The full key (`block_on`, `backend.local.base_url`, `path`); empty: the file as a whole.
+    pub key: String,
+    /// Where the new file says so, 1-based; `None`: by what it no longer says.
+    pub line: Option<u32>,
+    /// A lowercase fragment: `block_on no longer holds major`.
+    pub text: String,
+}
+
+/// Compares two versions of the project's file; `None`: there is none.
+///
+/// `severity` tells a rule's own severity, where it is known. A version that cannot be read counts as no file if
+/// it is the old one, and as weaker if it is the new one: once merged, every gate would stop.
+pub fn weakened(
+    base: Option<&[u8]>,
+    head: Option<&[u8]>,
+    severity: impl Fn(&str) -> Option<Severity>,
+) -> Vec<Weakening> {
+    let whole = |text: &str| vec![Weakening { key: String::new(), line: None, text: text.to_owned() }];
+    if base == head {
+        return Vec::new();
+    }
+    let old = base.and_then(|b| policy(b).ok()).unwrap_or_default();
+    let new = match head.map(policy) {
+        None => Policy::default(),
+        Some(Ok(new)) => new,
+        Some(Err(line)) => {
+            let text = "the policy cannot be read any more, so every gate that uses it stops".to_owned();
+            return vec![Weakening { key: String::new(), line, text }];
+        }
+    };
+    let mut found = if head.is_none() { whole("the policy file is deleted") } else { Vec::new() };
+    for table in TABLES {
+        for key in table.keys {
+            let full = keys::full(table.name, key.name);
+            compare(key, &full, &old, &new, &new, &severity, &mut found);
+        }
+    }
+    for b in &new.backends {
+        let fresh = super::Backend::new(&b.name);
+        for key in BACKEND {
+            let full = format!("backend.{}.{}", b.name, key.name);
+            compare(key, &full, old.backend(&b.name).unwrap_or(&fresh), b, &new, &severity, &mut found);
+        }
+    }
+    paths(&old, &new, &mut found);
+    guidelines(&old, &new, &mut found);
+    found
+}
+
+/// Reads one version by itself; on failure the line of the first problem.
+fn policy(bytes: &[u8]) -> Result<Policy, Option<u32>> {
+    let file = File { name: FILE_NAME.to_owned(), bytes: bytes.to_vec() };
+    let first = |problems: Vec<super::Problem>| problems.first().and_then(|p| p.line);
+    let parsed: Parsed = parse(&file, Layer::Project).map_err(first)?;
+    let project = Project { from: ProjectOrigin::Worktree, file, trusted: true };
+    let merge = merge::files(None, Some((&project, Read { file: &project.file, parsed: &parsed })));
+    Ok(merge.finish().0)
+}
+
+fn compare<T>(
+    key: &Key<T>,
+    full: &str,
+    old: &T,
+    new: &T,
+    policy: &Policy,
+    severity: &impl Fn(&str) -> Option<Severity>,
+    found: &mut Vec<Weakening>,
+) {
+    let (was, is) = ((key.get)(old), (key.get)(new));
+    let line = policy.origin_of(full).line;
+    let mut weaker = |text: String| found.push(Weakening { key: full.to_owned(), line, text });
+    let gone = || was.list().iter().filter(|s| !is.list().contains(s)).cloned().collect::<Vec<_>>();
+    let added = || is.list().iter().filter(|s| !was.list().contains(s)).cloned().collect::<Vec<_>>();
+    if was == is {
+        return;
+    }
+    match key.weaker {
+        Weaker::Never => {}
+        Weaker::Shrinks => {
+            let gone = gone();
+            if !gone.is_empty() {
+                weaker(format!("{full} no longer holds {}", gone.join(", ")));
+            }
+        }
+        Weaker::Warns => {
+            let blocks = Value::severities(&policy.block_on);
+            let gone: Vec<String> = gone().into_iter().filter(|s| !blocks.list().contains(s)).collect();
+            if !gone.is_empty() {
+                weaker(format!("{full} no longer holds {}", gone.join(", ")));
+            }
+        }
+        Weaker::Grows => {
+            let added = added();
+            if !added.is_empty() {
+                weaker(format!("{full} now holds {}", added.join(", ")));
+            }
+        }
+        Weaker::Ignores => {
+            let reviewed_before = |pattern: &String| {
+                let before = super::compile(was.list());
+                let here = super::compile(std::slice::from_ref(pattern));
+                samples(pattern).iter().any(|p| here.matches(p) && !before.matches(p))
+            };
+            let added: Vec<String> = added().into_iter().filter(reviewed_before).collect();
+            if !added.is_empty() {
+                weaker(format!("{full} now leaves out {}", added.join(", ")));
+            }
+        }
+        Weaker::Lowers => {
+            let lower = match (&was, &is) {
+                (Value::Count(a), Value::Count(b)) => b < a,
+                (Value::Number(a), Value::Number(b)) => b < a,
+                (Value::Span(a), Value::Span(b)) => b < a,
+                _ => false,
+            };
+            if lower {
+                weaker(format!("{full} is lowered from {} to {}", was.to_toml(), is.to_toml()));
+            }
+        }
+        Weaker::Steps(names) => {
+            let plain = |v: &Value| v.to_toml().trim_matches('"').to_owned();
+            let (was, is) = (plain(&was), plain(&is));
+            let rank = |v: &str| names.iter().position(|n| *n == v);
+            if rank(&is) > rank(&was) {
+                weaker(format!("{full} changes from {was} to {is}"));
+            }
+        }
+        Weaker::Narrows => {
+            let gone = gone();
+            if was.list().is_empty() {
+                weaker(format!("{full} now looks for {} only", is.list().join(", ")));
+            } else if !gone.is_empty() && !is.list().is_empty() {
+                weaker(format!("{full} no longer holds {}", gone.join(", ")));
+            }
+        }
+        Weaker::Severities => {
+            let of = |v: &Value, id: &str| {
+                let set = v.table().iter().find(|(k, _)| k == id).and_then(|(_, v)| Severity::parse(v.text()));
+                // Nobody knows what an unknown rule has: the worst.
+                set.or_else(|| severity(id)).unwrap_or(Severity::Critical)
+            };
+            let mut ids: Vec<&String> = was.table().iter().chain(is.table()).map(|(id, _)| id).collect();
+            ids.sort();
+            ids.dedup();
+            for id in ids {
+                let (before, after) = (of(&was, id), of(&is, id));
+                if after < before {
+                    weaker(format!("{full} lowers {id} from {before} to {after}"));
+                }
+            }
+        }
+        Weaker::Changes => {
+            let show = |v: &Value| if *v == Value::Unset { "nothing".to_owned() } else { v.to_toml() };
+            // What is only gone falls back to a default of this program.
+            if is != Value::Unset {
+                weaker(format!(
+                    "{full} changes from {} to {}, which decides what runs or where data goes",
+                    show(&was),
+                    show(&is)
+                ));
+            }
+        }
+    }
+}
+
+/// Compares the thresholds of paths that the patterns of either side are about.
+fn paths(old: &Policy, new: &Policy, found: &mut Vec<Weakening>) {
+    let mut seen = Vec::new();
+    for rule in new.paths.iter().chain(&old.paths) {
+        for glob in rule.glob.iter().filter(|g| !seen.contains(g)).collect::<Vec<_>>() {
+            seen.push(glob);
+            let worse = samples(glob).iter().find_map(|p| {
+                lower(&old.thresholds(Some(p)), &new.thresholds(Some(p)), &old.thresholds(None), &new.thresholds(None))
+            });
+            if let Some(what) = worse {
+                let here = new.paths.iter().rev().find(|r| r.glob.contains(glob));
+                let line = here.and_then(|r| r.origin.line);
+                found.push(Weakening { key: "path".to_owned(), line, text: format!("{what} in {glob}") });
+            }
+        }
+    }
+}
+
+/// Says what is lower in one path, unless the top level says it already.
+fn lower(old: &Thresholds, new: &Thresholds, old_top: &Thresholds, new_top: &Thresholds) -> Option<String> {
+    let gone = |a: &[Severity], b: &[Severity]| a.iter().find(|s| !b.contains(s)).copied();
+    let news = |here: Option<Severity>, top: Option<Severity>| if here == top { None } else { here };
+    if let Some(s) = news(gone(&old.block_on, &new.block_on), gone(&old_top.block_on, &new_top.block_on)) {
+        return Some(format!("block_on no longer holds {s}"));
+    }
+    if let Some(s) = news(gone(&old.warn_on, &new.warn_on), gone(&old_top.warn_on, &new_top.warn_on))
+        && !new.block_on.contains(&s)
+    {
+        return Some(format!("warn_on no longer holds {s}"));
+    }
+    let raised = |a: &Thresholds, b: &Thresholds| b.min_confidence > a.min_confidence;
+    (raised(old, new) && !raised(old_top, new_top))
+        .then(|| format!("min_confidence changes from {} to {}", old.min_confidence.name(), new.min_confidence.name()))
+}
+
+fn guidelines(old: &Policy, new: &Policy, found: &mut Vec<Weakening>) {
+    for g in &old.guidelines {
+        let same = |n: &&super::Guideline| g.glob.iter().all(|p| n.glob.contains(p));
+        let kept = new.guidelines.iter().filter(same).any(|n| n.text.contains(g.text.trim()));
+        if !kept {
+            let other = new.guidelines.iter().find(same);
+            let what = if other.is_some() { "reworded" } else { "removed" };
+            found.push(Weakening {
+                key: "guideline".to_owned(),
+                line: other.and_then(|n| n.origin.line),
+                text: format!("the guideline for {} is {what}", g.glob.join(", ")),
+            });
+        }
+    }
+}
+
+/// Makes paths that a pattern matches, unlike each other where it leaves room.
+fn samples(pattern: &str) -> Vec<RepoPath> {
+    // Components, characters: nothing that a narrower pattern is likely to name as well.
+    const FILLS: [(&str, &str); 4] = [("zq0", "q"), ("zq0/Qz_1/é", "Z"), ("Ω7.x-y", "7"), (".q-Z~", "~")];
+    let mut paths = Vec::new();
+    for alternative in alternatives(pattern, 16) {
+        for (many, one) in FILLS {
+            let path = fill(&alternative, many, one);
+            let path = path.trim_matches('/');
+            if !path.is_empty() {
+                paths.push(RepoPath::from(path));
+                // A folder's pattern means what is in it.
+                paths.push(RepoPath::from(format!("{path}/{many}").as_str()));
+            }
+        }
+    }
+    paths
+}
+
+/// Expands the outermost `{a,b}` groups, at most so many.
+fn alternatives(pattern: &str, max: usize) -> Vec<String> {
+    let (Some(open), Some(close)) = (pattern.find('{'), pattern.find('}')) else { return vec![pattern.to_owned()] };
+    if close < open || max <= 1 {
+        return vec![pattern.to_owned()];
+    }
+    pattern[open + 1..close]
+        .split(',')
+        .flat_map(|part| alternatives(&format!("{}{part}{}", &pattern[..open], &pattern[close + 1..]), max / 2))
+        .take(max)
+        .collect()
+}
+
+fn fill(pattern: &str, many: &str, one: &str) -> String {
+    let mut path = String::new();
+    let mut rest = pattern;
+    while let Some(c) = rest.chars().next() {
+        let mut used = c.len_utf8();
+        match c {
+            '*' if rest.starts_with("**") => {
+                used = 2;
+                path.push_str(many);
+            }
+            '*' => path.push_str(many.split('/').next().unwrap_or(many)),
+            '?' => path.push_str(one),
+            '[' => {
+                let end = rest[1..].find(']').map_or(rest.len(), |i| i + 2);
+                let inner = &rest[1..end.saturating_sub(1).max(1)];
+                let negated = inner.starts_with(['!', '^']);
+                path.push_str(if negated { one } else { inner.get(..1).unwrap_or(one) });
+                used = end;
+            }
+            '\\' => {
+                let next = rest[1..].chars().next();
+                path.extend(next);
+                used += next.map_or(0, char::len_utf8);
+            }
+            c => path.push(c),
+        }
+        rest = &rest[used..];
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(base: &str, head: &str) -> Vec<String> {
+        let own = |id: &str| (id == "todo-comment").then_some(Severity::Minor);
+        weakened(Some(base.as_bytes()), Some(head.as_bytes()), own).into_iter().map(|w| w.text).collect()
+    }
+
+    #[test]
+    fn each_way_to_be_weaker_is_named() {
+        let cases = [
+            ("", "block_on = ['critical']", "block_on no longer holds major"),
+            ("", "warn_on = []", "warn_on no longer holds minor"),
+            ("", "min_confidence = 'high'", "min_confidence changes from medium to high"),
+            ("", "on_incomplete = 'warn'", "on_incomplete changes from fail to warn"),
+            ("", "on_truncated = 'warn'", "on_truncated changes from fail to warn"),
+            ("", "ignore = ['src/**']", "ignore now leaves out src/**"),
+            ("ignore = ['[a-z]*']", "ignore = ['*']", "ignore now leaves out *"),
+            ("ignore = ['vendor/*.c']", "ignore = ['vendor/**']", "ignore now leaves out vendor/**"),
+            ("", "[rules]\ndisable = ['eval-call']", "rules.disable now holds eval-call"),
+            (
+                "",
+                "[rules]\nseverity = { todo-comment = 'suggestion' }",
+                "rules.severity lowers todo-comment from minor to suggestion",
+            ),
+            ("", "[rules]\nseverity = { other = 'major' }", "rules.severity lowers other from critical to major"),
+            (
+                "[rules]\nseverity = { todo-comment = 'major' }",
+                "",
+                "rules.severity lowers todo-comment from major to minor",
+            ),
+            ("", "[rules]\npaths = []", "rules.paths no longer holds .claude-reviewer/rules"),
+            ("[review]\nbackends = ['claude']", "", "review.backends no longer holds claude"),
+            ("", "[review]\nmode = 'first'", "review.mode changes from all to first"),
+            ("[review]\ndepth = 'thorough'", "", "review.depth changes from thorough to quick"),
+            ("", "[review]\nfocus = ['style']", "review.focus now looks for style only"),
+            ("", "[review]\nmax_requests = 1", "review.max_requests is lowered from 40 to 1"),
+            ("", "[review]\ntimeout = '1s'", "review.timeout is lowered from \"2m\" to \"1s\""),
+            ("", "[review]\nconventions = ['AGENTS.md']", "review.conventions no longer holds CLAUDE.md"),
+            ("", "[hooks]\npre_commit = 'off'", "hooks.pre_commit changes from rules to off"),
+            ("[tests]\nrun = true", "", "tests.run changes from true to false"),
+            ("", "[[path]]\nglob = 'x/**'\nblock_on = []", "block_on no longer holds critical in x/**"),
+            (
+                "[[path]]\nglob = 'x/**'\nblock_on = ['critical', 'major', 'minor']",
+                "",
+                "block_on no longer holds minor in x/**",
+            ),
+            (
+                "[[path]]\nglob = 'x/**'\nmin_confidence = 'low'",
+                "",
+                "min_confidence changes from low to medium in x/**",
+            ),
+            ("[[guideline]]\nglob = '*.sql'\ntext = 'be careful'", "", "the guideline for *.sql is removed"),
+            (
+                "[[guideline]]\nglob = '*.sql'\ntext = 'be careful'",
+                "[[guideline]]\nglob = '*.sql'\ntext = 'x'",
+                "the guideline for *.sql is reworded",
+            ),
+            ("", "not toml", "the policy cannot be read any more, so every gate that uses it stops"),
+            ("", "unknown = 1", "the policy cannot be read any more, so every gate that uses it stops"),
+            (
+                "",
+                "[tests]\ncommand = 'make test'",
+                "tests.command changes from nothing to \"make test\", which decides what runs or where data goes",
+            ),
+            (
+                "[backend.l]\nkind = 'openai'\nbase_url = 'https://a.example'",
+                "[backend.l]\nkind = 'openai'\nbase_url = 'https://b.example'",
+                "backend.l.base_url changes from \"https://a.example\" to \"https://b.example\", which decides what runs or where data goes",
+            ),
+        ];
+        for (base, head, text) in cases {
+            assert_eq!(texts(base, head), [text], "{base:?} -> {head:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_weaker_is_silent() {
+        let cases = [
+            ("", "version = 1\nblock_on = ['major', 'critical']\n# written out"),
+            ("block_on = ['critical']", "block_on = ['critical', 'major']"),
+            ("ignore = ['a/**', 'b/**']", "ignore = ['b/**']"),
+            ("ignore = ['vendor/**']", "ignore = ['vendor/**', 'vendor/x/**']"),
+            ("ignore = ['vendor']", "ignore = ['vendor/']"),
+            ("ignore = ['**/*.lock']", "ignore = ['*.lock']"),
+            ("[rules]\ndisable = ['a']", ""),
+            ("", "[rules]\nseverity = { todo-comment = 'critical' }"),
+            ("[review]\nbackends = ['claude']", "[review]\nbackends = ['openai', 'claude']"),
+            ("", "[backend.claude]\nmodel = 'x'"),
+            ("", "[review]\ntimeout = '5m'\njobs = 1"),
+            ("", "[[path]]\nglob = 'x/**'\nblock_on = ['critical', 'major', 'minor']"),
+            ("[[path]]\nglob = 'x/**'\nblock_on = []", ""),
+            (
+                "[[guideline]]\nglob = '*.sql'\ntext = 'be careful'",
+                "[[guideline]]\nglob = '*.sql'\ntext = 'be careful, and slow'",
+            ),
+            ("", "[hooks]\npre_commit = 'full'"),
+            ("", "warn_on = ['minor', 'suggestion']"),
+            ("", "block_on = ['critical', 'major', 'minor']\nwarn_on = []"),
+            ("[tests]\ncommand = 'make'", ""),
+        ];
+        for (base, head) in cases {
+            assert_eq!(texts(base, head), [""; 0], "{base:?} -> {head:?}");
+        }
+    }
+
+    #[test]
+    fn lines_are_those_of_the_new_file() {
+        let head = b"version = 1\n\nblock_on = ['critical']\n[[path]]\nglob = 'x'\nwarn_on = []\n";
+        let found = weakened(Some(b""), Some(head), |_| None);
+        let lines: Vec<_> = found.iter().map(|w| (w.key.as_str(), w.line)).collect();
+        assert_eq!(lines, [("block_on", Some(3)), ("path", Some(4))]);
+    }
+
+    #[test]
+    fn a_deleted_file_is_weaker_and_a_first_one_is_held_against_the_defaults() {
+        let found = weakened(Some(b"block_on = ['minor', 'major', 'critical']"), None, |_| None);
+        let texts: Vec<_> = found.iter().map(|w| w.text.as_str()).collect();
+        assert_eq!(texts, ["the policy file is deleted", "block_on no longer holds minor"]);
+        assert_eq!(weakened(None, Some(b"version = 1"), |_| None), []);
+        assert_eq!(weakened(None, Some(b"warn_on = []"), |_| None).len(), 1);
+        assert_eq!(weakened(None, None, |_| None), []);
+    }
+
+    #[test]
+    fn samples_of_a_pattern_match_it() {
+        for pattern in ["src/**", "*.{png,svg}", "[a-c]x?.txt", r"a\*b", "**/gen/**", "vendor", "a/{b,c}/[!x]*.d"] {
+            let globs = super::super::compile(&[pattern]);
+            assert!(samples(pattern).iter().any(|p| globs.matches(p)), "{pattern}: {:?}", samples(pattern));
+        }
+    }
+}
