@@ -127,7 +127,9 @@ pub(super) fn write(page: &mut Page<'_>, f: &Finding, accent: Style) -> io::Resu
 
 /// Returns the first column to show so that the marked ones are in sight.
 fn window(width: usize, start: usize, end: usize, room: usize) -> usize {
-    if width <= room || end + 3 <= room {
+    // The start of the line is worth more than the end of what is marked.
+    let enough = (end - start).min(room / 2);
+    if width <= room || start + enough + 3 <= room {
         return 0;
     }
     // Room for the sign that something was cut stays on both sides.

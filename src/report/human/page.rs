@@ -130,15 +130,18 @@ impl<'a> Page<'a> {
     /// Writes a line as it is.
     pub(super) fn line(&mut self, line: &Line) -> io::Result<()> {
         let mut text = String::new();
-        for (style, span) in &line.0 {
-            if self.style.color && *style != PLAIN && !span.as_str().is_empty() {
+        let ink = line.0.iter().rposition(|(_, t)| !t.as_str().trim_end_matches(' ').is_empty()).map_or(0, |i| i + 1);
+        for (i, (style, span)) in line.0[..ink].iter().enumerate() {
+            // A space in the last column would make some terminals begin another line.
+            let span = if i + 1 == ink { span.as_str().trim_end_matches(' ') } else { span.as_str() };
+            if self.style.color && *style != PLAIN && !span.is_empty() {
                 text.push_str(&format!("{}{span}{}", style.render(), style.render_reset()));
             } else {
-                text.push_str(span.as_str());
+                text.push_str(span);
             }
         }
         self.blank = false;
-        writeln!(self.out, "{}", untrusted::guard_line(text.trim_end_matches(' ')))
+        writeln!(self.out, "{}", untrusted::guard_line(&text))
     }
 
     /// Writes a line, broken between words; further lines begin `indent` columns in.
