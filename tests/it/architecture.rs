@@ -275,7 +275,7 @@ fn only_wire_types_are_written_out() {
 
 #[test]
 fn stdout_belongs_to_the_command_line() {
-    only(&["cli", "report"], &["stdout", "println!", "print!"]);
+    only(&["cli", "report"], &["io::stdout", "stdout()", "println!", "print!"]);
 }
 
 #[test]
@@ -372,8 +372,10 @@ fn sec_08_nothing_shaped_like_a_key_is_committed() {
     ];
     let keys = regex::Regex::new(&shapes.join("|")).unwrap();
     for (name, text) in texts() {
-        if let Some(hit) = keys.find(&text) {
-            panic!("{name} has something shaped like a key: {}…", &text[hit.start()..hit.start() + 8]);
+        // The one that Amazon's documentation shows is nobody's.
+        let hit = keys.find_iter(&text).find(|hit| !hit.as_str().ends_with("EXAMPLE"));
+        if let Some(hit) = hit {
+            panic!("{name} has something shaped like a key: {}…", &hit.as_str()[..8]);
         }
     }
 }
