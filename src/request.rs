@@ -61,34 +61,6 @@ pub struct PushRange {
     pub to: Option<String>,
 }
 
-/// A hook of git that the program can be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hook {
-    PreCommit,
-    PrePush,
-}
-
-impl Hook {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::PreCommit, Self::PrePush];
-
-    /// Returns git's name of the hook, which is its file name too.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::PreCommit => "pre-commit",
-            Self::PrePush => "pre-push",
-        }
-    }
-
-    /// Returns the git command that runs the hook.
-    pub fn command(self) -> &'static str {
-        match self {
-            Self::PreCommit => "git commit",
-            Self::PrePush => "git push",
-        }
-    }
-}
-
 /// Where text comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
