@@ -127,7 +127,8 @@ pub struct ReviewRequest {
     /// A policy file named on the command line.
     pub config: Option<PathBuf>,
     pub overrides: Overrides,
-    pub waivers: Vec<(String, String)>,
+    /// Each `FINGERPRINT=REASON`.
+    pub waivers: Vec<String>,
     /// Rules only, no socket.
     pub offline: bool,
     /// Backends named for this run; empty: as policy says.

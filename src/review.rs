@@ -9,11 +9,11 @@ mod source;
 
 use crate::diff::{LineNo, RepoPath};
 use crate::env::Env;
-use crate::error::{Error, ExitStatus, Result};
+use crate::error::{ExitStatus, Result};
 use crate::finding::{Finding, Waiver, arrange};
 use crate::git::Repo;
 use crate::hooks::Hook;
-use crate::policy::{HookMode, Policy};
+use crate::policy::{self, HookMode, Waive};
 use crate::progress::Progress;
 use crate::request::{Authority, ReviewRequest};
 use crate::rules::{RuleSet, Suppressions};
@@ -101,6 +101,7 @@ impl std::fmt::Debug for World<'_> {
 /// when the change cannot be read at all. What cannot be read of a part is in the coverage instead.
 pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     let started = Instant::now();
+    let waivers = policy::waivers(&request.waivers, world.env)?;
     let resolved = source::resolve(request, world.env)?;
     let mut notes = resolved.notes;
     let governing = governing::load(request, world.env, resolved.repo.as_ref(), &resolved.base, &mut notes)?;
@@ -128,11 +129,11 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         notes.push(Note::general("git", format!("--files: not part of the change: {}", unmatched.join(", "))));
     }
     if let Some(repo) = &resolved.repo {
-        governing::weakened(repo, &parts, world.env, &rules, &mut scanned);
+        governing::weakened(repo, &parts, &rules, &mut scanned);
     }
 
     let mut findings = arrange(without_repeats(scanned.findings));
-    waive(&mut findings, request, policy, world.env, resolved.repo.as_ref(), &mut notes);
+    waive(&mut findings, &waivers, world.env, resolved.repo.as_ref(), &mut notes);
     let mut coverage = scanned.coverage;
     let backends = if request.backends.is_empty() { &policy.review.backends } else { &request.backends };
     let nothing = coverage.files_total == 0 && findings.is_empty() && coverage.is_complete();
@@ -192,27 +193,19 @@ fn missing_backends(backends: &[String], offline: bool, coverage: &mut Coverage,
 }
 
 /// Marks the findings that a person let through.
-fn waive(
-    findings: &mut [Finding],
-    request: &ReviewRequest,
-    _policy: &Policy,
-    env: &Env,
-    repo: Option<&Repo>,
-    notes: &mut Vec<Note>,
-) {
-    let all: Vec<_> = request.waivers.iter().collect();
-    if all.is_empty() {
+fn waive(findings: &mut [Finding], waivers: &[Waive], env: &Env, repo: Option<&Repo>, notes: &mut Vec<Note>) {
+    if waivers.is_empty() {
         return;
     }
     let actor = actor(env, repo);
-    for (fingerprint, reason) in all {
+    for w in waivers {
         let mut used = false;
-        for f in findings.iter_mut().filter(|f| f.fingerprint().as_str() == fingerprint) {
-            f.waived = Some(Waiver { reason: reason.clone(), actor: actor.clone() });
+        for f in findings.iter_mut().filter(|f| w.covers(f.fingerprint().as_str())) {
+            f.waived = Some(Waiver { reason: w.reason.clone(), actor: actor.clone() });
             used = true;
         }
         if !used {
-            notes.push(Note::general("policy", format!("the waiver of {fingerprint} matches no finding")));
+            notes.push(Note::general("policy", format!("the waiver of {} matches no finding", w.fingerprint)));
         }
     }
 }

@@ -19,11 +19,12 @@ mod team;
 mod unicode;
 mod walk;
 
-use crate::diff::{FileChange, LineNo};
+use crate::diff::{FileChange, LineNo, RepoPath};
 use crate::error::{Error, Result};
-use crate::finding::{Finding, Severity};
+use crate::finding::{Finding, LineSpan, Severity};
 use crate::policy::RulesPolicy;
 use catalog::{Matcher, Rule};
+use report::{Reporter, Sighting};
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
@@ -120,6 +121,19 @@ impl RuleSet {
         let mut out = Vec::new();
         suppress::remarks(self, file, &mut out);
         out
+    }
+
+    /// Reports that the change makes the policy weaker: `text` says how, `line` where the new file says so.
+    pub fn policy_weakened(&self, file: &RepoPath, line: Option<LineNo>, text: &str, out: &mut Vec<Finding>) {
+        let lines = line.map(|n| LineSpan { first: n, last: n, columns: None });
+        let sighting =
+            Sighting { file: Some(file), lines, quote: text.as_bytes(), detail: Some(text), ..Sighting::default() };
+        Reporter::new(self, None, out).report("policy-weakened", sighting);
+    }
+
+    /// Returns a rule's own severity, before policy changes it.
+    pub fn severity(&self, id: &str) -> Option<Severity> {
+        self.index_of(id).map(|i| self.rule(i).severity)
     }
 
     /// Returns the hash over every rule that is active: 16 hexadecimal digits.

@@ -140,8 +140,8 @@ struct Options {
     #[arg(long, global = true)]
     exit_zero: bool,
     /// Let a finding through, with a reason that is recorded
-    #[arg(long, global = true, value_name = "FINGERPRINT=REASON", num_args = 1.., value_parser = waiver)]
-    waive: Vec<(String, String)>,
+    #[arg(long, global = true, value_name = "FINGERPRINT=REASON", num_args = 1..)]
+    waive: Vec<String>,
     /// Run as this hook
     #[arg(long, global = true, hide = true, value_name = "HOOK")]
     hook: Option<hooks::Stage>,
@@ -184,13 +184,6 @@ fn duration(s: &str) -> std::result::Result<Duration, String> {
 
 fn usd(s: &str) -> std::result::Result<f64, String> {
     s.parse().ok().filter(|v: &f64| v.is_finite() && *v >= 0.0).ok_or_else(|| "an amount such as 0.50".to_owned())
-}
-
-fn waiver(s: &str) -> std::result::Result<(String, String), String> {
-    match s.split_once('=') {
-        Some((f, r)) if !f.trim().is_empty() && !r.trim().is_empty() => Ok((f.trim().to_owned(), r.trim().to_owned())),
-        _ => Err("FINGERPRINT=REASON; the reason is recorded and cannot be empty".to_owned()),
-    }
 }
 
 fn report_target(s: &str) -> std::result::Result<(Format, PathBuf), String> {
@@ -265,7 +258,7 @@ fn request(context: &Context, args: &Args) -> Result<ReviewRequest> {
         dir: context.dir.clone(),
         files: o.files.clone(),
         authority: if gate { Authority::Base } else { Authority::Worktree },
-        config: context.global.config.as_ref().map(|c| context.dir.join(c)),
+        config: context.global.config.clone(),
         overrides: Overrides {
             block_on: o.block_on.clone(),
             warn_on: o.warn_on.clone(),

@@ -3,12 +3,12 @@
 use super::scan::Scanned;
 use super::source::{Content, Part};
 use super::{Note, PolicyInfo};
-use crate::diff::RepoPath;
+use crate::diff::{LineNo, RepoPath};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::git::{Change, Reader, Repo, State};
-use crate::policy::{self, File, Loaded, Policy, Project, ProjectOrigin, Sources};
-use crate::request::{Authority, Overrides, ReviewRequest};
+use crate::policy::{self, File, Loaded, Policy, Project, Sources};
+use crate::request::{Authority, ReviewRequest};
 use crate::rules::{RuleSet, Scope};
 
 /// The most bytes that a rule file of a team may have.
@@ -31,7 +31,7 @@ pub(super) fn load(
     base: &State,
     notes: &mut Vec<Note>,
 ) -> Result<Governing> {
-    let user = None::<File>;
+    let user = File::user(env)?;
     let state = match (repo, request.authority) {
         (None, _) => None,
         // A bare repository has no worktree to speak of.
@@ -40,44 +40,42 @@ pub(super) fn load(
         (Some(_), Authority::Base) => Some(base.clone()),
     };
     let mut reader = repo.map(Repo::reader);
-    let project = match (&request.config, &state, reader.as_mut()) {
-        (Some(path), _, _) => Some(Project {
-            from: ProjectOrigin::Flag,
-            trusted: true,
-            file: File {
-                name: path.display().to_string(),
-                bytes: std::fs::read(path)
-                    .map_err(|e| Error::usage(format!("{} cannot be read", path.display())).caused_by(&e))?,
-            },
-        }),
-        (None, Some(state), Some(reader)) => project_file(request.authority, state, reader, env)?,
+    let project = match (&request.config, &state, repo, reader.as_mut()) {
+        (Some(path), ..) => Some(Project::from_flag(path, &request.dir)?),
+        (None, Some(state), Some(repo), Some(reader)) => project_file(request.authority, state, repo, reader, env)?,
         _ => None,
     };
     let sources = Sources { user: user.as_ref(), project: project.as_ref(), env, overrides: &request.overrides };
     let Loaded { policy, notes: said } = policy::load(&sources)?;
     notes.extend(said.into_iter().map(|n| {
-        let file = project.as_ref().filter(|_| n.line.is_some()).map(|p| RepoPath::from(p.file.name.as_str()));
-        let line = n.line.and_then(crate::diff::LineNo::new);
-        Note { file, line, text: n.text, origin: "policy".to_owned() }
+        let file = project.as_ref().filter(|_| n.line.is_some()).map(|_| RepoPath::from(policy::FILE_NAME));
+        Note { file, line: n.line.and_then(LineNo::new), text: n.text, origin: "policy".to_owned() }
     }));
     let team_rules = match (&state, reader.as_mut()) {
         (Some(state), Some(reader)) => team_rules(&policy, state, reader)?,
         _ => Vec::new(),
     };
-    let info = PolicyInfo { origin: policy.origin_label().to_owned(), hash: String::new() };
+    let info = PolicyInfo { origin: policy.origin_label().to_owned(), hash: policy.hash() };
     Ok(Governing { policy, info, team_rules })
 }
 
-fn project_file(authority: Authority, state: &State, reader: &mut Reader<'_>, env: &Env) -> Result<Option<Project>> {
-    let path = RepoPath::from(policy::FILE_NAME);
-    let Some(bytes) = reader.read(state, &path, 1 << 20)? else { return Ok(None) };
-    let from = match (authority, state.commit()) {
-        (Authority::Base, Some(id)) => ProjectOrigin::Base(id),
-        (Authority::Head, Some(_)) | (Authority::Worktree, Some(_)) => ProjectOrigin::Head,
-        _ => ProjectOrigin::Worktree,
+fn project_file(
+    authority: Authority,
+    state: &State,
+    repo: &Repo,
+    reader: &mut Reader<'_>,
+    env: &Env,
+) -> Result<Option<Project>> {
+    if let (State::Worktree, Some(top)) = (state, repo.worktree()) {
+        return Project::in_worktree(top, env);
+    }
+    let Some(bytes) = reader.read(state, &RepoPath::from(policy::FILE_NAME), policy::MAX_BYTES)? else {
+        return Ok(None);
     };
-    let trusted = matches!(from, ProjectOrigin::Base(_)) || env.var("NEVER").is_some();
-    Ok(Some(Project { from, file: File { name: policy::FILE_NAME.to_owned(), bytes }, trusted }))
+    Ok(Some(match (authority, state.commit()) {
+        (Authority::Base, Some(base)) => Project::at_base(base, bytes),
+        _ => Project::at_head(bytes, repo.worktree().unwrap_or(repo.git_dir()), env),
+    }))
 }
 
 /// Reads the rule files in the folders that policy names, from the same state as the policy.
@@ -99,7 +97,7 @@ fn team_rules(policy: &Policy, state: &State, reader: &mut Reader<'_>) -> Result
 }
 
 /// Reports what a change does to the policy that will rule once it is merged.
-pub(super) fn weakened(repo: &Repo, parts: &[Part], env: &Env, rules: &RuleSet, out: &mut Scanned) {
+pub(super) fn weakened(repo: &Repo, parts: &[Part], rules: &RuleSet, out: &mut Scanned) {
     let mut reader = repo.reader();
     for part in parts.iter().filter(|p| p.scope == Scope::All) {
         let from_commit;
@@ -118,16 +116,20 @@ pub(super) fn weakened(repo: &Repo, parts: &[Part], env: &Env, rules: &RuleSet, 
         if !touches_policy(change) {
             continue;
         }
-        match (side(&change.base, &mut reader, env), side(&change.head, &mut reader, env)) {
+        let path = RepoPath::from(policy::FILE_NAME);
+        let mut read = |state: &State| reader.read(state, &path, policy::MAX_BYTES);
+        match (read(&change.base), read(&change.head)) {
             (Ok(before), Ok(after)) => {
-                let _ = (before, after, rules);
+                let severity = |id: &str| rules.severity(id);
+                for w in policy::weakened(before.as_deref(), after.as_deref(), severity) {
+                    let first = out.findings.len();
+                    rules.policy_weakened(&path, w.line.and_then(LineNo::new), &w.text, &mut out.findings);
+                    for f in &mut out.findings[first..] {
+                        f.commit = part.commit;
+                    }
+                }
             }
-            // A policy that cannot be read will stop the next review; until then it is no policy at all.
-            (_, Err(e)) => {
-                let note = format!("{} after this change is not valid: {}", policy::FILE_NAME, e.message);
-                out.notes.push(Note::general("policy", note));
-            }
-            (Err(_), Ok(_)) => {}
+            (Err(e), _) | (_, Err(e)) => out.coverage.failed.push((Some(path), e.message)),
         }
     }
 }
@@ -135,18 +137,4 @@ pub(super) fn weakened(repo: &Repo, parts: &[Part], env: &Env, rules: &RuleSet, 
 fn touches_policy(change: &Change) -> bool {
     let is_policy = |p: &RepoPath| p.as_bytes() == policy::FILE_NAME.as_bytes();
     change.entries.iter().any(|e| [&e.old, &e.new].into_iter().flatten().any(|s| is_policy(&s.path)))
-}
-
-/// Returns the project's policy at a state, as if nobody had set anything else.
-fn side(state: &State, reader: &mut Reader<'_>, env: &Env) -> Result<Policy> {
-    let path = RepoPath::from(policy::FILE_NAME);
-    let project = reader.read(state, &path, 1 << 20)?.map(|bytes| Project {
-        from: ProjectOrigin::Worktree,
-        file: File { name: policy::FILE_NAME.to_owned(), bytes },
-        trusted: true,
-    });
-    let bare = Env::from_pairs(env.dir.clone(), Vec::<(String, String)>::new());
-    let overrides = Overrides::default();
-    let sources = Sources { user: None, project: project.as_ref(), env: &bare, overrides: &overrides };
-    policy::load(&sources).map(|l| l.policy)
 }

@@ -168,6 +168,12 @@ impl Scan<'_> {
             }
         }
         if part.scope == Scope::All {
+            out.notes.extend(self.rules.remarks(file).into_iter().map(|r| Note {
+                file: Some(file.path().clone()),
+                line: Some(r.line),
+                text: r.text,
+                origin: "rules".to_owned(),
+            }));
             let hunks = file.text().map_or(0, |t| t.hunks.len());
             out.coverage.files_total += 1;
             out.coverage.hunks_total += hunks;
