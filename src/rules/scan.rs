@@ -5,7 +5,7 @@ use super::lexer::{Lexer, Place};
 use super::report::{Reporter, Sighting};
 use super::unicode::{self, Surroundings};
 use super::walk::{self, Match, Visitor};
-use super::{RuleSet, Scope, change, glob, language, markers, suppress};
+use super::{RuleSet, Scope, change, glob, language, markers, secret, suppress};
 use crate::diff::{Block, FileChange, Hidden, LineNo, TextChange};
 use crate::finding::{Finding, LineSpan};
 use std::ops::Range;
@@ -20,6 +20,7 @@ const PROSE: &[&str] =
 
 /// Scans a changed file.
 pub(super) fn file(rules: &RuleSet, file: &FileChange, scope: Scope, out: &mut Vec<Finding>) {
+    let from = out.len();
     let mut scan = Scan {
         file,
         scope,
@@ -37,6 +38,8 @@ pub(super) fn file(rules: &RuleSet, file: &FileChange, scope: Scope, out: &mut V
     if scope == Scope::All {
         change::scan(file, &mut scan.reporter);
     }
+    let is_secret = |id: &str| rules.index_of(id).is_some_and(|i| rules.rule(i).secret);
+    secret::overlap::settle(out, from, is_secret);
 }
 
 /// What is known of a rule in this file.

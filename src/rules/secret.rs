@@ -8,6 +8,7 @@ mod assignment;
 mod checksum;
 mod encoded;
 pub(crate) mod generate;
+pub(crate) mod overlap;
 mod shape;
 mod words;
 
@@ -58,6 +59,7 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     // The value is assigned to a name that says what it is, in a form the file's language has.
     ("assigned-quoted", assignment::quoted),
     ("assigned-bare", assignment::bare),
+    ("assigned-token", assignment::token),
     ("url-password", assignment::url_password),
     // Formats that prove themselves.
     ("crc32-base62", |c| checksum::crc32_base62(c.secret)),

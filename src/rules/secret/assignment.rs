@@ -4,7 +4,7 @@
 //! kind of file, and the value is weighed. A name that only speaks of a secret (`token_url`, `password_hint`)
 //! and a value that only stands for one are no findings.
 
-use super::{Candidate, shape, words};
+use super::{Candidate, checksum, encoded, shape, words};
 
 /// How sure a value must look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +107,16 @@ pub(super) fn bare(c: &Candidate<'_>) -> bool {
     is_live(named, value, bar, c)
 }
 
+/// A value behind something that only goes with a token, such as the name of a header.
+pub(super) fn token(c: &Candidate<'_>) -> bool {
+    let kind = kind(c.path);
+    let Some(value) = c.text() else { return false };
+    kind != Kind::Never
+        && c.line.len() <= 1_000
+        && !is_forged(value)
+        && is_token(value.trim_end_matches(['.', ',', ';']), if kind == Kind::Doc { Bar::Strict } else { Bar::Normal })
+}
+
 /// `scheme://user:password@host`.
 pub(super) fn url_password(c: &Candidate<'_>) -> bool {
     let Some(value) = c.text() else { return false };
@@ -154,6 +164,9 @@ pub(super) fn url_password(c: &Candidate<'_>) -> bool {
 
 /// Tells whether the value under such a name is a credential.
 fn is_live(named: Named, value: &str, bar: Bar, c: &Candidate<'_>) -> bool {
+    if is_forged(value) || encoded::hides_stand_in(value) {
+        return false;
+    }
     match named {
         Named::Password => is_password(value, bar) || is_token(value, bar),
         Named::Secret => {
@@ -161,6 +174,20 @@ fn is_live(named: Named, value: &str, bar: Bar, c: &Candidate<'_>) -> bool {
         }
         Named::Token => is_token(value, bar) && !(shape::is_uuid(value) && !names_api_key(c.head())),
     }
+}
+
+/// Tells whether a value has the form of a token with a checksum, and a wrong one, or is a web token that opens
+/// nothing: a made-up one.
+fn is_forged(value: &str) -> bool {
+    let b = value.as_bytes();
+    let github = b.len() == 40 && b.starts_with(b"gh") && b[3] == b'_' && b"pousr".contains(&b[2]);
+    let npm = b.len() == 40 && b.starts_with(b"npm_");
+    let grafana = b.len() == 46 && b.starts_with(b"glsa_");
+    let stellar = b.len() == 56 && b[0] == b'S' && b.iter().all(|c| matches!(c, b'A'..=b'Z' | b'2'..=b'7'));
+    ((github || npm) && !checksum::crc32_base62(b))
+        || (grafana && !checksum::grafana(b))
+        || (stellar && !checksum::stellar(b))
+        || encoded::jwt(b).is_some_and(|j| !j.is_credential() && !j.claims("role", "service_role"))
 }
 
 fn names_api_key(head: &[u8]) -> bool {

@@ -163,6 +163,18 @@ pub(super) fn base64_secret_text(c: &Candidate<'_>) -> bool {
     !words::is_reference(value) && assignment::is_password(value, assignment::Bar::Normal)
 }
 
+/// Tells whether Base64 text decodes to readable text that is no password: `changeme`, a name, a sentence.
+pub(super) fn hides_stand_in(text: &str) -> bool {
+    let text = text.as_bytes();
+    if text.len() < 8 || text.len() % 4 != 0 {
+        return false;
+    }
+    let bare = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
+    let Ok(bytes) = STANDARD_NO_PAD.decode(bare) else { return false };
+    bytes.iter().all(|b| b.is_ascii_graphic() || matches!(b, b' ' | b'\n'))
+        && std::str::from_utf8(&bytes).is_ok_and(|t| !assignment::is_password(t.trim(), assignment::Bar::Normal))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,18 +186,26 @@ mod tests {
         Candidate { secret: secret.as_bytes(), line: line.as_bytes(), at, after: after.as_bytes(), path: b"a" }
     }
 
-    const BODY: &str = "MIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn/ygWyF8PbnGy0AHB7MxQy0g6Ryh1Kp2qT";
+    fn body() -> String {
+        let mut state = 9u32;
+        let mut random = |n: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) % n
+        };
+        super::super::generate::generate("pem-body", &mut random).expect("a body")
+    }
 
     #[test]
     fn wants_a_body_behind_the_header_of_a_key() {
         let plain = "-----BEGIN RSA PRIVATE KEY-----";
-        assert!(private_key_body(&header(plain, BODY)));
+        let body = body();
+        assert!(private_key_body(&header(plain, &body)));
         assert!(private_key_body(&header(
             plain,
-            &format!("Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\n{BODY}\n")
+            &format!("Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\n{body}\n")
         )));
-        assert!(private_key_body(&header(&format!("{plain}\\n{BODY}\\n"), "")));
-        assert!(private_key_body(&header(&format!("key = \"{plain}\\n\" +"), &format!("  \"{BODY}\\n\" +"))));
+        assert!(private_key_body(&header(&format!("{plain}\\n{body}\\n"), "")));
+        assert!(private_key_body(&header(&format!("key = \"{plain}\\n\" +"), &format!("  \"{body}\\n\" +"))));
         for (line, after) in [
             (plain, ""),
             ("if text.contains(\"-----BEGIN RSA PRIVATE KEY-----\") {", "    return parse(text);\n}\n"),

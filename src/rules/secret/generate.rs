@@ -9,8 +9,10 @@ const ALNUM: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstu
 /// Makes the secret of that name; `None` when there is none. `random(n)` gives a number below `n`.
 ///
 /// Names: `github-token:PREFIX`, `npm-token`, `grafana-token`, `aws-key-id:PREFIX`, `age-key`, `nostr-key`,
-/// `wallet-key`, `stellar-seed`, `wireguard-key`, `jwt`, `jwt:ROLE`, `basic-auth`, `discord-token`, `pypi-token`,
-/// `sentry-token`, `pem-body`, `base64-password`, `uuid`.
+/// `wallet-key`, `stellar-seed`, `wireguard-key`, `jwt`, `jwt:ROLE`,
+/// `jwt-example`, `kubernetes-token`, `json-blob:LENGTH`, `base32-lower:LENGTH`, `basic-auth`, `discord-token`, `pypi-token`,
+/// `sentry-token`, `pem-body`, `base64-password`, `uuid`, `uuid4`,
+/// `password:LENGTH`.
 pub(crate) fn generate(name: &str, random: &mut dyn FnMut(u32) -> u32) -> Option<String> {
     let (name, argument) = name.split_once(':').unwrap_or((name, ""));
     let mut make = Maker { random };
@@ -51,6 +53,27 @@ pub(crate) fn generate(name: &str, random: &mut dyn FnMut(u32) -> u32) -> Option
             };
             let signature = URL_SAFE_NO_PAD.encode(make.below(256, 32));
             format!("{head}.{}.{signature}", URL_SAFE_NO_PAD.encode(claims))
+        }
+        // The payload that the RFC and every tutorial show.
+        "jwt-example" => {
+            let head = URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256","typ":"JWT"}"#);
+            let claims = URL_SAFE_NO_PAD.encode(r#"{"sub":"1234567890","name":"John Doe","iat":1516239022}"#);
+            format!("{head}.{claims}.{}", URL_SAFE_NO_PAD.encode(make.below(256, 32)))
+        }
+        "kubernetes-token" => {
+            let head = URL_SAFE_NO_PAD.encode(format!(r#"{{"alg":"RS256","kid":"{}"}}"#, make.of(ALNUM, 42)));
+            let claims = r#"{"iss":"kubernetes/serviceaccount","kubernetes.io/serviceaccount/namespace":"corp"}"#;
+            format!("{head}.{}.{}", URL_SAFE_NO_PAD.encode(claims), URL_SAFE_NO_PAD.encode(make.below(256, 256)))
+        }
+        // The Base64 of a JSON object, at least that long.
+        "json-blob" => {
+            let length = argument.parse::<usize>().unwrap_or(60);
+            URL_SAFE_NO_PAD.encode(format!(r#"{{"k":"{}"}}"#, make.of(ALNUM, length * 3 / 4)))
+        }
+        "base32-lower" => make.of(b"abcdefghijklmnopqrstuvwxyz234567", argument.parse().ok()?),
+        "uuid4" => {
+            let hex = make.of(b"0123456789abcdef", 30);
+            format!("{}-{}-4{}-9{}-{}", &hex[..8], &hex[8..12], &hex[12..15], &hex[15..18], &hex[18..30])
         }
         "basic-auth" => STANDARD.encode(format!("deploy:{}", make.mixed(14))),
         "discord-token" => {

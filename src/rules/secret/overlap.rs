@@ -1,0 +1,105 @@
+//! One secret, one finding: of the rules that saw the same text, the one that knows most about it speaks.
+
+use crate::finding::{Finding, LineSpan};
+use std::cmp::Reverse;
+
+/// Rules that know a secret by what it is assigned to, not by what it is.
+const BY_NAME: &[&str] = &[
+    "hardcoded-credential",
+    "hardcoded-credential-in-config",
+    "credential-in-dockerfile",
+    "credential-in-xml",
+    "credential-in-query",
+    "password-on-command-line",
+];
+
+/// Keeps, of the findings from `from` on that overlap in a line, the best one; `is_secret` tells by the id of a
+/// rule whether it finds secrets, and others are left alone.
+///
+/// Better is: higher confidence, then a rule that knows the issuer, then the worse severity, then the longer text.
+pub(crate) fn settle(findings: &mut Vec<Finding>, from: usize, is_secret: impl Fn(&str) -> bool) {
+    let mut fresh: Vec<(usize, LineSpan, (u32, u32))> = findings
+        .iter()
+        .enumerate()
+        .skip(from)
+        .filter(|(_, f)| is_secret(f.rule_id()))
+        .filter_map(|(i, f)| f.lines().and_then(|l| l.columns.map(|c| (i, l, c))))
+        .collect();
+    if fresh.len() < 2 {
+        return;
+    }
+    let rank = |i: usize, columns: (u32, u32)| {
+        let f = &findings[i];
+        (f.confidence(), !BY_NAME.contains(&f.rule_id()), f.severity(), columns.1 - columns.0)
+    };
+    fresh.sort_by_key(|(i, l, c)| (l.first, Reverse(rank(*i, *c)), *i));
+    let mut lost = vec![false; findings.len()];
+    for line in fresh.chunk_by(|a, b| a.1.first == b.1.first) {
+        let mut kept: Vec<(u32, u32)> = Vec::new();
+        // A line with a thousand findings is no reason to compare a million pairs.
+        for (i, _, (start, end)) in line {
+            if kept.iter().rev().take(64).any(|(s, e)| start < e && s < end) {
+                lost[*i] = true;
+            } else {
+                kept.push((*start, *end));
+            }
+        }
+    }
+    let mut index = 0;
+    findings.retain(|_| {
+        index += 1;
+        !lost[index - 1]
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diff::{LineNo, RepoPath};
+    use crate::finding::{Category, Confidence, Draft, Location, Proof, Severity};
+
+    fn finding(rule: &str, line: u32, columns: (u32, u32), confidence: Confidence) -> Finding {
+        let line = LineNo::new(line).expect("a line");
+        let lines = Some(LineSpan { first: line, last: line, columns: Some(columns) });
+        let draft = Draft {
+            rule_id: rule.to_owned(),
+            location: Some(Location { file: RepoPath::from("a"), lines }),
+            severity: Severity::Critical,
+            category: Category::Security,
+            title: String::new(),
+            message: String::new(),
+            failure: None,
+            suggestion: None,
+            replacement: None,
+            quote: String::new(),
+            cwe: None,
+            references: Vec::new(),
+        };
+        Finding::new(Proof::rule(rule, confidence), draft)
+    }
+
+    #[test]
+    fn keeps_the_rule_that_knows_most() {
+        let mut findings = vec![
+            finding("other", 1, (0, 9), Confidence::Medium),
+            finding("hardcoded-credential", 1, (4, 40), Confidence::Medium),
+            finding("github-personal-token", 1, (4, 40), Confidence::High),
+            finding("npm-token", 1, (50, 90), Confidence::High),
+            finding("hardcoded-credential", 2, (4, 40), Confidence::Medium),
+            finding("vercel-token", 2, (4, 28), Confidence::Medium),
+        ];
+        settle(&mut findings, 0, |id| id != "other");
+        let ids: Vec<_> = findings.iter().map(Finding::rule_id).collect();
+        assert_eq!(ids, ["other", "github-personal-token", "npm-token", "vercel-token"]);
+    }
+
+    #[test]
+    fn leaves_earlier_findings_alone() {
+        let mut findings = vec![
+            finding("npm-token", 1, (0, 9), Confidence::Medium),
+            finding("npm-token", 1, (0, 9), Confidence::High),
+        ];
+        settle(&mut findings, 1, |_| true);
+        assert_eq!(findings.len(), 2);
+    }
+}
