@@ -8,6 +8,7 @@ mod rules;
 
 use crate::env::Env;
 use crate::error::{Error, ExitStatus};
+use crate::untrusted::Inert;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -114,15 +115,13 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
     }
 }
 
-/// The only place that prints errors.
+/// The only place that prints errors. What they name is foreign: it is shown, not acted on.
 fn print_error(e: &Error) {
-    let mut text = format!("error: {}\n", e.message);
-    for c in &e.causes {
-        text.push_str(&format!("caused by: {c}\n"));
-    }
-    for h in &e.hints {
-        text.push_str(&format!("hint: {h}\n"));
-    }
+    let mut text = String::new();
+    let mut line = |kind: &str, what: &str| text.push_str(&format!("{kind}: {}\n", Inert::new(what)));
+    line("error", &e.message);
+    e.causes.iter().for_each(|c| line("caused by", c));
+    e.hints.iter().for_each(|h| line("hint", h));
     use std::io::Write as _;
     // Nobody is left to tell when stderr is gone.
     let _ = std::io::stderr().write_all(text.as_bytes());

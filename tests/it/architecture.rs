@@ -255,7 +255,9 @@ fn only_env_reads_the_environment() {
 
 #[test]
 fn nothing_opens_a_socket() {
-    only(&[], &["std::net", "TcpStream", "TcpListener", "UdpSocket", "UnixStream", "UnixListener", "rustix::net"]);
+    let sockets = ["TcpStream", "TcpListener", "UdpSocket", "UnixStream", "UnixListener", "UnixDatagram"];
+    only(&[], &sockets);
+    only(&[], &["ToSocketAddrs", "rustix::net"]);
     let lock = std::fs::read_to_string(root().join("Cargo.lock")).unwrap();
     for name in ["tokio", "hyper", "reqwest", "ureq", "rustls", "openssl", "native-tls", "socket2", "curl"] {
         assert!(!lock.contains(&format!("name = \"{name}\"\n")), "{name} came in");
@@ -372,8 +374,9 @@ fn sec_08_nothing_shaped_like_a_key_is_committed() {
     ];
     let keys = regex::Regex::new(&shapes.join("|")).unwrap();
     for (name, text) in texts() {
-        // The one that Amazon's documentation shows is nobody's.
-        let hit = keys.find_iter(&text).find(|hit| !hit.as_str().ends_with("EXAMPLE"));
+        // What only the shape has is a placeholder: one letter over and over, or Amazon's example.
+        let varied = |hit: &str| hit.bytes().rev().take(16).collect::<BTreeSet<_>>().len() > 6;
+        let hit = keys.find_iter(&text).find(|hit| varied(hit.as_str()) && !hit.as_str().ends_with("EXAMPLE"));
         if let Some(hit) = hit {
             panic!("{name} has something shaped like a key: {}…", &hit.as_str()[..8]);
         }

@@ -1,1 +1,214 @@
-//! Tests of `cli`.
+//! The command line as a whole: help, errors, exit codes, generated documents.
+
+use crate::support::{Repo, reviewer};
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::Path;
+
+/// A merge that somebody forgot to finish: the one finding that every release will have.
+const BAD: &str = "<<<<<<< HEAD\none\n=======\ntwo\n>>>>>>> topic\n";
+
+const SUBCOMMANDS: [&str; 6] = ["review", "install-hooks", "policy", "rules", "completions", "man"];
+
+#[test]
+fn version_and_help_go_to_stdout() {
+    let repo = Repo::new();
+    let version = repo.reviewer(&["--version"]).run(0);
+    assert_eq!(version.stdout, concat!("claude-reviewer ", env!("CARGO_PKG_VERSION"), "\n"));
+    let help = repo.reviewer(&["--help"]).run(0);
+    for name in SUBCOMMANDS {
+        assert!(help.stdout.contains(&format!("\n  {name} ")), "{name}: {}", help.stdout);
+        let own = repo.reviewer(&[name, "--help"]).run(0);
+        assert!(own.stdout.contains(&format!("Usage: claude-reviewer {name}")), "{}", own.stdout);
+        assert_eq!(own.stderr, "");
+    }
+    assert_eq!(help.stderr, "");
+}
+
+#[test]
+fn a_misspelt_word_names_the_nearest_one() {
+    let repo = Repo::new();
+    for (args, meant) in [
+        (&["reviw"][..], "'review'"),
+        (&["review", "stagd"], "'staged'"),
+        (&["review", "--fromat", "json"], "'--format'"),
+        (&["review", "--format", "jsn"], "'json'"),
+        (&["install-hooks", "--pre-comit"], "'--pre-commit'"),
+        (&["completions", "bsh"], "'bash'"),
+    ] {
+        let run = repo.reviewer(args).run(2);
+        assert!(run.stderr.contains("tip: ") && run.stderr.contains(meant), "{args:?}: {}", run.stderr);
+        assert_eq!(run.stdout, "", "{args:?}");
+    }
+    let run = repo.reviewer(&[]).run(2);
+    assert!(run.stderr.contains("Usage: claude-reviewer"), "{}", run.stderr);
+}
+
+#[test]
+fn the_exit_code_follows_the_verdict_in_every_format() {
+    for format in ["human", "json", "sarif"] {
+        let repo = Repo::new();
+        repo.review(&["--format", format, "staged"], 0);
+        repo.stage("fine.txt", "fine\n").review(&["--format", format, "staged"], 0);
+        repo.review(&["--format", format, "--backend", "claude", "staged"], 3);
+        repo.review(&["--format", format, "--backend", "claude", "--on-incomplete", "warn", "staged"], 0);
+        repo.stage("merge.txt", BAD).review(&["--format", format, "staged"], 1);
+        repo.review(&["--format", format, "--backend", "claude", "staged"], 1);
+        repo.review(&["--format", format, "--exit-zero", "staged"], 0);
+        repo.review(&["--format", format, "commit", "nope"], 2);
+    }
+}
+
+#[test]
+fn the_last_line_of_stderr_sums_the_review_up() {
+    let repo = Repo::new();
+    let last = |args: &[&str], code| repo.review(args, code).stderr.lines().last().unwrap_or_default().to_owned();
+    let starts = |line: &str, start: &str| assert!(line.starts_with(start), "{line}");
+    starts(&last(&["staged"], 0), "review: complete files=0/0 ");
+    repo.stage("fine.txt", "fine\n").stage("merge.txt", BAD);
+    let line = last(&["staged"], 1);
+    starts(&line, "review: complete files=2/2 backend=rules findings=1 ");
+    assert!(line.ends_with(" exit=1"), "{line}");
+    starts(&last(&["commit", "nope"], 2), "review: incomplete ");
+    starts(&last(&["staged", "--quiet"], 1), "review: complete ");
+}
+
+#[test]
+fn an_error_has_its_causes_and_hints_on_lines_of_their_own() {
+    let repo = Repo::new();
+    repo.git(&["config", "core.hooksPath", "/nowhere/hooks"]);
+    let run = repo.reviewer(&["install-hooks"]).run(2);
+    let kinds: Vec<_> = run.stderr.lines().filter_map(|l| Some(l.split_once(": ")?.0)).collect();
+    assert_eq!(kinds, ["error", "hint", "hint"], "{}", run.stderr);
+    let run = repo.reviewer(&["-C", "nowhere", "review"]).run(2);
+    assert!(run.stderr.contains("\ncaused by: "), "{}", run.stderr);
+    assert_eq!(run.stdout, "");
+}
+
+#[test]
+fn inj_10_an_error_shows_the_control_characters_of_what_it_names() {
+    let repo = Repo::new();
+    for args in [
+        &["-C", "no\x1b[2J\x1b]0;owned\x07\u{202e}\nerror: fake", "review", "staged"][..],
+        &["review", "commit", "\x1b[31mred\r"],
+        &["--config", "\x1b[2J.toml", "review", "staged"],
+        &["review", "patch", "\u{9b}2J\x1b.diff"],
+    ] {
+        let run = repo.reviewer(args).run(2);
+        let said = format!("{}{}", run.stdout, run.stderr);
+        assert!(!said.contains(['\x1b', '\x07', '\r', '\u{9b}', '\u{202e}']), "{args:?}: {said:?}");
+        assert!(!said.contains("\nerror: fake"), "{said}");
+    }
+}
+
+#[test]
+fn dir_moves_the_run_and_relative_names_with_it() {
+    let repo = Repo::new();
+    repo.stage("deep/merge.txt", BAD);
+    let outside = |args: &[&str]| reviewer(&repo.home(), &repo.home(), args);
+    outside(&["-C", "../repo", "review", "staged"]).run(1);
+    outside(&["-C", "../repo/deep", "review", "staged", "--output", "out.json", "--format", "json"]).run(1);
+    assert!(repo.path().join("deep/out.json").is_file());
+    outside(&["-C", "../nowhere", "review", "staged"]).run(2);
+    outside(&["-C", "../repo/deep/merge.txt", "review", "staged"]).run(2);
+    outside(&["review", "staged"]).run(2);
+}
+
+#[test]
+fn cfg_10_odd_environments_neither_panic_nor_change_the_verdict() {
+    let repo = Repo::new();
+    repo.stage("merge.txt", BAD);
+    let odd = std::ffi::OsString::from_vec(b"\xff\xfe".to_vec());
+    for name in ["HOME", "XDG_CONFIG_HOME", "COLUMNS", "TERM", "LC_ALL", "CI", "NO_COLOR"] {
+        let empty = repo.reviewer(&["review", "staged"]).env(name, "").run(1);
+        let strange = repo.reviewer(&["review", "staged"]).env(name, &odd).run(1);
+        assert!(!empty.stderr.contains("panicked") && !strange.stderr.contains("panicked"), "{name}");
+    }
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_no_pass() {
+    let repo = Repo::new();
+    repo.stage("fine.txt", "fine\n");
+    let status = std::process::Command::new(crate::support::binary())
+        .args(["review", "staged"])
+        .current_dir(repo.path())
+        .env("HOME", repo.home())
+        .stdout(std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap())
+        .stderr(std::process::Stdio::null())
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(3));
+    repo.review(&["staged", "--output", "/dev/full"], 2);
+    repo.review(&["staged", "--output", "no/such/folder/out.json"], 2);
+}
+
+#[test]
+fn completions_are_scripts_that_their_shell_accepts() {
+    let repo = Repo::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = repo.reviewer(&["completions", shell]).run(0).stdout;
+        for name in SUBCOMMANDS {
+            assert!(script.contains(name), "{shell} does not know {name}");
+        }
+        let file = repo.home().join(shell);
+        std::fs::write(&file, &script).unwrap();
+        // A shell that is not there cannot be asked; bash is everywhere that these tests run.
+        if let Ok(out) = std::process::Command::new(shell).arg("-n").arg(&file).output() {
+            assert!(out.status.success(), "{shell}: {}", String::from_utf8_lossy(&out.stderr));
+        } else {
+            assert_ne!(shell, "bash");
+        }
+    }
+}
+
+#[test]
+fn the_manual_has_every_command_and_every_exit_code() {
+    let repo = Repo::new();
+    let page = repo.reviewer(&["man"]).run(0).stdout;
+    assert!(page.starts_with(".ie") || page.starts_with(".TH"), "{}", &page[..80]);
+    for name in SUBCOMMANDS {
+        assert!(page.contains(&format!("CLAUDE\\-REVIEWER {}", name.to_uppercase().replace('-', "\\-"))), "{name}");
+    }
+    assert!(page.contains("CLAUDE\\-REVIEWER REVIEW STAGED"), "nested commands have sections too");
+    let codes: Vec<_> = page.lines().filter_map(|l| l.strip_prefix(".B ")).collect();
+    assert_eq!(codes, ["0", "1", "2", "3"]);
+    assert!(!page.contains("hook\\-args"), "what hooks pass to themselves is nobody's business");
+}
+
+/// Compares a document with what is generated now, or writes it anew with `UPDATE_DOCS=1`.
+#[track_caller]
+fn document(path: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(kept == text, "{} is out of date: UPDATE_DOCS=1 cargo test --test it docs_", path.display());
+}
+
+/// Returns the subcommands that a help text lists.
+fn listed(help: &str) -> Vec<String> {
+    let lines = help.lines().skip_while(|l| *l != "Commands:").skip(1).take_while(|l| !l.is_empty());
+    let names = lines.filter_map(|l| l.strip_prefix("  ")?.split(' ').next());
+    names.filter(|n| !n.is_empty() && *n != "help").map(str::to_owned).collect()
+}
+
+#[test]
+fn docs_the_command_line() {
+    let repo = Repo::new();
+    let mut text = "# Command line\n\nWhat `claude-reviewer COMMAND --help` prints. A test keeps this page true: \
+                    `UPDATE_DOCS=1 cargo test --test it docs_` writes it anew.\n"
+        .to_owned();
+    let mut rest = vec![Vec::<String>::new()];
+    while let Some(command) = rest.pop() {
+        let words: Vec<_> = command.iter().map(String::as_str).chain(["--help"]).collect();
+        let help = repo.reviewer(&words).run(0).stdout;
+        let lines: Vec<_> = help.lines().map(str::trim_end).collect();
+        let title = std::iter::once("claude-reviewer").chain(command.iter().map(String::as_str));
+        let title = title.collect::<Vec<_>>().join(" ");
+        text.push_str(&format!("\n## {title}\n\n```text\n{}\n```\n", lines.join("\n").trim_end()));
+        rest.extend(listed(&help).into_iter().rev().map(|n| [command.clone(), vec![n]].concat()));
+    }
+    document("docs/cli.md", &text);
+}

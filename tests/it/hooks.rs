@@ -387,7 +387,7 @@ fn hok_05_amend_and_fixup_are_judged_by_what_they_add() {
     repo.stage("new.ini", aws_key());
     stops(&repo, &["commit", "-q", "--amend", "--no-edit"]);
     stops(&repo, &["commit", "-q", "--fixup", "HEAD"]);
-    repo.git(&["rm", "-q", "-f", "old.ini", "new.ini"]);
+    repo.stage("new.ini", CLEAN).git(&["rm", "-q", "old.ini"]);
     passes(&repo, &["commit", "-q", "--amend", "--no-edit"]);
 }
 
