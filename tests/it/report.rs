@@ -1,1 +1,156 @@
-//! Tests of `report`.
+#![cfg(unix)]
+//! The reports of the real binary: inert, readable everywhere, and the same verdict in every format.
+
+use crate::support::{Repo, Run};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::process::{Command, Stdio};
+
+const FORMATS: [&str; 3] = ["human", "json", "sarif"];
+
+/// A change with a finding on a line of each of these files.
+fn repo_with_yaml_load_in(names: &[&[u8]]) -> Repo {
+    let repo = Repo::new();
+    for name in names {
+        let path = repo.path().join(OsStr::from_bytes(name));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "import yaml\ndoc = yaml.load(text)\n").unwrap();
+    }
+    repo.git(&["add", "-A"]);
+    repo
+}
+
+/// Runs `review staged` in a format, as in GitHub Actions.
+fn in_actions(repo: &Repo, format: &str) -> Run {
+    repo.reviewer(&["review", "staged", "--no-gate", "--format", format])
+        .env("GITHUB_ACTIONS", "true")
+        .env("CI", "true")
+        .run(1)
+}
+
+fn active(text: &str) -> Vec<char> {
+    text.chars().filter(|c| *c != '\n' && claude_reviewer::untrusted::is_active(*c)).collect()
+}
+
+#[test]
+fn inj_11_no_file_name_starts_a_workflow_command() {
+    let repo = repo_with_yaml_load_in(&[
+        b"::error::x.py",
+        b"::set-output name=a::b/c.py",
+        b"dir/::warning::y.py",
+        b"a\n::stop-commands::t.py",
+        b"b%0A::set-env name=P::q.py",
+        b"##[error]z.py",
+        b"##vso[task.complete]z.py",
+    ]);
+    for format in FORMATS {
+        let run = in_actions(&repo, format);
+        for line in run.stdout.lines().chain(run.stderr.lines()) {
+            assert!(!line.trim_start().starts_with("::"), "{format}: {line:?}");
+            assert!(!line.contains("##[") && !line.contains("##vso["), "{format}: {line:?}");
+        }
+    }
+    let json: serde_json::Value = serde_json::from_str(&in_actions(&repo, "json").stdout).unwrap();
+    let files: Vec<&str> = json["findings"].as_array().unwrap().iter().filter_map(|f| f["file"].as_str()).collect();
+    for name in ["::error::x.py", "a\n::stop-commands::t.py", "##[error]z.py"] {
+        assert!(files.contains(&name), "JSON keeps the real name {name:?}: {files:?}");
+    }
+}
+
+#[test]
+fn inj_10_nothing_in_a_change_reaches_the_terminal_alive() {
+    let repo = Repo::new();
+    let hostile = "\x1b]0;owned\x07\x1b[2J\u{9b}31m\r\x08\u{202e}\u{200b}\u{2028}\x7f";
+    repo.stage("a.py", format!("# {hostile}\nimport yaml\ndoc = yaml.load(text) # {hostile}\n# {hostile}\n"));
+    let name = format!("b{}.py", hostile.replace('/', ""));
+    repo.stage(&name, "import yaml\ndoc = yaml.load(text)\n");
+    for format in FORMATS {
+        let run = repo.review(&["staged", "--format", format], 1);
+        assert_eq!(active(&run.stdout), [], "{format}: {:?}", run.stdout);
+        assert_eq!(active(&run.stderr), [], "{format}: {:?}", run.stderr);
+    }
+    let shown = repo.review(&["staged"], 1).stdout;
+    assert!(shown.contains(r"\x1b]0;owned\x07\x1b[2J\u{9b}31m\r\x08\u{202e}\u{200b}\u{2028}\x7f"), "{shown}");
+}
+
+#[test]
+fn inj_14_sarif_names_files_by_relative_encoded_addresses() {
+    let repo = repo_with_yaml_load_in(&[b"file:/etc/a.py", b"a b#c?d%.py", b"caf\xe9.py", "日本.py".as_bytes()]);
+    let log: serde_json::Value = serde_json::from_str(&in_actions(&repo, "sarif").stdout).unwrap();
+    let mut uris: Vec<&str> = log["runs"][0]["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|r| r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].as_str())
+        .collect();
+    uris.sort_unstable();
+    uris.dedup();
+    let expected = ["%E6%97%A5%E6%9C%AC.py", "a%20b%23c%3Fd%25.py", "caf%E9.py", "file%3A/etc/a.py"];
+    assert_eq!(uris, expected);
+}
+
+#[test]
+fn ci_11_a_dumb_terminal_of_40_columns_gets_plain_text() {
+    let repo = Repo::new();
+    repo.stage(
+        "src/a.py",
+        "import yaml\n\n\ndef read(text):\n\treturn yaml.load(text) if text and len(text) < 10000 else None\n",
+    );
+    for (key, value) in [("TERM", "dumb"), ("NO_COLOR", "1")] {
+        let run = repo.reviewer(&["review", "staged"]).env(key, value).env("COLUMNS", "40").run(1);
+        assert!(run.stdout.is_ascii(), "{}", run.stdout);
+        assert_eq!(active(&run.stdout), []);
+        for line in run.stdout.lines() {
+            assert!(line.len() <= 40, "{line:?}");
+        }
+    }
+    let colour = repo.reviewer(&["review", "staged", "--color", "always"]).run(1);
+    assert!(colour.stdout.contains("\x1b["), "colour that is asked for comes");
+}
+
+#[test]
+fn ci_10_a_reader_that_leaves_does_not_change_the_exit_code() {
+    let repo = Repo::new();
+    for n in 0..400 {
+        repo.write(&format!("src/m{n}.py"), "import yaml\ndoc = yaml.load(text)\n");
+    }
+    repo.git(&["add", "-A"]);
+    for format in FORMATS {
+        let mut child = Command::new(crate::support::binary())
+            .args(["review", "staged", "--format", format])
+            .current_dir(repo.path())
+            .env("HOME", repo.home())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let out = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(1), "{format}: {stderr}");
+        assert!(!stderr.contains("panicked") && !stderr.contains("error:"), "{format}: {stderr}");
+        assert!(stderr.trim_end().lines().last().unwrap().starts_with("review: complete "), "{format}: {stderr}");
+    }
+}
+
+#[test]
+fn every_format_ends_with_the_same_exit_code() {
+    let repo = repo_with_yaml_load_in(&[b"a.py"]);
+    for format in FORMATS {
+        let run = repo.review(&["staged", "--format", format], 1);
+        assert!(run.stderr.ends_with("findings=1 exit=1\n"), "{format}: {}", run.stderr);
+    }
+    repo.commit("with it");
+    for format in FORMATS {
+        let run = repo.review(&["staged", "--format", format], 0);
+        assert!(run.stderr.ends_with("findings=0 exit=0\n"), "{format}: {}", run.stderr);
+    }
+    assert!(repo.review(&["staged"], 0).stdout.starts_with("No changes to review"));
+}
+
+#[test]
+fn no_progress_line_without_a_terminal() {
+    let repo = repo_with_yaml_load_in(&[b"a.py"]);
+    let run = repo.reviewer(&["review", "staged"]).env("TERM", "xterm-256color").run(1);
+    assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+}

@@ -188,7 +188,9 @@ impl<'a> Page<'a> {
     /// Writes foreign prose: each of its lines wrapped and indented, the first after a label.
     pub(super) fn prose_block(&mut self, label: Line, text: &str, indent: usize) -> io::Result<()> {
         let mut head = Some(label);
-        for line in Inert::lines(text.trim_end()) {
+        // The catalogue's texts use this one sign that not every terminal has.
+        let plain = (!self.style.unicode && text.contains('…')).then(|| text.replace('…', "..."));
+        for line in Inert::lines(plain.as_deref().unwrap_or(text).trim_end()) {
             let start = match head.take() {
                 Some(label) => Line::new().space(indent).append(label),
                 None => Line::new().space(indent),
