@@ -10,7 +10,7 @@ mod source;
 use crate::diff::{LineNo, RepoPath};
 use crate::env::Env;
 use crate::error::{ExitStatus, Result};
-use crate::finding::{Finding, Waiver, arrange};
+use crate::finding::{Finding, Location, Waiver, arrange};
 use crate::git::Repo;
 use crate::hooks::Hook;
 use crate::policy::{self, HookMode, Waive};
@@ -32,6 +32,8 @@ pub struct Review {
     pub findings: Vec<Finding>,
     pub notes: Vec<Note>,
     pub coverage: Coverage,
+    /// The first changed line, for formats in which every finding needs a place.
+    pub first_change: Option<Location>,
     pub policy: PolicyInfo,
     pub rules_hash: String,
     /// No backend was configured: the rules alone reviewed.
@@ -159,6 +161,7 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         findings,
         notes,
         coverage,
+        first_change: scanned.first,
         policy: governing.info,
         rules_hash: rules.hash().to_owned(),
         rules_only: backends.is_empty(),

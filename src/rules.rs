@@ -1,5 +1,6 @@
 //! The built-in reviewer: the change in, proven findings out. No network, no other program.
 
+pub(crate) mod about;
 mod catalog;
 mod change;
 mod check;

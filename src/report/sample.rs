@@ -109,6 +109,7 @@ pub(crate) fn empty() -> Review {
         findings: Vec::new(),
         notes: Vec::new(),
         coverage: Coverage::default(),
+        first_change: None,
         policy: PolicyInfo { origin: "default".to_owned(), hash: "0123456789abcdef".to_owned() },
         rules_hash: "fedcba9876543210".to_owned(),
         rules_only: true,
@@ -412,6 +413,10 @@ pub(crate) fn full() -> Review {
                 (None, "backend claude did not answer".to_owned()),
             ],
         },
+        first_change: Some(Location {
+            file: RepoPath::from("cmd/serve/main.go"),
+            lines: LineNo::new(42).map(|n| LineSpan { first: n, last: n, columns: None }),
+        }),
         policy: PolicyInfo { origin: "base@001122334455".to_owned(), hash: "0123456789abcdef".to_owned() },
         rules_hash: "fedcba9876543210".to_owned(),
         rules_only: false,

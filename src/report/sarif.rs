@@ -5,8 +5,9 @@
 
 mod rule;
 
+use self::rule::sentence;
 use crate::diff::RepoPath;
-use crate::finding::{Finding, Origin, Severity};
+use crate::finding::{Finding, Location, Origin, Severity};
 use crate::review::Review;
 use crate::untrusted;
 use serde_json::{Value, json};
@@ -133,13 +134,13 @@ fn notification(level: &'static str, text: String, path: Option<&RepoPath>) -> s
     n
 }
 
-fn result(f: &Finding, rules: &[sarif::ReportingDescriptor], fallback: &RepoPath) -> sarif::Result {
-    let mut text = untrusted::plain(if f.message().is_empty() { f.title() } else { f.message() });
+fn result(f: &Finding, rules: &[sarif::ReportingDescriptor], fallback: &Location) -> sarif::Result {
+    let mut text = sentence(if f.message().is_empty() { f.title() } else { f.message() });
     if let Some(failure) = f.failure() {
-        text.push_str(&format!("\nFails when: {}", untrusted::plain(failure)));
+        text.push_str(&format!("\nFails when: {}", sentence(failure)));
     }
     if let Some(suggestion) = f.suggestion() {
-        text.push_str(&format!("\nHelp: {}", untrusted::plain(suggestion)));
+        text.push_str(&format!("\nHelp: {}", sentence(suggestion)));
     }
     let mut r = sarif::Result::builder().message(message(text)).build();
     r.rule_id = Some(f.rule_id().to_owned());
@@ -199,19 +200,20 @@ fn suppressions(f: &Finding) -> Vec<sarif::Suppression> {
     suppressed.chain(waived).collect()
 }
 
-/// Returns the place to show what has none: a file of the change.
-fn fallback(review: &Review) -> RepoPath {
+/// Returns the place to show what has none: the first changed line.
+fn fallback(review: &Review) -> Location {
     let c = &review.coverage;
-    let found = review.findings.iter().find_map(|f| f.file());
-    let failed = || c.failed.iter().find_map(|(p, _)| p.as_ref());
-    let skipped = || c.skipped.first().map(|(p, _)| p);
-    found.or_else(failed).or_else(skipped).cloned().unwrap_or_else(|| RepoPath::from(".claude-reviewer.toml"))
+    let named = || c.failed.iter().find_map(|(p, _)| p.as_ref()).or_else(|| c.skipped.first().map(|(p, _)| p));
+    let file = || named().cloned().unwrap_or_else(|| RepoPath::from(".claude-reviewer.toml"));
+    review.first_change.clone().unwrap_or_else(|| Location { file: file(), lines: None })
 }
 
-fn place(f: &Finding, fallback: &RepoPath) -> sarif::Location {
-    let mut physical = physical(f.file().unwrap_or(fallback));
+fn place(f: &Finding, fallback: &Location) -> sarif::Location {
+    let at = f.location().unwrap_or(fallback);
+    let mut physical = physical(&at.file);
+    // A file as a whole is shown at its first line.
     let mut region = sarif::Region { start_line: Some(1), ..Default::default() };
-    if let Some(span) = f.lines() {
+    if let Some(span) = at.lines {
         region.start_line = Some(i64::from(span.first.get()));
         region.end_line = Some(i64::from(span.last.get()));
         if span.first == span.last

@@ -4,7 +4,7 @@ use super::Note;
 use super::source::{Content, Part};
 use crate::diff::{Body, FileChange, LineKind, RepoPath, TextChange, trim_line_end};
 use crate::error::{Error, Result};
-use crate::finding::{Finding, Frame, FrameLine, LineSpan};
+use crate::finding::{Finding, Frame, FrameLine, LineSpan, Location};
 use crate::git::{Change, Reader, Repo};
 use crate::policy::Policy;
 use crate::progress::Progress;
@@ -38,6 +38,8 @@ pub(super) struct Scanned {
     pub(super) findings: Vec<Finding>,
     pub(super) notes: Vec<Note>,
     pub(super) coverage: Coverage,
+    /// The first changed line: of a file with added lines if there is one.
+    pub(super) first: Option<Location>,
 }
 
 /// A unit of work for one thread.
@@ -174,6 +176,7 @@ impl Scan<'_> {
                 text: r.text,
                 origin: "rules".to_owned(),
             }));
+            out.saw(file);
             let hunks = file.text().map_or(0, |t| t.hunks.len());
             out.coverage.files_total += 1;
             out.coverage.hunks_total += hunks;
@@ -214,8 +217,19 @@ impl Scanned {
         }
     }
 
+    /// Remembers the first changed line.
+    fn saw(&mut self, file: &FileChange) {
+        let line = file.text().and_then(|t| t.added().next()).map(|block| block.first);
+        if self.first.as_ref().is_none_or(|f| (line.is_none(), file.path()) < (f.lines.is_none(), &f.file)) {
+            let lines = line.map(|first| LineSpan { first, last: first, columns: None });
+            self.first = Some(Location { file: file.path().clone(), lines });
+        }
+    }
+
     fn merge(&mut self, other: Self) {
-        let Self { findings, notes, coverage: c } = other;
+        let Self { findings, notes, coverage: c, first } = other;
+        let both = [self.first.take(), first].into_iter().flatten();
+        self.first = both.min_by(|a, b| (a.lines.is_none(), &a.file).cmp(&(b.lines.is_none(), &b.file)));
         self.findings.extend(findings);
         self.notes.extend(notes);
         self.coverage.files_total += c.files_total;

@@ -122,6 +122,9 @@ pub(super) fn write(page: &mut Page<'_>, f: &Finding, accent: Style) -> io::Resu
             page.line(&row)?;
         }
     }
+    if last < span.last.get() as usize {
+        page.line(&Line::new().put(accent, "> ").put(DIM, Inert::new(format!("{:>digits$}", page.glyphs.ellipsis))))?;
+    }
     Ok(())
 }
 

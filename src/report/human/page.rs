@@ -152,34 +152,34 @@ impl<'a> Page<'a> {
         }
         let mut row = Line::new();
         let mut column = 0;
-        for (style, span) in &line.0 {
-            for word in span.as_str().split_inclusive(' ') {
-                let solid = untrusted::width(word.trim_end());
-                if column + solid > width && column > indent && solid <= width - indent {
-                    self.line(&std::mem::take(&mut row))?;
-                    row = row.space(indent);
-                    column = indent;
-                }
+        for word in line.words() {
+            let solid = word.iter().map(|(_, part)| untrusted::width(part.trim_end())).sum::<usize>();
+            if column + solid > width && column > indent && solid <= width - indent {
+                self.line(&std::mem::take(&mut row))?;
+                row = row.space(indent);
+                column = indent;
+            }
+            for (style, part) in word {
                 // Done here already at the start of a row, since it takes room.
                 let guard = |rest: &str, column| match column <= indent {
                     true => untrusted::guard_line(rest).into_owned(),
                     false => rest.to_owned(),
                 };
-                let mut rest = guard(word, column);
+                let mut rest = guard(part, column);
                 // A word wider than the page is cut where the page ends.
                 while column + untrusted::width(rest.trim_end()) > width {
                     let at = fit(&rest, width.saturating_sub(column));
                     if at == 0 && column <= indent {
                         break;
                     }
-                    row = row.put(*style, Inert::new(&rest[..at]));
+                    row = row.put(style, Inert::new(&rest[..at]));
                     self.line(&std::mem::take(&mut row))?;
                     row = row.space(indent);
                     column = indent;
                     rest = guard(&rest[at..], column);
                 }
                 column += untrusted::width(&rest);
-                row = row.put(*style, Inert::new(rest));
+                row = row.put(style, Inert::new(rest));
             }
         }
         self.line(&row)
@@ -195,13 +195,45 @@ impl<'a> Page<'a> {
                 Some(label) => Line::new().space(indent).append(label),
                 None => Line::new().space(indent),
             };
-            self.wrapped(&start.put(PLAIN, line), indent)?;
+            self.wrapped(&start.prose(&line), indent)?;
         }
         Ok(())
     }
 }
 
 impl Line {
+    /// Returns the words with the space after them; one may have parts of different colours.
+    fn words(&self) -> Vec<Vec<(Style, &str)>> {
+        let mut words = vec![Vec::new()];
+        for (style, span) in &self.0 {
+            for part in span.as_str().split_inclusive(' ') {
+                if let Some(word) = words.last_mut() {
+                    word.push((*style, part));
+                }
+                if part.ends_with(' ') {
+                    words.push(Vec::new());
+                }
+            }
+        }
+        words
+    }
+
+    /// Appends prose; code between backticks stands out.
+    fn prose(mut self, text: &Inert) -> Self {
+        let parts: Vec<&str> = text.as_str().split('`').collect();
+        // An odd number of backticks marks nothing.
+        if parts.len().is_multiple_of(2) {
+            return self.put(PLAIN, text.clone());
+        }
+        for (i, part) in parts.into_iter().enumerate() {
+            self = match i % 2 {
+                0 => self.put(PLAIN, Inert::new(part)),
+                _ => self.put(BOLD, Inert::new(format!("`{part}`"))),
+            };
+        }
+        self
+    }
+
     fn append(mut self, other: Self) -> Self {
         self.0.extend(other.0);
         self

@@ -2,6 +2,7 @@
 
 use super::bag;
 use crate::finding::{Category, Confidence, Finding, Severity};
+use crate::rules::about::about;
 use crate::untrusted::{self, markdown};
 use serde_json::json;
 use serde_sarif::sarif;
@@ -22,8 +23,8 @@ pub(super) fn of(findings: &[&Finding]) -> Vec<sarif::ReportingDescriptor> {
 fn descriptor(f: &Finding) -> sarif::ReportingDescriptor {
     let mut d = sarif::ReportingDescriptor::builder().id(f.rule_id()).build();
     d.name = Some(pascal(f.rule_id()));
-    d.short_description = Some(text(untrusted::plain(f.title())));
-    d.full_description = Some(text(untrusted::plain(if f.message().is_empty() { f.title() } else { f.message() })));
+    d.short_description = Some(text(sentence(f.title())));
+    d.full_description = Some(text(sentence(if f.message().is_empty() { f.title() } else { f.message() })));
     d.help = Some(help(f));
     d.help_uri = f.references().iter().find(|r| r.starts_with("https://")).map(|r| untrusted::plain(r));
     d.default_configuration =
@@ -61,11 +62,23 @@ fn score(severity: Severity) -> &'static str {
 }
 
 fn help(f: &Finding) -> sarif::MultiformatMessageString {
-    let mut plain = untrusted::plain(if f.message().is_empty() { f.title() } else { f.message() });
-    let mut rich = markdown(if f.message().is_empty() { f.title() } else { f.message() });
+    let about = about(f.rule_id());
+    let message = if f.message().is_empty() { f.title() } else { f.message() };
+    let mut plain = sentence(message);
+    let mut rich = if about.is_some() { sentence(message) } else { markdown(message) };
+    if let Some(why) = about.and_then(|a| a.why) {
+        plain.push_str(&format!("\n\n{}", untrusted::plain(why)));
+        rich.push_str(&format!("\n\n{why}"));
+    }
     if let Some(suggestion) = f.suggestion() {
-        plain.push_str(&format!("\n\nHelp: {}", untrusted::plain(suggestion)));
-        rich.push_str(&format!("\n\n**Help:** {}", markdown(suggestion)));
+        plain.push_str(&format!("\n\nHelp: {}", sentence(suggestion)));
+        let shown = if about.is_some() { sentence(suggestion) } else { markdown(suggestion) };
+        rich.push_str(&format!("\n\n**Help:** {shown}"));
+    }
+    let code = [("Instead of", about.and_then(|a| a.bad)), ("write", about.and_then(|a| a.good))];
+    for (label, code) in code.iter().filter_map(|(label, code)| Some((label, (*code)?))) {
+        plain.push_str(&format!("\n\n{label}:\n{}", untrusted::plain(code)));
+        rich.push_str(&format!("\n\n{label}\n\n{}", fenced(code)));
     }
     if let Some(cwe) = f.cwe() {
         plain.push_str(&format!("\n\nCWE-{cwe}"));
@@ -78,6 +91,28 @@ fn help(f: &Finding) -> sarif::MultiformatMessageString {
     let mut help = text(plain);
     help.markdown = Some(rich);
     help
+}
+
+/// Puts code between fences that are longer than any in it.
+fn fenced(code: &str) -> String {
+    let longest = code.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}\n{}\n{fence}", code.trim_end())
+}
+
+/// Makes a sentence of a fragment, as readers of SARIF expect one.
+pub(super) fn sentence(fragment: &str) -> String {
+    let text = untrusted::plain(fragment.trim());
+    let word = text.split(' ').next().unwrap_or_default();
+    let capital = word.bytes().all(|b| b.is_ascii_lowercase());
+    let mut out = match text.get(..1).filter(|_| capital) {
+        Some(first) => first.to_ascii_uppercase() + &text[1..],
+        None => text,
+    };
+    if !out.is_empty() && !out.ends_with(['.', '!', '?', ':']) {
+        out.push('.');
+    }
+    out
 }
 
 fn text(text: String) -> sarif::MultiformatMessageString {
