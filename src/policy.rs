@@ -26,11 +26,14 @@
 //! is [withheld](Backend::withheld): it is not asked at all, since it would be another one than was meant.
 
 pub mod glob;
+pub mod import;
 mod keys;
 mod kind;
+mod lint;
 mod merge;
 mod parse;
 mod read;
+pub mod schema;
 pub mod show;
 mod trust;
 pub mod value;
@@ -318,6 +321,9 @@ pub struct Loaded {
 pub struct Note {
     /// 1-based.
     pub line: Option<u32>,
+    /// The full key that was refused, and its value as TOML.
+    pub key: String,
+    pub value: String,
     pub text: String,
 }
 
@@ -328,23 +334,31 @@ pub struct Note {
 /// Usage: a file that is malformed, has an unknown key, a wrong type or a value out of bounds, or an environment
 /// variable that cannot be understood. Nothing falls back to defaults.
 pub fn load(sources: &Sources<'_>) -> Result<Loaded> {
+    check(sources).map_err(|problems| Problem::error(&problems))
+}
+
+/// Like [`load`], but tells every problem.
+///
+/// # Errors
+///
+/// At least one problem, in the order of layers and lines.
+pub fn check(sources: &Sources<'_>) -> std::result::Result<Loaded, Vec<Problem>> {
     let user = sources.user.map(|f| parse::parse(f, Layer::User).map(|p| (f, p))).transpose();
     let project = sources.project.map(|f| parse::parse(&f.file, Layer::Project).map(|p| (f, p))).transpose();
     let (user, project) = match (user, project) {
         (Ok(user), Ok(project)) => (user, project),
-        // Both files may be wrong; the person's own comes first.
-        (user, project) => {
-            let problems: Vec<Problem> = user.err().into_iter().chain(project.err()).flatten().collect();
-            return Err(Problem::error(&problems));
-        }
+        (user, project) => return Err(user.err().into_iter().chain(project.err()).flatten().collect()),
     };
     let mut merge = merge::files(
         user.as_ref().map(|(file, parsed)| merge::Read { file, parsed }),
         project.as_ref().map(|(p, parsed)| (*p, merge::Read { file: &p.file, parsed })),
     );
-    merge.environment(sources.env)?;
+    let mut problems = merge.environment(sources.env);
     merge.flags(sources.overrides);
-    merge.check().map_err(|problems| Problem::error(&problems))?;
+    problems.extend(merge.check());
+    if !problems.is_empty() {
+        return Err(problems);
+    }
     let (mut policy, notes) = merge.finish();
     policy.origin = match (sources.project, sources.user) {
         (Some(p), _) => p.from.label(),
@@ -352,6 +366,19 @@ pub fn load(sources: &Sources<'_>) -> Result<Loaded> {
         (None, None) => "default".to_owned(),
     };
     Ok(Loaded { policy, notes })
+}
+
+/// Returns the operator-only values of the project's file that would not be heard without trust, as `key = value`.
+///
+/// # Errors
+///
+/// Like [`load`].
+pub fn operator_values(project: &Project) -> Result<Vec<String>> {
+    let untrusted = Project { trusted: false, ..project.clone() };
+    // By itself: what a person or an environment sets now says nothing about later.
+    let (env, overrides) = (Env::default(), Overrides::default());
+    let loaded = load(&Sources { user: None, project: Some(&untrusted), env: &env, overrides: &overrides })?;
+    Ok(loaded.notes.into_iter().map(|n| format!("{} = {}", n.key, n.value)).collect())
 }
 
 impl fmt::Display for Origin {

@@ -1,11 +1,291 @@
-//! TBD
+//! `policy`: shows, checks, converts and trusts policy files.
 
 use super::Context;
-use crate::error::{Error, ExitStatus};
+use crate::diff::RepoPath;
+use crate::error::{Error, ExitStatus, Result};
+use crate::git::Repo;
+use crate::policy::{self, File, Loaded, Pins, Policy, Problem, Project, Sources, import, schema};
+use crate::request::Overrides;
+use crate::rules::RuleSet;
+use crate::untrusted::Inert;
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
 
+/// Show, check and convert the policy.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
 
-pub(super) fn run(_context: &Context, _args: &Args) -> Result<ExitStatus, Error> {
-    todo!()
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Check the policy, and tell every problem with its line
+    Check {
+        /// Check this file alone; without it, everything that makes the policy here
+        file: Option<PathBuf>,
+        /// Take the project's file from this commit, as gate mode does
+        #[arg(long, value_name = "REV", conflicts_with = "file")]
+        at: Option<String>,
+    },
+    /// Show every effective value
+    Show {
+        /// Say where each value comes from
+        #[arg(long)]
+        origin: bool,
+        /// How to write it
+        #[arg(long, value_enum, default_value = "human")]
+        format: Format,
+        /// Take the project's file from this commit, as gate mode does
+        #[arg(long, value_name = "REV")]
+        at: Option<String>,
+    },
+    /// Print the JSON schema of the policy file, for editors
+    Schema,
+    /// Convert a JSON configuration (.claude-reviewer.json) to a policy file
+    Import {
+        /// The file to convert; - is standard input
+        file: PathBuf,
+    },
+    /// Trust this project's policy file as it stands, for this user
+    #[command(after_help = "Programs, commands, keys, storage paths and endpoints in a project's file are used only \
+        while its content is trusted. Any change to the file ends that.")]
+    Trust {
+        /// Trust no policy file of this project any more
+        #[arg(long, conflicts_with = "list")]
+        remove: bool,
+        /// List what is trusted
+        #[arg(long)]
+        list: bool,
+    },
+}
+
+/// How a policy is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// One value a line, with its full key
+    Human,
+    /// The policy file's structure
+    Json,
+    /// A policy file that sets every value
+    Toml,
+}
+
+pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
+    match &args.command {
+        Command::Check { file, at } => check(context, file.as_deref(), at.as_deref()),
+        Command::Show { origin, format, at } => show(context, *origin, *format, at.as_deref()),
+        Command::Schema => print(&schema::text()),
+        Command::Import { file } => convert(context, file),
+        Command::Trust { remove, list } => match (remove, list) {
+            (true, _) => distrust(context),
+            (_, true) => list_trusted(context),
+            _ => trust(context),
+        },
+    }
+}
+
+/// The files that make the policy here.
+struct Files {
+    user: Option<File>,
+    project: Option<Project>,
+    /// The worktree, where there is one.
+    top: Option<PathBuf>,
+}
+
+impl Files {
+    fn find(context: &Context, at: Option<&str>) -> Result<Self> {
+        let user = File::user(&context.env)?;
+        let repo = Repo::open(&context.dir, &context.env);
+        let top = repo.as_ref().ok().and_then(|r| r.worktree().map(Path::to_owned));
+        let project = match (&context.global.config, at, &top) {
+            (Some(path), None, _) => Some(Project::from_flag(path, &context.dir)?),
+            (Some(_), Some(_), _) => {
+                return Err(Error::usage("--config and --at cannot both say which file rules"));
+            }
+            (None, Some(rev), _) => {
+                let repo = repo?;
+                let id = repo.resolve(rev)?;
+                let path = RepoPath::from(policy::FILE_NAME);
+                let bytes = repo.reader().read(&repo.state_of(id)?, &path, policy::MAX_BYTES + 1)?;
+                bytes.map(|b| Project::at_base(id, b))
+            }
+            (None, None, Some(top)) => Project::in_worktree(top, &context.env)?,
+            (None, None, None) => None,
+        };
+        Ok(Self { user, project, top })
+    }
+
+    fn check(&self, context: &Context) -> std::result::Result<Loaded, Vec<Problem>> {
+        policy::check(&Sources {
+            user: self.user.as_ref(),
+            project: self.project.as_ref(),
+            env: &context.env,
+            overrides: &Overrides::default(),
+        })
+    }
+
+    /// Says which files there are.
+    fn label(&self) -> String {
+        let names: Vec<_> =
+            [self.user.as_ref(), self.project.as_ref().map(|p| &p.file)].into_iter().flatten().collect();
+        match names.as_slice() {
+            [] => "no policy file: defaults".to_owned(),
+            names => names.iter().map(|f| Inert::new(&f.name).to_string()).collect::<Vec<_>>().join(", "),
+        }
+    }
+}
+
+fn check(context: &Context, file: Option<&Path>, at: Option<&str>) -> Result<ExitStatus> {
+    let files = match file {
+        // As a project's file that nobody trusts yet: its author sees what others will have to trust.
+        Some(path) => {
+            let project = Project { trusted: false, ..Project::from_flag(path, &context.dir)? };
+            Files { user: None, project: Some(project), top: None }
+        }
+        None => Files::find(context, at)?,
+    };
+    let loaded = match files.check(context) {
+        Ok(loaded) => loaded,
+        Err(problems) => {
+            let mut text = String::new();
+            for p in &problems {
+                text.push_str(&line(&p.message));
+                if let Some(hint) = &p.hint {
+                    text.push_str(&format!("  {}", line(hint)));
+                }
+            }
+            print(&text)?;
+            return Ok(ExitStatus::Usage);
+        }
+    };
+    unknown_rules(&loaded.policy, files.top.as_deref())?;
+    let mut text = format!("ok: {}\n", files.label());
+    for doubt in loaded.policy.doubts() {
+        text.push_str(&format!("doubt: {}", line(&doubt)));
+    }
+    for note in &loaded.notes {
+        text.push_str(&format!("note: {}", line(&note.text)));
+    }
+    print(&text)
+}
+
+/// Checks the rule ids that the policy names, unless a team's own rules may have them.
+fn unknown_rules(policy: &Policy, top: Option<&Path>) -> Result<()> {
+    let own = policy.rules.paths.iter().any(|p| top.is_none_or(|top| top.join(p).exists()));
+    if !own {
+        RuleSet::new(&policy.rules, &[])?;
+    }
+    Ok(())
+}
+
+fn show(context: &Context, origin: bool, format: Format, at: Option<&str>) -> Result<ExitStatus> {
+    let files = Files::find(context, at)?;
+    let Loaded { policy, notes } = policy::load(&Sources {
+        user: files.user.as_ref(),
+        project: files.project.as_ref(),
+        env: &context.env,
+        overrides: &Overrides::default(),
+    })?;
+    if format == Format::Human && !context.global.quiet {
+        for note in &notes {
+            eprint(&format!("note: {}", line(&note.text)));
+        }
+    }
+    print(&match format {
+        Format::Human => {
+            let head = format!("# {}, hash {}\n", files.label(), policy.hash());
+            head + &policy.to_text(origin)
+        }
+        Format::Json => format!("{:#}\n", policy.to_json(origin)),
+        Format::Toml => policy.to_toml(origin),
+    })
+}
+
+fn convert(context: &Context, path: &Path) -> Result<ExitStatus> {
+    let name = path.display().to_string();
+    let file = if name == "-" {
+        use std::io::Read as _;
+        let mut bytes = Vec::new();
+        let limit = policy::MAX_BYTES as u64 + 1;
+        std::io::stdin()
+            .take(limit)
+            .read_to_end(&mut bytes)
+            .map_err(|e| Error::usage("standard input cannot be read").caused_by(&e))?;
+        if bytes.len() as u64 == limit {
+            return Err(Error::usage("standard input is larger than 1 MiB"));
+        }
+        File { name: "standard input".to_owned(), bytes }
+    } else {
+        Project::from_flag(path, &context.dir)?.file
+    };
+    let imported = import::import(&file)?;
+    for what in &imported.left_out {
+        eprint(&format!("note: not imported: {}", line(what)));
+    }
+    print(&imported.toml)
+}
+
+fn trust(context: &Context) -> Result<ExitStatus> {
+    let (pins, top) = pins(context)?;
+    let Some(project) = Project::in_worktree(&top, &context.env)? else {
+        return Err(Error::usage(format!("there is no {} in {}", policy::FILE_NAME, top.display())));
+    };
+    let values = policy::operator_values(&project)?;
+    if values.is_empty() {
+        return print(&format!("nothing in {} needs trust\n", policy::FILE_NAME));
+    }
+    pins.add(&top, &project.file.bytes)?;
+    let mut text = format!("trusted, until {} changes:\n", policy::FILE_NAME);
+    for value in values {
+        text.push_str(&format!("  {}", line(&value)));
+    }
+    print(&text)
+}
+
+fn distrust(context: &Context) -> Result<ExitStatus> {
+    let (pins, top) = pins(context)?;
+    print(match pins.remove(&top)? {
+        0 => "nothing here was trusted\n",
+        _ => "nothing here is trusted any more\n",
+    })
+}
+
+fn list_trusted(context: &Context) -> Result<ExitStatus> {
+    let pins = Pins::of(&context.env).ok_or_else(no_home)?.list()?;
+    let text: String = pins.iter().map(|p| line(&format!("{}  {}", &p.content[..12], p.worktree))).collect();
+    print(if text.is_empty() { "nothing is trusted\n" } else { &text })
+}
+
+fn pins(context: &Context) -> Result<(Pins, PathBuf)> {
+    let pins = Pins::of(&context.env).ok_or_else(no_home)?;
+    let repo = Repo::open(&context.dir, &context.env)?;
+    match repo.worktree() {
+        Some(top) => Ok((pins, top.to_owned())),
+        None => Err(Error::usage("a bare repository has no policy file to trust")),
+    }
+}
+
+fn no_home() -> Error {
+    Error::usage("there is no folder for the user's configuration").hint("set HOME or XDG_CONFIG_HOME")
+}
+
+/// Returns foreign text as one line.
+fn line(text: &str) -> String {
+    format!("{}\n", Inert::new(text))
+}
+
+fn print(text: &str) -> Result<ExitStatus> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Error::incomplete("standard output cannot be written").caused_by(&e))
+        }
+        _ => Ok(ExitStatus::Pass),
+    }
+}
+
+fn eprint(text: &str) {
+    // Nobody is left to tell when stderr is gone.
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }

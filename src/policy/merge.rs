@@ -6,7 +6,6 @@ use super::parse::{Parsed, Problem, Setting, Slot};
 use super::value::{Value, closest};
 use super::{Backend, BackendKind, File, Layer, Note, Origin, Policy, Project};
 use crate::env::Env;
-use crate::error::{Error, Result};
 use crate::request::{Depth, OnIncomplete, Overrides};
 
 /// A file with what it says.
@@ -154,6 +153,8 @@ impl Merge<'_> {
         };
         self.notes.push(Note {
             line: Some(setting.line),
+            key: full.clone(),
+            value: setting.value.to_toml(),
             text: format!(
                 "{full:?} in {}:{} is {what}, until you trust this file with: claude-reviewer policy trust",
                 file.name, setting.line
@@ -161,52 +162,54 @@ impl Merge<'_> {
         });
     }
 
-    /// Hears the environment.
-    ///
-    /// # Errors
-    ///
-    /// Usage: a variable that is not understood; no value falls back to another.
-    pub(super) fn environment(&mut self, env: &Env) -> Result<()> {
-        for name in self.names(|kind| kind == BackendKind::Claude) {
-            let variable = ["CLAUDE_CLI_PATH", "PATH_TO_CLAUDE"].into_iter().find(|v| env.os(v).is_some());
-            if let Some(variable) = variable {
-                self.variable(env, variable, keys::backend_key("path").map(|k| Slot::Backend(name, k)))?;
+    /// Hears the environment, and returns what could not be understood: no value falls back to another.
+    #[must_use]
+    pub(super) fn environment(&mut self, env: &Env) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut hear = |merge: &mut Self, variable: &str, slot: Option<Slot>| {
+            if let Some(slot) = slot
+                && let Err(problem) = merge.variable(env, variable, &slot)
+                && !problems.contains(&problem)
+            {
+                problems.push(problem);
+            }
+        };
+        let of_backend = |key: &str, name: String| keys::backend_key(key).map(|k| Slot::Backend(name, k));
+        if let Some(variable) = ["CLAUDE_CLI_PATH", "PATH_TO_CLAUDE"].into_iter().find(|v| env.os(v).is_some()) {
+            for name in self.names(|kind| kind == BackendKind::Claude) {
+                hear(self, variable, of_backend("path", name));
             }
         }
         for (variable, key) in [("MAX_REVIEW_ROUNDS", "review.max_rounds"), ("AUTO_RUN_TESTS", "tests.run")] {
-            self.variable(env, variable, policy_slot(key))?;
+            hear(self, variable, policy_slot(key));
         }
         for name in self.names(|kind| matches!(kind, BackendKind::Claude | BackendKind::Anthropic)) {
-            self.variable(env, "REVIEW_MODEL", keys::backend_key("model").map(|k| Slot::Backend(name, k)))?;
+            hear(self, "REVIEW_MODEL", of_backend("model", name));
         }
-        Ok(())
+        problems
     }
 
     fn names(&self, of: impl Fn(BackendKind) -> bool) -> Vec<String> {
         self.policy.backends.iter().filter(|b| b.kind.is_some_and(&of)).map(|b| b.name.clone()).collect()
     }
 
-    fn variable(&mut self, env: &Env, variable: &str, slot: Option<Slot>) -> Result<()> {
-        let (Some(raw), Some(slot)) = (env.os(variable), slot) else { return Ok(()) };
-        let kind = match &slot {
+    fn variable(&mut self, env: &Env, variable: &str, slot: &Slot) -> std::result::Result<(), Problem> {
+        let Some(raw) = env.os(variable) else { return Ok(()) };
+        let kind = match slot {
             Slot::Policy(_, key) => key.kind,
             Slot::Backend(_, key) => key.kind,
         };
-        let Some(text) = raw.to_str() else {
-            return Err(Error::usage(format!("environment variable {variable} is not UTF-8")));
+        let problem = |what: &str, hint| {
+            Err(Problem { line: None, message: format!("environment variable {variable} {what}"), hint })
         };
+        let unset = || Some(format!("unset it: env -u {variable} claude-reviewer …"));
+        let Some(text) = raw.to_str() else { return problem("is not UTF-8", unset()) };
         match kind.read_variable(text) {
             Ok(value) => {
-                self.set(&slot, &value, Origin { layer: Layer::Environment, place: variable.to_owned(), line: None });
+                self.set(slot, &value, Origin { layer: Layer::Environment, place: variable.to_owned(), line: None });
                 Ok(())
             }
-            Err(c) => {
-                let e = Error::usage(format!("environment variable {variable} {}", c.text));
-                Err(match c.hint {
-                    Some(h) => e.hint(h),
-                    None => e.hint(format!("unset it: env -u {variable} claude-reviewer …")),
-                })
-            }
+            Err(c) => problem(&c.text, c.hint.or_else(unset)),
         }
     }
 
@@ -246,8 +249,9 @@ impl Merge<'_> {
         (self.policy, self.notes)
     }
 
-    /// Checks what only the whole policy shows.
-    pub(super) fn check(&self) -> std::result::Result<(), Vec<Problem>> {
+    /// Returns what only the whole policy shows to be wrong.
+    #[must_use]
+    pub(super) fn check(&self) -> Vec<Problem> {
         let policy = &self.policy;
         let mut problems = Vec::new();
         let mut problem = |key: &str, what: String, hint: Option<String>| {
@@ -298,7 +302,7 @@ impl Merge<'_> {
                 problem("review.backends", format!("names the unknown backend {name:?}"), Some(hint));
             }
         }
-        if problems.is_empty() { Ok(()) } else { Err(problems) }
+        problems
     }
 }
 

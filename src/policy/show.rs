@@ -3,6 +3,7 @@
 use super::keys::{BACKEND, GUIDELINE, Key, PATH, TABLES, Trust, VERSION};
 use super::value::{Value, bare_or_quoted};
 use super::{Layer, Origin, Policy};
+use crate::untrusted::Inert;
 use serde_json::{Map, Value as Json, json};
 
 /// One value of a policy.
@@ -39,6 +40,9 @@ impl Policy {
     pub fn to_toml(&self, origins: bool) -> String {
         let mut text = format!("version = {VERSION}\n");
         for section in sections(self) {
+            if section.rows.iter().all(|r| r.value == Value::Unset) {
+                continue;
+            }
             match &section.header {
                 Header::Top => {}
                 Header::Table(name) => text.push_str(&format!("\n[{name}]\n")),
@@ -160,7 +164,7 @@ impl Layer {
 fn origin(row: &Row<'_>) -> String {
     match row.origin.layer {
         Layer::Default => "default".to_owned(),
-        layer => format!("{} {}", layer.name(), row.origin),
+        layer => format!("{} {}", layer.name(), Inert::new(row.origin.to_string())),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Values as files, variables and flags spell them, before and after they are typed.
 
 use crate::finding::{Category, Confidence, Severity};
+use crate::untrusted::is_active;
 use std::time::Duration;
 
 /// A checked value on its way into or out of the policy. Names are canonical.
@@ -98,7 +99,7 @@ impl Value {
     }
 }
 
-/// Writes a TOML basic string.
+/// Writes a TOML basic string that is inert on a terminal.
 pub(super) fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -109,17 +110,12 @@ pub(super) fn quote(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
-            // Also what a terminal would act on or hide: C1, bidi controls, zero-width characters, tags.
-            c if c.is_control() || hidden(c) => out.push_str(&format!("\\U{:08X}", c as u32)),
+            c if c.is_control() || is_active(c) => out.push_str(&format!("\\U{:08X}", c as u32)),
             c => out.push(c),
         }
     }
     out.push('"');
     out
-}
-
-fn hidden(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Writes a TOML key.
@@ -221,7 +217,7 @@ mod tests {
     fn written_strings_are_read_back_and_hide_nothing() {
         for text in ["plain", "a\"b\\c\nd\te\r", "\u{1b}[31m\u{7f}\u{85}", "\u{202e}abc\u{e0041}", "日本"] {
             let written = quote(text);
-            assert!(!written.chars().any(|c| c.is_control() || hidden(c)), "{written:?}");
+            assert!(!written.chars().any(|c| c.is_control() || is_active(c)), "{written:?}");
             let back = toml::de::DeValue::parse(&written).unwrap();
             assert_eq!(back.get_ref().as_str(), Some(text));
         }

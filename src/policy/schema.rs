@@ -1,0 +1,213 @@
+//! The JSON schema of the policy file, for editors.
+//!
+//! Draft 7, the newest that the TOML plug-ins of the common editors understand. Made from the table of keys, so
+//! that it says what the program does; a copy is kept in `schemas/policy.schema.json`.
+
+use super::keys::{BACKEND, GUIDELINE, Key, PATH, TABLES, VERSION};
+use super::kind::{Kind, TOOLS};
+use super::value::Value;
+use super::{Backend, BackendKind, FILE_NAME, Guideline, Origin, PathRule, Policy};
+use crate::finding::{Category, Severity};
+use serde_json::{Map, Value as Json, json};
+
+/// Returns the schema.
+pub fn schema() -> Json {
+    let policy = Policy::default();
+    let mut top = Map::new();
+    top.insert(
+        "version".to_owned(),
+        json!({ "description": "The version of this format.", "const": VERSION, "default": VERSION }),
+    );
+    for table in TABLES {
+        let properties = properties(table.keys, Some(&policy), |_| true);
+        if table.name.is_empty() {
+            top.extend(properties);
+        } else {
+            top.insert(table.name.to_owned(), object(table.about, properties, &[]));
+        }
+    }
+    top.insert("backend".to_owned(), backends());
+    let rule =
+        PathRule { glob: Vec::new(), block_on: None, warn_on: None, min_confidence: None, origin: Origin::default() };
+    top.insert(
+        "path".to_owned(),
+        entries(
+            "What is different in one part of the repository. The last entry that matches wins, key by key.",
+            properties(PATH, Some(&rule), |_| true),
+            &["glob"],
+        ),
+    );
+    top.insert(
+        "guideline".to_owned(),
+        entries(
+            "What a model is told when a matching file changes.",
+            properties(GUIDELINE, None::<&Guideline>, |_| true),
+            &["glob", "text"],
+        ),
+    );
+    let mut schema = object(
+        "The policy of claude-reviewer. A project's file stands at the top of the repository; a person's own is \
+         ~/.config/claude-reviewer/config.toml. Keys marked operator only are taken from a project's file after \
+         `claude-reviewer policy trust`.",
+        top,
+        &[],
+    );
+    if let Json::Object(o) = &mut schema {
+        o.insert("$schema".to_owned(), json!("http://json-schema.org/draft-07/schema#"));
+        o.insert("title".to_owned(), json!(FILE_NAME));
+    }
+    schema
+}
+
+/// Returns the schema as it is kept in the repository.
+pub fn text() -> String {
+    format!("{:#}\n", schema())
+}
+
+fn backends() -> Json {
+    let mut known = Map::new();
+    for kind in BackendKind::ALL {
+        let about = match kind {
+            BackendKind::Claude => "The Claude Code command line, with its own login.",
+            BackendKind::Anthropic => {
+                "Anthropic's Messages API. Its key is in ANTHROPIC_API_KEY unless said otherwise."
+            }
+            BackendKind::OpenAi => "OpenAI's Chat Completions. Its key is in OPENAI_API_KEY unless said otherwise.",
+            BackendKind::Google => "Google's Gemini API. Its key is in GEMINI_API_KEY unless said otherwise.",
+        };
+        let fits = |key: &str| match key {
+            "kind" => false,
+            "path" => kind == BackendKind::Claude,
+            "base_url" | "api_key_env" | "api_key_command" => kind != BackendKind::Claude,
+            _ => true,
+        };
+        let backend = Backend::new(kind.name());
+        known.insert(kind.name().to_owned(), object(about, properties(BACKEND, Some(&backend), fits), &[]));
+    }
+    let other = object("A backend of your own.", properties(BACKEND, Some(&Backend::new("-")), |_| true), &[]);
+    json!({
+        "description": "Models that review beside the rules. Name them in review.backends.",
+        "type": "object",
+        "properties": known,
+        "additionalProperties": other,
+        "propertyNames": { "pattern": "^[a-z0-9_-]{1,64}$", "not": { "const": "rules" } },
+    })
+}
+
+fn object(about: &str, properties: Map<String, Json>, required: &[&str]) -> Json {
+    let mut o = json!({
+        "description": about, "type": "object", "properties": properties, "additionalProperties": false,
+    });
+    if !required.is_empty() {
+        o["required"] = json!(required);
+    }
+    o
+}
+
+fn entries(about: &str, properties: Map<String, Json>, required: &[&str]) -> Json {
+    json!({ "description": about, "type": "array", "items": object(about, properties, required) })
+}
+
+/// Describes keys; `defaults` is what has them when nobody sets anything.
+fn properties<T>(keys: &'static [Key<T>], defaults: Option<&T>, fits: impl Fn(&str) -> bool) -> Map<String, Json> {
+    keys.iter()
+        .filter(|k| fits(k.name))
+        .map(|k| {
+            let mut o = k.kind.schema();
+            o["description"] = json!(k.about);
+            let default = defaults.map_or(Value::Unset, |d| (k.get)(d));
+            if default != Value::Unset && !matches!(k.kind, Kind::PatternOrPatterns) {
+                o["default"] = default.to_json();
+            }
+            (k.name.to_owned(), o)
+        })
+        .collect()
+}
+
+impl Kind {
+    /// Describes what the key takes. Looser than [`Kind::read`] where a schema cannot say it.
+    fn schema(self) -> Json {
+        let pattern = json!({ "type": "string", "minLength": 1, "maxLength": super::glob::MAX_PATTERN });
+        let list = |items: Json| json!({ "type": "array", "items": items, "uniqueItems": true });
+        let severity = || {
+            // Canonical names first: editors offer them in this order.
+            let synonyms =
+                ["blocker", "high", "error", "risk", "medium", "low", "warning", "issue", "info", "nit", "note"];
+            json!({ "enum": Severity::ALL.iter().map(|s| s.name()).chain(synonyms).collect::<Vec<_>>() })
+        };
+        match self {
+            Self::Flag => json!({ "type": "boolean" }),
+            Self::Count(min, max) => json!({ "type": "integer", "minimum": min, "maximum": max }),
+            Self::Number(min, max) => json!({ "type": "number", "minimum": min, "maximum": max }),
+            Self::Span(..) => json!({
+                "type": "string",
+                "pattern": r"^\s*(\d+\s*(d|h|min|m|sec|s|ms)\s*)+$",
+                "examples": ["90s", "2m", "1h30m"],
+            }),
+            Self::Choice(names) => json!({ "enum": names }),
+            Self::Severities => list(severity()),
+            Self::SeverityTable => json!({
+                "type": "object",
+                "additionalProperties": severity(),
+                "propertyNames": { "pattern": "^[a-z0-9._/-]{1,128}$" },
+            }),
+            Self::Categories => {
+                let plurals = ["bugs", "tests", "missing_requirement", "best_practices", "best-practices"];
+                list(json!({ "enum": Category::ALL.iter().map(|c| c.name()).chain(plurals).collect::<Vec<_>>() }))
+            }
+            Self::Patterns => list(pattern),
+            Self::PatternOrPatterns => json!({
+                "anyOf": [pattern, { "type": "array", "items": pattern, "minItems": 1, "uniqueItems": true }],
+                "examples": ["src/**", "*.sql", ["docs/", "*.md"]],
+            }),
+            Self::Files => list(json!({ "type": "string", "pattern": r"^(?!/)(?!.*(^|/)\.\.(/|$)).+$" })),
+            Self::Storage => json!({ "type": "string", "pattern": r"^(?!.*(^|/)\.\.(/|$)).+$" }),
+            Self::BackendNames => list(json!({
+                "anyOf": [
+                    { "enum": BackendKind::ALL.map(BackendKind::name) },
+                    { "type": "string", "pattern": "^[a-z0-9_-]{1,64}$" },
+                ],
+            })),
+            Self::RuleIds => list(json!({ "type": "string", "pattern": "^[a-z0-9._/-]{1,128}$" })),
+            Self::Tools => list(json!({ "enum": TOOLS })),
+            Self::Line(max) | Self::Text(max) => json!({ "type": "string", "minLength": 1, "maxLength": max }),
+            Self::Program => {
+                json!({ "type": "string", "pattern": "^(/.*|[^/]+)$", "examples": ["claude", "/usr/local/bin/claude"] })
+            }
+            Self::Variable => json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,127}$" }),
+            Self::Url => json!({
+                "type": "string",
+                "pattern": "^https?://[^\\s@?#]+$",
+                "examples": ["https://api.example.com/v1", "http://127.0.0.1:11434/v1"],
+            }),
+            Self::Price => {
+                let price = json!({ "type": "number", "minimum": 0, "maximum": 1_000_000 });
+                json!({
+                    "type": "object",
+                    "properties": { "input": price, "cached": price, "output": price },
+                    "additionalProperties": false,
+                })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_has_a_description_and_a_type() {
+        fn walk(name: &str, o: &Json) {
+            assert!(o["description"].as_str().is_some_and(|d| d.len() > 10 && d.ends_with('.')), "{name}: {o}");
+            assert!(["type", "enum", "const", "anyOf"].iter().any(|k| o.get(k).is_some()), "{name}");
+            for (key, inner) in o["properties"].as_object().into_iter().flatten() {
+                if name.ends_with(".price") {
+                    continue;
+                }
+                walk(&format!("{name}.{key}"), inner);
+            }
+        }
+        walk("", &schema());
+    }
+}
