@@ -100,7 +100,7 @@ impl Input {
     fn into_text(self, content: Content) -> Text {
         match content {
             Content::Text => Text::of_file(self.bytes),
-            Content::Utf16(encoding) => Text::of_file(content::decode_utf16(&self.bytes, encoding)),
+            Content::Utf16(encoding) => Text::of_file(content::decode_utf16(self.bytes, encoding)),
             Content::Binary => Text::default(),
         }
     }

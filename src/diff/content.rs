@@ -4,14 +4,15 @@
 //! change from a reader's eyes. This module looks at the whole file instead:
 //!
 //! 1. A file that starts like a known binary format, and goes on like one, is binary.
-//! 2. UTF-16 is text. With a byte order mark: when it has a NUL (line ends and blanks bring one) and at
-//!    most 5 % of its units are malformed or controls, or half of them are printable ASCII. Without a
-//!    mark: when half of its units are printable ASCII and at most 2 % malformed or controls.
-//! 3. What is left is text when at most 5 % of its bytes (and two) are control bytes that text does not
-//!    use, NUL among them, and at least two thirds are printable ASCII or well-formed UTF-8.
+//! 2. UTF-16 is text. Without a byte order mark: when half of its units are printable ASCII and at most
+//!    2 % malformed or controls. With one, either that half or that 2 % will do, the latter only with
+//!    some ASCII (line ends and blanks) and therefore a NUL.
+//! 3. What is left is text when at least two thirds of it are printable ASCII or well-formed UTF-8, at
+//!    most 5 % (and two bytes) are controls that text does not use or runs of NULs, and at most a quarter
+//!    are NULs that stand alone, as between the names of a list.
 //!
-//! Compressed and random data has about 10 % such control bytes and 50 % malformed UTF-8, machine code
-//! and tables far more; a source file that hides behind a NUL has few of either.
+//! Compressed and random data has about 10 % such controls and 50 % malformed UTF-8, machine code and
+//! tables have far more, and runs of NULs; a source file that hides behind a NUL has few of either.
 
 use super::Encoding;
 
@@ -59,7 +60,8 @@ fn utf16(bytes: &[u8]) -> Option<Encoding> {
         // Two bytes that happen to be there do not make UTF-16: line ends and blanks bring a NUL.
         memchr::memchr(0, bytes)?;
         let seen = Units::count(&bytes[2..], encoding);
-        return (seen.odd * 20 <= seen.all || seen.ascii * 2 >= seen.all).then_some(encoding);
+        let plausible = seen.odd * 50 <= seen.all && seen.ascii * 256 >= seen.all;
+        return (plausible || seen.ascii * 2 >= seen.all).then_some(encoding);
     }
     if bytes.len() < 8 {
         return None;
@@ -102,33 +104,60 @@ fn units(bytes: &[u8], encoding: Encoding) -> impl Iterator<Item = u16> + '_ {
 }
 
 /// Decodes UTF-16 to UTF-8, without its byte order mark. What is malformed becomes U+FFFD.
-pub(in crate::diff) fn decode_utf16(bytes: &[u8], encoding: Encoding) -> Vec<u8> {
-    let rest = if marked_utf16(bytes).is_some() { &bytes[2..] } else { bytes };
-    let mut out = Vec::with_capacity(rest.len() / 2 + rest.len() / 16);
-    let mut buffer = [0; 4];
-    for unit in char::decode_utf16(units(rest, encoding)) {
-        let c = unit.unwrap_or(char::REPLACEMENT_CHARACTER);
-        out.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
+///
+/// Works in place as long as the text does not grow, which saves a copy of all but far eastern files.
+pub(in crate::diff) fn decode_utf16(mut bytes: Vec<u8>, encoding: Encoding) -> Vec<u8> {
+    let mut read = if marked_utf16(&bytes).is_some() { 2 } else { 0 };
+    let mut written = 0;
+    let mut utf8 = [0; 4];
+    while read < bytes.len() {
+        let (c, taken) = first_char(&bytes[read..], encoding);
+        let c = c.encode_utf8(&mut utf8).as_bytes();
+        if written + c.len() > read + taken {
+            let mut out = Vec::with_capacity(written + (bytes.len() - read) / 2 * 3);
+            out.extend_from_slice(&bytes[..written]);
+            while read < bytes.len() {
+                let (c, taken) = first_char(&bytes[read..], encoding);
+                out.extend_from_slice(c.encode_utf8(&mut utf8).as_bytes());
+                read += taken;
+            }
+            return out;
+        }
+        bytes[written..written + c.len()].copy_from_slice(c);
+        written += c.len();
+        read += taken;
     }
-    if rest.len() % 2 == 1 {
-        out.extend_from_slice(char::REPLACEMENT_CHARACTER.encode_utf8(&mut buffer).as_bytes());
+    bytes.truncate(written);
+    bytes
+}
+
+/// Returns the first character and how many bytes it takes; `bytes` is not empty.
+fn first_char(bytes: &[u8], encoding: Encoding) -> (char, usize) {
+    let pair = &bytes[..bytes.len().min(4)];
+    match char::decode_utf16(units(pair, encoding)).next() {
+        Some(Ok(c)) => (c, c.len_utf16() * 2),
+        Some(Err(_)) => (char::REPLACEMENT_CHARACTER, 2),
+        None => (char::REPLACEMENT_CHARACTER, 1),
     }
-    out
 }
 
 /// Weighs the bytes of the whole file; see the rule at the top.
 fn looks_like_text(bytes: &[u8]) -> bool {
-    let (mut controls, mut printable) = (0, 0);
+    let (mut controls, mut lone_nuls, mut printable) = (0, 0, 0);
+    let mut last = b' ';
     for chunk in bytes.utf8_chunks() {
         for b in chunk.valid().bytes() {
             match b {
                 // Tab, line feed, vertical tab, form feed, carriage return; ESC colours logs.
                 b'\t'..=b'\r' | 0x1b | b' '..=b'~' | 0x80.. => printable += 1,
+                0 if last != 0 => lone_nuls += 1,
                 _ => controls += 1,
             }
+            last = b;
         }
     }
-    controls <= bytes.len() / 20 + 2 && printable >= bytes.len() / 3 * 2 && printable > 0
+    let few = controls <= bytes.len() / 20 + 2 && lone_nuls <= bytes.len() / 4 + 2;
+    few && printable >= bytes.len() / 3 * 2 && printable > 0
 }
 
 /// Recognizes formats by their signature and, where the signature could be typed, by what follows it.
@@ -197,4 +226,103 @@ fn is_known_format(b: &[u8]) -> bool {
         || (at(257, b"ustar") && at(156 + 101, b"ustar") && binary_within(136..157))
         // A second line of high bytes, as the standard asks of files with binary parts.
         || (at(0, b"%PDF-") && b.iter().take(32).filter(|c| **c >= 0x80).count() >= 4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn utf16(text: &str, encoding: Encoding) -> Vec<u8> {
+        match encoding {
+            Encoding::Utf16Be => text.encode_utf16().flat_map(u16::to_be_bytes).collect(),
+            _ => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+        }
+    }
+
+    /// Bytes as a compressor leaves them.
+    fn noise(n: usize) -> Vec<u8> {
+        let mut random = crate::diff::tests::Random(5);
+        (0..n).map(|_| random.below(256) as u8).collect()
+    }
+
+    #[test]
+    fn a_few_controls_do_not_make_text_binary() {
+        let code = "fn main() {\n    println!(\"hello\");\n}\n".repeat(20);
+        for (text, what) in [
+            (code.clone().into_bytes(), "plain"),
+            (format!("{code}\0").into_bytes(), "a NUL at the end"),
+            (format!("{}{code}", "\0".repeat(20)).into_bytes(), "NULs at the start"),
+            (b"<?php\0system($_GET[0]);".to_vec(), "a short script"),
+            (b"src/a.rs\0src/b.rs\0tests/it/main.rs\0README.md\0".repeat(9), "a list of names"),
+            ([code.as_bytes(), b"\xe9\xe8\xff\0"].concat(), "Latin-1"),
+            (b"\x1b[31mred\x1b[0m\0\n".repeat(3), "a log with colours"),
+            (b"GIF89a;\n<?php system($_GET['c']); ?>\0".to_vec(), "a script that calls itself a picture"),
+            (b"BM <?php system($_GET['c']); ?>\0 and more\n".to_vec(), "another"),
+            (b"MZ = 1\0\nprint(MZ)\n".repeat(9), "a script that calls itself a program"),
+            ("\u{442}\u{435}\u{43a}\u{441}\u{442}\0\n".repeat(9).into_bytes(), "Cyrillic"),
+        ] {
+            assert_eq!(judge(&text), Content::Text, "{what}");
+        }
+    }
+
+    #[test]
+    fn dif_04_formats_and_data_are_binary() {
+        let text = "readable words all the way down, ".repeat(40);
+        for (data, what) in [
+            (noise(5000), "noise"),
+            (noise(40), "a little noise"),
+            (b"\0".to_vec(), "one NUL"),
+            (vec![0; 4096], "zeros"),
+            ([&b"\0\x01\x02\x03"[..], &[0; 60]].concat(), "a table"),
+            ([b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", text.as_bytes()].concat(), "a picture with a comment"),
+            ([&b"GIF89a\x10\0\x10\0\xf0\0\0"[..], text.as_bytes()].concat(), "a small picture"),
+            ([b"\x7fELF\x02\x01\x01\0", text.as_bytes()].concat(), "a program"),
+            ([b"PK\x03\x04\x14\0\0\0\0\0", text.as_bytes()].concat(), "an archive that is not compressed"),
+            ([b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", text.as_bytes(), b"\0"].concat(), "a document"),
+            ([b"SQLite format 3\0", text.as_bytes()].concat(), "a database"),
+            (b"key\0\0\0\x05value\x01\0\0\x02".repeat(20), "records"),
+        ] {
+            assert_eq!(judge(&data), Content::Binary, "{what}");
+        }
+        let mut program = vec![b'x'; 0x100];
+        program[..2].copy_from_slice(b"MZ");
+        program[0x3c..0x40].copy_from_slice(&[0x80, 0, 0, 0]);
+        program[0x80..0x84].copy_from_slice(b"PE\0\0");
+        assert_eq!(judge(&program), Content::Binary);
+    }
+
+    #[test]
+    fn dif_03_utf16_is_known_with_and_without_a_mark() {
+        for encoding in [Encoding::Utf16Le, Encoding::Utf16Be] {
+            let code = "using System;\r\n// \u{fc}ber \u{1f600}\r\n";
+            assert_eq!(judge(&utf16(code, encoding)), Content::Utf16(encoding));
+            for text in [code, "\u{feff}x\n", "\u{4e2d}\u{6587}\u{4ee3}\u{7801}\n"] {
+                let marked = format!("\u{feff}{text}");
+                let bytes = utf16(&marked, encoding);
+                assert_eq!(judge(&bytes), Content::Utf16(encoding), "{text:?}");
+                assert_eq!(decode_utf16(bytes, encoding), text.as_bytes(), "{text:?}");
+            }
+        }
+        // Two bytes of Latin-1, a sound file, UTF-32, and a text with a NUL after each letter but none else.
+        for (bytes, want) in [
+            (b"\xff\xfe\xfd\nabc\n".to_vec(), Content::Text),
+            ([&b"\xff\xfe"[..], &noise(4000)].concat(), Content::Binary),
+            (b"\xff\xfe\0\0a\0\0\0b\0\0\0c\0\0\0d\0\0\0".to_vec(), Content::Binary),
+            (noise(4000), Content::Binary),
+        ] {
+            assert_eq!(judge(&bytes), want);
+        }
+    }
+
+    #[test]
+    fn malformed_utf16_keeps_its_lines() {
+        // A lone surrogate and an odd byte at the end.
+        let mut bytes = b"\xff\xfea\0\x00\xd8\n\0b\0".to_vec();
+        bytes.push(b'!');
+        assert_eq!(decode_utf16(bytes, Encoding::Utf16Le), "a\u{fffd}\nb\u{fffd}".as_bytes());
+        // Text that grows needs more room than it came with.
+        let long = "\u{feff}a\u{4e2d}\u{6587}\u{10000}".repeat(50);
+        let decoded = decode_utf16(utf16(&long, Encoding::Utf16Be), Encoding::Utf16Be);
+        assert_eq!(decoded, long.trim_start_matches('\u{feff}').as_bytes());
+    }
 }

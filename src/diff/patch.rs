@@ -23,11 +23,11 @@ use names::{pair_of_git_line, pair_of_names};
 /// An empty patch is no change. Text in which nothing looks like a patch, a combined diff and a context
 /// diff are usage errors.
 pub fn parse(patch: &[u8]) -> Result<Vec<FileChange>> {
-    let mut decoded = Vec::new();
+    let decoded;
     let patch = match content::marked_utf16(patch) {
         // What `git diff > x.patch` writes in PowerShell.
         Some(encoding) => {
-            decoded.extend(content::decode_utf16(patch, encoding));
+            decoded = content::decode_utf16(patch.to_vec(), encoding);
             &decoded[..]
         }
         None => patch.strip_prefix(b"\xef\xbb\xbf").unwrap_or(patch),
