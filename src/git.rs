@@ -434,15 +434,16 @@ fn unreadable(repo: &gix::Repository, id: &gix::oid, cause: Option<&(dyn std::er
             .plumbing()
             .sections_by_name("remote")
             .is_some_and(|mut s| s.any(|s| s.value("promisor").is_some_and(|v| v != "false")));
-    let error = match cause {
-        None => Error::incomplete(format!("object {id} is missing")),
-        Some(cause) => Error::incomplete(format!("object {id} cannot be read")).caused_by(cause),
-    };
-    if promised && cause.is_none() {
-        error.hint("this is a partial clone, and a review fetches nothing: git fetch --refetch --no-filter")
-    } else if repo.is_shallow().unwrap_or(false) && cause.is_none() {
-        error.hint("this is a shallow clone: git fetch --unshallow")
-    } else {
-        error.hint("git fsck --full")
+    let shallow = repo.is_shallow().unwrap_or(false);
+    match cause {
+        Some(cause) => {
+            Error::incomplete(format!("object {id} cannot be read")).caused_by(cause).hint("git fsck --full")
+        }
+        None if promised => Error::incomplete(format!("object {id} is missing from this partial clone"))
+            .hint("a review fetches nothing; to fetch everything: git fetch --refetch --no-filter"),
+        None if shallow => {
+            Error::incomplete(format!("object {id} is missing from this shallow clone")).hint("git fetch --unshallow")
+        }
+        None => Error::incomplete(format!("object {id} is missing")).hint("git fsck --full"),
     }
 }

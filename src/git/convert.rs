@@ -51,7 +51,7 @@ impl Convert {
     }
 
     /// Converts a file's bytes; what cannot be converted is `None` with its reason.
-    pub(super) fn to_git(
+    pub(super) fn clean(
         &mut self,
         repo: &gix::Repository,
         index: &gix::index::State,

@@ -169,7 +169,6 @@ fn is_name(name: &[u8]) -> bool {
 }
 
 #[cfg(unix)]
-#[expect(clippy::cast_lossless, clippy::unnecessary_cast, reason = "the fields' types differ between systems")]
 fn convert(st: &rustix::fs::Stat) -> Stat {
     use gix::index::entry::stat::Time;
     let kind = match FileType::from_raw_mode(st.st_mode as _) {

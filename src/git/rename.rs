@@ -148,12 +148,12 @@ impl Search<'_, '_> {
         let (olds, news) = (unique(&self.old), unique(&self.new));
         let mut used = vec![false; self.old.len()];
         let mut taken = vec![false; self.new.len()];
-        for o in 0..self.old.len() {
+        for (o, used) in used.iter_mut().enumerate() {
             let name = self.old[o].name();
             if let (Some(Some(_)), Some(&Some(n))) = (olds.get(name), news.get(name)) {
                 let score = self.score(o, n, MIN_NAME_SCORE)?;
                 if score >= MIN_NAME_SCORE {
-                    used[o] = true;
+                    *used = true;
                     taken[n] = true;
                     self.found.push((self.old[o].at, self.new[n].at, score));
                 }

@@ -86,7 +86,7 @@ impl Walk<'_> {
                 let rest = &index.entries()[lo].path_in(backing)[skip..];
                 match memchr::memchr(b'/', rest) {
                     Some(i) => (&rest[..i], true),
-                    None => (&rest[..], false),
+                    None => (rest, false),
                 }
             });
             let which = match (&old, new) {

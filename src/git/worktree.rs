@@ -90,7 +90,7 @@ impl Content {
             let why = format!("the filter {driver} is a program and was not run, its input was read as it is");
             return Ok(Some((bytes, Some(why))));
         }
-        Ok(Some(match convert.to_git(repo, index, path, bytes) {
+        Ok(Some(match convert.clean(repo, index, path, bytes) {
             Ok(bytes) => (bytes, None),
             Err((bytes, why)) => (bytes, Some(format!("it was read as it is: {why}"))),
         }))

@@ -1,9 +1,13 @@
 //! Reading changes from real repositories.
 
+mod revisions;
+mod rows;
+mod states;
+
 use crate::support::Repo;
 use claude_reviewer::diff::unified;
 use claude_reviewer::env::Env;
-use claude_reviewer::error::{Error, Kind};
+use claude_reviewer::error::Error;
 use claude_reviewer::git::{self, Change};
 use std::ffi::OsString;
 use std::path::Path;
@@ -13,6 +17,7 @@ fn open(repo: &Repo) -> git::Repo {
     open_in(repo, &repo.path(), &[]).unwrap()
 }
 
+#[expect(clippy::disallowed_methods, reason = "the git program is found where the tests find it")]
 fn open_in(repo: &Repo, dir: &Path, vars: &[(&str, &str)]) -> Result<git::Repo, Error> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut all = vec![(OsString::from("PATH"), path), ("HOME".into(), repo.home().into())];
@@ -126,14 +131,4 @@ fn unstaged_changes_equal_gits() {
     let change = r.unstaged(true).unwrap();
     assert!(paths(&change).contains(&"untracked".to_owned()), "{:?}", paths(&change));
     assert!(!paths(&change).contains(&"ignored".to_owned()), "{:?}", paths(&change));
-}
-
-#[test]
-fn git_01_a_folder_outside_of_repositories_is_a_usage_error() {
-    let repo = Repo::new();
-    std::fs::create_dir(repo.outside()).unwrap();
-    let e = open_in(&repo, &repo.outside(), &[]).unwrap_err();
-    assert_eq!(e.kind, Kind::Usage);
-    assert!(e.message.contains(repo.outside().to_str().unwrap()), "{e}");
-    assert!(!repo.outside().join(".reviews").exists());
 }

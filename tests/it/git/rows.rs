@@ -1,0 +1,628 @@
+//! The rows of the reliability contract about git states, through the binary.
+
+use super::{open, patch, set_executable, symlink};
+use crate::support::{Repo, Reviewer, Run, binary, reviewer};
+use claude_reviewer::error::Kind;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A line that blocks.
+const BAD: &str = "x = eval(input())\n";
+const GOOD: &str = "x = 1\n";
+
+/// What a report says was found, as `file:line`.
+fn found(report: &serde_json::Value) -> Vec<String> {
+    let findings = report["findings"].as_array().unwrap();
+    findings.iter().map(|f| format!("{}:{}", f["file"].as_str().unwrap_or("-"), f["line"])).collect()
+}
+
+fn json(run: &Run) -> serde_json::Value {
+    serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("no JSON: {e}\n{}\n{}", run.stdout, run.stderr))
+}
+
+/// A repository whose newest commit is clean, with a bad line staged on top.
+fn with_bad_staged() -> Repo {
+    let repo = Repo::new();
+    repo.stage("a.py", GOOD).commit("first");
+    repo.stage("a.py", format!("{GOOD}{BAD}"));
+    repo
+}
+
+/// Writes a hook that reviews what is about to be committed, and keeps the report.
+fn hook(repo: &Repo, hooks: &Path) {
+    fs::create_dir_all(hooks).unwrap();
+    let report = repo.path().with_file_name("report.json");
+    let text = format!("#!/bin/sh\nexec '{}' review staged --format json >'{}'\n", binary(), report.display());
+    fs::write(hooks.join("pre-commit"), text).unwrap();
+    set_executable(&hooks.join("pre-commit"));
+}
+
+/// Commits with the hook and returns whether that went through, and the hook's report.
+fn commit(repo: &Repo, args: &[&str]) -> (bool, serde_json::Value) {
+    let out = repo.try_git(&[&["commit", "-q", "-m", "m"], args].concat());
+    let report = fs::read(repo.path().with_file_name("report.json"))
+        .unwrap_or_else(|_| panic!("no report: {}", String::from_utf8_lossy(&out.stderr)));
+    (out.status.success(), serde_json::from_slice(&report).unwrap())
+}
+
+#[test]
+fn git_01_outside_of_a_repository_is_a_usage_error() {
+    let repo = Repo::new();
+    fs::create_dir(repo.outside()).unwrap();
+    let run = reviewer(&repo.outside(), &repo.home(), &["review", "staged"]).run(2);
+    assert!(run.stderr.contains(repo.outside().to_str().unwrap()), "{}", run.stderr);
+    assert!(!repo.outside().join(".reviews").exists());
+}
+
+#[test]
+fn git_02_an_unborn_head_is_the_empty_tree() {
+    let repo = Repo::new();
+    repo.stage("ok.py", GOOD);
+    repo.review(&["staged"], 0);
+    repo.stage("bad.py", BAD);
+    assert_eq!(found(&repo.review_json(&["staged"], 1)), ["bad.py:1"]);
+    // Every source that has something to look at.
+    assert_eq!(found(&repo.review_json(&["changes"], 1)), ["bad.py:1"]);
+}
+
+#[test]
+fn git_03_no_changes_is_nothing_to_review() {
+    let repo = Repo::new();
+    repo.stage("a.py", GOOD).commit("first");
+    let report = repo.review_json(&["staged"], 0);
+    assert_eq!(report["outcome"], "nothing_to_review");
+    let run = repo.review(&["staged"], 0);
+    assert!(
+        run.stdout.contains("No changes to review") || run.stdout.contains("no changes to review"),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn git_04_an_unknown_base_never_passes() {
+    let repo = with_bad_staged();
+    for args in [
+        &["branch", "--base", "nope"][..],
+        &["commit", "nope"],
+        &["commit", "nope..HEAD"],
+        &["changes", "--base", "nope"],
+    ] {
+        let run = repo.review(args, 2);
+        assert!(run.stderr.contains("unknown revision nope"), "{args:?}: {}", run.stderr);
+    }
+}
+
+/// Clones with a depth, over the `file` protocol so that it is honoured.
+fn shallow(repo: &Repo, depth: &str, branches: &[&str]) -> PathBuf {
+    let to = repo.outside();
+    let from = format!("file://{}", repo.path().display());
+    let mut args = vec!["clone", "-q", "--depth", depth, "--no-single-branch", &from, to.to_str().unwrap()];
+    args.extend(branches);
+    repo.git(&args);
+    to
+}
+
+#[test]
+fn git_05_a_shallow_clone_without_the_merge_base_is_incomplete() {
+    let repo = Repo::new();
+    repo.stage("a.py", GOOD).commit("first");
+    for i in 0..3 {
+        repo.stage("main.py", format!("x = {i}\n")).commit("main");
+    }
+    repo.git(&["checkout", "-q", "-b", "feature", "HEAD~3"]);
+    for i in 0..3 {
+        repo.stage("feature.py", format!("x = {i}\n")).commit("feature");
+    }
+    let clone = shallow(&repo, "1", &[]);
+    let run = reviewer(&clone, &repo.home(), &["review", "branch", "--base", "origin/main"]).run(3);
+    assert!(run.stderr.contains("shallow") && run.stderr.contains("git fetch"), "{}", run.stderr);
+    // The parent of the newest commit is not there either: it must not look like a first commit.
+    let run = reviewer(&clone, &repo.home(), &["review", "commit", "HEAD"]).run(3);
+    assert!(run.stderr.contains("fetch-depth"), "{}", run.stderr);
+    let full = reviewer(&repo.path(), &repo.home(), &["review", "branch", "--base", "main"]).run(0);
+    assert!(full.stderr.contains("complete"), "{}", full.stderr);
+}
+
+#[test]
+fn git_06_every_kind_of_checkout_gives_the_same_review() {
+    let repo = Repo::new();
+    repo.stage("a.py", GOOD).commit("first");
+    repo.stage("sub/b.py", BAD).commit("second");
+    let at = |dir: &Path, vars: &[(&str, &str)]| {
+        let args = ["review", "commit", "HEAD", "--format", "json"];
+        let run = vars.iter().fold(reviewer(dir, &repo.home(), &args), |r, (k, v)| r.env(k, v)).run(1);
+        let mut report = json(&run);
+        for key in ["timestamp", "duration_ms"] {
+            report.as_object_mut().unwrap().remove(key);
+        }
+        report
+    };
+    let plain = at(&repo.path(), &[]);
+    assert_eq!(found(&plain), ["sub/b.py:1"]);
+    assert_eq!(at(&repo.path().join("sub"), &[]), plain);
+    repo.git(&["checkout", "-q", "--detach"]);
+    assert_eq!(at(&repo.path(), &[]), plain);
+    let tree = repo.path().with_file_name("tree");
+    repo.git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
+    assert_eq!(at(&tree, &[]), plain);
+    assert_eq!(at(&tree.join("sub"), &[]), plain);
+    // The folder of the repository lies elsewhere, with a file in its place.
+    let moved = repo.path().with_file_name("clone");
+    let data = repo.path().with_file_name("data");
+    let data = data.to_str().unwrap();
+    repo.git(&["clone", "-q", "--separate-git-dir", data, repo.path().to_str().unwrap(), moved.to_str().unwrap()]);
+    assert_eq!(at(&moved, &[]), plain);
+    assert_eq!(at(&moved, &[("GIT_DIR", data)]), plain);
+    // A submodule's worktree is a repository of its own.
+    let outer = Repo::new();
+    outer.git(&["-c", "protocol.file.allow=always", "submodule", "-q", "add", repo.path().to_str().unwrap(), "inner"]);
+    assert_eq!(at(&outer.path().join("inner"), &[]), plain);
+    assert_eq!(at(&outer.path().join("inner/sub"), &[]), plain);
+}
+
+#[test]
+fn git_07_unmerged_paths_are_a_usage_error() {
+    let repo = Repo::new();
+    repo.stage("a.py", GOOD).commit("first");
+    repo.git(&["checkout", "-q", "-b", "other"]);
+    repo.stage("a.py", "x = 2\n").commit("other");
+    repo.git(&["checkout", "-q", "main"]);
+    repo.stage("a.py", "x = 3\n").commit("main");
+    assert!(!repo.try_git(&["merge", "-q", "other"]).status.success());
+    for source in ["staged", "unstaged", "changes"] {
+        let run = repo.review(&[source], 2);
+        assert!(run.stderr.contains("unmerged paths: a.py"), "{source}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn git_07_staged_conflict_markers_block() {
+    let repo = Repo::new();
+    repo.stage("a.py", GOOD).commit("first");
+    repo.stage("a.py", format!("{} ours\nx = 2\n{}\nx = 3\n{} theirs\n", "<".repeat(7), "=".repeat(7), ">".repeat(7)));
+    repo.review(&["staged"], 1);
+}
+
+#[test]
+fn git_08_commit_all_reviews_the_real_index() {
+    let repo = Repo::new();
+    repo.stage("a.py", GOOD).stage("b.py", GOOD).commit("first");
+    hook(&repo, &repo.path().join(".git/hooks"));
+    repo.write("a.py", "x = 2\n");
+    let (done, report) = commit(&repo, &["-a"]);
+    assert!(done);
+    assert_eq!(report["coverage"]["files_total"], 1);
+    repo.write("a.py", BAD);
+    let (done, report) = commit(&repo, &["-a"]);
+    assert!(!done);
+    assert_eq!(found(&report), ["a.py:1"]);
+    // Staged nothing, so the plain index would have shown nothing.
+    assert_eq!(repo.git(&["diff", "--cached", "--name-only"]), "");
+}
+
+#[test]
+fn git_08_a_hook_of_a_linked_worktree_reviews_that_worktree() {
+    let repo = Repo::new();
+    repo.stage("a.py", GOOD).commit("first");
+    hook(&repo, &repo.path().join(".git/hooks"));
+    let tree = repo.path().with_file_name("tree");
+    repo.git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
+    // The main worktree has something else staged.
+    repo.stage("other.py", GOOD);
+    fs::write(tree.join("a.py"), BAD).unwrap();
+    let dir = tree.to_str().unwrap();
+    let out = repo.try_git(&["-C", dir, "commit", "-q", "-a", "-m", "m"]);
+    assert!(!out.status.success());
+    let report = fs::read(repo.path().with_file_name("report.json")).unwrap();
+    assert_eq!(found(&serde_json::from_slice(&report).unwrap()), ["a.py:1"]);
+}
+
+#[test]
+fn git_09_a_partial_commit_reviews_only_its_paths() {
+    let repo = Repo::new();
+    repo.stage("one.py", GOOD).stage("two.py", GOOD).commit("first");
+    hook(&repo, &repo.path().join(".git/hooks"));
+    repo.write("one.py", "x = 2\n").stage("two.py", BAD);
+    let (done, report) = commit(&repo, &["--", "one.py"]);
+    assert!(done);
+    assert_eq!(report["coverage"]["files_total"], 1);
+    let (done, report) = commit(&repo, &["--", "two.py"]);
+    assert!(!done);
+    assert_eq!(found(&report), ["two.py:1"]);
+}
+
+#[test]
+fn git_10_staged_bytes_are_reviewed_not_the_worktrees() {
+    let repo = Repo::new();
+    repo.stage("a.py", GOOD).commit("first");
+    repo.stage("a.py", format!("{GOOD}{BAD}")).write("a.py", GOOD);
+    assert_eq!(found(&repo.review_json(&["staged"], 1)), ["a.py:2"]);
+    repo.stage("a.py", "x = 2\n").write("a.py", BAD);
+    assert_eq!(found(&repo.review_json(&["staged"], 0)), [""; 0]);
+    assert_eq!(found(&repo.review_json(&["unstaged"], 1)), ["a.py:1"]);
+}
+
+#[test]
+fn git_11_a_lock_that_somebody_holds_does_not_matter() {
+    let repo = with_bad_staged();
+    let lock = repo.path().join(".git/index.lock");
+    fs::write(&lock, "").unwrap();
+    let index = fs::read(repo.path().join(".git/index")).unwrap();
+    for source in ["staged", "changes"] {
+        assert_eq!(found(&repo.review_json(&[source], 1)), ["a.py:2"], "{source}");
+    }
+    assert_eq!(fs::read(&lock).unwrap(), b"");
+    assert_eq!(fs::read(repo.path().join(".git/index")).unwrap(), index);
+}
+
+#[test]
+fn git_12_a_corrupt_object_is_incomplete() {
+    let repo = Repo::new();
+    repo.stage("a.py", GOOD).commit("first");
+    repo.stage("a.py", "x = 2\n").stage("b.py", GOOD).commit("second");
+    let id = repo.git(&["rev-parse", "HEAD:a.py"]);
+    let object = repo.path().join(format!(".git/objects/{}/{}", &id[..2], id[2..].trim()));
+    fs::remove_file(&object).unwrap();
+    let review = |args: &[&str]| repo.review(args, 3);
+    assert!(review(&["commit", "HEAD"]).stderr.contains("incomplete"));
+    for garbage in [&b"\x1b[31mgarbage"[..], b"", b"\x78\x01\x4b"] {
+        fs::write(&object, garbage).unwrap();
+        for args in [&["commit", "HEAD"][..], &["commit", "HEAD~1..HEAD"], &["branch", "--base", "HEAD~1"]] {
+            let run = review(args);
+            assert!(!run.stderr.contains('\x1b') && !run.stdout.contains('\x1b'));
+        }
+    }
+    // A tree that cannot be read is not an empty one.
+    let tree = repo.git(&["rev-parse", "HEAD^{tree}"]);
+    let object = repo.path().join(format!(".git/objects/{}/{}", &tree[..2], tree[2..].trim()));
+    fs::remove_file(&object).unwrap();
+    fs::write(&object, "garbage").unwrap();
+    review(&["commit", "HEAD"]);
+    repo.stage("c.py", GOOD);
+    review(&["staged"]);
+}
+
+#[test]
+fn git_13_a_repository_of_somebody_else_is_refused_with_gits_advice() {
+    let repo = with_bad_staged();
+    if rustix::process::geteuid().is_root() {
+        chown(&repo.path(), 12345);
+        let run = repo.review(&["staged"], 2);
+        let dir = repo.path();
+        assert!(run.stderr.contains("dubious ownership"), "{}", run.stderr);
+        assert!(run.stderr.contains("git config --global --add safe.directory"), "{}", run.stderr);
+        // The repository cannot allow itself.
+        repo.git(&["-c", &format!("safe.directory={}", dir.display()), "config", "safe.directory", "*"]);
+        chown(&repo.path(), 12345);
+        repo.review(&["staged"], 2);
+        // Its user can.
+        repo.git(&["config", "--global", "--add", "safe.directory", dir.to_str().unwrap()]);
+        repo.review(&["staged"], 1);
+    } else {
+        // The root folder is somebody else's.
+        let run =
+            repo.reviewer(&["review", "staged"]).env("GIT_DIR", repo.path().join(".git")).env("GIT_WORK_TREE", "/");
+        let run = run.run(2);
+        assert!(run.stderr.contains("dubious ownership"), "{}", run.stderr);
+    }
+}
+
+fn chown(path: &Path, to: u32) {
+    std::os::unix::fs::lchown(path, Some(to), Some(to)).unwrap();
+    if path.is_dir() && !path.is_symlink() {
+        for entry in fs::read_dir(path).unwrap() {
+            chown(&entry.unwrap().path(), to);
+        }
+    }
+}
+
+/// Lets every key of a repository's configuration that names a program name one that leaves a trace.
+fn arm(repo: &Repo) -> PathBuf {
+    let trace = repo.path().with_file_name("trace");
+    let script = repo.path().with_file_name("canary");
+    fs::write(&script, format!("#!/bin/sh\necho \"$0 $*\" >>'{}'\ncat\n", trace.display())).unwrap();
+    set_executable(&script);
+    let run = script.to_str().unwrap();
+    for key in [
+        "core.fsmonitor",
+        "core.pager",
+        "core.sshCommand",
+        "core.editor",
+        "core.gitProxy",
+        "core.askPass",
+        "diff.external",
+        "diff.D.command",
+        "diff.D.textconv",
+        "filter.F.clean",
+        "filter.F.smudge",
+        "filter.F.process",
+        "filter.lfs.process",
+        "gpg.program",
+        "gpg.ssh.program",
+        "credential.helper",
+        "pager.diff",
+        "pager.log",
+        "merge.M.driver",
+        "uploadpack.packObjectsHook",
+        "remote.origin.uploadpack",
+        "alias.diff",
+        "interactive.diffFilter",
+        "sequence.editor",
+        "core.alternateRefsCommand",
+    ] {
+        repo.git(&["config", key, run]);
+    }
+    repo.git(&["config", "filter.F.required", "true"]);
+    repo.git(&["config", "log.showSignature", "true"]);
+    let hooks = repo.path().with_file_name("hooks");
+    fs::create_dir(&hooks).unwrap();
+    for hook in ["pre-commit", "post-index-change", "fsmonitor-watchman", "reference-transaction", "post-checkout"] {
+        fs::copy(&script, hooks.join(hook)).unwrap();
+    }
+    repo.git(&["config", "core.hooksPath", hooks.to_str().unwrap()]);
+    fs::remove_file(&trace).ok();
+    trace
+}
+
+#[test]
+fn git_14_no_program_of_the_repository_is_run() {
+    let repo = Repo::new();
+    repo.stage("a.py", GOOD).stage("text.F", "one\n").stage("img.bin", "a\0b").commit("first");
+    repo.stage(".gitattributes", "*.py diff=D merge=M\n*.F filter=F\n*.bin diff=D filter=lfs\n").commit("second");
+    repo.stage("a.py", BAD).write("text.F", "two\n").write("img.bin", "c\0d").write("new.F", "new\n");
+    let trace = arm(&repo);
+    let index = fs::read(repo.path().join(".git/index")).unwrap();
+    for (args, code) in [
+        (&["review", "staged"][..], 1),
+        (&["review", "unstaged", "--untracked"], 0),
+        (&["review", "changes"], 1),
+        (&["review", "changes", "--base", "HEAD~1"], 1),
+        (&["review", "commit", "HEAD"], 0),
+        (&["review", "commit", "HEAD~1..HEAD"], 0),
+        (&["review", "branch", "--base", "HEAD~1"], 0),
+        (&["review"], 1),
+    ] {
+        let run = repo.reviewer(args).run_any();
+        // Attributes that hide files may be a finding of their own.
+        assert!(
+            run.code == code || (code == 0 && run.code == 1),
+            "{args:?} {}: {}{}",
+            run.code,
+            run.stdout,
+            run.stderr
+        );
+        assert!(!trace.exists(), "{args:?} ran {}", fs::read_to_string(&trace).unwrap());
+    }
+    for args in [&["install-hooks"][..], &["policy", "check"], &["policy", "show"], &["rules", "list"]] {
+        repo.reviewer(args).run_any();
+        assert!(!trace.exists(), "{args:?} ran {}", fs::read_to_string(&trace).unwrap());
+    }
+    assert_eq!(fs::read(repo.path().join(".git/index")).unwrap(), index);
+    // The canary does sing when git itself is asked.
+    repo.try_git(&["status"]);
+    assert!(trace.exists());
+}
+
+#[test]
+fn git_14_a_filter_that_is_not_run_is_told() {
+    let repo = Repo::new();
+    repo.stage(".gitattributes", "*.big filter=F\n").stage("a.big", "one\n").commit("first");
+    repo.write("a.big", "two\n");
+    let trace = arm(&repo);
+    let report = repo.review_json(&["unstaged"], 0);
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("a.big") && notes.contains("filter F"), "{notes}");
+    assert!(!trace.exists());
+}
+
+#[test]
+fn git_15_what_is_configured_about_diffs_changes_nothing() {
+    let repo = super::one_of_everything();
+    repo.write("kept.txt", "unstaged\n");
+    let texts = || {
+        let r = open(&repo);
+        [r.staged().unwrap(), r.unstaged(true).unwrap(), r.changes(None).unwrap().0].map(|c| patch(&r, &c))
+    };
+    let before = texts();
+    assert!(before.iter().all(|t| !t.is_empty()));
+    let order = repo.path().with_file_name("order");
+    fs::write(&order, "*.sh\n*.txt\n").unwrap();
+    for (key, value) in [
+        ("diff.noprefix", "true"),
+        ("diff.mnemonicPrefix", "true"),
+        ("color.ui", "always"),
+        ("core.quotePath", "false"),
+        ("diff.renames", "copies"),
+        ("diff.renameLimit", "1"),
+        ("diff.algorithm", "patience"),
+        ("diff.context", "0"),
+        ("diff.interHunkContext", "9"),
+        ("diff.orderFile", order.to_str().unwrap()),
+        ("diff.ignoreSubmodules", "all"),
+        ("diff.indentHeuristic", "false"),
+        ("diff.relative", "true"),
+        ("diff.suppressBlankEmpty", "true"),
+        ("diff.wsErrorHighlight", "all"),
+        ("diff.srcPrefix", "x/"),
+        ("diff.submodule", "log"),
+        ("diff.wordRegex", "."),
+        ("core.abbrev", "4"),
+    ] {
+        repo.git(&["config", key, value]);
+        assert_eq!(texts(), before, "{key}");
+    }
+    repo.git(&["config", "diff.renames", "false"]);
+    assert_eq!(texts(), before);
+}
+
+#[test]
+fn git_16_a_revision_cannot_be_an_option_or_a_command() {
+    let repo = with_bad_staged();
+    let file = repo.path().with_file_name("x");
+    let long = "a".repeat(5000);
+    for rev in [
+        &format!("--output={}", file.display()),
+        "-O",
+        "-Ox",
+        "--upload-pack=touch x",
+        "a..b;id",
+        "HEAD;id",
+        "HEAD\nid",
+        "$(id)",
+        "",
+        &long,
+        "HEAD\0",
+        "^HEAD",
+        "HEAD...HEAD~1",
+        "@{u",
+        "HEAD^{blob}",
+        "HEAD:a.py",
+        ":a.py",
+    ] {
+        if !rev.contains('\0') {
+            for args in [
+                &["commit", "--", rev][..],
+                &["branch", &format!("--base={rev}")],
+                &["changes", &format!("--base={rev}")],
+                &["branch", "--base", "HEAD", "--", rev],
+            ] {
+                repo.review(args, 2);
+            }
+        }
+        let e = open(&repo).resolve(rev).unwrap_err();
+        assert_eq!(e.kind, Kind::Usage, "{rev:?}");
+        assert!(e.message.len() < 400, "{}", e.message);
+    }
+    assert!(!file.exists());
+}
+
+#[test]
+fn git_17_an_embedded_bare_repository_is_not_used() {
+    let repo = with_bad_staged();
+    let bare = repo.path().join("fixtures/evil");
+    fs::create_dir_all(&bare).unwrap();
+    repo.git(&["init", "-q", "--bare", "fixtures/evil"]);
+    let trace = repo.path().with_file_name("trace");
+    let mut config = fs::read_to_string(bare.join("config")).unwrap();
+    config = config.replace("bare = true", "bare = false\n\tworktree = .\n");
+    config.push_str(&format!("[core]\n\tfsmonitor = \"touch {}; false\"\n", trace.display()));
+    for text in [fs::read_to_string(bare.join("config")).unwrap(), config] {
+        fs::write(bare.join("config"), text).unwrap();
+        for dir in [bare.clone(), bare.join("refs")] {
+            for args in [&["review", "staged"][..], &["review", "commit", "HEAD"], &["install-hooks"]] {
+                let run = reviewer(&dir, &repo.home(), args).run(2);
+                assert!(run.stderr.contains("bare repository"), "{}", run.stderr);
+            }
+        }
+    }
+    assert!(!trace.exists());
+    assert!(!bare.join("hooks/pre-commit").exists());
+    // Somebody who names it means it.
+    let named = repo.path().with_file_name("named.git");
+    repo.git(&["clone", "-q", "--bare", repo.path().to_str().unwrap(), named.to_str().unwrap()]);
+    reviewer(&named, &repo.home(), &["review", "commit", "HEAD"]).run(2);
+    reviewer(&named, &repo.home(), &["review", "commit", "HEAD"]).env("GIT_DIR", &named).run(0);
+}
+
+#[test]
+fn git_18_a_partial_clone_is_incomplete_and_fetches_nothing() {
+    let repo = Repo::new();
+    repo.stage("a.py", GOOD).stage("b.py", "y = 1\n").commit("first");
+    repo.stage("a.py", "x = 2\n").commit("second");
+    repo.git(&["config", "uploadpack.allowFilter", "true"]);
+    let to = repo.outside();
+    let from = format!("file://{}", repo.path().display());
+    repo.git(&["clone", "-q", "--filter=blob:none", &from, to.to_str().unwrap()]);
+    let objects = || repo.git(&["-C", to.to_str().unwrap(), "count-objects", "-v"]);
+    let before = objects();
+    // The newest version is checked out, the older one was never fetched.
+    let run = reviewer(&to, &repo.home(), &["review", "commit", "HEAD"]).run(3);
+    assert!(run.stdout.contains("from this partial"), "{}{}", run.stdout, run.stderr);
+    assert_eq!(objects(), before);
+    fs::write(to.join("b.py"), BAD).unwrap();
+    let run = reviewer(&to, &repo.home(), &["review", "unstaged", "--format", "json"]).run(1);
+    assert_eq!(found(&json(&run)), ["b.py:1"]);
+}
+
+#[test]
+fn git_19_sha256_repositories_work() {
+    let repo = Repo::init(&["--object-format=sha256"]);
+    repo.stage("a.py", GOOD).commit("first");
+    repo.stage("a.py", format!("{GOOD}{BAD}")).write("b.py", GOOD);
+    for source in [&["staged"][..], &["changes"]] {
+        assert_eq!(found(&repo.review_json(source, 1)), ["a.py:2"]);
+    }
+    let id = repo.commit("second");
+    assert_eq!(id.len(), 64);
+    let report = repo.review_json(&["commit", &id], 1);
+    assert_eq!(report["source"]["head"], id.as_str());
+    let r = open(&repo);
+    let change = r.commit(r.resolve("HEAD").unwrap(), None).unwrap();
+    assert_eq!(patch(&r, &change), super::git_patch(&repo, &["diff", "HEAD~1", "HEAD"]));
+}
+
+/// A repository whose references are in a reftable; `None` where this git cannot make one.
+fn reftable() -> Repo {
+    let repo = Repo::init(&["--ref-format=reftable"]);
+    repo.stage("a.py", GOOD).commit("first");
+    repo.git(&["checkout", "-q", "-b", "feature"]);
+    repo.stage("a.py", format!("{GOOD}{BAD}")).commit("second");
+    repo
+}
+
+#[test]
+fn a_reftable_is_read_through_the_git_program() {
+    let repo = reftable();
+    let trace = arm(&repo);
+    assert_eq!(found(&repo.review_json(&["commit", "HEAD"], 1)), ["a.py:2"]);
+    assert_eq!(found(&repo.review_json(&["branch", "--base", "main"], 1)), ["a.py:2"]);
+    assert_eq!(found(&repo.review_json(&["branch"], 1)), ["a.py:2"]);
+    repo.review(&["staged"], 0);
+    repo.review(&["commit", "nope"], 2);
+    assert!(!trace.exists(), "{}", fs::read_to_string(&trace).unwrap());
+}
+
+/// A folder with one program in it.
+fn folder_with(repo: &Repo, name: &str, program: &str, text: &str) -> PathBuf {
+    let dir = repo.path().with_file_name(name);
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join(program), text).unwrap();
+    set_executable(&dir.join(program));
+    dir
+}
+
+#[test]
+fn git_20_a_missing_or_old_git_is_named_where_it_is_needed() {
+    let repo = reftable();
+    let run = |r: Reviewer, code| r.run(code).stderr;
+    let none = repo.path().with_file_name("none");
+    fs::create_dir(&none).unwrap();
+    let said = run(repo.reviewer(&["review", "staged"]).env("PATH", &none), 2);
+    assert!(said.contains("no git program") && said.contains("2.45"), "{said}");
+    let old = folder_with(&repo, "old", "git", "#!/bin/sh\necho git version 2.39.1\n");
+    let said = run(repo.reviewer(&["review", "staged"]).env("PATH", &old), 2);
+    assert!(said.contains("2.39.1") && said.contains("2.45"), "{said}");
+    // One that lies in the repository, or is found by way of the current folder, is none.
+    let inside = folder_with(&repo, "repo/bin", "git", "#!/bin/sh\ntouch ran\necho git version 9.9.9\n");
+    for path in [inside.to_str().unwrap(), ".", "bin", ""] {
+        run(repo.reviewer(&["review", "staged"]).env("PATH", path), 2);
+        assert!(!repo.path().join("ran").exists());
+    }
+    // Where the references are files, no git is needed at all.
+    let plain = with_bad_staged();
+    plain.reviewer(&["review", "staged"]).env("PATH", &none).run(1);
+    plain.reviewer(&["review", "branch", "--base", "HEAD"]).env("PATH", &none).run(0);
+}
+
+#[test]
+fn a_link_in_place_of_a_folder_is_not_followed() {
+    let repo = Repo::new();
+    repo.stage("dir/a.py", GOOD).commit("first");
+    fs::create_dir(repo.outside()).unwrap();
+    fs::write(repo.outside().join("a.py"), BAD).unwrap();
+    fs::remove_dir_all(repo.path().join("dir")).unwrap();
+    symlink(repo.outside().to_str().unwrap(), &repo.path().join("dir"));
+    let report = repo.review_json(&["unstaged", "--untracked"], 0);
+    assert!(!found(&report).contains(&"dir/a.py:1".to_owned()), "{report}");
+}
