@@ -73,7 +73,8 @@ fn read() -> Result<(Vec<format::Rule>, u64), Vec<String>> {
             }
         };
         for rule in file.rule {
-            faults.extend(rule.faults().into_iter().map(|f| format!("{name}: rule {:?}: {f}", rule.id)));
+            let wrong = rule.faults().into_iter().chain(rule.sample_faults());
+            faults.extend(wrong.map(|f| format!("{name}: rule {:?}: {f}", rule.id)));
             if let Some(other) = homes.insert(rule.id.clone(), name.clone()) {
                 faults.push(format!("{name}: rule {:?}: the id stands in {other} already", rule.id));
             }

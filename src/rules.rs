@@ -4,6 +4,7 @@ pub(crate) mod about;
 mod catalog;
 mod change;
 mod check;
+mod decode;
 pub(crate) mod format;
 mod glob;
 mod language;
@@ -20,9 +21,11 @@ mod team;
 mod unicode;
 mod walk;
 
-use crate::diff::{FileChange, LineNo, RepoPath};
+pub use sample::Report;
+
+use crate::diff::{Entry, FileChange, LineNo, RepoPath};
 use crate::error::{Error, Result};
-use crate::finding::{Finding, LineSpan, Severity};
+use crate::finding::{Category, Confidence, Finding, LineSpan, Severity};
 use crate::policy::RulesPolicy;
 use catalog::{Matcher, Rule};
 use report::{Reporter, Sighting};
@@ -63,6 +66,71 @@ pub struct Suppressions {
 pub struct Remark {
     pub line: LineNo,
     pub text: String,
+}
+
+/// What a rule says of itself.
+#[derive(Clone, Debug)]
+pub struct Description<'a> {
+    pub id: &'a str,
+    pub title: &'a str,
+    pub category: Category,
+    pub severity: Severity,
+    pub confidence: Confidence,
+    /// Empty: every file.
+    pub languages: Vec<&'static str>,
+    pub in_tests: bool,
+    pub secret: bool,
+    pub message: &'a str,
+    pub why: Option<&'a str>,
+    pub suggestion: Option<&'a str>,
+    pub cwe: Option<u32>,
+    pub references: Vec<&'a str>,
+    /// Code with made-up text where the catalogue has templates.
+    pub bad: Option<String>,
+    pub good: Option<String>,
+}
+
+impl<'a> Description<'a> {
+    fn of(r: &'a Rule) -> Self {
+        let code = |c: &Option<Cow<'static, str>>| c.as_ref().map(|c| sample::expand(c, &r.id));
+        Self {
+            id: &r.id,
+            title: &r.title,
+            category: r.category,
+            severity: r.severity,
+            confidence: r.confidence,
+            languages: r.languages.names().collect(),
+            in_tests: r.in_tests,
+            secret: r.secret,
+            message: &r.message,
+            why: r.why.as_deref(),
+            suggestion: r.suggestion.as_deref(),
+            cwe: r.cwe,
+            references: r.references.iter().map(|r| &**r).collect(),
+            bad: code(&r.bad),
+            good: code(&r.good),
+        }
+    }
+}
+
+/// Describes every built-in rule, in the order of the catalogue.
+pub fn describe_all() -> impl Iterator<Item = Description<'static>> {
+    catalog::RULES.iter().map(Description::of)
+}
+
+/// Returns the names of languages that rules know.
+pub fn languages() -> &'static [&'static str] {
+    format::LANGUAGES
+}
+
+/// Runs the samples of a team's rule files, given as name and content.
+pub fn test(files: &[(String, String)]) -> Result<Report> {
+    let rules = RuleSet::new(&RulesPolicy::default(), files)?;
+    let mut written = Vec::new();
+    for (name, content) in files {
+        written.extend(team::read(name, content)?);
+    }
+    Ok(sample::test(&rules, &written))
 }
 
 /// The expressions of the built-in rules, as far as they were needed.
@@ -108,7 +176,12 @@ impl RuleSet {
 
     /// Looks at what only the whole change shows. `files` holds every entry, without content.
     pub fn scan_change(&self, change: &crate::git::Change, out: &mut Vec<Finding>) {
-        change::scan_change(change, &mut report::Reporter::new(self, None, out));
+        self.scan_entries(&change.entries, out);
+    }
+
+    /// Looks at what only the whole change shows, given its entries.
+    pub fn scan_entries(&self, entries: &[Entry], out: &mut Vec<Finding>) {
+        change::scan_change(entries, &mut report::Reporter::new(self, None, out));
     }
 
     /// Masks every secret, column for column; at most four bytes of each, its public prefix, are kept.
@@ -140,6 +213,11 @@ impl RuleSet {
     /// Returns the hash over every rule that is active: 16 hexadecimal digits.
     pub fn hash(&self) -> &str {
         &self.hash
+    }
+
+    /// Describes the rule of that id, built-in or the team's.
+    pub fn describe(&self, id: &str) -> Option<Description<'_>> {
+        self.index_of(id).map(|i| Description { severity: self.severity_of(i), ..Description::of(self.rule(i)) })
     }
 
     /// Returns the number of rules, disabled ones included.

@@ -195,7 +195,7 @@ const SEVERITIES: &[&str] = &["critical", "major", "minor", "suggestion"];
 const CONFIDENCES: &[&str] = &["low", "medium", "high"];
 
 impl Rule {
-    /// Returns what is wrong with the rule, each as `key: what`. Patterns are not looked at.
+    /// Returns what is wrong with the rule, each as `key: what`. Patterns and samples are not looked at.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut out = Vec::new();
         let one_of = |out: &mut Vec<String>, key: &str, value: &str, known: &[&str]| {
@@ -250,6 +250,12 @@ impl Rule {
                 }
             }
         }
+        out
+    }
+
+    /// Returns what is wrong with the samples.
+    pub(crate) fn sample_faults(&self) -> Vec<String> {
+        let mut out = Vec::new();
         for s in &self.samples {
             if s.text.trim().is_empty() {
                 out.push("sample: has no text".to_owned());

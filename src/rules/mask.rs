@@ -1,8 +1,8 @@
 //! Takes secrets out of text that is shown or stored, column for column.
 
-use super::RuleSet;
 use super::catalog::{FILTER, Matcher};
 use super::walk::{self, Match, Visitor};
+use super::{RuleSet, decode};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -18,6 +18,13 @@ pub(super) fn mask<'t>(rules: &RuleSet, text: &'t [u8]) -> Cow<'t, [u8]> {
     let mut masker = Masker { rules, spans: Vec::new() };
     walk::walk(rules, &FILTER, text, b"", &mut masker);
     rules.team.with_filter(|f| walk::walk(rules, f, text, b"", &mut masker));
+    decode::views(text, |run, plain| {
+        let mut inner = Masker { rules, spans: Vec::new() };
+        walk::walk(rules, &FILTER, plain, b"", &mut inner);
+        if !inner.spans.is_empty() {
+            masker.spans.push(run);
+        }
+    });
     let mut masked = Cow::Borrowed(text);
     for span in masker.spans {
         hide(masked.to_mut(), span);

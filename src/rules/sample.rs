@@ -1,7 +1,9 @@
 //! Samples of rules: templates become text, text becomes a change, and the real engine says what it finds.
 
-use super::{RuleSet, Scope, secret};
-use crate::diff::{RepoPath, code};
+use super::{RuleSet, Scope, format, secret};
+use crate::diff::{RepoPath, code, patch};
+use crate::error::Result;
+use crate::finding::Severity;
 
 /// Expands `${alnum:36}` and its kind into made-up text, the same for the same seed.
 ///
@@ -85,20 +87,72 @@ impl Random {
     }
 }
 
-/// Returns the rules that speak up on a text, as if a file of that path were added.
-pub(crate) fn rules_that_match(rules: &RuleSet, path: &str, text: &str) -> Vec<(String, crate::finding::Severity)> {
-    let change = code::added(RepoPath::from(path), text.as_bytes().to_vec());
+/// What became of the samples of rule files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    pub rules: usize,
+    pub samples: usize,
+    /// What is wrong, each with the rule's name.
+    pub failures: Vec<String>,
+}
+
+/// Runs every sample of the rules through the engine.
+pub(super) fn test(rules: &RuleSet, written: &[format::Rule]) -> Report {
+    let mut report = Report { rules: written.len(), ..Report::default() };
+    for rule in written {
+        report.failures.extend(rule.sample_faults().into_iter().map(|f| format!("{}: {f}", rule.id)));
+        for (i, sample) in rule.samples.iter().enumerate() {
+            report.samples += 1;
+            let name = format!("{}: sample {} ({})", rule.id, i + 1, sample.path);
+            let text = expand(&sample.text, &format!("{} {i}", rule.id));
+            let found = match rules_that_match(rules, &sample.path, &text) {
+                Ok(found) => found,
+                Err(e) => {
+                    report.failures.push(format!("{name}: {}", e.message));
+                    continue;
+                }
+            };
+            if found.iter().any(|(id, _)| *id == rule.id) != sample.matches {
+                let must = if sample.matches { "must match and does not" } else { "must not match and does" };
+                report.failures.push(format!("{name}: {must}: {}", first_line(&text)));
+            }
+            for (id, severity) in found {
+                let foreign = id != rule.id && severity >= Severity::Minor && !sample.also.contains(&id);
+                if foreign && !sample.matches {
+                    report.failures.push(format!("{name}: {id} matches too: {}", first_line(&text)));
+                }
+            }
+        }
+    }
+    report
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().find(|l| !l.trim().is_empty()).unwrap_or_default().chars().take(160).collect()
+}
+
+/// Returns the rules that speak up on a text, as if a file of that path were added. A text that starts like a git
+/// patch is one.
+fn rules_that_match(rules: &RuleSet, path: &str, text: &str) -> Result<Vec<(String, Severity)>> {
+    let changes = if text.starts_with("diff --git ") {
+        patch::parse(text.as_bytes())?
+    } else {
+        vec![code::added(RepoPath::from(path), text.as_bytes().to_vec())]
+    };
     let mut out = Vec::new();
-    rules.scan(&change, Scope::All, &mut out);
-    out.iter().map(|f| (f.rule_id().to_owned(), f.severity())).collect()
+    for change in &changes {
+        rules.scan(change, Scope::All, &mut out);
+    }
+    let entries: Vec<_> = changes.into_iter().map(|c| c.entry).collect();
+    rules.scan_entries(&entries, &mut out);
+    Ok(out.iter().map(|f| (f.rule_id().to_owned(), f.severity())).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::Severity;
     use crate::policy::RulesPolicy;
-    use crate::rules::{catalog, check, format, team, walk};
+    use crate::rules::{catalog, check, team, walk};
 
     fn written() -> Vec<format::Rule> {
         let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rules/catalog");
@@ -126,27 +180,13 @@ mod tests {
     #[test]
     fn every_sample_matches_as_it_says() {
         let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
-        let mut wrong = Vec::new();
-        for rule in written() {
-            for (i, sample) in rule.samples.iter().enumerate() {
-                if rule.matcher.as_deref() == Some("change") {
-                    continue;
-                }
-                let text = expand(&sample.text, &format!("{} {i}", rule.id));
-                let found = rules_that_match(&rules, &sample.path, &text);
-                let name = format!("{} sample {} ({}):\n{text}\n", rule.id, i + 1, sample.path);
-                if found.iter().any(|(id, _)| *id == rule.id) != sample.matches {
-                    wrong.push(format!("{name}  must{} match", if sample.matches { "" } else { " not" }));
-                }
-                for (id, severity) in found {
-                    let foreign = id != rule.id && severity >= Severity::Minor && !sample.also.contains(&id);
-                    if foreign && !sample.matches {
-                        wrong.push(format!("{name}  must not match {id}"));
-                    }
-                }
-            }
-        }
-        assert!(wrong.is_empty(), "{} samples are wrong:\n{}", wrong.len(), wrong.join("\n"));
+        let report = test(&rules, &written());
+        assert!(
+            report.failures.is_empty(),
+            "{} samples are wrong:\n{}",
+            report.failures.len(),
+            report.failures.join("\n")
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::lexer::{Lexer, Place};
 use super::report::{Reporter, Sighting};
 use super::unicode::{self, Surroundings};
 use super::walk::{self, Match, Visitor};
-use super::{RuleSet, Scope, change, glob, language, markers, secret, suppress};
+use super::{RuleSet, Scope, change, decode, glob, language, markers, secret, suppress};
 use crate::diff::{Block, FileChange, Hidden, LineNo, TextChange};
 use crate::finding::{Finding, LineSpan};
 use std::ops::Range;
@@ -29,6 +29,7 @@ pub(super) fn file(rules: &RuleSet, file: &FileChange, scope: Scope, out: &mut V
         counts: Vec::new(),
         block: Block { first: LineNo::FIRST, text: b"" },
         run: None,
+        secrets: Vec::new(),
         sets: None,
         reporter: Reporter::new(rules, Some(file), out),
     };
@@ -70,6 +71,8 @@ struct Scan<'a> {
     block: Block<'a>,
     /// The run that the block lies in, once it was needed, and where in it the block starts.
     run: Option<(Run<'a>, usize)>,
+    /// Where secrets stand in the block.
+    secrets: Vec<Range<usize>>,
     /// The conflicts of that run.
     sets: Option<Vec<Range<usize>>>,
     reporter: Reporter<'a>,
@@ -102,6 +105,9 @@ impl Visitor for Scan<'_> {
             self.fits[at] = if fits { Fit::Looks } else { Fit::Not };
         }
         if self.fits[at] == Fit::Looks {
+            if rule.secret {
+                self.secrets.push(found.span.clone());
+            }
             self.report(found.rule, &found.line, found.line_index, &found.secret, None);
         }
         true
@@ -122,6 +128,7 @@ impl<'a> Scan<'a> {
             self.enter(block);
             walk::walk(rules, &FILTER, block.text, path, self);
             rules.team.with_filter(|f| walk::walk(rules, f, block.text, path, self));
+            self.decoded();
             if self.scope == Scope::All {
                 self.unicode();
             }
@@ -136,6 +143,7 @@ impl<'a> Scan<'a> {
     /// Makes a block the current one.
     fn enter(&mut self, block: Block<'a>) {
         self.block = block;
+        self.secrets.clear();
         let around = self.file.text().and_then(|t| t.new.around(block.text));
         self.run = match (self.run.take(), around) {
             (Some((run, _)), Some((text, offset))) if std::ptr::eq(run.text, text) => Some((run, offset)),
@@ -206,6 +214,34 @@ impl<'a> Scan<'a> {
             hide,
         };
         self.reporter.report_index(rule, sighting);
+    }
+
+    /// Looks for secrets in what the block's encoded runs say.
+    fn decoded(&mut self) {
+        let (rules, text, path) = (self.reporter.rules, self.block.text, self.file.path().as_bytes());
+        let (mut counted, mut index) = (0, 0);
+        decode::views(text, |run, plain| {
+            let mut inner = Decoded { scan: self, rules: Vec::new() };
+            walk::walk(rules, &FILTER, plain, path, &mut inner);
+            rules.team.with_filter(|f| walk::walk(rules, f, plain, path, &mut inner));
+            let found = inner.rules;
+            // What a rule found as it stands needs no decoding.
+            let known = |s: &Range<usize>| s.start < run.end && run.start < s.end;
+            if found.is_empty() || self.secrets.iter().any(known) {
+                return;
+            }
+            // The words come behind the runs: two passes over the text.
+            if run.start < counted {
+                (counted, index) = (0, 0);
+            }
+            index += memchr::memchr_iter(b'\n', &text[counted..run.start]).count() as u32;
+            counted = run.start;
+            let start = memchr::memrchr(b'\n', &text[..run.start]).map_or(0, |n| n + 1);
+            let end = memchr::memchr(b'\n', &text[run.end..]).map_or(text.len(), |n| run.end + n);
+            for rule in found {
+                self.report(rule, &(start..end), index, &run, Some("it is written in an encoding"));
+            }
+        });
     }
 
     /// Looks for characters that hide something.
@@ -287,6 +323,24 @@ impl<'a> Scan<'a> {
         let index = memchr::memchr_iter(b'\n', &block.text[..start]).count() as u32;
         let span = if needle.is_some() { at..at + 1 } else { start..end };
         self.report(rule, &(start..end), index, &span, None);
+    }
+}
+
+/// Hears what the secret rules find in decoded text.
+struct Decoded<'s, 'a> {
+    scan: &'s mut Scan<'a>,
+    rules: Vec<u16>,
+}
+
+impl Visitor for Decoded<'_, '_> {
+    fn accepts(&mut self, rule: u16) -> bool {
+        self.scan.reporter.rules.rule(rule).secret && self.scan.accepts(rule)
+    }
+    fn found(&mut self, found: &Match) -> bool {
+        if !self.rules.contains(&found.rule) {
+            self.rules.push(found.rule);
+        }
+        true
     }
 }
 

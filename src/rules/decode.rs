@@ -1,0 +1,216 @@
+//! Decoded views: text that an encoding hides, for the secret rules. One level: Base64 (RFC 4648, both alphabets),
+//! percent signs (RFC 3986), `\x41` and `\u0041`.
+//!
+//! Cheap where there is nothing to decode: long runs are looked for in steps of their least length, and a run that
+//! does not decode to text within its first bytes is left alone.
+
+use std::ops::Range;
+
+/// The least Base64 digits of a run: 18 bytes, shorter than any token.
+const BASE64_MIN: usize = 24;
+/// The most bytes of a run that are decoded.
+const RUN_MAX: usize = 1 << 20;
+/// The least escapes of a word.
+const ESCAPES_MIN: usize = 3;
+
+/// Calls `found` with every encoded run and what it says.
+pub(super) fn views(text: &[u8], mut found: impl FnMut(Range<usize>, &[u8])) {
+    base64_runs(text, &mut found);
+    escaped_words(text, &mut found);
+}
+
+/// The value of each Base64 digit; 64: none.
+const VALUES: [u8; 256] = {
+    let mut table = [64u8; 256];
+    let mut i = 0;
+    while i < 26 {
+        table[b'A' as usize + i] = i as u8;
+        table[b'a' as usize + i] = 26 + i as u8;
+        i += 1;
+    }
+    i = 0;
+    while i < 10 {
+        table[b'0' as usize + i] = 52 + i as u8;
+        i += 1;
+    }
+    table[b'+' as usize] = 62;
+    table[b'/' as usize] = 63;
+    table[b'-' as usize] = 62;
+    table[b'_' as usize] = 63;
+    table
+};
+
+fn digit(b: u8) -> bool {
+    VALUES[usize::from(b)] < 64
+}
+
+fn base64_runs(text: &[u8], found: &mut impl FnMut(Range<usize>, &[u8])) {
+    // Everything before `at` is done, and what stands before it is no digit.
+    let mut at = 0;
+    while let Some(window) = text.get(at..at + BASE64_MIN) {
+        if let Some(i) = window.iter().rposition(|b| !digit(*b)) {
+            at += i + 1;
+            continue;
+        }
+        let length = BASE64_MIN + text[at + BASE64_MIN..].iter().take_while(|b| digit(**b)).count();
+        let run = &text[at..at + length];
+        if let Some(bytes) = decode(&run[..16]).filter(|b| is_text(b))
+            && bytes.len() == 12
+            && let Some(all) = decode(&run[..length.min(RUN_MAX)])
+        {
+            found(at..at + length, &all);
+        }
+        at += length;
+    }
+}
+
+/// Decodes digits; what is left over at the end is dropped.
+fn decode(digits: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(digits.len() / 4 * 3 + 2);
+    for group in digits.chunks(4) {
+        let mut bits = 0u32;
+        for (i, d) in group.iter().enumerate() {
+            bits |= u32::from(VALUES[usize::from(*d)]) << (18 - 6 * i);
+        }
+        let bytes = bits.to_be_bytes();
+        out.extend_from_slice(&bytes[1..1 + (group.len() * 6 / 8).min(3)]);
+    }
+    (!out.is_empty()).then_some(out)
+}
+
+fn is_text(bytes: &[u8]) -> bool {
+    bytes.iter().all(|b| matches!(b, b'\t' | b'\n' | b'\r' | b' '..=b'~'))
+}
+
+/// Words that are written with escapes: decoded from the start of the word to its end.
+fn escaped_words(text: &[u8], found: &mut impl FnMut(Range<usize>, &[u8])) {
+    let mut at = 0;
+    let mut done = 0;
+    while let Some(i) = memchr::memchr2(b'%', b'\\', &text[at..]) {
+        at += i;
+        if escape(&text[at..]).is_none() {
+            at += 1;
+            continue;
+        }
+        // A line of code has an escape now and then; a hidden text has one after the other.
+        let ends = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>');
+        let end = text[at..].iter().take(RUN_MAX).position(ends).map_or(text.len().min(at + RUN_MAX), |i| at + i);
+        if count_escapes(&text[at..end]) < ESCAPES_MIN {
+            at = end;
+            continue;
+        }
+        let start = text[done..at].iter().rposition(ends).map_or(done, |i| done + i + 1);
+        found(start..end, &unescape(&text[start..end]));
+        done = end;
+        at = end;
+    }
+}
+
+fn count_escapes(word: &[u8]) -> usize {
+    let (mut at, mut count) = (0, 0);
+    while let Some(i) = memchr::memchr2(b'%', b'\\', &word[at..]) {
+        at += i;
+        match escape(&word[at..]) {
+            Some((_, length)) => {
+                at += length;
+                count += 1;
+            }
+            None => at += 1,
+        }
+        if count >= ESCAPES_MIN {
+            break;
+        }
+    }
+    count
+}
+
+fn unescape(word: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(word.len());
+    let mut at = 0;
+    while at < word.len() {
+        match escape(&word[at..]) {
+            Some((byte, length)) => {
+                out.push(byte);
+                at += length;
+            }
+            None => {
+                out.push(word[at]);
+                at += 1;
+            }
+        }
+    }
+    out
+}
+
+/// Reads `%41`, `\x41`, `\u0041` or `\u{41}` at the start: the byte and the length. Only ASCII is of interest.
+fn escape(text: &[u8]) -> Option<(u8, usize)> {
+    let hex = |digits: &[u8]| {
+        let value = digits.iter().try_fold(0u32, |v, d| Some(v << 4 | (*d as char).to_digit(16)?))?;
+        u8::try_from(value).ok().filter(u8::is_ascii)
+    };
+    match text {
+        [b'%', a, b, ..] => Some((hex(&[*a, *b])?, 3)),
+        [b'\\', b'x', a, b, ..] => Some((hex(&[*a, *b])?, 4)),
+        [b'\\', b'u', b'{', rest @ ..] => {
+            let close = rest.iter().take(7).position(|b| *b == b'}').filter(|n| *n > 0)?;
+            Some((hex(&rest[..close])?, close + 4))
+        }
+        [b'\\', b'u', digits @ ..] => Some((hex(digits.get(..4)?)?, 6)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base64::Engine as _;
+    use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+
+    fn decoded(text: &str) -> Vec<(String, String)> {
+        let mut out = Vec::new();
+        views(text.as_bytes(), |range, bytes| {
+            out.push((text[range].to_owned(), String::from_utf8_lossy(bytes).into_owned()));
+        });
+        out
+    }
+
+    #[test]
+    fn decodes_what_says_something() {
+        let plain = "password = correct horse battery";
+        for code in [STANDARD.encode(plain), URL_SAFE_NO_PAD.encode(plain)] {
+            let found = decoded(&format!("data: \"{code}\"\n"));
+            assert_eq!(found.len(), 1);
+            assert_eq!(found[0].1, plain);
+        }
+        assert_eq!(decoded("a '%41%42%43x' b"), [("%41%42%43x".to_owned(), "ABCx".to_owned())]);
+        assert_eq!(decoded("\"k=\\x41\\u0042\\u{43}\""), [("k=\\x41\\u0042\\u{43}".to_owned(), "k=ABC".to_owned())]);
+    }
+
+    #[test]
+    fn leaves_the_rest_alone() {
+        for text in [
+            "src/main/java/com/example/project/Application",
+            "some-very-long-kebab-case-name-of-a-thing",
+            "integrity sha512-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKlMnOpQrStUvWxYz0123456789",
+            "printf(\"%d%% of %s\\n\", a, b)",
+            "\"\\u00e9\\u00e8\"",
+            "%20",
+            "",
+        ] {
+            assert_eq!(decoded(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn long_runs_without_end_are_linear() {
+        for text in [
+            "%4".repeat(500_000),
+            "\\x4".repeat(400_000),
+            "%41 ".repeat(300_000),
+            "%41x\\".repeat(300_000),
+            "a".repeat(2_000_000),
+        ] {
+            views(text.as_bytes(), |_, _| {});
+        }
+    }
+}
