@@ -11,7 +11,7 @@ use std::io::{ErrorKind, Write as _};
     zsh:   claude-reviewer completions zsh > \"${fpath[1]}/_claude-reviewer\"\n\
     fish:  claude-reviewer completions fish > ~/.config/fish/completions/claude-reviewer.fish"
 )]
-pub struct Completions {
+pub(super) struct Completions {
     /// The shell that will read the script
     shell: clap_complete::Shell,
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "A hook that exists is kept and runs first. To pass once without a review:\n  \
     CLAUDE_REVIEWER_SKIP=1 git commit    (or git push; other hooks still run)\n  \
     git commit --no-verify               (no hook runs)")]
-pub struct Args {
+pub(super) struct Args {
     /// Only the hook that reviews what is being committed
     #[arg(long)]
     pre_commit: bool,

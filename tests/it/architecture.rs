@@ -193,7 +193,8 @@ fn names(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(i, _)| {
         let before = line[..i].chars().next_back();
         let after = line[i + word.len()..].chars().next();
-        !before.is_some_and(is_part) && !(word.ends_with(is_part) && after.is_some_and(is_part))
+        let in_a_longer_word = before.is_some_and(is_part) || word.ends_with(is_part) && after.is_some_and(is_part);
+        !in_a_longer_word
     })
 }
 
