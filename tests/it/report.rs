@@ -89,6 +89,48 @@ fn inj_14_sarif_names_files_by_relative_encoded_addresses() {
     assert_eq!(uris, expected);
 }
 
+/// Text of a secret's form, made here so that none stands in this file.
+fn made_up(prefix: &[&str], alphabet: &[u8], length: usize, seed: u64) -> String {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        char::from(alphabet[(state >> 33) as usize % alphabet.len()])
+    };
+    prefix.concat() + &(0..length).map(|_| next()).collect::<String>()
+}
+
+#[test]
+fn sec_08_no_report_shows_a_secret() {
+    let base32 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+    let alphanumeric = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    let added = made_up(&["AK", "IA"], base32, 16, 1);
+    let before = made_up(&["AK", "IA"], base32, 16, 2);
+    let in_long_line = made_up(&["AK", "IA"], base32, 16, 3);
+    let password = made_up(&[], alphanumeric, 20, 4);
+    let repo = Repo::new();
+    // An old secret is no finding, but stands beside one.
+    repo.stage("old.py", format!("KEY = \"{before}\"\nimport yaml\n"));
+    repo.commit("old");
+    repo.stage("old.py", format!("KEY = \"{before}\"\nimport yaml\ndoc = yaml.load(text)\n"));
+    repo.stage("new.py", format!("a = 1\nkey = \"{added}\"\nb = 2\n"));
+    repo.stage("long.js", format!("{}k=\"{in_long_line}\";{}\n", "a=1;".repeat(900), "b=2;".repeat(900)));
+    repo.stage("app.env", format!("DATABASE_URL=postgres://app:{password}@db7.prod.internal/app\n"));
+    for format in FORMATS {
+        for extra in [&[][..], &["-v"], &["--color", "always"]] {
+            let run = repo.review(&[&["staged", "--format", format], extra].concat(), 1);
+            for secret in [&added, &before, &in_long_line, &password] {
+                // Not even most of one.
+                let part = &secret[secret.len() / 3..];
+                assert!(!run.stdout.contains(part) && !run.stderr.contains(part), "{format}: {}", run.stdout);
+            }
+        }
+    }
+    let human = repo.review(&["staged"], 1).stdout;
+    for file in ["new.py:2", "long.js:1", "app.env:1"] {
+        assert!(human.contains(file), "{file}\n{human}");
+    }
+}
+
 #[test]
 fn ci_11_a_dumb_terminal_of_40_columns_gets_plain_text() {
     let repo = Repo::new();

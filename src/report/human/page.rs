@@ -188,8 +188,7 @@ impl<'a> Page<'a> {
     /// Writes foreign prose: each of its lines wrapped and indented, the first after a label.
     pub(super) fn prose_block(&mut self, label: Line, text: &str, indent: usize) -> io::Result<()> {
         let mut head = Some(label);
-        // The catalogue's texts use this one sign that not every terminal has.
-        let plain = (!self.style.unicode && text.contains('…')).then(|| text.replace('…', "..."));
+        let plain = (!self.style.unicode && !text.is_ascii()).then(|| ascii(text));
         for line in Inert::lines(plain.as_deref().unwrap_or(text).trim_end()) {
             let start = match head.take() {
                 Some(label) => Line::new().space(indent).append(label),
@@ -238,6 +237,11 @@ impl Line {
         self.0.extend(other.0);
         self
     }
+}
+
+/// Writes typographic signs as they were typed before there were any; letters stay.
+fn ascii(text: &str) -> String {
+    text.replace('…', "...").replace(['‘', '’'], "'").replace(['“', '”'], "\"").replace(['–', '—'], "-")
 }
 
 /// Returns how many bytes of `text` fit into `width` columns.

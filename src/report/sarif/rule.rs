@@ -86,7 +86,8 @@ fn help(f: &Finding) -> sarif::MultiformatMessageString {
     }
     for r in f.references() {
         plain.push_str(&format!("\n{}", untrusted::plain(r)));
-        rich.push_str(&format!("\n\n{}", markdown(r)));
+        let address = r.starts_with("https://") && r.bytes().all(|b| b.is_ascii_graphic() && !b"<>".contains(&b));
+        rich.push_str(&if address { format!("\n\n<{r}>") } else { format!("\n\n{}", markdown(r)) });
     }
     let mut help = text(plain);
     help.markdown = Some(rich);
