@@ -522,3 +522,178 @@ fn git_apply_turns_the_old_side_into_the_new_one() {
         assert_eq!(std::fs::read(repo.path().join(&name)).ok(), want, "{name}");
     }
 }
+
+#[test]
+fn random_edits_have_gits_hunks() {
+    const LINES: [&str; 16] = [
+        "\n",
+        "}\n",
+        "    }\n",
+        "\t}\n",
+        "fn a() {\n",
+        "\u{c}\n",
+        "\u{b}\n",
+        " \u{c}x\n",
+        "        return;\n",
+        "    if x {\n",
+        "\r\n",
+        "  \n",
+        "# end\n",
+        "static int y;\n",
+        "    \tmixed();\n",
+        "}\r\n",
+    ];
+    let repo = Repo::new();
+    let mut state = 7;
+    let mut pick = |random_unique: usize| match random(&mut state, random_unique) {
+        0 => format!("    unique {};\n", random(&mut state, 1000)),
+        _ => LINES[random(&mut state, 16)].to_owned(),
+    };
+    let mut texts: Vec<(Vec<String>, Vec<String>)> = Vec::new();
+    let mut sizes = 99;
+    for i in 0..240 {
+        let length = random(&mut sizes, if i % 12 == 0 { 3000 } else { 120 });
+        let old: Vec<String> = (0..length).map(|_| pick(1 + i % 5)).collect();
+        let mut new = old.clone();
+        for _ in 0..=random(&mut sizes, 1 + length / 12) {
+            let at = random(&mut sizes, new.len() + 1);
+            let end = (at + random(&mut sizes, 6)).min(new.len());
+            let insert: Vec<String> = match random(&mut sizes, 4) {
+                // A copy of what stands there: the edit can slide.
+                0 => new[at..end].iter().chain(&new[at..end]).cloned().collect(),
+                _ => (0..random(&mut sizes, 5)).map(|_| pick(1 + i % 5)).collect(),
+            };
+            new.splice(at..end, insert);
+        }
+        texts.push((old, new));
+    }
+    for (i, (old, _)) in texts.iter().enumerate() {
+        repo.write(&format!("f{i:03}"), old.concat());
+    }
+    repo.git(&["add", "-A"]);
+    for (i, (_, new)) in texts.iter().enumerate() {
+        repo.write(&format!("f{i:03}"), new.concat());
+    }
+    let opened = open(&repo);
+    let change = opened.unstaged(false).unwrap();
+    let gits = git_bytes(&repo, &["diff", "--full-index"]);
+    assert!(gits.len() > 100_000);
+    same_patch(&write(&load(&mut opened.reader(), &change)), &gits);
+}
+
+/// Code that a rule finds on its line.
+const BAD: &str = "eval(input())\n";
+
+/// Returns file and line of each finding about [`BAD`].
+fn found(report: &serde_json::Value) -> Vec<(String, u64)> {
+    let findings = report["findings"].as_array().unwrap();
+    let eval = findings.iter().filter(|f| f["rule_id"] == "python-eval-input");
+    eval.map(|f| (f["file"].as_str().unwrap().to_owned(), f["line"].as_u64().unwrap())).collect()
+}
+
+/// Runs `review patch -` outside of any repository.
+fn review_patch(patch: impl Into<Vec<u8>>, code: i32) -> crate::support::Run {
+    let repo = Repo::new();
+    let outside = repo.outside();
+    std::fs::create_dir(&outside).unwrap();
+    crate::support::reviewer(&outside, &repo.home(), &["review", "patch", "-", "--format", "json"])
+        .stdin(patch)
+        .run(code)
+}
+
+#[test]
+fn dif_03_the_review_finds_the_line_in_every_encoding() {
+    let repo = Repo::new();
+    let text = format!("import os\r\nx = 1\r\n{BAD}");
+    repo.stage("le.py", utf16(&text, Encoding::Utf16Le, true));
+    repo.stage("be.py", utf16(&text, Encoding::Utf16Be, true));
+    repo.stage("bare.py", utf16(&text, Encoding::Utf16Le, false));
+    repo.stage("latin.py", [b"# caf\xe9\r\nx = 1\n", BAD.as_bytes()].concat());
+    repo.stage("broken.py", [b"# \xff\xfe\xfd\n\xc3(\n", BAD.as_bytes()].concat());
+    repo.stage("nul.py", format!("# \0\nx = 1\n{BAD}"));
+    let report = repo.review_json(&["staged"], 1);
+    let mut files = found(&report);
+    files.sort();
+    let want = ["bare.py", "be.py", "broken.py", "latin.py", "le.py", "nul.py"];
+    assert_eq!(files, want.map(|f| (f.to_owned(), 3)));
+    assert_eq!(report["coverage"]["files_reviewed"], 6);
+}
+
+#[test]
+fn dif_06_names_are_right_in_the_report() {
+    let repo = Repo::new();
+    for name in ["with space.py", "t\tab.py", "new\nline.py", "quo\"te.py", "x b/y.py", "caf\u{e9}.py"] {
+        repo.stage(name, BAD);
+    }
+    let latin = repo.path().join(OsStr::from_bytes(b"latin-\xe9.py"));
+    std::fs::write(latin, BAD).unwrap();
+    repo.git(&["add", "-A"]);
+    let mut staged = found(&repo.review_json(&["staged"], 1));
+    staged.sort();
+    let mut want =
+        ["with space.py", "t\tab.py", "new\nline.py", "quo\"te.py", "x b/y.py", "caf\u{e9}.py", "\"latin-\\351.py\""]
+            .map(|name| (name.to_owned(), 1));
+    want.sort();
+    assert_eq!(staged, want);
+    // The same change as a patch.
+    let patch = git_bytes(&repo, &["diff", "--cached"]);
+    let report: serde_json::Value = serde_json::from_str(&review_patch(patch, 1).stdout).unwrap();
+    let mut patched = found(&report);
+    patched.sort();
+    assert_eq!(patched, want);
+}
+
+#[test]
+fn dif_06_no_name_reaches_the_terminal_raw() {
+    let repo = Repo::new();
+    repo.stage("esc\u{1b}[31m.py", BAD);
+    let run = repo.review(&["staged"], 1);
+    assert!(run.stdout.contains("[31m.py"), "{}", run.stdout);
+    assert!(!run.stdout.contains("\u{1b}[31m.py"), "{}", run.stdout);
+}
+
+#[test]
+fn dif_07_a_patch_cannot_move_its_lines_to_another_file() {
+    let patch = format!(
+        "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,5 @@\n--- a/innocent\n+++ b/innocent.txt\n\
+         +@@ -1 +1 @@\n+diff --git a/y b/y.txt\n+{BAD} end\n"
+    );
+    let report: serde_json::Value = serde_json::from_str(&review_patch(patch, 1).stdout).unwrap();
+    assert_eq!(found(&report), [("x.py".to_owned(), 4)]);
+    assert_eq!(report["coverage"]["files_total"], 1);
+}
+
+#[test]
+fn dif_08_findings_have_gits_line_numbers() {
+    let repo = Repo::new();
+    repo.stage("crlf.py", format!("a = 1\r\nb = 2\r\n{}", BAD.replace('\n', "\r\n")));
+    repo.stage("odd.py", format!("a = 1\u{c}\nb = '\u{2028}\u{85}\u{b}'\n{BAD}"));
+    repo.stage("open.py", format!("a = 1\nb = 2\n{}", BAD.trim_end()));
+    repo.stage("cr.py", format!("a = 1\rb = 2\r{}", BAD.replace('\n', "\r")));
+    let mut files = found(&repo.review_json(&["staged"], 1));
+    files.sort();
+    assert_eq!(files, [("cr.py", 1), ("crlf.py", 3), ("odd.py", 3), ("open.py", 3)].map(|(f, n)| (f.to_owned(), n)));
+}
+
+#[test]
+fn dif_12_a_patch_that_does_not_fit_together_is_a_usage_error() {
+    let file = |hunks: &str| format!("--- a/x.py\n+++ b/x.py\n{hunks}");
+    for (patch, what) in [
+        (file("@@ -1,9 +1 @@\n-a\n+b\n"), "line 6 of the patch"),
+        (file("@@ -1 +1 @@\n-a\n+b\n+c\n"), "line 6 of the patch"),
+        (file("@@ -1 +1 @@\n-a\n+b\n@@ -1 +1 @@\n-a\n+b\n"), "line 6 of the patch: the hunk overlaps"),
+        (file("@@ -9223372036854775808,1 +1 @@\n-a\n+b\n"), "line 3 of the patch"),
+        (file("@@ -1 +18446744073709551615 @@\n-a\n+b\n"), "line 3 of the patch"),
+        ("no patch at all\n".to_owned(), "no patch"),
+    ] {
+        let run = review_patch(patch.clone(), 2);
+        assert!(run.stderr.contains(what), "{patch}\n{}", run.stderr);
+        assert!(!run.stderr.contains("panicked"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn an_empty_patch_is_nothing_to_review() {
+    let report: serde_json::Value = serde_json::from_str(&review_patch("", 0).stdout).unwrap();
+    assert_eq!(report["outcome"], "nothing_to_review");
+}
