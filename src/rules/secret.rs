@@ -60,6 +60,7 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("assigned-quoted", assignment::quoted),
     ("assigned-bare", assignment::bare),
     ("assigned-token", assignment::token),
+    ("not-manual", assignment::outside_manuals),
     ("url-password", assignment::url_password),
     // Formats that prove themselves.
     ("crc32-base62", |c| checksum::crc32_base62(c.secret)),

@@ -17,4 +17,5 @@ mod policy;
 mod report;
 mod review;
 mod rules;
+mod secrets;
 mod support;

@@ -48,6 +48,35 @@ fn kind(path: &[u8]) -> Kind {
     if TEXTS.iter().any(|t| slashed.contains(t)) || name.starts_with("messages") || name.contains(".min.") {
         return Kind::Never;
     }
+    const PROSE: &[&str] = &[
+        "md", "markdown", "rst", "adoc", "asciidoc", "mdx", "html", "htm", "tex", "ipynb", "org", "textile", "pod",
+        "man", "txt",
+    ];
+    // Where software is explained, every key is made up.
+    const MANUALS: &[&str] = &[
+        "/docs/",
+        "/doc/",
+        "/documentation/",
+        "/guide/",
+        "/guides/",
+        "/site/",
+        "/website/",
+        "/content/",
+        "/blog/",
+        "/posts/",
+        "/_posts/",
+        "/tutorial/",
+        "/tutorials/",
+        "/manual/",
+        "/book/",
+        "/wiki/",
+        "/reference/",
+        "/handbook/",
+        "/changelogs/",
+    ];
+    if PROSE.contains(&ext) && MANUALS.iter().any(|m| slashed.contains(m)) {
+        return Kind::Never;
+    }
     if name.starts_with(".env") || name.ends_with(".env") || name.starts_with("dockerfile") || name == "containerfile" {
         return Kind::Shell;
     }
@@ -77,12 +106,41 @@ fn kind(path: &[u8]) -> Kind {
     }
 }
 
+/// Tells whether the file is no manual, where keys are made up, and no list of texts or digests.
+pub(super) fn outside_manuals(c: &Candidate<'_>) -> bool {
+    kind(c.path) != Kind::Never
+}
+
+/// Tells whether the line is a comment that shows code instead of one that hides it: set in, or part of a
+/// documentation comment.
+fn is_shown(line: &[u8]) -> bool {
+    let line = line.trim_ascii_start();
+    let rest = if line.starts_with(b"///")
+        || line.starts_with(b"//!")
+        || line.starts_with(b"* ")
+        || line.starts_with(b"/**")
+    {
+        return true;
+    } else if let Some(rest) =
+        line.strip_prefix(b"//").or_else(|| line.strip_prefix(b"--")).or_else(|| line.strip_prefix(b"#"))
+    {
+        rest
+    } else {
+        return false;
+    };
+    rest.starts_with(b"  ")
+        || rest.starts_with(b"\t")
+        || rest.starts_with(b" >>>")
+        || rest.starts_with(b" $ ")
+        || rest.starts_with(b" e.g")
+}
+
 /// `name = "value"`, `name: "value"`, `name("value")`, `"name", "value"`, `<name>value</name>`.
 pub(super) fn quoted(c: &Candidate<'_>) -> bool {
     let kind = kind(c.path);
     let (Some(value), Some(named)) = (c.text(), named(c.head())) else { return false };
     // A line that nobody wrote by hand.
-    if kind == Kind::Never || c.line.len() > 1_000 {
+    if kind == Kind::Never || c.line.len() > 1_000 || (kind == Kind::Code && is_shown(c.line)) {
         return false;
     }
     is_live(named, value, if kind == Kind::Doc { Bar::Strict } else { Bar::Normal }, c)
@@ -92,7 +150,8 @@ pub(super) fn quoted(c: &Candidate<'_>) -> bool {
 pub(super) fn bare(c: &Candidate<'_>) -> bool {
     let kind = kind(c.path);
     let (Some(value), Some(named)) = (c.text(), named(c.head())) else { return false };
-    let value = value.trim_end_matches([',', ';']);
+    // `password=x,db=0`: settings in a row.
+    let value = value.split([',', ';', '&']).next().unwrap_or(value);
     let tail = c.tail().trim_ascii();
     let alone = tail.is_empty() || matches!(tail[0], b'#' | b';' | b'\\') || tail.starts_with(b"//");
     let bar = match kind {
@@ -113,6 +172,7 @@ pub(super) fn token(c: &Candidate<'_>) -> bool {
     let Some(value) = c.text() else { return false };
     kind != Kind::Never
         && c.line.len() <= 1_000
+        && !(kind == Kind::Code && is_shown(c.line))
         && !is_forged(value)
         && is_token(value.trim_end_matches(['.', ',', ';']), if kind == Kind::Doc { Bar::Strict } else { Bar::Normal })
 }

@@ -3,10 +3,11 @@
 use crate::finding::{Finding, LineSpan};
 use std::cmp::Reverse;
 
-/// Rules that know a secret by what it is assigned to, not by what it is.
-const BY_NAME: &[&str] = &[
-    "hardcoded-credential",
-    "hardcoded-credential-in-config",
+/// Rules that know a secret by the name it is assigned to.
+const BY_NAME: &[&str] = &["hardcoded-credential", "hardcoded-credential-in-config"];
+/// Rules that know a secret by where it stands.
+const BY_PLACE: &[&str] = &[
+    "authorization-header",
     "credential-in-dockerfile",
     "credential-in-xml",
     "credential-in-query",
@@ -30,7 +31,12 @@ pub(crate) fn settle(findings: &mut Vec<Finding>, from: usize, is_secret: impl F
     }
     let rank = |i: usize, columns: (u32, u32)| {
         let f = &findings[i];
-        (f.confidence(), !BY_NAME.contains(&f.rule_id()), f.severity(), columns.1 - columns.0)
+        let knows = match f.rule_id() {
+            id if BY_NAME.contains(&id) => 0,
+            id if BY_PLACE.contains(&id) => 1,
+            _ => 2,
+        };
+        (f.confidence(), knows, f.severity(), columns.1 - columns.0)
     };
     fresh.sort_by_key(|(i, l, c)| (l.first, Reverse(rank(*i, *c)), *i));
     let mut lost = vec![false; findings.len()];
