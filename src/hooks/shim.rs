@@ -39,7 +39,7 @@ pub fn text(hook: Hook, program: &[u8]) -> Vec<u8> {
          bin="
     );
     let tail = format!(
-        "\n[ -x \"$bin\" ] || bin=$(PATH=\"$PATH:$HOME/.cargo/bin:/usr/local/bin\"; command -v claude-reviewer)\n\
+        "\n[ -x \"$bin\" ] || bin=$(PATH=\"$PATH:$HOME/.cargo/bin:/usr/local/bin:/opt/homebrew/bin\"; command -v claude-reviewer)\n\
          case $bin in /* | [A-Za-z]:*) {run} ;; esac\n\
          case ${{{SKIP}:-0}} in 0 | false) ;; *) exit 0 ;; esac\n\
          echo \"claude-reviewer is gone, so nothing was reviewed: install it again or delete $0 ({SKIP}=1 skips once)\" >&2\n\

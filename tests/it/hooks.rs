@@ -272,6 +272,43 @@ fn hok_01_outside_a_repository_and_in_a_bare_one_nothing_is_installed() {
     assert!(!repo.outside().join("hooks/pre-commit").exists());
 }
 
+#[test]
+fn hok_07_a_submodule_has_hooks_of_its_own() {
+    let other = Repo::new();
+    other.stage("app.ini", CLEAN).commit("first");
+    let repo = Repo::new();
+    let url = other.path();
+    repo.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", url.to_str().unwrap(), "inner"]);
+    repo.commit("with a submodule");
+    let inner = repo.path().join("inner");
+    reviewer(&inner, &repo.home(), &["install-hooks"]).run(0);
+    assert!(repo.path().join(".git/modules/inner/hooks/pre-commit").is_file());
+    assert!(!hook_path(&repo, "pre-commit").exists());
+    fs::write(inner.join("app.ini"), aws_key()).unwrap();
+    let commit = || repo.git_command().args(["-C", "inner", "commit", "-q", "-a", "-m", "x"]).output().unwrap();
+    let out = commit();
+    assert!(!out.status.success() && text(&out).contains("files=1/1"), "{}", text(&out));
+    fs::write(inner.join("app.ini"), "region = us-east-1\n").unwrap();
+    assert!(commit().status.success());
+}
+
+#[test]
+fn policy_says_what_each_hook_demands() {
+    let repo = hooked();
+    repo.git(&["init", "-q", "--bare", repo.outside().to_str().unwrap()]);
+    repo.git(&["remote", "add", "origin", repo.outside().to_str().unwrap()]);
+    repo.stage(".claude-reviewer.toml", "version = 1\n[review]\nbackends = [\"claude\"]\n");
+    passes(&repo, &["commit", "-q", "-m", "the rules are enough for a commit"]);
+    let said = stops(&repo, &["push", "-q", "origin", "main"]);
+    assert!(said.contains("exit=3"), "a push wants the backend: {said}");
+
+    repo.stage(".claude-reviewer.toml", "version = 1\n[hooks]\npre_commit = \"off\"\npre_push = \"rules\"\n");
+    repo.stage("app.ini", aws_key());
+    let said = passes(&repo, &["commit", "-q", "-m", "not asked"]);
+    assert!(said.contains("nothing was reviewed"), "{said}");
+    assert!(stops(&repo, &["push", "-q", "origin", "main"]).contains("app.ini"));
+}
+
 /// Starts a run and waits until it is in its work.
 fn started(command: &mut Command) -> Child {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn().unwrap();
