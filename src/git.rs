@@ -36,6 +36,8 @@ pub struct Repo {
     /// The index that counts: `GIT_INDEX_FILE` of a hook, or the repository's own.
     index_path: PathBuf,
     index: OnceLock<gix::index::File>,
+    /// HEAD's commit and tree, as they were when first asked for: one review sees one HEAD.
+    head: OnceLock<Option<(gix::ObjectId, gix::ObjectId)>>,
     refs: refs::Refs,
 }
 
@@ -135,11 +137,16 @@ impl Repo {
 
     /// Returns the commit that HEAD names; `None` before the first commit.
     pub fn head(&self) -> Result<Option<ObjectId>> {
-        Ok(self.refs.head(&self.local())?.map(|id| own(&id)))
+        Ok(self.head_and_tree(&self.local())?.map(|(commit, _)| own(&commit)))
     }
 
     /// Returns the tree of a commit.
     pub fn tree_of(&self, commit: ObjectId) -> Result<ObjectId> {
+        if let Some(Some((head, tree))) = self.head.get()
+            && *head == gix_id(&commit)
+        {
+            return Ok(own(tree));
+        }
         tree::of_commit(&self.local(), gix_id(&commit)).map(|id| own(&id))
     }
 
@@ -274,13 +281,21 @@ impl Repo {
 
     /// Returns HEAD as a state, and its tree.
     fn head_state(&self, repo: &gix::Repository) -> Result<(State, Option<gix::ObjectId>)> {
-        match self.refs.head(repo)? {
-            None => Ok((State::Empty, None)),
-            Some(commit) => {
-                let tree = tree::of_commit(repo, commit)?;
-                Ok((State::Commit { commit: own(&commit), tree: own(&tree) }, Some(tree)))
-            }
+        Ok(match self.head_and_tree(repo)? {
+            None => (State::Empty, None),
+            Some((commit, tree)) => (State::Commit { commit: own(&commit), tree: own(&tree) }, Some(tree)),
+        })
+    }
+
+    fn head_and_tree(&self, repo: &gix::Repository) -> Result<Option<(gix::ObjectId, gix::ObjectId)>> {
+        if let Some(head) = self.head.get() {
+            return Ok(*head);
         }
+        let head = match self.refs.head(repo)? {
+            None => None,
+            Some(commit) => Some((commit, tree::of_commit(repo, commit)?)),
+        };
+        Ok(*self.head.get_or_init(|| head))
     }
 
     /// Returns the index, read once. A missing file is an empty index.
@@ -288,16 +303,15 @@ impl Repo {
         if let Some(index) = self.index.get() {
             return Ok(index);
         }
+        // Asking how many processors there are costs more than reading a small index.
+        let small = std::fs::metadata(&self.index_path).is_ok_and(|m| m.len() < 1 << 20);
+        let options = gix::index::decode::Options { thread_limit: small.then_some(1), ..Default::default() };
         // Git does not check the checksum when it reads either; it would double the time.
-        let index = gix::index::File::at_or_default(
-            &self.index_path,
-            self.sync.to_thread_local().object_hash(),
-            true,
-            gix::index::decode::Options::default(),
-        )
-        .map_err(|e| {
-            Error::incomplete(format!("the index {} cannot be read", self.index_path.display())).caused_by(&e)
-        })?;
+        let index =
+            gix::index::File::at_or_default(&self.index_path, self.sync.to_thread_local().object_hash(), true, options)
+                .map_err(|e| {
+                    Error::incomplete(format!("the index {} cannot be read", self.index_path.display())).caused_by(&e)
+                })?;
         Ok(self.index.get_or_init(|| index))
     }
 }

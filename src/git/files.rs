@@ -183,8 +183,8 @@ fn convert(st: &rustix::fs::Stat) -> Stat {
         ctime: Time { secs: st.st_ctime as u32, nsecs: st.st_ctime_nsec as u32 },
         dev: st.st_dev as u32,
         ino: st.st_ino as u32,
-        uid: st.st_uid as u32,
-        gid: st.st_gid as u32,
+        uid: st.st_uid,
+        gid: st.st_gid,
         size: st.st_size as u32,
     };
     Stat { kind, index }

@@ -7,21 +7,19 @@ use gix::discover::upwards;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+/// Bytes that an object may have; what is larger is not reviewed, and said.
+const MAX_OBJECT: usize = 1 << 30;
+
 /// Opens the repository that `dir` lies in. See [`Repo::open`].
 pub(super) fn open(dir: &Path, env: &Env) -> Result<Repo> {
     let dir = env.dir.join(dir);
     let named = env.os("GIT_DIR").map(|d| dir.join(d));
-    let path = match &named {
-        Some(path) => path.clone(),
+    let mut repo = match &named {
+        Some(path) => gix::ThreadSafeRepository::open_opts(path, options().open_path_as_is(true))
+            .map_err(|e| not_a_repository(path).caused_by(&e))?
+            .to_thread_local(),
         None => discover(&dir, env)?,
     };
-    // Replacement objects would let a local reference decide which content is reviewed.
-    let options = gix::open::Options::default()
-        .open_path_as_is(named.is_some() || path.file_name().is_some_and(|n| n == ".git"))
-        .config_overrides(["core.useReplaceRefs=false"]);
-    let mut repo = gix::ThreadSafeRepository::open_opts(&path, options)
-        .map_err(|e| not_a_repository(&path).caused_by(&e))?
-        .to_thread_local();
     if repo.git_dir_trust() != gix::sec::Trust::Full {
         return Err(foreign(repo.workdir().unwrap_or(repo.git_dir())));
     }
@@ -36,26 +34,40 @@ pub(super) fn open(dir: &Path, env: &Env) -> Result<Repo> {
         None => repo.git_dir().join("index"),
     };
     let refs = refs::Refs::of(&repo, env, worktree.as_deref())?;
-    Ok(Repo { sync: repo.into_sync(), worktree, index_path, index: OnceLock::new(), refs })
+    Ok(Repo { sync: repo.into_sync(), worktree, index_path, index: OnceLock::new(), head: OnceLock::new(), refs })
+}
+
+/// What every repository is opened with.
+fn options() -> gix::open::Options {
+    gix::open::Options::default().config_overrides([
+        // Replacement objects would let a local reference decide which content is reviewed.
+        "core.useReplaceRefs=false".to_owned(),
+        // What an object says of its size is not believed beyond this.
+        format!("gitoxide.objects.allocLimit={MAX_OBJECT}"),
+    ])
 }
 
 /// Looks for a repository in a folder and in the folders above.
-fn discover(dir: &Path, env: &Env) -> Result<PathBuf> {
+fn discover(dir: &Path, env: &Env) -> Result<gix::Repository> {
     let across = env.var("GIT_DISCOVERY_ACROSS_FILESYSTEM").is_some_and(|v| matches!(v, "1" | "true" | "yes" | "on"));
-    let options = upwards::Options { match_ceiling_dir_or_error: false, cross_fs: across, ..Default::default() };
-    let (path, _) = gix::discover::upwards_opts(dir, options.apply_environment())
-        .map_err(|e| not_a_repository(dir).caused_by(e.probable_cause()))?;
-    Ok(match path {
-        gix::discover::repository::Path::WorkTree(top) => top.join(".git"),
-        gix::discover::repository::Path::LinkedWorkTree { work_dir, .. } => work_dir.join(".git"),
-        // A bare repository that merely lies around may have come with a clone, and its
-        // configuration with it. Git's `safe.bareRepository=explicit`.
-        gix::discover::repository::Path::Repository(git_dir) if !is_inside_dot_git(&git_dir) => {
-            return Err(Error::usage(format!("{} is a bare repository that nobody named", git_dir.display()))
-                .hint(format!("if you trust it: GIT_DIR={} claude-reviewer …", git_dir.display())));
-        }
-        gix::discover::repository::Path::Repository(git_dir) => git_dir,
-    })
+    let search = upwards::Options { match_ceiling_dir_or_error: false, cross_fs: across, ..Default::default() };
+    let trust = gix::sec::trust::Mapping { full: options(), reduced: options() };
+    let repo = gix::ThreadSafeRepository::discover_opts(dir, search.apply_environment(), trust)
+        .map_err(|e| not_a_repository(dir).caused_by(e.probable_cause()))?
+        .to_thread_local();
+    // A bare repository that merely lies around may have come with a clone, and its configuration with
+    // it. Git's `safe.bareRepository=explicit`. One that was reached by way of a `.git` file lies
+    // elsewhere, never around the folder that the search began in.
+    let git_dir = repo.git_dir();
+    if !is_inside_dot_git(git_dir) && real(dir).starts_with(real(git_dir)) {
+        return Err(Error::usage(format!("{} is a bare repository that nobody named", git_dir.display()))
+            .hint(format!("if you trust it: GIT_DIR={} claude-reviewer …", git_dir.display())));
+    }
+    Ok(repo)
+}
+
+fn real(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Tells whether a folder is a `.git`, or the part of one that belongs to a worktree or submodule.
@@ -101,11 +113,7 @@ pub(super) fn nested(top: &Path) -> Result<Option<Repo>> {
     // The environment of a hook speaks of the outer repository.
     let mut permissions = gix::open::Permissions::default();
     permissions.env.git_prefix = gix::sec::Permission::Deny;
-    let options = gix::open::Options::default()
-        .open_path_as_is(true)
-        .permissions(permissions)
-        .config_overrides(["core.useReplaceRefs=false"]);
-    let repo = gix::ThreadSafeRepository::open_opts(&path, options)
+    let repo = gix::ThreadSafeRepository::open_opts(&path, options().open_path_as_is(true).permissions(permissions))
         .map_err(|e| not_a_repository(top).caused_by(&e))?
         .to_thread_local();
     if repo.git_dir_trust() != gix::sec::Trust::Full {
@@ -114,5 +122,5 @@ pub(super) fn nested(top: &Path) -> Result<Option<Repo>> {
     let refs = refs::Refs::of(&repo, &Env::default(), Some(top))?;
     let index_path = repo.git_dir().join("index");
     let worktree = Some(top.to_owned());
-    Ok(Some(Repo { sync: repo.into_sync(), worktree, index_path, index: OnceLock::new(), refs }))
+    Ok(Some(Repo { sync: repo.into_sync(), worktree, index_path, index: OnceLock::new(), head: OnceLock::new(), refs }))
 }

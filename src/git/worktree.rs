@@ -18,6 +18,8 @@ use std::sync::atomic::AtomicBool;
 const TWO_THREADS: usize = 3000;
 /// Bytes of content that are kept from the comparison for the review.
 const KEEP: usize = 32 << 20;
+/// Bytes that a file may have; what is larger is not reviewed, and said.
+const MAX_FILE: usize = 1 << 30;
 
 /// A worktree that is being compared.
 pub(super) struct Worktree<'r> {
@@ -78,7 +80,11 @@ impl Content {
             return Ok(Some((target, None)));
         }
         // Without symbolic links on disk (`core.symlinks=false`), a link is a file that holds its target.
-        let Some(bytes) = self.files.read(path, usize::MAX - 1).map_err(failed)? else { return Ok(None) };
+        let Some(bytes) = self.files.read(path, MAX_FILE).map_err(failed)? else { return Ok(None) };
+        if bytes.len() > MAX_FILE {
+            let name = String::from_utf8_lossy(path);
+            return Err(Error::incomplete(format!("{name} is larger than {} MiB", MAX_FILE >> 20)));
+        }
         if mode == FileMode::Symlink {
             return Ok(Some((bytes, None)));
         }
