@@ -22,7 +22,13 @@ pub struct Inert(String);
 impl Inert {
     /// Escapes foreign text; line ends become `\n`, tabs spaces.
     pub fn new(text: impl AsRef<[u8]>) -> Self {
-        Self(pieces(text.as_ref()).map(|p| p.shown).collect())
+        let text = text.as_ref();
+        let plain = text.iter().all(|b| matches!(b, b' '..=b'~')) && memchr::memmem::find(text, b"##").is_none();
+        match std::str::from_utf8(text) {
+            // Nearly all text.
+            Ok(text) if plain => Self(text.to_owned()),
+            _ => Self(pieces(text).map(|p| p.shown).collect()),
+        }
     }
 
     /// Escapes foreign text that may have several lines: each becomes one.

@@ -25,6 +25,8 @@ const IN_FULL: usize = 40;
 const OF_A_KIND: usize = 3;
 /// Lines for findings that are shown without.
 const BRIEF: usize = 100;
+/// Notes shown.
+const NOTES: usize = 20;
 /// Names listed for one reason of not being reviewed.
 const NAMES: usize = 10;
 
@@ -253,7 +255,8 @@ fn notes(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     if !review.notes.is_empty() {
         page.gap()?;
     }
-    for n in &review.notes {
+    let most = if page.style.verbose { usize::MAX } else { NOTES };
+    for n in review.notes.iter().take(most) {
         let mut line = Line::new().put(CYAN, "note: ");
         if let Some(file) = &n.file {
             line = line.put(PLAIN, Inert::new(file.as_bytes()));
@@ -267,6 +270,10 @@ fn notes(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
         for more in lines {
             page.wrapped(&Line::new().space(4).put(PLAIN, more), 4)?;
         }
+    }
+    if review.notes.len() > most {
+        let text = format!("and {} more notes; -v lists them all", review.notes.len() - most);
+        page.wrapped(&Line::new().put(CYAN, Inert::new(text)), 4)?;
     }
     Ok(())
 }
@@ -334,9 +341,14 @@ fn verdict(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
         (_, Verdict::Block) => {
             let blocking = super::counts(review, |f| f.blocking);
             let n: usize = blocking.iter().map(|(_, n)| n).sum();
-            let of = if all > n { format!("{n} of {all} findings") } else { plural(n, "finding") };
             let verb = if n == 1 { "blocks" } else { "block" };
-            (RED, "BLOCK", format!("{of} {verb} this change: {}", counted(&blocking)))
+            let one_kind = blocking.iter().find(|(_, count)| *count == n).filter(|_| n == all);
+            let text = match one_kind {
+                Some((severity, _)) => format!("{} {verb} this change", plural(n, &format!("{severity} finding"))),
+                None if n == all => format!("{} {verb} this change: {}", plural(n, "finding"), counted(&blocking)),
+                None => format!("{n} of {all} findings {verb} this change: {}", counted(&blocking)),
+            };
+            (RED, "BLOCK", text)
         }
     };
     let head = match page.glyphs.sign(review.verdict) {
