@@ -10,9 +10,9 @@ use crate::untrusted;
 use crate::wire;
 use std::path::PathBuf;
 
-/// Set it to `1` to rewrite the files: `UPDATE_SNAPSHOTS=1 cargo test --lib report::`. The run fails, so
+/// Set it to `1` to rewrite the files: `UPDATE=1 cargo test --lib report::`. The run fails, so
 /// that nobody rewrites them without a look at `git diff`.
-const UPDATE: &str = "UPDATE_SNAPSHOTS";
+const UPDATE: &str = "UPDATE";
 
 fn text(review: &Review, format: Format, style: &Style) -> String {
     let mut out = Vec::new();

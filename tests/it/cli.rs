@@ -175,16 +175,16 @@ fn the_manual_has_every_command_and_every_exit_code() {
     assert!(!page.contains("hook\\-args"), "what hooks pass to themselves is nobody's business");
 }
 
-/// Compares a document with what is generated now, or writes it anew with `UPDATE_DOCS=1`.
+/// Compares a document with what is generated now, or writes it anew with `UPDATE=1`.
 #[track_caller]
 fn document(path: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
-    if std::env::var_os("UPDATE_DOCS").is_some() {
+    if std::env::var_os("UPDATE").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(kept == text, "{} is out of date: UPDATE_DOCS=1 cargo test --test it docs_", path.display());
+    assert!(kept == text, "{} is out of date: UPDATE=1 cargo test --test it docs_", path.display());
 }
 
 /// Returns the subcommands that a help text lists.
@@ -198,7 +198,7 @@ fn listed(help: &str) -> Vec<String> {
 fn docs_the_command_line() {
     let repo = Repo::new();
     let mut text = "# Command line\n\nWhat `claude-reviewer COMMAND --help` prints. A test keeps this page true: \
-                    `UPDATE_DOCS=1 cargo test --test it docs_` writes it anew.\n"
+                    `UPDATE=1 cargo test --test it docs_` writes it anew.\n"
         .to_owned();
     let mut rest = vec![Vec::<String>::new()];
     while let Some(command) = rest.pop() {
@@ -211,4 +211,48 @@ fn docs_the_command_line() {
         rest.extend(listed(&help).into_iter().rev().map(|n| [command.clone(), vec![n]].concat()));
     }
     document("docs/cli.md", &text);
+}
+
+#[test]
+fn docs_the_rules() {
+    let repo = Repo::new();
+    let list = repo.reviewer(&["rules", "list", "--format", "json"]).run(0).stdout;
+    let list: serde_json::Value = serde_json::from_str(&list).unwrap();
+    let rules = list["rules"].as_array().unwrap();
+    let words = |v: &serde_json::Value| v.as_str().unwrap_or_default().replace('|', "\\|");
+    let mut sections: Vec<(String, Vec<String>)> = Vec::new();
+    for rule in rules {
+        let languages: Vec<_> = rule["languages"].as_array().unwrap().iter().map(words).collect();
+        let title = match languages.len() {
+            _ if rule["secret"] == true => "Exposed secrets".to_owned(),
+            0 => "Any file, and the change itself".to_owned(),
+            1..=4 => languages.join(", "),
+            _ => "Several languages".to_owned(),
+        };
+        let cwe = rule["cwe"].as_u64().map(|n| n.to_string()).unwrap_or_default();
+        let row = format!(
+            "| `{}` | {} | {} | {cwe} |\n",
+            words(&rule["id"]),
+            words(&rule["title"]),
+            words(&rule["severity"])
+        );
+        match sections.iter_mut().find(|(t, _)| *t == title) {
+            Some((_, rows)) => rows.push(row),
+            None => sections.push((title, vec![row])),
+        }
+    }
+    sections.sort();
+    let mut text = format!(
+        "# Rules\n\n{} rules are built in. `claude-reviewer rules explain ID` shows bad and good code and what to do. \
+         A test keeps this page true: `UPDATE=1 cargo test --test it docs_` writes it anew.\n",
+        rules.len()
+    );
+    for (title, mut rows) in sections {
+        rows.sort();
+        text.push_str(&format!(
+            "\n## {title}\n\n| rule | finds | severity | CWE |\n|---|---|---|---|\n{}",
+            rows.concat()
+        ));
+    }
+    document("docs/rules.md", &text);
 }
