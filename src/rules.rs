@@ -28,6 +28,7 @@ use crate::error::{Error, Result};
 use crate::finding::{Category, Confidence, Finding, LineSpan, Severity};
 use crate::policy::RulesPolicy;
 use catalog::{Matcher, Rule};
+pub(crate) use mask::{hide_body, key_lines};
 use report::{Reporter, Sighting};
 use std::borrow::Cow;
 use std::sync::OnceLock;

@@ -8,7 +8,7 @@ use crate::finding::{Finding, Frame, FrameLine, LineSpan, Location};
 use crate::git::{Change, Reader, Repo};
 use crate::policy::Policy;
 use crate::progress::Progress;
-use crate::rules::{RuleSet, Scope};
+use crate::rules::{self, RuleSet, Scope};
 use crate::verdict::{Coverage, Skip};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -21,6 +21,8 @@ const AROUND: u32 = 1;
 const FRAME_LINES: u32 = 8;
 /// Bytes of a line that are kept for the frame.
 const FRAME_BYTES: usize = 1_000;
+/// How far above a frame the header of a private key is looked for.
+const KEY_LINES: u32 = 400;
 
 /// What a scan needs to know.
 #[derive(Clone, Copy)]
@@ -261,10 +263,18 @@ fn frame(text: &TextChange, span: LineSpan, rules: &RuleSet) -> Option<Frame> {
     let wanted = span.first.get().saturating_sub(AROUND)..=last + AROUND;
     let mut first = None;
     let mut lines = Vec::new();
+    // The body of a key is known by its edges only, which may lie far above.
+    let mut above = Vec::new();
     for line in text.lines(hunk) {
-        let Some(n) = line.new.filter(|n| wanted.contains(&n.get())) else { continue };
-        first.get_or_insert(n);
+        let Some(n) = line.new.filter(|n| n.get() <= *wanted.end()) else { continue };
         let whole = trim_line_end(line.text);
+        if n.get().saturating_add(KEY_LINES) >= *wanted.start() {
+            above.push(&whole[..whole.len().min(FRAME_BYTES)]);
+        }
+        if n.get() < *wanted.start() {
+            continue;
+        }
+        first.get_or_insert(n);
         let at = if n == span.first { span.columns.map_or(0, |c| c.0 as usize) } else { 0 };
         let start = if whole.len() <= FRAME_BYTES { 0 } else { at.saturating_sub(FRAME_BYTES / 4).min(whole.len()) };
         let end = whole.len().min(start + FRAME_BYTES);
@@ -276,6 +286,11 @@ fn frame(text: &TextChange, span: LineSpan, rules: &RuleSet) -> Option<Frame> {
             skipped: start as u32,
             added: line.kind == LineKind::Added,
         });
+    }
+    let hidden = rules::key_lines(&above);
+    let shown = hidden.len() - lines.len();
+    for (line, _) in lines.iter_mut().zip(&hidden[shown..]).filter(|(_, hidden)| **hidden) {
+        rules::hide_body(&mut line.text);
     }
     Some(Frame { first: first?, lines })
 }

@@ -30,11 +30,7 @@ pub(super) fn mask<'t>(rules: &RuleSet, text: &'t [u8]) -> Cow<'t, [u8]> {
         hide(masked.to_mut(), span);
     }
     for body in key_bodies(text) {
-        for b in &mut masked.to_mut()[body] {
-            if b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=') {
-                *b = b'*';
-            }
-        }
+        hide_body(&mut masked.to_mut()[body]);
     }
     masked
 }
@@ -98,6 +94,34 @@ fn key_bodies(text: &[u8]) -> Vec<Range<usize>> {
     out
 }
 
+/// Tells of consecutive lines which belong to the body of a private key: those after a header, and, where the
+/// header is out of sight, those before a footer.
+pub(crate) fn key_lines(lines: &[&[u8]]) -> Vec<bool> {
+    let is_edge = |line: &[u8], edge: &[u8]| {
+        memchr::memmem::find(line, edge).is_some_and(|at| memchr::memmem::find(&line[at..], b"PRIVATE KEY").is_some())
+    };
+    let mut out = vec![false; lines.len()];
+    let mut inside = false;
+    for (i, line) in lines.iter().enumerate() {
+        inside = inside && !is_edge(line, b"-----END") && is_body(line);
+        out[i] = inside;
+        inside = inside || (is_edge(line, b"-----BEGIN") && !is_edge(line, b"-----END"));
+    }
+    for (i, _) in lines.iter().enumerate().filter(|(_, line)| is_edge(line, b"-----END")) {
+        for at in (0..i).rev().take_while(|at| is_body(lines[*at])) {
+            out[at] = true;
+        }
+    }
+    out
+}
+
+/// Overwrites what a key's body is made of.
+pub(crate) fn hide_body(text: &mut [u8]) {
+    for b in text.iter_mut().filter(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=')) {
+        *b = b'*';
+    }
+}
+
 /// Tells whether a line can belong to a key's body, quoted as programs quote it, or to its headers.
 fn is_body(line: &[u8]) -> bool {
     let line = line.trim_ascii();
@@ -122,6 +146,18 @@ fn is_body(line: &[u8]) -> bool {
 mod tests {
     use super::*;
     use crate::policy::RulesPolicy;
+
+    #[test]
+    fn the_lines_of_a_key_are_known_with_either_edge_in_sight() {
+        let text = |edge: &str| format!("-----{edge} {}-----", "PRIVATE KEY");
+        let (begin, end) = (text("BEGIN"), text("END"));
+        let body = "MIIEow".repeat(10);
+        let lines = |all: &[&str]| key_lines(&all.iter().map(|l| l.as_bytes()).collect::<Vec<_>>());
+        assert_eq!(lines(&["a = 1", &begin, &body, &body]), [false, false, true, true]);
+        assert_eq!(lines(&[&body, &body, &end, "b = 2"]), [true, true, false, false]);
+        assert_eq!(lines(&[&begin, &body, &end, &body]), [false, true, false, false]);
+        assert_eq!(lines(&["if x.starts_with(b) {", "return 1", "}"]), [false, false, false]);
+    }
 
     #[test]
     fn the_body_of_a_key_is_hidden_on_every_line() {
