@@ -19,11 +19,11 @@ impl ExitStatus {
     /// All of them, by code.
     pub const ALL: [Self; 4] = [Self::Pass, Self::Block, Self::Usage, Self::Incomplete];
 
-    /// Returns what the code says, for the manual.
+    /// Returns what the code says, for help and manual.
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::Pass => "reviewed completely, and nothing blocks",
-            Self::Block => "a finding blocks",
+            Self::Pass => "reviewed completely, nothing at or above block_on",
+            Self::Block => "a finding that blocks",
             Self::Usage => "bad flag, configuration, reference or repository state",
             Self::Incomplete => "some part that was asked for was not reviewed",
         }

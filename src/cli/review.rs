@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// Arguments of `review`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = exit_codes())]
 pub struct Args {
     #[command(subcommand)]
     source: Option<SourceArg>,
@@ -25,13 +25,11 @@ pub struct Args {
     options: Options,
 }
 
-/// The table that help, manual and README show.
-pub const EXIT_CODES: &str = "\
-Exit codes:
-  0  reviewed completely, nothing at or above block_on
-  1  a finding that blocks
-  2  bad flag, configuration, reference or repository state
-  3  some part that was asked for was not reviewed";
+/// The table that help shows.
+fn exit_codes() -> String {
+    let rows = ExitStatus::ALL.map(|s| format!("\n  {}  {}", s.code(), s.meaning()));
+    format!("Exit codes:{}", rows.concat())
+}
 
 #[derive(Debug, clap::Subcommand)]
 enum SourceArg {

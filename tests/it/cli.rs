@@ -214,6 +214,11 @@ fn docs_the_command_line() {
 }
 
 #[test]
+fn docs_the_schema_of_the_policy() {
+    document("schemas/policy.schema.json", &Repo::new().reviewer(&["policy", "schema"]).run(0).stdout);
+}
+
+#[test]
 fn docs_the_rules() {
     let repo = Repo::new();
     let list = repo.reviewer(&["rules", "list", "--format", "json"]).run(0).stdout;
