@@ -1,7 +1,7 @@
 //! `policy`: shows, checks, converts and trusts policy files.
 
 use super::Context;
-use crate::diff::RepoPath;
+use crate::diff::{FileMode, RepoPath};
 use crate::error::{Error, ExitStatus, Result};
 use crate::git::Repo;
 use crate::policy::{self, File, Loaded, Pins, Policy, Problem, Project, Sources, import, schema};
@@ -107,8 +107,15 @@ impl Files {
                 let repo = repo?;
                 let id = repo.resolve(rev)?;
                 let path = RepoPath::from(policy::FILE_NAME);
-                let bytes = repo.reader().read(&repo.state_of(id)?, &path, policy::MAX_BYTES + 1)?;
-                bytes.map(|b| Project::at_base(id, b))
+                let state = repo.state_of(id)?;
+                let mut reader = repo.reader();
+                match reader.read(&state, &path, policy::MAX_BYTES)? {
+                    Some(bytes) => Some(Project::at_base(id, bytes)),
+                    None if reader.mode(&state, &path)? == Some(FileMode::Symlink) => {
+                        return Err(Project::linked(&format!("{} at {}", policy::FILE_NAME, id.short())));
+                    }
+                    None => None,
+                }
             }
             (None, None, Some(top)) => Project::in_worktree(top, &context.env)?,
             (None, None, None) => None,
@@ -197,7 +204,7 @@ fn show(context: &Context, origin: bool, format: Format, at: Option<&str>) -> Re
             let head = format!("# {}, hash {}\n", files.label(), policy.hash());
             head + &policy.to_text(origin)
         }
-        Format::Json => format!("{:#}\n", policy.to_json(origin)),
+        Format::Json => policy::show::json_text(&policy.to_json(origin)),
         Format::Toml => policy.to_toml(origin),
     })
 }

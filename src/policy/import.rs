@@ -9,6 +9,7 @@ use super::keys::{self, Trust};
 use super::value::{Value, closest, quote};
 use super::{File, Policy};
 use crate::error::{Error, Result};
+use crate::untrusted::Inert;
 use serde_json::Value as Json;
 
 /// A converted configuration.
@@ -84,9 +85,9 @@ pub fn import(file: &File) -> Result<Imported> {
             ));
         }
     }
-    let mut toml = format!("# Imported from {}.\n", quote(name).trim_matches('"'));
+    let mut toml = format!("# Imported from {}.\n", Inert::new(name));
     for l in &left_out {
-        toml.push_str(&format!("# Not imported: {}.\n", quote(l).trim_matches('"').replace("\\\"", "\"")));
+        toml.push_str(&format!("# Not imported: {}.\n", Inert::new(l)));
     }
     toml.push_str(&format!("version = {}\n", keys::VERSION));
     let mut table = "";

@@ -373,3 +373,71 @@ fn suggest(table: &str, typed: &str) -> String {
     }
     format!("known here are {}", here.join(", "))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse_text(bytes: &[u8]) -> Result<Parsed, Vec<Problem>> {
+        parse(&File { name: "p".to_owned(), bytes: bytes.to_vec() }, Layer::Project)
+    }
+
+    #[test]
+    fn no_file_makes_the_reader_panic() {
+        let good = include_bytes!("../../fixtures/policy/valid/everything.toml");
+        let parsed = parse_text(good).unwrap();
+        assert_eq!((parsed.paths.len(), parsed.guidelines.len(), parsed.backends.len()), (2, 1, 2));
+        // Every prefix, and many a damaged copy.
+        for end in 0..good.len() {
+            let _ = parse_text(&good[..end]);
+        }
+        let mut seed = 1_u64;
+        let mut random = |below: usize| {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            (seed % below as u64) as usize
+        };
+        let bits = ["[", "]", "{", "}", "\"", "'''", "=", ".", "\n", "\0", "99999999999999999999", "\u{202e}", "é"];
+        for _ in 0..2000 {
+            let mut text = good.to_vec();
+            for _ in 0..=random(4) {
+                let at = random(text.len());
+                let with = bits[random(bits.len())].as_bytes();
+                let until = (at + random(20)).min(text.len());
+                text.splice(at..until, with.iter().copied());
+            }
+            if let Err(problems) = parse_text(&text) {
+                assert!(!problems.is_empty());
+                assert!(problems.iter().all(|p| p.message.contains("p:")), "{problems:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn lines_are_right_behind_a_byte_order_mark_and_crlf() {
+        let problems = parse_text(b"\xef\xbb\xbfversion = 1\r\n\r\n[review]\r\njob = 3\r\n").unwrap_err();
+        assert_eq!(problems[0].line, Some(4));
+        assert_eq!(problems[0].hint.as_deref(), Some("did you mean \"jobs\"?"));
+    }
+
+    #[test]
+    fn an_entry_knows_the_line_of_its_header() {
+        let parsed = parse_text(b"\n[[path]]\nglob = 'a'\n\n[[path]]\nglob = 'b'\n").unwrap();
+        let lines: Vec<_> = parsed.paths.iter().map(|p| p.origin.line).collect();
+        assert_eq!(lines, [Some(2), Some(5)]);
+    }
+
+    #[test]
+    fn reading_a_file_takes_well_under_a_millisecond() {
+        let good = include_bytes!("../../fixtures/policy/valid/everything.toml");
+        let best = (0..20).map(|_| {
+            let start = std::time::Instant::now();
+            parse_text(good).unwrap();
+            start.elapsed()
+        });
+        // Unoptimized; an optimized build takes about a tenth.
+        let best = best.min().unwrap();
+        assert!(best < std::time::Duration::from_millis(5), "{best:?}");
+    }
+}

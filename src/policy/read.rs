@@ -27,19 +27,28 @@ impl File {
 impl Project {
     /// Reads the project's file at the top of a worktree, if there is one.
     ///
+    /// It may not be a symbolic link, not even inside the repository: a change to the link's target would change
+    /// the policy without touching it, and a commit's tree has only the link.
+    ///
     /// # Errors
     ///
-    /// Usage: it cannot be read, is not a regular file, is a symbolic link out of the worktree, or is too large.
+    /// Usage: it cannot be read, is not a regular file, or is too large.
     pub fn in_worktree(top: &Path, env: &Env) -> Result<Option<Self>> {
         let path = top.join(FILE_NAME);
-        let link = match std::fs::symlink_metadata(&path) {
-            Ok(m) => m.file_type().is_symlink(),
+        match std::fs::symlink_metadata(&path) {
+            Ok(m) if m.file_type().is_symlink() => return Err(Self::linked(FILE_NAME)),
+            Ok(_) => {}
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(unreadable(&path, &e)),
-        };
-        let path = if link { stay_inside(top, &path)? } else { path };
+        }
         let Some(bytes) = read(&path)? else { return Ok(None) };
         Ok(Some(Self::of(ProjectOrigin::Worktree, bytes, top, env)))
+    }
+
+    /// Makes the error for a project's file that is a symbolic link; `place` names it.
+    pub fn linked(place: &str) -> Error {
+        Error::usage(format!("policy file {place} is a symbolic link"))
+            .hint("put a copy in its place, or name the file itself with --config")
     }
 
     /// Takes the project's file as it stands in HEAD. `top` is the worktree that trust was given for.
@@ -106,19 +115,6 @@ fn open(path: &Path) -> std::io::Result<std::fs::File> {
 #[cfg(not(unix))]
 fn open(path: &Path) -> std::io::Result<std::fs::File> {
     std::fs::File::open(path)
-}
-
-/// Resolves a symbolic link of the worktree that must not leave it.
-fn stay_inside(top: &Path, link: &Path) -> Result<PathBuf> {
-    let resolve = |p: &Path| std::fs::canonicalize(p).map_err(|e| unreadable(link, &e));
-    let (target, top) = (resolve(link)?, resolve(top)?);
-    let inside = target.strip_prefix(&top).is_ok_and(|rest| !rest.starts_with(".git"));
-    if inside {
-        Ok(target)
-    } else {
-        Err(Error::usage(format!("{} is a symbolic link out of the repository", link.display()))
-            .hint(format!("copy the file into place, or name it: claude-reviewer --config {} …", target.display())))
-    }
 }
 
 /// Returns a path as messages show it: with `~` for the home folder.

@@ -3,7 +3,7 @@
 use super::keys::{BACKEND, GUIDELINE, Key, PATH, TABLES, Trust, VERSION};
 use super::value::{Value, bare_or_quoted};
 use super::{Layer, Origin, Policy};
-use crate::untrusted::Inert;
+use crate::untrusted::{Inert, is_active};
 use serde_json::{Map, Value as Json, json};
 
 /// One value of a policy.
@@ -146,6 +146,22 @@ impl Policy {
         }
         Json::Object(top)
     }
+}
+
+/// Writes JSON for people and programs alike: indented, and with everything escaped that a terminal acts on.
+pub fn json_text(json: &Json) -> String {
+    let mut text = String::new();
+    for c in format!("{json:#}\n").chars() {
+        if c == '\n' || !is_active(c) {
+            text.push(c);
+        } else {
+            // Stands in a string: JSON has nothing of the kind outside.
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                text.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+    text
 }
 
 impl Layer {

@@ -176,7 +176,12 @@ pub(super) fn closest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a 
     }
     candidates
         .into_iter()
-        .map(|c| (strsim::damerau_levenshtein(&typed, &fold(c)), c))
+        .map(|c| {
+            let folded = fold(c);
+            // A beginning is as good as one letter off.
+            let begun = typed.len() >= 3 && folded.starts_with(&typed);
+            (if begun { 1 } else { strsim::damerau_levenshtein(&typed, &folded) }, c)
+        })
         .filter(|(distance, c)| *distance <= (c.len().max(typed.len()) / 3).clamp(1, 3))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, c)| c)
@@ -206,6 +211,8 @@ mod tests {
             ("blockon", Some("block_on")),
             ("wran_on", Some("warn_on")),
             ("ignored", Some("ignore")),
+            ("block", Some("block_on")),
+            ("on", None),
             ("colour", None),
             ("x", None),
         ] {

@@ -3,7 +3,7 @@
 use super::scan::Scanned;
 use super::source::{Content, Part};
 use super::{Note, PolicyInfo};
-use crate::diff::{LineNo, RepoPath};
+use crate::diff::{FileMode, LineNo, RepoPath};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::git::{Change, Reader, Repo, State};
@@ -69,8 +69,13 @@ fn project_file(
     if let (State::Worktree, Some(top)) = (state, repo.worktree()) {
         return Project::in_worktree(top, env);
     }
-    let Some(bytes) = reader.read(state, &RepoPath::from(policy::FILE_NAME), policy::MAX_BYTES)? else {
-        return Ok(None);
+    let path = RepoPath::from(policy::FILE_NAME);
+    let Some(bytes) = reader.read(state, &path, policy::MAX_BYTES)? else {
+        return match reader.mode(state, &path)? {
+            // No policy at all would be a weaker one than was meant.
+            Some(FileMode::Symlink) => Err(Project::linked(policy::FILE_NAME)),
+            _ => Ok(None),
+        };
     };
     Ok(Some(match (authority, state.commit()) {
         (Authority::Base, Some(base)) => Project::at_base(base, bytes),
