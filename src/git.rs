@@ -229,7 +229,7 @@ impl Repo {
     /// # Errors
     /// Usage, when there is no such parent; incomplete, when a shallow clone does not have it.
     pub fn commit(&self, id: ObjectId, parent: Option<u32>) -> Result<Change> {
-        revision::commit(self, &self.local(), id, parent)
+        revision::commit(&self.local(), id, parent)
     }
 
     /// Two commits (or nothing at all) against each other.

@@ -27,7 +27,16 @@ impl<'r> Reader<'r> {
 
     /// A commit against its parent, as [`Repo::commit`], through this reader's caches.
     pub fn commit(&mut self, id: ObjectId, parent: Option<u32>) -> Result<Change> {
-        revision::commit(self.owner, &self.repo, id, parent)
+        revision::commit(&self.repo, id, parent)
+    }
+
+    /// What a commit itself brings: against its parent, and of a merge only the paths that differ from
+    /// every parent. The rest of a merge came with commits of its own.
+    ///
+    /// # Errors
+    /// Incomplete, when a shallow clone lacks a parent.
+    pub fn alone(&mut self, id: ObjectId) -> Result<Change> {
+        revision::alone(&self.repo, id)
     }
 
     /// Reads and compares one entry of a change.

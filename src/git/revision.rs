@@ -5,6 +5,7 @@ use crate::diff::ObjectId;
 use crate::error::{Error, Result};
 use crate::request::PushRange;
 use gix::traverse::commit::simple::CommitTimeOrder;
+use std::collections::HashSet;
 
 /// Longer than any name that git allows in practice.
 const MAX_REV: usize = 1024;
@@ -49,18 +50,12 @@ fn check(rev: &str) -> Result<()> {
 }
 
 /// A commit against a parent. See [`Repo::commit`].
-pub(super) fn commit(_owner: &Repo, repo: &gix::Repository, id: ObjectId, parent: Option<u32>) -> Result<Change> {
-    let commit = gix_id(&id);
-    let mut buf = Vec::new();
-    tree::load(repo, &commit, gix::objs::Kind::Commit, &mut buf)?;
-    let mut iter = gix::objs::CommitRefIter::from_bytes(&buf, repo.object_hash());
-    let root = iter.tree_id().map_err(|e| super::unreadable(repo, &commit, Some(&e)))?;
-    let parents: Vec<gix::ObjectId> =
-        gix::objs::CommitRefIter::from_bytes(&buf, repo.object_hash()).parent_ids().collect();
-    let count = parents.len();
-    let base = match (parent, parents.first()) {
+pub(super) fn commit(repo: &gix::Repository, id: ObjectId, parent: Option<u32>) -> Result<Change> {
+    let commit = Commit::read(repo, id)?;
+    let count = commit.parents.len();
+    let base = match (parent, commit.parents.first()) {
         (Some(0), _) => return Err(Error::usage("parents are counted from 1")),
-        (Some(n), _) => match parents.get(n as usize - 1) {
+        (Some(n), _) => match commit.parents.get(n as usize - 1) {
             Some(p) => Some(*p),
             None => {
                 let s = if count == 1 { "" } else { "s" };
@@ -71,20 +66,71 @@ pub(super) fn commit(_owner: &Repo, repo: &gix::Repository, id: ObjectId, parent
     };
     let base = match base {
         None => State::Empty,
-        Some(parent) => {
-            let shallow = repo.shallow_commits().ok().flatten();
-            if shallow.is_some_and(|s| s.contains(&commit)) && !repo.has_object(parent) {
-                return Err(Error::incomplete(format!(
-                    "the parent of commit {} is not in this shallow clone",
-                    id.short()
-                ))
-                .hint("fetch one commit more: git fetch --deepen=1")
-                .hint("in CI, let the checkout fetch all of the history (fetch-depth: 0, GIT_DEPTH: 0)"));
-            }
-            tree::state(repo, parent)?
-        }
+        Some(parent) => commit.parent(repo, parent)?,
     };
-    tree::change(repo, base, State::Commit { commit: id, tree: own(&root) })
+    tree::change(repo, base, commit.state())
+}
+
+/// What a commit itself brings. See [`super::Reader::alone`].
+pub(super) fn alone(repo: &gix::Repository, id: ObjectId) -> Result<Change> {
+    let commit = Commit::read(repo, id)?;
+    let [first, others @ ..] = commit.parents.as_slice() else { return self::commit(repo, id, None) };
+    if others.is_empty() {
+        return self::commit(repo, id, None);
+    }
+    let differing = |parent: &State| -> Result<Vec<super::Pair>> {
+        let mut pairs = Vec::new();
+        let parent = parent.tree().map(|t| gix_id(&t));
+        tree::compare(repo, parent, Some(commit.tree), &mut Vec::new(), &mut pairs)?;
+        Ok(pairs)
+    };
+    let base = commit.parent(repo, *first)?;
+    let mut pairs = differing(&base)?;
+    for parent in others {
+        if pairs.is_empty() {
+            break;
+        }
+        let other = differing(&commit.parent(repo, *parent)?)?;
+        let paths: HashSet<&[u8]> = other.iter().map(super::Pair::path).collect();
+        pairs.retain(|p| paths.contains(p.path()));
+    }
+    Change::of_pairs(repo, pairs, base, commit.state(), Vec::new(), None)
+}
+
+/// A commit, as far as it says what it is compared with.
+struct Commit {
+    id: ObjectId,
+    tree: gix::ObjectId,
+    parents: Vec<gix::ObjectId>,
+}
+
+impl Commit {
+    fn read(repo: &gix::Repository, id: ObjectId) -> Result<Self> {
+        let commit = gix_id(&id);
+        let mut buf = Vec::new();
+        tree::load(repo, &commit, gix::objs::Kind::Commit, &mut buf)?;
+        let iter = || gix::objs::CommitRefIter::from_bytes(&buf, repo.object_hash());
+        let tree = iter().tree_id().map_err(|e| super::unreadable(repo, &commit, Some(&e)))?;
+        Ok(Self { id, tree, parents: iter().parent_ids().collect() })
+    }
+
+    fn state(&self) -> State {
+        State::Commit { commit: self.id, tree: own(&self.tree) }
+    }
+
+    /// Returns one of its parents, unless a shallow clone left it out: then it is no first commit.
+    fn parent(&self, repo: &gix::Repository, parent: gix::ObjectId) -> Result<State> {
+        let shallow = repo.shallow_commits().ok().flatten();
+        if shallow.is_some_and(|s| s.contains(&gix_id(&self.id))) && !repo.has_object(parent) {
+            return Err(Error::incomplete(format!(
+                "the parent of commit {} is not in this shallow clone",
+                self.id.short()
+            ))
+            .hint("fetch one commit more: git fetch --deepen=1")
+            .hint("in CI, let the checkout fetch all of the history (fetch-depth: 0, GIT_DEPTH: 0)"));
+        }
+        tree::state(repo, parent)
+    }
 }
 
 /// Returns the commits that `tip` reaches and `hidden` do not, oldest first.

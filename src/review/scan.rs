@@ -118,7 +118,7 @@ impl Scan<'_> {
             Unit::Part(part) => {
                 let p = &parts[part];
                 let (Content::Commit(id), Some(reader)) = (&p.content, reader) else { return };
-                match reader.commit(*id, None) {
+                match reader.alone(*id) {
                     Ok(change) => {
                         for entry in 0..change.entries.len() {
                             self.entry(p, &change, entry, reader, out);

@@ -43,6 +43,22 @@ fn a_merge_is_compared_with_the_parent_that_is_asked_for() {
 }
 
 #[test]
+fn a_merge_alone_brings_only_what_no_parent_has() {
+    let repo = branches();
+    let r = open(&repo);
+    let mut reader = r.reader();
+    let mut alone = |rev: &str| paths(&reader.alone(r.resolve(rev).unwrap()).unwrap());
+    assert_eq!(alone("HEAD"), [""; 0]);
+    assert_eq!(alone("feature"), ["f"]);
+    assert_eq!(alone("main~1"), ["a"]);
+    // Something that was put into the merge by hand.
+    repo.stage("f", "by hand\n").stage("sneaked in", "x\n");
+    repo.git(&["commit", "-q", "--amend", "--no-edit"]);
+    let r = open(&repo);
+    assert_eq!(paths(&r.reader().alone(r.resolve("HEAD").unwrap()).unwrap()), ["f", "sneaked in"]);
+}
+
+#[test]
 fn a_range_is_walked_from_the_oldest() {
     let repo = branches();
     let r = open(&repo);

@@ -219,6 +219,21 @@ fn git_08_a_hook_of_a_linked_worktree_reviews_that_worktree() {
 }
 
 #[test]
+fn git_08_a_hook_of_a_submodule_reviews_the_submodule() {
+    let inner = Repo::new();
+    inner.stage("a.py", GOOD).commit("first");
+    let repo = Repo::new();
+    let url = inner.path();
+    repo.git(&["-c", "protocol.file.allow=always", "submodule", "-q", "add", url.to_str().unwrap(), "sub"]);
+    hook(&repo, &repo.path().join(".git/modules/sub/hooks"));
+    fs::write(repo.path().join("sub/a.py"), BAD).unwrap();
+    let out = repo.try_git(&["-C", "sub", "commit", "-q", "-a", "-m", "m"]);
+    assert!(!out.status.success());
+    let report = fs::read(repo.path().with_file_name("report.json")).unwrap();
+    assert_eq!(found(&serde_json::from_slice(&report).unwrap()), ["a.py:1"]);
+}
+
+#[test]
 fn git_09_a_partial_commit_reviews_only_its_paths() {
     let repo = Repo::new();
     repo.stage("one.py", GOOD).stage("two.py", GOOD).commit("first");

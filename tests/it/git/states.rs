@@ -290,7 +290,7 @@ fn a_file_that_changes_during_the_review_is_told() {
 fn dif_01_an_attribute_hides_nothing() {
     let repo = Repo::new();
     repo.stage("a.py", "x = 1\n").commit("first");
-    repo.stage(".gitattributes", "*.py -diff\n/deep/** binary\n")
+    repo.stage(".gitattributes", "[attr]hide -diff\n*.py hide\n/deep/** binary\n")
         .stage("a.py", "x = 2\n")
         .stage("deep/er/b.txt", "text\n")
         .stage("c.txt", "c\n");
