@@ -10,6 +10,7 @@
 
 mod architecture;
 mod cli;
+mod coverage;
 mod diff;
 mod git;
 mod hooks;
