@@ -39,6 +39,12 @@ impl<'r> Reader<'r> {
         revision::alone(&self.repo, id)
     }
 
+    /// Tells whether a commit alone (see [`Reader::alone`]) brings another version of a path, without
+    /// comparing anything else: the state before and the state after it, or `None`.
+    pub fn touched(&mut self, id: ObjectId, path: &RepoPath) -> Result<Option<(State, State)>> {
+        revision::touched(&self.repo, id, path.as_bytes())
+    }
+
     /// Reads and compares one entry of a change.
     ///
     /// # Errors

@@ -97,6 +97,26 @@ pub(super) fn alone(repo: &gix::Repository, id: ObjectId) -> Result<Change> {
     Change::of_pairs(repo, pairs, base, commit.state(), Vec::new(), None)
 }
 
+/// Tells whether a commit itself brings another version of a path. See [`super::Reader::touched`].
+pub(super) fn touched(repo: &gix::Repository, id: ObjectId, path: &[u8]) -> Result<Option<(State, State)>> {
+    let commit = Commit::read(repo, id)?;
+    let at = |tree: Option<ObjectId>| match tree {
+        Some(tree) => tree::find(repo, gix_id(&tree), path),
+        None => Ok(None),
+    };
+    let now = at(Some(own(&commit.tree)))?;
+    let mut base = None;
+    for parent in &commit.parents {
+        let parent = commit.parent(repo, *parent)?;
+        if at(parent.tree())? == now {
+            return Ok(None);
+        }
+        base.get_or_insert(parent);
+    }
+    let base = base.unwrap_or(State::Empty);
+    Ok((base != State::Empty || now.is_some()).then(|| (base, commit.state())))
+}
+
 /// A commit, as far as it says what it is compared with.
 struct Commit {
     id: ObjectId,

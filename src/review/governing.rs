@@ -104,26 +104,17 @@ fn team_rules(policy: &Policy, state: &State, reader: &mut Reader<'_>) -> Result
 /// Reports what a change does to the policy that will rule once it is merged.
 pub(super) fn weakened(repo: &Repo, parts: &[Part], rules: &RuleSet, out: &mut Scanned) {
     let mut reader = repo.reader();
+    let path = RepoPath::from(policy::FILE_NAME);
     for part in parts.iter().filter(|p| p.scope == Scope::All) {
-        let from_commit;
-        let change = match &part.content {
-            Content::Change(change) => change,
-            Content::Commit(id) => match reader.commit(*id, None) {
-                Ok(change) => {
-                    from_commit = change;
-                    &from_commit
-                }
-                // The scan has said so already.
-                Err(_) => continue,
-            },
-            Content::Given(_) => continue,
+        let ends = match &part.content {
+            Content::Change(change) if touches_policy(change) => Some((change.base.clone(), change.head.clone())),
+            // The scan has said already what cannot be read.
+            Content::Commit(id) => reader.touched(*id, &path).ok().flatten(),
+            Content::Change(_) | Content::Given(_) => None,
         };
-        if !touches_policy(change) {
-            continue;
-        }
-        let path = RepoPath::from(policy::FILE_NAME);
+        let Some((base, head)) = ends else { continue };
         let mut read = |state: &State| reader.read(state, &path, policy::MAX_BYTES);
-        match (read(&change.base), read(&change.head)) {
+        match (read(&base), read(&head)) {
             (Ok(before), Ok(after)) => {
                 let severity = |id: &str| rules.severity(id);
                 for w in policy::weakened(before.as_deref(), after.as_deref(), severity) {
@@ -134,7 +125,7 @@ pub(super) fn weakened(repo: &Repo, parts: &[Part], rules: &RuleSet, out: &mut S
                     }
                 }
             }
-            (Err(e), _) | (_, Err(e)) => out.coverage.failed.push((Some(path), e.message)),
+            (Err(e), _) | (_, Err(e)) => out.coverage.failed.push((Some(path.clone()), e.message)),
         }
     }
 }

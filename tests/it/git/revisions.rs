@@ -51,6 +51,17 @@ fn a_merge_alone_brings_only_what_no_parent_has() {
     assert_eq!(alone("HEAD"), [""; 0]);
     assert_eq!(alone("feature"), ["f"]);
     assert_eq!(alone("main~1"), ["a"]);
+    let mut touched = |rev: &str, path: &str| {
+        let ends = reader.touched(r.resolve(rev).unwrap(), &path.into()).unwrap();
+        ends.map(|(base, head)| (base.commit().map(|c| c.to_string()), head.commit().unwrap().to_string()))
+    };
+    let id = |rev: &str| repo.git(&["rev-parse", rev]).trim().to_owned();
+    assert_eq!(touched("main", "a"), Some((Some(id("main~1")), id("main"))));
+    assert_eq!(touched("main~1", "a"), Some((None, id("main~1"))));
+    assert_eq!(touched("main~1", "f"), None);
+    assert_eq!(touched("feature", "a"), None);
+    assert_eq!(touched("HEAD", "a"), None);
+    assert_eq!(touched("HEAD", "f"), None);
     // Something that was put into the merge by hand.
     repo.stage("f", "by hand\n").stage("sneaked in", "x\n");
     repo.git(&["commit", "-q", "--amend", "--no-edit"]);
