@@ -3,8 +3,9 @@
 //! Git's defaults are Myers' algorithm, the indent heuristic and three lines of context.
 
 use super::{Edit, Hunk, Lines};
-use imara_diff::sources::byte_lines;
-use imara_diff::{Algorithm, Diff, IndentHeuristic, IndentLevel, InternedInput, Interner, Token};
+use imara_diff::{Algorithm, Diff, IndentHeuristic, IndentLevel, Interner, SliderHeuristic as _, Token};
+use std::cell::Cell;
+use std::ops::Range;
 
 /// Unchanged lines before and after an edit.
 const CONTEXT: u32 = 3;
@@ -40,14 +41,18 @@ fn too_many_lines(text: &[u8]) -> bool {
 /// Finds the edits, in order.
 ///
 /// Git compares the whole files. So does this, in effect; but of the lines that both files begin and end
-/// with it only finds out what can matter: whether they equal a line in between (how often a line occurs
-/// decides what the algorithm leaves out at first, and equal lines let an edit slide), and how far they
-/// are indented (which decides where an edit that can slide comes to rest).
+/// with it only finds out what can matter: whether they equal a line in between. How often such a line
+/// occurs decides what the algorithm leaves out at first, and equal lines let an edit slide.
 fn edits(old: &[u8], new: &[u8]) -> Vec<Edit> {
-    let (prefix, suffix) = common_ends(old, new);
+    let ends = common_ends(old, new);
+    edits_between(old, new, ends)
+}
+
+/// Finds the edits of files that have `prefix` bytes at the start and `suffix` bytes at the end in common.
+fn edits_between(old: &[u8], new: &[u8], (prefix, suffix): (usize, usize)) -> Vec<Edit> {
     let mut tokens = Tokens::new();
-    let old_middle = tokens.of_middle(&old[prefix..old.len() - suffix]);
-    let new_middle = tokens.of_middle(&new[prefix..new.len() - suffix]);
+    let (old_middle, old_starts) = tokens.of_middle(old, prefix..old.len() - suffix);
+    let (new_middle, new_starts) = tokens.of_middle(new, prefix..new.len() - suffix);
     let mut before = tokens.of_outside(&old[..prefix]);
     let first = before.len() as u32;
     let mut after = before.clone();
@@ -56,12 +61,38 @@ fn edits(old: &[u8], new: &[u8]) -> Vec<Edit> {
     let tail = tokens.of_outside(&old[old.len() - suffix..]);
     before.extend_from_slice(&tail);
     after.extend(tail);
-    let input = InternedInput { before, after, interner: tokens.interner };
-    let mut diff = Diff::compute(Algorithm::Myers, &input);
-    diff.postprocess_with_heuristic(&input, IndentHeuristic::new(|token| input.interner[token].level()));
-    let mut old = Cursor { text: old, line: first, byte: prefix };
-    let mut new = Cursor { text: new, line: first, byte: prefix };
-    diff.hunks().map(|h| Edit { old: old.take(h.before), new: new.take(h.after) }).collect()
+    let old = Starts::new(old, first, old_starts);
+    let new = Starts::new(new, first, new_starts);
+    let mut diff = Diff::default();
+    diff.compute_with(Algorithm::Myers, &before, &after, tokens.interner.num_tokens());
+    diff.postprocess_with(&before, &after, |side: &[Token], edit: Range<u32>, earliest_end: u32| {
+        let starts = if std::ptr::eq(side, &before[..]) { &old } else { &new };
+        best_end(starts, side.len() as u32, edit, earliest_end)
+    });
+    diff.hunks().map(|h| Edit { old: old.lines(h.before), new: new.lines(h.after) }).collect()
+}
+
+/// Decides by the indentation around it where an edit that can slide comes to rest, as git does.
+///
+/// The library asks for the indentation of a token; here one token stands for many lines. So it is given
+/// tokens of its own for the lines that it looks at.
+fn best_end(starts: &Starts<'_>, lines: u32, edit: Range<u32>, earliest_end: u32) -> u32 {
+    /// Ends that are tried, and more lines than count around each (`INDENT_HEURISTIC_MAX_SLIDING` and
+    /// `MAX_BLANKS` of git's `xdiff/xdiffi.c`).
+    const TRIED: u32 = 100;
+    const AROUND: u32 = 24;
+    let first_end = earliest_end.max(edit.end.saturating_sub(TRIED));
+    let from = first_end.saturating_sub(edit.end - edit.start + AROUND);
+    let to = lines.min(edit.end + AROUND);
+    let tokens: Vec<Token> = (0..to - from).map(Token).collect();
+    let mut heuristic = IndentHeuristic::new(|token: Token| level(&starts.text[starts.of(from + token.0)..]));
+    from + heuristic.best_slider_end(&tokens, edit.start - from..edit.end - from, earliest_end.saturating_sub(from))
+}
+
+/// Returns how far the line that `text` starts with is indented. Form feeds are no blanks to git.
+fn level(text: &[u8]) -> IndentLevel {
+    let line = text.iter().take_while(|b| **b != b'\n');
+    IndentLevel::for_ascii_line(line.map(|b| if *b == 0x0c { b'x' } else { *b }), 8)
 }
 
 /// Returns how many bytes of whole lines both texts begin with, and end with after that.
@@ -81,135 +112,118 @@ fn common_ends(old: &[u8], new: &[u8]) -> (usize, usize) {
     (prefix, memchr::memchr(b'\n', tail).map_or(0, |i| tail.len() - i - 1))
 }
 
-/// A line as the comparison sees it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Line<'a> {
-    /// Known by its bytes.
-    Whole(&'a [u8]),
-    /// Equal to no line between the common ends; known by how far it is indented.
-    Other(u8),
-}
-
-/// Further than this, git does not count (`MAX_INDENT` of its `xdiff/xdiffi.c`).
-const MAX_INDENT: u8 = 200;
-/// Stands for a line of blanks alone.
-const BLANK: u8 = u8::MAX;
-
-impl Line<'_> {
-    fn level(self) -> IndentLevel {
-        let indent = match self {
-            Self::Whole(text) => indent(text),
-            Self::Other(indent) => indent,
-        };
-        match indent {
-            BLANK => IndentLevel::for_ascii_line([], 8),
-            n => IndentLevel::for_ascii_line(std::iter::repeat_n(b' ', usize::from(n)).chain([b'x']), 8),
-        }
-    }
-}
-
-/// Returns the column of the first byte that is no blank, with tab stops every 8 columns.
-///
-/// Form feeds and vertical tabs are no blanks to git.
-fn indent(line: &[u8]) -> u8 {
-    let mut column = 0;
-    for b in line {
-        match b {
-            b' ' => column += 1,
-            b'\t' => column += 8 - column % 8,
-            b'\n' | b'\r' => {}
-            _ => return column,
-        }
-        if column >= MAX_INDENT {
-            return MAX_INDENT;
-        }
-    }
-    BLANK
-}
-
 /// Numbers lines so that equal ones have equal numbers.
 struct Tokens<'a> {
-    interner: Interner<Line<'a>>,
-    /// Which lines stand between the common ends: a bit for the [`hash`] of each.
-    middle: [u64; 256],
-    /// The tokens of [`Line::Other`].
-    others: [Option<Token>; 256],
+    interner: Interner<&'a [u8]>,
+    /// For each [`hash`] of a line between the common ends, the token of one such line; else [`NONE`].
+    middle: [Token; 1 << HASH_BITS],
 }
+
+const HASH_BITS: u32 = 12;
+/// The token of all lines that equal none between the common ends.
+const NONE: Token = Token(0);
 
 impl<'a> Tokens<'a> {
     fn new() -> Self {
-        Self { interner: Interner::new(0), middle: [0; 256], others: [None; 256] }
+        let mut interner = Interner::new(0);
+        // No line is empty: the first token is taken by what is none.
+        interner.intern(&[][..]);
+        Self { interner, middle: [NONE; 1 << HASH_BITS] }
     }
 
-    fn of_middle(&mut self, text: &'a [u8]) -> Vec<Token> {
-        let mut out = Vec::with_capacity(text.len() / 32);
-        for line in byte_lines(text) {
-            let hash = hash(line);
-            self.middle[hash / 64] |= 1 << (hash % 64);
-            out.push(self.interner.intern(Line::Whole(line)));
+    /// Returns the tokens of the lines in `range`, and where each line starts and the last one ends.
+    fn of_middle(&mut self, text: &'a [u8], range: Range<usize>) -> (Vec<Token>, Vec<usize>) {
+        let mut out = Vec::with_capacity(range.len() / 32);
+        let mut starts = Vec::with_capacity(range.len() / 32 + 1);
+        let mut at = range.start;
+        starts.push(at);
+        for line in lines(&text[range]) {
+            let slot = hash(line);
+            if self.middle[slot] == NONE || self.interner[self.middle[slot]] != line {
+                self.middle[slot] = self.interner.intern(line);
+            }
+            out.push(self.middle[slot]);
+            at += line.len();
+            starts.push(at);
         }
-        out
+        (out, starts)
     }
 
     /// Every line between the ends must be known before.
     fn of_outside(&mut self, text: &'a [u8]) -> Vec<Token> {
         let mut out = Vec::with_capacity(text.len() / 32);
-        for line in byte_lines(text) {
-            let hash = hash(line);
-            out.push(if self.middle[hash / 64] >> (hash % 64) & 1 == 1 {
-                self.interner.intern(Line::Whole(line))
-            } else {
-                let indent = indent(line);
-                let interner = &mut self.interner;
-                *self.others[usize::from(indent)].get_or_insert_with(|| interner.intern(Line::Other(indent)))
-            });
+        for line in lines(text) {
+            let known = self.middle[hash(line)];
+            out.push(if known == NONE || self.interner[known] == line { known } else { self.interner.intern(line) });
         }
         out
     }
 }
 
-/// Hashes the length and both ends of a line to 14 bits.
+/// Cuts a text into lines; the last one may lack its end.
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let open = text.last().is_some_and(|b| *b != b'\n').then_some(text.len());
+    let mut start = 0;
+    memchr::memchr_iter(b'\n', text).map(|i| i + 1).chain(open).map(move |end| {
+        let line = &text[start..end];
+        start = end;
+        line
+    })
+}
+
+/// Hashes the length and both ends of a line.
 fn hash(line: &[u8]) -> usize {
-    let eight = |bytes: &[u8]| {
-        let mut padded = [0; 8];
-        padded[..bytes.len()].copy_from_slice(bytes);
-        u64::from_le_bytes(padded)
-    };
-    let n = line.len().min(8);
     let (head, tail) = match (line.first_chunk(), line.last_chunk()) {
         (Some(head), Some(tail)) => (u64::from_le_bytes(*head), u64::from_le_bytes(*tail)),
-        _ => (eight(&line[..n]), 0),
+        _ => (line.iter().fold(0, |n, b| n << 8 | u64::from(*b)), 0),
     };
     let mixed = (head ^ tail.rotate_left(29) ^ line.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 50) as usize
+    (mixed >> (u64::BITS - HASH_BITS)) as usize
 }
 
-/// A line number (from 0) and where that line starts.
-struct Cursor<'a> {
+/// Where the lines of a file start.
+struct Starts<'a> {
     text: &'a [u8],
-    line: u32,
-    byte: usize,
+    /// The number (from 0) of the first line between the common ends.
+    first: u32,
+    /// Where the lines between the common ends start, and the last one ends.
+    middle: Vec<usize>,
+    /// The last line outside the middle that was asked for, and its start: the next one is near.
+    last: Cell<(u32, usize)>,
 }
 
-impl Cursor<'_> {
-    /// Moves to the end of a range of lines and returns where they stand.
-    fn take(&mut self, range: std::ops::Range<u32>) -> Lines {
-        // An edit may have slid up into what both files begin with.
-        while self.line > range.start {
-            self.byte = memchr::memrchr(b'\n', &self.text[..self.byte - 1]).map_or(0, |i| i + 1);
-            self.line -= 1;
-        }
-        self.move_down(range.start);
-        let start = self.byte;
-        self.move_down(range.end);
-        Lines { start: range.start + 1, count: range.end - range.start, bytes: start..self.byte }
+impl<'a> Starts<'a> {
+    fn new(text: &'a [u8], first: u32, middle: Vec<usize>) -> Self {
+        let last = Cell::new((first, middle[0]));
+        Self { text, first, middle, last }
     }
 
-    fn move_down(&mut self, line: u32) {
-        while self.line < line {
-            self.byte += super::line_len(&self.text[self.byte..]);
-            self.line += 1;
+    fn of(&self, line: u32) -> usize {
+        if let Some(start) = line.checked_sub(self.first).and_then(|n| self.middle.get(n as usize)) {
+            return *start;
         }
+        // Only an edit that slid out of the middle is asked for here.
+        let end = self.first + (self.middle.len() - 1) as u32;
+        let edge = if line < self.first {
+            (self.first, self.middle[0])
+        } else {
+            (end, self.middle[(end - self.first) as usize])
+        };
+        let near = |from: &(u32, usize)| from.0.abs_diff(line);
+        let (from, mut at) = if near(&self.last.get()) < near(&edge) { self.last.get() } else { edge };
+        for _ in from..line {
+            at += super::line_len(&self.text[at..]);
+        }
+        for _ in line..from {
+            at = memchr::memrchr(b'\n', &self.text[..at - 1]).map_or(0, |i| i + 1);
+        }
+        self.last.set((line, at));
+        at
+    }
+
+    fn lines(&self, range: Range<u32>) -> Lines {
+        let bytes = self.of(range.start)..self.of(range.end);
+        Lines { start: range.start + 1, count: range.end - range.start, bytes }
     }
 }
 
@@ -259,14 +273,7 @@ mod tests {
 
     /// The plain way: every line of both files is told apart.
     fn edits_of_whole_files(old: &[u8], new: &[u8]) -> Vec<Edit> {
-        let mut tokens = Tokens::new();
-        let (before, after) = (tokens.of_middle(old), tokens.of_middle(new));
-        let input = InternedInput { before, after, interner: tokens.interner };
-        let mut diff = Diff::compute(Algorithm::Myers, &input);
-        diff.postprocess_with_heuristic(&input, IndentHeuristic::new(|token| input.interner[token].level()));
-        let mut old = Cursor { text: old, line: 0, byte: 0 };
-        let mut new = Cursor { text: new, line: 0, byte: 0 };
-        diff.hunks().map(|h| Edit { old: old.take(h.before), new: new.take(h.after) }).collect()
+        edits_between(old, new, (0, 0))
     }
 
     #[test]
