@@ -40,6 +40,24 @@ impl Inert {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Returns a part of the text. The range must lie on character boundaries; else the part is empty.
+    #[must_use]
+    pub fn part(&self, range: impl std::slice::SliceIndex<str, Output = str>) -> Self {
+        Self(self.0.get(range).unwrap_or_default().to_owned())
+    }
+
+    /// Returns the text before and after two places with a sign between, which must not be empty.
+    #[must_use]
+    pub fn without(&self, from: usize, to: usize, sign: &'static str) -> Self {
+        Self([self.part(..from).0.as_str(), sign, self.part(to..).0.as_str()].concat())
+    }
+
+    /// Returns the text fit for the start of a line.
+    #[must_use]
+    pub fn guarded(&self) -> Self {
+        Self(guard_line(&self.0).into_owned())
+    }
 }
 
 impl From<&'static str> for Inert {
@@ -66,16 +84,47 @@ impl fmt::Display for Inert {
     }
 }
 
+/// Puts neighbours together again.
+impl<'a> FromIterator<&'a Piece> for Inert {
+    fn from_iter<T: IntoIterator<Item = &'a Piece>>(pieces: T) -> Self {
+        Self(pieces.into_iter().map(|p| p.shown.as_str()).collect())
+    }
+}
+
 /// A character, or an invalid byte, as a terminal shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    pub shown: String,
-    /// Columns it takes.
-    pub width: usize,
-    /// Bytes of the source that it stands for.
-    pub bytes: usize,
-    /// It is not what the source says, but a description of it.
-    pub escaped: bool,
+    shown: String,
+    width: usize,
+    bytes: usize,
+    escaped: bool,
+}
+
+impl Piece {
+    /// Makes a piece of spaces.
+    pub fn blank(width: usize) -> Self {
+        Self { shown: " ".repeat(width), width, bytes: 0, escaped: false }
+    }
+
+    /// Tells whether nothing of it is to be seen.
+    pub fn is_blank(&self) -> bool {
+        self.shown.trim().is_empty()
+    }
+
+    /// Returns the columns it takes.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Returns how many bytes of the source it stands for.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Tells whether it is not what the source says, but a description of it.
+    pub fn is_escaped(&self) -> bool {
+        self.escaped
+    }
 }
 
 /// Cuts text into what a terminal shows, character by character.

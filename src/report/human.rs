@@ -122,7 +122,7 @@ fn heading(page: &mut Page<'_>, group: &[&Finding]) -> io::Result<()> {
     let width = page.prose();
     let room = width.saturating_sub(count.len() + 5);
     let name = match group.first().and_then(|f| f.file()) {
-        Some(path) => Inert::new(untrusted::guard_line(Inert::new(path.as_bytes()).as_str()).as_ref()),
+        Some(path) => Inert::new(path.as_bytes()).guarded(),
         None => Inert::from("the change as a whole"),
     };
     let name = elide(&name, room.max(8), page.glyphs.ellipsis);

@@ -45,7 +45,7 @@ impl Sketch {
 
     /// Puts the finding on lines of a file. `lines` come with `+` or a space in front, as in a diff; `mark`
     /// is what the carets point at in line `at`.
-    fn code(mut self, path: impl Into<Vec<u8>>, first: u32, at: u32, mark: &str, lines: &[&[u8]]) -> Self {
+    pub(crate) fn code(mut self, path: impl Into<Vec<u8>>, first: u32, at: u32, mark: &str, lines: &[&[u8]]) -> Self {
         let line = &lines[(at - first) as usize][1..];
         let columns = memchr::memmem::find(line, mark.as_bytes())
             .filter(|_| !mark.is_empty())
@@ -61,7 +61,7 @@ impl Sketch {
     }
 
     /// Extends the finding over further lines.
-    fn until(mut self, last: u32) -> Self {
+    pub(crate) fn until(mut self, last: u32) -> Self {
         if let Some(span) = self.draft.location.as_mut().and_then(|l| l.lines.as_mut()) {
             span.last = LineNo::new(last).unwrap();
         }
@@ -69,7 +69,7 @@ impl Sketch {
     }
 
     /// Cuts bytes from the start of the frame's lines, as happens to lines that are too long to keep.
-    fn skipped(mut self, bytes: u32) -> Self {
+    pub(crate) fn skipped(mut self, bytes: u32) -> Self {
         for l in self.frame.iter_mut().flat_map(|f| &mut f.lines) {
             l.skipped = bytes;
         }
@@ -82,12 +82,12 @@ impl Sketch {
         self
     }
 
-    fn suggest(mut self, text: &str) -> Self {
+    pub(crate) fn suggest(mut self, text: &str) -> Self {
         self.draft.suggestion = Some(text.to_owned());
         self
     }
 
-    fn cwe(mut self, cwe: u32) -> Self {
+    pub(crate) fn cwe(mut self, cwe: u32) -> Self {
         self.draft.cwe = Some(cwe);
         self.draft.references = vec![format!("https://cwe.mitre.org/data/definitions/{cwe}.html")];
         self

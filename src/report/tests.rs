@@ -138,6 +138,92 @@ fn inj_11_no_format_prints_a_workflow_command() {
     }
 }
 
+#[test]
+fn any_bytes_anywhere_stay_inert_and_in_the_width() {
+    let mut dice = Dice(7);
+    for round in 0..150 {
+        let mut review = warned();
+        let findings = (0..3).map(|_| {
+            let (path, first) = (dice.bytes(30), 1 + dice.below(2_000) as u32);
+            let lines: Vec<Vec<u8>> = (0..3).map(|_| [b"+".to_vec(), dice.bytes(120)].concat()).collect();
+            let lines: Vec<&[u8]> = lines.iter().map(Vec::as_slice).collect();
+            let mark = String::from_utf8_lossy(&lines[1][1..]).chars().skip(dice.below(20)).take(9).collect::<String>();
+            sketch("any", Severity::Major, Category::Bug, &dice.text(50), &dice.text(300))
+                .code([b"p".to_vec(), path].concat(), first, first + 1, &mark, &lines)
+                .skipped(dice.below(2) as u32 * 50)
+                .suggest(&dice.text(90))
+                .done()
+        });
+        review.findings = arrange(findings.collect());
+        let width = 20 + dice.below(120);
+        let style = Style { width, unicode: round % 2 == 0, in_ci: true, ..Style::default() };
+        for format in Format::ALL {
+            let out = text(&review, format, &style);
+            assert!(!out.chars().any(|c| c != '\n' && untrusted::is_active(c) && !honest(c)), "{format:?}: {out:?}");
+            for line in out.lines() {
+                assert!(!line.trim_start().starts_with("::") && !line.contains("##["), "{format:?}: {line:?}");
+                assert!(format != Format::Human || untrusted::width(line) <= width, "{width}: {line:?}");
+            }
+        }
+        let read: wire::Report = serde_json::from_str(&text(&review, Format::Json, &style)).unwrap();
+        assert_eq!(read, super::json::report(&review));
+    }
+}
+
+/// Joiners that may stay inside an emoji or a word.
+fn honest(c: char) -> bool {
+    matches!(c, '\u{fe0f}' | '\u{200c}' | '\u{200d}')
+}
+
+/// Chance that is the same on every run.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % bound
+    }
+
+    fn bytes(&mut self, most: usize) -> Vec<u8> {
+        const PARTS: [&[u8]; 24] = [
+            b"a",
+            b"word",
+            b" ",
+            b" ",
+            b"\t",
+            b"::",
+            b"::error::",
+            b"##[",
+            b"#",
+            b"[",
+            b"]",
+            b"`",
+            b"\x1b[31m",
+            b"\r",
+            b"\xff\xc3",
+            b"\x00",
+            "日本".as_bytes(),
+            "👩\u{200d}👧".as_bytes(),
+            "❤\u{fe0f}".as_bytes(),
+            "e\u{301}\u{301}".as_bytes(),
+            "\u{202e}".as_bytes(),
+            "\u{2028}".as_bytes(),
+            "…".as_bytes(),
+            b"\\",
+        ];
+        let n = self.below(most);
+        (0..n).flat_map(|_| PARTS[self.below(PARTS.len())]).copied().collect()
+    }
+
+    fn text(&mut self, most: usize) -> String {
+        let mut text = String::from_utf8_lossy(&self.bytes(most)).into_owned();
+        if self.below(3) == 0 {
+            text = text.replace('a', "\n");
+        }
+        text
+    }
+}
+
 /// Takes colour codes away.
 fn strip(line: &str) -> String {
     let mut parts = line.split('\x1b');

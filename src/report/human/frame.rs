@@ -22,7 +22,7 @@ impl Cells {
     }
 
     fn width(&self) -> usize {
-        self.pieces.iter().map(|p| p.width).sum()
+        self.pieces.iter().map(Piece::width).sum()
     }
 
     /// Returns the column at which a byte of the whole line is shown.
@@ -30,11 +30,11 @@ impl Cells {
         let mut at = self.skipped;
         let mut column = 0;
         for p in &self.pieces {
-            if at + p.bytes > byte {
+            if at + p.bytes() > byte {
                 break;
             }
-            at += p.bytes;
-            column += p.width;
+            at += p.bytes();
+            column += p.width();
         }
         column
     }
@@ -44,11 +44,11 @@ impl Cells {
         let mut column = 0;
         let mut ink = None;
         for p in &self.pieces {
-            if !p.shown.trim().is_empty() {
+            if !p.is_blank() {
                 let (start, _) = ink.unwrap_or((column, 0));
-                ink = Some((start, column + p.width));
+                ink = Some((start, column + p.width()));
             }
-            column += p.width;
+            column += p.width();
         }
         ink.unwrap_or((0, 0))
     }
@@ -64,7 +64,7 @@ pub(super) fn column(f: &Finding) -> Option<usize> {
     }
     let mut at = 0;
     let before = untrusted::pieces(&line.text).take_while(|p| {
-        at += p.bytes;
+        at += p.bytes();
         at <= start as usize
     });
     Some(before.count() + 1)
@@ -153,26 +153,23 @@ fn cut(mut row: Line, cells: &Cells, offset: usize, room: usize, style: Style, e
         row = row.put(DIM, ellipsis);
     }
     let mut column = 0;
-    let mut text = String::new();
-    let mut at_escape = false;
+    let mut seen = Vec::new();
     for p in &cells.pieces {
-        let (start, end) = (column, column + p.width);
+        let (start, end) = (column, column + p.width());
         column = end;
-        if p.width > 0 && (end <= from || start >= to) {
-            continue;
-        }
-        if p.escaped != at_escape {
-            row = row.put(if at_escape { ESCAPED } else { style }, Inert::new(std::mem::take(&mut text)));
-            at_escape = p.escaped;
-        }
-        if start < from || end > to {
+        let width = end.min(to).saturating_sub(start.max(from));
+        // A mark goes with the character before it.
+        let mark = p.width() == 0 && start > from && start <= to;
+        match width == p.width() {
+            true if width > 0 || mark => seen.push(p.clone()),
             // Half of a wide character, or part of an escape, keeps its room.
-            text.push_str(&" ".repeat(end.min(to) - start.max(from)));
-        } else if p.width > 0 || start >= from && start <= to {
-            text.push_str(&p.shown);
+            _ => seen.push(Piece::blank(width)),
         }
     }
-    row = row.put(if at_escape { ESCAPED } else { style }, Inert::new(text));
+    for alike in seen.chunk_by(|a, b| a.is_escaped() == b.is_escaped()) {
+        let style = if alike.first().is_some_and(Piece::is_escaped) { ESCAPED } else { style };
+        row = row.put(style, alike.iter().collect::<Inert>());
+    }
     if right { row.put(DIM, ellipsis) } else { row }
 }
 

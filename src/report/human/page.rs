@@ -4,6 +4,7 @@ use crate::report;
 use crate::untrusted::{self, Inert};
 use crate::verdict::Verdict;
 use anstyle::{AnsiColor, Style};
+use std::borrow::Cow;
 use std::io::{self, Write};
 use unicode_width::UnicodeWidthChar as _;
 
@@ -147,13 +148,14 @@ impl<'a> Page<'a> {
     /// Writes a line, broken between words; further lines begin `indent` columns in.
     pub(super) fn wrapped(&mut self, line: &Line, indent: usize) -> io::Result<()> {
         let width = self.prose();
-        if line.width() <= width {
+        let text: String = line.0.iter().map(|(_, t)| t.as_str()).collect();
+        if line.width() <= width && matches!(untrusted::guard_line(&text), Cow::Borrowed(_)) {
             return self.line(line);
         }
         let mut row = Line::new();
         let mut column = 0;
         for word in line.words() {
-            let solid = word.iter().map(|(_, part)| untrusted::width(part.trim_end())).sum::<usize>();
+            let solid = word.iter().map(|(_, part)| untrusted::width(part.as_str().trim_end())).sum::<usize>();
             if column + solid > width && column > indent && solid <= width - indent {
                 self.line(&std::mem::take(&mut row))?;
                 row = row.space(indent);
@@ -161,25 +163,21 @@ impl<'a> Page<'a> {
             }
             for (style, part) in word {
                 // Done here already at the start of a row, since it takes room.
-                let guard = |rest: &str, column| match column <= indent {
-                    true => untrusted::guard_line(rest).into_owned(),
-                    false => rest.to_owned(),
-                };
-                let mut rest = guard(part, column);
+                let mut rest = if row.is_blank() { part.guarded() } else { part };
                 // A word wider than the page is cut where the page ends.
-                while column + untrusted::width(rest.trim_end()) > width {
-                    let at = fit(&rest, width.saturating_sub(column));
+                while column + untrusted::width(rest.as_str().trim_end()) > width {
+                    let at = fit(rest.as_str(), width.saturating_sub(column));
                     if at == 0 && column <= indent {
                         break;
                     }
-                    row = row.put(style, Inert::new(&rest[..at]));
+                    row = row.put(style, rest.part(..at));
                     self.line(&std::mem::take(&mut row))?;
                     row = row.space(indent);
                     column = indent;
-                    rest = guard(&rest[at..], column);
+                    rest = rest.part(at..).guarded();
                 }
-                column += untrusted::width(&rest);
-                row = row.put(style, Inert::new(rest));
+                column += untrusted::width(rest.as_str());
+                row = row.put(style, rest);
             }
         }
         self.line(&row)
@@ -201,17 +199,24 @@ impl<'a> Page<'a> {
 }
 
 impl Line {
+    fn is_blank(&self) -> bool {
+        self.0.iter().all(|(_, t)| t.as_str().trim().is_empty())
+    }
+
     /// Returns the words with the space after them; one may have parts of different colours.
-    fn words(&self) -> Vec<Vec<(Style, &str)>> {
+    fn words(&self) -> Vec<Vec<(Style, Inert)>> {
         let mut words = vec![Vec::new()];
         for (style, span) in &self.0 {
+            let mut from = 0;
             for part in span.as_str().split_inclusive(' ') {
+                let to = from + part.len();
                 if let Some(word) = words.last_mut() {
-                    word.push((*style, part));
+                    word.push((*style, span.part(from..to)));
                 }
                 if part.ends_with(' ') {
                     words.push(Vec::new());
                 }
+                from = to;
             }
         }
         words
@@ -257,7 +262,7 @@ fn fit(text: &str, width: usize) -> usize {
 }
 
 /// Cuts the middle out of text that is wider than `width`; its end, often a file name, stays.
-pub(super) fn elide(text: &Inert, width: usize, ellipsis: &str) -> Inert {
+pub(super) fn elide(text: &Inert, width: usize, ellipsis: &'static str) -> Inert {
     let all = text.as_str();
     let total = untrusted::width(all);
     if total <= width {
@@ -274,5 +279,5 @@ pub(super) fn elide(text: &Inert, width: usize, ellipsis: &str) -> Inert {
         }
         tail = i;
     }
-    Inert::new(format!("{}{ellipsis}{}", &all[..head], &all[tail..]))
+    text.without(head, tail, ellipsis)
 }
