@@ -138,11 +138,7 @@ impl<'r> Worktree<'r> {
                         unmerged.push(path);
                     }
                 }
-                Found::Removed => {
-                    if !e.flags.contains(Flags::INTENT_TO_ADD) {
-                        out.push(Pair::new(Some(old), None));
-                    }
-                }
+                Found::Removed => out.push(Pair::new(Some(old), None)),
                 Found::Added(mode) => out.push(Pair::new(None, Some(self.unread(path, mode)))),
                 Found::Look(now) => {
                     let mut new = self.unread(path, now);
@@ -211,7 +207,11 @@ impl<'r> Worktree<'r> {
         for change in changed {
             let path = change.path().to_vec();
             let Some(pair) = all.get_mut(&path) else {
-                all.insert(path, change);
+                // What was only meant to be added, and is gone, is in neither of the two.
+                let entry = self.index.entry_by_path(path.as_slice().into());
+                if change.new.is_some() || !entry.is_some_and(|e| e.flags.contains(Flags::INTENT_TO_ADD)) {
+                    all.insert(path, change);
+                }
                 continue;
             };
             pair.new = change.new;
