@@ -12,7 +12,7 @@ mod hunks;
 mod names;
 
 use super::content;
-use super::{BinaryChange, Body, Encoding, Entry, FileChange, FileMode, ObjectId, TextChange};
+use super::{BinaryChange, Body, Entry, FileChange, FileMode, ObjectId};
 use crate::error::{Error, Result};
 use head::GitHead;
 use hunks::Hunks;
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
         let gone = |label: Option<&[u8]>| label.is_some_and(names::is_null);
         let added = head.added || gone(labels.map(|l| l.0));
         let deleted = head.deleted || gone(labels.map(|l| l.1));
-        let entry = head.entry(pair, added, deleted).map_err(|e| wrong(number, e))?;
+        let entry = head.entry(&pair, added, deleted).map_err(|e| wrong(number, e))?;
         if matches!(content, Shown::Nothing) && head.content_is_missing(&entry) {
             return Err(wrong(number, "the content of the file is not in the patch"));
         }
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
         let pair = pair_of_names(old, new);
         let added = stamps[0] && hunks.new_side_only();
         let deleted = stamps[1] && hunks.old_side_only();
-        let entry = GitHead::default().entry(pair, added, deleted).map_err(|e| wrong(number, e))?;
+        let entry = GitHead::default().entry(&pair, added, deleted).map_err(|e| wrong(number, e))?;
         finish(entry, Shown::Lines(hunks)).map_err(|e| wrong(number, e))
     }
 
@@ -190,7 +190,7 @@ impl<'a> Reader<'a> {
         let names = trim(line).strip_prefix(b"Binary files ")?.strip_suffix(b" differ")?;
         let at = memchr::memmem::find(names, b" and ")?;
         let pair = pair_of_names(&names[..at], &names[at + b" and ".len()..]);
-        let entry = GitHead::default().entry(pair, names::is_null(&names[..at]), false).ok()?;
+        let entry = GitHead::default().entry(&pair, names::is_null(&names[..at]), false).ok()?;
         self.next();
         finish(entry, Shown::Binary(binary::Sizes::default())).ok()
     }
@@ -201,7 +201,7 @@ impl<'a> Reader<'a> {
         if !self.peek_at(2)?.starts_with(b"Cannot display: ") {
             return None;
         }
-        let entry = GitHead::default().entry(pair_of_names(path, path), false, false).ok()?;
+        let entry = GitHead::default().entry(&pair_of_names(path, path), false, false).ok()?;
         self.next();
         finish(entry, Shown::Binary(binary::Sizes::default())).ok()
     }
@@ -217,7 +217,7 @@ impl<'a> Reader<'a> {
         if !ids.iter().all(|id| id.len() >= 7 && id.iter().all(u8::is_ascii_hexdigit)) {
             return None;
         }
-        let entry = GitHead::of_submodule().entry(pair_of_names(path, path), false, false).ok()?;
+        let entry = GitHead::of_submodule().entry(&pair_of_names(path, path), false, false).ok()?;
         self.next();
         Some(FileChange { entry, body: Body::Submodule { dirty: false } })
     }

@@ -1,7 +1,5 @@
 //! Tests of the model itself, and what the tests beside it share.
 
-use super::*;
-
 /// A small generator of numbers, always the same for the same seed.
 pub(in crate::diff) struct Random(pub(in crate::diff) u64);
 

@@ -95,7 +95,7 @@ impl<'a> GitHead<'a> {
     }
 
     /// Puts the names and everything of the header together.
-    pub(super) fn entry(&self, pair: Pair, added: bool, deleted: bool) -> Result<Entry, &'static str> {
+    pub(super) fn entry(&self, pair: &Pair, added: bool, deleted: bool) -> Result<Entry, &'static str> {
         let id = |text: &[u8]| std::str::from_utf8(text).ok().and_then(ObjectId::from_hex).filter(|id| !id.is_null());
         let side = |path: &[u8], mode: Option<FileMode>, text: Option<&[u8]>| {
             let path = normalize(path).ok_or("a name that is empty, or holds a NUL")?;

@@ -39,10 +39,10 @@ pub(super) fn pair_of_git_line(names: &[u8]) -> Option<Pair> {
     }
     let split = |at: usize| without_prefix(&names[..at], &names[at + 1..]);
     let middle = names.len() / 2;
-    if names.get(middle) == Some(&b' ') {
-        if let Some(pair) = split(middle) {
-            return Some(pair);
-        }
+    if names.get(middle) == Some(&b' ')
+        && let Some(pair) = split(middle)
+    {
+        return Some(pair);
     }
     let mut found = memchr::memchr_iter(b' ', names).filter_map(split);
     let pair = found.next()?;
