@@ -28,6 +28,7 @@ use crate::error::{Error, Result};
 use crate::finding::{Category, Confidence, Finding, LineSpan, Severity};
 use crate::policy::RulesPolicy;
 use catalog::{Matcher, Rule};
+pub use change::Tree;
 pub(crate) use mask::{hide_body, key_lines};
 use report::{Reporter, Sighting};
 use std::borrow::Cow;
@@ -175,14 +176,14 @@ impl RuleSet {
         scan::file(self, file, scope, out);
     }
 
-    /// Looks at what only the whole change shows. `files` holds every entry, without content.
-    pub fn scan_change(&self, change: &crate::git::Change, out: &mut Vec<Finding>) {
-        self.scan_entries(&change.entries, out);
+    /// Looks at what only the whole change shows. `tree` reads the few files that this takes.
+    pub fn scan_change(&self, change: &crate::git::Change, tree: &Tree<'_>, out: &mut Vec<Finding>) {
+        self.scan_entries(&change.entries, tree, out);
     }
 
-    /// Looks at what only the whole change shows, given its entries.
-    pub fn scan_entries(&self, entries: &[Entry], out: &mut Vec<Finding>) {
-        change::scan_change(entries, &mut report::Reporter::new(self, None, out));
+    /// Looks at what only the whole change shows, given its entries in git's order.
+    pub fn scan_entries(&self, entries: &[Entry], tree: &Tree<'_>, out: &mut Vec<Finding>) {
+        change::scan_change(entries, tree, &mut report::Reporter::new(self, None, out));
     }
 
     /// Masks every secret, column for column; at most four bytes of each, its public prefix, are kept.

@@ -3,14 +3,15 @@
 use super::Note;
 use super::source::{Content, Part};
 use crate::diff::{Body, FileChange, LineKind, RepoPath, TextChange, trim_line_end};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::finding::{Finding, Frame, FrameLine, LineSpan, Location};
 use crate::git::{Change, Reader, Repo};
 use crate::policy::Policy;
 use crate::progress::Progress;
-use crate::rules::{self, RuleSet, Scope};
+use crate::rules::{self, RuleSet, Scope, Tree};
 use crate::verdict::{Coverage, Skip};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Fewer files than this are scanned on the calling thread: starting another costs more.
@@ -199,11 +200,32 @@ impl Scan<'_> {
         }
     }
 
+    /// Runs the rules over the change as a whole; what they ask for is read by an access of its own.
+    fn look_at_whole(&self, change: &Change, out: &mut Vec<Finding>) {
+        let reader: RefCell<Option<Reader<'_>>> = RefCell::new(None);
+        let load = |index: usize| {
+            let repo = self.repo?;
+            if self.policy.ignores(change.entries[index].path()) {
+                return None;
+            }
+            reader.borrow_mut().get_or_insert_with(|| repo.reader()).load(change, index).ok()
+        };
+        let exists = |path: &RepoPath| {
+            let Some(repo) = self.repo else { return false };
+            // Nothing of the content is wanted: that it is larger says that it is there.
+            match reader.borrow_mut().get_or_insert_with(|| repo.reader()).read(&change.head, path, 0) {
+                Ok(content) => content.is_some(),
+                Err(e) => e.kind == Kind::Usage,
+            }
+        };
+        self.rules.scan_change(change, &Tree { load: &load, exists: &exists }, out);
+    }
+
     fn whole_change(&self, part: &Part, change: &Change, out: &mut Scanned) {
         out.notes.extend(change.notes.iter().map(|n| Note::general("git", n.clone())));
         if part.scope == Scope::All && self.files.is_everything() {
             let first = out.findings.len();
-            self.rules.scan_change(change, &mut out.findings);
+            self.look_at_whole(change, &mut out.findings);
             for f in &mut out.findings[first..] {
                 f.commit = part.commit;
             }

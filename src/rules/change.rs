@@ -1,10 +1,94 @@
 //! Rules over the change itself: modes, attributes, workflows, lockfiles, tests that vanish.
+//!
+//! Pure: entries and contents in, sightings out. What a rule says stands in `catalog/change.toml`; the code here
+//! decides only whether, where, and with what detail.
 
-use super::report::Reporter;
-use crate::diff::{Entry, FileChange};
+mod attributes;
+mod config;
+mod file;
+mod lockfile;
+mod vanished;
+mod workflow;
+
+use super::report::{Reporter, Sighting};
+use crate::diff::{Block, Entry, FileChange, LineNo, RepoPath, TextChange, trim_line_end};
+use crate::finding::LineSpan;
+
+/// What a rule may ask of the reviewed tree beside the entries of the change.
+pub struct Tree<'a> {
+    /// Reads the entry of that index; `None` where that fails, which the scan has reported already.
+    pub load: &'a dyn Fn(usize) -> Option<FileChange>,
+    /// Tells whether the new side has a file of that path.
+    pub exists: &'a dyn Fn(&RepoPath) -> bool,
+}
+
+impl std::fmt::Debug for Tree<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tree").finish_non_exhaustive()
+    }
+}
 
 /// Looks at one changed file, after the text rules did.
-pub(super) fn scan(_file: &FileChange, _out: &mut Reporter<'_>) {}
+pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
+    file::scan(file, out);
+    let Some(text) = file.text() else { return };
+    let path = file.path();
+    match path.file_name() {
+        b".gitattributes" => attributes::scan(path, text, out),
+        b".gitmodules" => config::submodules(path, text, out),
+        _ => {}
+    }
+    workflow::scan(path, text, out);
+    config::scan(path, text, out);
+    lockfile::scan(path, text, out);
+}
 
-/// Looks at what only the whole change shows: its entries, in git's order, without content.
-pub(super) fn scan_change(_entries: &[Entry], _out: &mut Reporter<'_>) {}
+/// Looks at what only the whole change shows.
+pub(super) fn scan_change(entries: &[Entry], tree: &Tree<'_>, out: &mut Reporter<'_>) {
+    lockfile::scan_change(entries, tree, out);
+    vanished::scan_change(entries, tree, out);
+}
+
+/// An added line: its number and its text without the line end.
+#[derive(Clone, Copy, Debug)]
+struct Added<'a> {
+    number: LineNo,
+    text: &'a [u8],
+}
+
+/// Returns the added lines of a change.
+fn added(text: &TextChange) -> impl Iterator<Item = Added<'_>> {
+    text.added().flat_map(lines)
+}
+
+/// Returns the removed lines of a change, numbered on the old side.
+fn removed(text: &TextChange) -> impl Iterator<Item = Added<'_>> {
+    text.removed().flat_map(lines)
+}
+
+fn lines(block: Block<'_>) -> impl Iterator<Item = Added<'_>> {
+    block
+        .text
+        .split_inclusive(|b| *b == b'\n')
+        .zip(0..)
+        .map(move |(line, i)| Added { number: block.first.plus(i), text: trim_line_end(line) })
+}
+
+/// Reports a rule at a line.
+fn at_line(out: &mut Reporter<'_>, id: &str, path: &RepoPath, number: LineNo, quote: &[u8], detail: Option<&str>) {
+    let lines = Some(LineSpan { first: number, last: number, columns: None });
+    out.report(id, Sighting { file: Some(path), lines, quote, detail, ..Sighting::default() });
+}
+
+/// Reports a rule at a file as a whole.
+fn at_file(out: &mut Reporter<'_>, id: &str, path: &RepoPath, quote: &[u8], detail: Option<&str>) {
+    out.report(id, Sighting { file: Some(path), quote, detail, ..Sighting::default() });
+}
+
+/// Returns the folder of a path with its `/`; empty for the top.
+fn folder(path: &[u8]) -> &[u8] {
+    memchr::memrchr(b'/', path).map_or(&[], |i| &path[..=i])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! Samples of rules: templates become text, text becomes a change, and the real engine says what it finds.
 
-use super::{RuleSet, Scope, format, secret};
+use super::{RuleSet, Scope, Tree, format, secret};
 use crate::diff::{RepoPath, code, patch};
 use crate::error::Result;
 use crate::finding::Severity;
@@ -143,8 +143,9 @@ fn rules_that_match(rules: &RuleSet, path: &str, text: &str) -> Result<Vec<(Stri
     for change in &changes {
         rules.scan(change, Scope::All, &mut out);
     }
-    let entries: Vec<_> = changes.into_iter().map(|c| c.entry).collect();
-    rules.scan_entries(&entries, &mut out);
+    let entries: Vec<_> = changes.iter().map(|c| c.entry.clone()).collect();
+    let tree = Tree { load: &|i| changes.get(i).cloned(), exists: &|_| false };
+    rules.scan_entries(&entries, &tree, &mut out);
     Ok(out.iter().map(|f| (f.rule_id().to_owned(), f.severity())).collect())
 }
 

@@ -1,0 +1,121 @@
+//! Settings that make tools of the reader run something, and submodules that move.
+
+use super::{added, at_line, removed};
+use crate::diff::{RepoPath, TextChange};
+use crate::rules::report::Reporter;
+
+/// Reports `.gitmodules` that fetch without protection, or from elsewhere than before.
+pub(super) fn submodules(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
+    let old: Vec<&str> = removed(text).filter_map(|l| url(l.text)).collect();
+    let gone = old.len();
+    let mut came = 0;
+    for line in added(text) {
+        let Some(address) = url(line.text) else { continue };
+        came += 1;
+        if address.starts_with("http://") || address.starts_with("git://") {
+            at_line(out, "submodule-insecure-url", path, line.number, line.text, None);
+        } else if came <= gone && old.iter().all(|o| owner(o) != owner(address)) {
+            let detail = format!("it was {}", old.get(came - 1).unwrap_or(&"another"));
+            at_line(out, "submodule-url-changed", path, line.number, line.text, Some(&detail));
+        }
+    }
+}
+
+/// Returns the address of a `url = …` line.
+fn url(line: &[u8]) -> Option<&str> {
+    let line = std::str::from_utf8(line).ok()?.trim();
+    let rest = line.strip_prefix("url")?.trim_start();
+    rest.strip_prefix('=').map(str::trim)
+}
+
+/// Returns host and owner of an address, in one spelling for SSH and HTTPS.
+fn owner(address: &str) -> String {
+    let rest = address.split_once("://").map_or(address, |(_, r)| r);
+    let rest = rest.split_once('@').map_or(rest, |(_, r)| r);
+    let rest = rest.replacen(':', "/", 1);
+    let mut parts = rest.split('/');
+    format!("{}/{}", parts.next().unwrap_or_default(), parts.next().unwrap_or_default()).to_ascii_lowercase()
+}
+
+/// Reports settings of agents, editors and package managers that start programs by themselves.
+pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
+    let Ok(full) = std::str::from_utf8(path.as_bytes()) else { return };
+    let is = |ends: &[&str]| ends.iter().any(|e| full == *e || full.ends_with(&format!("/{e}")));
+    if is(&[
+        ".claude/settings.json",
+        ".claude/settings.local.json",
+        ".mcp.json",
+        ".cursor/mcp.json",
+        ".vscode/mcp.json",
+        ".gemini/settings.json",
+    ]) {
+        for line in added(text).filter(|l| key(l.text) == Some("command")) {
+            at_line(out, "config-runs-command", path, line.number, line.text, Some("a coding agent runs it"));
+        }
+    } else if is(&[".vscode/tasks.json"]) {
+        for line in added(text).filter(|l| key(l.text) == Some("runOn") && contains(l.text, "folderOpen")) {
+            at_line(
+                out,
+                "config-runs-command",
+                path,
+                line.number,
+                line.text,
+                Some("the editor runs it when the folder is opened"),
+            );
+        }
+    } else if is(&[".devcontainer/devcontainer.json", ".devcontainer.json"]) {
+        for line in added(text).filter(|l| key(l.text) == Some("initializeCommand")) {
+            at_line(
+                out,
+                "config-runs-command",
+                path,
+                line.number,
+                line.text,
+                Some("it runs on the developer's own machine"),
+            );
+        }
+    } else if is(&["package.json"]) {
+        for line in added(text) {
+            if matches!(key(line.text), Some("preinstall" | "install" | "postinstall"))
+                && !was_there(text, key(line.text))
+            {
+                at_line(out, "install-script-added", path, line.number, line.text, None);
+            }
+        }
+    }
+}
+
+/// Tells whether the change removes a line of the same key: then the script is only another one.
+fn was_there(text: &TextChange, name: Option<&str>) -> bool {
+    removed(text).any(|l| key(l.text) == name)
+}
+
+/// Returns the key of a JSON line `"key": …` whose value stands on the same line.
+pub(super) fn key(line: &[u8]) -> Option<&str> {
+    let line = std::str::from_utf8(line).ok()?.trim_start().trim_start_matches(['{', ' ']);
+    let (name, rest) = line.strip_prefix('"')?.split_once('"')?;
+    let value = rest.trim_start().strip_prefix(':')?.trim();
+    (!value.is_empty()).then_some(name)
+}
+
+fn contains(line: &[u8], what: &str) -> bool {
+    memchr::memmem::find(line, what.as_bytes()).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_one_owner_are_the_same_in_every_spelling() {
+        assert_eq!(owner("git@github.com:rust-lang/book.git"), owner("https://github.com/rust-lang/book"));
+        assert_ne!(owner("https://github.com/rust-lang/book"), owner("https://github.com/someone/book"));
+    }
+
+    #[test]
+    fn keys_of_json_lines_are_read() {
+        assert_eq!(key(br#"  "postinstall": "node x.js","#), Some("postinstall"));
+        assert_eq!(key(br#"  "scripts": {"#), Some("scripts"));
+        assert_eq!(key(b"  postinstall: x"), None);
+    }
+}

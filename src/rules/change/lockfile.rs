@@ -1,0 +1,378 @@
+//! Lockfiles and the manifests they belong to.
+//!
+//! A lockfile alone may change: that is an update. It may not change what only the manifest decides, may not
+//! start to download from elsewhere, and may not stay as it is while the manifest asks for something else.
+
+use super::{Tree, added, at_file, at_line, config, folder, removed};
+use crate::diff::{ChangeKind, Entry, FileChange, RepoPath, TextChange};
+use crate::rules::language::is_test_path;
+use crate::rules::report::Reporter;
+use std::collections::HashSet;
+
+/// A manifest and the lockfiles that are made from it.
+struct Ecosystem {
+    manifest: &'static str,
+    locks: &'static [&'static str],
+    /// Tables or keys of the manifest that decide what is locked.
+    sections: &'static [&'static str],
+    form: Form,
+}
+
+/// How a manifest is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Json,
+    Toml,
+    GoMod,
+    Gemfile,
+}
+
+static ECOSYSTEMS: &[Ecosystem] = &[
+    Ecosystem {
+        manifest: "package.json",
+        locks: &["package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb"],
+        sections: &[
+            "dependencies",
+            "devDependencies",
+            "optionalDependencies",
+            "peerDependencies",
+            "overrides",
+            "resolutions",
+        ],
+        form: Form::Json,
+    },
+    Ecosystem {
+        manifest: "composer.json",
+        locks: &["composer.lock"],
+        sections: &["require", "require-dev"],
+        form: Form::Json,
+    },
+    Ecosystem {
+        manifest: "Cargo.toml",
+        locks: &["Cargo.lock"],
+        sections: &["dependencies", "dev-dependencies", "build-dependencies", "workspace.dependencies"],
+        form: Form::Toml,
+    },
+    Ecosystem {
+        manifest: "pyproject.toml",
+        locks: &["poetry.lock", "uv.lock", "pdm.lock"],
+        sections: &["tool.poetry.dependencies", "tool.poetry.dev-dependencies", "dependency-groups"],
+        form: Form::Toml,
+    },
+    Ecosystem {
+        manifest: "Pipfile",
+        locks: &["Pipfile.lock"],
+        sections: &["packages", "dev-packages"],
+        form: Form::Toml,
+    },
+    Ecosystem { manifest: "go.mod", locks: &["go.sum"], sections: &["require"], form: Form::GoMod },
+    Ecosystem { manifest: "Gemfile", locks: &["Gemfile.lock"], sections: &["gem"], form: Form::Gemfile },
+];
+
+/// Reports a lockfile that starts to download from elsewhere, or without protection.
+pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
+    let name = path.file_name();
+    if !ECOSYSTEMS.iter().flat_map(|e| e.locks).any(|l| l.as_bytes() == name) || is_test_path(path.as_bytes()) {
+        return;
+    }
+    let mut known: HashSet<&str> = HashSet::new();
+    let mut asked = false;
+    let mut said: HashSet<&str> = HashSet::new();
+    for line in added(text) {
+        let Some(address) = download(line.text) else { continue };
+        if address.starts_with("http://") {
+            at_line(out, "lockfile-insecure-source", path, line.number, line.text, None);
+            continue;
+        }
+        if !asked {
+            asked = true;
+            known = text
+                .old
+                .whole()
+                .map(|w| w.split(|b| *b == b'\n').filter_map(download).filter_map(host).collect())
+                .unwrap_or_default();
+        }
+        let Some(host) = host(address) else { continue };
+        if !known.is_empty() && !known.contains(host) && !is_usual(host) && said.insert(host) {
+            at_line(out, "lockfile-new-source", path, line.number, line.text, Some(host));
+        }
+    }
+}
+
+/// Hosts that packages come from by default.
+fn is_usual(host: &str) -> bool {
+    const USUAL: &[&str] = &[
+        "registry.npmjs.org",
+        "registry.yarnpkg.com",
+        "codeload.github.com",
+        "github.com",
+        "api.github.com",
+        "static.crates.io",
+        "index.crates.io",
+        "files.pythonhosted.org",
+        "pypi.org",
+        "rubygems.org",
+        "proxy.golang.org",
+        "npm.jsr.io",
+        "gitlab.com",
+        "bitbucket.org",
+        "repo.packagist.org",
+    ];
+    USUAL.contains(&host)
+}
+
+/// Returns the address that a line of a lockfile downloads from.
+fn download(line: &[u8]) -> Option<&str> {
+    let line = std::str::from_utf8(line).ok()?;
+    let trimmed = line.trim_start();
+    const KEYS: &[&str] = &[
+        "\"resolved\":",
+        "resolved ",
+        "tarball:",
+        "resolution:",
+        "\"url\":",
+        "source =",
+        "remote:",
+        "url =",
+        "{ url =",
+    ];
+    if !KEYS.iter().any(|k| trimmed.starts_with(k)) {
+        return None;
+    }
+    let at = line.find("http://").or_else(|| line.find("https://"))?;
+    let rest = &line[at..];
+    Some(&rest[..rest.find(['"', '\'', ' ', ',', '}', '#']).unwrap_or(rest.len())])
+}
+
+fn host(address: &str) -> Option<&str> {
+    let rest = address.split_once("://")?.1;
+    let rest = &rest[..rest.find('/').unwrap_or(rest.len())];
+    Some(rest.rsplit('@').next().unwrap_or(rest))
+}
+
+/// Reports manifests whose lockfile stayed behind, and lockfiles that say what no manifest does.
+pub(super) fn scan_change(entries: &[Entry], tree: &Tree<'_>, out: &mut Reporter<'_>) {
+    let changed: HashSet<&[u8]> =
+        entries.iter().flat_map(|e| [&e.old, &e.new]).flatten().map(|s| s.path.as_bytes()).collect();
+    for (index, entry) in entries.iter().enumerate() {
+        let path = entry.path();
+        if entry.kind == ChangeKind::Deleted || is_test_path(path.as_bytes()) {
+            continue;
+        }
+        for e in ECOSYSTEMS {
+            if path.file_name() == e.manifest.as_bytes() {
+                behind(e, path, index, &changed, tree, out);
+            } else if e.locks.iter().any(|l| l.as_bytes() == path.file_name()) && entry.kind == ChangeKind::Modified {
+                ahead(e, path, index, entries, tree, out);
+            }
+        }
+    }
+}
+
+/// The manifest changed what it asks for, its lockfile did not change.
+fn behind(
+    e: &Ecosystem,
+    path: &RepoPath,
+    index: usize,
+    changed: &HashSet<&[u8]>,
+    tree: &Tree<'_>,
+    out: &mut Reporter<'_>,
+) {
+    if !out.wants("manifest-without-lockfile") {
+        return;
+    }
+    // A workspace keeps its lockfile at the top, so every folder upwards is looked at.
+    let mut at = folder(path.as_bytes());
+    let lock = loop {
+        let beside = |l: &&str| RepoPath::new([at, l.as_bytes()].concat());
+        if e.locks.iter().any(|l| changed.contains(beside(&l).as_bytes())) {
+            return;
+        }
+        if let Some(found) = e.locks.iter().map(|l| beside(&l)).find(|p| (tree.exists)(p)) {
+            break found;
+        }
+        if at.is_empty() || e.form == Form::GoMod {
+            return;
+        }
+        at = folder(&at[..at.len() - 1]);
+    };
+    let Some(file) = (tree.load)(index) else { return };
+    let Some(text) = file.text() else { return };
+    // A new member of a workspace may need nothing new; a manifest that was there and asks for more does.
+    if file.entry.kind != ChangeKind::Modified {
+        return;
+    }
+    if let Some(line) = asks_for_more(e, text) {
+        let detail = format!("`{}` stays as it was", String::from_utf8_lossy(lock.file_name()));
+        at_line(out, "manifest-without-lockfile", path, line.0, line.1, Some(&detail));
+    }
+}
+
+/// Returns the first added line that asks for a package or a version nobody asked for before.
+fn asks_for_more<'t>(e: &Ecosystem, text: &'t TextChange) -> Option<(crate::diff::LineNo, &'t [u8])> {
+    let whole = text.new.whole()?;
+    let wanted = requirement_lines(e, whole);
+    let before: HashSet<Vec<u8>> = removed(text).map(|l| squeeze(l.text)).collect();
+    added(text)
+        .find(|l| wanted.contains(&l.number.get()) && !before.contains(&squeeze(l.text)))
+        .map(|l| (l.number, l.text))
+}
+
+/// Drops white space and commas, which a neighbour's change may touch.
+fn squeeze(line: &[u8]) -> Vec<u8> {
+    line.iter().copied().filter(|b| !b.is_ascii_whitespace() && *b != b',').collect()
+}
+
+/// Returns the numbers of the lines that name a requirement.
+fn requirement_lines(e: &Ecosystem, whole: &[u8]) -> HashSet<u32> {
+    let mut out = HashSet::new();
+    let mut inside: Option<usize> = None;
+    let mut depth = 0usize;
+    for (line, number) in whole.split(|b| *b == b'\n').zip(1u32..) {
+        let text = String::from_utf8_lossy(line);
+        let trimmed = text.trim();
+        match e.form {
+            Form::Json => {
+                if inside.is_some()
+                    && depth == inside.unwrap_or_default()
+                    && !trimmed.starts_with('}')
+                    && config::key(line).is_some()
+                {
+                    // A path or a workspace is not locked by version.
+                    if !["file:", "link:", "workspace:", "portal:"].iter().any(|p| trimmed.contains(p)) {
+                        out.insert(number);
+                    }
+                }
+                if depth == 1 && trimmed.ends_with('{') && config::key(line).is_some_and(|k| e.sections.contains(&k)) {
+                    inside = Some(2);
+                }
+                depth = (depth + trimmed.matches('{').count()).saturating_sub(trimmed.matches('}').count());
+                if inside.is_some_and(|i| depth < i) {
+                    inside = None;
+                }
+            }
+            Form::Toml => {
+                if let Some(header) = trimmed.strip_prefix('[') {
+                    let header = header.trim_matches(['[', ']']).split(']').next().unwrap_or_default();
+                    let of = |s: &&str| {
+                        header == *s || header.ends_with(&format!(".{s}")) || header.starts_with(&format!("{s}."))
+                    };
+                    inside = e.sections.iter().any(|s| of(&s)).then_some(0);
+                } else if inside.is_some() && !trimmed.is_empty() && !trimmed.starts_with('#') && trimmed.contains('=')
+                {
+                    let local =
+                        trimmed.contains("path =") || trimmed.contains("path=") || trimmed.contains("workspace");
+                    if !local && !trimmed.starts_with("python ") && !trimmed.starts_with("python=") {
+                        out.insert(number);
+                    }
+                }
+            }
+            Form::GoMod => {
+                if trimmed == "require (" {
+                    inside = Some(0);
+                } else if trimmed == ")" {
+                    inside = None;
+                } else if (inside.is_some() && !trimmed.is_empty() && !trimmed.starts_with("//"))
+                    || trimmed.starts_with("require ")
+                {
+                    out.insert(number);
+                }
+            }
+            Form::Gemfile => {
+                if trimmed.starts_with("gem ") && !trimmed.contains("path:") {
+                    out.insert(number);
+                }
+            }
+        }
+    }
+    out
+}
+
+/// The lockfile changed what only a manifest can decide, and no manifest changed.
+fn ahead(e: &Ecosystem, path: &RepoPath, index: usize, entries: &[Entry], tree: &Tree<'_>, out: &mut Reporter<'_>) {
+    let below = folder(path.as_bytes());
+    let is_manifest = |p: &RepoPath| {
+        let name = p.file_name();
+        name == e.manifest.as_bytes()
+            || name == b"pnpm-workspace.yaml"
+            || p.extension() == Some(b"gemspec")
+            || name == b"package.json5"
+    };
+    let sides = entries.iter().flat_map(|x| [&x.old, &x.new]).flatten();
+    if sides.map(|s| &s.path).any(|p| p.as_bytes().starts_with(below) && is_manifest(p))
+        || !out.wants("lockfile-without-manifest")
+    {
+        return;
+    }
+    let Some(file) = (tree.load)(index) else { return };
+    let Some((line, quote, detail)) = file.text().and_then(|t| decided_by_manifest(&file, t)) else { return };
+    match line {
+        Some(n) => at_line(out, "lockfile-without-manifest", path, n, &quote, Some(detail)),
+        None => at_file(out, "lockfile-without-manifest", path, &quote, Some(detail)),
+    }
+}
+
+type Place = (Option<crate::diff::LineNo>, Vec<u8>, &'static str);
+
+/// Finds the first added line of a lockfile that repeats what the manifest says.
+fn decided_by_manifest(file: &FileChange, text: &TextChange) -> Option<Place> {
+    let name = file.path().file_name();
+    match name {
+        // A hash over the manifest's requirements.
+        b"composer.lock" | b"poetry.lock" => {
+            let is_hash = |l: &[u8]| memchr::memmem::find(l, b"content-hash").is_some();
+            let other_format = || added(text).any(|l| memchr::memmem::find(l.text, b"generated by").is_some());
+            let line = added(text).find(|l| is_hash(l.text))?;
+            (!other_format()).then(|| (Some(line.number), line.text.to_vec(), "its hash is that of another manifest"))
+        }
+        // The requirements of the top package stand under `packages.""`.
+        b"package-lock.json" | b"npm-shrinkwrap.json" => {
+            let whole = text.new.whole()?;
+            let wanted = root_requirements(whole);
+            let gone: HashSet<Vec<u8>> = removed(text).map(|l| squeeze(l.text)).collect();
+            let line = added(text).find(|l| wanted.contains(&l.number.get()) && !gone.contains(&squeeze(l.text)))?;
+            Some((Some(line.number), line.text.to_vec(), "the manifest does not ask for it"))
+        }
+        // The list at the end repeats the Gemfile.
+        b"Gemfile.lock" => {
+            let whole = text.new.whole()?;
+            let start = memchr::memmem::find(whole, b"\nDEPENDENCIES\n")? + 1;
+            let first = memchr::memchr_iter(b'\n', &whole[..start]).count() as u32 + 2;
+            let length = memchr::memmem::find(&whole[start..], b"\n\n").unwrap_or(whole.len() - start);
+            let last = first + memchr::memchr_iter(b'\n', &whole[start..start + length]).count() as u32;
+            let gone: HashSet<Vec<u8>> = removed(text).map(|l| squeeze(l.text)).collect();
+            let line =
+                added(text).find(|l| (first..last).contains(&l.number.get()) && !gone.contains(&squeeze(l.text)))?;
+            Some((Some(line.number), line.text.to_vec(), "the manifest does not ask for it"))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the numbers of the lines inside the dependency tables of `packages.""`.
+fn root_requirements(whole: &[u8]) -> HashSet<u32> {
+    let mut out = HashSet::new();
+    let (mut root, mut section) = (None, None);
+    let mut depth = 0usize;
+    for (line, number) in whole.split(|b| *b == b'\n').zip(1u32..) {
+        let text = String::from_utf8_lossy(line);
+        let trimmed = text.trim();
+        if section.is_some_and(|s| depth == s) && !trimmed.starts_with('}') {
+            out.insert(number);
+        }
+        if depth == 2 && trimmed.starts_with("\"\": {") {
+            root = Some(3);
+        } else if root.is_some_and(|r| depth == r) && trimmed.ends_with('{') && trimmed.contains("ependencies\":") {
+            section = Some(4);
+        }
+        depth = (depth + trimmed.matches('{').count()).saturating_sub(trimmed.matches('}').count());
+        if section.is_some_and(|s| depth < s) {
+            section = None;
+        }
+        if root.is_some_and(|r| depth < r) {
+            // Other packages follow: nothing more of the root.
+            return out;
+        }
+    }
+    out
+}

@@ -1,0 +1,388 @@
+//! GitHub workflows that a stranger can steer.
+//!
+//! Reads the whole new file by lines and indentation, as far as a workflow needs: triggers, and the keys of each
+//! step. A finding is made only where an added line is part of its cause.
+//!
+//! What a stranger writes is listed in GitHub's documentation:
+//! <https://docs.github.com/en/actions/concepts/security/script-injections>.
+
+use super::at_line;
+use crate::diff::{LineNo, RepoPath, TextChange, trim_line_end};
+use crate::rules::report::Reporter;
+use std::collections::HashSet;
+use std::ops::Range;
+
+/// Triggers that run with the base repository's rights on what a stranger did.
+const PRIVILEGED: &[&str] = &[
+    "pull_request_target",
+    "workflow_run",
+    "issue_comment",
+    "issues",
+    "discussion",
+    "discussion_comment",
+    "fork",
+    "watch",
+    "gollum",
+    "pull_request_comment",
+];
+/// Triggers under which the head of a pull request may be checked out with those rights.
+const TAKES_HEAD: &[&str] = &["pull_request_target", "workflow_run", "issue_comment"];
+/// Owners whose actions GitHub itself maintains.
+const FIRST_PARTY: &[&str] = &["actions", "github"];
+
+/// Looks at a workflow or an action.
+pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
+    if !is_workflow(path.as_bytes()) {
+        return;
+    }
+    let Some(whole) = text.new.whole() else { return };
+    let fresh: HashSet<u32> = super::added(text).map(|l| l.number.get()).collect();
+    let file = Workflow::read(whole, &fresh);
+    file.permissions(path, out);
+    for step in file.steps() {
+        file.checkout(path, &step, out);
+        file.scripts(path, &step, out);
+    }
+    file.actions(path, out);
+}
+
+/// Tells whether GitHub reads the file as a workflow or an action.
+fn is_workflow(path: &[u8]) -> bool {
+    let Ok(path) = std::str::from_utf8(path) else { return false };
+    let lower = path.to_ascii_lowercase();
+    if !(lower.ends_with(".yml") || lower.ends_with(".yaml")) {
+        return false;
+    }
+    let name = lower.rsplit('/').next().unwrap_or(&lower);
+    lower.starts_with(".github/workflows/") || name == "action.yml" || name == "action.yaml"
+}
+
+/// A line of YAML.
+#[derive(Clone, Copy, Debug)]
+struct Line<'a> {
+    number: LineNo,
+    /// Columns before the first character, a leading `- ` counted in.
+    indent: usize,
+    /// A `- ` starts here.
+    item: bool,
+    /// `key: value`; empty for other lines.
+    key: &'a str,
+    value: &'a str,
+    text: &'a str,
+    /// The change adds it.
+    fresh: bool,
+    /// Part of a block scalar (`|`, `>`), so no structure.
+    scalar: bool,
+}
+
+/// A workflow, line by line.
+#[derive(Debug)]
+struct Workflow<'a> {
+    lines: Vec<Line<'a>>,
+    triggers: Vec<(&'a str, bool)>,
+}
+
+impl<'a> Workflow<'a> {
+    fn read(whole: &'a [u8], fresh: &HashSet<u32>) -> Self {
+        let mut lines = Vec::new();
+        // Indentation of the key that opened a block scalar.
+        let mut scalar: Option<usize> = None;
+        for (bytes, n) in whole.split_inclusive(|b| *b == b'\n').zip(1u32..) {
+            let Some(number) = LineNo::new(n) else { continue };
+            let text = std::str::from_utf8(trim_line_end(bytes)).unwrap_or_default();
+            let spaces = text.len() - text.trim_start_matches(' ').len();
+            let blank = text.trim().is_empty();
+            let in_scalar = scalar.is_some_and(|open| blank || spaces > open);
+            if !in_scalar {
+                scalar = None;
+            }
+            if blank || (!in_scalar && text.trim_start().starts_with('#')) {
+                continue;
+            }
+            let mut line = Line {
+                number,
+                indent: spaces,
+                item: false,
+                key: "",
+                value: "",
+                text,
+                fresh: fresh.contains(&n),
+                scalar: in_scalar,
+            };
+            if !in_scalar {
+                let mut rest = &text[spaces..];
+                while let Some(after) = rest.strip_prefix("- ") {
+                    line.item = true;
+                    let cut = after.trim_start_matches(' ');
+                    line.indent += rest.len() - cut.len();
+                    rest = cut;
+                }
+                if let Some((key, value)) = split_key(rest) {
+                    line.key = key;
+                    line.value = value;
+                    if value.starts_with(['|', '>']) {
+                        scalar = Some(line.indent);
+                    }
+                }
+            }
+            lines.push(line);
+        }
+        let triggers = triggers(&lines);
+        Self { lines, triggers }
+    }
+
+    /// Returns the names of triggers out of a list that the workflow has.
+    fn has_trigger(&self, of: &[&str]) -> bool {
+        self.triggers.iter().any(|(t, _)| of.contains(t))
+    }
+
+    /// Tells whether the change adds a trigger out of a list.
+    fn adds_trigger(&self, of: &[&str]) -> bool {
+        self.triggers.iter().any(|(t, fresh)| *fresh && of.contains(t))
+    }
+
+    /// Returns the lines of each step: an item of a `steps` list.
+    fn steps(&self) -> Vec<Range<usize>> {
+        let mut out: Vec<Range<usize>> = Vec::new();
+        let mut list: Option<usize> = None;
+        let mut current: Option<(usize, usize)> = None;
+        for (i, line) in self.lines.iter().enumerate() {
+            if line.scalar {
+                continue;
+            }
+            let column = line.text.len() - line.text.trim_start_matches(' ').len();
+            if let Some((start, at)) = current
+                && (column < at
+                    || (column == at && line.item)
+                    || (column == at && !line.text[column..].starts_with('-')))
+            {
+                out.push(start..i);
+                current = None;
+            }
+            if list.is_some_and(|l| column < l) {
+                list = None;
+            }
+            if line.key == "steps" && line.value.is_empty() {
+                list = Some(column);
+            } else if current.is_none() && line.item && list.is_some_and(|l| column >= l) {
+                current = Some((i, column));
+            }
+        }
+        if let Some((start, _)) = current {
+            out.push(start..self.lines.len());
+        }
+        out
+    }
+
+    fn permissions(&self, path: &RepoPath, out: &mut Reporter<'_>) {
+        for line in self.lines.iter().filter(|l| l.fresh && l.key == "permissions" && unquote(l.value) == "write-all") {
+            at_line(out, "workflow-write-all", path, line.number, line.text.as_bytes(), None);
+        }
+    }
+
+    /// Reports a checkout of the head of a pull request under a trigger with the rights of the base.
+    fn checkout(&self, path: &RepoPath, step: &Range<usize>, out: &mut Reporter<'_>) {
+        if !self.has_trigger(TAKES_HEAD) {
+            return;
+        }
+        let lines = &self.lines[step.clone()];
+        let uses = lines.iter().find(|l| l.key == "uses" && !l.scalar).map_or("", |l| unquote(l.value));
+        let takes = |l: &&Line<'_>| {
+            if uses.starts_with("actions/checkout@") {
+                !l.scalar && matches!(l.key, "ref" | "repository") && names_head(l.value)
+            } else {
+                let run = l.scalar || l.key == "run";
+                run && (l.text.contains("gh pr checkout")
+                    || (l.text.contains("git ")
+                        && (l.text.contains("fetch") || l.text.contains("checkout") || l.text.contains("pull"))
+                        && names_head(l.text)))
+            }
+        };
+        let Some(line) = lines.iter().find(takes) else { return };
+        if lines.iter().any(|l| l.fresh) && line.fresh || self.adds_trigger(TAKES_HEAD) {
+            let trigger = self.triggers.iter().find(|(t, _)| TAKES_HEAD.contains(t)).map_or("", |(t, _)| t);
+            let detail = format!("the trigger is `{trigger}`");
+            at_line(
+                out,
+                "workflow-pull-request-target-checkout",
+                path,
+                line.number,
+                line.text.as_bytes(),
+                Some(&detail),
+            );
+        }
+    }
+
+    /// Reports expressions with a stranger's text inside a script.
+    fn scripts(&self, path: &RepoPath, step: &Range<usize>, out: &mut Reporter<'_>) {
+        let lines = &self.lines[step.clone()];
+        let github_script =
+            lines.iter().any(|l| l.key == "uses" && unquote(l.value).starts_with("actions/github-script@"));
+        let mut inside = false;
+        for line in lines {
+            if !line.scalar {
+                inside = line.key == "run" || (github_script && line.key == "script");
+            }
+            if !inside || !line.fresh {
+                continue;
+            }
+            let text = if line.scalar { line.text } else { line.value };
+            if line.scalar && text.trim_start().starts_with('#') && !github_script {
+                // A comment of the shell: a line break in the value would end it, so it counts all the same.
+            }
+            for expression in expressions(text) {
+                let Some(context) = untrusted(expression) else { continue };
+                let id = match self.has_trigger(PRIVILEGED) {
+                    true => "workflow-script-injection",
+                    false => "workflow-untrusted-input",
+                };
+                at_line(out, id, path, line.number, line.text.as_bytes(), Some(&format!("`{context}`")));
+                break;
+            }
+        }
+    }
+
+    fn actions(&self, path: &RepoPath, out: &mut Reporter<'_>) {
+        for line in self.lines.iter().filter(|l| l.fresh && !l.scalar && l.key == "uses") {
+            let value = unquote(line.value.split(" #").next().unwrap_or(line.value).trim());
+            let Some((action, version)) = value.rsplit_once('@') else { continue };
+            let owner = action.split('/').next().unwrap_or_default();
+            let local = action.starts_with("./") || action.starts_with("docker://") || !action.contains('/');
+            let pinned = version.len() >= 40 && version.bytes().all(|b| b.is_ascii_hexdigit());
+            if local || pinned || FIRST_PARTY.contains(&owner) || version.contains("${{") {
+                continue;
+            }
+            at_line(
+                out,
+                "workflow-unpinned-action",
+                path,
+                line.number,
+                line.text.as_bytes(),
+                Some(&format!("`{version}` can be moved")),
+            );
+        }
+    }
+}
+
+/// Splits `key: value`; `None` for anything else.
+fn split_key(text: &str) -> Option<(&str, &str)> {
+    let (key, value) = match text.split_once(": ") {
+        Some((k, v)) => (k, v),
+        None => (text.trim_end().strip_suffix(':')?, ""),
+    };
+    let key = unquote(key.trim());
+    let plain = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'));
+    plain.then_some((key, value.trim()))
+}
+
+fn unquote(text: &str) -> &str {
+    let text = text.trim();
+    let quoted = |q: char| text.strip_prefix(q).and_then(|t| t.strip_suffix(q));
+    quoted('"').or_else(|| quoted('\'')).unwrap_or(text)
+}
+
+/// Returns the triggers under `on`, each with whether the change adds it.
+fn triggers<'a>(lines: &[Line<'a>]) -> Vec<(&'a str, bool)> {
+    let Some(at) = lines.iter().position(|l| l.indent == 0 && !l.scalar && matches!(l.key, "on" | "true")) else {
+        return Vec::new();
+    };
+    let on = lines[at];
+    if !on.value.is_empty() && !on.value.starts_with('#') {
+        let list = on.value.split(" #").next().unwrap_or(on.value);
+        let names = list.split(['[', ']', '{', '}', ',', ' ']).map(|t| unquote(t.trim_end_matches(':')));
+        return names.filter(|t| !t.is_empty()).map(|t| (t, on.fresh)).collect();
+    }
+    let below = || lines[at + 1..].iter().take_while(|l| l.scalar || l.indent > 0 || l.item);
+    let Some(first) = below().next() else { return Vec::new() };
+    let column = first.indent;
+    below()
+        .filter(|l| !l.scalar && l.indent == column)
+        .map(|l| {
+            let name = match l.key {
+                "" => unquote(l.text.trim().trim_start_matches("- ").trim_end_matches(':')),
+                key => key,
+            };
+            (name, l.fresh)
+        })
+        .collect()
+}
+
+/// Tells whether a value names the head of a pull request or of the run that came before.
+fn names_head(value: &str) -> bool {
+    const HEADS: &[&str] = &[
+        "github.event.pull_request.head.sha",
+        "github.event.pull_request.head.ref",
+        "github.event.pull_request.head.repo",
+        "github.head_ref",
+        "github.event.workflow_run.head_sha",
+        "github.event.workflow_run.head_branch",
+        "github.event.workflow_run.head_repository",
+        "refs/pull/",
+    ];
+    HEADS.iter().any(|h| value.contains(h)) || (value.contains("pull/") && value.contains("github.event"))
+}
+
+/// Returns the expressions `${{ … }}` of a text.
+fn expressions(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices("${{").filter_map(|(i, _)| {
+        let rest = &text[i + 3..];
+        rest.find("}}").map(|end| rest[..end].trim())
+    })
+}
+
+/// Returns the context in an expression that a stranger writes; `None`: there is none.
+fn untrusted(expression: &str) -> Option<&str> {
+    const EXACT: &[&str] = &[
+        "github.head_ref",
+        "github.event.issue.title",
+        "github.event.issue.body",
+        "github.event.pull_request.title",
+        "github.event.pull_request.body",
+        "github.event.pull_request.head.ref",
+        "github.event.pull_request.head.label",
+        "github.event.pull_request.head.repo.default_branch",
+        "github.event.comment.body",
+        "github.event.review.body",
+        "github.event.review_comment.body",
+        "github.event.discussion.title",
+        "github.event.discussion.body",
+        "github.event.head_commit.message",
+        "github.event.head_commit.author.email",
+        "github.event.head_commit.author.name",
+        "github.event.workflow_run.head_branch",
+        "github.event.workflow_run.display_title",
+        "github.event.workflow_run.head_commit.message",
+        "github.event.workflow_run.head_commit.author.email",
+        "github.event.workflow_run.head_commit.author.name",
+        "github.event.workflow_run.head_repository.description",
+    ];
+    // Lists: an index or `*` stands where the word ends.
+    const WITHIN: &[(&str, &[&str])] = &[
+        ("github.event.commits", &[".message", ".author.email", ".author.name"]),
+        ("github.event.pages", &[".page_name", ".title"]),
+        ("github.event.workflow_run.pull_requests", &[".head.ref"]),
+    ];
+    // What a function makes of it is not the text itself.
+    const HARMLESS: &[&str] = &["contains(", "startsWith(", "endsWith(", "hashFiles(", "==", "!="];
+    if HARMLESS.iter().any(|h| expression.contains(h)) {
+        return None;
+    }
+    let ends = |rest: &str| {
+        rest.bytes().next().is_none_or(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-' | b'[')))
+    };
+    for context in EXACT {
+        if let Some(i) = expression.find(context)
+            && ends(&expression[i + context.len()..])
+        {
+            return Some(&expression[i..i + context.len()]);
+        }
+    }
+    for (list, members) in WITHIN {
+        if let Some(i) = expression.find(list)
+            && members.iter().any(|m| expression[i..].contains(m))
+        {
+            return Some(&expression[i..]);
+        }
+    }
+    None
+}
