@@ -353,9 +353,10 @@ pub(super) fn push(repo: &Repo, range: &PushRange) -> Result<Option<Branch>> {
             commits: walk(&local, head, &[known])?,
         }));
     }
-    let prefix = match &range.to {
+    let name = range.to.as_ref().map(|to| remote_named(&local, to));
+    let prefix = match &name {
         None => Some("refs/remotes/".to_owned()),
-        Some(to) => remote_named(&local, to).map(|name| format!("refs/remotes/{name}/")),
+        Some(name) => name.as_ref().map(|name| format!("refs/remotes/{name}/")),
     };
     let tips = match prefix {
         Some(prefix) => repo.refs.tips(&local, &prefix)?.iter().map(|id| own(id)).collect(),
@@ -370,9 +371,10 @@ pub(super) fn push(repo: &Repo, range: &PushRange) -> Result<Option<Branch>> {
         change: repo.between(base, repo.state_of(head)?)?,
         merge_base: common.unwrap_or(own(&local.object_hash().null())),
         head,
-        base_name: match (&range.to, common) {
+        // The remote's name, never its address: that may hold a password.
+        base_name: match (name.flatten(), common) {
             (_, None) => "nothing: no remote is known to have any of it".to_owned(),
-            (Some(to), _) => format!("what {to} is known to have"),
+            (Some(name), _) => format!("what {name} is known to have"),
             (None, _) => "what the remotes are known to have".to_owned(),
         },
         commits: walk(&local, head, &tips)?,

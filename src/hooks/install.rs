@@ -11,6 +11,9 @@ use std::fs;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
+/// The command after which git looks for hooks in the repository's own folder.
+const OWN_HOOKS: &str = "git config --local core.hooksPath \"$(git rev-parse --path-format=absolute --git-common-dir)/hooks\"";
+
 /// Where hooks are put.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -85,15 +88,15 @@ pub fn install(place: &Place, hooks: &[Hook], program: &Path) -> Result<Vec<Outc
     steps.into_iter().map(|(step, text)| apply(step, &text)).collect()
 }
 
-/// Removes hooks, from the folder that git uses now and from the repository's own.
+/// Removes hooks, from the repository's own folder and from the one that git uses now, unless others use it too.
 ///
 /// # Errors
 /// A hook cannot be read, removed or renamed.
 pub fn uninstall(place: &Place, hooks: &[Hook]) -> Result<Vec<Outcome>> {
     let own = place.common.join("hooks");
-    let mut dirs = vec![&place.hooks.path];
-    if !same(&own, &place.hooks.path) {
-        dirs.push(&own);
+    let mut dirs = vec![&own];
+    if !same(&own, &place.hooks.path) && refuse_shared(place).is_ok() {
+        dirs.push(&place.hooks.path);
     }
     let mut outcomes = Vec::new();
     for &hook in hooks {
@@ -113,7 +116,7 @@ pub fn uninstall(place: &Place, hooks: &[Hook]) -> Result<Vec<Outcome>> {
 fn refuse_shared(place: &Place) -> Result<()> {
     let dir = place.hooks.path.display();
     let advice = |e: Error| {
-        e.hint("give this repository hooks of its own: git config --local core.hooksPath \"$(git rev-parse --git-common-dir)/hooks\"")
+        e.hint(format!("give this repository hooks of its own: {OWN_HOOKS}"))
             .hint("or add this line to the shared hook: claude-reviewer review --hook pre-commit")
     };
     match place.hooks.configured {
@@ -215,18 +218,27 @@ fn below_pre_commit(dir: &Path, hook: Hook) -> Result<Option<PathBuf>> {
 
 /// husky generates the folder that git looks into, and again at every `npm install`.
 fn refuse_husky(place: &Place, hook: Hook) -> Result<()> {
-    let generated = place.hooks.path.ends_with("_") && exists(&place.hooks.path.join("h"));
-    let old = exists(&place.hooks.path.join("_/husky.sh"));
-    if !generated && !old {
+    let (dir, usual) = (&place.hooks.path, place.worktree.join(".husky"));
+    let folder = if dir.ends_with("_") && exists(&dir.join("h")) {
+        dir.parent().unwrap_or(dir)
+    } else if exists(&dir.join("_/husky.sh")) {
+        dir
+    } else if place.hooks.configured.is_none() && usual.is_dir() {
+        // Nobody has installed it in this clone yet; whoever does takes git away from the folder it uses now.
+        &usual
+    } else {
         return Ok(());
-    }
-    let folder = if generated { place.hooks.path.parent().unwrap_or(&place.hooks.path) } else { &place.hooks.path };
-    let folder = folder.strip_prefix(&place.worktree).unwrap_or(folder).join(hook.name());
-    Err(Error::usage("husky runs the hooks of this repository, and would overwrite others").hint(format!(
+    };
+    let file = folder.strip_prefix(&place.worktree).unwrap_or(folder).join(hook.name());
+    let error = Error::usage("husky runs the hooks of this repository, and would overwrite others").hint(format!(
         "let husky run it: echo '{}' >> {}",
         line(hook),
-        folder.display()
-    )))
+        file.display()
+    ));
+    Err(match place.hooks.configured {
+        None => error.hint(format!("or keep husky out of this clone: {OWN_HOOKS}")),
+        Some(_) => error,
+    })
 }
 
 /// lefthook puts its own hook back whenever its configuration changes.
@@ -532,6 +544,11 @@ mod tests {
             ["let husky run it: echo 'claude-reviewer review --hook pre-commit' >> .husky/pre-commit"]
         );
         assert_eq!(ground.list(".husky/_"), ["h"]);
+        // In a clone where it is not installed yet, it would take over later.
+        let error = add(&ground.default()).unwrap_err();
+        assert!(error.hints[0].ends_with(">> .husky/pre-commit"), "{:?}", error.hints);
+        assert!(error.hints[1].contains("git config --local core.hooksPath"), "{:?}", error.hints);
+        assert!(add(&ground.place(".git/hooks", Some(Scope::Local))).is_ok());
     }
 
     #[test]

@@ -640,6 +640,25 @@ fn hok_06_the_range_of_pre_commit_is_understood() {
 }
 
 #[test]
+fn hok_06_the_password_in_an_address_is_not_shown() {
+    let repo = hooked();
+    let word = ["hunter", "2222"].concat();
+    let url = format!("https://me:{word}@example.com/x.git");
+    repo.git(&["remote", "add", "there", &url]);
+    repo.git(&["update-ref", "refs/remotes/there/main", "HEAD"]);
+    let base = repo.git(&["rev-parse", "HEAD"]);
+    repo.stage("app.ini", CLEAN).commit("more");
+    let line =
+        format!("refs/heads/main {} refs/heads/new {}\n", repo.git(&["rev-parse", "HEAD"]).trim(), "0".repeat(40));
+    for format in ["human", "json"] {
+        let args = ["review", "--hook", "pre-push", "--format", format, "-v", "--hook-args", &url, &url];
+        let run = repo.reviewer(&args).stdin(line.clone()).run(0);
+        assert!(!run.stdout.contains(&word) && !run.stderr.contains(&word), "{}{}", run.stdout, run.stderr);
+        assert!(run.stderr.contains("files=1/1"), "measured from {base}: {}", run.stderr);
+    }
+}
+
+#[test]
 fn hok_06_input_that_git_never_writes_is_refused() {
     let repo = hooked();
     let run = repo.reviewer(&["review", "--hook", "pre-push"]).stdin("refs/heads/main --output=x refs/heads/main y\n");
