@@ -68,7 +68,9 @@ impl Files {
         let probe = [folder, b"/x"].concat();
         let Some((open, _)) = self.enter(&probe) else { return Ok(Vec::new()) };
         let mut names = Vec::new();
-        for entry in rustix::fs::Dir::read_from(open)? {
+        // Opened anew: a folder that is held by its path only cannot be listed.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        for entry in rustix::fs::Dir::new(rustix::fs::openat(open, ".", flags, Mode::empty())?)? {
             names.push(entry?.file_name().to_bytes().to_vec());
         }
         names.retain(|n| n != b"." && n != b"..");

@@ -196,3 +196,33 @@ fn no_progress_line_without_a_terminal() {
     let run = repo.reviewer(&["review", "staged"]).env("TERM", "xterm-256color").run(1);
     assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
 }
+
+#[test]
+fn inj_10_and_11_a_teams_rule_speaks_inert_text() {
+    let repo = Repo::new();
+    repo.write(".claude-reviewer.toml", "version = 1\n[rules]\npaths = [\"rules\"]\n");
+    repo.write(
+        "rules/team.toml",
+        r###"[[rule]]
+id = "team-word"
+title = "::error::t \u001b[2J ##[error]t"
+category = "bug"
+severity = "major"
+literals = ["forbidden-word"]
+pattern = 'forbidden-word'
+message = "::stop-commands::x \u001b]0;x\u0007\n::set-output::y"
+suggestion = "s\u202e"
+"###,
+    );
+    repo.git(&["add", "-A"]);
+    repo.commit("rules");
+    repo.stage("x.txt", "forbidden-word\n");
+    for format in FORMATS {
+        let run = repo.review(&["staged", "--format", format], 1);
+        assert!(run.stdout.contains("team-word"), "the rules of the worktree look: {}", run.stdout);
+        assert_eq!(active(&run.stdout), [], "{format}");
+        for line in run.stdout.lines() {
+            assert!(!line.trim_start().starts_with("::") && !line.contains("##["), "{format}: {line:?}");
+        }
+    }
+}
