@@ -28,6 +28,8 @@ pub(super) struct Worktree<'r> {
     top: PathBuf,
     content: Content,
     pub(super) notes: Vec<String>,
+    /// Positions of index entries that are not in the worktree.
+    gone: Vec<usize>,
     /// Content that had to be read, up to [`KEEP`] bytes.
     read: HashMap<RepoPath, Vec<u8>>,
     kept: usize,
@@ -114,6 +116,7 @@ impl<'r> Worktree<'r> {
             top: top.to_owned(),
             content: Content::new(top)?,
             notes: Vec::new(),
+            gone: Vec::new(),
             read: HashMap::new(),
             kept: 0,
         })
@@ -138,7 +141,10 @@ impl<'r> Worktree<'r> {
                         unmerged.push(path);
                     }
                 }
-                Found::Removed => out.push(Pair::new(Some(old), None)),
+                Found::Removed => {
+                    self.gone.push(i);
+                    out.push(Pair::new(Some(old), None));
+                }
                 Found::Added(mode) => out.push(Pair::new(None, Some(self.unread(path, mode)))),
                 Found::Look(now) => {
                     let mut new = self.unread(path, now);
@@ -159,7 +165,7 @@ impl<'r> Worktree<'r> {
         }
     }
 
-    /// Returns the files that are neither in the index nor ignored.
+    /// Returns the files that are neither in the index nor ignored. Goes by what [`Self::changed`] saw.
     pub(super) fn untracked(&mut self) -> Result<Vec<Pair>> {
         use gix::dir::entry::{Kind as DirKind, Status};
         let failed = |e: gix::Error| Error::incomplete("the worktree cannot be searched for new files").caused_by(&e);
@@ -167,6 +173,10 @@ impl<'r> Worktree<'r> {
         let mut index = gix::index::State::clone(self.index);
         for e in index.entries_mut() {
             e.flags.insert(Flags::UPTODATE);
+        }
+        // In place of a file there may be a folder, with files that are new.
+        for i in std::mem::take(&mut self.gone) {
+            index.entries_mut()[i].flags.remove(Flags::UPTODATE);
         }
         let options = self
             .repo

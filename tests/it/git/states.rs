@@ -194,6 +194,22 @@ fn names_that_are_hard_to_write_come_through() {
 }
 
 #[test]
+fn new_files_in_place_of_tracked_ones_are_seen() {
+    let repo = Repo::new();
+    repo.stage("file", "1\n").stage("folder/a", "1\n").stage("linked/a", "1\n").stage("same/a", "1\n").commit("first");
+    fs::remove_file(repo.path().join("file")).unwrap();
+    fs::remove_dir_all(repo.path().join("folder")).unwrap();
+    fs::remove_dir_all(repo.path().join("linked")).unwrap();
+    repo.write("file/deep/inside", "2\n").write("folder", "3\n").write("same/b", "4\n");
+    symlink("same", &repo.path().join("linked"));
+    let r = open(&repo);
+    for change in [r.unstaged(true).unwrap(), r.changes(None).unwrap().0] {
+        let new: Vec<_> = change.entries.iter().filter(|e| e.new.is_some()).map(|e| e.path().to_wire()).collect();
+        assert_eq!(new, ["file/deep/inside", "folder", "linked", "same/b"]);
+    }
+}
+
+#[test]
 fn submodules_are_their_commits() {
     let inner = Repo::new();
     inner.stage("a", "one\n").commit("first");
