@@ -9,6 +9,7 @@ use crate::env::Env;
 use crate::request::{Depth, OnIncomplete, Overrides};
 
 /// A file with what it says.
+#[derive(Clone, Copy)]
 pub(super) struct Read<'a> {
     pub(super) file: &'a File,
     pub(super) parsed: &'a Parsed,
@@ -140,7 +141,8 @@ impl Merge<'_> {
                     _ => false,
                 };
                 let about_key = key.name.starts_with("api_key");
-                !own(&full) && !(about_key && key_is_own) && !usual && (key.get)(b) != setting.value
+                let settled = own(&full) || usual || (about_key && key_is_own);
+                !settled && (key.get)(b) != setting.value
             }
         };
         if !changes {

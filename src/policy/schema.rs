@@ -94,7 +94,8 @@ fn backends() -> Json {
     })
 }
 
-fn object(about: &str, properties: Map<String, Json>, required: &[&str]) -> Json {
+fn object(about: &str, properties: impl Into<Json>, required: &[&str]) -> Json {
+    let properties: Json = properties.into();
     let mut o = json!({
         "description": about, "type": "object", "properties": properties, "additionalProperties": false,
     });

@@ -325,7 +325,8 @@ fn cfg_09_a_policy_that_is_no_plain_file_is_refused_at_once() {
     let path = repo.path().join(FILE);
     let outside = repo.home().join("p.toml");
     std::fs::write(&outside, "version = 1\n").unwrap();
-    let set: [(&str, Box<dyn Fn()>); 8] = [
+    type Make<'a> = Box<dyn Fn() + 'a>;
+    let set: [(&str, Make<'_>); 8] = [
         ("a link to /dev/zero", Box::new(|| symlink("/dev/zero", &path).unwrap())),
         ("a link to a file outside", Box::new(|| symlink(&outside, &path).unwrap())),
         ("a link to a file inside", Box::new(|| symlink("a.txt", &path).unwrap())),
@@ -337,7 +338,7 @@ fn cfg_09_a_policy_that_is_no_plain_file_is_refused_at_once() {
             "an unreadable file",
             Box::new(|| {
                 std::fs::write(&path, "version = 1\n").unwrap();
-                std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0)).unwrap();
+                std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
             }),
         ),
     ];
