@@ -37,16 +37,13 @@ impl Globs {
     ///
     /// What is wrong with the first bad one, as a lowercase fragment that names it.
     pub fn new<S: AsRef<str>>(patterns: &[S]) -> Result<Self, String> {
+        let mut globs = Vec::new();
+        for (i, p) in patterns.iter().enumerate() {
+            globs.extend(compile(p.as_ref())?.into_iter().map(|g| (i, g)));
+        }
         let mut sets = Vec::new();
-        for (n, chunk) in patterns.chunks(64).enumerate() {
-            let (mut builder, mut of) = (GlobSetBuilder::new(), Vec::new());
-            for (i, p) in chunk.iter().enumerate() {
-                for glob in compile(p.as_ref())? {
-                    builder.add(glob);
-                    of.push(n * 64 + i);
-                }
-            }
-            sets.push(Set { set: builder.build().map_err(|e| e.kind().to_string())?, of });
+        for chunk in globs.chunks(64) {
+            build(chunk, &mut sets)?;
         }
         Ok(Self { sets })
     }
@@ -66,6 +63,23 @@ impl Globs {
         found.dedup();
         found
     }
+}
+
+/// Compiles patterns together, or in halves where they are too much for one automaton.
+fn build(globs: &[(usize, globset::Glob)], sets: &mut Vec<Set>) -> Result<(), String> {
+    let mut builder = GlobSetBuilder::new();
+    for (_, glob) in globs {
+        builder.add(glob.clone());
+    }
+    match (builder.build(), globs.len()) {
+        (Ok(set), _) => sets.push(Set { set, of: globs.iter().map(|(i, _)| *i).collect() }),
+        (Err(e), 0 | 1) => return Err(e.kind().to_string()),
+        (Err(_), n) => {
+            build(&globs[..n / 2], sets)?;
+            build(&globs[n / 2..], sets)?;
+        }
+    }
+    Ok(())
 }
 
 /// Says what is wrong with a pattern, if anything is. Compiles no automaton.
@@ -191,6 +205,17 @@ mod tests {
             assert!(e.contains(why), "{pattern}: {e}");
         }
         assert!(check(&"a".repeat(MAX_PATTERN + 1)).is_err());
+    }
+
+    #[test]
+    fn every_pattern_that_passes_the_check_compiles() {
+        for unit in ["{a,b}*", "*/**/", "[!a-z]?", "[а-яё]", "{日,本}?", "{a,{b,{c,d}}}*", "?", "[]-]*"] {
+            let pattern = unit.repeat((MAX_PATTERN - 3) / unit.len());
+            let all: Vec<String> = (0..66).map(|i| format!("{pattern}{i}")).collect();
+            assert!(all.iter().all(|p| check(p).is_ok()), "{unit}");
+            let globs = Globs::new(&all).map_err(|e| format!("{unit}: {e}")).unwrap();
+            assert_eq!(globs.matching(&RepoPath::from("a")), [0; 0]);
+        }
     }
 
     #[test]

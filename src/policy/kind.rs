@@ -69,6 +69,8 @@ pub(super) const TOOLS: [&str; 13] = [
     "claude_health",
 ];
 
+/// The most bytes that the patterns of a list may have together: what a review compiles in milliseconds.
+const MAX_PATTERNS: usize = 1 << 16;
 /// The most entries that a list may have.
 pub(super) const MAX_LIST: usize = 1000;
 
@@ -141,6 +143,9 @@ impl Kind {
                 | Self::Tools,
                 DeValue::String(s),
             ) => Err(wrong().hinted(format!("write it as a list: [{}]", super::value::quote(s)))),
+            (Self::SeverityTable, DeValue::Table(table)) if table.len() > MAX_LIST => {
+                Err(complaint(format!("has {} entries; at most {MAX_LIST} are read", table.len())))
+            }
             (Self::SeverityTable, DeValue::Table(table)) => {
                 let mut rows = Vec::new();
                 for (id, v) in table {
@@ -245,6 +250,11 @@ impl Kind {
         if let Self::Severities = self {
             // Worst first, whatever the order in the file.
             list.sort_by_key(|s| std::cmp::Reverse(Severity::parse(s)));
+        }
+        if let (Self::Patterns | Self::PatternOrPatterns, true) =
+            (self, list.iter().map(String::len).sum::<usize>() > MAX_PATTERNS)
+        {
+            return Err(complaint(format!("has patterns of more than {} KiB", MAX_PATTERNS >> 10)));
         }
         if let (Self::PatternOrPatterns, true) = (self, list.is_empty()) {
             return Err(complaint("must name at least one pattern"));

@@ -1,7 +1,7 @@
 //! A policy file's bytes into checked settings, or into every problem with its line.
 
 use super::keys::{BACKEND, GUIDELINE, Key, PATH, TABLES, VERSION, full};
-use super::kind::{Complaint, backend_name, did_you_mean};
+use super::kind::{Complaint, MAX_LIST, backend_name, did_you_mean};
 use super::value::{Value, closest};
 use super::{Backend, File, Guideline, Layer, Origin, PathRule, Policy};
 use crate::error::Error;
@@ -79,6 +79,8 @@ impl Problem {
 
 /// The most problems that are gathered.
 const MAX_PROBLEMS: usize = 50;
+/// The most `[backend.NAME]`.
+const MAX_BACKENDS: usize = 100;
 /// The largest policy file, in bytes.
 pub const MAX_BYTES: usize = 1 << 20;
 
@@ -187,6 +189,12 @@ impl Reader<'_> {
         for (name, value) in document {
             match (name.get_ref().as_ref(), value.get_ref()) {
                 ("version", _) => {}
+                ("backend", DeValue::Table(backends)) if backends.len() > MAX_BACKENDS => {
+                    self.wrong(name, &format!("has {} entries; at most {MAX_BACKENDS} are read", backends.len()));
+                }
+                ("path" | "guideline", DeValue::Array(entries)) if entries.len() > MAX_LIST => {
+                    self.wrong(name, &format!("has {} entries; at most {MAX_LIST} are read", entries.len()));
+                }
                 ("backend", DeValue::Table(backends)) => {
                     for (name, value) in backends {
                         self.backend(name, value);

@@ -128,7 +128,7 @@ fn properties<T>(keys: &'static [Key<T>], defaults: Option<&T>, fits: impl Fn(&s
 impl Kind {
     /// Describes what the key takes. Looser than [`Kind::read`] where a schema cannot say it.
     fn schema(self) -> Json {
-        let pattern = json!({ "type": "string", "minLength": 1, "maxLength": super::glob::MAX_PATTERN });
+        let pattern = json!({ "type": "string", "pattern": "^[^!]", "maxLength": super::glob::MAX_PATTERN });
         let list = |items: Json| json!({ "type": "array", "items": items, "uniqueItems": true });
         let severity = || {
             // Canonical names first: editors offer them in this order.
