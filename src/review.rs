@@ -122,8 +122,14 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     let rules = RuleSet::new(&policy.rules, &governing.team_rules)?
         .with_suppressions(Suppressions { honour_added: request.authority == Authority::Worktree });
     let files = scan::Files::new(&request.files)?;
-    let scan =
-        scan::Scan { repo: resolved.repo.as_ref(), rules: &rules, policy, files: &files, progress: world.progress };
+    let scan = scan::Scan {
+        repo: resolved.repo.as_ref(),
+        rules: &rules,
+        policy,
+        files: &files,
+        progress: world.progress,
+        jobs: request.overrides.jobs,
+    };
     let mut scanned = scan.run(&parts);
     notes.append(&mut scanned.notes);
     let unmatched: Vec<_> = files.unmatched().collect();

@@ -3,22 +3,21 @@
 use super::{ColorChoice, Context};
 use crate::env::Env;
 use crate::error::{Error, ExitStatus, Result};
-use crate::finding::{Category, Severity};
+use crate::finding::Severity;
 use crate::hooks::{self, Hook};
 use crate::progress;
 use crate::report::{self, Format, Style};
-use crate::request::{Authority, Depth, Input, OnIncomplete, Overrides, ReviewRequest, Source};
+use crate::request::{Authority, Input, OnIncomplete, Overrides, ReviewRequest, Source};
 use crate::review::{self, Review, World};
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Arguments of `review`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = exit_codes())]
-pub struct Args {
+pub(super) struct Args {
     #[command(subcommand)]
     source: Option<SourceArg>,
     #[command(flatten)]
@@ -83,30 +82,15 @@ struct Options {
     /// Only files that match these globs
     #[arg(long, global = true, value_name = "GLOB", num_args = 1..)]
     files: Vec<String>,
-    /// Only these areas: bug, security, performance, style, …
-    #[arg(long, global = true, value_name = "AREA", num_args = 1.., value_delimiter = ',', value_parser = category)]
-    focus: Vec<Category>,
-    /// How hard a model looks
-    #[arg(long, global = true)]
-    depth: Option<DepthArg>,
     /// Ask these backends instead of the policy's
     #[arg(long, global = true, value_name = "NAME", num_args = 1..)]
     backend: Vec<String>,
-    /// The model that the backend uses
-    #[arg(long, global = true, value_name = "NAME")]
-    model: Option<String>,
     /// Rules only; no socket is opened
     #[arg(long, global = true)]
     offline: bool,
-    /// Threads and requests at once
+    /// Files looked at at the same time; as many as there are cores when absent
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     jobs: Option<u32>,
-    /// Give up after this long, as 90s or 2m
-    #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
-    timeout: Option<Duration>,
-    /// The most that a review may cost
-    #[arg(long, global = true, value_name = "USD", value_parser = usd)]
-    max_cost: Option<f64>,
     /// Do not store the review
     #[arg(long, global = true)]
     no_save: bool,
@@ -149,12 +133,6 @@ struct Options {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum DepthArg {
-    Quick,
-    Thorough,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum OnIncompleteArg {
     Fail,
     Warn,
@@ -166,22 +144,9 @@ fn format_parser() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(values).try_map(|s| Format::parse(&s))
 }
 
-fn category(s: &str) -> std::result::Result<Category, String> {
-    let names = Category::ALL.map(Category::name).join(", ");
-    Category::parse(s).ok_or_else(|| format!("one of {names}"))
-}
-
 fn severity(s: &str) -> std::result::Result<Severity, String> {
     let names = Severity::ALL.map(Severity::name).join(", ");
     Severity::parse(s).ok_or_else(|| format!("one of {names}"))
-}
-
-fn duration(s: &str) -> std::result::Result<Duration, String> {
-    crate::policy::value::parse_duration(s).ok_or_else(|| "a number with a unit, as 90s or 2m".to_owned())
-}
-
-fn usd(s: &str) -> std::result::Result<f64, String> {
-    s.parse().ok().filter(|v: &f64| v.is_finite() && *v >= 0.0).ok_or_else(|| "an amount such as 0.50".to_owned())
 }
 
 fn report_target(s: &str) -> std::result::Result<(Format, PathBuf), String> {
@@ -264,15 +229,8 @@ fn request(context: &Context, args: &Args) -> Result<ReviewRequest> {
                 OnIncompleteArg::Fail => OnIncomplete::Fail,
                 OnIncompleteArg::Warn => OnIncomplete::Warn,
             }),
-            focus: (!o.focus.is_empty()).then(|| o.focus.clone()),
-            depth: o.depth.map(|d| match d {
-                DepthArg::Quick => Depth::Quick,
-                DepthArg::Thorough => Depth::Thorough,
-            }),
-            model: o.model.clone(),
             jobs: o.jobs,
-            timeout: o.timeout,
-            max_cost_usd: o.max_cost,
+            ..Overrides::default()
         },
         waivers: o.waive.clone(),
         offline: o.offline,

@@ -378,7 +378,7 @@ fn verdict(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
         page.wrapped(&Line::new().space(2).put(DIM, way_out), 4)?;
     }
     if review.rules_only {
-        let hint = "rules only; add a model: review.backends = [\"claude\"] in .claude-reviewer.toml";
+        let hint = "rules only: no model looked";
         page.wrapped(&Line::new().space(2).put(DIM, hint), 4)?;
     }
     Ok(())

@@ -16,6 +16,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Fewer files than this are scanned on the calling thread: starting another costs more.
 const SMALL: usize = 24;
+/// More threads than this wait for each other's memory.
+const MOST_THREADS: usize = 16;
 /// Lines shown before and after a finding.
 const AROUND: u32 = 1;
 /// Lines of a finding that are shown at most.
@@ -33,6 +35,8 @@ pub(super) struct Scan<'a> {
     pub(super) policy: &'a Policy,
     pub(super) files: &'a Files,
     pub(super) progress: &'a dyn Progress,
+    /// Threads at most; `None`: as many as there are cores.
+    pub(super) jobs: Option<u32>,
 }
 
 /// What a scan found, in no particular order.
@@ -83,7 +87,10 @@ impl Scan<'_> {
         };
         let threads = match units.len() {
             n if n < SMALL => 1,
-            n => std::thread::available_parallelism().map_or(1, usize::from).min(n / (SMALL / 2)).min(16),
+            n => {
+                let cores = || std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+                self.jobs.map_or_else(cores, |j| j as usize).min(n / (SMALL / 2))
+            }
         };
         let mut all = if threads == 1 {
             work()
