@@ -295,7 +295,8 @@ pub(super) fn is_password(value: &str, bar: Bar) -> bool {
     }
     if digits == 0 && signs == 0 {
         // Letters alone: a word or a name, unless no language has it.
-        return n >= 10 && wordy < 0.25 && shape::entropy(value.as_bytes()) >= 3.0;
+        let mixed = lower >= 2 && upper >= 2 && n >= 8 && shape::entropy(value.as_bytes()) >= 2.7;
+        return wordy < 0.25 && (mixed || (n >= 10 && shape::entropy(value.as_bytes()) >= 3.0));
     }
     // `utf-8-encoding`, `step2_name`: a name with a number in it.
     !(signs == 0 && digits <= 2 && joiners > 0 && wordy > 0.6)

@@ -8,6 +8,8 @@ const BY_NAME: &[&str] = &["hardcoded-credential", "hardcoded-credential-in-conf
 /// Rules that know a secret by where it stands.
 const BY_PLACE: &[&str] = &[
     "authorization-header",
+    "password-argument",
+    "token-signing-secret",
     "credential-in-dockerfile",
     "credential-in-xml",
     "credential-in-query",

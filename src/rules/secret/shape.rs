@@ -18,8 +18,10 @@ pub(super) fn is_random(text: &str) -> bool {
         return false;
     }
     // What a generator gives: of 16 hexadecimal digits about 10 differ, of 36 letters and digits about 27.
+    let hex = bytes.iter().all(u8::is_ascii_hexdigit);
     let wanted = match n {
         ..16 => 2.5,
+        24.. if hex => 2.8,
         16..24 => 2.9,
         _ => 3.1,
     };

@@ -556,7 +556,8 @@ pub(super) fn substance(value: &str) -> usize {
         let run = lower[i..].iter().take_while(|b| b.is_ascii_digit()).count();
         let digits = &lower[i..i + run];
         let year = run == 4 && matches!(&digits[..2], b"19" | b"20");
-        let counted = run <= 2
+        let at_an_end = i == 0 || i + run == lower.len();
+        let counted = run <= 2 && at_an_end
             || super::shape::longest_sequence(digits) == run
             || super::shape::longest_run(digits) == run
             || super::shape::period(digits).is_some();
