@@ -73,7 +73,7 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     // Encoded payloads that can be read.
     ("private-key-body", encoded::private_key_body),
     ("jwt", |c| encoded::jwt(c.secret).is_some_and(|j| j.is_credential())),
-    ("jwt-service-role", |c| encoded::jwt(c.secret).is_some_and(|j| j.claims("role", "service_role"))),
+    ("jwt-service-role", |c| encoded::jwt(c.secret).is_some_and(|j| j.is_service_role())),
     ("basic-auth", |c| encoded::basic_auth(c.secret)),
     ("discord-id", |c| encoded::discord_id(c.secret)),
     ("macaroon", |c| encoded::decodes_to(c.secret, b"\x02\x01\x08pypi.org")),

@@ -247,7 +247,7 @@ fn is_forged(value: &str) -> bool {
     ((github || npm) && !checksum::crc32_base62(b))
         || (grafana && !checksum::grafana(b))
         || (stellar && !checksum::stellar(b))
-        || encoded::jwt(b).is_some_and(|j| !j.is_credential() && !j.claims("role", "service_role"))
+        || encoded::jwt(b).is_some_and(|j| !j.is_credential() && !j.is_service_role())
 }
 
 fn names_api_key(head: &[u8]) -> bool {
@@ -289,6 +289,16 @@ pub(super) fn is_password(value: &str, bar: Bar) -> bool {
         return false;
     }
     let wordy = shape::wordiness(value);
+    // `UNSET-PASSWORD!`, `required|string|max:255`: names and rules, not passwords.
+    let names_itself = ["password", "passwd", "secret", "token", "string", "required", "null"];
+    let plain = value.to_ascii_lowercase();
+    if wordy > 0.6 && (digits == 0 || value.contains('|')) && names_itself.iter().any(|n| plain.contains(n)) {
+        return false;
+    }
+    // `pm-27086-update-apis`: words joined to a name, with a number among them.
+    if joiners >= 2 && signs == 0 && wordy > 0.55 {
+        return false;
+    }
     if bar == Bar::Strict {
         let classes = [lower, upper, digits, signs].iter().filter(|c| **c > 0).count();
         return n >= 10 && wordy < 0.4 && classes >= 3 && shape::entropy(value.as_bytes()) >= 3.0;
@@ -434,6 +444,15 @@ fn word(w: &str) -> Option<Named> {
     const PASSWORD: &[&str] =
         &["password", "passwd", "passwort", "passphrase", "pwd", "pass", "passcode", "pswd", "psw"];
     let singular = w.strip_suffix('s').filter(|s| s.len() > 4).unwrap_or(w);
+    // Not everything that ends so: compass, bypass.
+    const OWNERS: &[&str] = &[
+        "db", "my", "sql", "mysql", "user", "admin", "root", "mail", "smtp", "ftp", "login", "store", "key", "auth",
+        "bind", "ldap", "api",
+    ];
+    let owned = w.strip_suffix("pass").or_else(|| w.strip_suffix("pw"));
+    if w == "pw" || owned.is_some_and(|o| OWNERS.contains(&o)) {
+        return Some(Named::Password);
+    }
     if PASSWORD.contains(&w)
         || ["password", "passwd", "passphrase", "pwd", "pswd"].iter().any(|p| singular.ends_with(p))
     {
@@ -717,6 +736,17 @@ fn judge(name: &[u8]) -> Option<Named> {
         "price",
         "cost",
         "contract",
+        "mgr",
+        "settings",
+        "setting",
+        "dto",
+        "spec",
+        "data",
+        "item",
+        "items",
+        "entry",
+        "request",
+        "response",
     ];
     const NOT_BEFORE: &[&str] = &[
         "public",

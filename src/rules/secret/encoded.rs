@@ -9,6 +9,11 @@ use base64::engine::general_purpose::{GeneralPurpose, NO_PAD, STANDARD_NO_PAD};
 ///
 /// Code and documents speak of the header far more often than they hold a key.
 pub(super) fn private_key_body(c: &Candidate<'_>) -> bool {
+    // `const TEST_FAKE_KEY: &str = "-----BEGIN …`
+    let name = String::from_utf8_lossy(c.head()).to_ascii_lowercase();
+    if ["test", "fake", "mock", "dummy", "example", "sample"].iter().any(|w| name.contains(w)) {
+        return false;
+    }
     let first = c.tail();
     let rest = c.after.split(|b| *b == b'\n').take(8);
     for (i, line) in std::iter::once(first).chain(rest).enumerate() {
@@ -67,6 +72,12 @@ impl Jwt {
     /// Tells whether a claim has that text.
     pub(super) fn claims(&self, name: &str, value: &str) -> bool {
         self.payload.get(name).and_then(serde_json::Value::as_str) == Some(value)
+    }
+
+    /// Tells whether the token opens a Supabase project past its row-level rules; the one of the local
+    /// demonstration project is everybody's.
+    pub(super) fn is_service_role(&self) -> bool {
+        self.claims("role", "service_role") && !self.claims("iss", "supabase-demo")
     }
 
     /// Tells whether the token could open something: signed, not the specification's examples, not meant for

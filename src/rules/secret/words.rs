@@ -265,6 +265,7 @@ pub(super) fn is_reference(text: &str) -> bool {
         || (lower.contains('(') && lower.ends_with(')'))
         || (lower.contains('[') && lower.ends_with(']'))
         || (lower.starts_with('%') && lower.ends_with('%'))
+        || (lower.starts_with('*') && lower.ends_with('*'))
         || is_dotted(text)
         || is_address(text)
 }
@@ -466,6 +467,14 @@ const STAND_INS: &[&str] = &[
     "hash",
     "salt",
     "encrypt",
+    "sekret",
+    "blank",
+    "simple",
+    "nopass",
+    "nothing",
+    "anything",
+    "something",
+    "whatever",
     "monkey",
     "dragon",
     "hunter",
