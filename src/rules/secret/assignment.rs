@@ -232,7 +232,7 @@ fn is_live(named: Named, value: &str, bar: Bar, c: &Candidate<'_>) -> bool {
         Named::Secret => {
             is_token(value, bar) || (value.len() >= 8 && is_password(value, bar) && shape::wordiness(value) < 0.75)
         }
-        Named::Token => is_token(value, bar) && !(shape::is_uuid(value) && !names_api_key(c.head())),
+        Named::Token => is_token(value, bar) && (!shape::is_uuid(value) || names_api_key(c.head())),
     }
 }
 

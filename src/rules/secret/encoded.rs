@@ -177,7 +177,7 @@ pub(super) fn base64_secret_text(c: &Candidate<'_>) -> bool {
 /// Tells whether Base64 text decodes to readable text that is no password: `changeme`, a name, a sentence.
 pub(super) fn hides_stand_in(text: &str) -> bool {
     let text = text.as_bytes();
-    if text.len() < 8 || text.len() % 4 != 0 {
+    if text.len() < 8 || !text.len().is_multiple_of(4) {
         return false;
     }
     let bare = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
