@@ -30,6 +30,7 @@ fn main() -> ExitCode {
     println!("cargo::rerun-if-changed={CATALOG}");
     println!("cargo::rerun-if-changed=src/rules/format.rs");
     println!("cargo::rerun-if-changed=src/rules/prefilter.rs");
+    println!("cargo::rerun-if-changed=src/rules/prefilter/pairs.txt");
     println!("cargo::rerun-if-changed=build.rs");
     link_in_place();
     match build() {

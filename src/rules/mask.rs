@@ -1,7 +1,7 @@
 //! Takes secrets out of text that is shown or stored, column for column.
 
 use super::catalog::{FILTER, Matcher};
-use super::walk::{self, Match, Visitor};
+use super::walk::{self, Match, Scratch, Visitor};
 use super::{RuleSet, decode};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -16,11 +16,12 @@ const KEY_LINES: usize = 400;
 /// Masks the secrets of a text. Language and path of a rule do not matter here.
 pub(super) fn mask<'t>(rules: &RuleSet, text: &'t [u8]) -> Cow<'t, [u8]> {
     let mut masker = Masker { rules, spans: Vec::new() };
-    walk::walk(rules, &FILTER, text, b"", &mut masker);
-    rules.team.with_filter(|f| walk::walk(rules, f, text, b"", &mut masker));
+    let mut scratch = Scratch::default();
+    walk::walk(rules, &FILTER, text, b"", &mut scratch, &mut masker);
+    rules.team.with_filter(|f| walk::walk(rules, f, text, b"", &mut scratch, &mut masker));
     decode::views(text, |run, plain| {
         let mut inner = Masker { rules, spans: Vec::new() };
-        walk::walk(rules, &FILTER, plain, b"", &mut inner);
+        walk::walk(rules, &FILTER, plain, b"", &mut scratch, &mut inner);
         if !inner.spans.is_empty() {
             masker.spans.push(run);
         }

@@ -89,26 +89,30 @@ fn slot_of(window: u32, slots: usize) -> usize {
     (mix(window) as usize >> 3) & (slots - 1)
 }
 
-/// Estimates how often a window stands in source text: the lower the rarer.
-fn commonness(window: &[u8]) -> u32 {
-    // Rough logarithms of how often a byte stands in source text.
-    const fn weight(b: u8) -> u32 {
-        match b {
-            b' ' => 40,
-            b'e' | b't' => 30,
-            b'a' | b'i' | b'n' | b'o' | b'r' | b's' => 28,
-            b'c' | b'd' | b'l' | b'u' => 24,
-            b'f' | b'm' | b'p' => 21,
-            b'b' | b'g' | b'h' | b'y' | b'_' | b'.' | b',' | b'(' | b')' | b'"' | b'=' | b';' | b':' => 18,
-            b'v' | b'w' | b'x' | b'k' | b'-' | b'/' | b'0' | b'1' => 14,
-            b'\'' | b'{' | b'}' | b'*' | b'>' | b'<' | b'[' | b']' => 12,
-            b'j' | b'z' | b'q' | b'2'..=b'9' => 8,
-            _ => 6,
-        }
-    }
-    // Runs of one byte (`----`, `====`, `<<<<`) are far more common than their bytes.
-    let run = if window.windows(2).all(|p| p[0] == p[1]) { 40 } else { 0 };
-    window.iter().map(|b| weight(b.to_ascii_lowercase())).sum::<u32>() + run
+/// How often pairs of bytes stand in source text: 64 lines for the first, 64 columns for the second of a pair, in
+/// classes of [`class`]; 3.2 times the binary logarithm of the number seen, from `0` on. Counted over 62 MB of Rust,
+/// Python, Perl, C, JavaScript, JSON and Markdown files.
+const PAIRS: &[u8] = include_bytes!("prefilter/pairs.txt");
+
+/// Puts bytes into 64 classes: as [`fold`] does, without the bits that are left alike.
+fn class(b: u8) -> usize {
+    let folded = b | 0x20;
+    usize::from((folded >> 1 & 0x20) | (folded & 0x1f))
+}
+
+/// Estimates how often a window stands in source text, as a chain of pairs: the lower the rarer.
+fn commonness(window: &[u8]) -> i32 {
+    let pair = |a: usize, b: usize| PAIRS.get(a * 65 + b).map_or(0, |n| i32::from(*n) - i32::from(b'0'));
+    let single = |a: usize| {
+        let seen: f32 = (0..64).map(|b| (pair(a, b) as f32 / 3.2).exp2()).sum();
+        (seen.log2() * 3.2) as i32
+    };
+    let classes: Vec<usize> = window.iter().map(|b| class(*b)).collect();
+    let pairs: i32 = classes.windows(2).map(|p| pair(p[0], p[1])).sum();
+    let inner: i32 = classes[1..classes.len() - 1].iter().map(|c| single(*c)).sum();
+    // Runs of one byte (`----`, `====`) are far more common than their pairs.
+    let run = if window.windows(2).all(|p| p[0] == p[1]) { 60 } else { 0 };
+    pairs - inner + run
 }
 
 impl Prefilter<'_> {

@@ -4,7 +4,7 @@ use super::catalog::{self, FILTER, Matcher};
 use super::lexer::{Lexer, Place};
 use super::report::{Reporter, Sighting};
 use super::unicode::{self, Surroundings};
-use super::walk::{self, Match, Visitor};
+use super::walk::{self, Match, Scratch, Visitor};
 use super::{RuleSet, Scope, change, decode, glob, language, markers, secret, suppress};
 use crate::diff::{Block, FileChange, Hidden, LineNo, TextChange};
 use crate::finding::{Finding, LineSpan};
@@ -124,11 +124,12 @@ impl<'a> Scan<'a> {
     fn lines(&mut self, text: &'a TextChange) {
         let rules = self.reporter.rules;
         let path = self.file.path().as_bytes();
+        let mut scratch = Scratch::default();
         for block in text.added() {
             self.enter(block);
-            walk::walk(rules, &FILTER, block.text, path, self);
-            rules.team.with_filter(|f| walk::walk(rules, f, block.text, path, self));
-            self.decoded();
+            walk::walk(rules, &FILTER, block.text, path, &mut scratch, self);
+            rules.team.with_filter(|f| walk::walk(rules, f, block.text, path, &mut scratch, self));
+            self.decoded(&mut scratch);
             if self.scope == Scope::All {
                 self.unicode();
             }
@@ -217,13 +218,13 @@ impl<'a> Scan<'a> {
     }
 
     /// Looks for secrets in what the block's encoded runs say.
-    fn decoded(&mut self) {
+    fn decoded(&mut self, scratch: &mut Scratch) {
         let (rules, text, path) = (self.reporter.rules, self.block.text, self.file.path().as_bytes());
         let (mut counted, mut index) = (0, 0);
         decode::views(text, |run, plain| {
             let mut inner = Decoded { scan: self, rules: Vec::new() };
-            walk::walk(rules, &FILTER, plain, path, &mut inner);
-            rules.team.with_filter(|f| walk::walk(rules, f, plain, path, &mut inner));
+            walk::walk(rules, &FILTER, plain, path, scratch, &mut inner);
+            rules.team.with_filter(|f| walk::walk(rules, f, plain, path, scratch, &mut inner));
             let found = inner.rules;
             // What a rule found as it stands needs no decoding.
             let known = |s: &Range<usize>| s.start < run.end && run.start < s.end;

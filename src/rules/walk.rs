@@ -97,9 +97,33 @@ struct Seen {
     done: bool,
 }
 
+impl Seen {
+    /// No line was looked at.
+    const NOT: Self = Self { line: usize::MAX, until: 0, matched: 0, done: false };
+}
+
+/// Memory that walks use again.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    /// By rule; empty until the first literal.
+    seen: Vec<Seen>,
+    /// The rules that the current walk has seen.
+    touched: Vec<u16>,
+}
+
 /// Walks a text with one filter.
-pub(super) fn walk(rules: &RuleSet, filter: &Filter<'_>, text: &[u8], path: &[u8], visitor: &mut impl Visitor) {
-    let mut walk = Walk { rules, text, path, seen: Vec::new(), line: 0..0, line_end: 0, line_index: 0, started: false };
+pub(super) fn walk(
+    rules: &RuleSet,
+    filter: &Filter<'_>,
+    text: &[u8],
+    path: &[u8],
+    scratch: &mut Scratch,
+    visitor: &mut impl Visitor,
+) {
+    for rule in scratch.touched.drain(..) {
+        scratch.seen[usize::from(rule)] = Seen::NOT;
+    }
+    let mut walk = Walk { rules, text, path, scratch, line: 0..0, line_end: 0, line_index: 0, started: false };
     filter.prefilter.scan(text, |literal, at| {
         for rule in filter.users[usize::from(literal)] {
             if visitor.accepts(*rule) {
@@ -114,8 +138,7 @@ struct Walk<'a> {
     rules: &'a RuleSet,
     text: &'a [u8],
     path: &'a [u8],
-    /// By rule; empty until the first literal.
-    seen: Vec<Seen>,
+    scratch: &'a mut Scratch,
     /// The current line without its line end, and where the next one starts.
     line: Range<usize>,
     line_end: usize,
@@ -126,12 +149,14 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn hit(&mut self, index: u16, at: Range<usize>, visitor: &mut impl Visitor) {
         self.go_to_line(at.start);
-        if self.seen.is_empty() {
-            let fresh = Seen { line: usize::MAX, until: 0, matched: 0, done: false };
-            self.seen = vec![fresh; self.rules.len()];
+        if self.scratch.seen.is_empty() {
+            self.scratch.seen = vec![Seen::NOT; self.rules.len()];
         }
-        let seen = &mut self.seen[usize::from(index)];
+        let seen = &mut self.scratch.seen[usize::from(index)];
         if seen.line != self.line.start {
+            if seen.line == Seen::NOT.line {
+                self.scratch.touched.push(index);
+            }
             *seen = Seen { line: self.line.start, until: self.line.start, matched: self.line.start, done: false };
         } else if seen.done || at.end + COVERED <= seen.until || seen.until >= self.line.end {
             return;
@@ -184,14 +209,11 @@ impl Walk<'_> {
         // One byte before the window lets `^` and `\b` see where they are.
         let base = window.start.saturating_sub(1).max(self.line.start);
         let hay = &self.text[base..window.end];
-        let mut from = window.start.max(self.seen[usize::from(index)].matched) - base;
-        let mut captures = compiled.pattern.capture_locations();
+        let mut from = window.start.max(self.scratch.seen[usize::from(index)].matched) - base;
+        let mut captures = None;
         let mut refused = None;
         for _ in 0..TRIES {
-            let found = match compiled.secret {
-                Some(_) => compiled.pattern.captures_read_at(&mut captures, hay, from),
-                None => compiled.pattern.find_at(hay, from),
-            };
+            let found = compiled.pattern.find_at(hay, from);
             let Some(found) = found else { return };
             if *refused.get_or_insert_with(|| compiled.not.iter().any(|n| n.is_match(hay))) {
                 return;
@@ -202,11 +224,16 @@ impl Walk<'_> {
             if span.end == window.end && window.end < self.line.end && span.len() < AFTER / 4 {
                 return;
             }
-            let secret =
-                compiled.secret.and_then(|g| captures.get(g)).map_or(span.clone(), |(s, e)| base + s..base + e);
+            // Groups are looked for where the match is known: most lines have none.
+            let group = compiled.secret.and_then(|g| {
+                let captures = captures.get_or_insert_with(|| compiled.pattern.capture_locations());
+                compiled.pattern.captures_read_at(captures, hay, span.start - base)?;
+                captures.get(g)
+            });
+            let secret = group.map_or(span.clone(), |(s, e)| base + s..base + e);
             let found = Match { rule: index, line: self.line.clone(), line_index: self.line_index, span, secret };
             if self.holds(rule, base..window.end, &found) && visitor.found(&found) {
-                let seen = &mut self.seen[usize::from(index)];
+                let seen = &mut self.scratch.seen[usize::from(index)];
                 seen.matched = found.span.end;
                 if !rule.secret {
                     seen.done = true;
@@ -229,5 +256,77 @@ impl Walk<'_> {
             path: self.path,
         };
         rule.checks.iter().all(|c| check::passes(c, &candidate))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::RulesPolicy;
+    use crate::rules::catalog::{FILTER, RULES};
+
+    struct Count {
+        rule: u16,
+        matches: usize,
+    }
+    impl Visitor for Count {
+        fn accepts(&mut self, rule: u16) -> bool {
+            rule == self.rule
+        }
+        fn found(&mut self, _found: &Match) -> bool {
+            self.matches += 1;
+            true
+        }
+    }
+
+    /// Whatever is worse than linear takes minutes for all of them without optimization.
+    #[test]
+    fn dif_16_no_rule_is_slow_on_a_line_full_of_its_literals() {
+        let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
+        for (literal, users) in FILTER.prefilter.literals.iter().zip(FILTER.users) {
+            for rule in users.iter().copied().filter(|r| RULES[usize::from(*r)].matcher == Matcher::Pattern) {
+                let line = [*literal, b"aaaa \"'=(1"].concat().repeat(8_000 / (literal.len() + 10));
+                let started = std::time::Instant::now();
+                let mut count = Count { rule, matches: 0 };
+                walk(&rules, &FILTER, &line, b"", &mut Scratch::default(), &mut count);
+                let id = &RULES[usize::from(rule)].id;
+                assert!(started.elapsed().as_secs() < 10, "{id} took {:?}", started.elapsed());
+            }
+        }
+    }
+
+    #[test]
+    fn a_match_far_into_a_long_line_is_found_where_it_stands() {
+        let team = r#"
+            [[rule]]
+            id = "needle"
+            title = "t"
+            category = "bug"
+            severity = "major"
+            literals = ["needle"]
+            pattern = '\bneedle[0-9]+$'
+            secret = true
+            message = "m"
+        "#;
+        let rules = RuleSet::new(&RulesPolicy::default(), &[("t.toml".to_owned(), team.to_owned())]).unwrap();
+        struct At(Vec<Range<usize>>);
+        impl Visitor for At {
+            fn accepts(&mut self, _rule: u16) -> bool {
+                true
+            }
+            fn found(&mut self, found: &Match) -> bool {
+                self.0.push(found.span.clone());
+                true
+            }
+        }
+        let search = |text: &[u8]| {
+            let mut at = At(Vec::new());
+            rules.team.with_filter(|f| walk(&rules, f, text, b"", &mut Scratch::default(), &mut at));
+            at.0
+        };
+        assert_eq!(search(b"xneedle1\nneedle2\r\n"), [9..16]);
+        // The end of a window is no end of a line.
+        let long = ["needle1 ".repeat(40_000).into_bytes(), b"needle23".to_vec()].concat();
+        assert_eq!(search(&long), [320_000..320_008]);
     }
 }

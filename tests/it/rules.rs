@@ -1,1 +1,207 @@
-//! Tests of `rules`.
+//! Tests of `rules` and of what the built-in and a team's own rules do in a review.
+
+use crate::support::{Repo, reviewer};
+use serde_json::Value;
+
+const TEAM: &str = r##"
+[[rule]]
+id = "no-sleep"
+title = "Sleeping in a handler"
+category = "performance"
+severity = "major"
+languages = ["python"]
+place = "code"
+literals = ["time.sleep("]
+pattern = '\btime\.sleep\('
+message = "A handler must not sleep"
+[[rule.sample]]
+matches = true
+path = "app/a.py"
+text = "time.sleep(1)"
+[[rule.sample]]
+matches = false
+path = "app/a.py"
+text = "# time.sleep(1)"
+"##;
+
+fn run(args: &[&str], code: i32) -> (String, String) {
+    let dir = tempfile::TempDir::new().unwrap();
+    let run = reviewer(dir.path(), dir.path(), args).run(code);
+    (run.stdout, run.stderr)
+}
+
+fn rules_of(report: &Value) -> Vec<(String, u64)> {
+    let findings = report["findings"].as_array().unwrap();
+    findings.iter().map(|f| (f["rule_id"].as_str().unwrap().to_owned(), f["line"].as_u64().unwrap_or(0))).collect()
+}
+
+#[test]
+fn lists_the_rules_for_people_and_for_programs() {
+    let (table, _) = run(&["rules", "list"], 0);
+    assert!(table.lines().any(|l| l.starts_with("conflict-marker ") && l.contains("critical")), "{table}");
+    let (json, _) = run(&["rules", "list", "--format", "json", "--language", "python", "--category", "bugs"], 0);
+    let list: Value = serde_json::from_str(&json).unwrap();
+    let all = list["rules"].as_array().unwrap();
+    assert!(all.iter().any(|r| r["id"] == "conflict-marker"));
+    assert!(all.iter().all(|r| r["category"] == "bug"));
+    let speaks = |l: &Value| l.as_array().unwrap().is_empty() || l.as_array().unwrap().contains(&"python".into());
+    assert!(all.iter().all(|r| speaks(&r["languages"])));
+    let (_, error) = run(&["rules", "list", "--language", "pyton"], 2);
+    assert!(error.contains("unknown language") && error.contains("hint: languages: python"), "{error}");
+}
+
+#[test]
+fn explains_a_rule_with_bad_and_good_code() {
+    let (text, _) = run(&["rules", "explain", "zero-width-characters"], 0);
+    for part in ["Bad:", "    ad<U+200B>min = True", "Good:", "ignore[zero-width-characters]", "CWE-1007", "https://"] {
+        assert!(text.contains(part), "{part} is missing from\n{text}");
+    }
+    let (_, error) = run(&["rules", "explain", "conflict-markers"], 2);
+    assert!(error.contains("unknown rule \"conflict-markers\"") && error.contains("did you mean \"conflict-marker\"?"), "{error}");
+}
+
+#[test]
+fn runs_the_samples_of_a_teams_rules() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let test = |content: &str, code: i32| {
+        std::fs::create_dir_all(dir.path().join("rules")).unwrap();
+        std::fs::write(dir.path().join("rules/team.toml"), content).unwrap();
+        reviewer(dir.path(), dir.path(), &["rules", "test", "rules"]).run(code)
+    };
+    let right = test(TEAM, 0);
+    assert_eq!(right.stdout, "1 rules, 2 samples, 0 wrong\n");
+    let wrong = test(&TEAM.replace("# time", "time"), 1);
+    assert!(wrong.stdout.starts_with("no-sleep: sample 2 (app/a.py): must not match and does"), "{}", wrong.stdout);
+    for (from, to, problem) in [
+        ("'\\btime\\.sleep\\('", "'(time'", "team.toml: rule \"no-sleep\": pattern: unclosed group"),
+        ("severity = \"major\"", "severity = \"huge\"", "team.toml: rule \"no-sleep\": severity: \"huge\" is none of"),
+        ("no-sleep", "conflict-marker", "id: is the name of a built-in rule"),
+        ("title", "titel", "team.toml line 4: unknown field `titel`"),
+        ("time.sleep(\"]", "tim\"]", "literals: \"tim\" is not 4 to 255 bytes long"),
+    ] {
+        let run = test(&TEAM.replacen(from, to, 1), 2);
+        assert!(run.stderr.contains(problem), "{problem}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn a_teams_rules_review_like_built_in_ones() {
+    let repo = Repo::new();
+    repo.stage(".claude-reviewer.toml", "version = 1\n[rules]\npaths = [\".claude-reviewer/rules\"]\n");
+    repo.stage(".claude-reviewer/rules/team.toml", TEAM);
+    repo.commit("rules");
+    repo.stage("app/view.py", "import time\n# time.sleep(1)\ntime.sleep(2)\n");
+    repo.stage("app/view.rb", "time.sleep(2)\n");
+    let report = repo.review_json(&["staged", "--no-save"], 1);
+    assert_eq!(rules_of(&report), [("no-sleep".to_owned(), 3)]);
+    assert_ne!(report["tool"]["rules_hash"].as_str().unwrap().len(), 0);
+}
+
+#[test]
+fn policy_disables_rules_and_changes_their_severity() {
+    let repo = Repo::new();
+    let conflict = "<<<<<<< HEAD\na\n=======\nb\n>>>>>>> topic\n";
+    repo.stage("a.txt", conflict);
+    let policy = |rules: &str| repo.write(".claude-reviewer.toml", format!("version = 1\n[rules]\n{rules}\n"));
+    policy("disable = [\"conflict-marker\"]");
+    assert_eq!(rules_of(&repo.review_json(&["staged", "--no-save"], 0)), []);
+    policy("severity = { \"conflict-marker\" = \"suggestion\" }");
+    let report = repo.review_json(&["staged", "--no-save"], 0);
+    assert_eq!(report["findings"][0]["severity"], "suggestion");
+    policy("disable = [\"conflict-markr\"]");
+    let run = repo.review(&["staged", "--no-save"], 2);
+    assert!(run.stderr.contains("conflict-markr") && run.stderr.contains("did you mean \"conflict-marker\"?"), "{}", run.stderr);
+}
+
+#[test]
+fn a_suppression_needs_a_reason_and_the_right_rule() {
+    let line = |comment: &str| format!("{comment}\nis_\u{430}dmin = 1\n");
+    let marker = "# claude-reviewer: ignore";
+    for (comment, code, note) in [
+        (format!("{marker}[mixed-script-name] taken from the paper"), 0, None),
+        (format!("{marker}[conflict-marker, mixed-script-name] two of them"), 0, None),
+        (format!("{marker}[mixed-script-name]"), 1, Some("gives no reason")),
+        (format!("{marker}[mixed-scripts-name] why"), 1, Some("did you mean \"mixed-script-name\"?")),
+        (format!("s = '{marker}[mixed-script-name] no comment'"), 1, None),
+        (format!("{marker}[mixed-script-name] too far\n\n"), 1, None),
+    ] {
+        let repo = Repo::new();
+        repo.stage("a.py", line(&comment));
+        let report = repo.review_json(&["staged", "--no-save"], code);
+        let finding = &report["findings"][0];
+        assert_eq!(finding["rule_id"], "mixed-script-name", "{comment}");
+        assert_eq!(finding["suppressed"].is_null(), code == 1, "{comment}: {finding}");
+        let notes = report["notes"].to_string().replace("\\\"", "\"");
+        assert!(note.is_none_or(|n| notes.contains(n)), "{comment}: {notes}");
+    }
+}
+
+#[test]
+fn a_suppression_that_the_change_adds_does_not_count_in_gate_mode() {
+    let repo = Repo::new();
+    repo.stage("a.py", "# claude-reviewer: ignore[mixed-script-name] from the paper\n\n");
+    let base = repo.commit("base");
+    repo.stage("a.py", "# claude-reviewer: ignore[mixed-script-name] from the paper\nis_\u{430}dmin = 1\n\n");
+    repo.commit("known before");
+    let branch = ["branch", "--base", &base, "--gate", "--no-save"];
+    assert!(!repo.review_json(&branch, 0)["findings"][0]["suppressed"].is_null());
+    repo.stage("b.py", "# claude-reviewer: ignore[mixed-script-name] mine\nis_\u{430}dmin = 1\n");
+    repo.commit("added with it");
+    let report = repo.review_json(&branch, 1);
+    assert!(report["notes"].to_string().contains("added by the change under review"), "{}", report["notes"]);
+}
+
+#[test]
+fn dif_02_a_nul_is_a_finding_and_hides_nothing() {
+    let repo = Repo::new();
+    repo.stage("a.php", b"<?php\n// \0\nis_\xd0\xb0dmin();\n");
+    let report = repo.review_json(&["staged", "--no-save"], 1);
+    assert_eq!(rules_of(&report), [("nul-in-text-file".to_owned(), 2), ("mixed-script-name".to_owned(), 3)]);
+}
+
+#[test]
+fn dif_14_only_whole_conflicts_block() {
+    let repo = Repo::new();
+    repo.stage("README.md", "Title\n=======\n\nText\n");
+    repo.stage("guide.adoc", "Title\n=======\n\n----\n<<<<<<< HEAD\na\n=======\nb\n>>>>>>> c\n----\n");
+    repo.review(&["staged", "--no-save"], 0);
+    repo.commit("documents");
+    repo.stage("src/a.py", "x = 1\n<<<<<<< HEAD\ny = 2\n=======\ny = 3\n>>>>>>> topic\n");
+    assert_eq!(rules_of(&repo.review_json(&["staged", "--no-save"], 1)), [("conflict-marker".to_owned(), 2)]);
+}
+
+#[test]
+fn dif_15_hidden_text_blocks_and_is_shown() {
+    let repo = Repo::new();
+    repo.stage("fine.py", "\u{feff}a = '👨\u{200d}👩\u{200d}👧 ❤\u{fe0f}'\nb = 'שלום'\nc = 'می\u{200c}خواهم'\n");
+    repo.review(&["staged", "--no-save"], 0);
+    repo.stage("bad.c", "int a;\n/*\u{202e} } \u{2066}if (admin)\u{2069} \u{2066} begin */\n");
+    repo.stage("bad.md", "Nice\u{e0069}\u{e0067}\n");
+    repo.stage("bad.txt", "x\u{e0100}\u{e0101}\n\u{200b}\u{200c}\u{200b}\u{200d}\u{200b}\n");
+    let report = repo.review_json(&["staged", "--no-save"], 1);
+    let expected = [
+        ("bidi-control", 2, "\\u{202e} \\u{2066}"),
+        ("hidden-tag-characters", 1, "\\u{e0069} \\u{e0067}, which spells \"ig\""),
+        ("variation-selector-smuggling", 1, "\\u{e0100} \\u{e0101}"),
+        ("zero-width-characters", 2, "\\u{200b} \\u{200c}"),
+    ];
+    let found = rules_of(&report);
+    assert_eq!(found, expected.map(|(id, line, _)| (id.to_owned(), line)));
+    for (finding, (_, _, shown)) in report["findings"].as_array().unwrap().iter().zip(expected) {
+        assert!(finding["message"].as_str().unwrap().contains(shown), "{finding}");
+    }
+}
+
+/// The bound is generous, because the tests run without optimization on a busy machine; what is not linear takes
+/// minutes.
+#[test]
+fn dif_16_long_lines_are_read_in_linear_time() {
+    let repo = Repo::new();
+    let started = std::time::Instant::now();
+    repo.write("a.py", "a".repeat(1_000_000));
+    repo.write("b.py", "eval".repeat(250_000));
+    repo.write("c.js", "password = '".repeat(80_000));
+    repo.write("d.php", "<<<A `${'\"%41\\x41/*".repeat(50_000));
+    repo.review(&["code", "a.py", "b.py", "c.js", "d.php", "--no-save"], 0);
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+}
