@@ -133,8 +133,8 @@ impl<'a> Tokens<'a> {
 
     /// Returns the tokens of the lines in `range`, and where each line starts and the last one ends.
     fn of_middle(&mut self, text: &'a [u8], range: Range<usize>) -> (Vec<Token>, Vec<usize>) {
-        let mut out = Vec::with_capacity(range.len() / 32);
-        let mut starts = Vec::with_capacity(range.len() / 32 + 1);
+        let mut out = Vec::with_capacity(guess(range.len()));
+        let mut starts = Vec::with_capacity(guess(range.len()));
         let mut at = range.start;
         starts.push(at);
         for line in lines(&text[range]) {
@@ -151,13 +151,18 @@ impl<'a> Tokens<'a> {
 
     /// Every line between the ends must be known before.
     fn of_outside(&mut self, text: &'a [u8]) -> Vec<Token> {
-        let mut out = Vec::with_capacity(text.len() / 32);
+        let mut out = Vec::with_capacity(guess(text.len()));
         for line in lines(text) {
             let known = self.middle[hash(line)];
             out.push(if known == NONE || self.interner[known] == line { known } else { self.interner.intern(line) });
         }
         out
     }
+}
+
+/// Guesses how many lines so many bytes are; little of a file of few long lines.
+fn guess(bytes: usize) -> usize {
+    (bytes / 32).min(1 << 16) + 1
 }
 
 /// Cuts a text into lines; the last one may lack its end.

@@ -12,7 +12,7 @@ mod hunks;
 mod names;
 
 use super::content;
-use super::{BinaryChange, Body, Entry, FileChange, FileMode, ObjectId};
+use super::{Body, Entry, FileChange, FileMode, ObjectId};
 use crate::error::{Error, Result};
 use head::GitHead;
 use hunks::Hunks;
@@ -32,7 +32,7 @@ pub fn parse(patch: &[u8]) -> Result<Vec<FileChange>> {
         }
         None => patch.strip_prefix(b"\xef\xbb\xbf").unwrap_or(patch),
     };
-    let mut reader = Reader { rest: patch, number: 1 };
+    let mut reader = Reader { rest: patch, number: 1, budget: binary::BUDGET };
     let mut changes = Vec::new();
     while let Some(line) = reader.peek() {
         match reader.next_file(line)? {
@@ -61,6 +61,8 @@ struct Reader<'a> {
     rest: &'a [u8],
     /// The number of the next line, for errors.
     number: usize,
+    /// How many bytes of binary contents may still be decoded.
+    budget: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -145,7 +147,7 @@ impl<'a> Reader<'a> {
             content = Shown::Lines(Hunks::read(self, crlf)?);
         } else if is_binary_line(trim(line)) {
             self.next();
-            content = Shown::Binary(binary::Sizes::default());
+            content = Shown::Binary(binary::Contents::default());
         } else if trim(line) == b"GIT binary patch" {
             content = Shown::Binary(binary::read(self)?);
         }
@@ -192,7 +194,7 @@ impl<'a> Reader<'a> {
         let pair = pair_of_names(&names[..at], &names[at + b" and ".len()..]);
         let entry = GitHead::default().entry(&pair, names::is_null(&names[..at]), false).ok()?;
         self.next();
-        finish(entry, Shown::Binary(binary::Sizes::default())).ok()
+        finish(entry, Shown::Binary(binary::Contents::default())).ok()
     }
 
     /// Reads what Subversion prints for a file that it takes for binary.
@@ -203,7 +205,7 @@ impl<'a> Reader<'a> {
         }
         let entry = GitHead::default().entry(&pair_of_names(path, path), false, false).ok()?;
         self.next();
-        finish(entry, Shown::Binary(binary::Sizes::default())).ok()
+        finish(entry, Shown::Binary(binary::Contents::default())).ok()
     }
 
     /// Reads the heading of `git diff --submodule=log`: `Submodule PATH OLD..NEW:`.
@@ -227,7 +229,7 @@ impl<'a> Reader<'a> {
 enum Shown {
     Nothing,
     Lines(Hunks),
-    Binary(binary::Sizes),
+    Binary(binary::Contents),
 }
 
 /// Makes an error about a line of the patch.
@@ -268,11 +270,7 @@ fn finish(entry: Entry, content: Shown) -> std::result::Result<FileChange, &'sta
             return Err("a deleted file with new lines");
         }
         Shown::Lines(hunks) => Body::Text(hunks.into_change(entry.old.is_some(), entry.new.is_some())),
-        Shown::Binary(sizes) => Body::Binary(BinaryChange {
-            old_size: sizes.old.filter(|_| entry.old.is_some()),
-            new_size: sizes.new.filter(|_| entry.new.is_some()),
-            head: Vec::new(),
-        }),
+        Shown::Binary(contents) => contents.into_body(&entry),
         Shown::Nothing if submodule => Body::Submodule { dirty: false },
         Shown::Nothing => Body::Same,
     };

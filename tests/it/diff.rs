@@ -439,6 +439,34 @@ fn a_patch_of_git_reads_as_the_commit_it_came_from() {
 }
 
 #[test]
+fn dif_02_a_binary_patch_reads_as_the_commit_it_came_from() {
+    let (repo, first, second) = two_commits();
+    let opened = open(&repo);
+    let mut decoded = 0;
+    for commit in [&first, &second] {
+        let change = opened.commit(opened.resolve(commit).unwrap(), None).unwrap();
+        let gits = git_bytes(&repo, &["show", "--binary", commit]);
+        let read = patch::parse(&gits).unwrap();
+        for (want, got) in load(&mut opened.reader(), &change).iter().zip(&read) {
+            assert_eq!(want.path(), got.path());
+            match (&want.body, &got.body) {
+                (Body::Text(want), Body::Text(got)) if want.hidden.is_some() => {
+                    assert_eq!((want.hidden, want.encoding, &want.hunks), (got.hidden, got.encoding, &got.hunks));
+                    assert_eq!((want.old.whole(), want.new.whole()), (got.old.whole(), got.new.whole()));
+                    decoded += 1;
+                }
+                // Pictures that differ little come as two deltas.
+                (Body::Binary(want), Body::Binary(got)) => {
+                    assert!(got.new_size.is_none_or(|size| want.new_size == Some(size)));
+                }
+                (want, got) => assert_eq!(std::mem::discriminant(want), std::mem::discriminant(got)),
+            }
+        }
+    }
+    assert!(decoded >= 12, "{decoded}");
+}
+
+#[test]
 fn a_combined_diff_of_a_merge_is_refused() {
     let repo = Repo::new();
     repo.stage("x", "1\n2\n3\n").commit("base");

@@ -190,13 +190,30 @@ fn reads_files_that_other_tools_add_and_delete() {
 
 #[test]
 fn lists_binary_files_of_every_tool() {
-    let literal = "diff --git a/x b/x\nindex 1..2 100644\nGIT binary patch\nliteral 3\nKcmZQzWMT#Y01f~L\n\nliteral 0\nHcmV?d00001\n\n";
-    assert_eq!(read(literal), ["M x:0644 x:0644 binary Some(0)..Some(3)"]);
+    let both_deltas = "diff --git a/x b/x\nindex 1..2 100644\nGIT binary patch\ndelta 3\nKcmZQzWMT#Y01f~L\n\ndelta 3\nKcmZQzWMT#Y01f~L\n\n";
+    refuse(both_deltas, "line 3 of the patch: data of a binary patch that cannot be decoded");
+    // More than is ever decoded: listed with its size.
+    let huge = "diff --git a/x b/x\nindex 1..2 100644\nGIT binary patch\nliteral 999999999999\nKcmZQzWMT#Y01f~L\n\n";
+    assert_eq!(read(huge), ["M x:0644 x:0644 binary None..Some(999999999999)"]);
     assert_eq!(read("Binary files old/x.png and new/x.png differ\n"), ["M x.png:0644 x.png:0644 binary None..None"]);
     let svn = "Index: x.png\n=====\nCannot display: file marked as a binary type.\nsvn:mime-type = image/png\n";
     assert_eq!(read(svn), ["M x.png:0644 x.png:0644 binary None..None"]);
     refuse("diff --git a/x b/x\nGIT binary patch\nliteral 3\nnot data\n", "line 4 of the patch");
     refuse("diff --git a/x b/x\nGIT binary patch\ngarbage\n", "line 3 of the patch");
+}
+
+#[test]
+fn dif_02_text_in_a_binary_patch_is_decoded() {
+    // What `git diff --binary` prints for "one\n\0\n" that becomes "two\n\0\nthree\n".
+    let head = "diff --git a/x b/x\nindex 1..2 100644\nGIT binary patch\n";
+    let (new, old) = ("literal 12\nTcmXRZ&*x&`D#<8HP2~ar7#ahS\n\n", "literal 6\nNcmd1LOXXtV0ssbr0apM3\n\n");
+    let want = "\n@ -1,2 +1,3\n-1:\"one\\n\"\n+1:\"two\\n\"\n 2:\"\\0\\n\"\n+3:\"three\\n\"";
+    assert_eq!(read(&format!("{head}{new}{old}")), [format!("M x:0644 x:0644{want}")]);
+    let changes = parse(format!("{head}{new}{old}").as_bytes()).unwrap();
+    assert_eq!(changes[0].text().unwrap().hidden, Some(crate::diff::Hidden::Nul));
+    // Without the way back every line counts as new.
+    let whole = "\n@ -1,0 +1,3\n+1:\"two\\n\"\n+2:\"\\0\\n\"\n+3:\"three\\n\"";
+    assert_eq!(read(&format!("{head}{new}")), [format!("M x:0644 x:0644{whole}")]);
 }
 
 #[test]
