@@ -12,7 +12,8 @@ use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 /// The command after which git looks for hooks in the repository's own folder.
-const OWN_HOOKS: &str = "git config --local core.hooksPath \"$(git rev-parse --path-format=absolute --git-common-dir)/hooks\"";
+const OWN_HOOKS: &str =
+    "git config --local core.hooksPath \"$(git rev-parse --path-format=absolute --git-common-dir)/hooks\"";
 
 /// Where hooks are put.
 #[derive(Clone, Debug, PartialEq, Eq)]

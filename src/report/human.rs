@@ -370,10 +370,10 @@ fn verdict(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     page.wrapped(&Line::new().space(2).put(DIM, Inert::new(basis(review))), 4)?;
     if review.verdict == Verdict::Block {
         let on_lines = review.findings.iter().any(|f| f.blocking && f.lines().is_some());
-        let way_out = if page.style.in_ci || !on_lines {
-            "a false alarm? pass --waive FINGERPRINT=REASON (-v shows fingerprints)"
-        } else {
-            "a false alarm? comment \"claude-reviewer: ignore[RULE] reason\" on the line"
+        let way_out = match (page.style.in_ci || page.style.verbose, on_lines) {
+            (false, true) => "a false alarm? comment \"claude-reviewer: ignore[RULE] reason\" on the line",
+            (false, false) => "a false alarm? pass --waive FINGERPRINT=REASON (-v shows fingerprints)",
+            (true, _) => "a false alarm? pass --waive FINGERPRINT=REASON",
         };
         page.wrapped(&Line::new().space(2).put(DIM, way_out), 4)?;
     }

@@ -20,6 +20,10 @@ struct Calm<'a>(PrettyFormatter<'a>);
 
 impl Formatter for Calm<'_> {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        let plain = fragment.bytes().all(|b| matches!(b, b' '..=b'~'));
+        if plain && memchr::memmem::find(fragment.as_bytes(), b"##").is_none() {
+            return out.write_all(fragment.as_bytes());
+        }
         let mut from = 0;
         let mut hashes = false;
         let mut previous = ' ';
