@@ -33,6 +33,10 @@ impl Pins {
 
     /// Tells whether exactly this content is trusted in a worktree.
     pub fn holds(&self, top: &Path, content: &[u8]) -> bool {
+        // Most people never trust a file, and hashing costs more than the rest of reading a policy.
+        if !self.dir.is_dir() {
+            return false;
+        }
         // Not through a symbolic link: a pin is a file that this program wrote.
         std::fs::symlink_metadata(self.path(top, content)).is_ok_and(|m| m.is_file())
     }
