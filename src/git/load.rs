@@ -10,6 +10,8 @@ use crate::error::{Error, Result};
 pub struct Reader<'r> {
     owner: &'r Repo,
     repo: gix::Repository,
+    /// For the content of files, which is read once: a cache would only copy it.
+    blobs: gix::Repository,
     attributes: Attributes,
     work: Option<Content>,
 }
@@ -22,7 +24,9 @@ impl std::fmt::Debug for Reader<'_> {
 
 impl<'r> Reader<'r> {
     pub(super) fn new(owner: &'r Repo, repo: gix::Repository) -> Self {
-        Self { owner, repo, attributes: Attributes::default(), work: None }
+        let mut blobs = repo.clone();
+        blobs.object_cache_size(None);
+        Self { owner, repo, blobs, attributes: Attributes::default(), work: None }
     }
 
     /// A commit against its parent, as [`Repo::commit`], through this reader's caches.
@@ -184,7 +188,7 @@ impl<'r> Reader<'r> {
     fn object(&self, side: &Side) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         if let Some(id) = &side.id {
-            tree::load(&self.repo, &gix_id(id), gix::objs::Kind::Blob, &mut bytes)?;
+            tree::load(&self.blobs, &gix_id(id), gix::objs::Kind::Blob, &mut bytes)?;
         }
         Ok(bytes)
     }
