@@ -1,3 +1,5 @@
+//! Tests of the patch reader.
+
 use super::*;
 use crate::diff::{Attribute, ChangeKind, LineKind, LineNo, RepoPath, Side, unified};
 use crate::error::Kind;
