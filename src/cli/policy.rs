@@ -97,6 +97,10 @@ impl Files {
     fn find(context: &Context, at: Option<&str>) -> Result<Self> {
         let user = File::user(&context.env)?;
         let repo = Repo::open(&context.dir, &context.env);
+        if let (Err(e), None, None) = (&repo, &context.global.config, at) {
+            // A policy is of use outside a repository too, but nobody should take this for the project's.
+            eprint(&format!("note: without a project's file: {}", line(&e.message)));
+        }
         let top = repo.as_ref().ok().and_then(|r| r.worktree().map(Path::to_owned));
         let project = match (&context.global.config, at, &top) {
             (Some(path), None, _) => Some(Project::from_flag(path, &context.dir)?),

@@ -540,6 +540,27 @@ fn a_persons_own_file_is_trusted_and_may_be_a_link() {
 }
 
 #[test]
+fn outside_a_repository_the_persons_policy_is_shown_and_that_is_said() {
+    let repo = Repo::new();
+    user_policy(&repo, "[review]\njobs = 7\n");
+    let run = reviewer(&repo.home(), &repo.home(), &["policy", "show"]).run(0);
+    assert!(run.stdout.lines().any(|l| l.starts_with("review.jobs") && l.ends_with(" 7")), "{}", run.stdout);
+    assert!(run.stderr.starts_with("note: without a project's file: "), "{}", run.stderr);
+    let run = reviewer(&repo.home(), &repo.home(), &["policy", "trust"]).run(2);
+    assert!(run.stderr.starts_with("error: "), "{}", run.stderr);
+}
+
+#[test]
+fn check_knows_the_ids_of_rules() {
+    let repo = Repo::new();
+    repo.write(FILE, "[rules]\ndisable = ['aws-acces-key-id']\n");
+    let run = policy(&repo, &["check"], 2);
+    assert!(run.stderr.contains("aws-acces-key-id"), "{}", run.stderr);
+    repo.write(FILE, "[rules]\ndisable = ['aws-access-key-id']\nseverity = { 'aws-access-key-id' = 'note' }\n");
+    policy(&repo, &["check"], 0);
+}
+
+#[test]
 fn the_policy_of_a_commit_can_be_shown() {
     let repo = with_base(Some("block_on = ['critical']\n[tests]\ncommand = 'make'\n"));
     repo.write(FILE, "block_on = []\n");
