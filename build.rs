@@ -186,7 +186,7 @@ fn rule(out: &mut String, r: &format::Rule) -> std::fmt::Result {
     writeln!(out, "matcher: Matcher::{},", r.matcher.as_deref().map_or("Pattern".to_owned(), name))?;
     writeln!(out, "pattern: {}, not_pattern: {},", text(&r.pattern), list(&r.not_pattern))?;
     writeln!(out, "file_has: {}, file_lacks: {},", list(&r.file_has), list(&r.file_lacks))?;
-    writeln!(out, "checks: {}, secret: {},", list(&r.checks), r.secret)?;
+    writeln!(out, "checks: {}, secret: {}, decoded: {},", list(&r.checks), r.secret, r.decoded)?;
     writeln!(out, "message: {}, why: {},", text(&r.message), optional(&r.why))?;
     writeln!(out, "suggestion: {}, cwe: {:?},", optional(&r.suggestion), r.cwe)?;
     writeln!(out, "references: {},", list(&r.references))?;

@@ -27,6 +27,7 @@ pub(crate) struct Rule {
     pub(crate) file_lacks: List,
     pub(crate) checks: List,
     pub(crate) secret: bool,
+    pub(crate) decoded: bool,
     pub(crate) message: Cow<'static, str>,
     pub(crate) why: Option<Cow<'static, str>>,
     pub(crate) suggestion: Option<Cow<'static, str>>,

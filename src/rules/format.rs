@@ -71,6 +71,9 @@ pub(crate) struct Rule {
     /// everywhere, and decoded views (base64, percent, `\u`) are searched too.
     #[serde(default)]
     pub(crate) secret: bool,
+    /// Decoded views are searched too, as they are for secrets.
+    #[serde(default)]
+    pub(crate) decoded: bool,
     /// What is wrong here, for the one who reads the finding.
     pub(crate) message: String,
     /// Why it matters, at more length, for `rules explain`.

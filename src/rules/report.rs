@@ -55,6 +55,12 @@ impl<'a> Reporter<'a> {
         self.rules.index_of(id).is_some_and(|i| self.rules.is_enabled(i))
     }
 
+    /// Tells whether the pattern of the rule of that id matches a text that is no line of the file.
+    pub(super) fn matches(&self, id: &str, text: &[u8]) -> bool {
+        let compiled = self.rules.index_of(id).and_then(|i| self.rules.compiled(i));
+        compiled.is_some_and(|c| c.pattern.is_match(text))
+    }
+
     /// Reports a sighting of the rule of that id, unless policy disabled the rule.
     pub(super) fn report(&mut self, id: &str, sighting: Sighting<'_>) {
         if let Some(index) = self.rules.index_of(id) {

@@ -217,7 +217,7 @@ impl<'a> Scan<'a> {
         self.reporter.report_index(rule, sighting);
     }
 
-    /// Looks for secrets in what the block's encoded runs say.
+    /// Looks for secrets and planted text in what the block's encoded runs say.
     fn decoded(&mut self, scratch: &mut Scratch) {
         let (rules, text, path) = (self.reporter.rules, self.block.text, self.file.path().as_bytes());
         let (mut counted, mut index) = (0, 0);
@@ -327,7 +327,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Hears what the secret rules find in decoded text.
+/// Hears what the rules that look through encodings find in decoded text.
 struct Decoded<'s, 'a> {
     scan: &'s mut Scan<'a>,
     rules: Vec<u16>,
@@ -335,7 +335,8 @@ struct Decoded<'s, 'a> {
 
 impl Visitor for Decoded<'_, '_> {
     fn accepts(&mut self, rule: u16) -> bool {
-        self.scan.reporter.rules.rule(rule).secret && self.scan.accepts(rule)
+        let looks = self.scan.reporter.rules.rule(rule);
+        (looks.secret || looks.decoded) && self.scan.accepts(rule)
     }
     fn found(&mut self, found: &Match) -> bool {
         if !self.rules.contains(&found.rule) {

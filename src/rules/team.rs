@@ -131,6 +131,7 @@ pub(super) fn convert(r: &format::Rule) -> Rule {
         file_lacks: list(&r.file_lacks),
         checks: list(&r.checks),
         secret: r.secret,
+        decoded: r.decoded,
         message: text(&r.message),
         why: r.why.as_ref().map(text),
         suggestion: r.suggestion.as_ref().map(text),

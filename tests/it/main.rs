@@ -9,6 +9,7 @@
 )]
 
 mod architecture;
+mod change;
 mod cli;
 mod coverage;
 mod diff;

@@ -17,6 +17,9 @@ pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
         program(file, out);
         secret(file, out);
     }
+    if file.entry.old.as_ref().is_none_or(|old| old.path != new.path) {
+        name(file.path(), out);
+    }
 }
 
 fn symlink(file: &FileChange, out: &mut Reporter<'_>) {
@@ -76,10 +79,28 @@ fn executable(file: &FileChange, out: &mut Reporter<'_>) {
     at_file(out, "executable-bit", file.path(), file.path().file_name(), Some(detail));
 }
 
+/// Looks for an order to the reviewer in a name: `ignore-all-previous-instructions.md`.
+fn name(path: &RepoPath, out: &mut Reporter<'_>) {
+    const WORDS: &[&[u8]] = &[b"ignore", b"disregard", b"forget", b"reviewer", b"assistant", b"lgtm"];
+    let lower = path.as_bytes().to_ascii_lowercase();
+    if !WORDS.iter().any(|w| memchr::memmem::find(&lower, w).is_some()) {
+        return;
+    }
+    let space = |b: &u8| if matches!(b, b'-' | b'_' | b'.' | b'/' | b'+') { b' ' } else { *b };
+    let words: Vec<u8> = lower.iter().map(space).collect();
+    if out.matches("prompt-injection", &words) {
+        at_file(out, "prompt-injection", path, path.as_bytes(), Some("it stands in the name of the file"));
+    }
+}
+
+/// Archives that build tools ask to be committed; their publishers offer actions that check them.
+const WRAPPERS: &[&str] = &["gradle/wrapper/gradle-wrapper.jar", ".mvn/wrapper/maven-wrapper.jar"];
+
 fn program(file: &FileChange, out: &mut Reporter<'_>) {
     let Body::Binary(binary) = &file.body else { return };
     if let Some(kind) = kind(file.path(), &binary.head)
         && !is_test_path(file.path().as_bytes())
+        && !WRAPPERS.iter().any(|w| file.path().as_bytes().ends_with(w.as_bytes()))
     {
         at_file(out, "binary-executable-added", file.path(), file.path().file_name(), Some(kind));
     }

@@ -212,9 +212,14 @@ fn behind(
 fn asks_for_more<'t>(e: &Ecosystem, text: &'t TextChange) -> Option<(crate::diff::LineNo, &'t [u8])> {
     let whole = text.new.whole()?;
     let wanted = requirement_lines(e, whole);
-    let before: HashSet<Vec<u8>> = removed(text).map(|l| squeeze(l.text)).collect();
+    let same = |line: &[u8]| match e.form {
+        // The sums of later versions may be there already: only a module that nobody asked for surely lacks its own.
+        Form::GoMod => line.trim_ascii().split(|b| *b == b' ').find(|w| *w != b"require").unwrap_or_default().to_vec(),
+        _ => squeeze(line),
+    };
+    let before: HashSet<Vec<u8>> = removed(text).map(|l| same(l.text)).collect();
     added(text)
-        .find(|l| wanted.contains(&l.number.get()) && !before.contains(&squeeze(l.text)))
+        .find(|l| wanted.contains(&l.number.get()) && !before.contains(&same(l.text)))
         .map(|l| (l.number, l.text))
 }
 
@@ -329,6 +334,10 @@ fn decided_by_manifest(file: &FileChange, text: &TextChange) -> Option<Place> {
         b"package-lock.json" | b"npm-shrinkwrap.json" => {
             let whole = text.new.whole()?;
             let wanted = root_requirements(whole);
+            // A lockfile of the first version has no such part: then all of it is new, and says nothing.
+            if text.old.whole().is_some_and(|old| root_requirements(old).is_empty()) {
+                return None;
+            }
             let gone: HashSet<Vec<u8>> = removed(text).map(|l| squeeze(l.text)).collect();
             let line = added(text).find(|l| wanted.contains(&l.number.get()) && !gone.contains(&squeeze(l.text)))?;
             Some((Some(line.number), line.text.to_vec(), "the manifest does not ask for it"))

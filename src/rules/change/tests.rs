@@ -119,7 +119,9 @@ fn cargo_and_go_manifests_are_read_too() {
     let renamed = old.replace("\"1.0.0\"", "\"1.0.1\"");
     assert_eq!(ids(&changing(&[("Cargo.toml", Some(old), Some(&renamed))], &["Cargo.lock"])), [""; 0]);
     let old = "module a\n\ngo 1.24\n\nrequire (\n\tgithub.com/x/y v1.0.0\n)\n";
-    let more = old.replace("v1.0.0", "v1.1.0");
+    let newer = old.replace("v1.0.0", "v1.1.0");
+    assert_eq!(ids(&changing(&[("go.mod", Some(old), Some(&newer))], &["go.sum"])), [""; 0], "its sum may be there");
+    let more = old.replace("v1.0.0", "v1.0.0\n\tgithub.com/x/z v1.0.0");
     assert_eq!(ids(&changing(&[("go.mod", Some(old), Some(&more))], &["go.sum"])), ["manifest-without-lockfile"]);
 }
 

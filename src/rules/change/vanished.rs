@@ -121,7 +121,6 @@ fn declares(line: &[u8]) -> bool {
         "TEST_F(",
         "TEST_P(",
         "TEST_CASE(",
-        "func test",
         "@test \"",
         "fun `",
         "#[rstest]",
