@@ -17,7 +17,11 @@ fn main() {
     let started = Instant::now();
     black_box(RuleSet::new(&RulesPolicy::default(), &[]).expect("the catalogue is sound"));
     println!("making the rule set: {:?}", started.elapsed());
-    measure(&rules, "made-up source", &[("src/sample.py", made_up(8 << 20))].map(|(p, t)| code::added(RepoPath::from(p), t)));
+    measure(
+        &rules,
+        "made-up source",
+        &[("src/sample.py", made_up(8 << 20))].map(|(p, t)| code::added(RepoPath::from(p), t)),
+    );
     for path in std::env::args().skip(1).filter(|a| !a.starts_with('-')) {
         let mut files = Vec::new();
         collect(Path::new(&path), Path::new(&path), &mut files);

@@ -57,7 +57,10 @@ fn explains_a_rule_with_bad_and_good_code() {
         assert!(text.contains(part), "{part} is missing from\n{text}");
     }
     let (_, error) = run(&["rules", "explain", "conflict-markers"], 2);
-    assert!(error.contains("unknown rule \"conflict-markers\"") && error.contains("did you mean \"conflict-marker\"?"), "{error}");
+    assert!(
+        error.contains("unknown rule \"conflict-markers\"") && error.contains("did you mean \"conflict-marker\"?"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -110,7 +113,11 @@ fn policy_disables_rules_and_changes_their_severity() {
     assert_eq!(report["findings"][0]["severity"], "suggestion");
     policy("disable = [\"conflict-markr\"]");
     let run = repo.review(&["staged", "--no-save"], 2);
-    assert!(run.stderr.contains("conflict-markr") && run.stderr.contains("did you mean \"conflict-marker\"?"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("conflict-markr") && run.stderr.contains("did you mean \"conflict-marker\"?"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]

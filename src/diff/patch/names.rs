@@ -37,16 +37,24 @@ pub(super) fn pair_of_git_line(names: &[u8]) -> Option<Pair> {
         let (new, used) = unquote(&names[at + 1..])?;
         return if at + 1 + used == names.len() { without_prefix(&names[..at], &new) } else { None };
     }
-    let split = |at: usize| without_prefix(&names[..at], &names[at + 1..]);
     let middle = names.len() / 2;
-    if names.get(middle) == Some(&b' ')
-        && let Some(pair) = split(middle)
-    {
-        return Some(pair);
+    if names.get(middle) == Some(&b' ') && names[..middle] == names[middle + 1..] {
+        return Some(Pair::same(&names[..middle]));
     }
-    let mut found = memchr::memchr_iter(b' ', names).filter_map(split);
-    let pair = found.next()?;
-    found.all(|other| other == pair).then_some(pair)
+    // What follows the first slash on both sides of a blank has to be equal. The further the blank, the
+    // longer is the one and the shorter the other: they are as long as each other once at most.
+    let first = memchr::memchr(b'/', names)?;
+    let mut next = first;
+    for at in memchr::memchr_iter(b' ', names).filter(|at| *at > first) {
+        if next < at {
+            next = at + memchr::memchr(b'/', &names[at..])?;
+        }
+        let (old, new) = (&names[first + 1..at], &names[next + 1..]);
+        if old.len() == new.len() {
+            return (old == new && !new.is_empty()).then(|| Pair::same(new));
+        }
+    }
+    None
 }
 
 /// Takes the first component off two names that differ in it alone.

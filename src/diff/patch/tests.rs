@@ -337,6 +337,20 @@ fn refuses_kinds_of_patches_that_cannot_be_reviewed() {
 }
 
 #[test]
+fn long_lines_of_blanks_and_slashes_take_no_long_time() {
+    let start = std::time::Instant::now();
+    for piece in [" ", "/", " /", "a/ ", "/dev/null ", " and ", "\"", "\\0", "\t"] {
+        let line = piece.repeat((256 << 10) / piece.len());
+        for head in ["diff --git ", "diff --git a/", "Binary files ", "Submodule ", "Index: ", "--- "] {
+            let _ = parse(format!("{head}{line}\n{head}x\n").as_bytes());
+        }
+        let _ = parse(format!("--- {line}\n+++ {line}\n@@ -1 +1 @@\n-a\n+b\n").as_bytes());
+    }
+    // Seconds if each were read once for every blank.
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
+
+#[test]
 fn never_panics_on_damaged_patches() {
     let whole = format!(
         "diff --git \"a/t\\tb\" \"b/t\\tb\"\nold mode 100644\nnew mode 100755\nindex 1111111..2222222\n--- \"a/t\\tb\"\n\
