@@ -281,6 +281,13 @@ pub struct BinaryChange {
     pub head: Vec<u8>,
 }
 
+impl BinaryChange {
+    /// Tells whether the source names the file and holds nothing of it: a patch made without `--binary`.
+    pub fn is_withheld(&self) -> bool {
+        self.old_size.is_none() && self.new_size.is_none() && self.head.is_empty()
+    }
+}
+
 /// How the new side's bytes became lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {

@@ -125,6 +125,11 @@ pub fn languages() -> &'static [&'static str] {
     format::LANGUAGES
 }
 
+/// Tells whether a path is that of a text in a language that rules know.
+pub fn is_code(path: &RepoPath) -> bool {
+    !language::Languages::of(path.as_bytes(), b"").is_empty()
+}
+
 /// Runs the samples of a team's rule files, given as name and content.
 pub fn test(files: &[(String, String)]) -> Result<Report> {
     let rules = RuleSet::new(&RulesPolicy::default(), files)?;

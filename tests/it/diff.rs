@@ -721,6 +721,25 @@ fn dif_12_a_patch_that_does_not_fit_together_is_a_usage_error() {
 }
 
 #[test]
+fn dif_01_code_that_a_patch_withholds_does_not_pass() {
+    let repo = Repo::new();
+    repo.stage(".gitattributes", "*.py -diff\n").commit("attributes");
+    repo.stage("x.py", BAD);
+    let report: serde_json::Value =
+        serde_json::from_str(&review_patch(git_bytes(&repo, &["diff", "--cached"]), 3).stdout).unwrap();
+    assert_eq!(report["verdict"], "incomplete");
+    assert_eq!(report["coverage"]["failed"][0]["file"], "x.py");
+    // With its content it is read.
+    let report: serde_json::Value =
+        serde_json::from_str(&review_patch(git_bytes(&repo, &["diff", "--cached", "--binary"]), 1).stdout).unwrap();
+    assert_eq!(found(&report), [("x.py".to_owned(), 1)]);
+    // A picture is not expected to be readable.
+    repo.git(&["rm", "-q", "-f", "x.py"]);
+    repo.stage("logo.png", png(1));
+    review_patch(git_bytes(&repo, &["diff", "--cached"]), 0);
+}
+
+#[test]
 fn an_empty_patch_is_nothing_to_review() {
     let report: serde_json::Value = serde_json::from_str(&review_patch("", 0).stdout).unwrap();
     assert_eq!(report["outcome"], "nothing_to_review");
