@@ -27,6 +27,8 @@ pub(super) struct Sighting<'a> {
     pub(super) lines: Option<LineSpan>,
     /// The offending text; it is masked here.
     pub(super) quote: &'a [u8],
+    /// The bytes of it that are shown: a secret that is cut in two is only seen with what stands around the cut.
+    pub(super) shown: Option<(usize, usize)>,
     /// Put behind the rule's message: what exactly was seen.
     pub(super) detail: Option<&'a str>,
     /// Bytes of the quote that are masked whatever the rules say.
@@ -85,11 +87,13 @@ impl<'a> Reporter<'a> {
 }
 
 fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>) -> Finding {
-    let quote = &s.quote[..s.quote.len().min(QUOTE_MAX)];
-    let mut quote = rules.mask(quote);
+    let mut quote = rules.mask(s.quote);
     if let Some((start, end)) = s.hide {
         super::mask::hide(quote.to_mut(), start..end);
     }
+    let (start, end) = s.shown.unwrap_or((0, quote.len()));
+    let end = end.min(quote.len()).min(start + QUOTE_MAX);
+    let quote = quote.get(start..end).unwrap_or_default();
     let message = match s.detail {
         Some(d) => format!("{}: {d}", rule.message.trim_end().trim_end_matches('.')),
         None => rule.message.trim_end().to_owned(),

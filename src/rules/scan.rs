@@ -14,6 +14,8 @@ use std::ops::Range;
 const FINDINGS_MAX: u32 = 1000;
 /// Bytes of a long line that a quote shows on each side of a match.
 const QUOTE_SIDE: usize = 120;
+/// Bytes around a quote that are looked at for secrets which the quote cuts.
+const MARGIN: usize = 1024;
 /// Languages whose text is prose or data, where right-to-left text and odd names are at home.
 const PROSE: &[&str] =
     &["markdown", "text", "html", "xml", "json", "yaml", "properties", "ini", "notebook", "toml", "css"];
@@ -204,13 +206,15 @@ impl<'a> Scan<'a> {
         let number = self.block.first.plus(line_index);
         let column = |at: usize| u32::try_from(at - line.start).unwrap_or(u32::MAX);
         let columns = Some((column(span.start), column(span.end)));
-        let quote = quoted(line, span);
-        let hide =
-            (self.reporter.rules.rule(rule).secret).then_some((span.start - quote.start, span.end - quote.start));
+        let shown = quoted(line, span);
+        let wide = shown.start.saturating_sub(MARGIN).max(line.start)..(shown.end + MARGIN).min(line.end);
+        let within = |r: &Range<usize>| (r.start - wide.start, r.end.min(wide.end) - wide.start);
+        let hide = self.reporter.rules.rule(rule).secret.then(|| within(span));
         let sighting = Sighting {
             file: Some(self.file.path()),
             lines: Some(LineSpan { first: number, last: number, columns }),
-            quote: &self.block.text[quote],
+            quote: &self.block.text[wide.clone()],
+            shown: Some(within(&shown)),
             detail: more.or(detail),
             hide,
         };
@@ -358,6 +362,9 @@ impl Surroundings for At<'_, '_> {
         let languages = self.scan.reporter.languages();
         !languages.is_empty() && !languages.any_of(PROSE)
     }
+    fn is_test(&mut self) -> bool {
+        self.scan.is_test()
+    }
     fn place(&mut self, at: usize) -> Place {
         self.scan.place(self.line.start + at)
     }
@@ -374,4 +381,91 @@ fn quoted(line: &Range<usize>, span: &Range<usize>) -> Range<usize> {
     let start = span.start.saturating_sub(QUOTE_SIDE).max(line.start);
     let end = (span.end + QUOTE_SIDE).min(line.end).min(start + 4 * QUOTE_SIDE);
     start..end.max(span.start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diff::{RepoPath, code};
+    use crate::policy::RulesPolicy;
+
+    const TEAM: &str = r#"
+        [[rule]]
+        id = "team-key"
+        title = "t"
+        category = "security"
+        severity = "major"
+        literals = ["teamkey_"]
+        pattern = '\bteamkey_(?P<secret>[a-z]{20})\b'
+        secret = true
+        message = "m"
+        [[rule]]
+        id = "team-call"
+        title = "t"
+        category = "bug"
+        severity = "major"
+        literals = ["forbidden("]
+        pattern = 'forbidden\('
+        place = "code"
+        message = "m"
+    "#;
+
+    fn scan(path: &str, text: &str) -> Vec<Finding> {
+        let rules = RuleSet::new(&RulesPolicy::default(), &[("t.toml".to_owned(), TEAM.to_owned())]).unwrap();
+        let mut out = Vec::new();
+        rules.scan(&code::added(RepoPath::from(path), text.as_bytes().to_vec()), Scope::All, &mut out);
+        out.retain(|f| f.rule_id().starts_with("team-"));
+        out
+    }
+
+    fn place(f: &Finding) -> (u32, (u32, u32)) {
+        let lines = f.lines().unwrap();
+        (lines.first.get(), lines.columns.unwrap())
+    }
+
+    #[test]
+    fn a_quote_never_shows_a_part_of_a_secret_that_it_cuts() {
+        let key = format!("teamkey_{}", "abcdefghijklmnopqrst");
+        // The first secret ends where the quote of the call begins, and the second starts where it ends.
+        for pad in 90..130 {
+            let line = format!(
+                "{}{key}{}forbidden(x){}{key}{}\n",
+                " ".repeat(500),
+                " ".repeat(pad),
+                " ".repeat(pad),
+                " ".repeat(500)
+            );
+            for f in scan("a.py", &line) {
+                let shown = f.quote().replace("teamkey_", "").replace("abcd", "");
+                assert!(!shown.contains("ef") && !shown.contains("st"), "{pad}: {}", f.quote());
+            }
+        }
+    }
+
+    #[test]
+    fn findings_stand_where_the_text_does() {
+        let key = format!("teamkey_{}", "abcdefghijklmnopqrst");
+        let found = scan("a.py", &format!("x\r\n# forbidden(\nf = 'é', forbidden({key})\n"));
+        let places: Vec<_> = found.iter().map(|f| (f.rule_id(), place(f))).collect();
+        assert_eq!(places, [("team-call", (3, (10, 20))), ("team-key", (3, (28, 48)))]);
+    }
+
+    #[test]
+    fn secrets_in_an_encoding_are_found_at_the_encoded_text() {
+        use base64::Engine as _;
+        let key = format!("x = teamkey_{}", "abcdefghijklmnopqrst");
+        let encoded = base64::engine::general_purpose::STANDARD.encode(&key);
+        let found = scan("a.yml", &format!("a: 1\ndata: {encoded}\n"));
+        assert_eq!(found.len(), 1);
+        assert_eq!(place(&found[0]), (2, (6, 6 + encoded.trim_end_matches('=').len() as u32)));
+        assert!(!found[0].quote().contains(&encoded[8..20]), "{}", found[0].quote());
+        let escaped: String = key.bytes().map(|b| format!("\\x{b:02x}")).collect();
+        assert_eq!(scan("a.py", &format!("s = '{escaped}'\n")).len(), 1);
+    }
+
+    #[test]
+    fn rules_are_shared_between_threads() {
+        fn shared<T: Sync + Send>() {}
+        shared::<RuleSet>();
+    }
 }

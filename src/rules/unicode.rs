@@ -20,10 +20,15 @@ pub(super) struct Sight {
     pub(super) detail: String,
 }
 
+/// The least length of a run that counts in tests.
+const TEST_RUN: usize = 4;
+
 /// What a line is part of.
 pub(super) trait Surroundings {
     /// Tells whether the file is program text, not prose or data.
     fn is_program(&mut self) -> bool;
+    /// Tells whether the file holds tests: those of a Unicode library are full of single odd characters.
+    fn is_test(&mut self) -> bool;
     /// Tells where a byte of the line stands.
     fn place(&mut self, at: usize) -> Place;
     /// Tells whether the line is the file's first.
@@ -96,10 +101,16 @@ fn first_non_ascii(text: &[u8]) -> Option<usize> {
 /// Looks at one line with every matcher.
 pub(super) fn look(line: &[u8], around: &mut impl Surroundings) -> Vec<Sight> {
     let chars: Vec<(usize, char)> = chars(line).collect();
-    [bidi(&chars, around), tags(&chars), variation(&chars), zero_width(&chars, around), mixed(&chars, around)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        bidi(&chars, around),
+        tags(&chars, around),
+        variation(&chars, around),
+        zero_width(&chars, around),
+        mixed(&chars, around),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// The characters of a line with the bytes they start at; what is no UTF-8 is left out.
@@ -148,7 +159,7 @@ fn bidi(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sight
     let guilty = if around.is_program() {
         chars.iter().any(|(_, c)| opens_embedding(*c)) || !isolates_are_harmless(chars)
     } else {
-        chars.iter().any(|(_, c)| matches!(c, '\u{202d}' | '\u{202e}'))
+        chars.iter().any(|(_, c)| matches!(c, '\u{202d}' | '\u{202e}')) && !around.is_test()
     };
     let seen: Vec<(usize, char)> = chars.iter().copied().filter(|(_, c)| controls(*c)).collect();
     guilty.then(|| sight(Matcher::UnicodeBidi, &seen, ""))?
@@ -169,7 +180,7 @@ fn isolates_are_harmless(chars: &[(usize, char)]) -> bool {
 }
 
 /// Tag characters outside the flags of emoji (a black flag, tags, the cancel tag).
-fn tags(chars: &[(usize, char)]) -> Option<Sight> {
+fn tags(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sight> {
     let is_tag = |c: char| matches!(c, '\u{e0000}'..='\u{e007f}');
     let mut i = 0;
     while i < chars.len() {
@@ -180,7 +191,7 @@ fn tags(chars: &[(usize, char)]) -> Option<Sight> {
         let run = chars[i..].iter().take_while(|(_, c)| is_tag(*c)).count();
         let tags = &chars[i..i + run];
         let flag = i > 0 && chars[i - 1].1 == '\u{1f3f4}' && tags[run - 1].1 == '\u{e007f}' && run <= 7;
-        if !flag {
+        if !flag && (run >= TEST_RUN || !around.is_test()) {
             let hidden: String = tags
                 .iter()
                 .filter_map(|(_, c)| char::from_u32(*c as u32 - 0xe0000))
@@ -196,7 +207,7 @@ fn tags(chars: &[(usize, char)]) -> Option<Sight> {
 }
 
 /// Variation selectors that select no variant: several in a row, or a supplementary one behind no ideograph.
-fn variation(chars: &[(usize, char)]) -> Option<Sight> {
+fn variation(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sight> {
     let basic = |c: char| matches!(c, '\u{fe00}'..='\u{fe0f}');
     let supplement = |c: char| matches!(c, '\u{e0100}'..='\u{e01ef}');
     let selects = |c: char| basic(c) || supplement(c);
@@ -213,7 +224,7 @@ fn variation(chars: &[(usize, char)]) -> Option<Sight> {
         let doubled = run <= 3 && selectors.iter().all(|(_, c)| *c == '\u{fe0f}');
         let ideograph = base.is_some_and(|b| b.script() == Script::Han);
         let legitimate = doubled || (run == 1 && (basic(selectors[0].1) || ideograph));
-        if !legitimate {
+        if !legitimate && (run >= TEST_RUN || !around.is_test()) {
             return sight(Matcher::UnicodeVariation, selectors, "");
         }
         i += run;
@@ -314,6 +325,9 @@ mod tests {
     impl Surroundings for Code {
         fn is_program(&mut self) -> bool {
             self.0
+        }
+        fn is_test(&mut self) -> bool {
+            false
         }
         fn place(&mut self, _at: usize) -> Place {
             Place::Code
