@@ -229,14 +229,22 @@ fn place(f: &Finding, fallback: &Location) -> sarif::Location {
     location(physical)
 }
 
-/// Returns the lines around a finding, where the finding is on lines and they are known in full.
+/// Returns the lines around a finding, where they are known in full and are more than the finding's own:
+/// SARIF wants a true superset.
 fn context(f: &Finding) -> Option<sarif::Region> {
-    f.lines()?;
-    let frame = f.frame.as_ref().filter(|f| !f.lines.is_empty() && f.lines.iter().all(|l| l.skipped == 0))?;
+    let span = f.lines()?;
+    let frame = f.frame.as_ref().filter(|f| f.lines.iter().all(|l| l.skipped == 0))?;
+    let first = frame.first.get();
+    let last = first.checked_add(u32::try_from(frame.lines.len()).ok()?)?.checked_sub(1)?;
+    let (own_first, own_last) = (span.first.get(), span.last.get());
+    let covers = first <= own_first && own_last <= last;
+    if !covers || (first, last) == (own_first, own_last) {
+        return None;
+    }
     let lines: Vec<_> = frame.lines.iter().map(|l| String::from_utf8_lossy(&l.text)).collect();
     Some(sarif::Region {
-        start_line: Some(i64::from(frame.first.get())),
-        end_line: Some(i64::from(frame.first.get()) + i64::try_from(lines.len()).ok()? - 1),
+        start_line: Some(i64::from(first)),
+        end_line: Some(i64::from(last)),
         snippet: Some(sarif::ArtifactContent { text: Some(lines.join("\n")), ..Default::default() }),
         ..Default::default()
     })

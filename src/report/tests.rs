@@ -292,6 +292,34 @@ fn ci_09_sarif_keeps_the_5000_worst_and_says_so() {
 }
 
 #[test]
+fn the_context_in_sarif_is_more_than_the_finding() {
+    let mut review = full();
+    // Frames of long findings end before the findings do.
+    let long = |last| {
+        sketch("long", Severity::Minor, Category::Bug, "long", "Many lines.")
+            .code("src/long.rs", 1, 2, "", &[b" a", b"+b", b"+c"])
+            .until(last)
+            .done()
+    };
+    review.findings.extend([long(3), long(40)]);
+    let log: serde_json::Value = serde_json::from_str(&text(&review, Format::Sarif, &Style::default())).unwrap();
+    let lines = |region: &serde_json::Value| {
+        let first = region["startLine"].as_u64().unwrap();
+        (first, region["endLine"].as_u64().unwrap_or(first))
+    };
+    let mut contexts = 0;
+    for r in log["runs"][0]["results"].as_array().unwrap() {
+        let place = &r["locations"][0]["physicalLocation"];
+        if let Some(context) = place.get("contextRegion") {
+            let ((first, last), (own_first, own_last)) = (lines(context), lines(&place["region"]));
+            assert!(first <= own_first && own_last <= last && last - first > own_last - own_first, "{place}");
+            contexts += 1;
+        }
+    }
+    assert!(contexts > 5, "{contexts} results have a context");
+}
+
+#[test]
 fn the_last_line_says_how_it_went() {
     assert_eq!(summary_line(&full()), "review: incomplete files=11/14 backend=rules findings=16 exit=1");
     assert_eq!(summary_line(&empty()), "review: complete files=0/0 backend=rules findings=0 exit=0");
