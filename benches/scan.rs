@@ -4,6 +4,8 @@
 //! scan with every rule, over made-up source text and over the files below each PATH. Where the system does not tell
 //! the processor time, time on the clock.
 
+#![expect(clippy::print_stdout, clippy::expect_used, reason = "a benchmark prints, and stops when it cannot go on")]
+
 use claude_reviewer::diff::{FileChange, RepoPath, code};
 use claude_reviewer::policy::RulesPolicy;
 use claude_reviewer::rules::{RuleSet, Scope};
@@ -43,7 +45,7 @@ fn measure(rules: &RuleSet, name: &str, files: &[FileChange]) {
     let started = Instant::now();
     scan(&mut findings);
     let first = started.elapsed();
-    let prefilter = best(|| drop(black_box(literals())));
+    let prefilter = best(|| _ = black_box(literals()));
     let full = best(|| scan(&mut findings));
     let rate = |seconds: f64| bytes as f64 / 1e6 / seconds;
     println!(

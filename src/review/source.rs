@@ -38,6 +38,7 @@ pub(super) struct Part {
 
 /// What a part compares.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a review has a handful, and most are the large one")]
 pub(super) enum Content {
     /// Two states whose differing paths are known.
     Change(Change),

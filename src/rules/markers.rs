@@ -63,6 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::single_range_in_vec_init, reason = "one range is meant")]
     fn dif_14_only_whole_sets_are_conflicts() {
         let conflict = "a\n<<<<<<< HEAD\nx\n||||||| base\nz\n=======\ny\n>>>>>>> topic\nb\n";
         assert_eq!(sets(conflict.as_bytes(), false), [2..conflict.len() - 3]);

@@ -296,6 +296,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::single_range_in_vec_init, reason = "one range is meant")]
     fn a_match_far_into_a_long_line_is_found_where_it_stands() {
         let team = r#"
             [[rule]]

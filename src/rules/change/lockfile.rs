@@ -185,10 +185,10 @@ fn behind(
     let mut at = folder(path.as_bytes());
     let lock = loop {
         let beside = |l: &&str| RepoPath::new([at, l.as_bytes()].concat());
-        if e.locks.iter().any(|l| changed.contains(beside(&l).as_bytes())) {
+        if e.locks.iter().any(|l| changed.contains(beside(l).as_bytes())) {
             return;
         }
-        if let Some(found) = e.locks.iter().map(|l| beside(&l)).find(|p| (tree.exists)(p)) {
+        if let Some(found) = e.locks.iter().map(beside).find(|p| (tree.exists)(p)) {
             break found;
         }
         if at.is_empty() || e.form == Form::GoMod {
@@ -262,7 +262,7 @@ fn requirement_lines(e: &Ecosystem, whole: &[u8]) -> HashSet<u32> {
                     let of = |s: &&str| {
                         header == *s || header.ends_with(&format!(".{s}")) || header.starts_with(&format!("{s}."))
                     };
-                    inside = e.sections.iter().any(|s| of(&s)).then_some(0);
+                    inside = e.sections.iter().any(of).then_some(0);
                 } else if inside.is_some() && !trimmed.is_empty() && !trimmed.starts_with('#') && trimmed.contains('=')
                 {
                     let local =
