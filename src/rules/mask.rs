@@ -1,8 +1,8 @@
 //! Takes secrets out of text that is shown or stored, column for column.
 
-use super::catalog::{FILTER, Matcher};
+use super::catalog::{FILTER, Matcher, Rule};
 use super::walk::{self, Match, Scratch, Visitor};
-use super::{RuleSet, decode};
+use super::{RuleSet, decode, secret};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -23,12 +23,12 @@ pub(super) fn mask<'t>(rules: &RuleSet, text: &'t [u8]) -> Cow<'t, [u8]> {
         let mut inner = Masker { rules, spans: Vec::new() };
         walk::walk(rules, &FILTER, plain, b"", &mut scratch, &mut inner);
         if !inner.spans.is_empty() {
-            masker.spans.push(run);
+            masker.spans.push((run, 0));
         }
     });
     let mut masked = Cow::Borrowed(text);
-    for span in masker.spans {
-        hide(masked.to_mut(), span);
+    for (span, kept) in masker.spans {
+        hide(masked.to_mut(), span, kept);
     }
     for body in key_bodies(text) {
         hide_body(&mut masked.to_mut()[body]);
@@ -36,10 +36,16 @@ pub(super) fn mask<'t>(rules: &RuleSet, text: &'t [u8]) -> Cow<'t, [u8]> {
     masked
 }
 
-/// Overwrites a secret, its first bytes apart.
-pub(super) fn hide(text: &mut [u8], span: Range<usize>) {
+/// Returns how many first bytes of a rule's secrets are public: the prefix that an issuer gives to all of them.
+/// A password has none.
+pub(super) fn kept(rule: &Rule) -> usize {
+    if rule.checks.iter().any(|c| secret::is_for_passwords(c)) { 0 } else { KEPT }
+}
+
+/// Overwrites a secret, its first `kept` bytes apart; a short one is hidden whole.
+pub(super) fn hide(text: &mut [u8], span: Range<usize>, kept: usize) {
     let span = span.start.min(text.len())..span.end.min(text.len());
-    let keep = if span.len() >= KEPT_FROM { KEPT } else { 0 };
+    let keep = if span.len() >= KEPT_FROM { kept } else { 0 };
     if let Some(rest) = text.get_mut(span.start + keep..span.end) {
         for b in rest {
             // A secret may hold line ends where a rule takes several lines.
@@ -52,7 +58,8 @@ pub(super) fn hide(text: &mut [u8], span: Range<usize>) {
 
 struct Masker<'a> {
     rules: &'a RuleSet,
-    spans: Vec<Range<usize>>,
+    /// What is hidden, and how much of its start is not.
+    spans: Vec<(Range<usize>, usize)>,
 }
 
 impl Visitor for Masker<'_> {
@@ -62,7 +69,7 @@ impl Visitor for Masker<'_> {
     }
 
     fn found(&mut self, found: &Match) -> bool {
-        self.spans.push(found.secret.clone());
+        self.spans.push((found.secret.clone(), kept(self.rules.rule(found.rule))));
         true
     }
 }
@@ -181,8 +188,8 @@ mod tests {
     #[test]
     fn hides_all_but_a_public_prefix() {
         let mut text = b"key=abcdefghijklmnopqrstuvwxyz;pw=short".to_vec();
-        hide(&mut text, 4..30);
-        hide(&mut text, 34..39);
+        hide(&mut text, 4..30, KEPT);
+        hide(&mut text, 34..39, KEPT);
         assert_eq!(text, b"key=abcd**********************;pw=*****");
     }
 }

@@ -89,7 +89,7 @@ impl<'a> Reporter<'a> {
 fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>) -> Finding {
     let mut quote = rules.mask(s.quote);
     if let Some((start, end)) = s.hide {
-        super::mask::hide(quote.to_mut(), start..end);
+        super::mask::hide(quote.to_mut(), start..end, super::mask::kept(rule));
     }
     let (start, end) = s.shown.unwrap_or((0, quote.len()));
     let end = end.min(quote.len()).min(start + QUOTE_MAX);

@@ -8,6 +8,7 @@ mod assignment;
 mod checksum;
 mod encoded;
 pub(crate) mod generate;
+mod name;
 pub(crate) mod overlap;
 mod shape;
 mod words;
@@ -81,6 +82,12 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("base64-text", |c| encoded::base64_secret_text(c)),
 ];
 
+/// Tells whether the check is one of texts that people chose, or that nobody but their owner knows the start of.
+pub(crate) fn is_for_passwords(check: &str) -> bool {
+    ["password", "assigned-quoted", "assigned-bare", "assigned-token", "url-password", "basic-auth", "base64-text"]
+        .contains(&check)
+}
+
 /// Runs the check of that name; `None` when there is none.
 ///
 /// `entropy:N` asks for at least N bits a character, N being a decimal number.
@@ -90,4 +97,52 @@ pub(crate) fn check(name: &str, candidate: &Candidate<'_>) -> Option<bool> {
         return Some(shape::entropy(candidate.secret) >= bits);
     }
     CHECKS.iter().find(|(n, _)| *n == name).map(|(_, check)| check(candidate))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::diff::{RepoPath, code};
+    use crate::policy::RulesPolicy;
+    use crate::rules::{RuleSet, Scope, format, sample, team};
+
+    fn catalogue() -> Vec<format::Rule> {
+        let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rules/catalog");
+        let mut rules = Vec::new();
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if name.starts_with("secrets-") {
+                rules.extend(team::read(&name, &std::fs::read_to_string(&path).unwrap()).unwrap());
+            }
+        }
+        rules
+    }
+
+    #[test]
+    fn a_rule_sees_its_secrets_whatever_their_random_part() {
+        let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
+        let (mut tried, mut missed) = (0, Vec::new());
+        for rule in catalogue() {
+            for sample in rule.samples.iter().filter(|s| s.matches && s.text.contains("${")) {
+                for seed in 0..3 {
+                    let text = sample::expand(&sample.text, &format!("{} again {seed}", rule.id));
+                    tried += 1;
+                    let change = code::added(RepoPath::from(sample.path.as_str()), text.clone().into_bytes());
+                    let mut found = Vec::new();
+                    rules.scan(&change, Scope::Secrets, &mut found);
+                    if !found.iter().any(|f| f.rule_id() == rule.id) {
+                        missed.push(format!("{}: {text}", rule.id));
+                    }
+                }
+            }
+        }
+        // A random text may hold a word or a run by chance.
+        assert!(missed.len() * 200 <= tried, "{} of {tried} missed:\n{}", missed.len(), missed.join("\n"));
+    }
+
+    #[test]
+    fn the_catalogue_knows_at_least_eighty_issuers() {
+        let by_issuer = catalogue().iter().filter(|r| r.confidence == "high").count();
+        assert!(by_issuer >= 150, "{by_issuer}");
+    }
 }

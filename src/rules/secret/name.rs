@@ -1,0 +1,191 @@
+//! Names that people give to secrets, read word by word.
+
+/// What a name says that its value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Named {
+    Password,
+    Secret,
+    Token,
+}
+
+/// Reads the name before a value: the last one that has a word for a secret.
+pub(super) fn named(head: &[u8]) -> Option<Named> {
+    let head = &head[head.len().saturating_sub(160)..];
+    head.split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'$')))
+        .rev()
+        .find(|part| split(part).iter().any(|w| word(w).is_some()) || compound(part).is_some())
+        .and_then(judge)
+}
+
+/// Splits a name into lower-case words, at signs and at capitals.
+fn split(name: &[u8]) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let mut fresh = true;
+    for (i, b) in name.iter().enumerate() {
+        if !b.is_ascii_alphabetic() {
+            fresh = true;
+            continue;
+        }
+        let before = i.checked_sub(1).map(|j| name[j]);
+        let after = name.get(i + 1);
+        let hump = b.is_ascii_uppercase()
+            && (before.is_some_and(|p| p.is_ascii_lowercase())
+                || before.is_some_and(|p| p.is_ascii_uppercase()) && after.is_some_and(u8::is_ascii_lowercase));
+        if fresh || hump {
+            out.push(String::new());
+            fresh = false;
+        }
+        if let Some(last) = out.last_mut() {
+            last.push(char::from(b.to_ascii_lowercase()));
+        }
+    }
+    out
+}
+
+/// What a single word says.
+fn word(w: &str) -> Option<Named> {
+    const PASSWORD: &[&str] =
+        &["password", "passwd", "passwort", "passphrase", "pwd", "pass", "passcode", "pswd", "psw"];
+    let singular = w.strip_suffix('s').filter(|s| s.len() > 4).unwrap_or(w);
+    // Not everything that ends so: compass, bypass.
+    #[rustfmt::skip]
+    const OWNERS: &[&str] = &[
+        "db", "my", "sql", "mysql", "user", "admin", "root", "mail", "smtp", "ftp", "login", "store", "key", "auth",
+        "bind", "ldap", "api",
+    ];
+    let owned = w.strip_suffix("pass").or_else(|| w.strip_suffix("pw"));
+    if w == "pw" || owned.is_some_and(|o| OWNERS.contains(&o)) {
+        return Some(Named::Password);
+    }
+    if PASSWORD.contains(&w)
+        || ["password", "passwd", "passphrase", "pwd", "pswd"].iter().any(|p| singular.ends_with(p))
+    {
+        return Some(Named::Password);
+    }
+    if singular == "secret" || singular.ends_with("secret") || w == "secretkey" || w == "credential" {
+        return Some(Named::Secret);
+    }
+    if singular.ends_with("token") && !matches!(singular, "tokentoken") {
+        return Some(Named::Token);
+    }
+    const KEYS: &[&str] = &[
+        "apikey",
+        "accesskey",
+        "authkey",
+        "privatekey",
+        "encryptionkey",
+        "masterkey",
+        "appkey",
+        "accountkey",
+        "apisecret",
+    ];
+    KEYS.iter().any(|k| singular.ends_with(k)).then_some(Named::Token)
+}
+
+/// `api_key`, `accessKey`, `private-key`: two words that say it together.
+fn compound(name: &[u8]) -> Option<(usize, Named)> {
+    #[rustfmt::skip]
+    const BEFORE_KEY: &[&str] = &[
+        "api", "access", "secret", "private", "encryption", "encrypt", "auth", "signing", "master", "account",
+        "storage", "shared", "subscription", "function", "service", "client", "app", "consumer", "hmac", "jwt",
+        "session", "webhook", "deploy", "admin", "license", "aes", "crypto", "cipher", "security", "authorization",
+        "sas", "primary", "write", "ingest",
+    ];
+    let words = split(name);
+    words.windows(2).rposition(|w| matches!(w[1].as_str(), "key" | "keys") && BEFORE_KEY.contains(&w[0].as_str())).map(
+        |i| {
+            // The primary key of a table and the session key of a map hold no secret as often as they do.
+            (i + 1, if words[i] == "secret" { Named::Secret } else { Named::Token })
+        },
+    )
+}
+
+/// Decides over a whole name: what comes before and after the word for a secret may deny it.
+fn judge(name: &[u8]) -> Option<Named> {
+    #[rustfmt::skip]
+    const NOT_AFTER: &[&str] = &[
+        "url", "uri", "path", "file", "filename", "dir", "name", "names", "id", "ids", "type", "types", "field",
+        "label", "hint", "placeholder", "header", "param", "parameter", "regex", "regexp", "pattern", "length", "len",
+        "size", "min", "max", "count", "expiry", "expires", "expiration", "expire", "ttl", "format", "prefix",
+        "suffix", "policy", "class", "style", "selector", "input", "prompt", "message", "msg", "error", "err",
+        "title", "description", "desc", "env", "var", "variable", "column", "attr", "attribute", "property", "ref",
+        "reference", "version", "provider", "store", "manager", "location", "arn", "hash", "hashed", "digest",
+        "hasher", "encoder", "validator", "validation", "strength", "reset", "change", "changed", "forgot", "confirm",
+        "confirmation", "required", "enabled", "disabled", "enable", "disable", "algorithm", "algo", "alg", "method",
+        "mode", "scheme", "kind", "status", "state", "endpoint", "scope", "scopes", "issuer", "audience", "generator",
+        "service", "helper", "util", "utils", "factory", "handler", "text", "help", "info", "page", "view", "form",
+        "button", "link", "icon", "address", "symbol", "index", "idx", "position", "stream", "list", "map", "table",
+        "model", "schema", "key", "keyname", "keyid", "fingerprint", "thumbprint", "alias", "cookie", "rule", "rules",
+        "check", "checker", "source", "target", "usage", "option", "options", "config", "template", "example", "salt",
+        "iv", "nonce", "encoding", "charset", "limit", "limits", "bucket", "event", "action", "test", "namespace",
+        "group", "role", "user", "username", "login", "email", "host", "port", "region", "domain", "realm", "section",
+        "mount", "selected", "visible", "visibility", "toggle", "meter", "rotation", "lifetime", "duration",
+        "interval", "timeout", "date", "time", "at", "doc", "docs", "color", "colour", "separator", "delimiter",
+        "number", "num", "kwargs", "args", "arg", "flag", "cmd", "command", "query", "lookup", "search", "match",
+        "matcher", "filter", "parser", "lexer", "uses", "budget", "price", "cost", "contract", "mgr", "settings",
+        "setting", "dto", "spec", "data", "item", "items", "entry", "request", "response",
+    ];
+    #[rustfmt::skip]
+    const NOT_BEFORE: &[&str] = &[
+        "public", "publishable", "ice", "pub", "site", "next", "page", "pagination", "continuation", "sync", "resume",
+        "cancel", "cancellation", "cancelation", "csrf", "xsrf", "no", "is", "has", "show", "hide", "forgot", "reset",
+        "invalid", "wrong", "missing", "enable", "disable", "use", "min", "max", "placeholder", "fake", "mock",
+        "dummy", "example", "sample", "test", "hash", "hashed", "encrypted", "number", "lexer", "parser", "syntax",
+        "design", "css", "color", "theme", "stop", "start", "end", "bos", "eos", "pad", "unk", "mask", "special",
+        "idempotency", "cache", "foreign", "unique", "sort", "partition", "bad", "incorrect", "expected", "lock",
+        "etag", "old", "new", "measurement", "recaptcha", "captcha", "anon", "anonymous", "verify", "verification",
+        "one", "security",
+    ];
+    let words = split(name);
+    let (at, named) = match compound(name) {
+        Some(found) => found,
+        None => {
+            let at = words.iter().rposition(|w| word(w).is_some())?;
+            (at, word(&words[at])?)
+        }
+    };
+    let after = &words[at + 1..];
+    // `secret_key`, `token_secret` and `password_key`: only the first kind of them is a credential.
+    let denied_after = after.iter().any(|w| NOT_AFTER.contains(&w.as_str()))
+        && !(named == Named::Secret && after.first().is_some_and(|w| w == "key") && after.len() == 1);
+    let first = if compound(name).is_some() { at.saturating_sub(1) } else { at };
+    let denied_before = words[..first].iter().any(|w| NOT_BEFORE.contains(&w.as_str()));
+    (!denied_after && !denied_before).then_some(named)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_names() {
+        for (name, expected) in [
+            ("password", Some(Named::Password)),
+            ("db.password", Some(Named::Password)),
+            ("DB_PASS", Some(Named::Password)),
+            ("dbPassword", Some(Named::Password)),
+            ("compass", None),
+            ("passed", None),
+            ("password_hint", None),
+            ("passwordField", None),
+            ("password_hash", None),
+            ("test_password", None),
+            ("token_url", None),
+            ("nextPageToken", None),
+            ("accessToken", Some(Named::Token)),
+            ("GITHUB_TOKEN", Some(Named::Token)),
+            ("TOKEN_GITHUB", Some(Named::Token)),
+            ("api_key", Some(Named::Token)),
+            ("apiKey", Some(Named::Token)),
+            ("APIKEY", Some(Named::Token)),
+            ("api_key_id", None),
+            ("publicKey", None),
+            ("aws_secret_access_key", Some(Named::Token)),
+            ("client_secret", Some(Named::Secret)),
+            ("SECRET_KEY", Some(Named::Secret)),
+            ("primary_color", None),
+        ] {
+            assert_eq!(named(name.as_bytes()), expected, "{name}");
+        }
+    }
+}
