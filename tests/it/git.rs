@@ -91,14 +91,14 @@ fn set_executable(at: &Path) {
 }
 
 #[test]
-fn staged_changes_of_every_kind_equal_gits() {
+fn dif_05_staged_changes_of_every_kind_equal_gits() {
     let repo = one_of_everything();
     let r = open(&repo);
     assert_eq!(patch(&r, &r.staged().unwrap()), git_patch(&repo, &["diff", "--cached"]));
 }
 
 #[test]
-fn committed_changes_of_every_kind_equal_gits() {
+fn dif_05_committed_changes_of_every_kind_equal_gits() {
     let repo = one_of_everything();
     let id = repo.commit("second");
     let r = open(&repo);
@@ -111,7 +111,7 @@ fn committed_changes_of_every_kind_equal_gits() {
 }
 
 #[test]
-fn unstaged_changes_equal_gits() {
+fn dif_05_unstaged_changes_equal_gits() {
     let repo = one_of_everything();
     repo.commit("second");
     let path = repo.path();

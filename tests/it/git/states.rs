@@ -159,7 +159,7 @@ fn worktree_files_are_compared_as_git_would_store_them() {
 }
 
 #[test]
-fn names_that_are_hard_to_write_come_through() {
+fn dif_06_names_that_are_hard_to_write_come_through() {
     let repo = Repo::new();
     let hard: [&[u8]; 9] = [
         b"with space",
@@ -210,7 +210,7 @@ fn new_files_in_place_of_tracked_ones_are_seen() {
 }
 
 #[test]
-fn submodules_are_their_commits() {
+fn dif_05_submodules_are_their_commits() {
     let inner = Repo::new();
     inner.stage("a", "one\n").commit("first");
     let repo = Repo::new();
