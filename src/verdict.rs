@@ -2,7 +2,7 @@
 
 use crate::diff::RepoPath;
 use crate::error::ExitStatus;
-use crate::finding::{Finding, Origin};
+use crate::finding::{Finding, Origin, Severity};
 use crate::policy::Policy;
 use crate::request::OnIncomplete;
 
@@ -101,18 +101,20 @@ impl Coverage {
 
 /// Marks the findings that block, and says what the gate says.
 ///
-/// A finding blocks when it counts (not suppressed, not waived), its severity is in `block_on` for its
-/// path, and, for a model's finding, its confidence reaches `min_confidence`. Blocking wins over
+/// A finding blocks when it counts (not suppressed, not waived), its severity is at or above one in `block_on`
+/// for its path, and, for a model's finding, its confidence reaches `min_confidence`. Blocking wins over
 /// incompleteness; incompleteness wins over warnings.
 pub fn judge(findings: &mut [Finding], coverage: &Coverage, policy: &Policy) -> Verdict {
     let (mut block, mut warn) = (false, false);
     for f in findings.iter_mut() {
         let t = policy.thresholds(f.file());
         let trusted = matches!(f.origin(), Origin::Rules) || f.confidence() >= t.min_confidence;
-        let severe = t.block_on.contains(&f.severity());
+        let reaches = |list: &[Severity]| list.iter().any(|s| f.severity() >= *s);
+        let severe = reaches(&t.block_on);
+        let warns = severe || reaches(&t.warn_on);
         f.blocking = f.counts() && severe && trusted;
         block |= f.blocking;
-        warn |= f.counts() && !f.blocking && (severe || t.warn_on.contains(&f.severity()));
+        warn |= f.counts() && !f.blocking && warns;
     }
     match (block, coverage.is_complete(), warn) {
         (true, _, _) => Verdict::Block,
@@ -132,5 +134,92 @@ pub fn exit_status(verdict: Verdict, on_incomplete: OnIncomplete, exit_zero: boo
             OnIncomplete::Fail => ExitStatus::Incomplete,
             OnIncomplete::Warn => ExitStatus::Pass,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::{Category, Confidence, Draft, Proof, Suppression};
+
+    fn finding(severity: Severity) -> Finding {
+        let draft = Draft {
+            rule_id: "rule".to_owned(),
+            location: None,
+            severity,
+            category: Category::Bug,
+            title: "title".to_owned(),
+            message: "message".to_owned(),
+            failure: None,
+            suggestion: None,
+            replacement: None,
+            quote: "quote".to_owned(),
+            cwe: None,
+            references: Vec::new(),
+        };
+        Finding::new(Proof::rule("rule", Confidence::Low), draft)
+    }
+
+    fn coverage(failed: bool) -> Coverage {
+        let failed = if failed { vec![(None, "no answer".to_owned())] } else { Vec::new() };
+        Coverage { failed, ..Coverage::default() }
+    }
+
+    #[test]
+    fn the_verdict_follows_from_severity_coverage_and_policy() {
+        use Severity::{Critical, Major, Minor, Suggestion};
+        let default = Policy::default();
+        for (severities, failed, verdict) in [
+            (&[][..], false, Verdict::Pass),
+            (&[Suggestion], false, Verdict::Pass),
+            (&[Suggestion, Minor], false, Verdict::Warn),
+            (&[Minor, Major], false, Verdict::Block),
+            (&[], true, Verdict::Incomplete),
+            (&[Minor], true, Verdict::Incomplete),
+            (&[Critical], true, Verdict::Block),
+        ] {
+            let mut findings: Vec<_> = severities.iter().copied().map(finding).collect();
+            assert_eq!(judge(&mut findings, &coverage(failed), &default), verdict, "{severities:?} {failed}");
+            for f in &findings {
+                assert_eq!(f.blocking, f.severity() >= Major);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_worse_than_a_named_severity_blocks_too() {
+        let blocking = |block_on: Vec<Severity>| {
+            let mut policy = Policy::default();
+            policy.block_on = block_on;
+            policy
+        };
+        let only_major = blocking(vec![Severity::Major]);
+        assert_eq!(judge(&mut [finding(Severity::Critical)], &coverage(false), &only_major), Verdict::Block);
+        let nothing = blocking(Vec::new());
+        assert_eq!(judge(&mut [finding(Severity::Critical)], &coverage(false), &nothing), Verdict::Warn);
+    }
+
+    #[test]
+    fn what_does_not_count_neither_blocks_nor_warns() {
+        let mut f = finding(Severity::Critical);
+        f.suppressed = Some(Suppression { by: "inline", reason: "a sample".to_owned() });
+        let mut findings = [f];
+        assert_eq!(judge(&mut findings, &coverage(false), &Policy::default()), Verdict::Pass);
+        assert!(!findings[0].blocking);
+    }
+
+    #[test]
+    fn only_blocking_is_let_through_by_exit_zero() {
+        use OnIncomplete::{Fail, Warn};
+        for (verdict, on, zero, code) in [
+            (Verdict::Pass, Fail, false, 0),
+            (Verdict::Warn, Fail, false, 0),
+            (Verdict::Block, Fail, false, 1),
+            (Verdict::Block, Warn, true, 0),
+            (Verdict::Incomplete, Fail, true, 3),
+            (Verdict::Incomplete, Warn, false, 0),
+        ] {
+            assert_eq!(exit_status(verdict, on, zero).code(), code, "{verdict:?} {on:?} {zero}");
+        }
     }
 }

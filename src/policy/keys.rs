@@ -111,7 +111,7 @@ static TOP: &[Key<Policy>] = &[
     },
     Key {
         name: "block_on",
-        about: "Severities of findings that block: critical, major, minor, suggestion.",
+        about: "Severities of findings that block, and with each what is worse: critical, major, minor, suggestion.",
         kind: Kind::Severities,
         trust: Trust::Open,
         weaker: Weaker::Shrinks,
@@ -120,7 +120,7 @@ static TOP: &[Key<Policy>] = &[
     },
     Key {
         name: "warn_on",
-        about: "Severities of findings that make the verdict a warning, which does not block.",
+        about: "Severities of findings that make the verdict a warning, and with each what is worse; a warning does not block.",
         kind: Kind::Severities,
         trust: Trust::Open,
         weaker: Weaker::Warns,

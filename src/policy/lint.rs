@@ -2,36 +2,19 @@
 
 use super::Policy;
 use crate::diff::RepoPath;
-use crate::finding::Severity;
 
 impl Policy {
     /// Returns what its author should look at again, as lowercase fragments with their places.
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
         let place = |key: &str| format!("{key:?} ({})", self.origin_of(key));
-        let gap = |list: &[Severity]| {
-            let least = list.iter().min().copied()?;
-            Severity::ALL.into_iter().find(|s| *s > least && !list.contains(s)).map(|missing| (least, missing))
-        };
         if self.block_on.is_empty() {
             doubts.push(format!("{} is empty: nothing blocks", place("block_on")));
-        }
-        if let Some((least, missing)) = gap(&self.block_on) {
-            doubts.push(format!(
-                "{} names {least} but not {missing}, which is worse and does not block",
-                place("block_on")
-            ));
         }
         for (i, rule) in self.paths.iter().enumerate() {
             let n = i + 1;
             if rule.block_on.is_none() && rule.warn_on.is_none() && rule.min_confidence.is_none() {
                 doubts.push(format!("[[path]] {n} ({}) sets nothing", rule.origin));
-            }
-            if let Some((least, missing)) = rule.block_on.as_deref().and_then(gap) {
-                doubts.push(format!(
-                    "[[path]] {n} ({}) blocks on {least} but not on {missing}, which is worse",
-                    rule.origin
-                ));
             }
         }
         // Names that nothing narrower is likely to be about.
@@ -72,16 +55,8 @@ mod tests {
     fn likely_mistakes_are_told() {
         for (text, expected) in [
             ("block_on = []", "\"block_on\" (p:1) is empty: nothing blocks"),
-            (
-                "block_on = ['major']",
-                "\"block_on\" (p:1) names major but not critical, which is worse and does not block",
-            ),
             ("ignore = ['*']", "\"ignore\" (p:1) leaves out every file: nothing is reviewed"),
             ("[[path]]\nglob = 'x'", "[[path]] 1 (p:1) sets nothing"),
-            (
-                "[[path]]\nglob = 'x'\nblock_on = ['minor']",
-                "[[path]] 1 (p:1) blocks on minor but not on critical, which is worse",
-            ),
             ("[tests]\nrun = true", "\"tests.run\" (p:2) is true, and \"tests.command\" says nothing to run"),
         ] {
             assert_eq!(doubts(text), [expected], "{text}");
