@@ -183,6 +183,8 @@ fn several_reports_come_from_one_run() {
 #[test]
 fn the_gate_takes_policy_from_the_base_and_reports_its_weakening() {
     let repo = repo();
+    repo.stage(".claude-reviewer.toml", "version = 1\n");
+    repo.commit("policy");
     repo.git(&["checkout", "-q", "-b", "topic"]);
     repo.stage(".claude-reviewer.toml", "version = 1\nblock_on = []\nignore = [\"*.ini\"]\n");
     repo.stage("deploy.ini", line_with_key());
