@@ -19,6 +19,10 @@ const COVERED: usize = 4096;
 /// The most matches that are tried in one window.
 const TRIES: usize = 256;
 
+/// The most bytes of states that an expression keeps while it runs, for each thread. Half of it makes the widest
+/// expressions of the catalogue four times slower, because they throw their states away again and again.
+const DFA_MAX: usize = 1 << 22;
+
 /// A rule's patterns, compiled.
 #[derive(Debug)]
 pub(super) struct Compiled {
@@ -32,7 +36,7 @@ pub(super) struct Compiled {
 
 /// Compiles a pattern as rules write them: bytes, ASCII classes, lines for `^` and `$` only where `lines` says so.
 pub(super) fn compile(pattern: &str, lines: bool) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(pattern).unicode(false).multi_line(lines).size_limit(1 << 20).dfa_size_limit(1 << 21).build()
+    RegexBuilder::new(pattern).unicode(false).multi_line(lines).size_limit(1 << 20).dfa_size_limit(DFA_MAX).build()
 }
 
 impl Compiled {
