@@ -31,14 +31,7 @@ static ECOSYSTEMS: &[Ecosystem] = &[
     Ecosystem {
         manifest: "package.json",
         locks: &["package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb"],
-        sections: &[
-            "dependencies",
-            "devDependencies",
-            "optionalDependencies",
-            "peerDependencies",
-            "overrides",
-            "resolutions",
-        ],
+        sections: &["dependencies", "devDependencies", "optionalDependencies", "overrides", "resolutions"],
         form: Form::Json,
     },
     Ecosystem {
@@ -125,17 +118,8 @@ fn is_usual(host: &str) -> bool {
 fn download(line: &[u8]) -> Option<&str> {
     let line = std::str::from_utf8(line).ok()?;
     let trimmed = line.trim_start();
-    const KEYS: &[&str] = &[
-        "\"resolved\":",
-        "resolved ",
-        "tarball:",
-        "resolution:",
-        "\"url\":",
-        "source =",
-        "remote:",
-        "url =",
-        "{ url =",
-    ];
+    const KEYS: &[&str] =
+        &["\"resolved\":", "resolved ", "tarball:", "resolution:", "source =", "remote:", "url =", "{ url ="];
     if !KEYS.iter().any(|k| trimmed.starts_with(k)) {
         return None;
     }
@@ -181,6 +165,10 @@ fn behind(
     if !out.wants("manifest-without-lockfile") {
         return;
     }
+    // What a generator copies is no part of this project.
+    if memchr::memmem::find(path.as_bytes(), b"template").is_some() {
+        return;
+    }
     // A workspace keeps its lockfile at the top, so every folder upwards is looked at.
     let mut at = folder(path.as_bytes());
     let lock = loop {
@@ -215,7 +203,9 @@ fn asks_for_more<'t>(e: &Ecosystem, text: &'t TextChange) -> Option<(crate::diff
     let same = |line: &[u8]| match e.form {
         // The sums of later versions may be there already: only a module that nobody asked for surely lacks its own.
         Form::GoMod => line.trim_ascii().split(|b| *b == b' ').find(|w| *w != b"require").unwrap_or_default().to_vec(),
-        _ => squeeze(line),
+        // A comment asks for nothing.
+        Form::Toml | Form::Gemfile => squeeze(line.split(|b| *b == b'#').next().unwrap_or_default()),
+        Form::Json => squeeze(line),
     };
     let before: HashSet<Vec<u8>> = removed(text).map(|l| same(l.text)).collect();
     added(text)
