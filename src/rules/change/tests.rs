@@ -1,3 +1,5 @@
+//! Tests of the change rules.
+
 use super::*;
 use crate::diff::code;
 use crate::finding::Finding;
