@@ -286,7 +286,11 @@ pub(super) fn changes(repo: &Repo, base: Option<&str>) -> Result<(Change, String
         None => (head, "HEAD".to_owned()),
         Some(base) => match merge_base(&local, head, &[base.id])? {
             Some(common) => (common, format!("the merge base with {}", base.label)),
-            None => (head, "HEAD".to_owned()),
+            None if local.is_shallow().unwrap_or(false) => {
+                let what = format!("this shallow clone has no merge base with {}", base.label);
+                return Err(missing_history(&local, &what));
+            }
+            None => (head, format!("HEAD, which has no commit in common with {}", base.label)),
         },
     };
     let change = repo.against_worktree(repo.state_of(from)?)?;

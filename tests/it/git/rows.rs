@@ -120,6 +120,10 @@ fn git_05_a_shallow_clone_without_the_merge_base_is_incomplete() {
     // The parent of the newest commit is not there either: it must not look like a first commit.
     let run = reviewer(&clone, &repo.home(), &["review", "commit", "HEAD"]).run(3);
     assert!(run.stderr.contains("fetch-depth"), "{}", run.stderr);
+    // Nor is a base that nobody named taken for HEAD.
+    repo.git(&["-C", clone.to_str().unwrap(), "remote", "set-head", "origin", "main"]);
+    let run = reviewer(&clone, &repo.home(), &["review", "changes"]).run(3);
+    assert!(run.stderr.contains("no merge base with default branch origin/main"), "{}", run.stderr);
     let full = reviewer(&repo.path(), &repo.home(), &["review", "branch", "--base", "main"]).run(0);
     assert!(full.stderr.contains("complete"), "{}", full.stderr);
 }
