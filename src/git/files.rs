@@ -33,6 +33,14 @@ pub(super) enum Kind {
     Special,
 }
 
+/// What a file holds.
+#[derive(Debug)]
+pub(super) enum Bytes {
+    All(Vec<u8>),
+    /// More than was asked for.
+    TooMany,
+}
+
 /// What a path is on disk, and the numbers that the index keeps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stat {
@@ -84,9 +92,8 @@ impl Files {
         Ok(files)
     }
 
-    /// Reads a regular file; `None` where there is none (a link or a pipe is none). At most `max` bytes
-    /// and one more, so that the caller can tell.
-    pub(super) fn read(&mut self, path: &[u8], max: usize) -> io::Result<Option<Vec<u8>>> {
+    /// Reads a regular file; `None` where there is none (a link or a pipe is none).
+    pub(super) fn read(&mut self, path: &[u8], max: usize) -> io::Result<Option<Bytes>> {
         let Some((folder, name)) = self.enter(path) else { return Ok(None) };
         // Not blocking: a pipe must not keep the review waiting between the look and the read.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -106,10 +113,14 @@ impl Files {
         if !meta.is_file() {
             return Ok(None);
         }
-        let size = usize::try_from(meta.len()).unwrap_or(usize::MAX).min(max);
+        let size = usize::try_from(meta.len()).unwrap_or(usize::MAX);
+        if size > max {
+            return Ok(Some(Bytes::TooMany));
+        }
         let mut bytes = Vec::with_capacity(size.saturating_add(1));
+        // It may grow meanwhile.
         file.take(max as u64 + 1).read_to_end(&mut bytes)?;
-        Ok(Some(bytes))
+        Ok(Some(if bytes.len() > max { Bytes::TooMany } else { Bytes::All(bytes) }))
     }
 
     /// Reads where a link leads; `None` where there is no link.

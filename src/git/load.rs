@@ -1,10 +1,14 @@
 //! A thread's own access: the content of a change's paths, and files of any state.
 
 use super::attributes::Attributes;
+use super::files::Bytes;
 use super::worktree::{self, Content};
 use super::{Change, Repo, State, gix_id, own, revision, tree};
 use crate::diff::{Attribute, Body, FileChange, FileMode, ObjectId, RepoPath, Side};
 use crate::error::{Error, Result};
+
+/// Bytes of an attribute file in the worktree; what they say is only a mark.
+const MAX_ATTRIBUTES: usize = 1 << 20;
 
 /// A thread's own access to a repository's objects, with its caches.
 pub struct Reader<'r> {
@@ -95,8 +99,9 @@ impl<'r> Reader<'r> {
                 let failed = |e: std::io::Error| Error::incomplete(format!("{path:?} cannot be read")).caused_by(&e);
                 let bytes = self.content()?.files().read(name, max).map_err(failed)?;
                 return match bytes {
-                    Some(bytes) if bytes.len() > max => Err(too_large(path, max)),
-                    other => Ok(other),
+                    Some(Bytes::TooMany) => Err(too_large(path, max)),
+                    Some(Bytes::All(bytes)) => Ok(Some(bytes)),
+                    None => Ok(None),
                 };
             }
         };
@@ -234,8 +239,12 @@ impl<'r> Reader<'r> {
         let work = &mut self.work;
         self.attributes.diff(self.owner, &self.repo, state, path, |file| {
             let Some(work) = work else { return Ok(None) };
-            work.files().read(file, 1 << 20).map_err(|e| {
+            let found = work.files().read(file, MAX_ATTRIBUTES).map_err(|e| {
                 Error::incomplete(format!("{} cannot be read", String::from_utf8_lossy(file))).caused_by(&e)
+            })?;
+            Ok(match found {
+                Some(Bytes::All(bytes)) => Some(bytes),
+                Some(Bytes::TooMany) | None => None,
             })
         })
     }

@@ -29,13 +29,14 @@ pub(super) fn percent(score: u32) -> u8 {
 /// Pairs deletions with additions, in place.
 pub(super) fn detect(repo: &gix::Repository, pairs: &mut Vec<Pair>, mut work: Option<&mut Worktree<'_>>) -> Result<()> {
     let is_deletion = |p: &Pair| p.new.is_none();
-    let is_addition = |p: &Pair| p.old.is_none();
-    if !pairs.iter().any(is_deletion) || !pairs.iter().any(is_addition) {
+    let is_addition = |p: &Pair| p.old.is_none() && p.new.as_ref().is_some_and(|n| n.at != At::Work || !n.id.is_null());
+    if !pairs.iter().any(is_deletion) || !pairs.iter().any(|p| p.old.is_none()) {
         return Ok(());
     }
     if let Some(work) = work.as_deref_mut() {
         for half in pairs.iter_mut().filter(|p| p.old.is_none()).filter_map(|p| p.new.as_mut()) {
-            work.identify(half)?;
+            // What cannot be read is no rename, and whoever loads it learns why.
+            let _ = work.identify(half);
         }
     }
     let mut found = {

@@ -5,7 +5,7 @@
 //! git would convert it, and compared by its id.
 
 use super::convert::Convert;
-use super::files::{Files, Kind};
+use super::files::{Bytes, Files, Kind};
 use super::{At, Half, Pair, Repo, open, own, staged};
 use crate::diff::{FileMode, RepoPath};
 use crate::error::{Error, Result};
@@ -82,11 +82,14 @@ impl Content {
             return Ok(Some((target, None)));
         }
         // Without symbolic links on disk (`core.symlinks=false`), a link is a file that holds its target.
-        let Some(bytes) = self.files.read(path, MAX_FILE).map_err(failed)? else { return Ok(None) };
-        if bytes.len() > MAX_FILE {
-            let name = String::from_utf8_lossy(path);
-            return Err(Error::incomplete(format!("{name} is larger than {} MiB", MAX_FILE >> 20)));
-        }
+        let bytes = match self.files.read(path, MAX_FILE).map_err(failed)? {
+            None => return Ok(None),
+            Some(Bytes::All(bytes)) => bytes,
+            Some(Bytes::TooMany) => {
+                let name = String::from_utf8_lossy(path);
+                return Err(Error::incomplete(format!("{name} is larger than {} MiB", MAX_FILE >> 20)));
+            }
+        };
         if mode == FileMode::Symlink {
             return Ok(Some((bytes, None)));
         }
@@ -148,7 +151,8 @@ impl<'r> Worktree<'r> {
                 Found::Added(mode) => out.push(Pair::new(None, Some(self.unread(path, mode)))),
                 Found::Look(now) => {
                     let mut new = self.unread(path, now);
-                    match self.identify(&mut new)? {
+                    // What cannot be read is taken for changed: whoever loads it learns why.
+                    match self.identify(&mut new).unwrap_or(true) {
                         false => out.push(Pair::new(Some(old), None)),
                         true if new.id == old.id && new.mode == old.mode => {
                             self.forget(&new.path);
@@ -226,7 +230,8 @@ impl<'r> Worktree<'r> {
             };
             pair.new = change.new;
             if let (Some(_), Some(new)) = (&pair.old, &mut pair.new) {
-                self.identify(new)?;
+                // What cannot be read is taken for changed: whoever loads it learns why.
+                let _ = self.identify(new);
             }
             let same = match (&pair.old, &pair.new) {
                 (None, None) => true,

@@ -303,6 +303,24 @@ fn git_12_a_corrupt_object_is_incomplete() {
 }
 
 #[test]
+fn a_file_that_is_too_large_leaves_the_rest_reviewed() {
+    let repo = Repo::new();
+    repo.stage("a.py", GOOD).stage("huge", "1\n").stage("gone", "2\n").commit("first");
+    repo.write("a.py", BAD);
+    fs::remove_file(repo.path().join("gone")).unwrap();
+    // Sparse: it takes no space.
+    for name in ["huge", "huge and new"] {
+        fs::File::create(repo.path().join(name)).unwrap().set_len((1 << 30) + 1).unwrap();
+    }
+    let report = repo.review_json(&["unstaged", "--untracked"], 1);
+    assert_eq!(found(&report), ["a.py:1"]);
+    let failed = report["coverage"]["failed"].to_string();
+    assert!(failed.contains("huge and new is larger than 1024 MiB") && failed.contains("huge is larger"), "{failed}");
+    repo.write("a.py", GOOD);
+    repo.review(&["unstaged"], 3);
+}
+
+#[test]
 fn git_13_a_repository_of_somebody_else_is_refused_with_gits_advice() {
     let repo = with_bad_staged();
     if rustix::process::geteuid().is_root() {
