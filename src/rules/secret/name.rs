@@ -49,7 +49,6 @@ fn word(w: &str) -> Option<Named> {
     let singular = w.strip_suffix('s').filter(|s| s.len() > 4).unwrap_or(w);
     // Not everything that ends so: compass, bypass.
     #[rustfmt::skip]
-    #[rustfmt::skip]
     const OWNERS: &[&str] = &[
         "db", "my", "sql", "mysql", "user", "admin", "root", "mail", "smtp", "ftp", "login", "store", "key", "auth",
         "bind", "ldap", "api",
@@ -86,7 +85,6 @@ fn word(w: &str) -> Option<Named> {
 /// `api_key`, `accessKey`, `private-key`: two words that say it together.
 fn compound(name: &[u8]) -> Option<(usize, Named)> {
     #[rustfmt::skip]
-    #[rustfmt::skip]
     const BEFORE_KEY: &[&str] = &[
         "api", "access", "secret", "private", "stripe", "sendgrid", "twilio", "mailgun", "github", "gitlab", "openai",
         "anthropic", "slack", "algolia", "datadog", "paypal", "heroku", "nuget", "azure", "encryption", "encrypt",
@@ -105,7 +103,6 @@ fn compound(name: &[u8]) -> Option<(usize, Named)> {
 
 /// Decides over a whole name: what comes before and after the word for a secret may deny it.
 fn judge(name: &[u8]) -> Option<Named> {
-    #[rustfmt::skip]
     #[rustfmt::skip]
     const NOT_AFTER: &[&str] = &[
         "url", "uri", "path", "file", "filename", "dir", "name", "names", "id", "ids", "type", "types", "field",
@@ -129,7 +126,6 @@ fn judge(name: &[u8]) -> Option<Named> {
         "matcher", "filter", "parser", "lexer", "uses", "budget", "price", "cost", "contract", "mgr", "settings",
         "setting", "dto", "spec", "data", "item", "items", "entry", "request", "response",
     ];
-    #[rustfmt::skip]
     #[rustfmt::skip]
     const NOT_BEFORE: &[&str] = &[
         "public", "publishable", "ice", "pub", "site", "next", "page", "pagination", "continuation", "sync", "resume",
