@@ -9,6 +9,7 @@ use crate::progress;
 use crate::report::{self, Format, Style};
 use crate::request::{Authority, Input, OnIncomplete, Overrides, ReviewRequest, Source};
 use crate::review::{self, Review, World};
+use crate::verdict::Verdict;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::io::{IsTerminal as _, Read as _, Write as _};
@@ -249,7 +250,10 @@ fn write_reports(context: &Context, o: &Options, review: &Review) -> Result<()> 
         return write_file(&context.dir.join(file), review, o.format, &plain);
     }
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let written = report::render(review, o.format, &style(context, &context.env), &mut out).and_then(|()| out.flush());
+    let mut style = style(context, &context.env);
+    // A commit that is fine deserves one line, the summary.
+    style.quiet |= o.hook.is_some() && review.verdict == Verdict::Pass && review.notes.is_empty();
+    let written = report::render(review, o.format, &style, &mut out).and_then(|()| out.flush());
     match written {
         // Whoever reads has read enough; the verdict stands.
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),

@@ -11,10 +11,16 @@ pub(super) enum Named {
 /// Reads the name before a value: the last one that has a word for a secret.
 pub(super) fn named(head: &[u8]) -> Option<Named> {
     let head = &head[head.len().saturating_sub(160)..];
-    head.split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'$')))
+    let name = head
+        .split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'$')))
         .rev()
-        .find(|part| split(part).iter().any(|w| word(w).is_some()) || compound(part).is_some())
-        .and_then(judge)
+        .find(|part| split(part).iter().any(|w| word(w).is_some()) || compound(part).is_some())?;
+    // The end of a path: `("/etc/passwd", "…")`.
+    let start = name.as_ptr() as usize - head.as_ptr() as usize;
+    if start > 0 && head[start - 1] == b'/' {
+        return None;
+    }
+    judge(name)
 }
 
 /// Splits a name into lower-case words, at signs and at capitals.
