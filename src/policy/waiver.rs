@@ -3,10 +3,16 @@
 use crate::env::Env;
 use crate::error::{Error, Result};
 
+/// The least digits of a fingerprint. Whoever writes a change chooses path and quote, and so could try until the
+/// first digits of another finding's fingerprint come out: 8 take an hour, 16 take longer than the change lives.
+const DIGITS_MIN: usize = 16;
+/// The digits of a whole fingerprint.
+const DIGITS_MAX: usize = 32;
+
 /// A person's word that lets a finding through.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waive {
-    /// The fingerprint, or at least its first 8 digits; lower case.
+    /// The fingerprint, or at least its first [`DIGITS_MIN`] digits; lower case.
     pub fingerprint: String,
     pub reason: String,
 }
@@ -21,8 +27,10 @@ impl Waive {
         let (fingerprint, reason) = text.split_once('=').unwrap_or((text, ""));
         let (fingerprint, reason) = (fingerprint.trim().to_ascii_lowercase(), reason.trim());
         let hint = "write: --waive FINGERPRINT=REASON, with a fingerprint from the report";
-        if !(8..=32).contains(&fingerprint.len()) || !fingerprint.bytes().all(|b| b.is_ascii_hexdigit()) {
-            let what = format!("waiver {text:?} has no fingerprint of 8 to 32 hexadecimal digits");
+        if !(DIGITS_MIN..=DIGITS_MAX).contains(&fingerprint.len())
+            || !fingerprint.bytes().all(|b| b.is_ascii_hexdigit())
+        {
+            let what = format!("waiver {text:?} has no fingerprint of {DIGITS_MIN} to {DIGITS_MAX} hexadecimal digits");
             return Err(Error::usage(what).hint(hint));
         }
         if reason.is_empty() {
@@ -64,21 +72,35 @@ mod tests {
     fn waivers_come_from_flags_and_the_environment() {
         let env = Env::from_pairs(
             "/".into(),
-            [("CLAUDE_REVIEWER_WAIVE", "0123456789ab=sample; in docs\n ABCDEF0123=known = fine ;\n")],
+            [("CLAUDE_REVIEWER_WAIVE", "0123456789abcdef01=sample; in docs\n ABCDEF0123456789=known = fine ;\n")],
         );
         // A reason cannot hold a `;` in the variable: what follows it has to be a waiver.
         assert!(waivers(&[], &env).is_err());
-        let env =
-            Env::from_pairs("/".into(), [("CLAUDE_REVIEWER_WAIVE", "0123456789ab=a sample\nABCDEF0123=known = fine;")]);
-        let all = waivers(&["ffffffff=flag".to_owned()], &env).unwrap();
+        let env = Env::from_pairs(
+            "/".into(),
+            [("CLAUDE_REVIEWER_WAIVE", "0123456789abcdef01=a sample\nABCDEF0123456789=known = fine;")],
+        );
+        let all = waivers(&["ffffffffffffffff=flag".to_owned()], &env).unwrap();
         let shown: Vec<_> = all.iter().map(|w| (w.fingerprint.as_str(), w.reason.as_str())).collect();
-        assert_eq!(shown, [("ffffffff", "flag"), ("0123456789ab", "a sample"), ("abcdef0123", "known = fine")]);
+        assert_eq!(
+            shown,
+            [("ffffffffffffffff", "flag"), ("0123456789abcdef01", "a sample"), ("abcdef0123456789", "known = fine"),]
+        );
         assert!(all[1].covers("0123456789abcdef0123456789abcdef"));
     }
 
     #[test]
     fn a_waiver_needs_a_fingerprint_and_a_reason() {
-        for bad in ["", "abc=short", "0123456789ab", "0123456789ab=", "0123456789ab=  ", "xyz456789=reason"] {
+        for bad in [
+            "",
+            "abc=short",
+            "0123456789abcde=one digit short",
+            "0123456789abcdef",
+            "0123456789abcdef=",
+            "0123456789abcdef=  ",
+            "xyz3456789abcdef=reason",
+            "0123456789abcdef0123456789abcdef0=one too many",
+        ] {
             assert!(Waive::parse(bad).is_err(), "{bad}");
         }
     }

@@ -96,7 +96,7 @@ fn a_waiver_lets_one_finding_through_and_is_recorded() {
     assert_eq!(waived["findings"][0]["waived"]["reason"], "a made-up key");
     assert!(!waived["findings"][0]["waived"]["actor"].as_str().unwrap().is_empty());
     // Another one is still blocked, and a waiver of nothing is said.
-    let other = repo.review_json(&["staged", "--waive", "0123456789=no such"], 1);
+    let other = repo.review_json(&["staged", "--waive", "0123456789abcdef=no such"], 1);
     assert!(other["notes"].to_string().contains("0123"), "{}", other["notes"]);
 }
 
