@@ -33,6 +33,7 @@ pub(crate) use mask::{hide_body, key_lines};
 use report::{Reporter, Sighting};
 use std::borrow::Cow;
 use std::sync::OnceLock;
+use suppress::Counting;
 
 /// The rules of one run: the built-in catalogue and the team's own, less what policy disables.
 ///
@@ -61,6 +62,19 @@ pub enum Scope {
 pub struct Suppressions {
     /// Whether one counts that the change itself adds. Not where the change is gated.
     pub honour_added: bool,
+}
+
+impl Suppressions {
+    /// Which count in a net change.
+    fn within_net(self) -> Counting {
+        if self.honour_added { Counting::All } else { Counting::Unadded }
+    }
+
+    /// Which count in one commit of several. Where the change is gated none does: what this commit does not add may
+    /// be added by the one before it, which is as much under review.
+    fn within_commit(self) -> Counting {
+        if self.honour_added { Counting::All } else { Counting::None }
+    }
 }
 
 /// Something worth saying about a line that is no finding.
@@ -178,7 +192,12 @@ impl RuleSet {
 
     /// Looks at one changed file. Linear in its added bytes.
     pub fn scan(&self, file: &FileChange, scope: Scope, out: &mut Vec<Finding>) {
-        scan::file(self, file, scope, out);
+        scan::file(self, file, scope, self.suppressions.within_net(), out);
+    }
+
+    /// Looks at one file that a commit changes, where the commit is one of several under review.
+    pub fn scan_commit(&self, file: &FileChange, scope: Scope, out: &mut Vec<Finding>) {
+        scan::file(self, file, scope, self.suppressions.within_commit(), out);
     }
 
     /// Looks at what only the whole change shows. `tree` reads the few files that this takes.

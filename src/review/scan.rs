@@ -172,7 +172,8 @@ impl Scan<'_> {
 
     fn scan(&self, part: &Part, file: &FileChange, out: &mut Scanned) {
         let first = out.findings.len();
-        self.rules.scan(file, part.scope, &mut out.findings);
+        let scan = if part.commit.is_some() { RuleSet::scan_commit } else { RuleSet::scan };
+        scan(self.rules, file, part.scope, &mut out.findings);
         for f in &mut out.findings[first..] {
             f.commit = part.commit;
             if let (Some(text), Some(span)) = (file.text(), f.lines()) {

@@ -3,7 +3,7 @@
 use super::RuleSet;
 use super::catalog::Rule;
 use super::language::Languages;
-use super::suppress::Directives;
+use super::suppress::{Counting, Directives};
 use crate::diff::{FileChange, LineNo, RepoPath};
 use crate::finding::{Draft, Finding, LineSpan, Location, Proof};
 
@@ -16,6 +16,7 @@ pub(super) struct Reporter<'a> {
     file: Option<&'a FileChange>,
     languages: Option<Languages>,
     directives: Directives,
+    counting: Counting,
 }
 
 /// What a rule saw, beside what stands in its catalogue entry.
@@ -40,7 +41,13 @@ const QUOTE_MAX: usize = 400;
 
 impl<'a> Reporter<'a> {
     pub(super) fn new(rules: &'a RuleSet, file: Option<&'a FileChange>, out: &'a mut Vec<Finding>) -> Self {
-        Self { rules, out, file, languages: None, directives: Directives::default() }
+        let counting = rules.suppressions.within_net();
+        Self { rules, out, file, languages: None, directives: Directives::default(), counting }
+    }
+
+    /// Says which suppressing comments count, where the change is not the net one.
+    pub(super) fn counting(self, counting: Counting) -> Self {
+        Self { counting, ..self }
     }
 
     /// Returns the languages of the file that is looked at.
@@ -80,7 +87,7 @@ impl<'a> Reporter<'a> {
             && self.file.map(FileChange::path) == sighting.file
         {
             let languages = self.languages();
-            finding.suppressed = self.directives.find(text, languages, &rule.id, lines, self.rules.suppressions);
+            finding.suppressed = self.directives.find(text, languages, &rule.id, lines, self.counting);
         }
         self.out.push(finding);
     }

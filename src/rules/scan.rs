@@ -3,9 +3,10 @@
 use super::catalog::{self, FILTER, Matcher};
 use super::lexer::{Lexer, Place};
 use super::report::{Reporter, Sighting};
+use super::suppress::{self, Counting};
 use super::unicode::{self, Surroundings};
 use super::walk::{self, Match, Scratch, Visitor};
-use super::{RuleSet, Scope, change, decode, glob, language, markers, secret, suppress};
+use super::{RuleSet, Scope, change, decode, glob, language, markers, secret};
 use crate::diff::{Block, FileChange, Hidden, LineNo, TextChange};
 use crate::finding::{Finding, LineSpan};
 use std::ops::Range;
@@ -21,7 +22,7 @@ const PROSE: &[&str] =
     &["markdown", "text", "html", "xml", "json", "yaml", "properties", "ini", "notebook", "toml", "css"];
 
 /// Scans a changed file.
-pub(super) fn file(rules: &RuleSet, file: &FileChange, scope: Scope, out: &mut Vec<Finding>) {
+pub(super) fn file(rules: &RuleSet, file: &FileChange, scope: Scope, counting: Counting, out: &mut Vec<Finding>) {
     let from = out.len();
     let mut scan = Scan {
         file,
@@ -33,7 +34,7 @@ pub(super) fn file(rules: &RuleSet, file: &FileChange, scope: Scope, out: &mut V
         run: None,
         secrets: Vec::new(),
         sets: None,
-        reporter: Reporter::new(rules, Some(file), out),
+        reporter: Reporter::new(rules, Some(file), out).counting(counting),
     };
     if let Some(text) = file.text() {
         scan.lines(text);

@@ -2,7 +2,7 @@
 
 use super::language::Languages;
 use super::lexer::{Lexer, Place};
-use super::{Remark, RuleSet, Suppressions};
+use super::{Remark, RuleSet};
 use crate::diff::{Block, FileChange, LineNo, TextChange};
 use crate::finding::{LineSpan, Suppression};
 
@@ -20,6 +20,15 @@ struct Directive {
     added: bool,
 }
 
+/// Which of the comments count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counting {
+    All,
+    /// Those that the change does not add.
+    Unadded,
+    None,
+}
+
 /// The comments of a file, read when the first finding needs them.
 #[derive(Debug, Default)]
 pub(super) struct Directives(Option<Vec<Directive>>);
@@ -32,11 +41,14 @@ impl Directives {
         languages: Languages,
         rule: &str,
         lines: LineSpan,
-        suppressions: Suppressions,
+        counting: Counting,
     ) -> Option<Suppression> {
+        if counting == Counting::None {
+            return None;
+        }
         let all = self.0.get_or_insert_with(|| read(text, languages));
         let reaches = |d: &Directive| d.line.plus(1) >= lines.first && d.line <= lines.last;
-        let counts = |d: &Directive| !d.reason.is_empty() && (suppressions.honour_added || !d.added);
+        let counts = |d: &Directive| !d.reason.is_empty() && (counting == Counting::All || !d.added);
         let found = all.iter().find(|d| reaches(d) && counts(d) && d.ids.iter().any(|id| id == rule))?;
         Some(Suppression { by: "inline", reason: found.reason.clone() })
     }

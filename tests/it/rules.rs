@@ -1,6 +1,6 @@
 //! Tests of `rules` and of what the built-in and a team's own rules do in a review.
 
-use crate::support::{Repo, reviewer};
+use crate::support::{Repo, line_with_key, reviewer};
 use serde_json::Value;
 
 const TEAM: &str = r##"
@@ -156,6 +156,33 @@ fn a_suppression_that_the_change_adds_does_not_count_in_gate_mode() {
     repo.commit("added with it");
     let report = repo.review_json(&branch, 1);
     assert!(report["notes"].to_string().contains("added by the change under review"), "{}", report["notes"]);
+}
+
+#[test]
+fn a_suppression_that_an_earlier_commit_adds_does_not_count_in_gate_mode() {
+    let marker = "# claude-reviewer: ignore[aws-access-key-id] sample\n";
+    let repo = Repo::new();
+    repo.stage("README.md", "A project\n");
+    let base = repo.commit("base");
+    repo.stage("a.ini", marker);
+    repo.commit("a comment");
+    repo.stage("a.ini", format!("{marker}{}", line_with_key()));
+    let second = repo.commit("a key below it");
+    let range = format!("{base}..HEAD");
+    let suppressed = |report: &Value| !report["findings"][0]["suppressed"].is_null();
+    let report = repo.review_json(&["commit", &range, "--gate", "--no-save"], 1);
+    assert_eq!(rules_of(&report), [("aws-access-key-id".to_owned(), 2)]);
+    assert_eq!(report["findings"][0]["commit"], second.as_str());
+    // At one's own desk it is one's own word.
+    assert!(suppressed(&repo.review_json(&["commit", &range, "--no-gate", "--no-save"], 0)));
+    // Gone from the net change, the key is still in the history.
+    repo.git(&["rm", "-q", "a.ini"]);
+    repo.commit("gone");
+    let branch = ["branch", "--base", &base, "--no-save"];
+    let report = repo.review_json(&[&branch[..], &["--gate"]].concat(), 1);
+    assert_eq!(rules_of(&report), [("aws-access-key-id".to_owned(), 2)]);
+    assert_eq!(report["findings"][0]["commit"], second.as_str());
+    assert!(suppressed(&repo.review_json(&[&branch[..], &["--no-gate"]].concat(), 0)));
 }
 
 #[test]
