@@ -8,7 +8,7 @@
 use claude_reviewer::env::Env;
 use claude_reviewer::progress::Silent;
 use claude_reviewer::report::{Format, Style, render};
-use claude_reviewer::request::{Authority, Input, Overrides, ReviewRequest, Source};
+use claude_reviewer::request::{Authority, Input, OnBlock, Overrides, ReviewRequest, Source};
 use claude_reviewer::review::{World, run};
 use std::time::Instant;
 
@@ -37,7 +37,7 @@ fn main() {
         offline: true,
         backends: Vec::new(),
         hook: None,
-        save: false,
+        on_block: OnBlock::Fail,
     };
     let world = World { env: &env, progress: &Silent, now: jiff::Timestamp::UNIX_EPOCH };
     let review = run(&request, &world).expect("a review");

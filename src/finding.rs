@@ -241,6 +241,9 @@ pub struct Finding {
     evidence: Vec<Evidence>,
     confidence: Confidence,
     fingerprint: Fingerprint,
+    /// Stands for the offending text as it is, secrets included: equal in one run for equal texts, without
+    /// meaning outside of it, and in no report.
+    pub(crate) identity: u64,
     /// The commit of a range that the finding belongs to.
     pub commit: Option<ObjectId>,
     pub suppressed: Option<Suppression>,
@@ -262,6 +265,7 @@ impl Finding {
             evidence,
             confidence,
             fingerprint,
+            identity: 0,
             commit: None,
             suppressed: None,
             waived: None,

@@ -120,6 +120,14 @@ impl Repo {
         open::open(dir, env)
     }
 
+    /// Opens the repository that `dir` lies in; `None` where there is none around it.
+    ///
+    /// # Errors
+    /// There is one, and it cannot be opened.
+    pub fn find(dir: &Path, env: &crate::env::Env) -> Result<Option<Self>> {
+        open::find(dir, env)
+    }
+
     /// Returns the top of the worktree; `None` for a bare repository.
     pub fn worktree(&self) -> Option<&Path> {
         self.worktree.as_deref()

@@ -135,7 +135,7 @@ pub struct ReviewRequest {
     pub backends: Vec<String>,
     /// The git hook that asks, whose mode policy sets.
     pub hook: Option<Hook>,
-    pub save: bool,
+    pub on_block: OnBlock,
 }
 
 /// What flags change of the policy.
@@ -158,4 +158,13 @@ pub enum OnIncomplete {
     #[default]
     Fail,
     Warn,
+}
+
+/// What findings that block do to the exit code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnBlock {
+    #[default]
+    Fail,
+    /// Exit 0, for steps that only upload the report.
+    ExitZero,
 }

@@ -3,21 +3,24 @@
 //! There is exactly one [`run`]. The command line, the hooks and MCP build a
 //! [`ReviewRequest`](crate::request::ReviewRequest) and call it.
 
+mod files;
 mod governing;
 mod scan;
 mod source;
 
-use crate::diff::{LineNo, RepoPath};
+use crate::diff::{LineNo, ObjectId, RepoPath};
 use crate::env::Env;
-use crate::error::{ExitStatus, Result};
+use crate::error::{Error, ExitStatus, Result};
 use crate::finding::{Finding, Location, Waiver, arrange};
 use crate::git::Repo;
 use crate::hooks::Hook;
 use crate::policy::{self, HookMode, Waive};
 use crate::progress::Progress;
 use crate::request::{Authority, ReviewRequest};
-use crate::rules::{RuleSet, Suppressions};
+use crate::rules::{RuleSet, Scope, Suppressions};
 use crate::verdict::{Coverage, Outcome, Verdict, exit_status, judge};
+use files::Files;
+use source::Part;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
@@ -105,9 +108,15 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     let started = Instant::now();
     let waivers = policy::waivers(&request.waivers, world.env)?;
     let resolved = source::resolve(request, world.env)?;
-    let mut notes = resolved.notes;
-    let governing = governing::load(request, world.env, resolved.repo.as_ref(), &resolved.base, &mut notes)?;
+    let mut notes = Vec::new();
+    let governing = governing::load(request, world.env, &resolved, &mut notes)?;
+    notes.splice(0..0, resolved.notes);
     let policy = &governing.policy;
+    if let Some(name) = request.backends.iter().find(|b| policy.backend(b).is_none()) {
+        let known: Vec<_> = policy.backends.iter().map(|b| b.name.as_str()).collect();
+        let error = Error::usage(format!("unknown backend {name}"));
+        return Err(error.hint(format!("policy knows {}", known.join(", "))));
+    }
 
     let mode = request.hook.map(|h| match h {
         Hook::PreCommit => policy.hooks.pre_commit,
@@ -121,7 +130,7 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
 
     let rules = RuleSet::new(&policy.rules, &governing.team_rules)?
         .with_suppressions(Suppressions { honour_added: request.authority == Authority::Worktree });
-    let files = scan::Files::new(&request.files)?;
+    let files = Files::new(&request.files, &request.dir, resolved.repo.as_ref().and_then(Repo::worktree))?;
     let scan = scan::Scan {
         repo: resolved.repo.as_ref(),
         rules: &rules,
@@ -140,13 +149,13 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         governing::weakened(repo, &parts, &rules, &mut scanned);
     }
 
-    let mut findings = arrange(without_repeats(scanned.findings));
+    let mut findings = arrange(without_repeats(scanned.findings, &parts));
     waive(&mut findings, &waivers, world.env, resolved.repo.as_ref(), &mut notes);
     let mut coverage = scanned.coverage;
     let backends = if request.backends.is_empty() { &policy.review.backends } else { &request.backends };
     let nothing = coverage.files_total == 0 && findings.is_empty() && coverage.is_complete();
     if !nothing && mode != Some(HookMode::Rules) {
-        missing_backends(backends, request.offline, &mut coverage, &mut notes);
+        missing_backends(backends, request.offline, &mut coverage);
     }
     coverage.skipped.sort();
     coverage.skipped.dedup();
@@ -163,7 +172,7 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         source: resolved.info,
         outcome,
         verdict,
-        exit: exit_status(verdict, policy.on_incomplete, false),
+        exit: exit_status(verdict, policy.on_incomplete, request.on_block),
         findings,
         notes,
         coverage,
@@ -176,18 +185,24 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     })
 }
 
-/// Drops what a commit of a branch repeats: the net change shows it already, or an earlier commit does.
-fn without_repeats(findings: Vec<Finding>) -> Vec<Finding> {
-    let key = |f: &Finding| (f.rule_id().to_owned(), f.file().cloned(), f.quote().to_owned());
-    let net: HashSet<_> = findings.iter().filter(|f| f.commit.is_none()).map(key).collect();
-    if net.len() == findings.len() {
+/// Drops what the commits inside a branch repeat: of a secret that the net change shows, or that an earlier
+/// commit has, one finding is enough. Equal is what is equal unmasked; what is suppressed shows nothing.
+fn without_repeats(findings: Vec<Finding>, parts: &[Part]) -> Vec<Finding> {
+    let inside: Vec<ObjectId> = parts.iter().filter(|p| p.scope == Scope::Secrets).filter_map(|p| p.commit).collect();
+    if inside.is_empty() {
         return findings;
     }
-    findings.into_iter().filter(|f| f.commit.is_none() || !net.contains(&key(f))).collect()
+    let key = |f: &Finding| (f.rule_id().to_owned(), f.file().cloned(), f.identity);
+    let place = |f: &Finding| f.commit.and_then(|c| inside.iter().position(|i| *i == c));
+    let (mut commits, mut kept): (Vec<_>, Vec<_>) = findings.into_iter().partition(|f| place(f).is_some());
+    commits.sort_by_cached_key(|f| (place(f), f.suppressed.is_some()));
+    let mut shown: HashSet<_> = kept.iter().filter(|f| f.counts()).map(key).collect();
+    kept.extend(commits.into_iter().filter(|f| shown.insert(key(f))));
+    kept
 }
 
 /// Names every backend that was to look and did not.
-fn missing_backends(backends: &[String], offline: bool, coverage: &mut Coverage, notes: &mut Vec<Note>) {
+fn missing_backends(backends: &[String], offline: bool, coverage: &mut Coverage) {
     for name in backends {
         let text = if offline {
             format!("backend {name} was not asked: --offline")
@@ -195,9 +210,6 @@ fn missing_backends(backends: &[String], offline: bool, coverage: &mut Coverage,
             format!("backend {name} was not asked: this version has no model backends yet")
         };
         coverage.failed.push((None, text));
-    }
-    if !backends.is_empty() && coverage.failed.is_empty() {
-        notes.push(Note::general("policy", "no backend answered"));
     }
 }
 

@@ -4,7 +4,7 @@ use crate::diff::RepoPath;
 use crate::error::ExitStatus;
 use crate::finding::{Finding, Origin, Severity};
 use crate::policy::Policy;
-use crate::request::OnIncomplete;
+use crate::request::{OnBlock, OnIncomplete};
 
 /// What the gate says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,11 +125,13 @@ pub fn judge(findings: &mut [Finding], coverage: &Coverage, policy: &Policy) -> 
 }
 
 /// Returns how the process ends. The same for every output format.
-pub fn exit_status(verdict: Verdict, on_incomplete: OnIncomplete, exit_zero: bool) -> ExitStatus {
+pub fn exit_status(verdict: Verdict, on_incomplete: OnIncomplete, on_block: OnBlock) -> ExitStatus {
     match verdict {
         Verdict::Pass | Verdict::Warn => ExitStatus::Pass,
-        Verdict::Block if exit_zero => ExitStatus::Pass,
-        Verdict::Block => ExitStatus::Block,
+        Verdict::Block => match on_block {
+            OnBlock::Fail => ExitStatus::Block,
+            OnBlock::ExitZero => ExitStatus::Pass,
+        },
         Verdict::Incomplete => match on_incomplete {
             OnIncomplete::Fail => ExitStatus::Incomplete,
             OnIncomplete::Warn => ExitStatus::Pass,
@@ -211,15 +213,15 @@ mod tests {
     #[test]
     fn only_blocking_is_let_through_by_exit_zero() {
         use OnIncomplete::{Fail, Warn};
-        for (verdict, on, zero, code) in [
-            (Verdict::Pass, Fail, false, 0),
-            (Verdict::Warn, Fail, false, 0),
-            (Verdict::Block, Fail, false, 1),
-            (Verdict::Block, Warn, true, 0),
-            (Verdict::Incomplete, Fail, true, 3),
-            (Verdict::Incomplete, Warn, false, 0),
+        for (verdict, on, on_block, code) in [
+            (Verdict::Pass, Fail, OnBlock::Fail, 0),
+            (Verdict::Warn, Fail, OnBlock::Fail, 0),
+            (Verdict::Block, Fail, OnBlock::Fail, 1),
+            (Verdict::Block, Warn, OnBlock::ExitZero, 0),
+            (Verdict::Incomplete, Fail, OnBlock::ExitZero, 3),
+            (Verdict::Incomplete, Warn, OnBlock::Fail, 0),
         ] {
-            assert_eq!(exit_status(verdict, on, zero).code(), code, "{verdict:?} {on:?} {zero}");
+            assert_eq!(exit_status(verdict, on, on_block).code(), code, "{verdict:?} {on:?} {on_block:?}");
         }
     }
 }

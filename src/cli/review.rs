@@ -7,7 +7,7 @@ use crate::finding::Severity;
 use crate::hooks::{self, Hook};
 use crate::progress;
 use crate::report::{self, Format, Style};
-use crate::request::{Authority, Input, OnIncomplete, Overrides, ReviewRequest, Source};
+use crate::request::{Authority, Input, OnBlock, OnIncomplete, Overrides, ReviewRequest, Source};
 use crate::review::{self, Review, World};
 use crate::verdict::Verdict;
 use clap::ValueEnum;
@@ -156,7 +156,11 @@ fn report_target(s: &str) -> std::result::Result<(Format, PathBuf), String> {
 }
 
 pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
-    let result = review(context, args);
+    let unwind = std::panic::AssertUnwindSafe(|| review(context, args));
+    let result = std::panic::catch_unwind(unwind).unwrap_or_else(|_| {
+        Err(Error::incomplete("an internal error stopped the review")
+            .hint("the lines above say where; please report it"))
+    });
     if let Err(e) = &result {
         // The summary is the last line, so the error is printed here and not by `main`.
         super::print_error(e);
@@ -177,10 +181,7 @@ fn review(context: &Context, args: &Args) -> Result<ExitStatus> {
     let world = World { env: &context.env, progress: progress.as_ref(), now: jiff::Timestamp::now() };
     let result = review::run(&request, &world);
     drop(progress);
-    let mut review = result?;
-    if o.exit_zero && review.exit == ExitStatus::Block {
-        review.exit = ExitStatus::Pass;
-    }
+    let review = result?;
     write_reports(context, o, &review)?;
     eprint_line(&report::summary_line(&review));
     Ok(review.exit)
@@ -191,18 +192,14 @@ fn request(context: &Context, args: &Args) -> Result<ReviewRequest> {
     let input = |p: &PathBuf| if p.as_os_str() == "-" { Input::Stdin } else { Input::File(p.clone()) };
     let hook = o.hook.map(|stage| stage.hook(&context.env));
     let source = match (&args.source, hook) {
-        (_, Some(Hook::PrePush)) => {
-            let mut stdin = Vec::new();
-            std::io::stdin()
-                .lock()
-                .take(16 << 20)
-                .read_to_end(&mut stdin)
-                .map_err(|e| Error::usage("standard input cannot be read").caused_by(&e))?;
-            Source::Push(hooks::push_ranges(&stdin, &o.hook_args, &context.env)?)
+        (Some(_), Some(hook)) => {
+            let error = Error::usage(format!("the {} hook says itself what is reviewed", hook.name()));
+            return Err(error.hint("leave --hook out, or the source"));
         }
+        (None, Some(Hook::PrePush)) => Source::Push(hooks::push_ranges(&push_input()?, &o.hook_args, &context.env)?),
         (None, Some(Hook::PreCommit)) => Source::Staged,
         (None, None) => Source::Auto,
-        (Some(source), _) => match source {
+        (Some(source), None) => match source {
             SourceArg::Staged => Source::Staged,
             SourceArg::Unstaged { untracked } => Source::Unstaged { untracked: *untracked },
             SourceArg::Commit { rev, parent } => Source::Commit { rev: rev.clone(), parent: *parent },
@@ -237,8 +234,20 @@ fn request(context: &Context, args: &Args) -> Result<ReviewRequest> {
         offline: o.offline,
         backends: o.backend.clone(),
         hook,
-        save: !o.no_save,
+        on_block: if o.exit_zero { OnBlock::ExitZero } else { OnBlock::Fail },
     })
+}
+
+/// Reads what git tells a pre-push hook.
+fn push_input() -> Result<Vec<u8>> {
+    const MOST: u64 = 16 << 20;
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().lock().take(MOST + 1).read_to_end(&mut bytes);
+    read.map_err(|e| Error::usage("standard input cannot be read").caused_by(&e))?;
+    if bytes.len() as u64 > MOST {
+        return Err(Error::usage("the pre-push input is larger than 16 MiB").hint("push fewer references at a time"));
+    }
+    Ok(bytes)
 }
 
 fn write_reports(context: &Context, o: &Options, review: &Review) -> Result<()> {
@@ -263,25 +272,31 @@ fn write_reports(context: &Context, o: &Options, review: &Review) -> Result<()> 
 }
 
 /// Writes a report beside its place and moves it there, so that nobody reads half of one.
+///
+/// A link is followed, a device or pipe written to. A new file gets the mode that the umask leaves, an old one
+/// keeps its own.
 fn write_file(path: &Path, review: &Review, format: Format, style: &Style) -> Result<()> {
     let fail =
         |e: &std::io::Error| Error::usage(format!("the report {} cannot be written", path.display())).caused_by(e);
     let mut bytes = Vec::new();
     report::render(review, format, style, &mut bytes).map_err(|e| fail(&e))?;
-    // A device or a pipe is written to, not replaced.
-    if path.exists() && !path.is_file() {
-        return std::fs::write(path, &bytes).map_err(|e| fail(&e));
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let old = std::fs::metadata(&target).ok();
+    if old.as_ref().is_some_and(|m| !m.is_file()) {
+        return std::fs::write(&target, &bytes).map_err(|e| fail(&e));
     }
-    let dir = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new().prefix(".claude-reviewer-").tempfile_in(dir).map_err(|e| fail(&e))?;
-    file.write_all(&bytes).map_err(|e| fail(&e))?;
+    let mut file = tempfile::Builder::new();
+    file.prefix(".claude-reviewer-");
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        let mode = std::fs::Permissions::from_mode(0o644);
-        file.as_file().set_permissions(mode).map_err(|e| fail(&e))?;
+    let mode = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666);
+    #[cfg(unix)]
+    file.permissions(mode);
+    let mut file = file.tempfile_in(target.parent().unwrap_or(Path::new("."))).map_err(|e| fail(&e))?;
+    file.write_all(&bytes).map_err(|e| fail(&e))?;
+    if let Some(old) = old {
+        file.as_file().set_permissions(old.permissions()).map_err(|e| fail(&e))?;
     }
-    file.persist(path).map_err(|e| fail(&e.error))?;
+    file.persist(&target).map_err(|e| fail(&e.error))?;
     Ok(())
 }
 

@@ -37,6 +37,17 @@ pub(super) fn open(dir: &Path, env: &Env) -> Result<Repo> {
     Ok(Repo { sync: repo.into_sync(), worktree, index_path, index: OnceLock::new(), head: OnceLock::new(), refs })
 }
 
+/// Opens the repository that `dir` lies in, if it lies in one. See [`Repo::find`].
+pub(super) fn find(dir: &Path, env: &Env) -> Result<Option<Repo>> {
+    // Only the plain absence of a repository is no error: a damaged one, or somebody else's, is not absent.
+    let from = env.dir.join(dir);
+    let above = || real(&from).ancestors().any(|a| a.join(".git").symlink_metadata().is_ok());
+    match open(dir, env) {
+        Err(_) if env.os("GIT_DIR").is_none() && !above() => Ok(None),
+        other => other.map(Some),
+    }
+}
+
 /// What every repository is opened with.
 fn options() -> gix::open::Options {
     gix::open::Options::default().config_overrides([

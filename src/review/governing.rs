@@ -1,7 +1,7 @@
 //! Whose policy rules, and what the change does to it.
 
 use super::scan::Scanned;
-use super::source::{Content, Part};
+use super::source::{Content, Part, Resolved};
 use super::{Note, PolicyInfo};
 use crate::diff::{FileMode, LineNo, RepoPath};
 use crate::env::Env;
@@ -24,13 +24,17 @@ pub(super) struct Governing {
 }
 
 /// Loads the policy that has the say: the worktree's, HEAD's or the base's; or the one that was named.
+///
+/// # Errors
+///
+/// Usage: a malformed policy, or, in gate mode, references that are pushed together from under different ones.
 pub(super) fn load(
     request: &ReviewRequest,
     env: &Env,
-    repo: Option<&Repo>,
-    base: &State,
+    resolved: &Resolved,
     notes: &mut Vec<Note>,
 ) -> Result<Governing> {
+    let (repo, base) = (resolved.repo.as_ref(), &resolved.base);
     let user = File::user(env)?;
     let state = match (repo, request.authority) {
         (None, _) => None,
@@ -45,6 +49,16 @@ pub(super) fn load(
         (None, Some(state), Some(repo), Some(reader)) => project_file(request.authority, state, repo, reader, env)?,
         _ => None,
     };
+    if let (Authority::Base, None, Some(reader)) = (request.authority, &request.config, reader.as_mut()) {
+        let path = RepoPath::from(policy::FILE_NAME);
+        let ruling = reader.read(base, &path, policy::MAX_BYTES)?;
+        for other in &resolved.other_bases {
+            if reader.read(other, &path, policy::MAX_BYTES)? != ruling {
+                return Err(Error::usage("the references that are pushed have different policies at their bases")
+                    .hint("push them one at a time"));
+            }
+        }
+    }
     let sources = Sources { user: user.as_ref(), project: project.as_ref(), env, overrides: &request.overrides };
     let Loaded { policy, notes: said } = policy::load(&sources)?;
     notes.extend(said.into_iter().map(|n| {

@@ -1,18 +1,18 @@
 //! The parts of a source, read and scanned, on as many threads as the work deserves.
 
 use super::Note;
+use super::files::Files;
 use super::source::{Content, Part};
 use crate::diff::{Body, FileChange, LineKind, RepoPath, TextChange, trim_line_end};
-use crate::error::{Error, Kind, Result};
+use crate::error::Kind;
 use crate::finding::{Finding, Frame, FrameLine, LineSpan, Location};
 use crate::git::{Change, Reader, Repo};
 use crate::policy::Policy;
 use crate::progress::Progress;
 use crate::rules::{self, RuleSet, Scope, Tree};
 use crate::verdict::{Coverage, Skip};
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Fewer files than this are scanned on the calling thread: starting another costs more.
 const SMALL: usize = 24;
@@ -81,7 +81,12 @@ impl Scan<'_> {
             loop {
                 let i = next.fetch_add(1, Ordering::Relaxed);
                 let Some(unit) = units.get(i) else { return out };
-                self.unit(parts, *unit, reader.as_mut(), &mut out);
+                // A fault of ours in one file must not pass for its review, nor keep the others from theirs.
+                let unwind = std::panic::AssertUnwindSafe(|| self.unit(parts, *unit, reader.as_mut(), &mut out));
+                if std::panic::catch_unwind(unwind).is_err() {
+                    out.coverage.failed.push((self.path(parts, *unit), "an internal error".to_owned()));
+                    reader = self.repo.map(Repo::reader);
+                }
                 self.progress.files(i + 1, units.len());
             }
         };
@@ -111,6 +116,16 @@ impl Scan<'_> {
             self.whole(p, &mut all);
         }
         all
+    }
+
+    /// Returns the path that a unit is about, where it is one.
+    fn path(&self, parts: &[Part], unit: Unit) -> Option<RepoPath> {
+        let Unit::File { part, entry } = unit else { return None };
+        match &parts[part].content {
+            Content::Change(change) => change.entries.get(entry).map(|e| e.path().clone()),
+            Content::Given(files) => files.get(entry).map(|f| f.path().clone()),
+            Content::Commit(_) => None,
+        }
     }
 
     fn unit(&self, parts: &[Part], unit: Unit, reader: Option<&mut Reader<'_>>, out: &mut Scanned) {
@@ -236,9 +251,14 @@ impl Scan<'_> {
 
     fn whole_change(&self, part: &Part, change: &Change, out: &mut Scanned) {
         out.notes.extend(change.notes.iter().map(|n| Note::general("git", n.clone())));
-        if part.scope == Scope::All && self.files.is_everything() {
+        if part.scope == Scope::All {
             let first = out.findings.len();
             self.look_at_whole(change, &mut out.findings);
+            let mut at = 0;
+            out.findings.retain(|f| {
+                at += 1;
+                at <= first || self.files.is_everything() || f.file().is_some_and(|p| self.files.select(p))
+            });
             for f in &mut out.findings[first..] {
                 f.commit = part.commit;
             }
@@ -328,48 +348,4 @@ fn frame(text: &TextChange, span: LineSpan, rules: &RuleSet) -> Option<Frame> {
         rules::hide_body(&mut line.text);
     }
     Some(Frame { first: first?, lines })
-}
-
-/// What `--files` selects, and which of its patterns did.
-#[derive(Debug)]
-pub(super) struct Files {
-    /// Two globs a pattern: the path itself, and what lies below it.
-    globs: GlobSet,
-    patterns: Vec<(String, AtomicBool)>,
-}
-
-impl Files {
-    pub(super) fn new(patterns: &[String]) -> Result<Self> {
-        let mut set = GlobSetBuilder::new();
-        for given in patterns {
-            let p = given.strip_prefix("./").unwrap_or(given).trim_end_matches('/');
-            for pattern in [p.to_owned(), format!("{p}/**")] {
-                let glob = GlobBuilder::new(&pattern).literal_separator(true).build();
-                set.add(glob.map_err(|e| Error::usage(format!("--files {given} is no glob")).caused_by(&e))?);
-            }
-        }
-        let globs = set.build().map_err(|e| Error::usage("--files has too many globs").caused_by(&e))?;
-        Ok(Self { globs, patterns: patterns.iter().map(|p| (p.clone(), AtomicBool::new(false))).collect() })
-    }
-
-    fn is_everything(&self) -> bool {
-        self.patterns.is_empty()
-    }
-
-    fn select(&self, path: &RepoPath) -> bool {
-        if self.is_everything() {
-            return true;
-        }
-        let text = String::from_utf8_lossy(path.as_bytes());
-        let matches = self.globs.matches(text.as_ref());
-        for m in &matches {
-            self.patterns[m / 2].1.store(true, Ordering::Relaxed);
-        }
-        !matches.is_empty()
-    }
-
-    /// Returns the patterns that selected nothing.
-    pub(super) fn unmatched(&self) -> impl Iterator<Item = &str> {
-        self.patterns.iter().filter(|(_, hit)| !hit.load(Ordering::Relaxed)).map(|(p, _)| p.as_str())
-    }
 }

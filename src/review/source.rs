@@ -23,8 +23,8 @@ pub(super) struct Resolved {
     pub(super) notes: Vec<Note>,
     /// What the change is measured against, and whose policy rules in gate mode.
     pub(super) base: State,
-    /// The state under review.
-    pub(super) head: State,
+    /// Further bases, where several references are pushed at once.
+    pub(super) other_bases: Vec<State>,
 }
 
 /// A piece of work: something to compare and the rules to look with.
@@ -122,7 +122,7 @@ fn range(repo: Repo, from: &str, to: &str, spec: &str) -> Result<Resolved> {
     let count = commits.len();
     let label = format!("{count} commit{} of {spec}", if count == 1 { "" } else { "s" });
     let mut all = Resolved::empty(repo, "commit", label);
-    all.set_ends(base, head);
+    all.set_ends(base, &head);
     all.parts.extend(commits.into_iter().map(|id| Part {
         content: Content::Commit(id),
         scope: Scope::All,
@@ -156,6 +156,8 @@ fn push(repo: Repo, ranges: &[PushRange]) -> Result<Resolved> {
 
 /// A patch or whole files. A repository around them lends its policy, but need not be there.
 fn given(request: &ReviewRequest, env: &Env, kind: &'static str, inputs: Vec<&Input>) -> Result<Resolved> {
+    let repo = Repo::find(&request.dir, env)?;
+    let top = repo.as_ref().and_then(Repo::worktree);
     let mut files = Vec::new();
     let mut names = Vec::new();
     for input in inputs {
@@ -163,7 +165,7 @@ fn given(request: &ReviewRequest, env: &Env, kind: &'static str, inputs: Vec<&In
         if kind == "patch" {
             files.extend(diff::patch::parse(&bytes).map_err(|e| Error::usage(format!("{name}: {}", e.message)))?);
         } else {
-            files.push(diff::code::added(RepoPath::from(name.as_str()), bytes));
+            files.push(diff::code::added(path_in(top, &request.dir, input, &name), bytes));
         }
         names.push(name);
     }
@@ -171,7 +173,6 @@ fn given(request: &ReviewRequest, env: &Env, kind: &'static str, inputs: Vec<&In
         [one] => format!("{kind} {one}"),
         many => format!("{} files", many.len()),
     };
-    let repo = Repo::open(&request.dir, env).ok();
     let base = repo.as_ref().map_or(Ok(State::Empty), head_state)?;
     Ok(Resolved {
         repo,
@@ -179,8 +180,18 @@ fn given(request: &ReviewRequest, env: &Env, kind: &'static str, inputs: Vec<&In
         info: SourceInfo { kind, label, ..SourceInfo::default() },
         notes: Vec::new(),
         base,
-        head: State::Worktree,
+        other_bases: Vec::new(),
     })
+}
+
+/// Returns a file's path as policy knows it: from the top of the worktree. Elsewhere, as it was given.
+fn path_in(top: Option<&Path>, dir: &Path, input: &Input, name: &str) -> RepoPath {
+    let inside = || {
+        let (Some(top), Input::File(path)) = (top, input) else { return None };
+        let (top, path) = (top.canonicalize().ok()?, dir.join(path).canonicalize().ok()?);
+        Some(path.strip_prefix(top).ok()?.as_os_str().as_encoded_bytes().to_vec())
+    };
+    inside().filter(|p| !p.is_empty()).map_or_else(|| RepoPath::from(name), RepoPath::new)
 }
 
 /// Returns the state at HEAD; the empty one where there is no commit yet.
@@ -217,7 +228,7 @@ impl Resolved {
             info: SourceInfo { kind, label, ..SourceInfo::default() },
             notes: Vec::new(),
             base: State::Empty,
-            head: State::Empty,
+            other_bases: Vec::new(),
         }
     }
 
@@ -228,22 +239,28 @@ impl Resolved {
             other => other.clone(),
         };
         let mut all = Self::empty(repo, kind, label);
-        all.set_ends(base, change.head.clone());
+        all.set_ends(base, &change.head);
         all.parts.push(Part::net(change));
         Ok(all)
     }
 
-    fn set_ends(&mut self, base: State, head: State) {
+    /// Sets what is compared with what.
+    fn set_ends(&mut self, base: State, head: &State) {
         self.info.base = base.commit().map(|id| id.to_string());
         self.info.head = head.commit().map(|id| id.to_string());
         self.info.tree = head.tree().map(|id| id.to_string());
         self.base = base;
-        self.head = head;
     }
 
     /// Adds a branch: its net change, and every commit for the secret rules.
     fn add_branch(&mut self, b: crate::git::Branch) {
-        self.set_ends(b.change.base.clone(), b.change.head.clone());
+        if self.parts.is_empty() {
+            self.set_ends(b.change.base.clone(), &b.change.head);
+        } else {
+            // The report has room for one pair of ends, which would not be the whole truth.
+            self.other_bases.push(b.change.base.clone());
+            (self.info.base, self.info.head, self.info.tree) = (None, None, None);
+        }
         // One commit is its own net change.
         let commits = if b.commits.len() > 1 { b.commits } else { Vec::new() };
         self.parts.push(Part::net(b.change));

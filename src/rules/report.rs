@@ -6,6 +6,9 @@ use super::language::Languages;
 use super::suppress::{Counting, Directives};
 use crate::diff::{FileChange, LineNo, RepoPath};
 use crate::finding::{Draft, Finding, LineSpan, Location, Proof};
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
+use std::sync::OnceLock;
 
 /// Where findings go.
 #[derive(Debug)]
@@ -83,6 +86,7 @@ impl<'a> Reporter<'a> {
         }
         let rule = self.rules.rule(index);
         let mut finding = make(rule, self.rules, index, sighting);
+        finding.identity = identity(sighting.quote);
         if let (Some(text), Some(lines)) = (self.file.and_then(FileChange::text), sighting.lines)
             && self.file.map(FileChange::path) == sighting.file
         {
@@ -91,6 +95,12 @@ impl<'a> Reporter<'a> {
         }
         self.out.push(finding);
     }
+}
+
+/// Hashes a text under a key that lives as long as the process.
+fn identity(text: &[u8]) -> u64 {
+    static KEY: OnceLock<RandomState> = OnceLock::new();
+    KEY.get_or_init(RandomState::new).hash_one(text)
 }
 
 fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>) -> Finding {

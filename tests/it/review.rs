@@ -1,6 +1,6 @@
 //! Tests of `review`: one path, from the change to the exit code.
 
-use crate::support::{Repo, line_with_key};
+use crate::support::{Repo, line_with_another_key, line_with_key};
 
 fn repo() -> Repo {
     let repo = Repo::new();
@@ -205,4 +205,126 @@ fn ci_gates_without_being_told() {
     repo.stage("deploy.ini", line_with_key());
     repo.commit("sneak");
     repo.reviewer(&["review", "branch", "--base", "main"]).env("CI", "true").run(1);
+}
+
+#[test]
+fn a_key_in_history_is_not_hidden_by_another_that_looks_the_same_masked() {
+    let repo = repo();
+    repo.git(&["checkout", "-q", "-b", "topic"]);
+    repo.stage("deploy.ini", line_with_key());
+    let leaked = repo.commit("first key");
+    repo.stage("deploy.ini", line_with_another_key());
+    repo.commit("second key");
+    let json = repo.review_json(&["branch", "--base", "main"], 1);
+    let commits: Vec<_> = json["findings"].as_array().unwrap().iter().map(|f| f["commit"].as_str()).collect();
+    assert!(commits.contains(&Some(leaked.as_str())) && commits.contains(&None), "{json:#}");
+    assert_eq!(commits.len(), 2, "{json:#}");
+    // Nor by a suppression of the one that is left.
+    repo.stage(
+        "deploy.ini",
+        format!("# claude-reviewer: ignore[aws-access-key-id] sample\n{}", line_with_another_key()),
+    );
+    repo.commit("suppressed");
+    let json = repo.review_json(&["branch", "--base", "main"], 1);
+    assert!(json.to_string().contains(&leaked), "{json:#}");
+}
+
+#[test]
+fn a_secret_in_several_commits_is_said_once_with_the_first() {
+    let repo = repo();
+    repo.git(&["checkout", "-q", "-b", "topic"]);
+    repo.stage("deploy.ini", line_with_key());
+    let first = repo.commit("add");
+    repo.git(&["rm", "-q", "deploy.ini"]);
+    repo.commit("remove");
+    repo.stage("deploy.ini", line_with_key());
+    repo.commit("add again");
+    repo.git(&["rm", "-q", "deploy.ini"]);
+    repo.commit("remove again");
+    let json = repo.review_json(&["branch", "--base", "main"], 1);
+    assert_eq!(json["findings"].as_array().unwrap().len(), 1, "{json:#}");
+    assert_eq!(json["findings"][0]["commit"], first.as_str());
+}
+
+#[test]
+fn a_push_of_references_under_different_policies_is_refused_by_the_gate() {
+    let repo = repo();
+    repo.stage(".claude-reviewer.toml", "version = 1\nblock_on = [\"minor\"]\n");
+    let base = repo.commit("policy");
+    repo.stage("a.txt", "one\n");
+    let one = repo.commit("one");
+    repo.git(&["checkout", "-q", "--orphan", "other"]);
+    repo.git(&["rm", "-q", "-rf", "."]);
+    repo.stage("b.txt", "two\n");
+    let two = repo.commit("two");
+    let zero = "0".repeat(40);
+    let lines =
+        format!("refs/heads/main {one} refs/heads/main {base}\nrefs/heads/other {two} refs/heads/other {zero}\n");
+    let push = |gate: &str, code| {
+        repo.reviewer(&["review", "--hook", "pre-push", gate]).stdin(lines.clone()).run(code);
+    };
+    push("--gate", 2);
+    push("--no-gate", 0);
+}
+
+#[test]
+fn a_damaged_repository_around_a_file_is_no_absent_one() {
+    let repo = repo();
+    repo.write(".claude-reviewer.toml", "version = 1\nblock_on = [\"minor\"]\n");
+    repo.write("a.py", "x = 1\n");
+    repo.review(&["code", "a.py"], 0);
+    repo.write(".git/config", "[core\n");
+    repo.review(&["code", "a.py"], 2);
+}
+
+#[test]
+fn a_file_is_judged_by_its_place_in_the_repository_however_it_is_named() {
+    let repo = repo();
+    repo.write(".claude-reviewer.toml", "version = 1\n[[path]]\nglob = \"sub/**\"\nblock_on = []\n");
+    repo.write("sub/x.ini", line_with_key());
+    let full = repo.path().join("sub/x.ini");
+    repo.review(&["code", "sub/x.ini"], 0);
+    repo.review(&["code", full.to_str().unwrap()], 0);
+    repo.reviewer(&["review", "code", "x.ini"]).dir(repo.path().join("sub")).run(0);
+    repo.write("x.ini", line_with_key());
+    repo.review(&["code", "x.ini"], 1);
+}
+
+#[test]
+fn files_are_named_from_the_folder_the_user_stands_in() {
+    let repo = repo();
+    repo.stage("sub/deploy.ini", line_with_key());
+    repo.reviewer(&["review", "staged", "--files", "deploy.ini"]).dir(repo.path().join("sub")).run(1);
+    repo.review(&["staged", "--files", "*.ini"], 1);
+    repo.review(&["staged", "--files", "*.toml"], 0);
+}
+
+#[test]
+fn an_unknown_backend_is_a_usage_error() {
+    let repo = repo();
+    repo.stage("a.txt", "fine\n");
+    let run = repo.review(&["staged", "--backend", "clade"], 2);
+    assert!(run.stderr.contains("clade"), "{}", run.stderr);
+}
+
+#[test]
+fn a_hook_and_a_source_do_not_go_together() {
+    let repo = repo();
+    repo.review(&["commit", "HEAD", "--hook", "pre-push"], 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_report_keeps_the_mode_of_the_file_it_replaces_and_follows_a_link() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let repo = repo();
+    repo.stage("a.txt", "fine\n");
+    let real = repo.write("real.json", "").path().join("real.json");
+    std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let link = repo.path().join("link.json");
+    std::os::unix::fs::symlink("real.json", &link).unwrap();
+    repo.review(&["staged", "--report", "json=link.json"], 0);
+    assert!(link.symlink_metadata().unwrap().file_type().is_symlink());
+    assert!(std::fs::read_to_string(&real).unwrap().contains("schema_version"));
+    assert_eq!(real.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 }

@@ -194,3 +194,8 @@ impl Reviewer {
 pub fn line_with_key() -> String {
     format!("aws_access_key_id = {}{}\n", "AKIA", "Q3EGRNDLK5V2TW7A")
 }
+
+/// Returns a line that differs from [`line_with_key`] in nothing but the key.
+pub fn line_with_another_key() -> String {
+    format!("aws_access_key_id = {}{}\n", "AKIA", "V5TGWQ2LNB7RKX3D")
+}
