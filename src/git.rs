@@ -189,7 +189,7 @@ impl Repo {
         let repo = self.local();
         let (state, tree) = self.head_state(&repo)?;
         let pairs = staged::compare(&repo, tree, self.index()?)?;
-        Change::of_pairs(&repo, pairs, state, State::Index, Vec::new(), None)
+        Change::of_pairs(&repo, pairs, state, State::Index, None)
     }
 
     /// The index against the worktree; with `untracked`, new files that are not ignored too.
@@ -203,8 +203,7 @@ impl Repo {
         if untracked {
             pairs.extend(work.untracked()?);
         }
-        let notes = std::mem::take(&mut work.notes);
-        Change::of_pairs(&repo, pairs, State::Index, State::Worktree, notes, Some(&mut work))
+        Change::of_pairs(&repo, pairs, State::Index, State::Worktree, Some(&mut work))
     }
 
     /// A commit (or nothing at all) against the worktree, new files included.
@@ -220,8 +219,7 @@ impl Repo {
         let mut changed = work.changed()?;
         changed.extend(work.untracked()?);
         let pairs = work.overlay(staged, changed)?;
-        let notes = std::mem::take(&mut work.notes);
-        Change::of_pairs(&repo, pairs, base, State::Worktree, notes, Some(&mut work))
+        Change::of_pairs(&repo, pairs, base, State::Worktree, Some(&mut work))
     }
 
     /// A base against the worktree, new files included; and what was compared, for people.
@@ -331,16 +329,20 @@ impl Change {
         mut pairs: Vec<Pair>,
         base: State,
         head: State,
-        notes: Vec<String>,
         mut work: Option<&mut worktree::Worktree<'_>>,
     ) -> Result<Self> {
         rename::detect(repo, &mut pairs, work.as_deref_mut())?;
         pairs.sort_by(|a, b| a.path().cmp(b.path()));
+        if let Some(work) = work.as_deref_mut() {
+            for half in pairs.iter_mut().filter_map(|p| p.new.as_mut()) {
+                work.remark(half)?;
+            }
+        }
         let mut change = Self {
             entries: Vec::with_capacity(pairs.len()),
             base,
             head,
-            notes,
+            notes: Vec::new(),
             work: HashMap::new(),
             dirty: HashSet::new(),
         };
@@ -348,6 +350,7 @@ impl Change {
             change.push(pair);
         }
         if let Some(work) = work {
+            change.notes = std::mem::take(&mut work.notes);
             for (path, content) in work.take_read() {
                 if let Some(slot) = change.work.get(&path) {
                     *slot.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(content);

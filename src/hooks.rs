@@ -105,7 +105,7 @@ fn framework_range(env: &Env) -> Option<PushRange> {
     let name = env.var("PRE_COMMIT_REMOTE_BRANCH").or_else(|| env.var("PRE_COMMIT_TO_REF")).unwrap_or("HEAD");
     let (local, remote) = match (env.var("PRE_COMMIT_FROM_REF"), env.var("PRE_COMMIT_TO_REF")) {
         (Some(from), Some(to)) => (to.to_owned(), from.to_owned()),
-        // The first push of a history from its root on: there is nothing to count from.
+        // The first push of a history from its root on: there is nothing to count from. Zeros of any length say so.
         _ => (env.var("PRE_COMMIT_LOCAL_BRANCH")?.to_owned(), "0".repeat(40)),
     };
     let to = env.var("PRE_COMMIT_REMOTE_NAME").map(str::to_owned);

@@ -13,7 +13,16 @@ pub(super) struct Convert {
     attributes: gix::worktree::Stack,
     /// Drivers that would run a program on the way in.
     drivers: Vec<gix::bstr::BString>,
-    filter: Outcome,
+    wanted: Outcome,
+}
+
+/// What attributes ask to be done to a path's content, line ends aside.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    /// The filter driver that git would run.
+    pub(super) driver: Option<String>,
+    /// It is in another encoding than UTF-8.
+    pub(super) encoding: bool,
 }
 
 impl Convert {
@@ -27,27 +36,36 @@ impl Convert {
         options.crlf_roundtrip_check = gix::filter::plumbing::pipeline::CrlfRoundTripCheck::Skip;
         let context = repo.command_context().map_err(failed)?;
         let attributes = repo.attributes_only(index, Source::WorktreeThenIdMapping).map_err(failed)?;
-        let filter = attributes.selected_attribute_matches(["filter"]);
+        let wanted = attributes.selected_attribute_matches(["filter", "working-tree-encoding"]);
         Ok(Self {
             pipeline: gix::filter::plumbing::Pipeline::new(context, repo.object_hash(), options),
             attributes: attributes.detach(),
             drivers: drivers.map(|d| d.name).collect(),
-            filter,
+            wanted,
         })
     }
 
     /// Returns the filter driver that git would run for a path.
     pub(super) fn driver(&mut self, repo: &gix::Repository, path: &[u8]) -> Option<String> {
-        if self.drivers.is_empty() {
-            return None;
+        if self.drivers.is_empty() { None } else { self.asked_of(repo, path).driver }
+    }
+
+    /// Returns what attributes ask to be done to a path's content.
+    pub(super) fn asked_of(&mut self, repo: &gix::Repository, path: &[u8]) -> Asked {
+        let mut asked = Asked::default();
+        let Ok(entry) = self.attributes.at_entry(gix::bstr::BStr::new(path), None, &repo.objects) else { return asked };
+        if !entry.matching_attributes(&mut self.wanted) {
+            return asked;
         }
-        let entry = self.attributes.at_entry(gix::bstr::BStr::new(path), None, &repo.objects).ok()?;
-        if !entry.matching_attributes(&mut self.filter) {
-            return None;
+        for found in self.wanted.iter_selected() {
+            let Some(value) = found.assignment.state.as_bstr() else { continue };
+            if found.assignment.name.as_str() == "filter" {
+                asked.driver = self.drivers.iter().any(|d| d == value).then(|| value.to_string());
+            } else {
+                asked.encoding = true;
+            }
         }
-        let found = self.filter.iter_selected().next()?;
-        let name = found.assignment.state.as_bstr()?;
-        self.drivers.iter().any(|d| d == name).then(|| name.to_string())
+        asked
     }
 
     /// Converts a file's bytes; what cannot be converted is `None` with its reason.

@@ -1,7 +1,7 @@
 //! A thread's own access: the content of a change's paths, and files of any state.
 
 use super::attributes::Attributes;
-use super::files::Bytes;
+use super::files::{Bytes, Kind};
 use super::worktree::{self, Content};
 use super::{Change, Repo, State, gix_id, own, revision, tree};
 use crate::diff::{Attribute, Body, FileChange, FileMode, ObjectId, RepoPath, Side};
@@ -91,20 +91,15 @@ impl<'r> Reader<'r> {
     /// Usage, when the file is larger than `max` bytes; incomplete, when it cannot be read.
     pub fn read(&mut self, state: &State, path: &RepoPath, max: usize) -> Result<Option<Vec<u8>>> {
         let name = path.as_bytes();
-        let found = match state {
-            State::Empty => None,
-            State::Commit { tree, .. } => tree::find(&self.repo, gix_id(tree), name)?,
-            State::Index => self.in_index(name)?,
-            State::Worktree => {
-                let failed = |e: std::io::Error| Error::incomplete(format!("{path:?} cannot be read")).caused_by(&e);
-                let bytes = self.content()?.files().read(name, max).map_err(failed)?;
-                return match bytes {
-                    Some(Bytes::TooMany) => Err(too_large(path, max)),
-                    Some(Bytes::All(bytes)) => Ok(Some(bytes)),
-                    None => Ok(None),
-                };
-            }
-        };
+        if *state == State::Worktree {
+            let bytes = self.content()?.files().read(name, max).map_err(|e| not_read(path, &e))?;
+            return match bytes {
+                Some(Bytes::TooMany) => Err(too_large(path, max)),
+                Some(Bytes::All(bytes)) => Ok(Some(bytes)),
+                None => Ok(None),
+            };
+        }
+        let found = self.stored(state, name)?;
         let Some((Some(FileMode::Regular | FileMode::Executable), id)) = found else { return Ok(None) };
         // Look at the size first: the object may be anything.
         if let Ok(header) = self.repo.find_header(id)
@@ -120,23 +115,16 @@ impl<'r> Reader<'r> {
     /// Tells what a path is in a state: its mode, with the target of a link; `None` when nothing is there.
     pub fn mode(&mut self, state: &State, path: &RepoPath) -> Result<Option<FileMode>> {
         let name = path.as_bytes();
-        let found = match state {
-            State::Empty => None,
-            State::Commit { tree, .. } => tree::find(&self.repo, gix_id(tree), name)?,
-            State::Index => self.in_index(name)?,
-            State::Worktree => {
-                use super::files::Kind;
-                let failed = |e: std::io::Error| Error::incomplete(format!("{path:?} cannot be read")).caused_by(&e);
-                let stat = self.content()?.files().stat(name).map_err(failed)?;
-                return Ok(stat.and_then(|s| match s.kind {
-                    Kind::File { executable: true } => Some(FileMode::Executable),
-                    Kind::File { executable: false } => Some(FileMode::Regular),
-                    Kind::Symlink => Some(FileMode::Symlink),
-                    Kind::Folder | Kind::Special => None,
-                }));
-            }
-        };
-        Ok(found.and_then(|(mode, _)| mode))
+        if *state == State::Worktree {
+            let stat = self.content()?.files().stat(name).map_err(|e| not_read(path, &e))?;
+            return Ok(stat.and_then(|s| match s.kind {
+                Kind::File { executable: true } => Some(FileMode::Executable),
+                Kind::File { executable: false } => Some(FileMode::Regular),
+                Kind::Symlink => Some(FileMode::Symlink),
+                Kind::Folder | Kind::Special => None,
+            }));
+        }
+        Ok(self.stored(state, name)?.and_then(|(mode, _)| mode))
     }
 
     /// Lists the regular files that lie directly in a folder of a state, by name; none where there is no such folder.
@@ -168,12 +156,21 @@ impl<'r> Reader<'r> {
                 found.extend(names.map(|p| p.to_vec()));
             }
             State::Worktree => {
-                let failed = |e: std::io::Error| Error::incomplete(format!("{folder:?} cannot be read")).caused_by(&e);
-                found.extend(self.content()?.files().names(name).map_err(failed)?.iter().map(|n| inside(n)));
+                let names = self.content()?.files().names(name).map_err(|e| not_read(folder, &e))?;
+                found.extend(names.iter().map(|n| inside(n)));
             }
         }
         found.sort();
         Ok(found.into_iter().map(RepoPath::new).collect())
+    }
+
+    /// Finds what git has stored at a path of a state; nothing of the worktree. A folder has no mode.
+    fn stored(&self, state: &State, name: &[u8]) -> Result<Option<(Option<FileMode>, gix::ObjectId)>> {
+        match state {
+            State::Empty | State::Worktree => Ok(None),
+            State::Commit { tree, .. } => tree::find(&self.repo, gix_id(tree), name),
+            State::Index => self.in_index(name),
+        }
     }
 
     fn in_index(&self, name: &[u8]) -> Result<Option<(Option<FileMode>, gix::ObjectId)>> {
@@ -212,6 +209,7 @@ impl<'r> Reader<'r> {
         let gone = || Error::incomplete(format!("{:?} went away while it was reviewed", side.path));
         let Some(work) = &mut self.work else { return Err(gone()) };
         let found = work.read(&self.repo, index, side.path.as_bytes(), side.mode)?;
+        // Why it could not be converted is in the notes since it was listed.
         let (bytes, _) = found.ok_or_else(gone)?;
         let id = own(&worktree::hash(&self.repo, &bytes)?);
         if side.id.is_some_and(|known| known != id) {
@@ -248,6 +246,10 @@ impl<'r> Reader<'r> {
             })
         })
     }
+}
+
+fn not_read(path: &RepoPath, e: &std::io::Error) -> Error {
+    Error::incomplete(format!("{path:?} cannot be read")).caused_by(e)
 }
 
 fn too_large(path: &RepoPath, max: usize) -> Error {

@@ -122,6 +122,12 @@ impl Program {
         Ok((answer.ok && !name.is_empty()).then_some(name))
     }
 
+    /// Tells whether there is a reference of that full name, readable or not.
+    pub(super) fn has_reference(&self, name: &str) -> Result<bool> {
+        // 0: there is, 2: there is none, anything else: it could not be looked up.
+        Ok(self.run(&["show-ref", "--exists", "--end-of-options", name])?.code != Some(2))
+    }
+
     /// Returns what the references below a prefix point to, tags followed.
     pub(super) fn tips(&self, prefix: &str) -> Result<Vec<gix::ObjectId>> {
         let answer = self.run(&["for-each-ref", "--format=%(objectname)", "--end-of-options", prefix])?;
@@ -171,12 +177,14 @@ impl Program {
             Ok(read) => read.map_err(failed)?,
             Err(_) => return Err(Error::incomplete("the output of git could not be read")),
         };
-        Ok(Answer { ok: status.success(), stdout })
+        Ok(Answer { ok: status.success(), code: status.code(), stdout })
     }
 }
 
 struct Answer {
     ok: bool,
+    /// `None` where a signal ended it.
+    code: Option<i32>,
     stdout: Vec<u8>,
 }
 

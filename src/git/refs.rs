@@ -72,22 +72,35 @@ impl Refs {
         }
     }
 
-    /// Returns the commit of a reference named in full; `None` where there is none.
+    /// Returns the commit of a reference named in full; `None` where there is none, or where it is the name
+    /// of another that is not there.
+    ///
+    /// # Errors
+    /// Incomplete, when there is one and it cannot be read: that is another thing than none.
     pub(super) fn find(&self, repo: &gix::Repository, name: &str) -> Result<Option<gix::ObjectId>> {
         match self {
-            Self::Files => match repo.try_find_reference(name) {
-                Ok(Some(mut r)) => Ok(r.peel_to_id().ok().map(gix::Id::detach)),
-                Ok(None) | Err(_) => Ok(None),
+            Self::Files => match read(repo, name)? {
+                Some(r) => target(repo, &r)?.map(|id| peel(repo, id, name)).transpose(),
+                None => Ok(None),
             },
-            Self::Program(git) => git.commit(name),
+            Self::Program(git) => {
+                let found = git.commit(name)?;
+                if found.is_none() && git.has_reference(name)? && git.symbolic(name)?.is_none() {
+                    return Err(broken(name));
+                }
+                Ok(found)
+            }
         }
     }
 
     /// Returns the reference that a symbolic one points to.
+    ///
+    /// # Errors
+    /// Incomplete, when it cannot be read.
     pub(super) fn symbolic(&self, repo: &gix::Repository, name: &str) -> Result<Option<String>> {
         match self {
             Self::Files => {
-                let found = repo.try_find_reference(name).ok().flatten();
+                let found = read(repo, name)?;
                 Ok(found.and_then(|r| r.target().try_name().map(|n| n.as_bstr().to_string())))
             }
             Self::Program(git) => git.symbolic(name),
@@ -95,21 +108,64 @@ impl Refs {
     }
 
     /// Returns the commits that the references below a prefix (`refs/remotes/`) point to.
+    ///
+    /// # Errors
+    /// Incomplete, when one of them cannot be read.
     pub(super) fn tips(&self, repo: &gix::Repository, prefix: &str) -> Result<Vec<gix::ObjectId>> {
-        let mut tips = match self {
+        let mut tips = Vec::new();
+        match self {
             Self::Files => {
-                let failed = |e: gix::Error| Error::incomplete("the references cannot be listed").caused_by(&e);
+                let failed = |e: gix::Error| {
+                    Error::incomplete("the references cannot be listed").caused_by(&e).hint("git fsck --full")
+                };
                 let platform = repo.references().map_err(failed)?;
-                let all = platform.prefixed(prefix.as_bytes()).map_err(failed)?;
-                all.filter_map(|r| r.ok()?.peel_to_id().ok().map(gix::Id::detach)).collect()
+                for r in platform.prefixed(prefix.as_bytes()).map_err(failed)? {
+                    tips.extend(target(repo, &r.map_err(failed)?)?);
+                }
             }
-            Self::Program(git) => git.tips(prefix)?,
-        };
+            Self::Program(git) => tips = git.tips(prefix)?,
+        }
         tips.sort_unstable();
         tips.dedup();
-        tips.retain(|id| repo.find_header(*id).is_ok_and(|h| h.kind() == gix::objs::Kind::Commit));
-        Ok(tips)
+        let mut commits = Vec::new();
+        for id in tips {
+            let object = repo.find_object(id).map_err(|e| super::unreadable(repo, &id, Some(&e)))?;
+            let end = object.peel_tags_to_end().map_err(|e| super::unreadable(repo, &id, Some(&e)))?;
+            if end.kind == gix::objs::Kind::Commit {
+                commits.push(end.id);
+            }
+        }
+        Ok(commits)
     }
+}
+
+/// Symbolic references that are followed one after the other, as many as git follows.
+const MAX_LINKS: usize = 5;
+
+/// Reads a reference named in full; `None` where there is none, or where nothing can have this name.
+fn read<'r>(repo: &'r gix::Repository, name: &str) -> Result<Option<gix::Reference<'r>>> {
+    let Ok(full) = gix::refs::FullName::try_from(name) else { return Ok(None) };
+    repo.try_find_reference(full.as_ref().as_partial_name()).map_err(|e| broken(name).caused_by(&e))
+}
+
+/// Returns the object that a reference points to; `None` where it names a reference that is not there.
+fn target(repo: &gix::Repository, r: &gix::Reference<'_>) -> Result<Option<gix::ObjectId>> {
+    let name = r.name().as_bstr().to_string();
+    let mut target = r.target().into_owned();
+    for _ in 0..=MAX_LINKS {
+        match target {
+            gix::refs::Target::Object(id) => return Ok(Some(id)),
+            gix::refs::Target::Symbolic(next) => match read(repo, &next.as_bstr().to_string())? {
+                Some(r) => target = r.target().into_owned(),
+                None => return Ok(None),
+            },
+        }
+    }
+    Err(broken(&name))
+}
+
+fn broken(name: &str) -> Error {
+    Error::incomplete(format!("the reference {name} cannot be read")).hint("git fsck --full")
 }
 
 /// Follows tags to the commit.

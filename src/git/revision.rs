@@ -94,7 +94,7 @@ pub(super) fn alone(repo: &gix::Repository, id: ObjectId) -> Result<Change> {
         let paths: HashSet<&[u8]> = other.iter().map(super::Pair::path).collect();
         pairs.retain(|p| paths.contains(p.path()));
     }
-    Change::of_pairs(repo, pairs, base, commit.state(), Vec::new(), None)
+    Change::of_pairs(repo, pairs, base, commit.state(), None)
 }
 
 /// Tells whether a commit itself brings another version of a path. See [`super::Reader::touched`].
@@ -204,13 +204,12 @@ struct Start {
 /// Finds what a branch is to be compared with: its upstream, or the default branch.
 ///
 /// A branch whose upstream is its own copy on the remote is compared with the default branch: what was
-/// pushed already is still to be reviewed.
-fn default_base(repo: &Repo, local: &gix::Repository) -> Result<Option<Start>> {
-    let branch = repo.refs.branch(local)?;
+/// pushed already is still to be reviewed. `branch` is named in full; `None`: what is compared is no branch.
+fn default_base(repo: &Repo, local: &gix::Repository, branch: Option<&str>) -> Result<Option<Start>> {
     let mut upstream = None;
     let mut remote = None;
-    if let Some(branch) = &branch
-        && let Ok(full) = gix::refs::FullName::try_from(branch.as_str())
+    if let Some(branch) = branch
+        && let Ok(full) = gix::refs::FullName::try_from(branch)
     {
         let direction = gix::remote::Direction::Fetch;
         let name = local.branch_remote_tracking_ref_name(full.as_ref(), direction);
@@ -226,7 +225,7 @@ fn default_base(repo: &Repo, local: &gix::Repository) -> Result<Option<Start>> {
         None => None,
     };
     let trunk = default_branch(repo, local, remote)?;
-    let own_copy = |d: &Start| branch.as_deref().is_some_and(|b| last_of_remote(&d.name) == last_of_head(b));
+    let own_copy = |d: &Start| branch.is_some_and(|b| last_of_remote(&d.name) == last_of_head(b));
     Ok(match (upstream, trunk) {
         (Some(up), Some(trunk)) if own_copy(&up) && up.name != trunk.name => Some(trunk),
         (Some(up), _) => Some(up),
@@ -280,7 +279,7 @@ pub(super) fn changes(repo: &Repo, base: Option<&str>) -> Result<(Change, String
     };
     let local = repo.local();
     let branch = repo.refs.branch(&local)?;
-    let base = default_base(repo, &local)?
+    let base = default_base(repo, &local, branch.as_deref())?
         .filter(|d| branch.as_deref().is_none_or(|b| last_of_remote(&d.name) != last_of_head(b)));
     let (from, label) = match base {
         None => (head, "HEAD".to_owned()),
@@ -300,14 +299,31 @@ pub(super) fn changes(repo: &Repo, base: Option<&str>) -> Result<(Change, String
     Ok((repo.commit(head, None)?, "the parent of HEAD, since nothing else differs".to_owned()))
 }
 
+/// Returns the local branch, in full, that a revision names by its name; `None` where it is anything else.
+fn branch_named(repo: &Repo, local: &gix::Repository, rev: &str) -> Result<Option<String>> {
+    if matches!(rev, "HEAD" | "@") {
+        return repo.refs.branch(local);
+    }
+    // In the order in which git looks a short name up.
+    let names = [rev.to_owned(), format!("refs/{rev}"), format!("refs/tags/{rev}"), format!("refs/heads/{rev}")];
+    for name in names.into_iter().filter(|n| n.starts_with("refs/")) {
+        if repo.refs.find(local, &name)?.is_some() {
+            return Ok(Some(name).filter(|n| n.starts_with("refs/heads/")));
+        }
+    }
+    Ok(None)
+}
+
 /// See [`Repo::branch`].
 pub(super) fn branch(repo: &Repo, head: Option<&str>, base: Option<&str>) -> Result<Branch> {
-    let head = resolve(repo, head.unwrap_or("HEAD"))?;
+    let rev = head.unwrap_or("HEAD");
+    let head = resolve(repo, rev)?;
     let local = repo.local();
     let (base, name) = match base {
         Some(name) => (resolve(repo, name)?, name.to_owned()),
         None => {
-            let found = default_base(repo, &local)?.ok_or_else(|| {
+            let branch = branch_named(repo, &local, rev)?;
+            let found = default_base(repo, &local, branch.as_deref())?.ok_or_else(|| {
                 Error::usage("there is no upstream and no default branch to compare with").hint("name one: --base REV")
             })?;
             (found.id, found.label)
@@ -332,7 +348,9 @@ pub(super) fn branch(repo: &Repo, head: Option<&str>, base: Option<&str>) -> Res
 pub(super) fn push(repo: &Repo, range: &PushRange) -> Result<Option<Branch>> {
     let local = repo.local();
     // An id as a hook gets it, or a name as pre-commit's variables have it.
+    // Zeros mean none, as many as they are: who writes them need not know which hash the repository has.
     let id = |text: &str| match ObjectId::from_hex(text) {
+        Some(id) if id.is_null() => Ok(own(&local.object_hash().null())),
         Some(id) if gix_id(&id).kind() == local.object_hash() => Ok(id),
         _ => resolve(repo, text),
     };

@@ -27,7 +27,7 @@ pub(super) fn change(repo: &gix::Repository, base: State, head: State) -> Result
     };
     let mut pairs = Vec::new();
     compare(repo, tree(&base), tree(&head), &mut Vec::new(), &mut pairs)?;
-    Change::of_pairs(repo, pairs, base, head, Vec::new(), None)
+    Change::of_pairs(repo, pairs, base, head, None)
 }
 
 /// Adds what differs between two trees below `prefix` (empty, or ending in `/`). `None`: no tree.

@@ -93,18 +93,21 @@ impl Content {
         if mode == FileMode::Symlink {
             return Ok(Some((bytes, None)));
         }
-        let convert = match &mut self.convert {
-            Some(c) => c,
-            slot => slot.insert(Convert::new(repo, index)?),
-        };
+        let convert = self.convert(repo, index)?;
         if let Some(driver) = convert.driver(repo, path) {
-            let why = format!("the filter {driver} is a program and was not run, its input was read as it is");
-            return Ok(Some((bytes, Some(why))));
+            return Ok(Some((bytes, Some(not_run(&driver)))));
         }
         Ok(Some(match convert.clean(repo, index, path, bytes) {
             Ok(bytes) => (bytes, None),
             Err((bytes, why)) => (bytes, Some(format!("it was read as it is: {why}"))),
         }))
+    }
+
+    fn convert(&mut self, repo: &gix::Repository, index: &gix::index::State) -> Result<&mut Convert> {
+        Ok(match &mut self.convert {
+            Some(c) => c,
+            slot => slot.insert(Convert::new(repo, index)?),
+        })
     }
 }
 
@@ -262,6 +265,21 @@ impl<'r> Worktree<'r> {
             self.read.insert(RepoPath::new(half.path.clone()), bytes);
         }
         Ok(true)
+    }
+
+    /// Notes why a file will not be read as git would store it. What was read has its note already.
+    pub(super) fn remark(&mut self, half: &mut Half) -> Result<()> {
+        if half.at != At::Work || !half.id.is_null() || half.mode == FileMode::Symlink {
+            return Ok(());
+        }
+        let asked = self.content.convert(self.repo, self.index)?.asked_of(self.repo, &half.path);
+        if let Some(driver) = asked.driver {
+            self.notes.push(format!("{}: {}", String::from_utf8_lossy(&half.path), not_run(&driver)));
+        } else if asked.encoding {
+            // Only reading tells. What cannot be read is told by whoever loads it.
+            let _ = self.identify(half);
+        }
+        Ok(())
     }
 
     /// Returns the content of a worktree file.
@@ -427,6 +445,10 @@ fn mode_of(kind: Kind, index: Option<Mode>, caps: gix::fs::Capabilities) -> Opti
 pub(super) fn hash(repo: &gix::Repository, bytes: &[u8]) -> Result<gix::ObjectId> {
     gix::objs::compute_hash(repo.object_hash(), gix::objs::Kind::Blob, bytes)
         .map_err(|e| Error::incomplete("content cannot be hashed").caused_by(&e))
+}
+
+fn not_run(driver: &str) -> String {
+    format!("the filter {driver} is a program and was not run, its input was read as it is")
 }
 
 fn cannot_look(path: &[u8], e: &std::io::Error) -> Error {

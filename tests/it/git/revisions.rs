@@ -144,6 +144,67 @@ fn a_base_that_nobody_names_is_found_and_said() {
 }
 
 #[test]
+fn the_base_of_a_branch_is_that_of_the_branch_that_is_named() {
+    let origin = branches();
+    let clone = Repo::new();
+    clone.git(&["remote", "add", "origin", origin.path().to_str().unwrap()]);
+    clone.git(&["fetch", "-q"]);
+    clone.git(&["checkout", "-q", "-b", "main", "origin/main"]);
+    clone.git(&["checkout", "-q", "-b", "topic", "--track", "origin/feature"]);
+    clone.stage("t", "t\n").commit("topic");
+    clone.git(&["checkout", "-q", "main"]);
+    let base = |head: Option<&str>| {
+        let b = open(&clone).branch(head, None).unwrap();
+        (b.base_name, paths(&b.change))
+    };
+    let feature = ("upstream origin/feature".to_owned(), vec!["t".to_owned()]);
+    for name in ["topic", "heads/topic", "refs/heads/topic"] {
+        assert_eq!(base(Some(name)), feature, "{name}");
+    }
+    assert_eq!(base(None).0, "upstream origin/main");
+    assert_eq!(base(Some("HEAD")), base(None));
+    assert_eq!(base(Some("@")), base(None));
+    // What is no branch has no upstream, whatever is checked out.
+    clone.git(&["checkout", "-q", "topic"]);
+    assert_eq!(base(None), feature);
+    assert_eq!(base(Some("topic~0")).0, "default branch origin/main");
+    assert_eq!(base(Some("origin/feature")).0, "default branch origin/main");
+    // A tag comes before a branch of its name.
+    clone.git(&["tag", "topic"]);
+    assert_eq!(base(Some("topic")).0, "default branch origin/main");
+    assert_eq!(base(Some("heads/topic")), feature);
+}
+
+#[test]
+fn a_base_that_cannot_be_read_is_no_missing_one() {
+    let origin = branches();
+    let clone = Repo::new();
+    clone.git(&["remote", "add", "origin", origin.path().to_str().unwrap()]);
+    clone.git(&["fetch", "-q"]);
+    clone.git(&["checkout", "-q", "--no-track", "-b", "topic", "origin/feature"]);
+    let head = clone.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    let main = clone.path().join(".git/refs/remotes/origin/main");
+    let right = std::fs::read(&main).unwrap();
+    let missing = "1234567890123456789012345678901234567890\n";
+    for wrong in ["", "no id at all\n", missing] {
+        std::fs::write(&main, wrong).unwrap();
+        let r = open(&clone);
+        for e in [r.branch(None, None).unwrap_err(), r.changes(None).unwrap_err()] {
+            assert_eq!(e.kind, Kind::Incomplete, "{wrong:?}: {e}");
+        }
+        let e = r.push(&range(&head, ZEROS, Some("origin"))).unwrap_err();
+        assert_eq!(e.kind, Kind::Incomplete, "{wrong:?}: {e}");
+    }
+    std::fs::write(&main, right).unwrap();
+    // One that points to a branch that was pruned is none: git says so too.
+    let head_of_origin = clone.path().join(".git/refs/remotes/origin/HEAD");
+    std::fs::write(head_of_origin, "ref: refs/remotes/origin/pruned\n").unwrap();
+    let r = open(&clone);
+    assert_eq!(r.branch(None, None).unwrap().base_name, "default branch origin/main");
+    assert!(r.push(&range(&head, ZEROS, Some("origin"))).unwrap().unwrap().commits.is_empty());
+}
+
+#[test]
 fn changes_without_a_base_start_where_the_branch_did() {
     let repo = Repo::new();
     repo.stage("a", "1\n").commit("first");

@@ -454,6 +454,37 @@ fn git_14_a_filter_that_is_not_run_is_told() {
 }
 
 #[test]
+fn git_14_a_filter_that_is_not_run_is_told_of_new_files_too() {
+    let repo = Repo::new();
+    repo.stage(".gitattributes", "*.big filter=F\n").stage("a.big", "one\n").commit("first");
+    repo.stage("a.big", "two\n").commit("second");
+    repo.write("new.big", "new\n").write("a.txt", "fine\n").stage("meant.big", "meant\n");
+    repo.git(&["reset", "-q", "meant.big"]);
+    repo.git(&["add", "-N", "meant.big"]);
+    repo.write("a.big", "three\n");
+    let trace = arm(&repo);
+    for args in [&["unstaged", "--untracked"][..], &["changes"], &["changes", "--base", "HEAD~1"]] {
+        let report = repo.review_json(args, 0);
+        let notes: Vec<_> = report["notes"].as_array().unwrap().iter().map(|n| n["text"].as_str().unwrap()).collect();
+        for file in ["a.big", "meant.big", "new.big"] {
+            let of_file: Vec<_> = notes.iter().filter(|n| n.starts_with(&format!("{file}: the filter F"))).collect();
+            assert_eq!(of_file.len(), 1, "{args:?} {file}: {notes:?}");
+        }
+        assert_eq!(notes.len(), 3, "{args:?}: {notes:?}");
+    }
+    assert!(!trace.exists());
+}
+
+#[test]
+fn a_new_file_that_is_not_in_its_encoding_is_read_as_it_is_and_told() {
+    let repo = Repo::new();
+    repo.stage(".gitattributes", "*.txt working-tree-encoding=UTF-16LE\n").commit("first");
+    repo.write("right.txt", b"a\0\n\0").write("wrong.txt", b"\x00\xd8\x00\xd8\n\0");
+    let notes = repo.review_json(&["changes"], 0)["notes"].to_string();
+    assert!(notes.contains("wrong.txt: it was read as it is") && !notes.contains("right.txt"), "{notes}");
+}
+
+#[test]
 fn git_15_what_is_configured_about_diffs_changes_nothing() {
     let repo = super::one_of_everything();
     repo.write("kept.txt", "unstaged\n");
@@ -597,6 +628,27 @@ fn git_19_sha256_repositories_work() {
     let r = open(&repo);
     let change = r.commit(r.resolve("HEAD").unwrap(), None).unwrap();
     assert_eq!(patch(&r, &change), super::git_patch(&repo, &["diff", "HEAD~1", "HEAD"]));
+}
+
+#[test]
+fn git_19_pushes_of_sha256_repositories_are_reviewed() {
+    let repo = Repo::init(&["--object-format=sha256"]);
+    repo.stage("a.py", GOOD).commit("first");
+    let id = repo.stage("a.py", format!("{GOOD}{BAD}")).commit("second");
+    let push = |vars: &[(&str, &str)], stdin: &str, code: i32| {
+        let mut run = repo.reviewer(&["review", "--hook", "pre-push", "--format", "json"]).stdin(stdin);
+        for (key, value) in vars {
+            run = run.env(key, value);
+        }
+        json(&run.run(code))
+    };
+    // The first push of a history, as pre-commit tells of it.
+    let first = [("PRE_COMMIT_LOCAL_BRANCH", "refs/heads/main"), ("PRE_COMMIT_REMOTE_BRANCH", "refs/heads/main")];
+    assert_eq!(found(&push(&first, "", 1)), ["a.py:2"]);
+    let none = "0".repeat(64);
+    assert_eq!(found(&push(&[], &format!("refs/heads/main {id} refs/heads/main {none}\n"), 1)), ["a.py:2"]);
+    let deletion = push(&[], &format!("(delete) {none} refs/heads/main {id}\n"), 0);
+    assert_eq!(deletion["outcome"], "nothing_to_review");
 }
 
 /// A repository whose references are in a reftable; `None` where this git cannot make one.
