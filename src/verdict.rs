@@ -27,14 +27,22 @@ impl Verdict {
     }
 
     /// Returns the assessment in the words of the review format; `None` where nothing was assessed.
-    pub fn assessment(self, outcome: Outcome) -> Option<&'static str> {
+    pub fn assessment(self, outcome: Outcome) -> Option<Assessment> {
         match (outcome, self) {
             (Outcome::NothingToReview, _) | (_, Self::Incomplete) => None,
-            (_, Self::Pass) => Some("lgtm"),
-            (_, Self::Warn) => Some("lgtm_with_suggestions"),
-            (_, Self::Block) => Some("needs_changes"),
+            (_, Self::Pass) => Some(Assessment::Lgtm),
+            (_, Self::Warn) => Some(Assessment::LgtmWithSuggestions),
+            (_, Self::Block) => Some(Assessment::NeedsChanges),
         }
     }
+}
+
+/// The verdict in the words of a reviewer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Assessment {
+    Lgtm,
+    LgtmWithSuggestions,
+    NeedsChanges,
 }
 
 /// What became of the review.

@@ -41,12 +41,11 @@ pub fn report(review: &Review) -> wire::Report {
             verdict::Verdict::Incomplete => wire::Verdict::Incomplete,
         },
         exit_code: review.exit.code(),
-        assessment: match review.verdict.assessment(review.outcome) {
-            Some("lgtm") => Some(wire::Assessment::Lgtm),
-            Some("lgtm_with_suggestions") => Some(wire::Assessment::LgtmWithSuggestions),
-            Some(_) => Some(wire::Assessment::NeedsChanges),
-            None => None,
-        },
+        assessment: review.verdict.assessment(review.outcome).map(|a| match a {
+            verdict::Assessment::Lgtm => wire::Assessment::Lgtm,
+            verdict::Assessment::LgtmWithSuggestions => wire::Assessment::LgtmWithSuggestions,
+            verdict::Assessment::NeedsChanges => wire::Assessment::NeedsChanges,
+        }),
         summary: summary(review),
         findings: review.findings.iter().enumerate().map(|(i, f)| finding(i, f)).collect(),
         notes: review

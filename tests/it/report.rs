@@ -226,3 +226,33 @@ suggestion = "s\u202e"
         }
     }
 }
+
+/// JSON names the kind from an enumeration of its own, SARIF as the review does: they must agree, and name each
+/// source apart.
+#[test]
+fn every_source_has_its_own_kind_in_every_format() {
+    let repo = Repo::new();
+    repo.stage("a.txt", "one\n").commit("first");
+    let id = repo.stage("a.txt", "two\n").commit("second");
+    repo.write("c.patch", repo.git(&["show", "--format=", "HEAD"]));
+    let push = format!("refs/heads/main {id} refs/heads/main {}\n", "0".repeat(40));
+    for (args, kind) in [
+        (&["staged"][..], "staged"),
+        (&["unstaged"], "unstaged"),
+        (&["changes"], "changes"),
+        (&["commit", "HEAD"], "commit"),
+        (&["commit", "HEAD~1..HEAD"], "commit"),
+        (&["branch", "--base", "HEAD~1"], "branch"),
+        (&["--hook", "pre-push"], "branch"),
+        (&["patch", "c.patch"], "patch"),
+        (&["code", "a.txt"], "code"),
+    ] {
+        let said = |format: &str| -> serde_json::Value {
+            let args = [&["review"], args, &["--format", format]].concat();
+            let run = repo.reviewer(&args).stdin(push.clone()).run(0);
+            serde_json::from_str(&run.stdout).unwrap()
+        };
+        assert_eq!(said("json")["source"]["kind"], kind, "{args:?}");
+        assert_eq!(said("sarif")["runs"][0]["properties"]["source"], kind, "{args:?}");
+    }
+}
