@@ -59,7 +59,9 @@ pub(super) enum Weaker {
     Never,
     /// An entry is gone.
     Shrinks,
-    /// A severity is gone, and does not block instead.
+    /// A severity blocks no more: the least that is named counts, with all that is worse.
+    Blocks,
+    /// A severity warns no more, and does not block instead.
     Warns,
     /// An entry is new.
     Grows,
@@ -114,7 +116,7 @@ static TOP: &[Key<Policy>] = &[
         about: "Severities of findings that block, and with each what is worse: critical, major, minor, suggestion.",
         kind: Kind::Severities,
         trust: Trust::Open,
-        weaker: Weaker::Shrinks,
+        weaker: Weaker::Blocks,
         get: |p| Value::severities(&p.block_on),
         set: |p, v| p.block_on = v.to_severities(),
     },

@@ -48,14 +48,14 @@ pub fn weakened(
     for table in TABLES {
         for key in table.keys {
             let full = keys::full(table.name, key.name);
-            compare(key, &full, &old, &new, &new, &severity, &mut found);
+            compare(key, &full, &old, &new, (&old, &new), &severity, &mut found);
         }
     }
     for b in &new.backends {
         let fresh = super::Backend::new(&b.name);
         for key in BACKEND {
             let full = format!("backend.{}.{}", b.name, key.name);
-            compare(key, &full, old.backend(&b.name).unwrap_or(&fresh), b, &new, &severity, &mut found);
+            compare(key, &full, old.backend(&b.name).unwrap_or(&fresh), b, (&old, &new), &severity, &mut found);
         }
     }
     paths(&old, &new, &mut found);
@@ -78,7 +78,7 @@ fn compare<T>(
     full: &str,
     old: &T,
     new: &T,
-    policy: &Policy,
+    (old_policy, policy): (&Policy, &Policy),
     severity: &impl Fn(&str) -> Option<Severity>,
     found: &mut Vec<Weakening>,
 ) {
@@ -98,9 +98,13 @@ fn compare<T>(
                 weaker(format!("{full} no longer holds {}", gone.join(", ")));
             }
         }
-        Weaker::Warns => {
-            let blocks = Value::severities(&policy.block_on);
-            let gone: Vec<String> = gone().into_iter().filter(|s| !blocks.list().contains(s)).collect();
+        Weaker::Blocks | Weaker::Warns => {
+            let (was, is) = (was.to_severities(), is.to_severities());
+            let gone: Vec<Severity> = match key.weaker {
+                Weaker::Blocks => unreached(&was, &is).collect(),
+                _ => unwarned((&was, &old_policy.block_on), (&is, &policy.block_on)).collect(),
+            };
+            let gone: Vec<&str> = gone.into_iter().map(Severity::name).collect();
             if !gone.is_empty() {
                 weaker(format!("{full} no longer holds {}", gone.join(", ")));
             }
@@ -179,6 +183,25 @@ fn compare<T>(
     }
 }
 
+/// Returns what one list of severities holds and another does not, worst first. A list holds the least that it names
+/// and all that is worse.
+fn unreached<'a>(old: &'a [Severity], new: &'a [Severity]) -> impl Iterator<Item = Severity> + 'a {
+    Severity::ALL.into_iter().filter(|s| reaches(old, *s) && !reaches(new, *s))
+}
+
+/// Returns what warned and neither warns nor blocks any more, given `warn_on` and `block_on` of both sides. What
+/// blocked before is a matter of `block_on`.
+fn unwarned<'a>(
+    old: (&'a [Severity], &'a [Severity]),
+    new: (&'a [Severity], &'a [Severity]),
+) -> impl Iterator<Item = Severity> + 'a {
+    unreached(old.0, new.0).filter(move |s| !reaches(old.1, *s) && !reaches(new.1, *s))
+}
+
+fn reaches(list: &[Severity], s: Severity) -> bool {
+    list.iter().any(|least| s >= *least)
+}
+
 /// Compares the thresholds of paths that the patterns of either side are about.
 fn paths(old: &Policy, new: &Policy, found: &mut Vec<Weakening>) {
     let mut seen = Vec::new();
@@ -199,14 +222,13 @@ fn paths(old: &Policy, new: &Policy, found: &mut Vec<Weakening>) {
 
 /// Says what is lower in one path, unless the top level says it already.
 fn lower(old: &Thresholds, new: &Thresholds, old_top: &Thresholds, new_top: &Thresholds) -> Option<String> {
-    let gone = |a: &[Severity], b: &[Severity]| a.iter().find(|s| !b.contains(s)).copied();
+    let gone = |a: &[Severity], b: &[Severity]| unreached(a, b).next();
     let news = |here: Option<Severity>, top: Option<Severity>| if here == top { None } else { here };
     if let Some(s) = news(gone(&old.block_on, &new.block_on), gone(&old_top.block_on, &new_top.block_on)) {
         return Some(format!("block_on no longer holds {s}"));
     }
-    if let Some(s) = news(gone(&old.warn_on, &new.warn_on), gone(&old_top.warn_on, &new_top.warn_on))
-        && !new.block_on.contains(&s)
-    {
+    let silent = |a: &Thresholds, b: &Thresholds| unwarned((&a.warn_on, &a.block_on), (&b.warn_on, &b.block_on)).next();
+    if let Some(s) = news(silent(old, new), silent(old_top, new_top)) {
         return Some(format!("warn_on no longer holds {s}"));
     }
     let raised = |a: &Thresholds, b: &Thresholds| b.min_confidence > a.min_confidence;
@@ -307,6 +329,14 @@ mod tests {
         let cases = [
             ("", "block_on = ['critical']", "block_on no longer holds major"),
             ("", "warn_on = []", "warn_on no longer holds minor"),
+            ("block_on = ['minor']", "block_on = ['critical']", "block_on no longer holds major, minor"),
+            ("block_on = ['major']", "block_on = []", "block_on no longer holds critical, major"),
+            ("warn_on = ['suggestion']", "warn_on = ['major']", "warn_on no longer holds minor, suggestion"),
+            (
+                "[[path]]\nglob = 'x/**'\nblock_on = ['minor']",
+                "[[path]]\nglob = 'x/**'\nblock_on = ['critical']",
+                "block_on no longer holds major in x/**",
+            ),
             ("", "min_confidence = 'high'", "min_confidence changes from medium to high"),
             ("", "on_incomplete = 'warn'", "on_incomplete changes from fail to warn"),
             ("", "on_truncated = 'warn'", "on_truncated changes from fail to warn"),
@@ -394,6 +424,15 @@ mod tests {
             ("", "warn_on = ['minor', 'suggestion']"),
             ("", "block_on = ['critical', 'major', 'minor']\nwarn_on = []"),
             ("[tests]\ncommand = 'make'", ""),
+            // What is worse than the least that is named blocks and warns, too.
+            ("block_on = ['critical', 'major']", "block_on = ['major']"),
+            ("warn_on = ['major', 'minor']", "warn_on = ['minor']"),
+            ("block_on = ['major']\nwarn_on = ['minor']", "block_on = ['suggestion']\nwarn_on = []"),
+            (
+                "[[path]]\nglob = 'x/**'\nblock_on = ['critical', 'major', 'minor']",
+                "[[path]]\nglob = 'x/**'\nblock_on = ['minor']",
+            ),
+            ("", "[[path]]\nglob = 'x/**'\nblock_on = ['suggestion']\nwarn_on = []"),
         ];
         for (base, head) in cases {
             assert_eq!(texts(base, head), [""; 0], "{base:?} -> {head:?}");
