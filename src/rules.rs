@@ -223,11 +223,17 @@ impl RuleSet {
         out
     }
 
+    /// Tells whether the change's own word counts: at a developer's desk, not where the change is gated.
+    pub fn trusts_the_change(&self) -> bool {
+        self.suppressions.honour_added
+    }
+
     /// Reports that the change makes the policy weaker: `text` says how, `line` where the new file says so.
     pub fn policy_weakened(&self, file: &RepoPath, line: Option<LineNo>, text: &str, out: &mut Vec<Finding>) {
         let lines = line.map(|n| LineSpan { first: n, last: n, columns: None });
+        let quote = report::whole(text);
         let sighting =
-            Sighting { file: Some(file), lines, quote: text.as_bytes(), detail: Some(text), ..Sighting::default() };
+            Sighting { file: Some(file), lines, quote: quote.as_bytes(), detail: Some(text), ..Sighting::default() };
         Reporter::new(self, None, out).report("policy-weakened", sighting);
     }
 
@@ -329,6 +335,10 @@ impl RuleSet {
             field(name.as_bytes());
             field(content.as_bytes());
         }
-        hash.finalize()[..8].iter().map(|b| format!("{b:02x}")).collect()
+        hex(&hash.finalize()[..8])
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }

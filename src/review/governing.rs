@@ -7,7 +7,7 @@ use crate::diff::{FileMode, LineNo, RepoPath};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::git::{Change, Reader, Repo, State};
-use crate::policy::{self, File, Loaded, Policy, Project, Sources};
+use crate::policy::{self, File, Loaded, Policy, Project, Sources, Weakening};
 use crate::request::{Authority, ReviewRequest};
 use crate::rules::{RuleSet, Scope};
 
@@ -131,17 +131,30 @@ pub(super) fn weakened(repo: &Repo, parts: &[Part], rules: &RuleSet, out: &mut S
         match (read(&base), read(&head)) {
             (Ok(before), Ok(after)) => {
                 let severity = |id: &str| rules.severity(id);
-                for w in policy::weakened(before.as_deref(), after.as_deref(), severity) {
-                    let first = out.findings.len();
+                let mut all = policy::weakened(before.as_deref(), after.as_deref(), severity);
+                if before.is_none() {
+                    // A project that takes up its first policy: at the desk that is the developer's own word.
+                    all = if rules.trusts_the_change() { Vec::new() } else { first_policy(&all) };
+                }
+                let first = out.findings.len();
+                for w in all {
                     rules.policy_weakened(&path, w.line.and_then(LineNo::new), &w.text, &mut out.findings);
-                    for f in &mut out.findings[first..] {
-                        f.commit = part.commit;
-                    }
+                }
+                for f in &mut out.findings[first..] {
+                    f.commit = part.commit;
                 }
             }
             (Err(e), _) | (_, Err(e)) => out.coverage.failed.push((Some(path.clone()), e.message)),
         }
     }
+}
+
+/// Puts what a first policy loosens against the defaults into one: there is one thing to agree to.
+fn first_policy(all: &[Weakening]) -> Vec<Weakening> {
+    let texts: Vec<&str> = all.iter().map(|w| w.text.as_str()).collect();
+    let line = all.iter().find_map(|w| w.line);
+    let text = format!("the first policy is looser than the defaults: {}", texts.join("; "));
+    if all.is_empty() { Vec::new() } else { vec![Weakening { key: String::new(), line, text }] }
 }
 
 fn touches_policy(change: &Change) -> bool {

@@ -6,6 +6,7 @@ use super::language::Languages;
 use super::suppress::{Counting, Directives};
 use crate::diff::{FileChange, LineNo, RepoPath};
 use crate::finding::{Draft, Finding, LineSpan, Location, Proof};
+use std::borrow::Cow;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 use std::sync::OnceLock;
@@ -101,6 +102,21 @@ impl<'a> Reporter<'a> {
 fn identity(text: &[u8]) -> u64 {
     static KEY: OnceLock<RandomState> = OnceLock::new();
     KEY.get_or_init(RandomState::new).hash_one(text)
+}
+
+/// Returns a text as a quote that stands for all of it: one that is too long ends with its digest, so that a waiver of
+/// it covers no text that goes on differently.
+pub(super) fn whole(text: &str) -> Cow<'_, str> {
+    use sha2::Digest as _;
+    if text.len() <= QUOTE_MAX {
+        return Cow::Borrowed(text);
+    }
+    let digest = super::hex(&sha2::Sha256::digest(text.as_bytes())[..16]);
+    let mut end = QUOTE_MAX - digest.len() - " … ".len();
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    Cow::Owned(format!("{} … {digest}", &text[..end]))
 }
 
 fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>) -> Finding {

@@ -247,6 +247,49 @@ fn cfg_04_in_gate_mode_the_base_rules_and_the_change_is_reported() {
     assert_eq!(report["findings"][0]["waived"]["reason"], "agreed in the meeting", "{report:#}");
 }
 
+/// Returns what `policy-weakened` says, in the order of the report.
+fn weakenings(report: &serde_json::Value) -> Vec<(String, String)> {
+    let text = |f: &serde_json::Value, key: &str| f[key].as_str().unwrap_or_default().to_owned();
+    let all = report["findings"].as_array().unwrap().iter().filter(|f| f["rule_id"] == "policy-weakened");
+    all.map(|f| (text(f, "file"), text(f, "quote"))).collect()
+}
+
+#[test]
+fn cfg_04_a_first_policy_is_one_finding_in_gate_mode_and_none_at_the_desk() {
+    let repo = with_base(None);
+    let first = "version = 1\nblock_on = ['critical']\nwarn_on = []\nignore = ['vendor/**']\n";
+    repo.stage(FILE, first);
+    let staged = repo.review_json(&["staged", "--no-gate"], 0);
+    assert_eq!(weakenings(&staged), []);
+    repo.commit("adopt");
+    let branch = ["branch", "--base", "main"];
+    assert_eq!(weakenings(&repo.review_json(&[&branch[..], &["--no-gate"]].concat(), 0)), []);
+    let report = repo.review_json(&[&branch[..], &["--gate"]].concat(), 1);
+    let found = weakenings(&report);
+    assert_eq!(found.len(), 1, "{report:#}");
+    for part in ["block_on no longer holds major", "warn_on no longer holds minor", "ignore now leaves out vendor/**"] {
+        assert!(found[0].1.contains(part), "{part}: {found:?}");
+    }
+    let waive = format!("{}=agreed", report["findings"][0]["fingerprint"].as_str().unwrap());
+    repo.review(&[&branch[..], &["--gate", "--waive", &waive]].concat(), 0);
+    // The word was given for this policy, whatever the length of the list that another one gives.
+    let more = |n: usize| {
+        let globs: Vec<String> = (0..n).map(|i| format!("'a-long-name-of-a-folder-{i}/**'")).collect();
+        repo.stage(FILE, format!("version = 1\nignore = [{}]\n", globs.join(", ")));
+        repo.commit("more");
+        let report = repo.review_json(&[&branch[..], &["--gate"]].concat(), 1);
+        report["findings"][0]["fingerprint"].as_str().unwrap().to_owned()
+    };
+    assert_ne!(more(40), more(41));
+    // One that is at least as strict as the defaults loosens nothing.
+    repo.stage(FILE, "version = 1\nblock_on = ['minor']\n");
+    repo.commit("strict");
+    assert_eq!(weakenings(&repo.review_json(&[&branch[..], &["--gate"]].concat(), 0)), []);
+    // Once there is one, the desk is told.
+    repo.stage(FILE, "version = 1\nblock_on = []\n");
+    assert_eq!(weakenings(&repo.review_json(&["staged", "--no-gate"], 0)).len(), 1);
+}
+
 #[test]
 fn cfg_05_a_change_cannot_ignore_its_own_secret() {
     for (name, head, body) in [
