@@ -1,5 +1,6 @@
 //! Files below the top of a worktree, opened so that no link leads out of it and nothing blocks.
 
+use crate::error::{Error, Result};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -45,6 +46,8 @@ pub(super) enum Bytes {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stat {
     pub(super) kind: Kind,
+    /// Bytes.
+    size: u64,
     pub(super) index: gix::index::entry::Stat,
 }
 
@@ -123,6 +126,14 @@ impl Files {
         Ok(Some(if bytes.len() > max { Bytes::TooMany } else { Bytes::All(bytes) }))
     }
 
+    /// Refuses a file of attributes or ignore rules as [`refuse_endless`] does.
+    /// Links are not followed: nobody who reads it does.
+    pub(super) fn refuse_endless(&mut self, path: &[u8]) -> Result<()> {
+        let Ok(Some(stat)) = self.stat(path) else { return Ok(()) };
+        let size = if let Kind::File { .. } = stat.kind { stat.size } else { 0 };
+        refuse(&String::from_utf8_lossy(path), stat.kind != Kind::Special, size)
+    }
+
     /// Reads where a link leads; `None` where there is no link.
     pub(super) fn link(&mut self, path: &[u8]) -> io::Result<Option<Vec<u8>>> {
         let Some((folder, name)) = self.enter(path) else { return Ok(None) };
@@ -176,6 +187,25 @@ impl Files {
     }
 }
 
+/// Bytes that a file of attributes or of ignore rules may have. Git reads more; nobody writes more.
+const MAX_RULES: u64 = 16 << 20;
+
+/// Refuses a file of attributes or ignore rules that would keep whoever reads it waiting, or never end: a pipe, a
+/// device, something huge. Links are followed. What is not there, or cannot be looked at, is no concern of this.
+pub(super) fn refuse_endless(path: &Path) -> Result<()> {
+    let Ok(meta) = std::fs::metadata(path) else { return Ok(()) };
+    refuse(&path.display(), meta.is_file() || meta.is_dir(), meta.len() * u64::from(meta.is_file()))
+}
+
+fn refuse(name: &dyn std::fmt::Display, readable: bool, size: u64) -> Result<()> {
+    let what = match (readable, size > MAX_RULES) {
+        (false, _) => "is no regular file".to_owned(),
+        (true, true) => format!("is larger than {} MiB", MAX_RULES >> 20),
+        (true, false) => return Ok(()),
+    };
+    Err(Error::usage(format!("{name} {what}, so it is not read for attributes or ignore rules")))
+}
+
 /// Tells whether a name stays in its folder.
 fn is_name(name: &[u8]) -> bool {
     !matches!(name, b"" | b"." | b"..") && !name.contains(&0)
@@ -200,5 +230,5 @@ fn convert(st: &rustix::fs::Stat) -> Stat {
         gid: st.st_gid,
         size: st.st_size as u32,
     };
-    Stat { kind, index }
+    Stat { kind, size: u64::try_from(st.st_size).unwrap_or(0), index }
 }

@@ -49,6 +49,21 @@ pub(super) fn find(repo: &Repo) -> Result<HooksDir> {
         .trusted_path("core.hooksPath")
         .map_err(|e| Error::usage("core.hooksPath cannot be read").caused_by(&e))?
         .unwrap_or_default();
+    if path.as_os_str().is_empty() {
+        // Git would look for /pre-commit, so nothing that is put anywhere else ever runs.
+        let flag = match scope {
+            Scope::System => " --system",
+            Scope::Global => " --global",
+            Scope::Worktree => " --worktree",
+            Scope::Local => "",
+            Scope::Command => {
+                return Err(Error::usage("core.hooksPath is set to nothing for this command, so git runs no hook")
+                    .hint("run install-hooks without GIT_CONFIG_* in the environment"));
+            }
+        };
+        return Err(Error::usage("core.hooksPath is set to nothing, so git runs no hook of this repository")
+            .hint(format!("git config{flag} --unset core.hooksPath")));
+    }
     // Git takes a relative path from where hooks run: the top of the worktree.
     let top = repo.worktree().unwrap_or(&common);
     let path = top.join(path);

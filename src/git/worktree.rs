@@ -5,12 +5,14 @@
 //! git would convert it, and compared by its id.
 
 use super::convert::Convert;
-use super::files::{Bytes, Files, Kind};
+use super::files::{self, Bytes, Files, Kind};
 use super::{At, Half, Pair, Repo, open, own, staged};
 use crate::diff::{FileMode, RepoPath};
-use crate::error::{Error, Result};
+use crate::error::{self, Error, Result};
+use gix::dir::EntryRef;
+use gix::dir::walk::{Action, ForDeletionMode};
 use gix::index::entry::{Flags, Mode};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -20,6 +22,8 @@ const TWO_THREADS: usize = 3000;
 const KEEP: usize = 32 << 20;
 /// Bytes that a file may have; what is larger is not reviewed, and said.
 const MAX_FILE: usize = 1 << 30;
+
+const IGNORE: &[u8] = b".gitignore";
 
 /// A worktree that is being compared.
 pub(super) struct Worktree<'r> {
@@ -39,6 +43,8 @@ pub(super) struct Worktree<'r> {
 pub(super) struct Content {
     files: Files,
     convert: Option<Convert>,
+    /// The folders whose attributes can be read: their names within the worktree, `""` or ending in `/`.
+    attributes: HashSet<Vec<u8>>,
 }
 
 /// What became of an index entry in the worktree.
@@ -56,7 +62,7 @@ impl Content {
     pub(super) fn new(top: &Path) -> Result<Self> {
         let files = Files::open(top)
             .map_err(|e| Error::incomplete(format!("the worktree {} cannot be read", top.display())).caused_by(&e))?;
-        Ok(Self { files, convert: None })
+        Ok(Self { files, convert: None, attributes: HashSet::new() })
     }
 
     /// Returns the files below the top.
@@ -93,7 +99,7 @@ impl Content {
         if mode == FileMode::Symlink {
             return Ok(Some((bytes, None)));
         }
-        let convert = self.convert(repo, index)?;
+        let convert = self.convert(repo, index, path)?;
         if let Some(driver) = convert.driver(repo, path) {
             return Ok(Some((bytes, Some(not_run(&driver)))));
         }
@@ -103,7 +109,19 @@ impl Content {
         }))
     }
 
-    fn convert(&mut self, repo: &gix::Repository, index: &gix::index::State) -> Result<&mut Convert> {
+    /// Returns what converts a path, after a look at every attribute file that will be opened for it.
+    fn convert(&mut self, repo: &gix::Repository, index: &gix::index::State, path: &[u8]) -> Result<&mut Convert> {
+        if self.convert.is_none() {
+            files::refuse_endless(&repo.common_dir().join("info/attributes"))?;
+            refuse_configured(repo, "core.attributesFile")?;
+        }
+        for end in std::iter::once(0).chain(memchr::memchr_iter(b'/', path).map(|i| i + 1)) {
+            let folder = &path[..end];
+            if !self.attributes.contains(folder) {
+                self.files.refuse_endless(&[folder, b".gitattributes"].concat())?;
+                self.attributes.insert(folder.to_vec());
+            }
+        }
         Ok(match &mut self.convert {
             Some(c) => c,
             slot => slot.insert(Convert::new(repo, index)?),
@@ -155,7 +173,11 @@ impl<'r> Worktree<'r> {
                 Found::Look(now) => {
                     let mut new = self.unread(path, now);
                     // What cannot be read is taken for changed: whoever loads it learns why.
-                    match self.identify(&mut new).unwrap_or(true) {
+                    let there = match self.identify(&mut new) {
+                        Err(e) if e.kind == error::Kind::Usage => return Err(e),
+                        other => other.unwrap_or(true),
+                    };
+                    match there {
                         false => out.push(Pair::new(Some(old), None)),
                         true if new.id == old.id && new.mode == old.mode => {
                             self.forget(&new.path);
@@ -175,6 +197,7 @@ impl<'r> Worktree<'r> {
     /// Returns the files that are neither in the index nor ignored. Goes by what [`Self::changed`] saw.
     pub(super) fn untracked(&mut self) -> Result<Vec<Pair>> {
         use gix::dir::entry::{Kind as DirKind, Status};
+        use gix::dir::walk::delegate::Collect;
         let failed = |e: gix::Error| Error::incomplete("the worktree cannot be searched for new files").caused_by(&e);
         // The walk takes an entry for tracked only when it is marked as looked at.
         let mut index = gix::index::State::clone(self.index);
@@ -192,11 +215,20 @@ impl<'r> Worktree<'r> {
             .emit_untracked(gix::dir::walk::EmissionMode::Matching)
             .emit_ignored(None)
             .emit_tracked(false);
-        let mut found = gix::dir::walk::delegate::Collect::default();
+        for dir in [self.repo.common_dir(), self.repo.git_dir()] {
+            files::refuse_endless(&dir.join("info/exclude"))?;
+        }
+        refuse_configured(self.repo, "core.excludesFile")?;
+        self.content.files().refuse_endless(IGNORE)?;
+        let mut walk = Walk { files: self.content.files(), seen: Collect::default(), refused: None };
         let none: [&gix::bstr::BStr; 0] = [];
-        self.repo.dirwalk(&index, none, &AtomicBool::new(false), options, &mut found).map_err(failed)?;
+        self.repo.dirwalk(&index, none, &AtomicBool::new(false), options, &mut walk).map_err(failed)?;
+        let Walk { seen, refused, .. } = walk;
+        if let Some(e) = refused {
+            return Err(e);
+        }
         let mut out = Vec::new();
-        for (entry, _) in found.into_entries_by_path() {
+        for (entry, _) in seen.into_entries_by_path() {
             if entry.status != Status::Untracked {
                 continue;
             }
@@ -272,7 +304,7 @@ impl<'r> Worktree<'r> {
         if half.at != At::Work || !half.id.is_null() || half.mode == FileMode::Symlink {
             return Ok(());
         }
-        let asked = self.content.convert(self.repo, self.index)?.asked_of(self.repo, &half.path);
+        let asked = self.content.convert(self.repo, self.index, &half.path)?.asked_of(self.repo, &half.path);
         if let Some(driver) = asked.driver {
             self.notes.push(format!("{}: {}", String::from_utf8_lossy(&half.path), not_run(&driver)));
         } else if asked.encoding {
@@ -377,6 +409,33 @@ impl<'r> Worktree<'r> {
     }
 }
 
+/// A search for new files that looks at a folder's ignore file before the folder is entered, where it is opened.
+struct Walk<'f> {
+    files: &'f mut Files,
+    seen: gix::dir::walk::delegate::Collect,
+    refused: Option<Error>,
+}
+
+impl gix::dir::walk::Delegate for Walk<'_> {
+    fn emit(&mut self, entry: EntryRef<'_>, folder: Option<gix::dir::entry::Status>) -> Action {
+        match self.refused {
+            Some(_) => Action::Break(()),
+            None => self.seen.emit(entry, folder),
+        }
+    }
+
+    fn can_recurse(&mut self, entry: EntryRef<'_>, deletion: Option<ForDeletionMode>, nested: bool) -> bool {
+        let folder: &[u8] = entry.rela_path.as_ref();
+        let file = if folder.is_empty() { IGNORE.to_vec() } else { [folder, b"/", IGNORE].concat() };
+        let (status, kind, matched) = (entry.status, entry.disk_kind, entry.pathspec_match);
+        if self.refused.is_some() || !status.can_recurse(kind, matched, deletion, nested) {
+            return false;
+        }
+        self.refused = self.files.refuse_endless(&file).err();
+        self.refused.is_none()
+    }
+}
+
 /// What is needed to compare files with the index, for each thread.
 struct Look<'a> {
     index: &'a gix::index::State,
@@ -445,6 +504,15 @@ fn mode_of(kind: Kind, index: Option<Mode>, caps: gix::fs::Capabilities) -> Opti
 pub(super) fn hash(repo: &gix::Repository, bytes: &[u8]) -> Result<gix::ObjectId> {
     gix::objs::compute_hash(repo.object_hash(), gix::objs::Kind::Blob, bytes)
         .map_err(|e| Error::incomplete("content cannot be hashed").caused_by(&e))
+}
+
+/// Refuses the file that a key of the configuration names when reading it might not end.
+fn refuse_configured(repo: &gix::Repository, key: &'static str) -> Result<()> {
+    let config = repo.config_snapshot();
+    let path = config.trusted_path(key).ok().flatten();
+    // What cannot be read as a path is told by whoever wants it.
+    path.map_or(Ok(()), |p| files::refuse_endless(&p))
+        .map_err(|e| e.hint(format!("{key} names it; which file sets that: git config --show-origin {key}")))
 }
 
 fn not_run(driver: &str) -> String {

@@ -744,3 +744,66 @@ fn an_empty_patch_is_nothing_to_review() {
     let report: serde_json::Value = serde_json::from_str(&review_patch("", 0).stdout).unwrap();
     assert_eq!(report["outcome"], "nothing_to_review");
 }
+
+/// A repository with a changed file and a new one, in the top and in a folder.
+fn changed_worktree() -> Repo {
+    let repo = Repo::new();
+    repo.stage("a.txt", "one\n").stage("sub/b.txt", "one\n").commit("first");
+    repo.write("a.txt", "two\n").write("sub/b.txt", "two\n").write("new.txt", "new\n").write("sub/new.txt", "new\n");
+    repo
+}
+
+/// Expects a refusal that names a file, soon and without much memory.
+#[track_caller]
+fn refuses(repo: &Repo, args: &[&str], named: &str) {
+    let path = repo.home().join("stderr");
+    let script = "ulimit -v 4000000; exec timeout 10 \"$0\" review \"$@\"";
+    let mut command = std::process::Command::new("bash");
+    command.arg("-c").arg(script).arg(crate::support::binary()).args(args).current_dir(repo.path());
+    command.env("HOME", repo.home()).stdout(std::process::Stdio::null());
+    command.stderr(std::fs::File::create(&path).unwrap());
+    let status = command.status().unwrap();
+    let said = std::fs::read_to_string(path).unwrap();
+    assert_eq!(status.code(), Some(2), "{args:?} {named}: {said}");
+    assert!(said.contains(named) && said.contains("is no regular file"), "{args:?} {named}: {said}");
+}
+
+#[test]
+fn a_pipe_in_place_of_attributes_or_ignore_rules_is_refused_and_never_waited_for() {
+    const UNSTAGED: &[&str] = &["unstaged"];
+    const UNTRACKED: &[&str] = &["unstaged", "--untracked"];
+    const CHANGES: &[&str] = &["changes"];
+    for (file, runs) in [
+        (".gitattributes", &[UNSTAGED, UNTRACKED, CHANGES][..]),
+        ("sub/.gitattributes", &[UNSTAGED, UNTRACKED, CHANGES]),
+        (".git/info/attributes", &[UNSTAGED, UNTRACKED, CHANGES]),
+        (".gitignore", &[UNTRACKED, CHANGES]),
+        ("sub/.gitignore", &[UNTRACKED, CHANGES]),
+        (".git/info/exclude", &[UNTRACKED, CHANGES]),
+    ] {
+        let repo = changed_worktree();
+        let path = repo.path().join(file);
+        let _ = std::fs::remove_file(&path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        for args in runs {
+            refuses(&repo, args, file);
+        }
+        repo.review(&["staged"], 0);
+    }
+}
+
+#[test]
+fn a_device_that_the_configuration_names_as_attributes_or_ignore_rules_is_refused() {
+    for (key, args) in [
+        ("core.attributesFile", &["unstaged"][..]),
+        ("core.excludesFile", &["unstaged", "--untracked"]),
+        ("core.excludesFile", &["changes"]),
+    ] {
+        let repo = changed_worktree();
+        repo.git(&["config", key, "/dev/zero"]);
+        refuses(&repo, args, "/dev/zero");
+        repo.git(&["config", key, "nowhere"]);
+        repo.review(args, 0);
+    }
+}

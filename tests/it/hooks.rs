@@ -732,3 +732,15 @@ fn ci_10_a_reader_that_goes_away_changes_no_exit_code() {
         assert_eq!(status.code(), Some(0), "{args:?}");
     }
 }
+
+#[test]
+fn an_empty_hooks_path_is_refused_for_git_would_run_nothing() {
+    let repo = Repo::new();
+    repo.git(&["config", "core.hooksPath", ""]);
+    let run = repo.reviewer(&["install-hooks"]).run(2);
+    assert!(run.stderr.contains("hint: git config --unset core.hooksPath\n"), "{}", run.stderr);
+    assert_eq!(run.stdout, "");
+    assert!(!repo.path().join("pre-commit").exists() && !hook_path(&repo, "pre-commit").exists());
+    repo.git(&["config", "--unset", "core.hooksPath"]);
+    repo.reviewer(&["install-hooks"]).run(0);
+}
