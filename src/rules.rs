@@ -29,6 +29,7 @@ use crate::finding::{Category, Confidence, Finding, LineSpan, Severity};
 use crate::policy::RulesPolicy;
 use catalog::{Matcher, Rule};
 pub use change::Tree;
+use language::Languages;
 pub(crate) use mask::{hide_body, key_lines};
 use report::{Reporter, Sighting};
 use std::borrow::Cow;
@@ -137,6 +138,17 @@ pub fn describe_all() -> impl Iterator<Item = Description<'static>> {
 /// Returns the names of languages that rules know.
 pub fn languages() -> &'static [&'static str] {
     format::LANGUAGES
+}
+
+/// Tells whether rules look at a file that did not look at it under its old path: a move that makes text live.
+pub fn comes_alive(old: &RepoPath, new: &RepoPath) -> bool {
+    let of = |p: &RepoPath| Languages::of(p.as_bytes(), b"");
+    let family = ["javascript", "typescript"].map(Languages::named).into_iter().flatten();
+    let family = family.fold(Languages::NONE, Languages::with);
+    let (before, after) = (of(old), of(new));
+    // The same rules look at both.
+    let before = if before.overlaps(family) { before.with(family) } else { before };
+    after.goes_beyond(before)
 }
 
 /// Tells whether a path is that of a text in a language that rules know.

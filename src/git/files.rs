@@ -74,7 +74,7 @@ impl Files {
         }
     }
 
-    /// Lists the regular files of a folder; none where there is no folder, or the way there leads over a link.
+    /// Lists the files of a folder, whatever they are but folders; none where there is no folder, or the way there leads over a link.
     pub(super) fn names(&mut self, folder: &[u8]) -> io::Result<Vec<Vec<u8>>> {
         let probe = [folder, b"/x"].concat();
         let Some((open, _)) = self.enter(&probe) else { return Ok(Vec::new()) };
@@ -88,7 +88,7 @@ impl Files {
         let mut files = Vec::new();
         for name in names {
             let path = [folder, b"/", &name].concat();
-            if self.stat(&path)?.is_some_and(|s| matches!(s.kind, Kind::File { .. })) {
+            if self.stat(&path)?.is_some_and(|s| !matches!(s.kind, Kind::Folder)) {
                 files.push(name);
             }
         }

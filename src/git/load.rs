@@ -4,7 +4,7 @@ use super::attributes::Attributes;
 use super::files::{Bytes, Kind};
 use super::worktree::{self, Content};
 use super::{Change, Repo, State, gix_id, own, revision, tree};
-use crate::diff::{Attribute, Body, FileChange, FileMode, ObjectId, RepoPath, Side};
+use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, ObjectId, RepoPath, Side};
 use crate::error::{Error, Result};
 
 /// Bytes of an attribute file in the worktree; what they say is only a mark.
@@ -61,7 +61,21 @@ impl<'r> Reader<'r> {
         let Some(entry) = change.entries.get(index) else {
             return Err(Error::incomplete(format!("the change has no entry {index}")));
         };
-        let mut entry = entry.clone();
+        self.compare(change, entry.clone())
+    }
+
+    /// Reads one entry as if its new side had not been there before: for a move that matters as a whole.
+    ///
+    /// # Errors
+    /// As [`Reader::load`].
+    pub fn load_as_added(&mut self, change: &Change, index: usize) -> Result<FileChange> {
+        let Some(entry) = change.entries.get(index) else {
+            return Err(Error::incomplete(format!("the change has no entry {index}")));
+        };
+        self.compare(change, Entry { kind: ChangeKind::Added, old: None, new: entry.new.clone() })
+    }
+
+    fn compare(&mut self, change: &Change, mut entry: Entry) -> Result<FileChange> {
         let is_submodule = |s: &Option<Side>| s.as_ref().is_some_and(|s| s.mode == FileMode::Submodule);
         if is_submodule(&entry.old) || is_submodule(&entry.new) {
             let dirty = change.dirty.contains(entry.path());
@@ -127,7 +141,7 @@ impl<'r> Reader<'r> {
         Ok(self.stored(state, name)?.and_then(|(mode, _)| mode))
     }
 
-    /// Lists the regular files that lie directly in a folder of a state, by name; none where there is no such folder.
+    /// Lists the files that lie directly in a folder of a state, by name, links and the like included; none where there is no such folder.
     ///
     /// # Errors
     /// Incomplete, when the folder cannot be read.
@@ -143,7 +157,7 @@ impl<'r> Reader<'r> {
                 tree::load(&self.repo, &id, gix::objs::Kind::Tree, &mut buf)?;
                 let mut entries = tree::Entries::new(&self.repo, &buf);
                 while let Some(e) = entries.next()? {
-                    if matches!(e.mode, Some(FileMode::Regular | FileMode::Executable)) {
+                    if e.mode.is_some_and(|m| m != FileMode::Submodule) {
                         found.push(inside(e.name));
                     }
                 }

@@ -7,7 +7,7 @@ use crate::diff::{FileMode, LineNo, RepoPath};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::git::{Change, Reader, Repo, State};
-use crate::policy::{self, File, Loaded, Policy, Project, Sources, Weakening};
+use crate::policy::{self, File, Layer, Loaded, Policy, Project, Sources, Weakening};
 use crate::request::{Authority, ReviewRequest};
 use crate::rules::{RuleSet, Scope};
 
@@ -98,16 +98,28 @@ fn project_file(
 }
 
 /// Reads the rule files in the folders that policy names, from the same state as the policy.
+///
+/// # Errors
+///
+/// Usage: a folder that policy names has no rule file, or has one that is a link or is not UTF-8. A rule that was
+/// meant to look must not be missing unnoticed.
 fn team_rules(policy: &Policy, state: &State, reader: &mut Reader<'_>) -> Result<Vec<(String, String)>> {
+    let named = policy.origin_of("rules.paths").layer != Layer::Default;
     let mut files = Vec::new();
     for folder in &policy.rules.paths {
-        let folder = RepoPath::from(folder.trim_end_matches('/'));
-        for path in reader.list(state, &folder)? {
-            if path.extension() != Some(b"toml") {
-                continue;
-            }
-            let name = path.to_wire();
-            let bytes = reader.read(state, &path, MAX_RULE_FILE)?.unwrap_or_default();
+        let path = RepoPath::from(folder.trim_end_matches('/'));
+        let mut rule_files = reader.list(state, &path)?;
+        rule_files.retain(|f| f.extension() == Some(b"toml"));
+        if rule_files.is_empty() && (named || reader.mode(state, &path)? == Some(FileMode::Symlink)) {
+            let error =
+                Error::usage(format!("rules.paths names {folder}, and no rule file (*.toml) lies in that folder"));
+            return Err(error.hint("a link is not followed; check with: claude-reviewer policy show --origin"));
+        }
+        for file in rule_files {
+            let name = file.to_wire();
+            let Some(bytes) = reader.read(state, &file, MAX_RULE_FILE)? else {
+                return Err(Error::usage(format!("the rule file {name} is no regular file")));
+            };
             let text = String::from_utf8(bytes).map_err(|_| Error::usage(format!("{name} is not UTF-8")))?;
             files.push((name, text));
         }

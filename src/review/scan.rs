@@ -3,7 +3,7 @@
 use super::Note;
 use super::files::Files;
 use super::source::{Content, Part};
-use crate::diff::{Body, FileChange, LineKind, RepoPath, TextChange, trim_line_end};
+use crate::diff::{Body, Entry, FileChange, LineKind, RepoPath, TextChange, trim_line_end};
 use crate::error::Kind;
 use crate::finding::{Finding, Frame, FrameLine, LineSpan, Location};
 use crate::git::{Change, Reader, Repo};
@@ -162,12 +162,26 @@ impl Scan<'_> {
         if self.policy.ignores(path) {
             return out.skip(part, path, Skip::Ignored);
         }
-        match reader.load(change, index) {
+        let loaded = match self.comes_into_view(&change.entries[index]) {
+            true => reader.load_as_added(change, index),
+            false => reader.load(change, index),
+        };
+        match loaded {
             Ok(file) => self.scan(part, &file, out),
             Err(e) => {
                 out.coverage.files_total += usize::from(part.scope == Scope::All);
                 out.coverage.failed.push((Some(path.clone()), reason(&e)));
             }
+        }
+    }
+
+    /// Tells whether a file was moved to where it is looked at, or looked at otherwise, for the first time.
+    fn comes_into_view(&self, entry: &Entry) -> bool {
+        match (&entry.old, &entry.new) {
+            (Some(old), Some(new)) if old.path != new.path => {
+                self.policy.ignores(&old.path) || rules::comes_alive(&old.path, &new.path)
+            }
+            _ => false,
         }
     }
 
@@ -187,7 +201,9 @@ impl Scan<'_> {
 
     fn scan(&self, part: &Part, file: &FileChange, out: &mut Scanned) {
         let first = out.findings.len();
-        let scan = if part.commit.is_some() { RuleSet::scan_commit } else { RuleSet::scan };
+        // What surrounds the lines of a patch is whatever its author wrote there.
+        let is_part = part.commit.is_some() || matches!(part.content, Content::Given(_));
+        let scan = if is_part { RuleSet::scan_commit } else { RuleSet::scan };
         scan(self.rules, file, part.scope, &mut out.findings);
         for f in &mut out.findings[first..] {
             f.commit = part.commit;

@@ -28,6 +28,11 @@ impl Languages {
         self.0 & other.0 != 0
     }
 
+    /// Tells whether the set has a language that the other lacks.
+    pub(crate) fn goes_beyond(self, other: Self) -> bool {
+        self.0 & !other.0 != 0
+    }
+
     /// Tells whether one of the named languages is in the set.
     pub(crate) fn any_of(self, names: &[&str]) -> bool {
         self.names().any(|n| names.contains(&n))
