@@ -5,6 +5,7 @@ mod catalog;
 mod change;
 mod check;
 mod decode;
+mod expression;
 pub(crate) mod format;
 mod glob;
 mod language;
@@ -306,7 +307,7 @@ impl RuleSet {
         };
         let rule = self.rule(index);
         slot.get_or_init(|| match rule.matcher {
-            Matcher::Pattern => walk::Compiled::of(rule).ok(),
+            Matcher::Pattern => walk::Compiled::of(rule),
             _ => None,
         })
         .as_ref()

@@ -168,7 +168,7 @@ mod tests {
     fn every_pattern_compiles_and_every_check_is_known() {
         let mut wrong = Vec::new();
         for rule in catalog::RULES.iter().filter(|r| r.matcher == catalog::Matcher::Pattern) {
-            if let Err((key, e)) = walk::Compiled::of(rule) {
+            if let Err((key, e)) = walk::Compiled::check(rule) {
                 wrong.push(format!("{}: {key}: {e}", rule.id));
             }
             for c in rule.checks.iter().filter(|c| !check::is_known(c)) {

@@ -69,9 +69,9 @@ impl Team {
                     }
                 }
                 let rule = convert(&written);
-                let compiled = Compiled::of(&rule).map_err(|(key, e)| fault(format!("{key}: {}", brief(&e))))?;
+                Compiled::check(&rule).map_err(|(key, e)| fault(format!("{key}: {}", brief(&e))))?;
                 team.rules.push(rule);
-                team.compiled.push(OnceLock::from(Some(compiled)));
+                team.compiled.push(OnceLock::new());
             }
         }
         (team.literals, team.users) = literals.into_iter().unzip();

@@ -3,11 +3,12 @@
 //! A long line is looked at in windows around the literals, so that the work stays linear whatever stands in it.
 
 use super::RuleSet;
-use super::catalog::{Filter, Matcher, Rule};
+use super::catalog::{Filter, List, Matcher, Rule};
 use super::check;
+use super::expression::{Expression, compile};
 use super::secret::Candidate;
-use regex::bytes::{Regex, RegexBuilder};
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// Lines up to this are looked at as a whole.
 const LONG: usize = 16 * 1024;
@@ -19,47 +20,68 @@ const COVERED: usize = 4096;
 /// The most matches that are tried in one window.
 const TRIES: usize = 256;
 
-/// The most bytes of states that an expression keeps while it runs, for each thread. Half of it makes the widest
-/// expressions of the catalogue four times slower, because they throw their states away again and again.
-const DFA_MAX: usize = 1 << 22;
-
-/// A rule's patterns, compiled.
+/// A rule's patterns, each compiled when it is needed.
 #[derive(Debug)]
 pub(super) struct Compiled {
-    pub(super) pattern: Regex,
+    pub(super) pattern: Expression,
     /// The number of the group `secret`.
     secret: Option<usize>,
-    not: Vec<Regex>,
-    has: Vec<Regex>,
-    lacks: Vec<Regex>,
+    not: Several,
+    has: Several,
+    lacks: Several,
 }
 
-/// Compiles a pattern as rules write them: bytes, ASCII classes, lines for `^` and `$` only where `lines` says so.
-pub(super) fn compile(pattern: &str, lines: bool) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(pattern).unicode(false).multi_line(lines).size_limit(1 << 20).dfa_size_limit(DFA_MAX).build()
+/// Patterns that are compiled together.
+#[derive(Debug)]
+struct Several {
+    patterns: List,
+    lines: bool,
+    compiled: OnceLock<Vec<Expression>>,
+}
+
+impl Several {
+    fn new(patterns: &List, lines: bool) -> Self {
+        Self { patterns: patterns.clone(), lines, compiled: OnceLock::new() }
+    }
+
+    fn all(&self) -> &[Expression] {
+        let make = || self.patterns.iter().filter_map(|p| Expression::new(p, self.lines)).collect();
+        self.compiled.get_or_init(make)
+    }
 }
 
 impl Compiled {
-    /// Compiles a rule's patterns. The error names the key.
-    pub(super) fn of(rule: &Rule) -> Result<Self, (&'static str, regex::Error)> {
-        let all = |key, list: &super::catalog::List, lines| {
-            list.iter().map(|p| compile(p, lines).map_err(|e| (key, e))).collect::<Result<Vec<_>, _>>()
-        };
-        let pattern = compile(&rule.pattern, false).map_err(|e| ("pattern", e))?;
-        let secret = pattern.capture_names().position(|n| n == Some("secret"));
-        Ok(Self {
-            secret,
-            not: all("not_pattern", &rule.not_pattern, false)?,
-            has: all("file_has", &rule.file_has, true)?,
-            lacks: all("file_lacks", &rule.file_lacks, true)?,
+    /// Makes a rule's patterns; `None` where its first is wrong.
+    pub(super) fn of(rule: &Rule) -> Option<Self> {
+        let pattern = Expression::new(&rule.pattern, false)?;
+        Some(Self {
+            secret: pattern.group("secret"),
+            not: Several::new(&rule.not_pattern, false),
+            has: Several::new(&rule.file_has, true),
+            lacks: Several::new(&rule.file_lacks, true),
             pattern,
         })
+    }
+
+    /// Compiles a rule's patterns only to see whether they are right. The error names the key.
+    pub(super) fn check(rule: &Rule) -> Result<(), (&'static str, regex::Error)> {
+        compile(&rule.pattern, false).map_err(|e| ("pattern", e))?;
+        for (key, list, lines) in [
+            ("not_pattern", &rule.not_pattern, false),
+            ("file_has", &rule.file_has, true),
+            ("file_lacks", &rule.file_lacks, true),
+        ] {
+            for pattern in list.iter() {
+                compile(pattern, lines).map_err(|e| (key, e))?;
+            }
+        }
+        Ok(())
     }
 
     /// Tells whether the file as a whole lets the rule look.
     pub(super) fn file_fits(&self, whole: Option<&[u8]>) -> bool {
         whole.is_none_or(|text| {
-            self.has.iter().all(|r| r.is_match(text)) && !self.lacks.iter().any(|r| r.is_match(text))
+            self.has.all().iter().all(|r| r.is_match(text)) && !self.lacks.all().iter().any(|r| r.is_match(text))
         })
     }
 }
@@ -214,27 +236,22 @@ impl Walk<'_> {
         let base = window.start.saturating_sub(1).max(self.line.start);
         let hay = &self.text[base..window.end];
         let mut from = window.start.max(self.scratch.seen[usize::from(index)].matched) - base;
-        let mut captures = None;
         let mut refused = None;
         for _ in 0..TRIES {
             let found = compiled.pattern.find_at(hay, from);
             let Some(found) = found else { return };
-            if *refused.get_or_insert_with(|| compiled.not.iter().any(|n| n.is_match(hay))) {
+            if *refused.get_or_insert_with(|| compiled.not.all().iter().any(|n| n.is_match(hay))) {
                 return;
             }
-            let span = base + found.start()..base + found.end();
-            from = if found.is_empty() { found.end() + 1 } else { found.end() };
+            let span = base + found.start..base + found.end;
+            from = if found.is_empty() { found.end + 1 } else { found.end };
             // Where the window cuts a long line, a match at the cut may be a part of one, or none at all.
             if span.end == window.end && window.end < self.line.end && span.len() < AFTER / 4 {
                 return;
             }
             // Groups are looked for where the match is known: most lines have none.
-            let group = compiled.secret.and_then(|g| {
-                let captures = captures.get_or_insert_with(|| compiled.pattern.capture_locations());
-                compiled.pattern.captures_read_at(captures, hay, span.start - base)?;
-                captures.get(g)
-            });
-            let secret = group.map_or(span.clone(), |(s, e)| base + s..base + e);
+            let group = compiled.secret.and_then(|g| compiled.pattern.group_at(hay, span.start - base, g));
+            let secret = group.map_or(span.clone(), |g| base + g.start..base + g.end);
             let found = Match { rule: index, line: self.line.clone(), line_index: self.line_index, span, secret };
             if self.holds(rule, base..window.end, &found) && visitor.found(&found) {
                 let seen = &mut self.scratch.seen[usize::from(index)];

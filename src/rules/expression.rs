@@ -1,0 +1,128 @@
+//! Expressions that cost little to make, and become fast once they are used often.
+//!
+//! A small change meets a handful of literals, and making a fast matcher for each took most of its review. So an
+//! expression starts as a plain simulation, and the fast matcher is made for long texts and after some uses.
+
+use regex::bytes::{Regex, RegexBuilder};
+use regex_automata::{Input, meta, util::syntax};
+use std::ops::Range;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Longer texts are for the fast matcher at once.
+const SHORT: usize = 512;
+/// So many looks at short texts cost about as much as making the fast matcher.
+const OFTEN: u32 = 150;
+/// The most bytes of a compiled expression.
+const SIZE_MAX: usize = 1 << 20;
+/// The most bytes of states that an expression keeps while it runs, for each thread. Half of it makes the widest
+/// expressions of the catalogue four times slower, because they throw their states away again and again.
+const DFA_MAX: usize = 1 << 22;
+
+/// A compiled expression.
+#[derive(Debug)]
+pub(super) struct Expression {
+    pattern: Box<str>,
+    lines: bool,
+    quick: meta::Regex,
+    fast: OnceLock<Option<Regex>>,
+    uses: AtomicU32,
+}
+
+/// Compiles a pattern as rules write them: bytes, ASCII classes, lines for `^` and `$` only where `lines` says so.
+pub(super) fn compile(pattern: &str, lines: bool) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(pattern).unicode(false).multi_line(lines).size_limit(SIZE_MAX).dfa_size_limit(DFA_MAX).build()
+}
+
+impl Expression {
+    /// Makes an expression; `None` for one that is wrong (see [`compile`] for what is).
+    pub(super) fn new(pattern: &str, lines: bool) -> Option<Self> {
+        let plain = meta::Config::new()
+            .auto_prefilter(false)
+            .hybrid(false)
+            .dfa(false)
+            .onepass(false)
+            .utf8_empty(false)
+            .nfa_size_limit(Some(SIZE_MAX));
+        let syntax = syntax::Config::new().unicode(false).utf8(false).multi_line(lines);
+        let quick = meta::Builder::new().configure(plain).syntax(syntax).build(pattern).ok()?;
+        Some(Self { pattern: pattern.into(), lines, quick, fast: OnceLock::new(), uses: AtomicU32::new(0) })
+    }
+
+    /// Returns the number of a named group.
+    pub(super) fn group(&self, name: &str) -> Option<usize> {
+        self.quick.group_info().to_index(regex_automata::PatternID::ZERO, name)
+    }
+
+    /// Finds the first match that starts at or after a byte; what stands before it counts as its surroundings.
+    pub(super) fn find_at(&self, text: &[u8], from: usize) -> Option<Range<usize>> {
+        match self.fast(text) {
+            Some(fast) => fast.find_at(text, from).map(|m| m.range()),
+            None => self.quick.search(&Input::new(text).range(from..)).map(|m| m.range()),
+        }
+    }
+
+    /// Returns where a group of the match that starts at a byte stands.
+    pub(super) fn group_at(&self, text: &[u8], start: usize, group: usize) -> Option<Range<usize>> {
+        match self.fast(text) {
+            Some(fast) => {
+                let mut groups = fast.capture_locations();
+                fast.captures_read_at(&mut groups, text, start)?;
+                groups.get(group).map(|(start, end)| start..end)
+            }
+            None => {
+                let mut groups = self.quick.create_captures();
+                self.quick.search_captures(&Input::new(text).range(start..), &mut groups);
+                groups.get_group(group).map(|g| g.range())
+            }
+        }
+    }
+
+    /// Tells whether it matches anywhere.
+    pub(super) fn is_match(&self, text: &[u8]) -> bool {
+        self.find_at(text, 0).is_some()
+    }
+
+    fn fast(&self, text: &[u8]) -> Option<&Regex> {
+        if text.len() <= SHORT && self.uses.fetch_add(1, Ordering::Relaxed) < OFTEN {
+            return None;
+        }
+        self.fast.get_or_init(|| compile(&self.pattern, self.lines).ok()).as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_matchers_see_the_same() {
+        for (pattern, lines, text, from) in [
+            (r"(?i)pass(?P<secret>\w+)", false, "my PASSword here", 0),
+            (r"\bkey=(?P<secret>\S*)", false, "monkey=1 key=22", 0),
+            (r"\bkey=(?P<secret>\S*)", false, "key=1 key=22", 5),
+            (r"^a$(?P<secret>)", true, "b\na\n", 0),
+            (r"[\x80-\xff]+(?P<secret>x)", false, "ääx", 0),
+            (r"none(?P<secret>)", false, "of it", 0),
+        ] {
+            let e = Expression::new(pattern, lines).unwrap();
+            let group = e.group("secret").unwrap();
+            let look = || {
+                let found = e.find_at(text.as_bytes(), from);
+                (found.clone(), found.and_then(|f| e.group_at(text.as_bytes(), f.start, group)))
+            };
+            let quick = look();
+            assert!(e.fast.get().is_none());
+            e.uses.store(OFTEN, Ordering::Relaxed);
+            assert_eq!(look(), quick, "{pattern}");
+            assert!(e.fast.get().is_some());
+        }
+    }
+
+    #[test]
+    fn a_long_text_is_for_the_fast_matcher() {
+        let e = Expression::new("b", false).unwrap();
+        assert_eq!(e.find_at(&[b'a'; SHORT + 1], 0), None);
+        assert!(e.fast.get().is_some());
+    }
+}
