@@ -10,6 +10,7 @@ use crate::env::Env;
 use crate::error::{Error, ExitStatus};
 use crate::untrusted::Inert;
 use clap::{Parser, Subcommand};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -82,11 +83,9 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(e) => {
             // clap prints help and version to stdout (exit 0), errors to stderr (exit 2).
-            let code = if e.use_stderr() { ExitStatus::Usage.code() } else { 0 };
-            return match e.print() {
-                Ok(()) => ExitCode::from(code),
-                Err(_) => ExitCode::from(code),
-            };
+            let status =
+                if e.use_stderr() { refuse(&e) } else { e.print().map_or(ExitStatus::Pass, |()| ExitStatus::Pass) };
+            return ExitCode::from(status.code());
         }
     };
     ExitCode::from(match run(cli) {
@@ -113,6 +112,50 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
         Command::Completions(args) => generate::completions(&args),
         Command::Man => generate::man(),
     }
+}
+
+/// Prints what clap says of arguments that it does not take. What it cites of them is shown, not acted on.
+fn refuse(e: &clap::Error) -> ExitStatus {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let shown: Vec<String> = args.iter().map(|a| Inert::new(a.as_encoded_bytes()).to_string()).collect();
+    let status = ExitStatus::Usage;
+    use std::io::Write as _;
+    // Nobody is left to tell when stderr is gone.
+    let _ = if args.iter().zip(&shown).all(|(a, s)| a == s.as_str()) {
+        e.print()
+    } else if let Err(same) = Cli::try_parse_from(&shown)
+        && same.kind() == e.kind()
+    {
+        // The same complaint, about arguments that hold nothing to act on.
+        same.print()
+    } else {
+        let text: Vec<_> = e.render().to_string().lines().map(|l| format!("{}\n", Inert::new(l).guarded())).collect();
+        std::io::stderr().write_all(text.concat().as_bytes())
+    };
+    if is_review(&args) {
+        let _ = writeln!(std::io::stderr(), "{}", crate::report::summary_of_error(status));
+    }
+    status
+}
+
+/// Tells whether the subcommand is `review`, of arguments that may hold mistakes: the first word that is neither an
+/// option nor the value of one of the options that stand before a subcommand.
+fn is_review(args: &[OsString]) -> bool {
+    let mut args = args.iter().skip(1);
+    while let Some(arg) = args.next() {
+        match arg.as_encoded_bytes() {
+            b"--config" | b"--color" => drop(args.next()),
+            [b'-', b'-', ..] => {}
+            // `-C DIR`, perhaps behind other letters (`-qC DIR`); in `-CDIR` the value is there.
+            [b'-', letters @ ..] => {
+                if letters.iter().position(|l| *l == b'C') == letters.len().checked_sub(1) {
+                    args.next();
+                }
+            }
+            word => return word == b"review",
+        }
+    }
+    false
 }
 
 /// The only place that prints errors. What they name is foreign: it is shown, not acted on.

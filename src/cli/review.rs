@@ -176,6 +176,7 @@ fn review(context: &Context, args: &Args) -> Result<ExitStatus> {
         eprint_line("claude-reviewer: skipped, because CLAUDE_REVIEWER_SKIP is set");
         return Ok(ExitStatus::Pass);
     }
+    refuse_shared_targets(context, o)?;
     let request = request(context, args)?;
     let progress = progress::of(&context.env, context.global.quiet);
     let world = World { env: &context.env, progress: progress.as_ref(), now: jiff::Timestamp::now() };
@@ -248,6 +249,38 @@ fn push_input() -> Result<Vec<u8>> {
         return Err(Error::usage("the pre-push input is larger than 16 MiB").hint("push fewer references at a time"));
     }
     Ok(bytes)
+}
+
+/// Refuses two reports for one file, of which the second would take the place of the first, and `-` for a file.
+fn refuse_shared_targets(context: &Context, o: &Options) -> Result<()> {
+    let mut targets: Vec<PathBuf> = Vec::new();
+    let further = o.report.iter().map(|(format, file)| (*format, file));
+    for (format, file) in further.chain(o.output.iter().map(|file| (o.format, file))) {
+        if file.as_os_str() == "-" {
+            return Err(Error::usage("a report cannot be written to -, which is no file")
+                .hint(format!("for standard output: --format {} without --output", format.name()))
+                .hint("for a file of that name: ./-"));
+        }
+        let path = context.dir.join(file);
+        if std::fs::metadata(&path).is_ok_and(|m| !m.is_file()) {
+            // A device or pipe takes one after the other.
+            continue;
+        }
+        let target = real(&path);
+        if targets.contains(&target) {
+            return Err(Error::usage(format!("two reports would be written to {}", file.display()))
+                .hint("name a file for each --report, and another one for --output"));
+        }
+        targets.push(target);
+    }
+    Ok(())
+}
+
+/// Returns the path of a file that need not exist, by the one name that it has.
+fn real(path: &Path) -> PathBuf {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path.to_owned() };
+    let by_folder = || folder.canonicalize().map(|folder| folder.join(name));
+    path.canonicalize().or_else(|_| by_folder()).unwrap_or_else(|_| path.to_owned())
 }
 
 fn write_reports(context: &Context, o: &Options, review: &Review) -> Result<()> {

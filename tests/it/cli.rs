@@ -49,10 +49,10 @@ fn the_exit_code_follows_the_verdict_in_every_format() {
         let repo = Repo::new();
         repo.review(&["--format", format, "staged"], 0);
         repo.stage("fine.txt", "fine\n").review(&["--format", format, "staged"], 0);
-        repo.review(&["--format", format, "--backend", "claude", "staged"], 3);
-        repo.review(&["--format", format, "--backend", "claude", "--on-incomplete", "warn", "staged"], 0);
+        repo.review(&["staged", "--format", format, "--backend", "claude"], 3);
+        repo.review(&["staged", "--format", format, "--backend", "claude", "--on-incomplete", "warn"], 0);
         repo.stage("merge.txt", BAD).review(&["--format", format, "staged"], 1);
-        repo.review(&["--format", format, "--backend", "claude", "staged"], 1);
+        repo.review(&["staged", "--format", format, "--backend", "claude"], 1);
         repo.review(&["--format", format, "--exit-zero", "staged"], 0);
         repo.review(&["--format", format, "commit", "nope"], 2);
     }
@@ -97,6 +97,92 @@ fn inj_10_an_error_shows_the_control_characters_of_what_it_names() {
         let said = format!("{}{}", run.stdout, run.stderr);
         assert!(!said.contains(['\x1b', '\x07', '\r', '\u{9b}', '\u{202e}']), "{args:?}: {said:?}");
         assert!(!said.contains("\nerror: fake"), "{said}");
+    }
+}
+
+#[test]
+fn inj_10_an_argument_that_is_refused_shows_its_control_characters() {
+    let repo = Repo::new();
+    let evil = "\x1b[31mx\u{9b}2J\u{202e}\r\nerror: fake\n##[error]fake\n::error::fake";
+    let option = format!("--{evil}");
+    for args in [
+        &["review", "staged", "--format", evil][..],
+        &["review", "staged", "--report", evil],
+        &["review", "staged", "--jobs", evil],
+        &["review", evil],
+        &["review", "staged", evil],
+        &["review", "staged", &option],
+        &["review", "staged", "--color=always", &option],
+        &[evil],
+        &[&option],
+        &["rules", "explain", evil, evil],
+    ] {
+        let run = repo.reviewer(args).run(2);
+        let active = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+        assert!(!run.stderr.contains(active), "{args:?}: {:?}", run.stderr);
+        assert!(run.stderr.contains("\\x1b") && run.stderr.contains("\\u{202e}"), "{args:?}: {}", run.stderr);
+        for start in ["\nerror: fake", "##[error]", "\n::error::"] {
+            assert!(!run.stderr.contains(start), "{args:?}: {}", run.stderr);
+        }
+        assert_eq!(run.stdout, "", "{args:?}");
+    }
+    let odd = std::ffi::OsString::from_vec(b"--\xff\x1b[2J".to_vec());
+    let out = std::process::Command::new(crate::support::binary()).arg("review").arg(odd).output().unwrap();
+    assert_eq!(out.status.code(), Some(2));
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert!(!said.contains('\x1b') && said.contains("review: incomplete "), "{said}");
+}
+
+#[test]
+fn the_summary_is_the_last_line_of_a_review_whose_arguments_are_refused_too() {
+    let repo = Repo::new();
+    let last = |args: &[&str]| repo.reviewer(args).run(2).stderr.lines().last().unwrap_or_default().to_owned();
+    for args in [
+        &["review", "--nope"][..],
+        &["review", "stagd"],
+        &["review", "staged", "--format", "\x1b"],
+        &["-q", "--color", "never", "review", "--nope"],
+        &["-qC", ".", "--config=x", "review", "--nope"],
+        &["-C.", "review", "staged", "--jobs", "0"],
+        &["--config", "policy", "review", "commit"],
+    ] {
+        let line = last(args);
+        assert_eq!(line, "review: incomplete files=0/0 backend=none findings=0 exit=2", "{args:?}");
+    }
+    for args in [&["policy", "review"][..], &["reviw"], &["-C", "review", "nope"], &[], &["--config", "review"]] {
+        assert!(!last(args).starts_with("review: "), "{args:?}");
+    }
+    let help = repo.reviewer(&["review", "--help"]).run(0);
+    assert!(!help.stdout.contains("review: incomplete") && help.stderr.is_empty(), "{}", help.stderr);
+}
+
+#[test]
+fn two_reports_for_one_file_are_refused() {
+    let repo = Repo::new();
+    repo.stage("fine.txt", "fine\n").write("sub/keep", "");
+    std::os::unix::fs::symlink("f", repo.path().join("link")).unwrap();
+    for args in [
+        &["--report", "json=f", "--report", "sarif=f"][..],
+        &["--report", "json=f", "sarif=./sub/../f"],
+        &["--report", "json=f", "--output", "f"],
+        &["--report", "json=f", "--output", "./f"],
+    ] {
+        let run = repo.review(&[&["staged"], args].concat(), 2);
+        assert!(run.stderr.contains("two reports would be written to ") && run.stderr.contains("\nhint: "), "{args:?}");
+        assert!(run.stderr.ends_with(" exit=2\n"), "{}", run.stderr);
+        assert!(!repo.path().join("f").exists(), "{args:?}");
+    }
+    repo.write("f", "before");
+    repo.review(&["staged", "--report", "json=f", "sarif=link"], 2);
+    assert_eq!(std::fs::read_to_string(repo.path().join("f")).unwrap(), "before");
+    for args in [&["--report", "json=-"][..], &["--output", "-", "--format", "json"]] {
+        let run = repo.review(&[&["staged"], args].concat(), 2);
+        assert!(run.stderr.contains("hint: for standard output: --format json "), "{}", run.stderr);
+    }
+    repo.review(&["staged", "--report", "json=f", "sarif=g", "--output", "h"], 0);
+    repo.review(&["staged", "--report", "json=/dev/null", "sarif=/dev/null"], 0);
+    for name in ["f", "g", "h"] {
+        assert!(std::fs::read_to_string(repo.path().join(name)).unwrap().len() > 20, "{name}");
     }
 }
 
