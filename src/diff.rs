@@ -295,6 +295,8 @@ pub enum Encoding {
     Bytes,
     Utf16Le,
     Utf16Be,
+    Utf32Le,
+    Utf32Be,
 }
 
 /// Why git would not have shown this text, had the change its way.
@@ -302,7 +304,7 @@ pub enum Encoding {
 pub enum Hidden {
     /// A NUL byte makes git call the file binary.
     Nul,
-    /// UTF-16, which git calls binary too.
+    /// UTF-16 or UTF-32, which git calls binary too.
     Utf16,
     /// `-diff` or `binary` in attributes.
     Attribute,

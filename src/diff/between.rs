@@ -25,7 +25,7 @@ impl Body {
     ///
     /// What git would show as text is text here, byte by byte. What git calls binary (a NUL in the
     /// first 8000 bytes of either side, or the attribute) is judged by its whole content, and is text
-    /// that is [`Hidden`] when it can be read. A known UTF-16 file is decoded whatever git calls it.
+    /// that is [`Hidden`] when it can be read. A known UTF-16 or UTF-32 file is decoded whatever git calls it.
     pub fn between(old: Option<Vec<u8>>, new: Option<Vec<u8>>, attribute: Attribute) -> Self {
         let old = Input::new(old);
         let new = Input::new(new);
@@ -38,7 +38,7 @@ impl Body {
             Attribute::Binary => true,
         };
         let judge = |side: &Input| {
-            if !git_hides && content::marked_utf16(&side.bytes).is_none() {
+            if !git_hides && content::marked(&side.bytes).is_none() {
                 return Content::Text;
             }
             match content::judge(&side.bytes) {
@@ -54,13 +54,13 @@ impl Body {
         }
         let hidden = match shown_content {
             _ if attribute == Attribute::Binary => Some(Hidden::Attribute),
-            Content::Utf16(_) => Some(Hidden::Utf16),
-            _ if !git_hides && !matches!(old_content, Content::Utf16(_)) => None,
+            Content::Wide(_) => Some(Hidden::Utf16),
+            _ if !git_hides && !matches!(old_content, Content::Wide(_)) => None,
             _ if shown.early_nul && attribute == Attribute::Unset => Some(Hidden::Nul),
             _ => Some(Hidden::OldSide),
         };
         let encoding = match shown_content {
-            Content::Utf16(encoding) => encoding,
+            Content::Wide(encoding) => encoding,
             _ => Encoding::Bytes,
         };
         Self::Text(TextChange::between(old.into_text(old_content), new.into_text(new_content), encoding, hidden))
@@ -100,7 +100,7 @@ impl Input {
     fn into_text(self, content: Content) -> Text {
         match content {
             Content::Text => Text::of_file(self.bytes),
-            Content::Utf16(encoding) => Text::of_file(content::decode_utf16(self.bytes, encoding)),
+            Content::Wide(encoding) => Text::of_file(content::decode(self.bytes, encoding)),
             Content::Binary => Text::default(),
         }
     }

