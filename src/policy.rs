@@ -43,7 +43,7 @@ mod weaken;
 pub use parse::{MAX_BYTES, Problem};
 pub use trust::{Pin, Pins};
 pub use waiver::{Waive, waivers};
-pub use weaken::{Weakening, weakened};
+pub use weaken::{Weakening, rules_of, weakened};
 
 use crate::diff::{ObjectId, RepoPath};
 use crate::env::Env;

@@ -21,6 +21,7 @@ mod suppress;
 mod team;
 mod unicode;
 mod walk;
+mod weaken;
 
 pub use sample::Report;
 
@@ -36,6 +37,7 @@ use report::{Reporter, Sighting};
 use std::borrow::Cow;
 use std::sync::OnceLock;
 use suppress::Counting;
+pub use weaken::{RuleFile, RuleWeakening, Version, weakened};
 
 /// The rules of one run: the built-in catalogue and the team's own, less what policy disables.
 ///

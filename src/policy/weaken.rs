@@ -7,7 +7,7 @@ use super::keys::{self, BACKEND, Key, TABLES, Weaker};
 use super::merge::{self, Read};
 use super::parse::{Parsed, parse};
 use super::value::Value;
-use super::{FILE_NAME, File, Layer, Policy, Project, ProjectOrigin, Thresholds};
+use super::{FILE_NAME, File, Layer, Policy, Project, ProjectOrigin, RulesPolicy, Thresholds};
 use crate::diff::RepoPath;
 use crate::finding::Severity;
 
@@ -61,6 +61,12 @@ pub fn weakened(
     paths(&old, &new, &mut found);
     guidelines(&old, &new, &mut found);
     found
+}
+
+/// Returns what one version of the project's file says of rules, `None` standing for no file; `None` if it cannot be
+/// read.
+pub fn rules_of(bytes: Option<&[u8]>) -> Option<RulesPolicy> {
+    bytes.map_or_else(|| Some(Policy::default()), |b| policy(b).ok()).map(|p| p.rules)
 }
 
 /// Reads one version by itself; on failure the line of the first problem.

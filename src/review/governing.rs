@@ -1,5 +1,7 @@
 //! Whose policy rules, and what the change does to it.
 
+mod team;
+
 use super::scan::Scanned;
 use super::source::{Content, Part, Resolved};
 use super::{Note, PolicyInfo};
@@ -7,12 +9,9 @@ use crate::diff::{FileMode, LineNo, RepoPath};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::git::{Change, Reader, Repo, State};
-use crate::policy::{self, File, Layer, Loaded, Policy, Project, Sources, Weakening};
+use crate::policy::{self, File, Loaded, Policy, Project, Sources, Weakening};
 use crate::request::{Authority, ReviewRequest};
 use crate::rules::{RuleSet, Scope};
-
-/// The most bytes that a rule file of a team may have.
-const MAX_RULE_FILE: usize = 1 << 20;
 
 /// The policy that rules a review, and the team's rules that go with it.
 #[derive(Debug)]
@@ -66,7 +65,7 @@ pub(super) fn load(
         Note { file, line: n.line.and_then(LineNo::new), text: n.text, origin: "policy".to_owned() }
     }));
     let team_rules = match (&state, reader.as_mut()) {
-        (Some(state), Some(reader)) => team_rules(&policy, state, reader)?,
+        (Some(state), Some(reader)) => team::rules(&policy, state, reader)?,
         _ => Vec::new(),
     };
     let info = PolicyInfo { origin: policy.origin_label().to_owned(), hash: policy.hash() };
@@ -97,41 +96,14 @@ fn project_file(
     }))
 }
 
-/// Reads the rule files in the folders that policy names, from the same state as the policy.
-///
-/// # Errors
-///
-/// Usage: a folder that policy names has no rule file, or has one that is a link or is not UTF-8. A rule that was
-/// meant to look must not be missing unnoticed.
-fn team_rules(policy: &Policy, state: &State, reader: &mut Reader<'_>) -> Result<Vec<(String, String)>> {
-    let named = policy.origin_of("rules.paths").layer != Layer::Default;
-    let mut files = Vec::new();
-    for folder in &policy.rules.paths {
-        let path = RepoPath::from(folder.trim_end_matches('/'));
-        let mut rule_files = reader.list(state, &path)?;
-        rule_files.retain(|f| f.extension() == Some(b"toml"));
-        if rule_files.is_empty() && (named || reader.mode(state, &path)? == Some(FileMode::Symlink)) {
-            let error =
-                Error::usage(format!("rules.paths names {folder}, and no rule file (*.toml) lies in that folder"));
-            return Err(error.hint("a link is not followed; check with: claude-reviewer policy show --origin"));
-        }
-        for file in rule_files {
-            let name = file.to_wire();
-            let Some(bytes) = reader.read(state, &file, MAX_RULE_FILE)? else {
-                return Err(Error::usage(format!("the rule file {name} is no regular file")));
-            };
-            let text = String::from_utf8(bytes).map_err(|_| Error::usage(format!("{name} is not UTF-8")))?;
-            files.push((name, text));
-        }
-    }
-    Ok(files)
-}
-
-/// Reports what a change does to the policy that will rule once it is merged.
+/// Reports what a change does to the policy and the team's rules that will be used once it is merged.
 pub(super) fn weakened(repo: &Repo, parts: &[Part], rules: &RuleSet, out: &mut Scanned) {
     let mut reader = repo.reader();
     let path = RepoPath::from(policy::FILE_NAME);
     for part in parts.iter().filter(|p| p.scope == Scope::All) {
+        if let Err(e) = team::weakened(part, repo, &mut reader, rules, out) {
+            out.coverage.failed.push((None, format!("the team's rules: {}", e.message)));
+        }
         let ends = match &part.content {
             Content::Change(change) if touches_policy(change) => Some((change.base.clone(), change.head.clone())),
             // The scan has said already what cannot be read.

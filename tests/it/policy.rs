@@ -291,6 +291,49 @@ fn cfg_04_a_first_policy_is_one_finding_in_gate_mode_and_none_at_the_desk() {
 }
 
 #[test]
+fn cfg_04_a_weaker_rule_of_the_team_is_reported() {
+    const RULE: &str = "[[rule]]\nid = 'no-sleep'\ntitle = 'Sleep'\ncategory = 'performance'\nseverity = 'major'\n\
+        languages = ['python']\nliterals = ['sleep(']\npattern = 'sleep'\nmessage = 'A handler must not sleep'\n";
+    let (default, named) = (".claude-reviewer/rules/team.toml", "lint/team.toml");
+    for (policy, file) in [(None, default), (Some("[rules]\npaths = ['lint/']\n"), named)] {
+        let repo = with_base(policy);
+        repo.git(&["checkout", "-q", "main"]);
+        repo.stage(file, RULE);
+        repo.commit("rules");
+        repo.git(&["checkout", "-q", "-B", "topic"]);
+        let gate = |code: i32| weakenings(&repo.review_json(&["branch", "--base", "main", "--gate"], code));
+        let one = |text: &str| vec![(file.to_owned(), text.to_owned())];
+        // A new rule and a stricter one are no weakening.
+        repo.stage(file, RULE.replace("'major'", "'critical'") + &RULE.replace("no-sleep", "no-nap"));
+        repo.commit("stricter");
+        assert_eq!(gate(0), []);
+        repo.stage(file, RULE.replace("'major'", "'suggestion'"));
+        let lowered = repo.commit("lowered");
+        let text = "rule no-sleep may let more through: severity is lowered from major to suggestion";
+        assert_eq!(gate(1), one(text));
+        repo.stage(file, RULE.replace("pattern = 'sleep'", "pattern = 'sleep_never'"));
+        repo.commit("narrowed");
+        let text = "rule no-sleep may let more through: pattern changes from \"sleep\" to \"sleep_never\"";
+        assert_eq!(gate(1), one(text));
+        repo.git(&["rm", "-q", file]);
+        repo.commit("deleted");
+        assert_eq!(gate(1), one("rule no-sleep is removed"));
+        // Commit by commit, each is held against the one before.
+        let report = repo.review_json(&["commit", "main..HEAD", "--gate"], 1);
+        let texts: Vec<_> = weakenings(&report).into_iter().map(|(_, t)| t).collect();
+        assert_eq!(texts.len(), 4, "{texts:?}");
+        assert!(report["findings"].as_array().unwrap().iter().any(|f| f["commit"] == lowered.as_str()), "{report:#}");
+        // What lies elsewhere is no rule.
+        repo.git(&["reset", "-q", "--hard", "main"]);
+        repo.stage("other/team.toml", RULE);
+        repo.commit("elsewhere");
+        repo.git(&["rm", "-q", "other/team.toml"]);
+        repo.commit("gone");
+        assert_eq!(weakenings(&repo.review_json(&["commit", "main..HEAD", "--gate"], 0)), []);
+    }
+}
+
+#[test]
 fn cfg_05_a_change_cannot_ignore_its_own_secret() {
     for (name, head, body) in [
         ("ignore", "ignore = ['*.py']\n", format!("key = '{}'\n", secret())),

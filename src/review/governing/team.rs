@@ -1,0 +1,138 @@
+//! A team's own rules: the files that policy names, and what a change does to them.
+
+use super::super::scan::Scanned;
+use super::super::source::{Content, Part};
+use crate::diff::{FileMode, RepoPath};
+use crate::error::{Error, Result};
+use crate::git::{Reader, Repo, State};
+use crate::policy::{self, Layer, Policy};
+use crate::rules::{self, RuleFile, RuleSet, Version};
+
+/// The most bytes that a rule file of a team may have.
+const MAX_RULE_FILE: usize = 1 << 20;
+
+/// Reads the rule files in the folders that policy names, from the same state as the policy: name and content.
+///
+/// # Errors
+///
+/// Usage: a folder that policy names has no rule file, or has one that is a link or is not UTF-8. A rule that was
+/// meant to look must not be missing unnoticed.
+pub(super) fn rules(policy: &Policy, state: &State, reader: &mut Reader<'_>) -> Result<Vec<(String, String)>> {
+    let named = policy.origin_of("rules.paths").layer != Layer::Default;
+    let mut files = Vec::new();
+    for folder in &policy.rules.paths {
+        let rule_files = names(std::slice::from_ref(folder), state, reader)?;
+        let is_link = |mode: Option<FileMode>| mode == Some(FileMode::Symlink);
+        if rule_files.is_empty() && (named || is_link(reader.mode(state, &folder_of(folder))?)) {
+            let error =
+                Error::usage(format!("rules.paths names {folder}, and no rule file (*.toml) lies in that folder"));
+            return Err(error.hint("a link is not followed; check with: claude-reviewer policy show --origin"));
+        }
+        for file in rule_files {
+            let name = file.to_wire();
+            let Some(bytes) = reader.read(state, &file, MAX_RULE_FILE)? else {
+                return Err(Error::usage(format!("the rule file {name} is no regular file")));
+            };
+            let text = String::from_utf8(bytes).map_err(|_| Error::usage(format!("{name} is not UTF-8")))?;
+            files.push((name, text));
+        }
+    }
+    Ok(files)
+}
+
+/// Reads one version of the rule files, whatever stands in them.
+fn files(paths: &[String], state: &State, reader: &mut Reader<'_>) -> Result<Vec<RuleFile>> {
+    let mut files = Vec::new();
+    for path in names(paths, state, reader)? {
+        let bytes = reader.read(state, &path, MAX_RULE_FILE)?;
+        files.push(RuleFile { path, text: bytes.and_then(|b| String::from_utf8(b).ok()) });
+    }
+    Ok(files)
+}
+
+fn names(paths: &[String], state: &State, reader: &mut Reader<'_>) -> Result<Vec<RepoPath>> {
+    let mut names = Vec::new();
+    for folder in paths {
+        let files = reader.list(state, &folder_of(folder))?;
+        names.extend(files.into_iter().filter(is_rule_file));
+    }
+    Ok(names)
+}
+
+fn is_rule_file(path: &RepoPath) -> bool {
+    path.extension() == Some(b"toml")
+}
+
+fn folder_of(path: &str) -> RepoPath {
+    RepoPath::from(path.trim_end_matches('/'))
+}
+
+/// The ends of a part, and the rule files that differ between them.
+struct Ends {
+    base: State,
+    head: State,
+    changed: Vec<RepoPath>,
+}
+
+/// Reports what a part does to the team's rules that will look once it is merged.
+pub(super) fn weakened(
+    part: &Part,
+    repo: &Repo,
+    reader: &mut Reader<'_>,
+    rules: &RuleSet,
+    out: &mut Scanned,
+) -> Result<()> {
+    let ends = match &part.content {
+        Content::Change(change) => {
+            let sides = change.entries.iter().flat_map(|e| [&e.old, &e.new]).flatten();
+            let changed: Vec<_> = sides.map(|s| &s.path).filter(|p| is_rule_file(p)).cloned().collect();
+            Ends { base: change.base.clone(), head: change.head.clone(), changed }
+        }
+        Content::Commit(id) => {
+            let head = repo.state_of(*id)?;
+            let Some(policy) = policy_of(&head, reader)? else { return Ok(()) };
+            let mut base = None;
+            let mut changed = Vec::new();
+            for folder in &policy.paths {
+                let Some((before, _)) = reader.touched(*id, &folder_of(folder))? else { continue };
+                for state in [&before, &head] {
+                    for path in names(std::slice::from_ref(folder), state, reader)? {
+                        if !changed.contains(&path) && reader.touched(*id, &path)?.is_some() {
+                            changed.push(path);
+                        }
+                    }
+                }
+                base = Some(before);
+            }
+            let Some(base) = base else { return Ok(()) };
+            Ends { base, head, changed }
+        }
+        Content::Given(_) => return Ok(()),
+    };
+    if ends.changed.is_empty() {
+        return Ok(());
+    }
+    let before = policy_of(&ends.base, reader)?.unwrap_or_else(|| Policy::default().rules);
+    // That the new policy cannot be read is a finding of its own.
+    let Some(after) = policy_of(&ends.head, reader)? else { return Ok(()) };
+    // So is that it no longer names a folder.
+    let kept: Vec<String> =
+        before.paths.iter().filter(|p| after.paths.iter().any(|q| folder_of(p) == folder_of(q))).cloned().collect();
+    let old = files(&kept, &ends.base, reader)?;
+    let new = files(&after.paths, &ends.head, reader)?;
+    let (old, new) = (Version { files: &old, policy: &before }, Version { files: &new, policy: &after });
+    let first = out.findings.len();
+    for w in rules::weakened(old, new, &ends.changed) {
+        rules.policy_weakened(&w.path, w.line, &w.text, &mut out.findings);
+    }
+    for f in &mut out.findings[first..] {
+        f.commit = part.commit;
+    }
+    Ok(())
+}
+
+/// Returns what the project's file of a state says of rules; `None`: it cannot be read.
+fn policy_of(state: &State, reader: &mut Reader<'_>) -> Result<Option<policy::RulesPolicy>> {
+    let bytes = reader.read(state, &RepoPath::from(policy::FILE_NAME), policy::MAX_BYTES)?;
+    Ok(policy::rules_of(bytes.as_deref()))
+}

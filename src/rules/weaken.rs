@@ -1,0 +1,264 @@
+//! What a change to a team's rule files makes weaker: the rules of both versions, compared by id.
+
+use super::format::Rule;
+use super::team::{self, Team};
+use crate::diff::{LineNo, RepoPath};
+use crate::finding::Severity;
+use crate::policy::RulesPolicy;
+
+/// A rule file of a team, in one version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleFile {
+    pub path: RepoPath,
+    /// `None`: it is no regular file, or not UTF-8.
+    pub text: Option<String>,
+}
+
+/// One way in which a team's rules got weaker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleWeakening {
+    pub path: RepoPath,
+    /// Where the new version has the rule; `None`: by what it no longer has.
+    pub line: Option<LineNo>,
+    /// A lowercase fragment: `rule no-sleep is removed`.
+    pub text: String,
+}
+
+/// One version of a team's rules.
+#[derive(Clone, Copy, Debug)]
+pub struct Version<'a> {
+    pub files: &'a [RuleFile],
+    pub policy: &'a RulesPolicy,
+}
+
+/// Compares the rules that stand in the `changed` files of the old version with all rules of the new one.
+///
+/// A file that cannot be read counts as none if it is the old one, and as weaker if it is the new one: once merged,
+/// every gate would stop. A rule that is new is no weakening, nor is what happens to one that policy disabled.
+pub fn weakened(old: Version<'_>, new: Version<'_>, changed: &[RepoPath]) -> Vec<RuleWeakening> {
+    let mut found = unreadable(new.files, changed);
+    let broken: Vec<RepoPath> = found.iter().map(|w| w.path.clone()).collect();
+    let now = parsed(new.files);
+    for (path, _, was) in parsed(old.files) {
+        if !changed.contains(path) || broken.contains(path) || old.policy.disable.contains(&was.id) {
+            continue;
+        }
+        let Some((path, text, is)) = now.iter().find(|(.., r)| r.id == was.id) else {
+            let text = format!("rule {} is removed", was.id);
+            found.push(RuleWeakening { path: path.clone(), line: None, text });
+            continue;
+        };
+        let mut ways = ways(&was, is);
+        let before = severity(&was, old.policy);
+        let after = severity(is, new.policy);
+        // What the policy file sets is compared with the policy file.
+        if after < before && set(&was.id, new.policy).is_none() {
+            ways.insert(0, format!("severity is lowered from {} to {}", name(before), name(after)));
+        }
+        if !ways.is_empty() {
+            let text_of = format!("rule {} may let more through: {}", was.id, ways.join("; "));
+            found.push(RuleWeakening { path: (*path).clone(), line: line_of(text, &was.id), text: text_of });
+        }
+    }
+    found
+}
+
+/// Names the changed files of the new version that no review could use.
+fn unreadable(files: &[RuleFile], changed: &[RepoPath]) -> Vec<RuleWeakening> {
+    let pair = |f: &RuleFile| Some((f.path.to_wire(), f.text.clone()?));
+    let stops = |path: &RepoPath, why: &str| RuleWeakening {
+        path: path.clone(),
+        line: None,
+        text: format!("the rules cannot be read any more, so every gate that uses them stops: {why}"),
+    };
+    let mut found = Vec::new();
+    for f in files.iter().filter(|f| changed.contains(&f.path)) {
+        match pair(f) {
+            None => found.push(stops(&f.path, "the file is no UTF-8 text")),
+            Some(file) => found.extend(Team::parse(&[file]).err().map(|e| stops(&f.path, &e.message))),
+        }
+    }
+    let all: Vec<_> = files.iter().filter_map(pair).collect();
+    let last = files.iter().rev().find(|f| changed.contains(&f.path));
+    // Each by itself is right: an id is used twice.
+    if let (true, Some(last), Err(e)) = (found.is_empty(), last, Team::parse(&all)) {
+        found.push(stops(&last.path, &e.message));
+    }
+    found
+}
+
+/// Returns every rule of the files that can be read, with its file.
+fn parsed(files: &[RuleFile]) -> Vec<(&RepoPath, &str, Rule)> {
+    let mut rules = Vec::new();
+    for f in files {
+        let Some(text) = &f.text else { continue };
+        let read = team::read("", text).unwrap_or_default();
+        rules.extend(read.into_iter().map(|r| (&f.path, text.as_str(), r)));
+    }
+    rules
+}
+
+/// Says in what the new version of a rule may find less.
+fn ways(was: &Rule, is: &Rule) -> Vec<String> {
+    let mut out = Vec::new();
+    if was.pattern != is.pattern {
+        out.push(format!("pattern changes from {:?} to {:?}", was.pattern, is.pattern));
+    }
+    if was.place != is.place && is.place != "any" {
+        out.push(format!("place changes from {} to {}", was.place, is.place));
+    }
+    // Any of these has to be there; where none is named, nothing has to.
+    for (key, was, is) in [
+        ("languages", &was.languages, &is.languages),
+        ("paths", &was.paths, &is.paths),
+        ("literals", &was.literals, &is.literals),
+    ] {
+        let gone = without(was, is);
+        if was.is_empty() && !is.is_empty() {
+            out.push(format!("{key} is now {} only", is.join(", ")));
+        } else if !is.is_empty() && !gone.is_empty() {
+            out.push(format!("{key} no longer holds {}", gone.join(", ")));
+        }
+    }
+    // Each of these lets something through.
+    for (key, was, is) in [
+        ("not_paths", &was.not_paths, &is.not_paths),
+        ("not_pattern", &was.not_pattern, &is.not_pattern),
+        ("file_has", &was.file_has, &is.file_has),
+        ("file_lacks", &was.file_lacks, &is.file_lacks),
+        ("checks", &was.checks, &is.checks),
+    ] {
+        let added = without(is, was);
+        if !added.is_empty() {
+            out.push(format!("{key} now holds {}", added.join(", ")));
+        }
+    }
+    for (key, was, is) in [
+        ("in_tests", was.in_tests, is.in_tests),
+        ("secret", was.secret, is.secret),
+        ("decoded", was.decoded || was.secret, is.decoded || is.secret),
+    ] {
+        if was && !is {
+            out.push(format!("{key} changes from true to false"));
+        }
+    }
+    out
+}
+
+/// Returns what only the first list has.
+fn without<'a>(list: &'a [String], other: &[String]) -> Vec<&'a str> {
+    list.iter().filter(|s| !other.contains(s)).map(String::as_str).collect()
+}
+
+fn severity(rule: &Rule, policy: &RulesPolicy) -> Option<Severity> {
+    set(&rule.id, policy).or_else(|| Severity::parse(&rule.severity))
+}
+
+fn set(id: &str, policy: &RulesPolicy) -> Option<Severity> {
+    policy.severity.iter().rev().find(|(known, _)| known == id).map(|(_, s)| *s)
+}
+
+fn name(severity: Option<Severity>) -> &'static str {
+    severity.map_or("unknown", Severity::name)
+}
+
+/// Returns the line that names the rule.
+fn line_of(text: &str, id: &str) -> Option<LineNo> {
+    let names = |line: &str| {
+        let value = line.trim_start().strip_prefix("id").map(str::trim_start).and_then(|l| l.strip_prefix('='));
+        value.is_some_and(|v| v.trim_start().get(1..).is_some_and(|v| v.starts_with(id)))
+    };
+    let at = text.lines().position(names)?;
+    LineNo::new(u32::try_from(at).ok()?.saturating_add(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: &str = "[[rule]]\nid = 'no-sleep'\ntitle = 'Sleep'\ncategory = 'performance'\nseverity = 'major'\n\
+        literals = ['sleep(', 'pause(']\npattern = 'sleep|pause'\nmessage = 'A handler must not sleep'\n\
+        languages = ['python', 'go']\nnot_paths = ['a/**']\ndecoded = true\n";
+
+    fn compare(old: &str, new: &[(&str, &str)], policies: [&RulesPolicy; 2]) -> Vec<(String, Option<u32>, String)> {
+        let file = |(path, text): (&str, &str)| RuleFile { path: RepoPath::from(path), text: Some(text.to_owned()) };
+        let old = [file(("r/a.toml", old))];
+        let new: Vec<_> = new.iter().copied().map(file).collect();
+        let changed: Vec<_> = old.iter().chain(&new).map(|f| f.path.clone()).collect();
+        let [before, after] = policies;
+        let found = weakened(Version { files: &old, policy: before }, Version { files: &new, policy: after }, &changed);
+        found.into_iter().map(|w| (w.path.to_wire(), w.line.map(LineNo::get), w.text)).collect()
+    }
+
+    fn edited(from: &str, to: &str) -> Vec<(String, Option<u32>, String)> {
+        let policy = RulesPolicy::default();
+        let new = RULE.replacen(from, to, 1);
+        assert_ne!(new, RULE, "{from}");
+        compare(RULE, &[("r/a.toml", &new)], [&policy, &policy])
+    }
+
+    #[test]
+    fn each_way_to_find_less_is_named() {
+        for (from, to, way) in [
+            ("'major'", "'minor'", "severity is lowered from major to minor"),
+            ("'sleep|pause'", "'sleep'", "pattern changes from \"sleep|pause\" to \"sleep\""),
+            (", 'pause('", "", "literals no longer holds pause("),
+            (", 'go'", "", "languages no longer holds go"),
+            ("'a/**'", "'a/**', 'b/**'", "not_paths now holds b/**"),
+            ("decoded = true\n", "", "decoded changes from true to false"),
+            ("decoded = true\n", "decoded = true\npaths = ['b/**']", "paths is now b/** only"),
+            ("decoded = true\n", "decoded = true\nplace = 'code'", "place changes from any to code"),
+            ("decoded = true\n", "decoded = true\nin_tests = false", "in_tests changes from true to false"),
+            ("decoded = true\n", "decoded = true\nnot_pattern = ['x']", "not_pattern now holds x"),
+            ("decoded = true\n", "decoded = true\nfile_has = ['x']", "file_has now holds x"),
+            ("decoded = true\n", "decoded = true\nfile_lacks = ['x']", "file_lacks now holds x"),
+            ("decoded = true\n", "decoded = true\nchecks = ['entropy:3']", "checks now holds entropy:3"),
+        ] {
+            let text = format!("rule no-sleep may let more through: {way}");
+            assert_eq!(edited(from, to), [("r/a.toml".to_owned(), Some(2), text)], "{from} -> {to}");
+        }
+        let policy = RulesPolicy::default();
+        let removed = [("r/a.toml".to_owned(), None, "rule no-sleep is removed".to_owned())];
+        assert_eq!(compare(RULE, &[], [&policy; 2]), removed);
+        assert_eq!(compare(RULE, &[("r/b.toml", &RULE.replace("no-sleep", "other"))], [&policy; 2]), removed);
+        for broken in ["not toml", &RULE.replace("'sleep|", "'(sleep|"), &[RULE, RULE].concat()] {
+            let found = compare(RULE, &[("r/a.toml", broken)], [&policy; 2]);
+            assert!(found.len() == 1 && found[0].2.contains("every gate that uses them stops"), "{found:?}");
+        }
+        let twice = compare(RULE, &[("r/a.toml", RULE), ("r/b.toml", RULE)], [&policy; 2]);
+        assert!(twice.len() == 1 && twice[0].2.contains("id: is used twice"), "{twice:?}");
+    }
+
+    #[test]
+    fn what_finds_as_much_is_silent() {
+        for (from, to) in [
+            ("'major'", "'critical'"),
+            ("'Sleep'", "'Sleeping'"),
+            ("['python', 'go']", "[]"),
+            ("['python', 'go']", "['go', 'rust', 'python']"),
+            ("'pause('", "'pause(', 'wait('"),
+            ("['a/**']", "[]"),
+            ("[[rule]]", "# a comment\n[[rule]]"),
+        ] {
+            assert_eq!(edited(from, to), [], "{from} -> {to}");
+        }
+        let policy = RulesPolicy::default();
+        assert_eq!(compare(RULE, &[("r/moved.toml", RULE)], [&policy; 2]), []);
+        let more = RULE.replace("no-sleep", "another");
+        assert_eq!(compare(RULE, &[("r/a.toml", &[RULE, &more].concat())], [&policy; 2]), []);
+        assert_eq!(compare("not toml", &[("r/a.toml", RULE)], [&policy; 2]), []);
+    }
+
+    #[test]
+    fn policy_has_a_say_in_what_a_rule_was_worth() {
+        let own = RulesPolicy::default();
+        let off = RulesPolicy { disable: vec!["no-sleep".to_owned()], ..RulesPolicy::default() };
+        let set = |s| RulesPolicy { severity: vec![("no-sleep".to_owned(), s)], ..RulesPolicy::default() };
+        let low = RULE.replace("'major'", "'suggestion'");
+        let low = [("r/a.toml", low.as_str())];
+        assert_eq!(compare(RULE, &[], [&off, &own]), []);
+        assert_eq!(compare(RULE, &low, [&own, &set(Severity::Critical)]), []);
+        let found = compare(RULE, &low, [&set(Severity::Minor), &own]);
+        assert!(found[0].2.ends_with("severity is lowered from minor to suggestion"), "{found:?}");
+    }
+}
