@@ -187,6 +187,7 @@ fn rule(out: &mut String, r: &format::Rule) -> std::fmt::Result {
     writeln!(out, "pattern: {}, not_pattern: {},", text(&r.pattern), list(&r.not_pattern))?;
     writeln!(out, "file_has: {}, file_lacks: {},", list(&r.file_has), list(&r.file_lacks))?;
     writeln!(out, "checks: {}, secret: {}, decoded: {},", list(&r.checks), r.secret, r.decoded)?;
+    writeln!(out, "line_has: {},", list(&r.line_has))?;
     writeln!(out, "message: {}, why: {},", text(&r.message), optional(&r.why))?;
     writeln!(out, "suggestion: {}, cwe: {:?},", optional(&r.suggestion), r.cwe)?;
     writeln!(out, "references: {},", list(&r.references))?;

@@ -28,6 +28,7 @@ pub(crate) struct Rule {
     pub(crate) checks: List,
     pub(crate) secret: bool,
     pub(crate) decoded: bool,
+    pub(crate) line_has: List,
     pub(crate) message: Cow<'static, str>,
     pub(crate) why: Option<Cow<'static, str>>,
     pub(crate) suggestion: Option<Cow<'static, str>>,

@@ -63,6 +63,10 @@ pub(crate) struct Rule {
     /// The new side of the file must match none of these (where it is known as a whole).
     #[serde(default)]
     pub(crate) file_lacks: Vec<String>,
+    /// One of these must stand in the line, to the letter, or the pattern is not even compiled: a sign such as `=`
+    /// that every match has. For rules whose literals are everyday words.
+    #[serde(default)]
+    pub(crate) line_has: Vec<String>,
     /// Named checks of the `secret` group (or the whole match), all of which must pass: `entropy:BITS`,
     /// `not-reference`, and those of `rules::secret`.
     #[serde(default)]

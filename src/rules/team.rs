@@ -132,6 +132,7 @@ pub(super) fn convert(r: &format::Rule) -> Rule {
         checks: list(&r.checks),
         secret: r.secret,
         decoded: r.decoded,
+        line_has: list(&r.line_has),
         message: text(&r.message),
         why: r.why.as_ref().map(text),
         suggestion: r.suggestion.as_ref().map(text),

@@ -193,13 +193,17 @@ impl Walk<'_> {
             visitor.literal(index, self.line.clone(), self.line_index);
             return;
         }
-        let Some(compiled) = self.rules.compiled(index) else { return };
         let window = if self.line.len() <= LONG {
             self.line.clone()
         } else {
             at.start.saturating_sub(BEFORE).max(self.line.start)..(at.start + AFTER).min(self.line.end)
         };
         seen.until = window.end;
+        let has = |sign: &[u8]| memchr::memmem::find(&self.text[window.clone()], sign).is_some();
+        if !rule.line_has.is_empty() && !rule.line_has.iter().any(|s| has(s.as_bytes())) {
+            return;
+        }
+        let Some(compiled) = self.rules.compiled(index) else { return };
         self.search(index, rule, compiled, window, visitor);
     }
 
