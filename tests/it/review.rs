@@ -328,3 +328,57 @@ fn a_report_keeps_the_mode_of_the_file_it_replaces_and_follows_a_link() {
     assert!(std::fs::read_to_string(&real).unwrap().contains("schema_version"));
     assert_eq!(real.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 }
+
+#[test]
+fn a_file_that_moves_out_of_an_ignored_folder_is_read_as_a_whole() {
+    let repo = repo();
+    repo.stage(".claude-reviewer.toml", "version = 1\nignore = [\"vendor/**\"]\n");
+    repo.stage("vendor/deploy.ini", line_with_key());
+    let base = repo.commit("vendored");
+    repo.git(&["mv", "vendor/deploy.ini", "deploy.ini"]);
+    repo.commit("move");
+    let json = repo.review_json(&["branch", "--base", &base], 1);
+    assert_eq!(json["findings"][0]["file"], "deploy.ini");
+}
+
+#[test]
+fn a_file_that_a_move_makes_live_is_read_as_a_whole() {
+    let repo = repo();
+    let workflow = "on: pull_request_target\njobs:\n  a:\n    runs-on: x\n    steps:\n      - uses: actions/checkout@v4\n        with:\n          ref: ${{ github.event.pull_request.head.sha }}\n      - run: make\n";
+    repo.stage("docs/ci.yml", workflow);
+    let base = repo.commit("parked");
+    std::fs::create_dir_all(repo.path().join(".github/workflows")).unwrap();
+    repo.git(&["mv", "docs/ci.yml", ".github/workflows/ci.yml"]);
+    repo.commit("arm");
+    let json = repo.review_json(&["branch", "--base", &base], 1);
+    assert_eq!(json["findings"][0]["file"], ".github/workflows/ci.yml");
+    // A move that changes nothing of the kind is no reason to read again.
+    repo.git(&["mv", ".github/workflows/ci.yml", ".github/workflows/checks.yml"]);
+    repo.review(&["staged"], 0);
+}
+
+#[test]
+fn rules_of_a_team_that_cannot_be_loaded_are_no_silence() {
+    let repo = repo();
+    repo.write(".claude-reviewer.toml", "version = 1\n[rules]\npaths = [\"team\"]\n");
+    repo.stage("a.txt", "fine\n");
+    let run = repo.review(&["staged"], 2);
+    assert!(run.stderr.contains("team"), "{}", run.stderr);
+    #[cfg(unix)]
+    {
+        repo.write("elsewhere.toml", "");
+        std::fs::create_dir(repo.path().join("team")).unwrap();
+        std::os::unix::fs::symlink("../elsewhere.toml", repo.path().join("team/rules.toml")).unwrap();
+        repo.review(&["staged"], 2);
+    }
+}
+
+#[test]
+fn what_surrounds_the_lines_of_a_patch_suppresses_nothing_in_the_gate() {
+    let repo = repo();
+    let patch = format!(
+        "--- a/x.py\n+++ b/x.py\n@@ -1 +1,2 @@\n # claude-reviewer: ignore[aws-access-key-id] sample\n+{}",
+        line_with_key()
+    );
+    repo.reviewer(&["review", "patch", "-", "--gate"]).stdin(patch).run(1);
+}
