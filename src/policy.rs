@@ -174,7 +174,7 @@ pub struct RulesPolicy {
     pub disable: Vec<String>,
     /// By rule id.
     pub severity: Vec<(String, Severity)>,
-    /// Folders or files of the repository that hold a team's own rules.
+    /// Folders of the repository that hold a team's own rules.
     pub paths: Vec<String>,
 }
 
