@@ -83,8 +83,13 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(e) => {
             // clap prints help and version to stdout (exit 0), errors to stderr (exit 2).
-            let status =
-                if e.use_stderr() { refuse(&e) } else { e.print().map_or(ExitStatus::Pass, |()| ExitStatus::Pass) };
+            let status = if e.use_stderr() {
+                refuse(&e)
+            } else {
+                // Nobody is left to tell when stdout is gone.
+                let _ = e.print();
+                ExitStatus::Pass
+            };
             return ExitCode::from(status.code());
         }
     };

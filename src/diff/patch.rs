@@ -4,7 +4,8 @@
 //! whole: counts that do not fit, hunks that overlap or content that is missing are usage errors that
 //! name the line of the patch, for a review of half a patch would be worth nothing.
 //!
-//! Needs about twice the patch in memory. Names are made relative: `/`, `.` and `..` at their start go.
+//! So are names that are absolute, that hold `..`, or that lie in `.git`: `git apply` refuses them too, and a report
+//! would name a file that the patch does not mean. Needs about twice the patch in memory.
 
 mod binary;
 mod head;
@@ -110,9 +111,9 @@ impl<'a> Reader<'a> {
             Some(b'*') if line.starts_with(b"*** ") && starts(1, b"--- ") && starts(2, b"***************") => Err(self
                 .wrong("a context diff, which is not read")
                 .hint("make a unified diff: diff -u OLD NEW | claude-reviewer review patch -")),
-            Some(b'B') => Ok(self.plain_binary(line)),
-            Some(b'I') if line.starts_with(b"Index: ") => Ok(self.subversion_binary(line)),
-            Some(b'S') if line.starts_with(b"Submodule ") => Ok(self.submodule_log(line)),
+            Some(b'B') => self.plain_binary(line).transpose(),
+            Some(b'I') if line.starts_with(b"Index: ") => self.subversion_binary(line).transpose(),
+            Some(b'S') if line.starts_with(b"Submodule ") => self.submodule_log(line).transpose(),
             Some(b'C') => match line.to_ascii_lowercase().strip_prefix(b"content-transfer-encoding:") {
                 Some(how) if matches!(how.trim_ascii(), b"quoted-printable" | b"base64") => Err(self
                     .wrong("the mail is encoded, and the patch in it cannot be read")
@@ -143,7 +144,7 @@ impl<'a> Reader<'a> {
         let mut labels = None;
         let mut content = Shown::Nothing;
         if line.starts_with(b"--- ") && self.peek_at(1).is_some_and(|l| l.starts_with(b"+++ ")) {
-            labels = self.labels();
+            labels = self.labels()?;
             content = Shown::Lines(Hunks::read(self, crlf)?);
         } else if is_binary_line(trim(line)) {
             self.next();
@@ -159,7 +160,7 @@ impl<'a> Reader<'a> {
         let gone = |label: Option<&[u8]>| label.is_some_and(names::is_null);
         let added = head.added || gone(labels.map(|l| l.0));
         let deleted = head.deleted || gone(labels.map(|l| l.1));
-        let entry = head.entry(&pair, added, deleted).map_err(|e| wrong(number, e))?;
+        let entry = head.entry(&pair, added, deleted).map_err(|e| misnamed(number, e))?;
         if matches!(content, Shown::Nothing) && head.content_is_missing(&entry) {
             return Err(wrong(number, "the content of the file is not in the patch"));
         }
@@ -171,45 +172,52 @@ impl<'a> Reader<'a> {
         let number = self.number;
         let crlf = self.peek().is_some_and(|l| l.ends_with(b"\r\n"));
         let stamps = [self.peek(), self.peek_at(1)].map(|l| names::is_nothing(trim(l.unwrap_or_default())));
-        let Some((old, new)) = self.labels() else { return Err(self.wrong("a file header is missing")) };
+        let Some((old, new)) = self.labels()? else { return Err(self.wrong("a file header is missing")) };
         let hunks = Hunks::read(self, crlf)?;
         let pair = pair_of_names(old, new);
         let added = stamps[0] && hunks.new_side_only();
         let deleted = stamps[1] && hunks.old_side_only();
-        let entry = GitHead::default().entry(&pair, added, deleted).map_err(|e| wrong(number, e))?;
+        let entry = GitHead::default().entry(&pair, added, deleted).map_err(|e| misnamed(number, e))?;
         finish(entry, Shown::Lines(hunks)).map_err(|e| wrong(number, e))
     }
 
     /// Reads the `---` and `+++` lines.
-    fn labels(&mut self) -> Option<(&'a [u8], &'a [u8])> {
-        let old = self.next()?.strip_prefix(b"--- ")?;
-        let new = self.next()?.strip_prefix(b"+++ ")?;
-        Some((trim(old), trim(new)))
+    fn labels(&mut self) -> Result<Option<(&'a [u8], &'a [u8])>> {
+        let mut label = |mark: &[u8]| {
+            let number = self.number;
+            let Some(label) = self.next().and_then(|l| l.strip_prefix(mark)).map(trim) else { return Ok(None) };
+            names::refuse_label(label).map_err(|e| misnamed(number, e))?;
+            Ok(Some(label))
+        };
+        Ok(label(b"--- ")?.zip(label(b"+++ ")?))
     }
 
     /// Reads `Binary files A and B differ`, as GNU diff prints it for a tree.
-    fn plain_binary(&mut self, line: &[u8]) -> Option<FileChange> {
+    fn plain_binary(&mut self, line: &[u8]) -> Option<Result<FileChange>> {
         let names = trim(line).strip_prefix(b"Binary files ")?.strip_suffix(b" differ")?;
         let at = memchr::memmem::find(names, b" and ")?;
         let pair = pair_of_names(&names[..at], &names[at + b" and ".len()..]);
-        let entry = GitHead::default().entry(&pair, names::is_null(&names[..at]), false).ok()?;
+        let number = self.number;
         self.next();
-        finish(entry, Shown::Binary(binary::Contents::default())).ok()
+        let labels = [&names[..at], &names[at + b" and ".len()..]].map(names::refuse_label);
+        let entry = labels.into_iter().collect::<std::result::Result<(), _>>();
+        let entry = entry.and_then(|()| GitHead::default().entry(&pair, names::is_null(&names[..at]), false));
+        Some(without_content(number, entry))
     }
 
     /// Reads what Subversion prints for a file that it takes for binary.
-    fn subversion_binary(&mut self, line: &[u8]) -> Option<FileChange> {
+    fn subversion_binary(&mut self, line: &[u8]) -> Option<Result<FileChange>> {
         let path = trim(line).strip_prefix(b"Index: ")?;
         if !self.peek_at(2)?.starts_with(b"Cannot display: ") {
             return None;
         }
-        let entry = GitHead::default().entry(&pair_of_names(path, path), false, false).ok()?;
+        let number = self.number;
         self.next();
-        finish(entry, Shown::Binary(binary::Contents::default())).ok()
+        Some(without_content(number, GitHead::default().entry(&pair_of_names(path, path), false, false)))
     }
 
     /// Reads the heading of `git diff --submodule=log`: `Submodule PATH OLD..NEW:`.
-    fn submodule_log(&mut self, line: &[u8]) -> Option<FileChange> {
+    fn submodule_log(&mut self, line: &[u8]) -> Option<Result<FileChange>> {
         let mut words = trim(line).strip_prefix(b"Submodule ")?.splitn(2, |b| *b == b' ');
         let (path, range) = (words.next()?, words.next()?);
         let range = range.split(|b| matches!(b, b':' | b' ')).next()?;
@@ -219,9 +227,11 @@ impl<'a> Reader<'a> {
         if !ids.iter().all(|id| id.len() >= 7 && id.iter().all(u8::is_ascii_hexdigit)) {
             return None;
         }
-        let entry = GitHead::of_submodule().entry(&pair_of_names(path, path), false, false).ok()?;
+        let entry = GitHead::of_submodule().entry(&pair_of_names(path, path), false, false);
+        let number = self.number;
         self.next();
-        Some(FileChange { entry, body: Body::Submodule { dirty: false } })
+        let change = |entry| FileChange { entry, body: Body::Submodule { dirty: false } };
+        Some(entry.map(change).map_err(|e| misnamed(number, e)))
     }
 }
 
@@ -232,9 +242,24 @@ enum Shown {
     Binary(binary::Contents),
 }
 
+/// Makes a change of a binary file that the patch shows nothing of.
+fn without_content(number: usize, entry: std::result::Result<Entry, &'static str>) -> Result<FileChange> {
+    let change = |entry| finish(entry, Shown::Binary(binary::Contents::default()));
+    entry.and_then(change).map_err(|e| misnamed(number, e))
+}
+
 /// Makes an error about a line of the patch.
 fn wrong(number: usize, what: impl std::fmt::Display) -> Error {
     Error::usage(format!("line {number} of the patch: {what}"))
+}
+
+/// Makes an error about a file header; what is wrong with it is mostly a name.
+fn misnamed(number: usize, what: &str) -> Error {
+    let error = wrong(number, what);
+    match what.contains(" name") {
+        true => error.hint("make it with names below the top of the repository: git diff, or in a folder above both: diff -ru -x .git OLD NEW"),
+        false => error,
+    }
 }
 
 fn combined(number: usize) -> Error {

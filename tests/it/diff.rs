@@ -807,3 +807,14 @@ fn a_device_that_the_configuration_names_as_attributes_or_ignore_rules_is_refuse
         repo.review(args, 0);
     }
 }
+
+#[test]
+fn a_patch_that_names_a_file_outside_the_repository_is_refused_as_git_refuses_it() {
+    let repo = Repo::new();
+    for name in ["b/../../../../tmp/x", "b/.git/hooks/pre-commit", "/etc/passwd"] {
+        let patch = format!("--- /dev/null\n+++ {name}\n@@ -0,0 +1 @@\n+<<<<<<< HEAD\n");
+        let run = repo.reviewer(&["review", "patch", "-", "--format", "sarif"]).stdin(patch).run(2);
+        assert!(run.stderr.contains(": line 2 of the patch: a"), "{name}: {}", run.stderr);
+        assert_eq!(run.stdout, "", "{name}");
+    }
+}

@@ -1,6 +1,6 @@
 //! What stands between a `diff --git` line and the content: modes, ids, renames.
 
-use super::names::{Pair, normalize};
+use super::names::{self, Pair};
 use crate::diff::unified::unquote;
 use crate::diff::{ChangeKind, Entry, FileMode, ObjectId, Side};
 
@@ -98,7 +98,7 @@ impl<'a> GitHead<'a> {
     pub(super) fn entry(&self, pair: &Pair, added: bool, deleted: bool) -> Result<Entry, &'static str> {
         let id = |text: &[u8]| std::str::from_utf8(text).ok().and_then(ObjectId::from_hex).filter(|id| !id.is_null());
         let side = |path: &[u8], mode: Option<FileMode>, text: Option<&[u8]>| {
-            let path = normalize(path).ok_or("a name that is empty, or holds a NUL")?;
+            let path = names::path(path)?;
             Ok::<_, &str>(Side { path, mode: mode.unwrap_or(FileMode::Regular), id: text.and_then(id) })
         };
         if added && deleted {

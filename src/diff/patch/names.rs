@@ -98,12 +98,18 @@ pub(super) fn pair_of_names(old: &[u8], new: &[u8]) -> Pair {
     }
 }
 
-/// Reads a name of a `---` or `+++` line: quoted, or up to the tab before the timestamp.
+/// Reads a name of a `---` or `+++` line: quoted, or up to the tab before the timestamp. Without the `./` that
+/// `diff -r . OTHER` puts before it.
 fn name(label: &[u8]) -> Vec<u8> {
-    match unquote(label) {
+    let name = match unquote(label) {
         Some((name, _)) => name,
         None => label.split(|b| *b == b'\t').next().unwrap_or_default().to_vec(),
+    };
+    let mut rest = &name[..];
+    while let Some(below) = rest.strip_prefix(b"./") {
+        rest = below;
     }
+    rest.to_vec()
 }
 
 /// Tells whether a name stands for no file.
@@ -124,19 +130,52 @@ pub(super) fn is_nothing(line: &[u8]) -> bool {
         || stamp == b"(revision 0)"
 }
 
-/// Makes a relative path of a name: without `.`, empty components and leading `..`.
-///
-/// `None` when nothing is left, or a NUL stands in it.
-pub(super) fn normalize(name: &[u8]) -> Option<RepoPath> {
-    let mut parts: Vec<&[u8]> = Vec::new();
+/// Makes a path of a name. What git would not store, and `git apply` not write, is none.
+pub(super) fn path(name: &[u8]) -> Result<RepoPath, &'static str> {
+    if name.is_empty() || name.contains(&0) {
+        return Err("a name that is empty, or holds a NUL");
+    }
+    if name[0] == b'/' {
+        return Err("an absolute name, which says nothing of a place in the repository");
+    }
+    stays(name)?;
+    Ok(RepoPath::new(name))
+}
+
+/// Looks at a name of a `---` or `+++` line. A leading `..`, as in `../old/x`, is left to [`path`]: it may be no part
+/// of the name that both lines have in common.
+pub(super) fn refuse_label(label: &[u8]) -> Result<(), &'static str> {
+    let name = name(label);
+    if is_null(label) {
+        return Ok(());
+    }
+    if name.first() == Some(&b'/') {
+        return Err("an absolute name, which says nothing of a place in the repository");
+    }
+    let mut rest = &name[..];
+    while let Some(below) = rest.strip_prefix(b"../") {
+        rest = below;
+    }
+    stays(rest)
+}
+
+/// Refuses components that lead out of their folder, that name none, or that are git's own.
+fn stays(name: &[u8]) -> Result<(), &'static str> {
+    // As git has it on every system: what some file system takes for `.git` counts as such.
+    let is_git = |part: &[u8]| {
+        let end = part.iter().position(|b| *b == b':').unwrap_or(part.len());
+        let end = part[..end].iter().rposition(|b| !matches!(b, b'.' | b' ')).map_or(0, |i| i + 1);
+        [&b".git"[..], b"git~1"].iter().any(|git| part[..end].eq_ignore_ascii_case(git))
+    };
     for part in name.split(|b| *b == b'/') {
         match part {
-            b"" | b"." => {}
-            b".." => drop(parts.pop()),
-            _ => parts.push(part),
+            b".." => return Err("a name with .., which may lead out of the repository"),
+            b"" | b"." => return Err("a name with an empty component or a ."),
+            part if is_git(part) => return Err("a name in .git, which holds git's own data"),
+            _ => {}
         }
     }
-    (!parts.is_empty() && !name.contains(&0)).then(|| RepoPath::new(parts.join(&b'/')))
+    Ok(())
 }
 
 #[cfg(test)]
@@ -174,6 +213,8 @@ mod tests {
             ("a/x.c", "/dev/null", "x.c"),
             ("old/src/x.c\t2024-01-01 00:00:00", "new/src/x.c\t2024-01-02 00:00:00", "src/x.c"),
             ("../old/x.c", "x.c", "x.c"),
+            ("./x.c.orig", "./x.c", "x.c"),
+            ("./src/x.c", "../new/src/x.c", "src/x.c"),
             ("x.c.orig", "x.c", "x.c"),
             ("x.c\t(revision 3)", "x.c\t(working copy)", "x.c"),
             ("a/dir/x", "b/other/x", "other/x"),
@@ -185,11 +226,44 @@ mod tests {
 
     #[test]
     fn a_name_stays_inside_the_tree() {
-        for (name, want) in
-            [("/etc/passwd", Some("etc/passwd")), ("../../x", Some("x")), ("a/../../x", Some("x")), ("..", None)]
+        for name in ["x", "a/x", "...", "..x/y..", ".github/x", ".gitignore", "a/.gitmodules", "git", "a b/.x", "git~2"]
         {
-            assert_eq!(normalize(name.as_bytes()), want.map(RepoPath::from));
+            assert_eq!(path(name.as_bytes()), Ok(RepoPath::from(name)));
+            assert_eq!(refuse_label(name.as_bytes()), Ok(()), "{name}");
         }
-        assert_eq!(normalize(b"a\0b"), None);
+        for name in [
+            "/etc/passwd",
+            "../../x",
+            "a/../../x",
+            "a/../x",
+            "..",
+            "a/..",
+            ".",
+            "./x",
+            "a/./x",
+            "a//x",
+            "a/",
+            "//x",
+            "",
+            "a\0b",
+            ".git/config",
+            "a/.git/hooks/x",
+            ".GIT/config",
+            ".git",
+            ".git./x",
+            ".git /x",
+            "GIT~1/x",
+            ".git::$I/x",
+        ] {
+            assert!(path(name.as_bytes()).is_err(), "{name:?}");
+        }
+        for label in
+            ["/etc/passwd", "b/../x", "../a/../x", "b//x", "b/./x", "b/.git/config", "\"b/../\\303\"", "/dev/null/x"]
+        {
+            assert!(refuse_label(label.as_bytes()).is_err(), "{label:?}");
+        }
+        for label in ["/dev/null", "/dev/null\t1970", "../old/x", "./x", "././x\t2024", "b/x\t/etc/../x"] {
+            assert_eq!(refuse_label(label.as_bytes()), Ok(()), "{label:?}");
+        }
     }
 }

@@ -421,3 +421,48 @@ fn what_is_written_reads_back_the_same() {
         }
     }
 }
+
+#[test]
+fn refuses_names_outside_the_tree_and_in_gits_own_data() {
+    let plain = |old: &str, new: &str| format!("--- {old}\n+++ {new}\n@@ -1 +1 @@\n-a\n+b\n");
+    for (old, new, line) in [
+        ("a/tmp/x", "b/../../../../tmp/x", 2),
+        ("/dev/null", "b/../../../../tmp/x", 2),
+        ("a/../x", "/dev/null", 1),
+        ("/etc/passwd", "/etc/passwd", 1),
+        ("a/etc/passwd", "/etc/passwd", 2),
+        ("/dev/null", "/etc/passwd", 2),
+        ("/tmp/old/x", "/tmp/new/x", 1),
+        ("a/.git/hooks/pre-commit", "b/.git/hooks/pre-commit", 1),
+        ("/dev/null", "b/sub/.GIT/config", 2),
+        ("a//x", "b//x", 1),
+        ("a/./x", "b/./x", 1),
+        ("\"a/\\056\\056/x\"", "\"b/\\056\\056/x\"", 1),
+    ] {
+        refuse(&plain(old, new), &format!("line {line} of the patch: a"));
+        let git = format!("diff --git {old} {new}\n{}", plain(old, new));
+        refuse(&git, &format!("line {} of the patch: a", line + 1));
+        // What git's own line says does not excuse the other two.
+        refuse(&format!("diff --git a/x b/x\n{}", plain(old, new)), &format!("line {} of the patch: a", line + 1));
+    }
+    refuse(&plain("../../x", "../../x"), "line 1 of the patch: a name with ..");
+    for (old, new) in [("a/../x", "b/../x"), ("/x", "/x"), ("a/.git/x", "b/.git/x")] {
+        refuse(&format!("diff --git {old} {new}\nold mode 100644\nnew mode 100755\n"), "line 1 of the patch: a");
+    }
+    refuse(
+        "diff --git a/x b/y\nsimilarity index 100%\nrename from x\nrename to ../y\n",
+        "line 1 of the patch: a name with ..",
+    );
+    refuse("diff --git a/x b/y\nsimilarity index 100%\ncopy from /x\ncopy to y\n", "line 1 of the patch: an absolute");
+    refuse("\nBinary files /tmp/a/x.png and /tmp/b/x.png differ\n", "line 2 of the patch: an absolute");
+    refuse("Binary files a/../x.png and b/../x.png differ\n", "line 1 of the patch: a name with ..");
+    refuse(
+        "Index: ../x\n=====\nCannot display: file marked as a binary type.\n",
+        "line 1 of the patch: a name with ..",
+    );
+    refuse("Submodule ../x 1234567..89abcde:\n", "line 1 of the patch: a name with ..");
+    let hint = parse(plain("/tmp/old/x", "/tmp/new/x").as_bytes()).unwrap_err().hints.concat();
+    assert!(hint.contains("diff -ru -x .git OLD NEW"), "{hint}");
+    // The rest of the patch is no excuse either.
+    refuse(&format!("{SMALL}{}", plain("/etc/x", "/etc/x")), "line 7 of the patch");
+}
