@@ -121,7 +121,7 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
 
 /// Prints what clap says of arguments that it does not take. What it cites of them is shown, not acted on.
 fn refuse(e: &clap::Error) -> ExitStatus {
-    let args: Vec<OsString> = std::env::args_os().collect();
+    let args = crate::env::arguments();
     let shown: Vec<String> = args.iter().map(|a| Inert::new(a.as_encoded_bytes()).to_string()).collect();
     let status = ExitStatus::Usage;
     use std::io::Write as _;

@@ -11,6 +11,11 @@ pub struct Env {
     pub dir: PathBuf,
 }
 
+/// Returns the words the program was started with, its own name first.
+pub fn arguments() -> Vec<OsString> {
+    std::env::args_os().collect()
+}
+
 impl Env {
     /// Reads the process environment.
     #[expect(clippy::disallowed_methods, reason = "this is the one place")]

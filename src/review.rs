@@ -186,7 +186,8 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
 }
 
 /// Drops what the commits inside a branch repeat: of a secret that the net change shows, or that an earlier
-/// commit has, one finding is enough. Equal is what is equal unmasked; what is suppressed shows nothing.
+/// commit has, one finding is enough. Equal is what is equal unmasked: another secret that looks the same masked
+/// is another finding.
 fn without_repeats(findings: Vec<Finding>, parts: &[Part]) -> Vec<Finding> {
     let inside: Vec<ObjectId> = parts.iter().filter(|p| p.scope == Scope::Secrets).filter_map(|p| p.commit).collect();
     if inside.is_empty() {
@@ -196,7 +197,7 @@ fn without_repeats(findings: Vec<Finding>, parts: &[Part]) -> Vec<Finding> {
     let place = |f: &Finding| f.commit.and_then(|c| inside.iter().position(|i| *i == c));
     let (mut commits, mut kept): (Vec<_>, Vec<_>) = findings.into_iter().partition(|f| place(f).is_some());
     commits.sort_by_cached_key(|f| (place(f), f.suppressed.is_some()));
-    let mut shown: HashSet<_> = kept.iter().filter(|f| f.counts()).map(key).collect();
+    let mut shown: HashSet<_> = kept.iter().map(key).collect();
     kept.extend(commits.into_iter().filter(|f| shown.insert(key(f))));
     kept
 }

@@ -382,3 +382,17 @@ fn what_surrounds_the_lines_of_a_patch_suppresses_nothing_in_the_gate() {
     );
     repo.reviewer(&["review", "patch", "-", "--gate"]).stdin(patch).run(1);
 }
+
+#[test]
+fn a_suppression_of_the_base_holds_for_the_same_secret_inside_a_branch() {
+    let repo = repo();
+    let line = line_with_key();
+    repo.stage("deploy.ini", format!("# claude-reviewer: ignore[aws-access-key-id] a sample\n{line}"));
+    repo.commit("sample");
+    repo.git(&["checkout", "-q", "-b", "topic"]);
+    repo.stage("deploy.ini", format!("# claude-reviewer: ignore[aws-access-key-id] a sample\n  {line}"));
+    repo.commit("set in");
+    repo.stage("b.txt", "more\n");
+    repo.commit("more");
+    repo.review(&["branch", "--base", "main", "--gate"], 0);
+}
