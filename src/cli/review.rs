@@ -83,8 +83,8 @@ struct Options {
     /// Only files that match these globs
     #[arg(long, global = true, value_name = "GLOB", num_args = 1..)]
     files: Vec<String>,
-    /// Ask these backends instead of the policy's
-    #[arg(long, global = true, value_name = "NAME", num_args = 1..)]
+    /// Ask this backend instead of the policy's; repeat for more
+    #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
     backend: Vec<String>,
     /// Rules only; no socket is opened
     #[arg(long, global = true)]
@@ -101,8 +101,8 @@ struct Options {
     /// Write the report to a file instead of standard output
     #[arg(long, global = true, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write a further report
-    #[arg(long, global = true, value_name = "FORMAT=FILE", num_args = 1.., value_parser = report_target)]
+    /// Write a further report; repeat for more
+    #[arg(long, global = true, value_name = "FORMAT=FILE", value_parser = report_target)]
     report: Vec<(Format, PathBuf)>,
     /// Severities that block
     #[arg(long, global = true, value_name = "SEVERITY", num_args = 1.., value_delimiter = ',', value_parser = severity)]
@@ -122,8 +122,8 @@ struct Options {
     /// Exit 0 where findings would make it 1
     #[arg(long, global = true)]
     exit_zero: bool,
-    /// Let a finding through, with a reason that is recorded
-    #[arg(long, global = true, value_name = "FINGERPRINT=REASON", num_args = 1..)]
+    /// Let a finding through, with a reason that is recorded; repeat for more
+    #[arg(long, global = true, value_name = "FINGERPRINT=REASON")]
     waive: Vec<String>,
     /// Run as this hook
     #[arg(long, global = true, hide = true, value_name = "HOOK")]

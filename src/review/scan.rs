@@ -224,8 +224,17 @@ impl Scan<'_> {
             out.coverage.hunks_total += hunks;
             match &file.body {
                 // Git says that of code, too, where a NUL or an attribute makes it.
-                Body::Binary(b) if b.is_withheld() && file.entry.new.is_some() && rules::is_code(file.path()) => {
-                    let why = "the patch calls it binary and lacks its content; `git diff --binary` has it";
+                // An interpreter runs what it finds behind a picture's head. (Films end in `.ts`, too.)
+                Body::Binary(b)
+                    if file.entry.new.is_some()
+                        && rules::is_code(file.path())
+                        && (b.is_withheld() || file.path().extension() != Some(b"ts")) =>
+                {
+                    let why = if b.is_withheld() {
+                        "the patch calls it binary and lacks its content; `git diff --binary` has it"
+                    } else {
+                        "it is binary under the name of a program"
+                    };
                     out.coverage.failed.push((Some(file.path().clone()), why.to_owned()));
                 }
                 Body::Binary(_) => out.coverage.skipped.push((file.path().clone(), Skip::Binary)),

@@ -163,7 +163,7 @@ fn two_reports_for_one_file_are_refused() {
     std::os::unix::fs::symlink("f", repo.path().join("link")).unwrap();
     for args in [
         &["--report", "json=f", "--report", "sarif=f"][..],
-        &["--report", "json=f", "sarif=./sub/../f"],
+        &["--report", "json=f", "--report", "sarif=./sub/../f"],
         &["--report", "json=f", "--output", "f"],
         &["--report", "json=f", "--output", "./f"],
     ] {
@@ -179,7 +179,7 @@ fn two_reports_for_one_file_are_refused() {
         let run = repo.review(&[&["staged"], args].concat(), 2);
         assert!(run.stderr.contains("hint: for standard output: --format json "), "{}", run.stderr);
     }
-    repo.review(&["staged", "--report", "json=f", "sarif=g", "--output", "h"], 0);
+    repo.review(&["staged", "--report", "json=f", "--report", "sarif=g", "--output", "h"], 0);
     repo.review(&["staged", "--report", "json=/dev/null", "sarif=/dev/null"], 0);
     for name in ["f", "g", "h"] {
         assert!(std::fs::read_to_string(repo.path().join(name)).unwrap().len() > 20, "{name}");

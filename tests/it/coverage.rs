@@ -97,3 +97,14 @@ fn what_cannot_be_read_is_named_and_makes_the_review_incomplete() {
     assert_eq!(report["coverage"]["files_reviewed"], 1);
     assert!(report["assessment"].is_null());
 }
+
+#[test]
+fn a_program_behind_the_head_of_a_picture_is_not_passed_as_binary() {
+    let repo = Repo::new();
+    let picture = [&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"[..], &[0xd7; 400]].concat();
+    repo.stage("logo.png", &picture);
+    repo.review(&["staged"], 0);
+    repo.stage("logo.php", [&picture[..], b"<?php system($_GET['c']); ?>"].concat());
+    let report = repo.review_json(&["staged"], 3);
+    assert_eq!(report["coverage"]["failed"][0]["file"], "logo.php");
+}
