@@ -173,14 +173,14 @@ fn two_reports_for_one_file_are_refused() {
         assert!(!repo.path().join("f").exists(), "{args:?}");
     }
     repo.write("f", "before");
-    repo.review(&["staged", "--report", "json=f", "sarif=link"], 2);
+    repo.review(&["staged", "--report", "json=f", "--report", "sarif=link"], 2);
     assert_eq!(std::fs::read_to_string(repo.path().join("f")).unwrap(), "before");
     for args in [&["--report", "json=-"][..], &["--output", "-", "--format", "json"]] {
         let run = repo.review(&[&["staged"], args].concat(), 2);
         assert!(run.stderr.contains("hint: for standard output: --format json "), "{}", run.stderr);
     }
     repo.review(&["staged", "--report", "json=f", "--report", "sarif=g", "--output", "h"], 0);
-    repo.review(&["staged", "--report", "json=/dev/null", "sarif=/dev/null"], 0);
+    repo.review(&["staged", "--report", "json=/dev/null", "--report", "sarif=/dev/null"], 0);
     for name in ["f", "g", "h"] {
         assert!(std::fs::read_to_string(repo.path().join(name)).unwrap().len() > 20, "{name}");
     }
