@@ -131,6 +131,9 @@ fn judge(name: &[u8]) -> Option<Named> {
         "number", "num", "kwargs", "args", "arg", "flag", "cmd", "command", "query", "lookup", "search", "match",
         "matcher", "filter", "parser", "lexer", "uses", "budget", "price", "cost", "contract", "mgr", "settings",
         "setting", "dto", "spec", "data", "item", "items", "entry", "request", "response",
+        // What is asked of a secret that is there: `password.encode("latin1")`.
+        "encode", "decode", "split", "replace", "strip", "lstrip", "rstrip", "trim", "starts", "startswith", "ends",
+        "endswith", "join", "append", "concat", "includes", "contains", "pop",
     ];
     #[rustfmt::skip]
     const NOT_BEFORE: &[&str] = &[
