@@ -154,6 +154,12 @@ pub fn comes_alive(old: &RepoPath, new: &RepoPath) -> bool {
     after.goes_beyond(before)
 }
 
+/// Tells whether a path is that of a program that an interpreter runs, which reads past what it cannot make out.
+pub fn is_script(path: &RepoPath) -> bool {
+    let languages = Languages::of(path.as_bytes(), b"");
+    languages.any_of(&["php", "python", "ruby", "javascript", "shell", "powershell"])
+}
+
 /// Tells whether a path is that of a text in a language that rules know.
 pub fn is_code(path: &RepoPath) -> bool {
     !language::Languages::of(path.as_bytes(), b"").is_empty()

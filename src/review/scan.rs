@@ -224,17 +224,14 @@ impl Scan<'_> {
             out.coverage.hunks_total += hunks;
             match &file.body {
                 // Git says that of code, too, where a NUL or an attribute makes it.
-                // An interpreter runs what it finds behind a picture's head. (Films end in `.ts`, too.)
-                Body::Binary(b)
-                    if file.entry.new.is_some()
-                        && rules::is_code(file.path())
-                        && (b.is_withheld() || file.path().extension() != Some(b"ts")) =>
-                {
-                    let why = if b.is_withheld() {
-                        "the patch calls it binary and lacks its content; `git diff --binary` has it"
-                    } else {
-                        "it is binary under the name of a program"
-                    };
+                // Git says that of code, too, where a NUL or an attribute makes it.
+                Body::Binary(b) if b.is_withheld() && file.entry.new.is_some() && rules::is_code(file.path()) => {
+                    let why = "the patch calls it binary and lacks its content; `git diff --binary` has it";
+                    out.coverage.failed.push((Some(file.path().clone()), why.to_owned()));
+                }
+                // An interpreter runs what it finds behind a picture's head.
+                Body::Binary(_) if file.entry.new.is_some() && rules::is_script(file.path()) => {
+                    let why = "it is binary under the name of a script";
                     out.coverage.failed.push((Some(file.path().clone()), why.to_owned()));
                 }
                 Body::Binary(_) => out.coverage.skipped.push((file.path().clone(), Skip::Binary)),
