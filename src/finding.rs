@@ -196,6 +196,11 @@ impl Proof {
     pub(crate) fn rule(id: &str, confidence: Confidence) -> Self {
         Self { origin: Origin::Rules, evidence: vec![Evidence::Rule(id.to_owned())], confidence }
     }
+
+    /// Says that a backend's claim was found again in the change. Confidence follows from the evidence.
+    pub(crate) fn claim(backend: &str, evidence: Vec<Evidence>, confidence: Confidence) -> Self {
+        Self { origin: Origin::Backend(backend.to_owned()), evidence, confidence }
+    }
 }
 
 /// What a finding says, before it is proven.
@@ -214,6 +219,8 @@ pub struct Draft {
     /// The offending text with every secret masked. What the fingerprint is taken over.
     pub quote: String,
     pub cwe: Option<u32>,
+    /// The cited heading of the team's conventions.
+    pub convention: Option<String>,
     pub references: Vec<String>,
 }
 
@@ -248,6 +255,8 @@ pub struct Finding {
     pub commit: Option<ObjectId>,
     pub suppressed: Option<Suppression>,
     pub waived: Option<Waiver>,
+    /// Why a backend holds it for a false alarm. A rule's finding counts nevertheless.
+    pub disputed: Option<String>,
     /// Set by the verdict: this finding blocks.
     pub blocking: bool,
     /// The code around it, for people.
@@ -269,6 +278,7 @@ impl Finding {
             commit: None,
             suppressed: None,
             waived: None,
+            disputed: None,
             blocking: false,
             frame: None,
         }
@@ -323,6 +333,9 @@ impl Finding {
     }
     pub fn cwe(&self) -> Option<u32> {
         self.draft.cwe
+    }
+    pub fn convention(&self) -> Option<&str> {
+        self.draft.convention.as_deref()
     }
     pub fn references(&self) -> &[String] {
         &self.draft.references

@@ -2,6 +2,7 @@
 //!
 //! The library exists for the binary, the benchmarks and the fuzz targets; nothing here is a public API yet.
 
+pub mod ai;
 pub mod cli;
 pub mod diff;
 pub mod env;
@@ -10,11 +11,13 @@ pub mod finding;
 pub mod git;
 pub mod hooks;
 pub mod policy;
+pub mod process;
 pub mod progress;
 pub mod report;
 pub mod request;
 pub mod review;
 pub mod rules;
+pub mod stop;
 pub mod untrusted;
 pub mod verdict;
 pub mod wire;

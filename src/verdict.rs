@@ -75,6 +75,14 @@ pub enum Skip {
     Binary,
     /// Another repository's commit.
     Submodule,
+    /// Made by a program: kept from models, read by the rules.
+    Generated,
+    /// A lockfile: kept from models, read by the rules.
+    Lockfile,
+    /// A file that holds secrets by its name (`.env`, a private key): kept from models, read by the rules.
+    Sensitive,
+    /// Beyond what one review may send, where policy lets that pass.
+    Limit,
 }
 
 impl Skip {
@@ -84,6 +92,10 @@ impl Skip {
             Self::Ignored => "ignored",
             Self::Binary => "binary",
             Self::Submodule => "submodule",
+            Self::Generated => "generated",
+            Self::Lockfile => "lockfile",
+            Self::Sensitive => "sensitive",
+            Self::Limit => "limit",
         }
     }
 }
@@ -95,6 +107,8 @@ pub struct Coverage {
     pub files_reviewed: usize,
     pub hunks_total: usize,
     pub hunks_reviewed: usize,
+    /// Hunks whose model review came from the cache.
+    pub cached: usize,
     pub skipped: Vec<(RepoPath, Skip)>,
     /// What should have been reviewed and was not. No path: the whole change (a backend that did not answer).
     pub failed: Vec<(Option<RepoPath>, String)>,
@@ -110,13 +124,15 @@ impl Coverage {
 /// Marks the findings that block, and says what the gate says.
 ///
 /// A finding blocks when it counts (not suppressed, not waived), its severity is at or above one in `block_on`
-/// for its path, and, for a model's finding, its confidence reaches `min_confidence`. Blocking wins over
+/// for its path, and, for a model's finding, its confidence reaches `min_confidence` and no second look refuted
+/// it. Blocking wins over
 /// incompleteness; incompleteness wins over warnings.
 pub fn judge(findings: &mut [Finding], coverage: &Coverage, policy: &Policy) -> Verdict {
     let (mut block, mut warn) = (false, false);
     for f in findings.iter_mut() {
         let t = policy.thresholds(f.file());
-        let trusted = matches!(f.origin(), Origin::Rules) || f.confidence() >= t.min_confidence;
+        let proven = f.disputed.is_none() && f.confidence() >= t.min_confidence;
+        let trusted = matches!(f.origin(), Origin::Rules) || proven;
         let reaches = |list: &[Severity]| list.iter().any(|s| f.severity() >= *s);
         let severe = reaches(&t.block_on);
         let warns = severe || reaches(&t.warn_on);
@@ -165,6 +181,7 @@ mod tests {
             replacement: None,
             quote: "quote".to_owned(),
             cwe: None,
+            convention: None,
             references: Vec::new(),
         };
         Finding::new(Proof::rule("rule", Confidence::Low), draft)

@@ -66,7 +66,7 @@ pub fn report(review: &Review) -> wire::Report {
             files_reviewed: c.files_reviewed,
             hunks_total: c.hunks_total,
             hunks_reviewed: c.hunks_reviewed,
-            cached: 0,
+            cached: c.cached,
             skipped: c
                 .skipped
                 .iter()
@@ -171,10 +171,10 @@ fn finding(index: usize, f: &finding::Finding) -> wire::Finding {
         replacement: f.replacement().map(str::to_owned),
         quote: f.quote().to_owned(),
         cwe: f.cwe(),
-        convention: None,
+        convention: f.convention().map(str::to_owned),
         evidence: f.evidence().iter().map(evidence).collect(),
         blocking: f.blocking,
-        disputed: None,
+        disputed: f.disputed.clone(),
         waived: f.waived.as_ref().map(|w| wire::Waiver { reason: w.reason.clone(), actor: w.actor.clone() }),
         disposition: wire::Disposition::Pending,
         suppressed: f.suppressed.as_ref().map(|s| wire::Suppression { by: s.by.to_owned(), reason: s.reason.clone() }),

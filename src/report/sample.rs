@@ -31,6 +31,7 @@ pub(crate) fn sketch(rule: &str, severity: Severity, category: Category, title: 
         replacement: None,
         quote: String::new(),
         cwe: None,
+        convention: None,
         references: Vec::new(),
     };
     Sketch { draft, confidence: Confidence::High, frame: None }
@@ -400,6 +401,7 @@ pub(crate) fn full() -> Review {
             },
         ],
         coverage: Coverage {
+            cached: 0,
             files_total: 14,
             files_reviewed: 11,
             hunks_total: 20,

@@ -143,6 +143,7 @@ fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>) -> Finding {
         replacement: None,
         quote: String::from_utf8_lossy(quote.trim_ascii()).into_owned(),
         cwe: rule.cwe,
+        convention: None,
         references: rule.references.iter().map(|r| r.clone().into_owned()).collect(),
     };
     Finding::new(Proof::rule(&rule.id, rule.confidence), draft)

@@ -81,6 +81,7 @@ mod tests {
             replacement: None,
             quote: String::new(),
             cwe: None,
+            convention: None,
             references: Vec::new(),
         };
         Finding::new(Proof::rule(rule, confidence), draft)

@@ -1,0 +1,167 @@
+//! A question to a backend, and what can come back. Data only.
+
+use crate::diff::{LineNo, RepoPath};
+use crate::stop::Stop;
+use std::time::{Duration, Instant};
+
+/// The mark of one run: fences carry it, and a reply must repeat it. 32 hexadecimal digits, not to be guessed
+/// by who wrote the change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nonce(String);
+
+impl Nonce {
+    /// Makes one from 16 random bytes.
+    pub fn new(random: [u8; 16]) -> Self {
+        Self(random.iter().map(|b| format!("{b:02x}")).collect())
+    }
+
+    /// Returns the digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What a backend is told, in the order in which it is sent. What changes least comes first, so that providers
+/// can cache the front.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prompt {
+    /// Instructions; a template without anything of the run.
+    pub system: &'static str,
+    /// The run's context (conventions, documents, the request): the same for all requests of a run. May be empty.
+    pub context: String,
+    /// The part of the change: the same for all lenses.
+    pub chunk: String,
+    /// What to do with it; its last line is `nonce: VALUE`.
+    pub task: String,
+    pub nonce: Nonce,
+}
+
+/// The form of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schema {
+    /// `review`, `verdict`.
+    pub name: &'static str,
+    /// JSON Schema of the strict kind: every property required, no others allowed, optional ones nullable.
+    pub value: serde_json::Value,
+}
+
+/// A second try at an answer that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repair {
+    /// What came back, capped.
+    pub reply: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// A question.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'a> {
+    pub prompt: &'a Prompt,
+    pub schema: &'a Schema,
+    pub repair: Option<&'a Repair>,
+    /// When an answer is too late.
+    pub deadline: Instant,
+    /// What is left to spend, USD; for programs that can hold themselves to it.
+    pub budget_usd: Option<f64>,
+    pub stop: &'a Stop,
+}
+
+/// What came back.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// The reply's text: one JSON document, if the backend did as it was told.
+    pub text: String,
+    pub usage: Spent,
+    /// What the backend read with tools, as our own log or the program's events tell; never as the reply claims.
+    pub read: Vec<Read>,
+    /// The model that answered, in its provider's words.
+    pub model: String,
+}
+
+/// Lines that a tool call showed to the model: of a file of the tree under review.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    pub path: RepoPath,
+    pub first: LineNo,
+    pub last: LineNo,
+}
+
+/// What requests cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spent {
+    /// Requests that were sent, retries included.
+    pub requests: u64,
+    /// Tokens in, those from the provider's cache included.
+    pub input_tokens: u64,
+    /// Of these, from the provider's cache.
+    pub cached_tokens: u64,
+    pub output_tokens: u64,
+    /// As the provider reports it; `None`: it does not.
+    pub cost_usd: Option<f64>,
+}
+
+impl Spent {
+    /// Adds what another request cost.
+    pub fn add(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.input_tokens += other.input_tokens;
+        self.cached_tokens += other.cached_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cost_usd = match (self.cost_usd, other.cost_usd) {
+            (Some(a), Some(b)) => Some(a + b),
+            (a, b) => a.or(b),
+        };
+    }
+}
+
+/// Why there is no answer. Its text goes to people: one line, no key, no more than a little of what a server said.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    pub cause: Cause,
+    /// A lowercase fragment without the backend's name: `429 Too Many Requests; retry after 3600 s`.
+    pub message: String,
+    /// What to do about it, where something can be done.
+    pub hint: Option<String>,
+    /// When the provider says that it makes sense to ask again.
+    pub retry_after: Option<Duration>,
+    /// What was spent all the same.
+    pub usage: Spent,
+}
+
+/// The kinds of failure that somebody tells apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// It cannot be asked at all: no program, no key, no model, a flag it does not know.
+    Setup,
+    /// It could not be reached, or broke off.
+    Unreachable,
+    /// It said no: a bad key, no credit, a rate limit.
+    Refused,
+    /// The request is too large for the model: smaller parts may do.
+    TooLarge,
+    /// It stopped before it was done (its output limit): smaller parts may do.
+    CutOff,
+    /// It would not answer (a refusal, a content filter).
+    Declined,
+    /// What came back is no answer.
+    Malformed,
+    /// The deadline passed.
+    TimedOut,
+    /// The run was ended.
+    Stopped,
+}
+
+impl Failure {
+    /// Makes a failure that cost nothing.
+    pub fn new(cause: Cause, message: impl Into<String>) -> Self {
+        Self { cause, message: message.into(), hint: None, retry_after: None, usage: Spent::default() }
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
