@@ -8,7 +8,7 @@
 use claude_reviewer::env::Env;
 use claude_reviewer::progress::Silent;
 use claude_reviewer::report::{Format, Style, render};
-use claude_reviewer::request::{Authority, Input, OnBlock, Overrides, ReviewRequest, Source};
+use claude_reviewer::request::{Input, ReviewRequest, Source};
 use claude_reviewer::review::{World, run};
 use std::time::Instant;
 
@@ -26,19 +26,8 @@ fn main() {
         std::fs::write(dir.path().join(name), &text).expect("a file");
     }
     let env = Env::from_pairs(dir.path().to_owned(), Vec::<(String, String)>::new());
-    let request = ReviewRequest {
-        source: Source::Code(names.into_iter().map(Input::File).collect()),
-        dir: dir.path().to_owned(),
-        files: Vec::new(),
-        authority: Authority::Worktree,
-        config: None,
-        overrides: Overrides::default(),
-        waivers: Vec::new(),
-        offline: true,
-        backends: Vec::new(),
-        hook: None,
-        on_block: OnBlock::Fail,
-    };
+    let source = Source::Code(names.into_iter().map(Input::File).collect());
+    let request = ReviewRequest { offline: true, ..ReviewRequest::new(source, dir.path().to_owned()) };
     let world = World { env: &env, progress: &Silent, now: jiff::Timestamp::UNIX_EPOCH };
     let review = run(&request, &world).expect("a review");
     println!("{} findings", review.findings.len());

@@ -9,3 +9,66 @@ pub mod ask;
 pub mod claim;
 pub mod material;
 pub mod plan;
+
+use crate::finding::Severity;
+use ask::Spent;
+use std::time::Duration;
+
+/// What models did for a review, besides their findings.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Models {
+    /// The backends that were to look, by name, in the order of the policy.
+    pub asked: Vec<String>,
+    pub usage: Vec<Usage>,
+    pub dropped: Vec<Dropped>,
+    /// `None` unless design documents were given and a model spoke of them.
+    pub compliance: Option<Compliance>,
+    pub missing: Vec<Missing>,
+}
+
+/// What one backend was asked, and what it cost.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Usage {
+    pub backend: String,
+    /// In the provider's words; empty where none answered.
+    pub model: String,
+    /// Cost from the provider, else from the policy's prices; `None` where neither names one.
+    pub spent: Spent,
+    /// From the first question to the last answer.
+    pub duration: Duration,
+}
+
+/// A claim that could not be tied to the change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    pub backend: String,
+    pub claim: String,
+    pub why: &'static str,
+}
+
+/// What models say of the change against the documents that were given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compliance {
+    pub follows: bool,
+    pub violations: Vec<Violation>,
+}
+
+/// Where the change leaves the design, in a model's words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    pub issue: String,
+    pub description: String,
+    pub impact: Severity,
+    /// `FILE#Heading`.
+    pub reference: Option<String>,
+    pub recommendation: Option<String>,
+}
+
+/// What a document asks for and the change lacks, in a model's words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    pub requirement: String,
+    /// `FILE#Heading`.
+    pub reference: Option<String>,
+    pub severity: Severity,
+}

@@ -13,11 +13,16 @@ pub enum ExitStatus {
     Usage,
     /// Some part that was asked for was not reviewed.
     Incomplete,
+    /// Ctrl-C.
+    Interrupted,
+    /// `SIGTERM` or `SIGHUP`.
+    Terminated,
 }
 
 impl ExitStatus {
     /// All of them, by code.
-    pub const ALL: [Self; 4] = [Self::Pass, Self::Block, Self::Usage, Self::Incomplete];
+    pub const ALL: [Self; 6] =
+        [Self::Pass, Self::Block, Self::Usage, Self::Incomplete, Self::Interrupted, Self::Terminated];
 
     /// Returns what the code says, for help and manual.
     pub fn meaning(self) -> &'static str {
@@ -26,6 +31,8 @@ impl ExitStatus {
             Self::Block => "a finding that blocks",
             Self::Usage => "bad flag, configuration, reference or repository state",
             Self::Incomplete => "some part that was asked for was not reviewed",
+            Self::Interrupted => "stopped by Ctrl-C",
+            Self::Terminated => "stopped by a signal",
         }
     }
 
@@ -36,6 +43,8 @@ impl ExitStatus {
             Self::Block => 1,
             Self::Usage => 2,
             Self::Incomplete => 3,
+            Self::Interrupted => 130,
+            Self::Terminated => 143,
         }
     }
 }

@@ -1,11 +1,12 @@
 //! How far a review is, for people who wait.
 
 use crate::env::Env;
+use crate::untrusted::Inert;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal as _;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -16,8 +17,14 @@ const FRAME: Duration = Duration::from_millis(100);
 
 /// Hears how far a review is. Called from several threads.
 pub trait Progress: Sync {
-    /// `done` of `total` files are reviewed.
+    /// `done` of `total` files are read by the rules.
     fn files(&self, done: usize, total: usize);
+
+    /// `done` of `total` requests are answered by a model, for `usd` so far where somebody names a price.
+    fn requests(&self, done: usize, total: usize, usd: Option<f64>);
+
+    /// What is known already while a model still looks: lines for people.
+    fn so_far(&self, lines: &[Inert]);
 }
 
 /// Says nothing.
@@ -26,6 +33,8 @@ pub struct Silent;
 
 impl Progress for Silent {
     fn files(&self, _done: usize, _total: usize) {}
+    fn requests(&self, _done: usize, _total: usize, _usd: Option<f64>) {}
+    fn so_far(&self, _lines: &[Inert]) {}
 }
 
 /// Returns what fits the place: a bar where somebody looks at a terminal, else nothing.
@@ -54,6 +63,13 @@ pub struct Terminal {
 struct Counts {
     done: AtomicUsize,
     total: AtomicUsize,
+    answered: AtomicUsize,
+    /// 0: no model is asked.
+    asked: AtomicUsize,
+    /// Millionths of a dollar; [`u64::MAX`]: nobody knows.
+    cost: AtomicU64,
+    /// Lines to print above the bar.
+    lines: Mutex<Vec<Inert>>,
 }
 
 impl Terminal {
@@ -73,6 +89,17 @@ impl Progress for Terminal {
         // Threads may tell out of order; the bar never goes back.
         self.counts.done.fetch_max(done, Ordering::Relaxed);
         self.counts.total.store(total, Ordering::Relaxed);
+    }
+
+    fn requests(&self, done: usize, total: usize, usd: Option<f64>) {
+        self.counts.answered.fetch_max(done, Ordering::Relaxed);
+        self.counts.asked.store(total, Ordering::Relaxed);
+        self.counts.cost.store(usd.map_or(u64::MAX, |d| (d * 1e6) as u64), Ordering::Relaxed);
+    }
+
+    fn so_far(&self, lines: &[Inert]) {
+        let mut queue = self.counts.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.extend_from_slice(lines);
     }
 }
 
@@ -94,9 +121,28 @@ fn paint(counts: &Counts, stopped: &Receiver<()>) {
     if let Ok(style) = ProgressStyle::with_template("reviewing [{bar:24}] {pos}/{len} files  {elapsed}") {
         bar.set_style(style.progress_chars("=> "));
     }
+    let mut asking = false;
     loop {
-        bar.set_length(counts.total.load(Ordering::Relaxed) as u64);
-        bar.set_position(counts.done.load(Ordering::Relaxed) as u64);
+        let asked = counts.asked.load(Ordering::Relaxed);
+        let (done, total) = match asked {
+            0 => (counts.done.load(Ordering::Relaxed), counts.total.load(Ordering::Relaxed)),
+            _ => (counts.answered.load(Ordering::Relaxed), asked),
+        };
+        if asked > 0 {
+            let style = ProgressStyle::with_template("asking [{bar:24}] {pos}/{len} requests  {elapsed}{msg}");
+            if let (false, Ok(style)) = (asking, style) {
+                bar.set_style(style.progress_chars("=> "));
+                asking = true;
+            }
+            let cost = counts.cost.load(Ordering::Relaxed);
+            bar.set_message(if cost == u64::MAX { String::new() } else { format!("  ${:.2}", cost as f64 / 1e6) });
+        }
+        let lines = std::mem::take(&mut *counts.lines.lock().unwrap_or_else(PoisonError::into_inner));
+        for line in lines {
+            bar.println(line.guarded().as_str());
+        }
+        bar.set_length(total as u64);
+        bar.set_position(done as u64);
         bar.tick();
         if stopped.recv_timeout(FRAME) != Err(RecvTimeoutError::Timeout) {
             break;

@@ -97,9 +97,10 @@ pub fn summary_line(review: &Review) -> String {
     format!("review: {state} files={reviewed}/{total} backend={backend} findings={findings} exit={exit}")
 }
 
-/// Returns who found something, `rules` first.
+/// Returns who looked, `rules` first.
 fn backends(review: &Review) -> Vec<&str> {
     let mut names = vec![Origin::Rules.name()];
+    names.extend(review.models.asked.iter().map(String::as_str));
     for f in &review.findings {
         let name = f.origin().name();
         if !names.contains(&name) {

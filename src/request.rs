@@ -31,6 +31,28 @@ pub enum Source {
     Auto,
 }
 
+impl ReviewRequest {
+    /// Asks for a review of `source` as the policy at `dir` has it.
+    pub fn new(source: Source, dir: PathBuf) -> Self {
+        Self {
+            source,
+            dir,
+            files: Vec::new(),
+            authority: Authority::Worktree,
+            config: None,
+            overrides: Overrides::default(),
+            waivers: Vec::new(),
+            offline: false,
+            backends: Vec::new(),
+            brief: Brief::default(),
+            cache: CacheUse::default(),
+            debug_prompts: None,
+            hook: None,
+            on_block: OnBlock::Fail,
+        }
+    }
+}
+
 impl Source {
     /// Returns the name that reports show.
     pub fn kind(&self) -> &'static str {
@@ -133,9 +155,31 @@ pub struct ReviewRequest {
     pub offline: bool,
     /// Backends named for this run; empty: as policy says.
     pub backends: Vec<String>,
+    /// What a model is told besides the change.
+    pub brief: Brief,
+    pub cache: CacheUse,
+    /// Every prompt is appended to this file, which only its owner may read.
+    pub debug_prompts: Option<PathBuf>,
     /// The git hook that asks, whose mode policy sets.
     pub hook: Option<Hook>,
     pub on_block: OnBlock,
+}
+
+/// What the author says of a change: data for a model, never instructions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Brief {
+    /// What was asked for and what was done.
+    pub summary: Option<String>,
+    /// Design documents that the change should follow.
+    pub documents: Vec<PathBuf>,
+}
+
+/// Whether a model's earlier answer to the same question counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CacheUse {
+    #[default]
+    Allowed,
+    Refused,
 }
 
 /// What flags change of the policy.
@@ -150,6 +194,8 @@ pub struct Overrides {
     pub jobs: Option<u32>,
     pub timeout: Option<Duration>,
     pub max_cost_usd: Option<f64>,
+    /// Tokens that all requests together may take, in and out.
+    pub max_tokens: Option<u64>,
 }
 
 /// What an incomplete review does to the exit code.

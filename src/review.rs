@@ -8,6 +8,7 @@ mod governing;
 mod scan;
 mod source;
 
+use crate::ai::Models;
 use crate::diff::{LineNo, ObjectId, RepoPath};
 use crate::env::Env;
 use crate::error::{Error, ExitStatus, Result};
@@ -41,6 +42,9 @@ pub struct Review {
     pub rules_hash: String,
     /// No backend was configured: the rules alone reviewed.
     pub rules_only: bool,
+    pub models: Models,
+    /// `None` where no tests were run.
+    pub tests: Option<TestResults>,
     pub timestamp: jiff::Timestamp,
     pub duration: Duration,
 }
@@ -65,6 +69,17 @@ pub struct PolicyInfo {
     pub origin: String,
     /// Over the effective policy: 16 hexadecimal digits.
     pub hash: String,
+}
+
+/// How the project's own tests ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TestResults {
+    pub passed: bool,
+    /// One line: what the tests say of themselves, or how the command ended.
+    pub summary: String,
+    pub failing: Vec<String>,
+    /// As the tests report it: `92%`.
+    pub coverage: Option<String>,
 }
 
 /// Something worth saying that is no finding.
@@ -180,6 +195,8 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         policy: governing.info,
         rules_hash: rules.hash().to_owned(),
         rules_only: backends.is_empty(),
+        models: Models::default(),
+        tests: None,
         timestamp: world.now,
         duration: started.elapsed(),
     })

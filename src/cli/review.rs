@@ -3,17 +3,21 @@
 use super::{ColorChoice, Context};
 use crate::env::Env;
 use crate::error::{Error, ExitStatus, Result};
-use crate::finding::Severity;
+use crate::finding::{Category, Severity};
 use crate::hooks::{self, Hook};
+use crate::policy;
 use crate::progress;
 use crate::report::{self, Format, Style};
-use crate::request::{Authority, Input, OnBlock, OnIncomplete, Overrides, ReviewRequest, Source};
+use crate::request::{
+    Authority, Brief, CacheUse, Depth, Input, OnBlock, OnIncomplete, Overrides, ReviewRequest, Source,
+};
 use crate::review::{self, Review, World};
 use crate::verdict::Verdict;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Arguments of `review`.
 #[derive(Debug, clap::Args)]
@@ -86,10 +90,40 @@ struct Options {
     /// Ask this backend instead of the policy's; repeat for more
     #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
     backend: Vec<String>,
+    /// What a model looks for; repeat or separate by commas
+    #[arg(long, global = true, value_name = "AREA", num_args = 1.., value_delimiter = ',', value_parser = area)]
+    focus: Option<Vec<Category>>,
+    /// How hard a model looks
+    #[arg(long, global = true, value_name = "HOW")]
+    depth: Option<DepthArg>,
+    /// The model to ask, instead of the policy's
+    #[arg(long, global = true, value_name = "NAME")]
+    model: Option<String>,
+    /// What was asked for and what was done, for a model
+    #[arg(long, global = true, value_name = "TEXT")]
+    summary: Option<String>,
+    /// A design document that the change should follow; repeat for more
+    #[arg(long, global = true, value_name = "FILE")]
+    doc: Vec<PathBuf>,
     /// Rules only; no socket is opened
     #[arg(long, global = true)]
     offline: bool,
-    /// Files looked at at the same time; as many as there are cores when absent
+    /// How long models may take in all (90s, 5m)
+    #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
+    timeout: Option<Duration>,
+    /// Stop asking models when they have cost this much
+    #[arg(long, global = true, value_name = "USD", value_parser = usd)]
+    max_cost: Option<f64>,
+    /// Stop asking models when they have taken this many tokens, in and out
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_tokens: Option<u64>,
+    /// Ask again what was asked before
+    #[arg(long, global = true)]
+    no_cache: bool,
+    /// Append every prompt to a file that only you may read
+    #[arg(long, global = true, value_name = "FILE")]
+    debug_prompts: Option<PathBuf>,
+    /// Files scanned, and requests made, at the same time
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     jobs: Option<u32>,
     /// Do not store the review
@@ -134,6 +168,14 @@ struct Options {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DepthArg {
+    /// The change alone, one look
+    Quick,
+    /// Several looks that may read around, and a second opinion on what is found
+    Thorough,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum OnIncompleteArg {
     Fail,
     Warn,
@@ -148,6 +190,21 @@ fn format_parser() -> impl TypedValueParser<Value = Format> {
 fn severity(s: &str) -> std::result::Result<Severity, String> {
     let names = Severity::ALL.map(Severity::name).join(", ");
     Severity::parse(s).ok_or_else(|| format!("one of {names}"))
+}
+
+fn area(s: &str) -> std::result::Result<Category, String> {
+    let names = Category::ALL.map(Category::name).join(", ");
+    Category::parse(s).ok_or_else(|| format!("one of {names}"))
+}
+
+fn duration(s: &str) -> std::result::Result<Duration, String> {
+    policy::value::parse_duration(s)
+        .filter(|d| !d.is_zero())
+        .ok_or_else(|| "a duration, as 90s, 5m or 1m30s".to_owned())
+}
+
+fn usd(s: &str) -> std::result::Result<f64, String> {
+    s.parse().ok().filter(|n: &f64| n.is_finite() && *n >= 0.0).ok_or_else(|| "dollars, as 0.50".to_owned())
 }
 
 fn report_target(s: &str) -> std::result::Result<(Format, PathBuf), String> {
@@ -228,12 +285,23 @@ fn request(context: &Context, args: &Args) -> Result<ReviewRequest> {
                 OnIncompleteArg::Fail => OnIncomplete::Fail,
                 OnIncompleteArg::Warn => OnIncomplete::Warn,
             }),
+            focus: o.focus.clone(),
+            depth: o.depth.map(|d| match d {
+                DepthArg::Quick => Depth::Quick,
+                DepthArg::Thorough => Depth::Thorough,
+            }),
+            model: o.model.clone(),
             jobs: o.jobs,
-            ..Overrides::default()
+            timeout: o.timeout,
+            max_cost_usd: o.max_cost,
+            max_tokens: o.max_tokens,
         },
         waivers: o.waive.clone(),
         offline: o.offline,
         backends: o.backend.clone(),
+        brief: Brief { summary: o.summary.clone(), documents: o.doc.clone() },
+        cache: if o.no_cache { CacheUse::Refused } else { CacheUse::Allowed },
+        debug_prompts: o.debug_prompts.as_ref().map(|f| context.dir.join(f)),
         hook,
         on_block: if o.exit_zero { OnBlock::ExitZero } else { OnBlock::Fail },
     })

@@ -4,6 +4,7 @@
 //! shown in full, the rest in a line for each rule of a file, and what is left out is counted.
 
 mod frame;
+mod models;
 mod page;
 
 use self::page::{BLUE, BOLD, CYAN, DIM, GREEN, Line, PLAIN, Page, RED, YELLOW, elide};
@@ -37,6 +38,7 @@ pub fn render(review: &Review, style: &Style, out: &mut dyn Write) -> io::Result
     findings(&mut page, review)?;
     if !style.quiet {
         set_aside(&mut page, review)?;
+        models::write(&mut page, review)?;
         notes(&mut page, review)?;
         left_out(&mut page, review)?;
         verdict(&mut page, review)?;
@@ -185,6 +187,13 @@ fn finding(page: &mut Page<'_>, f: &Finding, news: bool) -> io::Result<()> {
     }
     if let Some(failure) = f.failure() {
         page.prose_block(Line::new().put(BOLD, "fails when: "), failure, 2)?;
+    }
+    if let Some(convention) = f.convention() {
+        let cited = Inert::new(convention);
+        page.wrapped(&Line::new().space(2).put(BOLD, "convention: ").put(PLAIN, cited), 4)?;
+    }
+    if let Some(doubt) = &f.disputed {
+        page.prose_block(Line::new().put(CYAN, "disputed: "), doubt, 2)?;
     }
     if let Some(suggestion) = f.suggestion().filter(|_| news) {
         page.prose_block(Line::new().put(GREEN, "help: "), suggestion, 2)?;
@@ -368,6 +377,7 @@ fn verdict(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
         _ => {}
     }
     page.wrapped(&Line::new().space(2).put(DIM, Inert::new(basis(review))), 4)?;
+    models::usage(page, &review.models)?;
     if review.verdict == Verdict::Block {
         let on_lines = review.findings.iter().any(|f| f.blocking && f.lines().is_some());
         let way_out = match (page.style.in_ci || page.style.verbose, on_lines) {
@@ -378,7 +388,7 @@ fn verdict(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
         page.wrapped(&Line::new().space(2).put(DIM, way_out), 4)?;
     }
     if review.rules_only {
-        let hint = "rules only: no model looked";
+        let hint = "rules only: no model looked (policy adds one: [review] backends)";
         page.wrapped(&Line::new().space(2).put(DIM, hint), 4)?;
     }
     Ok(())

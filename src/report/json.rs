@@ -1,6 +1,7 @@
 //! The JSON report: the review in the words of [`crate::wire`].
 
 use super::{counted, plural, totals};
+use crate::ai;
 use crate::diff::RepoPath;
 use crate::finding::{self, Evidence};
 use crate::review::Review;
@@ -58,9 +59,36 @@ pub fn report(review: &Review) -> wire::Report {
                 origin: n.origin.clone(),
             })
             .collect(),
-        design_compliance: None,
-        missing_requirements: Vec::new(),
-        test_results: None,
+        design_compliance: review.models.compliance.as_ref().map(|c| wire::DesignCompliance {
+            follows_architecture: c.follows,
+            violations: c
+                .violations
+                .iter()
+                .map(|v| wire::Violation {
+                    issue: v.issue.clone(),
+                    description: v.description.clone(),
+                    impact: severity(v.impact),
+                    reference: v.reference.clone(),
+                    recommendation: v.recommendation.clone(),
+                })
+                .collect(),
+        }),
+        missing_requirements: review
+            .models
+            .missing
+            .iter()
+            .map(|m| wire::MissingRequirement {
+                requirement: m.requirement.clone(),
+                reference: m.reference.clone(),
+                severity: severity(m.severity),
+            })
+            .collect(),
+        test_results: review.tests.as_ref().map(|t| wire::TestResults {
+            passed: t.passed,
+            summary: t.summary.clone(),
+            failing_tests: t.failing.clone(),
+            coverage: t.coverage.clone(),
+        }),
         coverage: wire::Coverage {
             files_total: c.files_total,
             files_reviewed: c.files_reviewed,
@@ -78,7 +106,7 @@ pub fn report(review: &Review) -> wire::Report {
                 .map(|(p, why)| wire::Failed { file: p.as_ref().map(path), reason: why.clone() })
                 .collect(),
         },
-        usage: Vec::new(),
+        usage: review.models.usage.iter().map(usage).collect(),
         policy: wire::Policy { origin: review.policy.origin.clone(), hash: review.policy.hash.clone() },
         duration_ms: u64::try_from(review.duration.as_millis()).unwrap_or(u64::MAX),
     }
@@ -127,7 +155,7 @@ fn summary(review: &Review) -> wire::Summary {
         minor,
         suggestion,
         suppressed: review.findings.iter().filter(|f| f.suppressed.is_some()).count(),
-        dropped: 0,
+        dropped: review.models.dropped.len(),
     }
 }
 
@@ -142,12 +170,7 @@ fn finding(index: usize, f: &finding::Finding) -> wire::Finding {
         line: lines.map(|l| l.first.get()),
         end_line: lines.map(|l| l.last.get()),
         commit: f.commit.map(|c| c.to_string()),
-        severity: match f.severity() {
-            finding::Severity::Critical => wire::Severity::Critical,
-            finding::Severity::Major => wire::Severity::Major,
-            finding::Severity::Minor => wire::Severity::Minor,
-            finding::Severity::Suggestion => wire::Severity::Suggestion,
-        },
+        severity: severity(f.severity()),
         category: match f.category() {
             finding::Category::Bug => wire::Category::Bug,
             finding::Category::Security => wire::Category::Security,
@@ -179,6 +202,28 @@ fn finding(index: usize, f: &finding::Finding) -> wire::Finding {
         disposition: wire::Disposition::Pending,
         suppressed: f.suppressed.as_ref().map(|s| wire::Suppression { by: s.by.to_owned(), reason: s.reason.clone() }),
         references: f.references().to_vec(),
+    }
+}
+
+fn severity(s: finding::Severity) -> wire::Severity {
+    match s {
+        finding::Severity::Critical => wire::Severity::Critical,
+        finding::Severity::Major => wire::Severity::Major,
+        finding::Severity::Minor => wire::Severity::Minor,
+        finding::Severity::Suggestion => wire::Severity::Suggestion,
+    }
+}
+
+fn usage(u: &ai::Usage) -> wire::Usage {
+    wire::Usage {
+        backend: u.backend.clone(),
+        model: u.model.clone(),
+        requests: u.spent.requests,
+        input_tokens: u.spent.input_tokens,
+        cached_tokens: u.spent.cached_tokens,
+        output_tokens: u.spent.output_tokens,
+        cost_usd: u.spent.cost_usd,
+        duration_ms: u64::try_from(u.duration.as_millis()).unwrap_or(u64::MAX),
     }
 }
 

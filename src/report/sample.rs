@@ -1,11 +1,13 @@
 //! Reviews that hold every kind of thing a report can show, the same on every run.
 
+use crate::ai::ask::Spent;
+use crate::ai::{Compliance, Dropped, Missing, Models, Usage, Violation};
 use crate::diff::{LineNo, ObjectId, RepoPath};
 use crate::error::ExitStatus;
 use crate::finding::{
     Category, Confidence, Draft, Finding, Frame, FrameLine, LineSpan, Location, Severity, Suppression, Waiver, arrange,
 };
-use crate::review::{Note, PolicyInfo, Review, SourceInfo};
+use crate::review::{Note, PolicyInfo, Review, SourceInfo, TestResults};
 use crate::verdict::{Coverage, Outcome, Skip, Verdict};
 use std::time::Duration;
 
@@ -115,6 +117,8 @@ pub(crate) fn empty() -> Review {
         policy: PolicyInfo { origin: "default".to_owned(), hash: "0123456789abcdef".to_owned() },
         rules_hash: "fedcba9876543210".to_owned(),
         rules_only: true,
+        models: Models::default(),
+        tests: None,
         timestamp: jiff::Timestamp::from_second(1_700_000_000).unwrap(),
         duration: Duration::from_micros(700),
     }
@@ -423,7 +427,52 @@ pub(crate) fn full() -> Review {
         policy: PolicyInfo { origin: "base@001122334455".to_owned(), hash: "0123456789abcdef".to_owned() },
         rules_hash: "fedcba9876543210".to_owned(),
         rules_only: false,
+        models: models(),
+        tests: Some(TestResults {
+            passed: false,
+            summary: "41 passed, 1 failed".to_owned(),
+            failing: vec!["etag::weak_tags_compare".to_owned()],
+            coverage: Some("92%".to_owned()),
+        }),
         timestamp: jiff::Timestamp::from_second(1_700_000_000).unwrap(),
         duration: Duration::from_millis(3_420),
+    }
+}
+
+fn models() -> Models {
+    Models {
+        asked: vec!["claude".to_owned(), "local".to_owned()],
+        usage: vec![Usage {
+            backend: "local".to_owned(),
+            model: "small-coder".to_owned(),
+            spent: Spent {
+                requests: 3,
+                input_tokens: 12_034,
+                cached_tokens: 8_000,
+                output_tokens: 540,
+                cost_usd: Some(0.031),
+            },
+            duration: Duration::from_millis(8_200),
+        }],
+        dropped: vec![Dropped {
+            backend: "local".to_owned(),
+            claim: "the cache is never\u{1b}[2J cleared".to_owned(),
+            why: "its quote stands nowhere in the change",
+        }],
+        compliance: Some(Compliance {
+            follows: false,
+            violations: vec![Violation {
+                issue: "pools refer to exercises".to_owned(),
+                description: "the design has them independent".to_owned(),
+                impact: Severity::Major,
+                reference: Some("docs/design.md#Pools".to_owned()),
+                recommendation: Some("drop the field".to_owned()),
+            }],
+        }),
+        missing: vec![Missing {
+            requirement: "pools have a display name".to_owned(),
+            reference: Some("docs/design.md#Pools".to_owned()),
+            severity: Severity::Minor,
+        }],
     }
 }

@@ -321,7 +321,7 @@ fn the_context_in_sarif_is_more_than_the_finding() {
 
 #[test]
 fn the_last_line_says_how_it_went() {
-    assert_eq!(summary_line(&full()), "review: incomplete files=11/14 backend=rules findings=16 exit=1");
+    assert_eq!(summary_line(&full()), "review: incomplete files=11/14 backend=rules,claude,local findings=16 exit=1");
     assert_eq!(summary_line(&empty()), "review: complete files=0/0 backend=rules findings=0 exit=0");
     let let_through = incomplete(ExitStatus::Pass);
     assert_eq!(summary_line(&let_through), "review: incomplete files=2/3 backend=rules findings=0 exit=0");
