@@ -1,0 +1,200 @@
+//! Finds a program that an operator named, and says why there is none.
+
+use crate::env::Env;
+use std::fmt;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// Why a program is not to be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// It is in none of the absolute folders of `PATH`.
+    NotInPath(String),
+    /// There is no file of that path.
+    Absent(PathBuf),
+    /// A path that depends on where one stands.
+    Relative(String),
+    /// What the change can reach is not run.
+    InRepository(PathBuf),
+    /// A folder, or a file without the permission.
+    NotExecutable(PathBuf),
+    /// Made for another system or processor.
+    Foreign(PathBuf),
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotInPath(name) => write!(f, "no program {name} in the folders of PATH"),
+            Self::Absent(path) => write!(f, "there is no {}", path.display()),
+            Self::Relative(path) => write!(f, "{path} is neither a name nor an absolute path"),
+            Self::InRepository(path) => {
+                write!(f, "{} lies in the repository under review, and is not run", path.display())
+            }
+            Self::NotExecutable(path) => write!(f, "{} is not executable", path.display()),
+            Self::Foreign(path) => write!(f, "{} is made for another system or processor", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for Unfit {}
+
+/// Finds a program by its name in the absolute folders of `PATH`, or takes an absolute path; never one that lies, or
+/// leads, into the repository.
+///
+/// # Errors
+/// There is none that may be run, or can be.
+pub fn find_program(name: &str, env: &Env, repo_top: Option<&Path>) -> Result<PathBuf, Unfit> {
+    let top = repo_top.and_then(|p| p.canonicalize().ok());
+    if name.contains(std::path::is_separator) {
+        let path = Path::new(name);
+        if !path.is_absolute() {
+            return Err(Unfit::Relative(name.to_owned()));
+        }
+        return check(path, top.as_deref());
+    }
+    let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    let mut reason = None;
+    // A relative folder (`.`) is one that the repository may have made.
+    for dir in env.path().iter().filter(|dir| dir.is_absolute()) {
+        match check(&dir.join(&file), top.as_deref()) {
+            Ok(path) => return Ok(path),
+            Err(Unfit::Absent(_)) => {}
+            // The first one is what a shell would have run.
+            Err(unfit) => {
+                reason.get_or_insert(unfit);
+            }
+        }
+    }
+    Err(reason.unwrap_or_else(|| Unfit::NotInPath(name.to_owned())))
+}
+
+/// Looks at one file. Its folder is taken as it really is, its name as it was given: programs of many names
+/// behave by it.
+fn check(path: &Path, top: Option<&Path>) -> Result<PathBuf, Unfit> {
+    let absent = || Unfit::Absent(path.to_owned());
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return Err(absent()) };
+    let path = dir.canonicalize().map_err(|_| absent())?.join(name);
+    // A link that leads nowhere is no program either.
+    let target = path.canonicalize().map_err(|_| absent())?;
+    if top.is_some_and(|top| path.starts_with(top) || target.starts_with(top)) {
+        return Err(Unfit::InRepository(path));
+    }
+    if !is_executable(&target) {
+        return Err(Unfit::NotExecutable(path));
+    }
+    if is_foreign(&target) { Err(Unfit::Foreign(path)) } else { Ok(path) }
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|m| m.is_file()) && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+#[cfg(not(unix))]
+fn is_executable(path: &Path) -> bool {
+    path.is_file()
+}
+
+/// Tells whether a file starts like a program of another system or processor. What cannot be read, or is not known,
+/// is left to the system.
+fn is_foreign(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = std::fs::File::open(path).and_then(|f| f.take(20).read_to_end(&mut head));
+    read.is_ok() && !is_native(&head, std::env::consts::OS, std::env::consts::ARCH)
+}
+
+/// Judges the first 20 bytes: the ELF header as far as `e_machine`, or what tells Mach-O and PE files.
+fn is_native(head: &[u8], os: &str, arch: &str) -> bool {
+    match head {
+        [0x7f, b'E', b'L', b'F', _, order, .., a, b] if head.len() == 20 => {
+            let machine = if *order == 2 { u16::from_be_bytes([*a, *b]) } else { u16::from_le_bytes([*a, *b]) };
+            // Numbers of the System V ABI; 32 bits run on most kernels of 64.
+            let ours: &[u16] = match arch {
+                "x86_64" => &[62, 3],
+                "x86" => &[3],
+                "aarch64" => &[183, 40],
+                "arm" => &[40],
+                "riscv64" => &[243],
+                "powerpc64" => &[21],
+                "s390x" => &[22],
+                "loongarch64" => &[258],
+                _ => return os != "macos" && os != "windows",
+            };
+            os != "macos" && os != "windows" && ours.contains(&machine)
+        }
+        [0xcf | 0xce, 0xfa, 0xed, 0xfe, ..] => os == "macos",
+        [b'M', b'Z', ..] => os == "windows",
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn program(path: &Path, content: &[u8], mode: u32) {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn env(dirs: &[&Path]) -> Env {
+        let path = dirs.iter().map(|d| d.display().to_string()).collect::<Vec<_>>().join(":");
+        Env::from_pairs(PathBuf::from("/"), [("PATH", path)])
+    }
+
+    #[test]
+    fn cli_10_a_program_of_the_repository_is_not_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
+        let (repo, bin, links) = (top.join("repo"), top.join("bin"), top.join("links"));
+        program(&repo.join("claude"), b"#!/bin/sh\n", 0o755);
+        std::fs::create_dir_all(&links).unwrap();
+        std::os::unix::fs::symlink(repo.join("claude"), links.join("claude")).unwrap();
+        std::os::unix::fs::symlink(&repo, top.join("other-name")).unwrap();
+        for path in [Path::new("."), Path::new(""), &repo, &links, &top.join("other-name")] {
+            let found = find_program("claude", &env(&[path]), Some(&repo));
+            assert!(found.is_err(), "{path:?}: {found:?}");
+        }
+        let path = repo.join("claude").display().to_string();
+        assert_eq!(find_program(&path, &env(&[]), Some(&repo)), Err(Unfit::InRepository(repo.join("claude"))));
+        assert_eq!(find_program("./claude", &env(&[]), None), Err(Unfit::Relative("./claude".into())));
+        program(&bin.join("claude"), b"#!/bin/sh\n", 0o755);
+        let found = find_program("claude", &env(&[Path::new("."), &repo, &bin]), Some(&repo));
+        assert_eq!(found, Ok(bin.join("claude")));
+    }
+
+    #[test]
+    fn cli_01_it_is_said_why_there_is_no_program() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
+        let bin = top.join("bin");
+        program(&bin.join("plain"), b"#!/bin/sh\n", 0o644);
+        // An ELF file for SPARC, which nothing of today runs by itself.
+        let mut sparc = b"\x7fELF\x02\x02\x01".to_vec();
+        sparc.resize(18, 0);
+        sparc.extend([0, 43]);
+        program(&bin.join("sparc"), &sparc, 0o755);
+        std::os::unix::fs::symlink(bin.join("gone"), bin.join("dangling")).unwrap();
+        let find = |name: &str| find_program(name, &env(&[&bin]), None).unwrap_err();
+        assert_eq!(find("nothing"), Unfit::NotInPath("nothing".into()));
+        assert_eq!(find("dangling"), Unfit::NotInPath("dangling".into()));
+        assert_eq!(find("plain"), Unfit::NotExecutable(bin.join("plain")));
+        assert_eq!(find("sparc"), Unfit::Foreign(bin.join("sparc")));
+        let nothing = bin.join("nothing");
+        assert_eq!(find(&nothing.display().to_string()), Unfit::Absent(nothing));
+    }
+
+    #[test]
+    fn programs_are_told_apart_by_their_first_bytes() {
+        let elf = |machine: u16| [b"\x7fELF\x02\x01".as_slice(), &[0; 12], &machine.to_le_bytes()].concat();
+        assert!(is_native(&elf(62), "linux", "x86_64") && is_native(&elf(3), "linux", "x86_64"));
+        assert!(!is_native(&elf(183), "linux", "x86_64") && !is_native(&elf(62), "macos", "x86_64"));
+        assert!(is_native(b"#!/bin/sh\n", "linux", "x86_64") && is_native(b"", "linux", "x86_64"));
+        assert!(!is_native(b"\xcf\xfa\xed\xfe\x07", "linux", "x86_64"));
+        assert!(is_native(b"\xcf\xfa\xed\xfe\x07", "macos", "x86_64") && !is_native(b"MZ\x90", "linux", "x86_64"));
+    }
+}
