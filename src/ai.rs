@@ -9,6 +9,7 @@ pub mod ask;
 pub mod claim;
 pub mod material;
 pub mod plan;
+pub mod redact;
 
 use crate::finding::Severity;
 use ask::Spent;

@@ -5,6 +5,7 @@ mod catalog;
 mod change;
 mod check;
 mod decode;
+mod exposed;
 mod expression;
 pub(crate) mod format;
 mod glob;
@@ -34,6 +35,7 @@ pub use change::Tree;
 use language::Languages;
 pub(crate) use mask::{hide_body, key_lines};
 use report::{Reporter, Sighting};
+pub use exposed::Secret;
 use std::borrow::Cow;
 use std::sync::OnceLock;
 use suppress::Counting;
@@ -234,6 +236,12 @@ impl RuleSet {
     /// Masks every secret, column for column; at most four bytes of each, its public prefix, are kept.
     pub fn mask<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
         mask::mask(self, text)
+    }
+
+    /// Finds every secret of a text: in order, not overlapping, each within one line. Without a path, the rules that
+    /// know a secret by the file it stands in look too.
+    pub fn secrets(&self, path: Option<&RepoPath>, text: &[u8]) -> Vec<Secret<'_>> {
+        exposed::secrets(self, path, text)
     }
 
     /// Says what is wrong with the suppressing comments that a change adds: no reason, an unknown rule, or that

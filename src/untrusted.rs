@@ -222,7 +222,7 @@ pub fn is_active(c: char) -> bool {
 
 /// Tells whether a joiner or a variation selector does its honest work: inside an emoji, or between
 /// letters of scripts that need it.
-fn joins(previous: Option<char>, c: char, next: Option<char>) -> bool {
+pub fn joins(previous: Option<char>, c: char, next: Option<char>) -> bool {
     let emoji = |c: char| matches!(u32::from(c), 0xA9 | 0xAE | 0x203C..=0x3299 | 0x1F000..=0x1FAFF);
     let joining = |c: char| matches!(u32::from(c), 0x600..=0x8FF | 0x900..=0xDFF | 0xFB50..=0xFDFF | 0xFE70..=0xFEFC);
     match (previous, c, next) {

@@ -76,19 +76,22 @@ impl Visitor for Masker<'_> {
 
 /// Finds the bodies of private keys in PEM (RFC 7468): what stands between header and footer, on one line or on
 /// many. Without a footer, the lines that still look like a body.
-fn key_bodies(text: &[u8]) -> Vec<Range<usize>> {
+pub(super) fn key_bodies(text: &[u8]) -> Vec<Range<usize>> {
     let mut out: Vec<Range<usize>> = Vec::new();
     for at in memchr::memmem::find_iter(text, b"PRIVATE KEY") {
         let Some(dashes) = text[at..].iter().take(24).position(|b| *b == b'-').map(|i| at + i) else { continue };
         let line = memchr::memrchr(b'\n', &text[..at]).map_or(0, |i| i + 1);
         let head = &text[line.max(at.saturating_sub(40))..at];
-        if memchr::memmem::find(head, b"-----BEGIN").is_none() || out.last().is_some_and(|last| last.end > at) {
+        // RFC 4716 writes four dashes and a space.
+        let begins = [&b"-----BEGIN"[..], b"---- BEGIN"].iter().any(|b| memchr::memmem::find(head, b).is_some());
+        if !begins || out.last().is_some_and(|last| last.end > at) {
             continue;
         }
         let start = dashes + text[dashes..].iter().take_while(|b| **b == b'-').count();
         let mut end = start;
         for (i, line) in text[start..].split_inclusive(|b| *b == b'\n').take(KEY_LINES).enumerate() {
-            if let Some(footer) = memchr::memmem::find(line, b"-----END") {
+            let footer = memchr::memmem::find(line, b"-----END").or_else(|| memchr::memmem::find(line, b"---- END"));
+            if let Some(footer) = footer {
                 end += footer;
                 break;
             }
@@ -131,7 +134,7 @@ pub(crate) fn hide_body(text: &mut [u8]) {
 }
 
 /// Tells whether a line can belong to a key's body, quoted as programs quote it, or to its headers.
-fn is_body(line: &[u8]) -> bool {
+pub(super) fn is_body(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     let quoting = |b: &u8| {
         b.is_ascii_whitespace()

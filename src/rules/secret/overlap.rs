@@ -16,6 +16,15 @@ const BY_PLACE: &[&str] = &[
     "password-on-command-line",
 ];
 
+/// Returns how much a rule knows of the secrets it finds: the name they are given, the place, or (2) the issuer.
+pub(crate) fn knowledge(rule: &str) -> u32 {
+    match rule {
+        id if BY_NAME.contains(&id) => 0,
+        id if BY_PLACE.contains(&id) => 1,
+        _ => 2,
+    }
+}
+
 /// Keeps, of the findings from `from` on that overlap in a line, the best one; `is_secret` tells by the id of a
 /// rule whether it finds secrets, and others are left alone.
 ///
@@ -33,12 +42,7 @@ pub(crate) fn settle(findings: &mut Vec<Finding>, from: usize, is_secret: impl F
     }
     let rank = |i: usize, columns: (u32, u32)| {
         let f = &findings[i];
-        let knows = match f.rule_id() {
-            id if BY_NAME.contains(&id) => 0,
-            id if BY_PLACE.contains(&id) => 1,
-            _ => 2,
-        };
-        (f.confidence(), knows, f.severity(), columns.1 - columns.0)
+        (f.confidence(), knowledge(f.rule_id()), f.severity(), columns.1 - columns.0)
     };
     fresh.sort_by_key(|(i, l, c)| (l.first, Reverse(rank(*i, *c)), *i));
     let mut lost = vec![false; findings.len()];
