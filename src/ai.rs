@@ -6,10 +6,13 @@
 
 pub mod anchor;
 pub mod ask;
+pub mod cache;
 pub mod claim;
 pub mod material;
 pub mod plan;
 pub mod redact;
+pub mod tools;
+pub mod tree;
 
 use crate::finding::Severity;
 use ask::Spent;

@@ -43,11 +43,21 @@ impl Env {
 
     /// Returns the folder of the user's configuration, `~/.config` by default.
     pub fn config_home(&self) -> Option<PathBuf> {
+        self.base_dir("XDG_CONFIG_HOME", ".config")
+    }
+
+    /// Returns the folder of what programs keep for the user and can make again, `~/.cache` by default.
+    pub fn cache_home(&self) -> Option<PathBuf> {
+        self.base_dir("XDG_CACHE_HOME", ".cache")
+    }
+
+    /// Returns a folder as the XDG base directory specification finds it: relative ones do not count.
+    fn base_dir(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
         let absolute = |p: PathBuf| p.is_absolute().then_some(p);
-        self.os("XDG_CONFIG_HOME")
+        self.os(variable)
             .map(PathBuf::from)
             .and_then(absolute)
-            .or_else(|| self.os("HOME").map(|h| PathBuf::from(h).join(".config")).and_then(absolute))
+            .or_else(|| self.os("HOME").map(|h| PathBuf::from(h).join(below_home)).and_then(absolute))
     }
 
     /// Returns the absolute path of the running program.

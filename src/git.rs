@@ -7,6 +7,7 @@
 
 mod attributes;
 mod convert;
+mod digest;
 mod files;
 mod hooks;
 mod load;

@@ -10,3 +10,14 @@ pub fn added(path: RepoPath, content: Vec<u8>) -> FileChange {
         body: Body::between(None, Some(content), Attribute::Unset),
     }
 }
+
+/// Returns the lines of a whole file as a change of it would show them: UTF-16 and UTF-32 decoded; `None` for what
+/// is no text.
+pub fn text_of(content: Vec<u8>) -> Option<Vec<u8>> {
+    match Body::between(None, Some(content), Attribute::Unset) {
+        // Both sides are empty.
+        Body::Same => Some(Vec::new()),
+        Body::Text(change) => Some(change.new.bytes),
+        Body::Binary(_) | Body::Submodule { .. } => None,
+    }
+}

@@ -178,6 +178,58 @@ impl<'r> Reader<'r> {
         Ok(found.into_iter().map(RepoPath::new).collect())
     }
 
+    /// Lists the regular files of a whole state, in git's order: what may be read, links and submodules not
+    /// among it. In the worktree that is what git tracks and is still there. At most `max`; the second part
+    /// tells whether there are more.
+    ///
+    /// # Errors
+    /// Incomplete, when a tree is missing or corrupt.
+    pub fn files(&mut self, state: &State, max: usize) -> Result<(Vec<RepoPath>, bool)> {
+        let mut out = Vec::new();
+        match state {
+            State::Empty => {}
+            State::Commit { tree, .. } => tree::files(&self.repo, gix_id(tree), Vec::new(), max, &mut out)?,
+            State::Index | State::Worktree => self.indexed(*state == State::Worktree, max, &mut out)?,
+        }
+        let more = out.len() > max;
+        out.truncate(max);
+        Ok((out.into_iter().map(RepoPath::new).collect(), more))
+    }
+
+    /// Lists the regular files that the index names; of the worktree, those that still are some.
+    fn indexed(&mut self, in_worktree: bool, max: usize, out: &mut Vec<Vec<u8>>) -> Result<()> {
+        use gix::index::entry::Flags;
+        let index = self.owner.index()?;
+        let backing = index.path_backing();
+        for e in index.entries() {
+            if out.len() > max {
+                return Ok(());
+            }
+            let path = e.path_in(backing);
+            if e.stage_raw() != 0 || !in_worktree && e.flags.contains(Flags::INTENT_TO_ADD) {
+                continue;
+            }
+            let Some(mode) = super::staged::mode_of(e.mode) else {
+                // A sparse index keeps whole folders as trees, none of which is in the worktree.
+                if !in_worktree {
+                    tree::files(&self.repo, e.id, path.to_vec(), max, out)?;
+                }
+                continue;
+            };
+            let is_file = match in_worktree {
+                false => matches!(mode, FileMode::Regular | FileMode::Executable),
+                // What cannot be looked at cannot be read either.
+                true => {
+                    matches!(self.content()?.files().stat(path), Ok(Some(s)) if matches!(s.kind, Kind::File { .. }))
+                }
+            };
+            if is_file {
+                out.push(path.to_vec());
+            }
+        }
+        Ok(())
+    }
+
     /// Finds what git has stored at a path of a state; nothing of the worktree. A folder has no mode.
     fn stored(&self, state: &State, name: &[u8]) -> Result<Option<(Option<FileMode>, gix::ObjectId)>> {
         match state {
@@ -232,6 +284,15 @@ impl<'r> Reader<'r> {
         }
         side.id = Some(id);
         Ok(bytes)
+    }
+
+    pub(super) fn owner(&self) -> &'r Repo {
+        self.owner
+    }
+
+    /// Returns the files of the worktree, as they are on disk.
+    pub(super) fn worktree_files(&mut self) -> Result<&mut super::files::Files> {
+        Ok(self.content()?.files())
     }
 
     fn content(&mut self) -> Result<&mut Content> {

@@ -198,6 +198,55 @@ impl Walk<'_> {
     }
 }
 
+/// Adds the regular files of a tree and of the folders in it, below `prefix` (empty, or ending in `/`), in git's
+/// order; stops soon after there are more than `max`.
+pub(super) fn files(
+    repo: &gix::Repository,
+    tree: gix::ObjectId,
+    prefix: Vec<u8>,
+    max: usize,
+    out: &mut Vec<Vec<u8>>,
+) -> Result<()> {
+    // A stack, not a recursion. What is on it comes out in reverse, and so in order.
+    let mut open = vec![(prefix, Node::Folder(tree, 0))];
+    let mut buf = Vec::new();
+    while let Some((path, node)) = open.pop() {
+        let (id, depth) = match node {
+            Node::File => {
+                out.push(path);
+                continue;
+            }
+            Node::Folder(id, depth) => (id, depth),
+        };
+        if out.len() > max {
+            return Ok(());
+        }
+        if depth > MAX_DEPTH {
+            return Err(Error::incomplete(format!("a tree is over {MAX_DEPTH} folders deep")));
+        }
+        load(repo, &id, gix::objs::Kind::Tree, &mut buf)?;
+        let mut entries = Entries::new(repo, &buf);
+        let first = open.len();
+        while let Some(e) = entries.next()? {
+            match e.mode {
+                None => open.push(([&path, e.name, b"/"].concat(), Node::Folder(e.id.to_owned(), depth + 1))),
+                Some(FileMode::Regular | FileMode::Executable) => {
+                    open.push(([&path, e.name].concat(), Node::File));
+                }
+                Some(FileMode::Symlink | FileMode::Submodule) => {}
+            }
+        }
+        open[first..].reverse();
+    }
+    Ok(())
+}
+
+/// What [`files`] has yet to look at.
+enum Node {
+    File,
+    Folder(gix::ObjectId, usize),
+}
+
 /// Finds the entry at a path of a tree; `None` where there is none.
 pub(super) fn find(
     repo: &gix::Repository,

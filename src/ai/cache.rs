@@ -1,0 +1,289 @@
+//! Replies that were complete and valid once, so that an unchanged part of a change is not asked again.
+//!
+//! Content-addressed: the key covers everything that was asked, by whom and of whom. The folder is the user's own,
+//! and is believed for that only: one that is a link, belongs to somebody else, is open to others, or lies in
+//! the tree under review (where the change could have brought it along) is no cache. What is damaged is a miss. No
+//! trouble with a cache is ever an error.
+
+use crate::ai::ask::{Nonce, Prompt, Read, Schema};
+use crate::ai::tools;
+use crate::diff::{LineNo, RepoPath};
+use crate::env::Env;
+use crate::request::Depth;
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+
+/// Bytes of all entries together.
+const MAX_BYTES: u64 = 64 << 20;
+/// What is left of them after the oldest were removed.
+const KEPT_BYTES: u64 = 48 << 20;
+/// Bytes of one entry.
+const MAX_ENTRY: u64 = 1 << 20;
+/// Bytes that an entry takes at least: a block.
+const BLOCK: u64 = 4096;
+/// Entries that are written between two looks at how many there are.
+const PUTS_BETWEEN: u32 = 64;
+/// Seconds after which a half-written file belongs to nobody.
+const STALE: i64 = 3600;
+
+/// The folders below the user's cache folder. The number is that of the form of the entries.
+const FOLDERS: [&str; 2] = ["claude-reviewer", "replies-1"];
+const MAGIC: &str = "claude-reviewer reply";
+
+/// The user's cache of replies.
+#[derive(Debug)]
+pub struct Cache {
+    folder: OwnedFd,
+    puts: Cell<u32>,
+}
+
+/// What a reply depends on, as one value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key([u8; 32]);
+
+/// What a reply depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    pub prompt: &'a Prompt,
+    pub schema: &'a Schema,
+    /// The kind of backend: `anthropic`.
+    pub kind: &'a str,
+    /// Where it is asked; a program's name where there is no address.
+    pub endpoint: &'a str,
+    /// As policy or the backend's default names it.
+    pub model: &'a str,
+    pub depth: Depth,
+    /// The tree that tools can look around in; `None`: there are none.
+    pub tree: Option<&'a str>,
+}
+
+/// A reply that was complete and valid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The reply, as if it had been given to the run that gets it: with its nonce.
+    pub text: String,
+    pub read: Vec<Read>,
+    /// The model that answered, in its provider's words.
+    pub model: String,
+}
+
+impl Key {
+    /// Returns the key of a question. The run's nonce is not part of it.
+    pub fn of(question: &Question<'_>) -> Self {
+        let Question { prompt, schema, kind, endpoint, model, depth, tree } = question;
+        let mut hash = Sha256::new();
+        let mut field = |text: &str| {
+            // Split where the nonce stands: no text can look like another one's gap.
+            let parts: Vec<_> = text.split(prompt.nonce.as_str()).collect();
+            hash.update((parts.len() as u64).to_le_bytes());
+            for part in parts {
+                hash.update((part.len() as u64).to_le_bytes());
+                hash.update(part.as_bytes());
+            }
+        };
+        field(env!("CARGO_PKG_VERSION"));
+        for part in [prompt.system, &prompt.context, &prompt.chunk, &prompt.task] {
+            field(part);
+        }
+        field(schema.name);
+        field(&schema.value.to_string());
+        for part in [kind, endpoint, model] {
+            field(part);
+        }
+        field(match depth {
+            Depth::Quick => "quick",
+            Depth::Thorough => "thorough",
+        });
+        match tree {
+            None => field("no tools"),
+            Some(id) => {
+                field("tools");
+                field(id);
+                for spec in tools::SPECS {
+                    field(spec.name);
+                    field(spec.description);
+                    field(&spec.schema().to_string());
+                }
+            }
+        }
+        Self(hash.finalize().into())
+    }
+
+    fn file_name(&self) -> String {
+        hex(&self.0)
+    }
+}
+
+impl Cache {
+    /// Opens the user's cache, and makes it where there is none. `top` is the tree under review: a cache inside of
+    /// it is not believed.
+    ///
+    /// `None` where there can be no cache: no home, a file system that is not written to, a folder that is a link or
+    /// that others can write to.
+    pub fn open(env: &Env, top: Option<&Path>) -> Option<Self> {
+        let home = env.cache_home()?;
+        std::fs::create_dir_all(&home).ok()?;
+        // Links on the way to the user's own cache folder are the user's own, and are followed.
+        let home = home.canonicalize().ok()?;
+        if let Some(top) = top
+            && home.starts_with(top.canonicalize().ok()?)
+        {
+            return None;
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut folder = rustix::fs::open(&home, flags, Mode::empty()).ok()?;
+        for name in FOLDERS {
+            // It may be there already; what it is shows below.
+            let _ = rustix::fs::mkdirat(&folder, name, Mode::RWXU);
+            folder = rustix::fs::openat(&folder, name, flags | OFlags::NOFOLLOW, Mode::empty()).ok()?;
+            let stat = rustix::fs::fstat(&folder).ok()?;
+            if !is_own(&stat) {
+                return None;
+            }
+        }
+        Some(Self { folder, puts: Cell::new(0) })
+    }
+
+    /// Returns the reply to a question, made out to the asking run. An entry that is damaged is removed.
+    pub fn get(&self, key: &Key, nonce: &Nonce) -> Option<Kept> {
+        let name = key.file_name();
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = match rustix::fs::openat(&self.folder, &name, flags, Mode::empty()) {
+            Ok(fd) => File::from(fd),
+            Err(rustix::io::Errno::NOENT) => return None,
+            Err(_) => return self.remove(&name),
+        };
+        let Some(bytes) = read_own(file) else { return self.remove(&name) };
+        let Some(kept) = decode(&bytes, key, nonce) else { return self.remove(&name) };
+        // Used is young: what is removed first is what nobody asks for. Not worth a word where it fails.
+        let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
+        let times = rustix::fs::Timestamps { last_access: now, last_modification: now };
+        let _ = rustix::fs::utimensat(&self.folder, &name, &times, AtFlags::SYMLINK_NOFOLLOW);
+        Some(kept)
+    }
+
+    /// Keeps a reply, if it can. Readers see all of it or nothing.
+    pub fn put(&self, key: &Key, nonce: &Nonce, kept: &Kept) {
+        let bytes = encode(key, nonce, kept);
+        if bytes.len() as u64 > MAX_ENTRY {
+            return;
+        }
+        let puts = self.puts.get();
+        self.puts.set(puts.wrapping_add(1));
+        if puts.is_multiple_of(PUTS_BETWEEN) {
+            self.shrink();
+        }
+        let name = format!("tmp-{:016x}-{:x}", fastrand::u64(..), std::process::id());
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(fd) = rustix::fs::openat(&self.folder, &name, flags, Mode::RUSR | Mode::WUSR) else { return };
+        // Not synced: what a crash leaves half done, the checksum finds.
+        let written = File::from(fd).write_all(&bytes).is_ok()
+            && rustix::fs::renameat(&self.folder, &name, &self.folder, key.file_name()).is_ok();
+        if !written {
+            self.remove::<()>(&name);
+        }
+    }
+
+    fn remove<T>(&self, name: &str) -> Option<T> {
+        // Where it cannot be removed, it stays a miss.
+        let _ = rustix::fs::unlinkat(&self.folder, name, AtFlags::empty());
+        None
+    }
+
+    /// Removes the oldest entries while there are too many, and what was left half-written.
+    fn shrink(&self) {
+        let Ok(dir) = Dir::read_from(&self.folder) else { return };
+        let mut entries: Vec<(i64, u64, String)> = Vec::new();
+        let mut newest = 0;
+        for entry in dir.flatten() {
+            let Ok(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
+            let Ok(stat) = rustix::fs::statat(&self.folder, &name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            if FileType::from_raw_mode(stat.st_mode as _) == FileType::RegularFile {
+                let size = u64::try_from(stat.st_size).unwrap_or(0).max(BLOCK);
+                newest = newest.max(stat.st_mtime);
+                entries.push((stat.st_mtime, size, name));
+            }
+        }
+        // By the files' own clock: half-written is what is long behind the last one written.
+        for (_, _, name) in entries.iter().filter(|(time, _, name)| name.starts_with("tmp-") && newest - time > STALE) {
+            self.remove::<()>(name);
+        }
+        let mut total: u64 = entries.iter().map(|(_, size, _)| size).sum();
+        if total <= MAX_BYTES {
+            return;
+        }
+        entries.sort();
+        for (_, size, name) in entries {
+            if total <= KEPT_BYTES {
+                return;
+            }
+            self.remove::<()>(&name);
+            total -= size;
+        }
+    }
+}
+
+/// Tells whether something is this user's, and closed to everybody else.
+fn is_own(stat: &rustix::fs::Stat) -> bool {
+    stat.st_uid == rustix::process::geteuid().as_raw() && Mode::from_raw_mode(stat.st_mode as _).bits() & 0o077 == 0
+}
+
+/// Reads an entry; `None` where it is none of ours.
+fn read_own(file: File) -> Option<Vec<u8>> {
+    let stat = rustix::fs::fstat(&file).ok()?;
+    let size = u64::try_from(stat.st_size).ok()?;
+    if FileType::from_raw_mode(stat.st_mode as _) != FileType::RegularFile || !is_own(&stat) || size > MAX_ENTRY {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_ENTRY).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// Writes an entry: a line with the checksum of the rest, and one JSON document.
+fn encode(key: &Key, nonce: &Nonce, kept: &Kept) -> Vec<u8> {
+    let read = kept.read.iter().map(|r| json!([hex(r.path.as_bytes()), r.first.get(), r.last.get()]));
+    let body = json!({
+        "key": key.file_name(),
+        // In pieces, between which the nonce of whoever gets it is put.
+        "text": kept.text.split(nonce.as_str()).collect::<Vec<_>>(),
+        "read": read.collect::<Vec<_>>(),
+        "model": kept.model,
+    });
+    let body = body.to_string();
+    format!("{MAGIC} {}\n{body}", hex(&Sha256::digest(&body))).into_bytes()
+}
+
+fn decode(bytes: &[u8], key: &Key, nonce: &Nonce) -> Option<Kept> {
+    let (head, body) = std::str::from_utf8(bytes).ok()?.split_once('\n')?;
+    let sum = head.strip_prefix(MAGIC)?.strip_prefix(' ')?;
+    if sum != hex(&Sha256::digest(body)) {
+        return None;
+    }
+    let body: Value = serde_json::from_str(body).ok()?;
+    if body["key"] != key.file_name().as_str() {
+        return None;
+    }
+    let text: Option<Vec<_>> = body["text"].as_array()?.iter().map(Value::as_str).collect();
+    let read: Option<Vec<_>> = body["read"].as_array()?.iter().map(read_of).collect();
+    Some(Kept { text: text?.join(nonce.as_str()), read: read?, model: body["model"].as_str()?.to_owned() })
+}
+
+fn read_of(value: &Value) -> Option<Read> {
+    let line = |i: usize| LineNo::new(u32::try_from(value[i].as_u64()?).ok()?);
+    let path = value[0].as_str()?.as_bytes().chunks(2).map(|pair| {
+        let pair = std::str::from_utf8(pair).ok()?;
+        u8::from_str_radix(pair, 16).ok()
+    });
+    Some(Read { path: RepoPath::new(path.collect::<Option<Vec<u8>>>()?), first: line(1)?, last: line(2)? })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}

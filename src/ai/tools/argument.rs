@@ -1,0 +1,165 @@
+//! What a model gives a tool, read with patience: it is told what is wrong, never left without an answer.
+
+use crate::ai::tree::Tree;
+use crate::diff::{LineNo, RepoPath};
+use crate::untrusted::Inert;
+use serde_json::Value;
+
+/// Bytes of a name that are repeated in an answer.
+const SHOWN: usize = 200;
+/// Names that are suggested.
+const NEAR: usize = 3;
+
+/// Takes the arguments as an object; some providers hand them over as its text.
+pub(super) fn object(arguments: &Value) -> Result<Value, String> {
+    let wrong = || "the arguments must be one JSON object".to_owned();
+    match arguments {
+        Value::Object(_) => Ok(arguments.clone()),
+        Value::String(text) => serde_json::from_str(text).ok().filter(Value::is_object).ok_or_else(wrong),
+        _ => Err(wrong()),
+    }
+}
+
+/// Returns a text; empty where it is absent.
+pub(super) fn string<'a>(arguments: &'a Value, name: &str) -> Result<&'a str, String> {
+    match arguments.get(name) {
+        None | Some(Value::Null) => Ok(""),
+        Some(Value::String(s)) => Ok(s),
+        Some(_) => Err(format!("{name} must be a string")),
+    }
+}
+
+/// Returns a line number, whatever it is written as; what is below 1 is 1.
+pub(super) fn line(arguments: &Value, name: &str) -> Result<Option<LineNo>, String> {
+    let number = match arguments.get(name) {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::Number(n)) => n.as_f64(),
+        Some(Value::String(s)) => s.trim().parse().ok(),
+        Some(_) => None,
+    };
+    let number = number.filter(|n| n.is_finite()).ok_or_else(|| format!("{name} must be a line number"))?;
+    // Saturates.
+    Ok(LineNo::new((number as u32).max(1)))
+}
+
+/// Returns the file of the tree that `path` names.
+pub(super) fn file<'t>(tree: &'t Tree<'_>, arguments: &Value) -> Result<&'t RepoPath, String> {
+    let given = string(arguments, "path")?.trim();
+    if given.is_empty() {
+        return Err("path is missing: name a file, from the top of the repository".to_owned());
+    }
+    let shown = shown(tree, given);
+    let name = inside(given).map_err(|why| format!("{shown} {why}"))?;
+    let wanted = RepoPath::from(name);
+    if crate::ai::redact::is_sensitive(&wanted) {
+        return Err(format!("{shown} may hold credentials: its content is shown to nobody. Judge by its name."));
+    }
+    let paths = tree.paths().map_err(|e| format!("the tree cannot be listed: {}", Inert::new(&e.message)))?;
+    if let Ok(at) = paths.binary_search(&wanted) {
+        return Ok(&paths[at]);
+    }
+    // Not UTF-8, or with something to hide: named as it was shown.
+    if let Some(found) = paths.iter().find(|p| !is_simple(p) && (p.to_wire() == name || tree.name(p) == name)) {
+        return Ok(found);
+    }
+    // As a diff writes it.
+    if let Some(("a" | "b", rest)) = name.split_once('/')
+        && let Ok(at) = paths.binary_search(&RepoPath::from(rest))
+    {
+        return Ok(&paths[at]);
+    }
+    let near = nearest(paths, name);
+    let hint = match near.is_empty() {
+        true => "list_files shows what there is".to_owned(),
+        false => format!("did you mean {}?", near.iter().map(|p| tree.name(p)).collect::<Vec<_>>().join(", ")),
+    };
+    Err(format!("there is no text file {shown} in the tree under review; {hint}"))
+}
+
+/// Returns what was given, safe to repeat.
+pub(super) fn shown(tree: &Tree<'_>, given: &str) -> String {
+    let given = super::page::cut(given, SHOWN);
+    format!("`{}`", Inert::new(tree.name(&RepoPath::from(&*given))))
+}
+
+/// Takes the ways away in which a path inside may be written, and refuses those that lead out.
+pub(super) fn inside(given: &str) -> Result<&str, &'static str> {
+    let mut name = given;
+    while let Some(rest) = name.strip_prefix("./") {
+        name = rest.trim_start_matches('/');
+    }
+    let out = "is outside of the tree under review: name a file from the top of the repository";
+    let drive = name.as_bytes().get(1) == Some(&b':') && name.as_bytes()[0].is_ascii_alphabetic();
+    if name.starts_with(['/', '~', '\\']) || drive || name.split(['/', '\\']).any(|p| p == "..") || name.contains('\0')
+    {
+        return Err(out);
+    }
+    if name.split('/').any(|p| p.eq_ignore_ascii_case(".git")) {
+        return Err("is git's own: only the files under review are served");
+    }
+    Ok(name)
+}
+
+fn is_simple(path: &RepoPath) -> bool {
+    path.as_bytes().iter().all(|b| matches!(b, b' '..=b'~'))
+}
+
+/// Finds the paths that look most like a wrong one: the same file name first.
+fn nearest<'t>(paths: &'t [RepoPath], name: &str) -> Vec<&'t RepoPath> {
+    let last = name.rsplit('/').next().unwrap_or(name);
+    let same: Vec<_> = paths.iter().filter(|p| p.file_name() == last.as_bytes()).take(NEAR).collect();
+    if !same.is_empty() {
+        return same;
+    }
+    let mut near: Vec<_> = paths
+        .iter()
+        .take(20_000)
+        .filter_map(|p| Some((strsim::jaro_winkler(std::str::from_utf8(p.as_bytes()).ok()?, name), p)))
+        .filter(|(score, _)| *score > 0.85)
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    near.into_iter().take(NEAR).map(|(_, p)| p).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_line_number_may_be_written_in_many_ways() {
+        let line = |v: Value| line(&json!({ "first": v }), "first").map(|l| l.map(LineNo::get));
+        for (given, read) in
+            [(json!(42), Some(42)), (json!("42"), Some(42)), (json!(42.0), Some(42)), (json!(null), None)]
+        {
+            assert_eq!(line(given.clone()), Ok(read), "{given}");
+        }
+        for given in [json!(0), json!(-7), json!("-1")] {
+            assert_eq!(line(given.clone()), Ok(Some(1)), "{given}");
+        }
+        assert_eq!(line(json!(1e300)), Ok(Some(u32::MAX)));
+        for given in [json!("x"), json!([1]), json!(true), json!("NaN")] {
+            assert!(line(given.clone()).is_err(), "{given}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_leads_out_is_refused_by_its_name() {
+        for out in
+            ["/etc/passwd", "..", "../x", "a/../../x", "~/.ssh/id", "C:\\x", "\\\\x", "a\0b", ".git/config", "a/.GIT/x"]
+        {
+            assert!(inside(out).is_err(), "{out}");
+        }
+        for (given, name) in [("a/b.rs", "a/b.rs"), ("./a", "a"), (".//./a", "a"), ("..a/b..c", "..a/b..c")] {
+            assert_eq!(inside(given), Ok(name));
+        }
+    }
+
+    #[test]
+    fn arguments_may_come_as_text() {
+        assert_eq!(object(&json!("{\"path\": \"a\"}")), Ok(json!({"path": "a"})));
+        for wrong in [json!("[1]"), json!("{"), json!(1), json!(null)] {
+            assert!(object(&wrong).is_err());
+        }
+    }
+}

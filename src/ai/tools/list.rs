@@ -1,0 +1,101 @@
+//! `list_files`: what there is.
+
+use super::argument;
+use super::page::Page;
+use crate::ai::tree::Tree;
+use crate::diff::RepoPath;
+use crate::policy::glob::Globs;
+use std::collections::BTreeMap;
+
+/// Names from which on folders are counted instead.
+const MAX_NAMES: usize = 200;
+
+pub(super) fn call(tree: &Tree<'_>, arguments: &serde_json::Value, mut page: Page) -> Result<Page, String> {
+    let given = argument::string(arguments, "glob")?.trim();
+    let found = matching(tree, given)?;
+    let shown = argument::shown(tree, given);
+    if found.is_empty() {
+        return Err(match given {
+            "" => "the tree under review has no files".to_owned(),
+            _ => format!("no file matches {shown}; an empty glob lists everything"),
+        });
+    }
+    let cut = if tree.is_cut() { ", of a tree so large that not all of it is listed" } else { "" };
+    let title = format!("{}{cut}:", files(found.len()));
+    let mut left = found.len();
+    let mut fits = page.say(&title);
+    if found.len() <= MAX_NAMES {
+        for path in &found {
+            fits = fits && page.say(&tree.name(path));
+            left -= usize::from(fits);
+        }
+    } else {
+        for (name, count) in folders(tree, &found) {
+            let line = if name.ends_with('/') { format!("{name} ({})", files(count)) } else { name };
+            fits = fits && page.say(&line);
+            left -= if fits { count } else { 0 };
+        }
+    }
+    if left > 0 {
+        page.close(&format!("(no room for {}: name a folder or a narrower pattern)", files(left)));
+    }
+    Ok(page)
+}
+
+fn files(n: usize) -> String {
+    if n == 1 { "1 file".to_owned() } else { format!("{n} files") }
+}
+
+/// Returns the files that a pattern or a folder names; all where it is empty.
+pub(super) fn matching<'t>(tree: &'t Tree<'_>, given: &str) -> Result<Vec<&'t RepoPath>, String> {
+    let failed =
+        |e: crate::error::Error| format!("the tree cannot be listed: {}", crate::untrusted::Inert::new(e.message));
+    let shown = || argument::shown(tree, given);
+    let pattern = argument::inside(given).map_err(|why| format!("{} {why}", shown()))?;
+    let paths = tree.paths().map_err(failed)?;
+    if matches!(pattern, "" | "." | "/" | "*" | "**" | "**/*") {
+        return Ok(paths.iter().collect());
+    }
+    // A folder's name may hold what a pattern takes for its own.
+    let folder = [pattern.trim_end_matches('/').as_bytes(), b"/"].concat();
+    let below: Vec<_> = paths.iter().filter(|p| p.as_bytes().starts_with(&folder)).collect();
+    if !below.is_empty() {
+        return Ok(below);
+    }
+    let globs = Globs::new(&[pattern]).map_err(|e| format!("the glob {} is malformed: {e}", shown()))?;
+    Ok(paths.iter().filter(|p| globs.matches(p) || p.as_bytes() == pattern.as_bytes()).collect())
+}
+
+/// Counts files by folder, below the folder that they have in common: as deep as there is room for.
+fn folders(tree: &Tree<'_>, found: &[&RepoPath]) -> BTreeMap<String, usize> {
+    let common = common_folder(found);
+    let mut best = at_depth(tree, found, common, 1);
+    for depth in 2..6 {
+        let deeper = at_depth(tree, found, common, depth);
+        if deeper.len() > MAX_NAMES {
+            break;
+        }
+        best = deeper;
+    }
+    best
+}
+
+fn at_depth(tree: &Tree<'_>, found: &[&RepoPath], common: usize, depth: usize) -> BTreeMap<String, usize> {
+    let mut out = BTreeMap::new();
+    for path in found {
+        let bytes = path.as_bytes();
+        let slashes = memchr::memchr_iter(b'/', &bytes[common..]);
+        let end = slashes.take(depth).enumerate().last().filter(|(n, _)| n + 1 == depth).map(|(_, at)| common + at + 1);
+        let name = tree.name(&RepoPath::new(&bytes[..end.unwrap_or(bytes.len())]));
+        *out.entry(name).or_insert(0) += 1;
+    }
+    out
+}
+
+/// Returns the length of the folder that all paths lie in, with its slash.
+fn common_folder(found: &[&RepoPath]) -> usize {
+    let (Some(first), Some(last)) = (found.first(), found.last()) else { return 0 };
+    // In byte order, what the first and the last share all share.
+    let same = first.as_bytes().iter().zip(last.as_bytes()).take_while(|(a, b)| a == b).count();
+    memchr::memrchr(b'/', &first.as_bytes()[..same]).map_or(0, |i| i + 1)
+}

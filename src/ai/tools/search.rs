@@ -1,0 +1,180 @@
+//! `search`: lines that match.
+//!
+//! What counts is the text as it is shown: a pattern cannot feel for a secret. The bytes are only asked first
+//! whether a file is worth redacting. Expressions are those of the `regex` crate: linear, whatever the pattern.
+
+use super::page::{Page, cut};
+use super::{argument, list};
+use crate::ai::tree::{Tree, Unread};
+use crate::diff::LineNo;
+use regex::{RegexBuilder, bytes};
+use serde_json::Value;
+
+/// Bytes that a pattern may have.
+const MAX_PATTERN: usize = 1_000;
+/// Bytes that a compiled pattern may have.
+const MAX_COMPILED: usize = 1 << 20;
+/// Bytes that one search looks at.
+const MAX_BYTES: usize = 48 << 20;
+/// Bytes that one search makes fit to be shown.
+const MAX_SHOWN: usize = 8 << 20;
+/// Lines that one search shows.
+const MAX_LINES: usize = 120;
+/// Lines of one file that it shows.
+const MAX_LINES_OF_FILE: usize = 25;
+/// Bytes of a line that it shows.
+const MAX_LINE: usize = 300;
+
+/// A pattern, ready.
+struct Pattern {
+    line: regex::Regex,
+    /// Matches wherever a line of the file would; `None`: that cannot be told.
+    file: Option<bytes::Regex>,
+    /// Why it is searched as it stands.
+    literal: Option<String>,
+}
+
+impl Pattern {
+    fn new(given: &str) -> Result<Self, String> {
+        let build = |p: &str| RegexBuilder::new(p).size_limit(MAX_COMPILED).dfa_size_limit(MAX_COMPILED).build();
+        let (source, line, literal) = match build(given) {
+            Ok(line) => (given.to_owned(), line, None),
+            Err(e) => {
+                let source = regex::escape(given);
+                let line = build(&source).map_err(|_| "the pattern is too long".to_owned())?;
+                (source, line, Some(reason(&e)))
+            }
+        };
+        let file = bytes::RegexBuilder::new(&source)
+            .multi_line(true)
+            .crlf(true)
+            .size_limit(4 * MAX_COMPILED)
+            .dfa_size_limit(4 * MAX_COMPILED)
+            .build()
+            .ok()
+            .filter(|_| is_same_in_a_file(&source));
+        Ok(Self { line, file, literal })
+    }
+}
+
+/// Tells whether a pattern that matches a line as it is shown matches the whole file as it is: not where it speaks
+/// of the ends of the text, sets flags, or looks for what stands in for something else.
+fn is_same_in_a_file(source: &str) -> bool {
+    let flags = source.replace("(?i)", "").replace("(?:", "");
+    !["\\A", "\\z", "(?", "<secret", "u{", "u\\{", "x{"].iter().any(|s| flags.contains(s))
+}
+
+/// Says what is wrong with a pattern in one line.
+fn reason(e: &regex::Error) -> String {
+    match e {
+        regex::Error::CompiledTooBig(_) => "it is too large".to_owned(),
+        other => other.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned(),
+    }
+}
+
+/// What came of a search so far.
+#[derive(Default)]
+struct Seen {
+    bytes: usize,
+    redacted: usize,
+    files: usize,
+    lines: usize,
+    /// Files with matches that are not all shown.
+    cut: usize,
+    unread: usize,
+    /// Files that were not looked at, since one search looks at no more.
+    late: usize,
+}
+
+pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page) -> Result<Page, String> {
+    let given = argument::string(arguments, "pattern")?;
+    if given.trim().is_empty() {
+        return Err("pattern is missing: give a regular expression that one line matches".to_owned());
+    }
+    if given.len() > MAX_PATTERN {
+        return Err(format!("the pattern is longer than {MAX_PATTERN} bytes: search for less"));
+    }
+    let pattern = Pattern::new(given)?;
+    let glob = argument::string(arguments, "glob")?.trim();
+    let files = list::matching(tree, glob)?;
+    if files.is_empty() {
+        return Err(format!(
+            "no file matches the glob {}; an empty one searches everywhere",
+            argument::shown(tree, glob)
+        ));
+    }
+    if let Some(why) = &pattern.literal {
+        let _ = page.say(&format!("(the pattern is no regular expression, {why}: searched as it stands)"));
+    }
+    let mut seen = Seen::default();
+    let mut room = true;
+    for (at, path) in files.iter().enumerate() {
+        if !room || seen.bytes > MAX_BYTES || seen.redacted > MAX_SHOWN || seen.lines >= MAX_LINES {
+            seen.late = files.len() - at;
+            break;
+        }
+        let bytes = match tree.bytes(path) {
+            Ok(bytes) => bytes,
+            Err(Unread::Exhausted) => {
+                seen.late = files.len() - at;
+                break;
+            }
+            Err(_) => {
+                seen.unread += 1;
+                continue;
+            }
+        };
+        seen.bytes += bytes.len();
+        seen.files += 1;
+        if pattern.file.as_ref().is_some_and(|p| !p.is_match(&bytes)) {
+            continue;
+        }
+        seen.redacted += bytes.len();
+        let text = tree.show(path, &bytes);
+        let mut hits = (1u32..).zip(text.lines()).filter(|(_, line)| pattern.line.is_match(line)).peekable();
+        if hits.peek().is_none() {
+            continue;
+        }
+        room = page.say(&format!("{}:", tree.name(path)));
+        for (shown, (n, line)) in hits.enumerate() {
+            let full = shown >= MAX_LINES_OF_FILE || seen.lines >= MAX_LINES;
+            room = room && (full || LineNo::new(n).is_some_and(|n| page.show(path, n, &around(&pattern.line, line))));
+            if full || !room {
+                seen.cut += 1;
+                break;
+            }
+            seen.lines += 1;
+        }
+    }
+    page.close(&summary(&seen));
+    Ok(page)
+}
+
+/// Returns a line, or of a long one the part where it matches.
+fn around(pattern: &regex::Regex, line: &str) -> String {
+    let at = match pattern.find(line) {
+        Some(m) if line.len() > MAX_LINE && m.start() > MAX_LINE / 2 => {
+            line.floor_char_boundary(m.start() - MAX_LINE / 4)
+        }
+        _ => 0,
+    };
+    let dots = if at > 0 { "… " } else { "" };
+    format!("{dots}{}", cut(&line[at..], MAX_LINE))
+}
+
+fn summary(seen: &Seen) -> String {
+    let mut out = match (seen.lines, seen.late) {
+        (0, 0) => format!("no line matches in {} files that were searched", seen.files),
+        (n, _) => format!("({n} lines shown of {} files that were searched", seen.files),
+    };
+    if seen.unread > 0 {
+        out += &format!("; {} files are no text or too large", seen.unread);
+    }
+    if seen.cut > 0 {
+        out += &format!("; {} files have more matches: search for less", seen.cut);
+    }
+    if seen.late > 0 {
+        out += &format!("; {} files were not searched: give a glob", seen.late);
+    }
+    if out.starts_with('(') { out + ")" } else { out }
+}

@@ -1,0 +1,209 @@
+//! The tree under review, as a model may look at it: regular files only, without secrets, within bounds.
+//!
+//! What is served is exactly what was reviewed: a commit's tree, the index, or of the worktree what git tracks and
+//! what the change adds. No link is followed, nothing ignored is listed, and no file that is there to hold
+//! credentials is ever read.
+
+use crate::ai::redact;
+use crate::diff::{self, RepoPath};
+use crate::error::{Error, Result};
+use crate::git::{Reader, Repo, State};
+use crate::rules::RuleSet;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::HashMap;
+use std::fmt;
+use std::rc::Rc;
+
+/// Files that are listed.
+const MAX_PATHS: usize = 200_000;
+/// Bytes that a file may have to be read.
+pub const MAX_FILE: usize = 4 << 20;
+/// Bytes that are read in all, the same file twice counted twice.
+const MAX_READ: usize = 1 << 30;
+/// Bytes of redacted text that are kept.
+const MAX_KEPT: usize = 32 << 20;
+
+/// The tree under review. Of one thread; a listing and texts are kept once they were asked for.
+pub struct Tree<'r> {
+    state: State,
+    rules: &'r RuleSet,
+    reader: RefCell<Reader<'r>>,
+    /// Files that the change brings and git does not track yet.
+    new: Vec<RepoPath>,
+    listing: OnceCell<Listing>,
+    texts: RefCell<HashMap<RepoPath, Rc<str>>>,
+    kept: Cell<usize>,
+    read: Cell<usize>,
+    id: OnceCell<Option<String>>,
+}
+
+#[derive(Debug)]
+struct Listing {
+    /// In byte order.
+    paths: Vec<RepoPath>,
+    /// Not all files are in it.
+    cut: bool,
+}
+
+/// Why a file's text is not to be had.
+#[derive(Debug)]
+pub enum Unread {
+    /// There is no such regular file in the tree.
+    Absent,
+    /// It is there to hold credentials.
+    Sensitive,
+    /// It is no text.
+    Binary,
+    /// It has more than [`MAX_FILE`] bytes.
+    TooLarge,
+    /// So much has been read that nothing more is.
+    Exhausted,
+    /// It could not be read.
+    Failed(Error),
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Absent => f.write_str("there is no such file in the tree under review"),
+            Self::Sensitive => f.write_str("it may hold credentials, so its content is shown to nobody"),
+            Self::Binary => f.write_str("it is no text"),
+            Self::TooLarge => write!(f, "it is larger than {} MiB", MAX_FILE >> 20),
+            Self::Exhausted => f.write_str("too much was read already, nothing more is"),
+            Self::Failed(e) => write!(f, "it could not be read: {e}"),
+        }
+    }
+}
+
+impl fmt::Debug for Tree<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tree").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+impl<'r> Tree<'r> {
+    /// Looks at a state of a repository. Nothing is read yet.
+    pub fn new(repo: &'r Repo, state: State, rules: &'r RuleSet) -> Self {
+        Self {
+            state,
+            rules,
+            reader: RefCell::new(repo.reader()),
+            new: Vec::new(),
+            listing: OnceCell::new(),
+            texts: RefCell::default(),
+            kept: Cell::new(0),
+            read: Cell::new(0),
+            id: OnceCell::new(),
+        }
+    }
+
+    /// Adds the files that the change brings to the worktree and that git does not track yet; those that it does
+    /// are known anyway.
+    #[must_use]
+    pub fn with_new(mut self, paths: impl IntoIterator<Item = RepoPath>) -> Self {
+        if self.state == State::Worktree {
+            self.new.extend(paths);
+        }
+        self
+    }
+
+    /// Returns the state that is looked at.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Lists the files that may be read, in byte order; none that is there to hold credentials.
+    ///
+    /// # Errors
+    /// Incomplete, when a tree is missing or corrupt.
+    pub fn paths(&self) -> Result<&[RepoPath]> {
+        Ok(&self.listing()?.paths)
+    }
+
+    /// Tells whether there are so many files that [`Tree::paths`] lacks some.
+    pub fn is_cut(&self) -> bool {
+        self.listing.get().is_some_and(|l| l.cut)
+    }
+
+    fn listing(&self) -> Result<&Listing> {
+        if let Some(known) = self.listing.get() {
+            return Ok(known);
+        }
+        let mut reader = self.reader.borrow_mut();
+        let (mut paths, cut) = reader.files(&self.state, MAX_PATHS)?;
+        for path in &self.new {
+            if reader.mode(&self.state, path)?.is_some_and(|m| m != diff::FileMode::Symlink) {
+                paths.push(path.clone());
+            }
+        }
+        paths.retain(|p| is_plain(p) && !redact::is_sensitive(p));
+        paths.sort_unstable();
+        paths.dedup();
+        Ok(self.listing.get_or_init(|| Listing { paths, cut }))
+    }
+
+    /// Returns a file's text: every secret replaced, every hidden character visible, line for line.
+    ///
+    /// # Errors
+    /// Why not: see [`Unread`].
+    pub fn text(&self, path: &RepoPath) -> std::result::Result<Rc<str>, Unread> {
+        if let Some(text) = self.texts.borrow().get(path) {
+            return Ok(text.clone());
+        }
+        let bytes = self.bytes(path)?;
+        Ok(self.show(path, &bytes))
+    }
+
+    /// Returns a file's lines as they are: to look whether a text is worth the work, never to show.
+    pub(super) fn bytes(&self, path: &RepoPath) -> std::result::Result<Vec<u8>, Unread> {
+        if redact::is_sensitive(path) {
+            return Err(Unread::Sensitive);
+        }
+        if self.listing().map_err(Unread::Failed)?.paths.binary_search(path).is_err() {
+            return Err(Unread::Absent);
+        }
+        if self.read.get() >= MAX_READ {
+            return Err(Unread::Exhausted);
+        }
+        let bytes = self.reader.borrow_mut().read(&self.state, path, MAX_FILE).map_err(|e| match e.kind {
+            crate::error::Kind::Usage => Unread::TooLarge,
+            crate::error::Kind::Incomplete => Unread::Failed(e),
+        })?;
+        let bytes = bytes.ok_or(Unread::Absent)?;
+        self.read.set(self.read.get() + bytes.len());
+        diff::code::text_of(bytes).ok_or(Unread::Binary)
+    }
+
+    /// Makes a file's lines fit to be shown, and keeps them while there is room.
+    pub(super) fn show(&self, path: &RepoPath, bytes: &[u8]) -> Rc<str> {
+        let text: Rc<str> = redact::file(self.rules, path, bytes).text.into();
+        if self.kept.get() + text.len() <= MAX_KEPT {
+            self.kept.set(self.kept.get() + text.len());
+            self.texts.borrow_mut().insert(path.clone(), text.clone());
+        }
+        text
+    }
+
+    /// Returns a path as it is shown: without a secret, and nothing hidden in it.
+    pub(super) fn name(&self, path: &RepoPath) -> String {
+        redact::name(self.rules, path.to_wire().as_bytes())
+    }
+
+    /// Names the content of the whole tree: two trees of the same id hold the same files. `None` where it cannot
+    /// be told.
+    pub fn id(&self) -> Option<&str> {
+        let id = || match &self.state {
+            State::Empty => Some("empty".to_owned()),
+            State::Commit { tree, .. } => Some(tree.to_string()),
+            State::Index | State::Worktree => self.reader.borrow_mut().digest(&self.state, &self.new).ok(),
+        };
+        self.id.get_or_init(id).as_deref()
+    }
+}
+
+/// Tells whether a path stays in the tree and out of git's own folder, whoever takes it for the name of a file.
+fn is_plain(path: &RepoPath) -> bool {
+    path.as_bytes()
+        .split(|b| *b == b'/')
+        .all(|part| !matches!(part, b"" | b"." | b"..") && !part.eq_ignore_ascii_case(b".git") && !part.contains(&0))
+}

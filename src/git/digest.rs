@@ -1,0 +1,59 @@
+//! The content of the index or the worktree as one value, so that two looks can be told apart.
+
+use super::files::Bytes;
+use super::load::Reader;
+use super::{State, staged};
+use crate::diff::RepoPath;
+use crate::error::{Error, Result};
+use sha2::Digest as _;
+
+/// Bytes of files that are read to tell.
+const MAX: usize = 64 << 20;
+
+impl Reader<'_> {
+    /// Returns a value that differs wherever the content of the index or the worktree does: of the worktree, what
+    /// git tracks and the files that are given.
+    ///
+    /// # Errors
+    /// Unmerged paths, a file that cannot be read, or too much to read.
+    pub fn digest(&mut self, state: &State, new: &[RepoPath]) -> Result<String> {
+        let mut hash = sha2::Sha256::new();
+        let mut field = |bytes: &[u8]| {
+            hash.update((bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        };
+        let index = self.owner().index()?;
+        let backing = index.path_backing();
+        for e in index.entries() {
+            if e.stage_raw() != 0 {
+                return Err(staged::unmerged(&[e.path_in(backing).to_vec()]));
+            }
+            field(e.path_in(backing));
+            field(e.id.as_bytes());
+            field(&e.mode.bits().to_le_bytes());
+        }
+        if *state == State::Worktree {
+            let changed = self.owner().unstaged(false)?;
+            let mut paths: Vec<_> =
+                changed.entries.iter().map(|e| e.path().clone()).chain(new.iter().cloned()).collect();
+            paths.sort_unstable();
+            paths.dedup();
+            let mut left = MAX;
+            for path in paths {
+                field(path.as_bytes());
+                let failed = |e: std::io::Error| Error::incomplete(format!("{path:?} cannot be read")).caused_by(&e);
+                match self.worktree_files()?.read(path.as_bytes(), left).map_err(failed)? {
+                    Some(Bytes::All(bytes)) => {
+                        left -= bytes.len();
+                        field(&bytes);
+                    }
+                    Some(Bytes::TooMany) => {
+                        return Err(Error::incomplete("too much in the worktree differs to be hashed"));
+                    }
+                    None => field(b"no file"),
+                }
+            }
+        }
+        Ok(hash.finalize()[..20].iter().map(|b| format!("{b:02x}")).collect())
+    }
+}
