@@ -9,6 +9,7 @@
 )]
 
 mod architecture;
+mod cache;
 mod change;
 mod cli;
 mod coverage;
@@ -21,3 +22,4 @@ mod review;
 mod rules;
 mod secrets;
 mod support;
+mod tools;

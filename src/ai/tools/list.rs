@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 
 /// Names from which on folders are counted instead.
 const MAX_NAMES: usize = 200;
+/// Names that are shown then.
+const MAX_FOLDERS: usize = 80;
 
 pub(super) fn call(tree: &Tree<'_>, arguments: &serde_json::Value, mut page: Page) -> Result<Page, String> {
     let given = argument::string(arguments, "glob")?.trim();
@@ -72,7 +74,7 @@ fn folders(tree: &Tree<'_>, found: &[&RepoPath]) -> BTreeMap<String, usize> {
     let mut best = at_depth(tree, found, common, 1);
     for depth in 2..6 {
         let deeper = at_depth(tree, found, common, depth);
-        if deeper.len() > MAX_NAMES {
+        if deeper.len() > MAX_FOLDERS {
             break;
         }
         best = deeper;

@@ -1,0 +1,291 @@
+//! Replies that are kept: found again only for the same question, and believed only where they are the user's own.
+
+use crate::support::Repo;
+use claude_reviewer::ai::ask::{Nonce, Prompt, Read, Schema};
+use claude_reviewer::ai::cache::{Cache, Kept, Key, Question};
+use claude_reviewer::diff::{LineNo, RepoPath};
+use claude_reviewer::env::Env;
+use claude_reviewer::request::Depth;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+fn env(repo: &Repo) -> Env {
+    Env::from_pairs(repo.path(), [("HOME", repo.home())])
+}
+
+fn folder(repo: &Repo) -> PathBuf {
+    repo.home().join(".cache/claude-reviewer/replies-1")
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let mut all: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    all.sort();
+    all
+}
+
+fn nonce(n: u8) -> Nonce {
+    Nonce::new([n; 16])
+}
+
+fn prompt(nonce: &Nonce, chunk: &str) -> Prompt {
+    Prompt {
+        system: "review",
+        context: "context".to_owned(),
+        chunk: format!("<{0}>{chunk}</{0}>", nonce.as_str()),
+        task: format!("nonce: {}", nonce.as_str()),
+        nonce: nonce.clone(),
+    }
+}
+
+fn key(nonce: &Nonce, chunk: &str) -> Key {
+    let schema = Schema { name: "review", value: serde_json::json!({"type": "object"}) };
+    let prompt = prompt(nonce, chunk);
+    Key::of(&question(&prompt, &schema))
+}
+
+fn question<'a>(prompt: &'a Prompt, schema: &'a Schema) -> Question<'a> {
+    Question {
+        prompt,
+        schema,
+        kind: "openai",
+        endpoint: "http://127.0.0.1:1/v1",
+        model: "m",
+        depth: Depth::Quick,
+        tree: None,
+    }
+}
+
+fn reply(nonce: &Nonce) -> Kept {
+    let line = |n| LineNo::new(n).unwrap();
+    Kept {
+        text: format!("{{\"nonce\": \"{}\", \"findings\": []}}", nonce.as_str()),
+        read: vec![Read { path: RepoPath::new(b"caf\xe9".as_slice()), first: line(1), last: line(9) }],
+        model: "m-2".to_owned(),
+    }
+}
+
+#[test]
+fn a_reply_is_found_again_by_a_run_with_another_nonce() {
+    let repo = Repo::new();
+    let (first, second) = (nonce(1), nonce(2));
+    Cache::open(&env(&repo), None).unwrap().put(&key(&first, "a"), &first, &reply(&first));
+    let cache = Cache::open(&env(&repo), Some(&repo.path())).unwrap();
+    assert_eq!(cache.get(&key(&second, "a"), &second), Some(reply(&second)));
+    assert_eq!(cache.get(&key(&second, "b"), &second), None);
+    let kept = std::fs::read_to_string(&entries(&folder(&repo))[0]).unwrap();
+    assert!(!kept.contains(first.as_str()), "{kept}");
+}
+
+#[test]
+fn everything_that_was_asked_is_part_of_the_key() {
+    let nonce = nonce(1);
+    let schema = Schema { name: "review", value: serde_json::json!({"type": "object"}) };
+    let other_schema = Schema { name: "review", value: serde_json::json!({"type": "array"}) };
+    let base = prompt(&nonce, "a");
+    let prompts = [
+        Prompt { system: "judge", ..base.clone() },
+        Prompt { context: "contex".to_owned(), chunk: format!("t{}", base.chunk), ..base.clone() },
+        Prompt { context: String::new(), ..base.clone() },
+        Prompt { chunk: base.chunk.replace(nonce.as_str(), "gap"), ..base.clone() },
+        Prompt { task: format!("look hard\n{}", base.task), ..base.clone() },
+    ];
+    let mut keys: Vec<Key> = prompts.iter().map(|p| Key::of(&question(p, &schema))).collect();
+    let of = |change: fn(&mut Question<'_>)| {
+        let mut question = question(&base, &schema);
+        change(&mut question);
+        Key::of(&question)
+    };
+    keys.extend([
+        of(|_| {}),
+        of(|q| q.kind = "google"),
+        of(|q| q.endpoint = "http://127.0.0.1:2/v1"),
+        of(|q| q.model = "n"),
+        of(|q| q.depth = Depth::Thorough),
+        of(|q| q.tree = Some("1")),
+        of(|q| q.tree = Some("2")),
+        Key::of(&question(&base, &other_schema)),
+    ]);
+    for (i, one) in keys.iter().enumerate() {
+        assert!(keys[i + 1..].iter().all(|other| other != one), "{i}");
+    }
+    assert_eq!(of(|_| {}), of(|_| {}));
+}
+
+#[test]
+fn a_damaged_entry_is_a_miss_and_removed() {
+    let repo = Repo::new();
+    let nonce = nonce(1);
+    let cache = Cache::open(&env(&repo), None).unwrap();
+    let (one, other) = (key(&nonce, "a"), key(&nonce, "b"));
+    let fresh = || {
+        cache.put(&one, &nonce, &reply(&nonce));
+        entries(&folder(&repo))[0].clone()
+    };
+    let path = fresh();
+    let whole = std::fs::read(&path).unwrap();
+    // Every bit that flips, every byte that is missing.
+    for at in 0..whole.len() {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 1 << (at % 8);
+        for bytes in [flipped.as_slice(), &whole[..at]] {
+            std::fs::write(fresh(), bytes).unwrap();
+            assert_eq!(cache.get(&one, &nonce), None, "{at}: {}", String::from_utf8_lossy(bytes));
+            assert!(!path.exists(), "{at}");
+        }
+    }
+    // Whole, and another question's.
+    cache.put(&other, &nonce, &reply(&nonce));
+    let stranger = entries(&folder(&repo))[0].clone();
+    std::fs::rename(&stranger, &path).unwrap();
+    assert_eq!(cache.get(&one, &nonce), None);
+    // No file at all.
+    std::fs::create_dir(&path).unwrap();
+    assert_eq!(cache.get(&one, &nonce), None);
+    cache.put(&one, &nonce, &reply(&nonce));
+    assert_eq!(cache.get(&one, &nonce), None);
+    std::fs::remove_dir(&path).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    assert_eq!(cache.get(&one, &nonce), None);
+    assert!(!path.exists());
+    fresh();
+    assert_eq!(cache.get(&one, &nonce), Some(reply(&nonce)));
+}
+
+#[test]
+fn an_entry_that_others_could_have_written_is_not_believed() {
+    let repo = Repo::new();
+    let nonce = nonce(1);
+    let cache = Cache::open(&env(&repo), None).unwrap();
+    let one = key(&nonce, "a");
+    let plant = || {
+        cache.put(&one, &nonce, &reply(&nonce));
+        entries(&folder(&repo))[0].clone()
+    };
+    std::fs::set_permissions(plant(), std::fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(cache.get(&one, &nonce), None);
+    let path = plant();
+    let elsewhere = repo.home().join("planted");
+    std::fs::rename(&path, &elsewhere).unwrap();
+    symlink(&elsewhere, &path).unwrap();
+    assert_eq!(cache.get(&one, &nonce), None);
+    assert!(elsewhere.exists());
+}
+
+#[test]
+fn sto_08_a_folder_that_is_a_link_open_to_others_or_under_review_is_no_cache() {
+    let repo = Repo::new();
+    let mine = folder(&repo);
+    assert!(Cache::open(&env(&repo), None).is_some());
+    // Open to others: the folder, and the one it lies in.
+    for (dir, mode) in [(mine.clone(), 0o770), (mine.clone(), 0o755), (mine.parent().unwrap().to_owned(), 0o777)] {
+        std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(mode)).unwrap();
+        assert!(Cache::open(&env(&repo), None).is_none(), "{} {mode:o}", dir.display());
+        std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o700)).unwrap();
+        assert!(Cache::open(&env(&repo), None).is_some());
+    }
+    // A link.
+    let moved = repo.home().join("moved");
+    for dir in [mine.clone(), mine.parent().unwrap().to_owned()] {
+        std::fs::rename(&dir, &moved).unwrap();
+        symlink(&moved, &dir).unwrap();
+        assert!(Cache::open(&env(&repo), None).is_none());
+        std::fs::remove_file(&dir).unwrap();
+        std::fs::rename(&moved, &dir).unwrap();
+    }
+    // A file, a pipe.
+    std::fs::rename(&mine, &moved).unwrap();
+    std::fs::write(&mine, "").unwrap();
+    assert!(Cache::open(&env(&repo), None).is_none());
+    std::fs::remove_file(&mine).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&mine).status().unwrap().success());
+    assert!(Cache::open(&env(&repo), None).is_none());
+    // Where the change could have brought it along, by whatever way it is named.
+    let inside = repo.path().join("cache");
+    std::fs::create_dir(&inside).unwrap();
+    symlink(&inside, repo.home().join("alias")).unwrap();
+    for named in [inside, repo.home().join("alias"), repo.home().join("../repo/cache")] {
+        let env = Env::from_pairs(repo.path(), [("XDG_CACHE_HOME", named)]);
+        assert!(Cache::open(&env, Some(&repo.path())).is_none());
+        assert!(Cache::open(&env, None).is_some());
+    }
+}
+
+#[test]
+fn sto_03_no_home_or_one_that_cannot_be_written_is_no_cache_and_no_error() {
+    let repo = Repo::new();
+    let none: [(&str, &str); 0] = [];
+    for vars in [none.to_vec(), vec![("HOME", "")], vec![("HOME", "relative")], vec![("HOME", "/proc/nothing")]] {
+        assert!(Cache::open(&Env::from_pairs(repo.path(), vars.clone()), None).is_none(), "{vars:?}");
+    }
+    let env = Env::from_pairs(repo.path(), [("XDG_CACHE_HOME", "/dev/null")]);
+    assert!(Cache::open(&env, None).is_none());
+}
+
+#[test]
+fn sto_15_entries_are_closed_to_others() {
+    let repo = Repo::new();
+    let nonce = nonce(1);
+    Cache::open(&env(&repo), None).unwrap().put(&key(&nonce, "a"), &nonce, &reply(&nonce));
+    let mode = |p: &Path| std::fs::metadata(p).unwrap().mode() & 0o7777;
+    assert_eq!(mode(&folder(&repo)), 0o700);
+    assert_eq!(mode(folder(&repo).parent().unwrap()), 0o700);
+    assert_eq!(mode(&entries(&folder(&repo))[0]), 0o600);
+}
+
+#[test]
+fn the_oldest_go_when_there_is_too_much() {
+    let repo = Repo::new();
+    let nonce = nonce(1);
+    let big = Kept { text: "x".repeat(900_000), ..reply(&nonce) };
+    let cache = Cache::open(&env(&repo), None).unwrap();
+    let total = || entries(&folder(&repo)).iter().map(|p| std::fs::metadata(p).unwrap().len()).sum::<u64>();
+    for n in 0..100u32 {
+        let one = key(&nonce, &n.to_string());
+        cache.put(&one, &nonce, &big);
+        // A second apart.
+        let newest =
+            entries(&folder(&repo)).into_iter().max_by_key(|p| std::fs::metadata(p).unwrap().modified().unwrap());
+        let file = std::fs::File::options().write(true).open(newest.unwrap()).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000 + u64::from(n)))
+            .unwrap();
+    }
+    // Asked for just now, so not among the oldest.
+    assert!(cache.get(&key(&nonce, "3"), &nonce).is_some());
+    std::fs::write(folder(&repo).join("tmp-stale"), "half").unwrap();
+    let stale = std::fs::File::options().write(true).open(folder(&repo).join("tmp-stale")).unwrap();
+    stale.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_600_000_000)).unwrap();
+    // The next run looks.
+    let cache = Cache::open(&env(&repo), None).unwrap();
+    cache.put(&key(&nonce, "new"), &nonce, &reply(&nonce));
+    assert!(total() <= 64 << 20, "{}", total());
+    assert!(total() > 40 << 20, "{}", total());
+    assert!(!folder(&repo).join("tmp-stale").exists());
+    for (chunk, there) in [("0", false), ("3", true), ("99", true), ("new", true)] {
+        assert_eq!(cache.get(&key(&nonce, chunk), &nonce).is_some(), there, "{chunk}");
+    }
+    // What is too large is not kept at all.
+    let huge = Kept { text: "x".repeat(2 << 20), ..reply(&nonce) };
+    cache.put(&key(&nonce, "huge"), &nonce, &huge);
+    assert_eq!(cache.get(&key(&nonce, "huge"), &nonce), None);
+}
+
+#[test]
+fn sto_04_many_runs_at_once_see_whole_entries() {
+    let repo = Repo::new();
+    let env = env(&repo);
+    std::thread::scope(|s| {
+        for t in 0..8u8 {
+            let env = &env;
+            s.spawn(move || {
+                let nonce = nonce(t);
+                let cache = Cache::open(env, None).unwrap();
+                for n in 0..50 {
+                    let one = key(&nonce, &(n % 5).to_string());
+                    cache.put(&one, &nonce, &reply(&nonce));
+                    assert_eq!(cache.get(&one, &nonce), Some(reply(&nonce)));
+                }
+            });
+        }
+    });
+    assert_eq!(entries(&folder(&repo)).len(), 5);
+}

@@ -1,0 +1,388 @@
+//! What a model can look at: exactly the tree under review, without secrets, within bounds, and on record.
+
+use crate::support::{Repo, line_with_key};
+use claude_reviewer::ai::tools::{Caps, SPECS, Session};
+use claude_reviewer::ai::tree::{Tree, Unread};
+use claude_reviewer::diff::RepoPath;
+use claude_reviewer::env::Env;
+use claude_reviewer::git::{self, State};
+use claude_reviewer::policy::RulesPolicy;
+use claude_reviewer::rules::RuleSet;
+use serde_json::{Value, json};
+
+/// Opens the repository as the program does.
+fn open(repo: &Repo) -> git::Repo {
+    let env = Env::from_pairs(repo.path(), [("HOME", repo.home())]);
+    git::Repo::open(&repo.path(), &env).unwrap()
+}
+
+fn rules() -> RuleSet {
+    RuleSet::new(&RulesPolicy::default(), &[]).unwrap()
+}
+
+/// Returns the state of HEAD.
+fn head(repo: &git::Repo) -> State {
+    repo.state_of(repo.head().unwrap().unwrap()).unwrap()
+}
+
+/// Looks at a state with the tools.
+fn look<T>(repo: &Repo, state: fn(&git::Repo) -> State, then: impl FnOnce(&Tree<'_>) -> T) -> T {
+    let (opened, rules) = (open(repo), rules());
+    let tree = Tree::new(&opened, state(&opened), &rules);
+    then(&tree)
+}
+
+/// Calls one tool in a session of its own.
+fn call(tree: &Tree<'_>, name: &str, arguments: Value) -> String {
+    Session::new(tree).call(name, &arguments)
+}
+
+const STATES: [fn(&git::Repo) -> State; 3] = [head, |_| State::Index, |_| State::Worktree];
+
+#[test]
+fn sec_01_no_tool_shows_a_secret() {
+    let repo = Repo::new();
+    let line = line_with_key();
+    let key = line.trim().rsplit(' ').next().unwrap().to_owned();
+    repo.stage("src/config.py", format!("def load():\n    {line}\nclass {key}:\n    pass\n"));
+    repo.stage("src/wide.txt", format!("{line}{line}").encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>());
+    repo.stage(&format!("keys/{key}.txt"), format!("{line}plain\n"));
+    repo.commit("seed");
+    for state in STATES {
+        look(&repo, state, |tree| {
+            let named = tree.paths().unwrap().iter().find(|p| p.as_bytes().starts_with(b"keys/")).unwrap().to_wire();
+            let calls = [
+                ("read_lines", json!({"path": "src/config.py", "first": 1, "last": 9})),
+                ("read_lines", json!({"path": "src/wide.txt", "first": 1, "last": 9})),
+                ("read_lines", json!({"path": named, "first": 1, "last": 9})),
+                ("outline", json!({"path": "src/config.py"})),
+                ("search", json!({"pattern": "aws_access", "glob": ""})),
+                ("search", json!({"pattern": "plain|class", "glob": ""})),
+                ("list_files", json!({"glob": ""})),
+                ("list_files", json!({"glob": "nothing/*"})),
+            ];
+            for (tool, arguments) in calls {
+                let shown = call(tree, tool, arguments.clone());
+                assert!(!shown.contains(&key[4..]), "{tool} {arguments}: {shown}");
+            }
+            let shown = call(tree, "search", json!({"pattern": "aws_access", "glob": ""}));
+            assert!(shown.contains("aws_access_key_id = <secret:"), "{shown}");
+            // Not even whether a guess is right.
+            let guess = call(tree, "search", json!({"pattern": format!("{}.*", &key[..7]), "glob": ""}));
+            let wrong = call(tree, "search", json!({"pattern": "AKIAZZZ.*", "glob": ""}));
+            assert_eq!(guess, wrong);
+        });
+    }
+}
+
+#[test]
+fn sec_06_no_link_is_followed() {
+    let repo = Repo::new();
+    std::fs::create_dir(repo.outside()).unwrap();
+    std::fs::write(repo.outside().join("credentials"), "treasure\n").unwrap();
+    repo.stage("a.txt", "one\n").stage("dir/b.txt", "two\n").stage("c.txt", "three\n");
+    std::os::unix::fs::symlink(repo.outside().join("credentials"), repo.path().join("link")).unwrap();
+    repo.git(&["add", "link"]);
+    repo.commit("seed");
+    // What git tracks as a file and a folder now leads out.
+    for name in ["a.txt", "dir/b.txt", "c.txt"] {
+        std::fs::remove_file(repo.path().join(name)).unwrap();
+    }
+    std::fs::remove_dir_all(repo.path().join("dir")).unwrap();
+    std::os::unix::fs::symlink(repo.outside().join("credentials"), repo.path().join("a.txt")).unwrap();
+    std::fs::write(repo.outside().join("b.txt"), "treasure\n").unwrap();
+    std::os::unix::fs::symlink(repo.outside(), repo.path().join("dir")).unwrap();
+    // And a pipe that nobody writes to.
+    assert!(std::process::Command::new("mkfifo").arg(repo.path().join("c.txt")).status().unwrap().success());
+    for state in STATES {
+        look(&repo, state, |tree| {
+            for path in ["link", "a.txt", "dir/b.txt", "c.txt", "dir/credentials"] {
+                let shown = call(tree, "read_lines", json!({"path": path, "first": 1, "last": 9}));
+                assert!(!shown.contains("treasure"), "{path}: {shown}");
+            }
+            let shown = call(tree, "search", json!({"pattern": "treasure", "glob": ""}));
+            assert!(!shown.contains("1: "), "{shown}");
+        });
+    }
+    look(&repo, |_| State::Worktree, |tree| assert!(tree.paths().unwrap().is_empty(), "{:?}", tree.paths()));
+}
+
+#[test]
+fn sec_07_a_file_of_credentials_is_refused_by_its_name() {
+    let repo = Repo::new();
+    repo.stage(".env", "A=treasure\n").stage("x/server.pem", "treasure\n").stage("a.txt", "plain\n");
+    repo.commit("seed");
+    for state in STATES {
+        look(&repo, state, |tree| {
+            assert_eq!(tree.paths().unwrap(), [RepoPath::from("a.txt")]);
+            assert!(matches!(tree.text(&".env".into()), Err(Unread::Sensitive)));
+            for path in [".env", "x/server.pem", "./.env", "b/.env"] {
+                let shown = call(tree, "read_lines", json!({"path": path, "first": 1, "last": 2}));
+                assert!(shown.contains("may hold credentials") && !shown.contains("treasure"), "{shown}");
+            }
+            let shown = call(tree, "search", json!({"pattern": "treasure", "glob": ".env"}));
+            assert!(!shown.contains("1: "), "{shown}");
+        });
+    }
+}
+
+#[test]
+fn nothing_outside_of_the_tree_is_named() {
+    let repo = Repo::new();
+    repo.stage("a.txt", "plain\n").commit("seed");
+    repo.write(".gitignore", "ignored.txt\n").write("ignored.txt", "treasure\n").write("scratch.txt", "treasure\n");
+    for state in STATES {
+        look(&repo, state, |tree| {
+            for path in
+                ["/etc/passwd", "../outside", "a/../../x", "~/.ssh/config", ".git/config", "ignored.txt", "scratch.txt"]
+            {
+                let shown = call(tree, "read_lines", json!({"path": path, "first": 1, "last": 2}));
+                assert!(!shown.contains("1: "), "{path}: {shown}");
+                let shown = call(tree, "outline", json!({ "path": path }));
+                assert!(!shown.contains("1: "), "{path}: {shown}");
+            }
+            for glob in ["/etc/*", "../*", "scratch.txt", "*.txt"] {
+                let shown = call(tree, "search", json!({"pattern": "treasure|root", "glob": glob}));
+                assert!(!shown.contains("1: "), "{glob}: {shown}");
+            }
+        });
+    }
+}
+
+#[test]
+fn each_state_shows_its_own_content_and_the_files_that_the_change_brings() {
+    let repo = Repo::new();
+    repo.stage("a.txt", "committed\n").commit("seed");
+    repo.stage("a.txt", "staged\n").stage("b.txt", "b\n").write("a.txt", "written\n").write("new.txt", "new\n");
+    let text = |tree: &Tree<'_>, path: &str| tree.text(&path.into()).map(|t| t.to_string()).unwrap_or_default();
+    for (state, content) in STATES.into_iter().zip(["committed\n", "staged\n", "written\n"]) {
+        look(&repo, state, |tree| {
+            assert_eq!(text(tree, "a.txt"), content);
+            assert_eq!(text(tree, "new.txt"), "", "git does not track it");
+        });
+    }
+    let (opened, rules) = (open(&repo), rules());
+    let new = || [RepoPath::from("new.txt"), RepoPath::from("gone.txt")];
+    let tree = Tree::new(&opened, State::Worktree, &rules).with_new(new());
+    assert_eq!(text(&tree, "new.txt"), "new\n");
+    assert_eq!(tree.paths().unwrap(), ["a.txt", "b.txt", "new.txt"].map(RepoPath::from));
+    let index = Tree::new(&opened, State::Index, &rules).with_new(new());
+    assert_eq!(text(&index, "new.txt"), "");
+}
+
+#[test]
+fn a_tree_is_named_by_its_content() {
+    let repo = Repo::new();
+    repo.stage("a.txt", "one\n").commit("seed");
+    let ids = || STATES.map(|state| look(&repo, state, |tree| tree.id().unwrap().to_owned()));
+    let before = ids();
+    assert_eq!(before, ids());
+    repo.write("a.txt", "two\n");
+    let written = ids();
+    assert_eq!(before[..2], written[..2]);
+    assert_ne!(before[2], written[2]);
+    // As long as before, in the same second.
+    repo.write("a.txt", "six\n");
+    assert_ne!(written[2], ids()[2]);
+    repo.git(&["add", "a.txt"]);
+    assert_ne!(before[1], ids()[1]);
+}
+
+#[test]
+fn what_was_shown_is_on_record_line_by_line() {
+    let repo = Repo::new();
+    let lines: String = (1..=1000).map(|n| format!("line {n}\n")).collect();
+    repo.stage("a.txt", &lines).stage("b.rs", "use a;\nfn one() {\n}\nfn two() {\n}\n").commit("seed");
+    look(&repo, head, |tree| {
+        let mut session = Session::new(tree);
+        let mut said = String::new();
+        for (name, arguments) in [
+            ("read_lines", json!({"path": "a.txt", "first": 10, "last": 12})),
+            ("read_lines", json!({"path": "a.txt", "first": 900, "last": 2000})),
+            ("search", json!({"pattern": "^line 5[01]$|two", "glob": ""})),
+            ("outline", json!({"path": "b.rs"})),
+            ("read_lines", json!({"path": "a.txt", "first": 5000, "last": 6000})),
+            ("list_files", json!({"glob": ""})),
+        ] {
+            said += &session.call(name, &arguments);
+            said.push('\n');
+        }
+        let read: Vec<_> =
+            session.into_read().iter().map(|r| (r.path.to_wire(), r.first.get(), r.last.get())).collect();
+        let expected = [
+            ("a.txt", 10, 12),
+            ("a.txt", 900, 1000),
+            ("a.txt", 50, 51),
+            ("b.rs", 4, 4),
+            ("b.rs", 2, 2),
+            ("b.rs", 4, 4),
+        ];
+        assert_eq!(read, expected.map(|(p, a, b)| (p.to_owned(), a, b)), "{said}");
+        assert!(said.contains("a.txt has only 1000 lines") || said.contains("`a.txt` has only 1000 lines"), "{said}");
+        assert!(said.contains("2 files:\na.txt\nb.rs"), "{said}");
+    });
+}
+
+#[test]
+fn what_does_not_fit_is_said_and_not_on_record() {
+    let repo = Repo::new();
+    let lines: String = (1..=900).map(|n| format!("{n} {}\n", "x".repeat(40))).collect();
+    repo.stage("a.txt", &lines).stage("long.txt", format!("{}\nend\n", "y".repeat(100_000))).commit("seed");
+    look(&repo, head, |tree| {
+        let caps = Caps { calls: 3, bytes: 10_000, bytes_per_call: 4_000 };
+        let mut session = Session::with_caps(tree, caps);
+        let first = session.call("read_lines", &json!({"path": "a.txt", "first": 1, "last": 900}));
+        assert!(first.len() <= 4_000, "{}", first.len());
+        let last = first.lines().rev().nth(1).unwrap().split(':').next().unwrap().parse::<u32>().unwrap();
+        assert!(first.ends_with(&format!("ask again with first = {}, or for less)", last + 1)), "{first}");
+        let long = session.call("read_lines", &json!({"path": "long.txt", "first": 1, "last": 2}));
+        assert!(long.len() <= 4_000 && long.contains("bytes more)\n2: end"), "{long}");
+        assert!(!session.is_over());
+        let found = session.call("search", &json!({"pattern": "x", "glob": ""}));
+        assert!(found.len() <= 4_000 && found.contains("more matches"), "{found}");
+        assert!(session.is_over());
+        let over = session.call("list_files", &json!({"glob": ""}));
+        assert!(over.contains("answer now"), "{over}");
+        let read = session.into_read();
+        assert_eq!((read[0].first.get(), read[0].last.get()), (1, last));
+    });
+    look(&repo, head, |tree| {
+        let caps = Caps { calls: 1000, bytes: 10_000, bytes_per_call: 4_000 };
+        let mut session = Session::with_caps(tree, caps);
+        let mut total = 0;
+        while !session.is_over() {
+            total += session.call("read_lines", &json!({"path": "a.txt", "first": 1, "last": 900})).len();
+        }
+        assert!((9_000..=10_000).contains(&total), "{total}");
+    });
+}
+
+#[test]
+fn a_call_that_makes_no_sense_is_answered_with_what_to_do() {
+    let repo = Repo::new();
+    repo.stage("src/parser.rs", "fn parse() {}\n")
+        .stage("empty", "")
+        .stage("bin.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0".as_slice());
+    repo.commit("seed");
+    look(&repo, head, |tree| {
+        for (name, arguments, answer) in [
+            ("delete", json!({}), "there are read_lines, search, list_files, outline"),
+            ("read_lines", json!([1]), "one JSON object"),
+            ("read_lines", json!({"first": 1}), "path is missing"),
+            ("read_lines", json!({"path": 3}), "path must be a string"),
+            ("read_lines", json!({"path": "src/parser.rs", "first": [], "last": 2}), "first must be a line number"),
+            ("read_lines", json!({"path": "lib/parser.rs", "first": 1, "last": 2}), "did you mean src/parser.rs?"),
+            ("read_lines", json!({"path": "empty", "first": 1, "last": 2}), "is empty"),
+            ("read_lines", json!({"path": "bin.png", "first": 1, "last": 2}), "it is no text"),
+            ("read_lines", json!({"path": "src", "first": 1, "last": 2}), "no text file"),
+            ("search", json!({"pattern": ""}), "pattern is missing"),
+            ("search", json!({"pattern": "x".repeat(2000)}), "longer than"),
+            ("search", json!({"pattern": "x", "glob": "*.zig"}), "no file matches the glob"),
+            ("search", json!({"pattern": "x", "glob": "[z"}), "malformed"),
+            ("outline", json!({"path": "empty"}), "no outline"),
+        ] {
+            let said = call(tree, name, arguments.clone());
+            assert!(said.contains(answer), "{name} {arguments}: {said}");
+        }
+        // Close enough is understood.
+        for arguments in [
+            json!({"path": "src/parser.rs", "first": 1, "last": 1}),
+            json!({"path": "./src/parser.rs", "first": "1", "last": null}),
+            json!({"path": "b/src/parser.rs", "first": 0, "last": 99}),
+            json!("{\"path\": \"src/parser.rs\", \"first\": 9, \"last\": 1}"),
+        ] {
+            let said = call(tree, "read_lines", arguments.clone());
+            assert_eq!(said, "src/parser.rs, lines 1 to 1 of 1:\n1: fn parse() {}", "{arguments}");
+        }
+    });
+}
+
+#[test]
+fn a_pattern_that_is_no_expression_is_searched_as_it_stands() {
+    let repo = Repo::new();
+    repo.stage("a.c", "int a = f(x[\n\nint b = g(y);\n").commit("seed");
+    look(&repo, head, |tree| {
+        let said = call(tree, "search", json!({"pattern": "f(x[", "glob": ""}));
+        assert!(said.contains("searched as it stands") && said.contains("\n1: int a = f(x["), "{said}");
+        // No pattern is slow, and none is too much: expressions are linear and bounded.
+        for pattern in ["(x+x+)+y", "(?:a{1000}){1000}", "(?=b)int"] {
+            let said = call(tree, "search", json!({"pattern": pattern, "glob": ""}));
+            assert!(said.contains("no line matches"), "{pattern}: {said}");
+        }
+        for (pattern, line) in [("^int b", 3), (r"\Aint b", 3), ("(?i)INT B", 3), (r";\z", 3), ("y\\);$", 3)] {
+            let said = call(tree, "search", json!({"pattern": pattern, "glob": "*.c"}));
+            assert!(said.contains(&format!("a.c:\n{line}: int")), "{pattern}: {said}");
+        }
+    });
+}
+
+#[test]
+fn inj_07_what_hides_is_shown() {
+    let repo = Repo::new();
+    repo.stage("a.txt", "plain \u{202e}x\u{200b} \u{1b}[2J end\r\nnext\n")
+        .stage("n\u{202e}ame.txt", "x\n")
+        .commit("seed");
+    look(&repo, head, |tree| {
+        let said = call(tree, "read_lines", json!({"path": "a.txt", "first": 1, "last": 2}));
+        assert_eq!(said, "a.txt, lines 1 to 2 of 2:\n1: plain \\u{202e}x\\u{200b} \\u{1b}[2J end\n2: next");
+        let said = call(tree, "search", json!({"pattern": r"\\u\{202e\}", "glob": ""}));
+        assert!(said.contains("a.txt:\n1: plain"), "{said}");
+        // And is found by the name that was shown.
+        let said = call(tree, "list_files", json!({"glob": ""}));
+        assert!(said.contains("n\\u{202e}ame.txt"), "{said}");
+        let said = call(tree, "read_lines", json!({"path": "n\\u{202e}ame.txt", "first": 1, "last": 2}));
+        assert!(said.ends_with("\n1: x"), "{said}");
+    });
+}
+
+#[test]
+fn a_name_that_is_no_text_can_be_asked_for_as_it_is_shown() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let repo = Repo::new();
+    let name = std::ffi::OsStr::from_bytes(b"caf\xe9\n.txt");
+    std::fs::write(repo.path().join(name), "x\n").unwrap();
+    repo.git(&["add", "."]);
+    repo.commit("seed");
+    look(&repo, head, |tree| {
+        let listed = call(tree, "list_files", json!({"glob": ""}));
+        let shown = listed.lines().nth(1).unwrap();
+        assert_eq!(listed.lines().count(), 2, "{listed}");
+        let said = call(tree, "read_lines", json!({"path": shown, "first": 1, "last": 2}));
+        assert!(said.ends_with("\n1: x"), "{said}");
+    });
+}
+
+#[test]
+fn many_files_are_counted_by_folder() {
+    let repo = Repo::new();
+    for n in 0..150 {
+        repo.write(&format!("src/a/{n}.rs"), "x\n").write(&format!("src/b/c/{n}.rs"), "x\n");
+    }
+    repo.write("README.md", "x\n");
+    repo.git(&["add", "."]);
+    repo.commit("seed");
+    look(&repo, head, |tree| {
+        let all = call(tree, "list_files", json!({"glob": ""}));
+        assert_eq!(all, "301 files:\nREADME.md\nsrc/a/ (150 files)\nsrc/b/ (150 files)");
+        for glob in ["src/a", "src/a/", "src/a/*.rs", "./src/a"] {
+            let some = call(tree, "list_files", json!({ "glob": glob }));
+            assert!(some.starts_with("150 files:\nsrc/a/0.rs\n"), "{glob}: {some}");
+        }
+    });
+}
+
+#[test]
+fn the_schema_of_each_tool_is_strict() {
+    assert_eq!(SPECS.len(), 4);
+    for spec in SPECS {
+        let schema = spec.schema();
+        let names: Vec<_> = schema["properties"].as_object().unwrap().keys().cloned().collect();
+        let mut required: Vec<String> = serde_json::from_value(schema["required"].clone()).unwrap();
+        required.sort();
+        assert_eq!(names, required);
+        assert_eq!(schema["additionalProperties"], json!(false));
+        for property in schema["properties"].as_object().unwrap().values() {
+            assert!(["string", "integer"].contains(&property["type"].as_str().unwrap()));
+        }
+    }
+}
