@@ -10,6 +10,7 @@ pub mod cache;
 pub mod claim;
 pub mod material;
 pub mod plan;
+pub mod reply;
 pub mod redact;
 pub mod tools;
 pub mod tree;

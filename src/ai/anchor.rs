@@ -3,8 +3,35 @@
 //! A claim becomes a [`Candidate`] only where its quote or its line stands in what was shown; what supports it
 //! decides how far it is believed, and nothing that the model says of itself does.
 
+pub(crate) mod path;
+mod seal;
+
+use super::ask::Read;
+use super::claim::Reply;
+use super::material::{Document, Group};
+use super::plan::Chunk;
 use crate::diff::{LineNo, ObjectId, RepoPath};
 use crate::finding::{Draft, Evidence};
+use crate::rules::RuleSet;
+pub use seal::{Echo, Sealed, seal};
+
+/// What a reply was asked about.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    pub group: &'a Group,
+    /// What of the group was shown.
+    pub chunk: &'a Chunk,
+    /// The conventions that the model was given.
+    pub conventions: &'a [Document],
+    /// The other documents that it was given.
+    pub documents: &'a [Document],
+    /// What it read with tools, as our own log tells.
+    pub read: &'a [Read],
+    /// The backend's configured name.
+    pub backend: &'a str,
+    /// For masking what a claim says.
+    pub rules: &'a RuleSet,
+}
 
 /// What became of a claim.
 #[derive(Clone, Debug)]
@@ -44,6 +71,15 @@ pub struct Candidate {
 pub enum Quoted {
     /// There is none, it is ambiguous, or merely similar.
     Loosely,
+    /// Equal, and on the very line that the claim names; others like it stand nearby. Medium, and no more unless
+    /// another backend names the same line.
+    AsNumbered,
     /// Equal up to surrounding white space and a diff marker, once in the change or once near the claimed line.
     Exactly,
+}
+
+/// Finds every claim of a reply again in the change: its findings, its design violations, its missing requirements.
+pub fn claims(reply: &Reply, cx: &Context<'_>) -> Vec<Anchored> {
+    let _ = (reply, cx);
+    Vec::new()
 }

@@ -1,13 +1,18 @@
 //! What a model is asked to answer, and what it says: claims, trusted for nothing.
 //!
-//! The schema that providers get is generated from these types, and is constant.
+//! The schema that providers get is generated from these types, and is constant. It is stricter than the one
+//! reader of replies, `reply`: a server that holds its model to it gets no chance to go astray, and a reply of
+//! another is not lost for a misspelled severity.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
+use super::ask;
+use crate::finding::{Category, Severity};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Value, json};
+use std::sync::LazyLock;
 
 /// A reply: one JSON document.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 pub struct Reply {
     /// The value of the prompt's last line.
     pub nonce: String,
@@ -20,74 +25,218 @@ pub struct Reply {
     pub design_compliance: Option<Compliance>,
     /// Empty unless documents were given that ask for something.
     pub missing_requirements: Vec<Missing>,
+    /// What has to be said about how the reply was read: keys that it should not have. Foreign text.
+    #[schemars(skip)]
+    pub notes: Vec<String>,
 }
 
 /// Something that a model says is wrong.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 pub struct Claim {
     /// The path as shown; null: the change as a whole.
     pub file: Option<String>,
     /// The number in front of the line, on the new side.
     pub line: Option<i64>,
+    /// The number of the last line, where it is more than one.
     pub end_line: Option<i64>,
-    /// The offending line, verbatim.
+    /// The offending line, verbatim and whole; several lines where one alone occurs more than once.
     pub quote: Option<String>,
-    /// critical, major, minor or suggestion.
+    #[schemars(schema_with = "severities")]
     pub severity: String,
-    /// bug, security, performance, style, architecture, design, missing-requirement, best-practice or test.
+    #[schemars(schema_with = "categories")]
     pub category: String,
     /// The number of the weakness in the CWE list, where one fits.
     pub cwe: Option<i64>,
+    /// A few words.
     pub title: String,
+    /// What is wrong, and why.
     pub message: String,
     /// A concrete way it goes wrong: input, and the wrong outcome.
     pub failure: Option<String>,
+    /// What to do, in words.
     pub suggestion: Option<String>,
     /// Code that can take the place of the lines `line` to `end_line`, or null.
     pub replacement: Option<String>,
-    /// The heading of the convention that is broken, as `FILE#Heading`, or null.
+    /// The convention that is broken, as `FILE#Heading: "its words, verbatim"`, or null.
     pub convention: Option<String>,
+    /// What has to be said about how the claim was read (an unknown severity). Foreign text.
+    #[schemars(skip)]
+    pub notes: Vec<String>,
 }
 
 /// Whether the change follows the documents.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 pub struct Compliance {
     pub follows_architecture: bool,
     pub violations: Vec<Violation>,
 }
 
 /// Where the change leaves the design.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 pub struct Violation {
     pub issue: String,
     pub description: String,
-    /// critical, major, minor or suggestion.
+    #[schemars(schema_with = "severities")]
     pub impact: String,
-    /// `FILE#Heading`.
+    /// The place in the document: `FILE#Heading`.
     pub reference: Option<String>,
     pub recommendation: Option<String>,
 }
 
 /// What a document asks for and the change lacks.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 pub struct Missing {
     pub requirement: String,
-    /// `FILE#Heading`.
+    /// The place in the document: `FILE#Heading`.
     pub reference: Option<String>,
-    /// critical, major, minor or suggestion.
+    #[schemars(schema_with = "severities")]
     pub severity: String,
 }
 
 /// The last word on one claim.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 pub struct Rebuttal {
+    /// The value of the prompt's last line.
     pub nonce: String,
     /// The claim does not hold.
     pub refuted: bool,
+    /// One or two sentences: what in the code shows it.
     pub reason: String,
+}
+
+/// Returns the form of a [`Reply`]: always the same text.
+pub fn schema() -> &'static ask::Schema {
+    static SCHEMA: LazyLock<ask::Schema> =
+        LazyLock::new(|| ask::Schema { name: "review", value: strict_schema_of::<Reply>() });
+    &SCHEMA
+}
+
+/// Returns the form of a [`Rebuttal`]: always the same text.
+pub fn rebuttal_schema() -> &'static ask::Schema {
+    static SCHEMA: LazyLock<ask::Schema> =
+        LazyLock::new(|| ask::Schema { name: "verdict", value: strict_schema_of::<Rebuttal>() });
+    &SCHEMA
+}
+
+fn severities(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": Severity::ALL.map(Severity::name) })
+}
+
+fn categories(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": Category::ALL.map(Category::name) })
+}
+
+/// Generates a schema of the kind that every provider takes: no references, every property required, no others.
+fn strict_schema_of<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|s| {
+        s.inline_subschemas = true;
+        s.meta_schema = None;
+    });
+    let mut value = settings.into_generator().into_root_schema_for::<T>().to_value();
+    make_strict(&mut value);
+    value
+}
+
+fn make_strict(schema: &mut Value) {
+    let Value::Object(object) = schema else { return };
+    for noise in ["title", "format", "default"] {
+        object.remove(noise);
+    }
+    // What a type is for is said by the field that has it.
+    let is_object = object.contains_key("properties");
+    if is_object {
+        object.remove("description");
+    }
+    if let Some(Value::Object(properties)) = object.get_mut("properties") {
+        properties.values_mut().for_each(make_strict);
+        let names: Vec<Value> = properties.keys().cloned().map(Value::String).collect();
+        object.insert("required".to_owned(), Value::Array(names));
+        object.insert("additionalProperties".to_owned(), Value::Bool(false));
+    }
+    if let Some(items) = object.get_mut("items") {
+        make_strict(items);
+    }
+    // Some makers of grammars forget the properties where a type is a list.
+    if is_object && object.get("type").is_some_and(Value::is_array) {
+        object.insert("type".to_owned(), Value::String("object".to_owned()));
+        let inner = std::mem::take(object);
+        *schema = json!({ "anyOf": [inner, { "type": "null" }] });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Calls a function with every schema inside of a schema.
+    fn visit(schema: &Value, see: &mut dyn FnMut(&serde_json::Map<String, Value>)) {
+        let object = schema.as_object().unwrap();
+        see(object);
+        let properties = object.get("properties").and_then(Value::as_object);
+        let inside = properties.into_iter().flat_map(|p| p.values());
+        let choices = object.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+        inside.chain(object.get("items")).chain(choices).for_each(|s| visit(s, see));
+    }
+
+    #[test]
+    fn every_object_of_a_schema_is_closed_and_requires_all_it_has() {
+        for schema in [schema(), rebuttal_schema()] {
+            let mut objects = 0;
+            visit(&schema.value, &mut |o| {
+                for key in o.keys() {
+                    let known = ["type", "description", "enum", "properties", "required", "additionalProperties"];
+                    assert!(known.contains(&key.as_str()) || key == "items" || key == "anyOf", "{key} in {o:?}");
+                }
+                if let Some(Value::Object(properties)) = o.get("properties") {
+                    objects += 1;
+                    let names: Vec<&String> = properties.keys().collect();
+                    assert_eq!(o["required"], json!(names));
+                    assert_eq!(o["additionalProperties"], Value::Bool(false));
+                }
+            });
+            assert!(objects > 0);
+        }
+    }
+
+    #[test]
+    fn the_schema_is_what_the_contract_says() {
+        let fields = |v: &Value| v["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        let value = &schema().value;
+        assert_eq!(
+            fields(value),
+            ["design_compliance", "files_reviewed", "findings", "missing_requirements", "nonce", "summary"]
+        );
+        let claim = &value["properties"]["findings"]["items"];
+        assert_eq!(
+            fields(claim),
+            [
+                "category",
+                "convention",
+                "cwe",
+                "end_line",
+                "failure",
+                "file",
+                "line",
+                "message",
+                "quote",
+                "replacement",
+                "severity",
+                "suggestion",
+                "title"
+            ]
+        );
+        assert_eq!(claim["properties"]["severity"]["enum"][0], "critical");
+        assert_eq!(claim["properties"]["category"]["enum"].as_array().unwrap().len(), 9);
+        assert_eq!(claim["properties"]["line"]["type"], json!(["integer", "null"]));
+        let compliance = &value["properties"]["design_compliance"]["anyOf"];
+        assert_eq!(compliance[1], json!({ "type": "null" }));
+        let violation = &compliance[0]["properties"]["violations"]["items"];
+        assert_eq!(fields(violation), ["description", "impact", "issue", "recommendation", "reference"]);
+        assert_eq!(fields(&rebuttal_schema().value), ["nonce", "reason", "refuted"]);
+    }
+
+    #[test]
+    fn a_schema_is_small_enough_to_go_with_every_request() {
+        assert!(schema().value.to_string().len() < 4_096, "{}", schema().value);
+    }
 }

@@ -1,0 +1,202 @@
+//! From a document's members to claims: what is missing, misspelled or of another type.
+
+use super::json::{Json, Object};
+use super::{MAX_FINDINGS, Problem};
+use crate::ai::claim::{Claim, Compliance, Missing, Rebuttal, Reply, Violation};
+use crate::untrusted::Inert;
+
+/// Keys that a reply should not have and that are told of, at most.
+const MAX_NOTES: usize = 20;
+
+/// Reads the members of a reply.
+///
+/// Returns beside it the members that it should not have.
+pub(super) fn reply(mut o: Object) -> Result<(Reply, Vec<(String, Json)>), Problem> {
+    let findings = match o.take("findings") {
+        Some(Json::List(list)) => entries(list, "findings", claim)?,
+        Some(_) => return Err(Problem::repairable("`findings` is not a list")),
+        None => return Err(Problem::repairable("`findings` is missing")),
+    };
+    let files_reviewed = match o.take("files_reviewed") {
+        Some(Json::List(list)) => list.into_iter().filter_map(Json::into_text).collect(),
+        Some(Json::Text(one)) => vec![one],
+        Some(_) => return Err(Problem::repairable("`files_reviewed` is not a list")),
+        None => return Err(Problem::repairable("`files_reviewed` is missing")),
+    };
+    let design_compliance = match o.take("design_compliance") {
+        Some(Json::Object(inner)) => Some(compliance(inner)?),
+        Some(_) => return Err(Problem::repairable("`design_compliance` is not an object")),
+        None => None,
+    };
+    let missing_requirements = match o.take("missing_requirements") {
+        Some(Json::List(list)) => entries(list, "missing_requirements", missing)?,
+        Some(_) => return Err(Problem::repairable("`missing_requirements` is not a list")),
+        None => Vec::new(),
+    };
+    let summary = o.take("summary").and_then(Json::into_text).unwrap_or_default();
+    let notes = others(&o, "")?;
+    let nonce = String::new();
+    let reply = Reply { nonce, summary, files_reviewed, findings, design_compliance, missing_requirements, notes };
+    Ok((reply, o.0))
+}
+
+/// Reads the members of a rebuttal.
+pub(super) fn rebuttal(mut o: Object) -> Result<Rebuttal, Problem> {
+    let refuted = o.take("refuted").as_ref().and_then(boolean);
+    let refuted = refuted.ok_or_else(|| Problem::repairable("`refuted` is neither true nor false"))?;
+    Ok(Rebuttal { nonce: String::new(), refuted, reason: text(&mut o, &["reason"]).unwrap_or_default() })
+}
+
+/// Reads every entry of a list of objects.
+fn entries<T>(list: Vec<Json>, name: &str, read: fn(Object) -> T) -> Result<Vec<T>, Problem> {
+    if list.len() > MAX_FINDINGS {
+        return Err(Problem::final_(format!("the reply has more than {MAX_FINDINGS} {name}")));
+    }
+    let entry = |(i, value)| match value {
+        Json::Object(o) => Ok(read(o)),
+        _ => Err(Problem::repairable(format!("`{name}[{i}]` is not an object"))),
+    };
+    list.into_iter().enumerate().map(entry).collect()
+}
+
+/// Looks at the members that a reply should not have. Scalars are told of; what may be a list of findings under
+/// another name is not passed over.
+fn others(o: &Object, at: &str) -> Result<Vec<String>, Problem> {
+    let mut notes = Vec::new();
+    for (key, value) in &o.0 {
+        let name = short(key, 40);
+        if value.has_members() {
+            return Err(Problem::repairable(format!("`{at}{name}` is not a key of the schema, and has content")));
+        }
+        match value {
+            Json::Text(s) if s.trim().is_empty() => {}
+            Json::Text(s) => notes.push(format!("the reply also says {name}: {}", short(s, 400))),
+            Json::Int(_) | Json::Float(_) | Json::Bool(_) => {
+                let said = value.clone().into_text().unwrap_or_default();
+                notes.push(format!("the reply also says {name}: {said}"));
+            }
+            _ => {}
+        }
+    }
+    notes.truncate(MAX_NOTES);
+    Ok(notes)
+}
+
+fn claim(mut o: Object) -> Claim {
+    let mut notes = Vec::new();
+    let (line, to) = number(o.take_any(&["line", "line_number", "start_line"]), "line", &mut notes);
+    let (end_line, _) = number(o.take("end_line"), "end_line", &mut notes);
+    let message = text(&mut o, &["message", "description", "comment", "explanation"]).unwrap_or_default();
+    Claim {
+        file: text(&mut o, &["file", "path"]),
+        line,
+        end_line: end_line.or(to),
+        quote: text(&mut o, &["quote"]),
+        severity: text(&mut o, &["severity"]).unwrap_or_default(),
+        category: text(&mut o, &["category"]).unwrap_or_default(),
+        cwe: o.take("cwe").as_ref().and_then(weakness),
+        title: text(&mut o, &["title"]).unwrap_or_default(),
+        message,
+        failure: text(&mut o, &["failure"]),
+        suggestion: text(&mut o, &["suggestion", "suggested_fix"]),
+        replacement: text(&mut o, &["replacement"]),
+        convention: text(&mut o, &["convention"]),
+        notes,
+    }
+}
+
+fn compliance(mut o: Object) -> Result<Compliance, Problem> {
+    let violations = match o.take("violations") {
+        Some(Json::List(list)) => entries(list, "violations", violation)?,
+        Some(_) => return Err(Problem::repairable("`violations` is not a list")),
+        None => Vec::new(),
+    };
+    let follows_architecture = o.take("follows_architecture").as_ref().and_then(boolean);
+    others(&o, "design_compliance.")?;
+    Ok(Compliance { follows_architecture: follows_architecture.unwrap_or(violations.is_empty()), violations })
+}
+
+fn violation(mut o: Object) -> Violation {
+    Violation {
+        issue: text(&mut o, &["issue"]).unwrap_or_default(),
+        description: text(&mut o, &["description"]).unwrap_or_default(),
+        impact: text(&mut o, &["impact", "severity"]).unwrap_or_default(),
+        reference: text(&mut o, &["reference"]),
+        recommendation: text(&mut o, &["recommendation"]),
+    }
+}
+
+fn missing(mut o: Object) -> Missing {
+    Missing {
+        requirement: text(&mut o, &["requirement"]).unwrap_or_default(),
+        reference: text(&mut o, &["reference", "design_doc_reference"]),
+        severity: text(&mut o, &["severity"]).unwrap_or_default(),
+    }
+}
+
+/// Takes the first text of several keys that is not blank.
+fn text(o: &mut Object, keys: &[&str]) -> Option<String> {
+    let mut texts = keys.iter().filter_map(|k| o.take(k).and_then(Json::into_text));
+    texts.find(|t| !t.trim().is_empty())
+}
+
+/// Reads a line number, and the end of a range where the value is one (`"12-15"`). What is none is told of.
+fn number(value: Option<Json>, name: &str, notes: &mut Vec<String>) -> (Option<i64>, Option<i64>) {
+    let is_line = |n: i64| (1..=i64::from(u32::MAX)).contains(&n);
+    let (first, last) = match &value {
+        None => return (None, None),
+        Some(Json::Int(n)) => (Some(*n), None),
+        Some(Json::Float(n)) if n.fract() == 0.0 && n.abs() < 9e15 => (Some(*n as i64), None),
+        Some(Json::Text(s)) => {
+            let s = s.trim();
+            let s = s.strip_prefix("lines").or_else(|| s.strip_prefix("line")).unwrap_or(s);
+            let s = s.trim().trim_start_matches('L');
+            match s.split_once(['-', '–']) {
+                Some((a, b)) => (a.trim().parse().ok(), b.trim().trim_start_matches('L').parse().ok()),
+                None => (s.parse().ok(), None),
+            }
+        }
+        Some(_) => (None, None),
+    };
+    let first = first.filter(|n| is_line(*n));
+    if first.is_none() {
+        let said = value.and_then(Json::into_text).map_or_else(String::new, |s| format!(" {}", short(&s, 20)));
+        notes.push(format!("its `{name}`{said} is no line number"));
+    }
+    (first, last.filter(|n| is_line(*n)))
+}
+
+/// Reads the number of a weakness: `79`, `"79"`, `"CWE-79"`.
+fn weakness(value: &Json) -> Option<i64> {
+    let number = match value {
+        Json::Int(n) => *n,
+        Json::Float(n) if n.fract() == 0.0 && n.abs() < 1e6 => *n as i64,
+        Json::Text(s) => {
+            let digits: String =
+                s.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+            digits.parse().ok()?
+        }
+        _ => return None,
+    };
+    (1..100_000).contains(&number).then_some(number)
+}
+
+fn boolean(value: &Json) -> Option<bool> {
+    match value {
+        Json::Bool(b) => Some(*b),
+        Json::Text(s) => match s.trim().to_ascii_lowercase().as_str() {
+            "true" | "yes" => Some(true),
+            "false" | "no" => Some(false),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Returns foreign text fit for a message: inert, and cut.
+fn short(text: &str, most: usize) -> String {
+    let mut chars = text.chars();
+    let cut: String = chars.by_ref().take(most).collect();
+    let more = if chars.next().is_some() { "…" } else { "" };
+    format!("{}{more}", Inert::new(cut).as_str())
+}
