@@ -6,6 +6,7 @@
 
 pub mod anchor;
 pub mod ask;
+pub mod backend;
 pub mod cache;
 pub mod claim;
 pub mod material;

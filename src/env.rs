@@ -1,5 +1,6 @@
 //! The only reader of the environment.
 
+use std::ffi::OsStr;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -34,6 +35,11 @@ impl Env {
     /// Returns a variable's raw value; an empty one counts as unset.
     pub fn os(&self, name: &str) -> Option<&OsString> {
         self.vars.iter().find(|(k, _)| k == name).map(|(_, v)| v).filter(|v| !v.is_empty())
+    }
+
+    /// Returns all variables, in the order of the process.
+    pub fn vars(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.vars.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
     /// Returns a variable's value; `None` when unset, empty or not UTF-8.

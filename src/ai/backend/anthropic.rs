@@ -1,0 +1,235 @@
+//! Anthropic's Messages API, streamed (<https://platform.claude.com/docs/en/api/messages>).
+//!
+//! The front of a prompt is marked for caching: instructions and context, which all requests of a run share, and
+//! the part of the change where several lenses look at it. Writing to the cache costs a quarter more than reading
+//! past it, so a part that is asked about once is not marked.
+
+use super::schema;
+use super::talk::{Call, Complaint, Dialect, Outcome, Said, Talk, Tools, Turn};
+use crate::ai::ask::{Cause, Failure, Spent};
+use crate::ai::tools::SPECS;
+use serde_json::{Value, json};
+
+/// Tokens of an answer; every current model can write more.
+const MAX_TOKENS: u32 = 16_000;
+
+pub(super) static DIALECT: Dialect = Dialect {
+    home: "https://api.anthropic.com",
+    version: "v1",
+    path_is_whole: false,
+    key: ("x-api-key", ""),
+    headers: &[("anthropic-version", "2023-06-01")],
+    // 200,000 tokens of at least 2.5 bytes, without the answer and what tools show.
+    capacity: 400_000,
+    schema_beside_tools: true,
+    path: |_| vec!["messages".to_owned()],
+    body,
+    read,
+    stream,
+    is_whole: |message| message["done"] == true,
+    complaint,
+    models_query: "limit=1000",
+    models: |list| names(list, "data"),
+    drops: false,
+    newest_first: true,
+};
+
+/// Reads the ids of a list.
+pub(super) fn names(list: &Value, key: &str) -> Vec<String> {
+    let models = list[key].as_array().into_iter().flatten();
+    models.filter_map(|m| m["id"].as_str()).map(str::to_owned).collect()
+}
+
+fn body(talk: &Talk<'_>) -> Value {
+    let cached = |text: &str| json!({ "type": "text", "text": text, "cache_control": { "type": "ephemeral" } });
+    let plain = |text: &str| json!({ "type": "text", "text": text });
+    let prompt = talk.prompt;
+    let mut front = Vec::new();
+    if !prompt.context.is_empty() {
+        front.push(cached(&prompt.context));
+    }
+    match talk.tools {
+        _ if prompt.chunk.is_empty() => {}
+        Tools::Absent => front.push(plain(&prompt.chunk)),
+        Tools::Open | Tools::Closed => front.push(cached(&prompt.chunk)),
+    }
+    front.push(plain(&prompt.task));
+    let mut messages = vec![json!({ "role": "user", "content": front })];
+    let last = talk.turns.len().saturating_sub(1);
+    for (i, turn) in talk.turns.iter().enumerate() {
+        messages.push(match turn {
+            Turn::Said(content) => json!({ "role": "assistant", "content": content }),
+            Turn::Replied(text) => json!({ "role": "assistant", "content": text }),
+            Turn::Asked(text) => json!({ "role": "user", "content": text }),
+            Turn::Told(outcomes) => json!({ "role": "user", "content": told(outcomes, i == last) }),
+        });
+    }
+    let mut body = json!({
+        "model": talk.model,
+        "max_tokens": MAX_TOKENS,
+        "stream": true,
+        "system": [cached(prompt.system)],
+        "messages": messages,
+    });
+    if let Some(form) = talk.schema {
+        body["output_config"] =
+            json!({ "format": { "type": "json_schema", "schema": schema::anthropic(&form.value) } });
+    }
+    if talk.tools != Tools::Absent {
+        let tools =
+            SPECS.iter().map(|s| json!({ "name": s.name, "description": s.description, "input_schema": s.schema() }));
+        body["tools"] = tools.collect();
+        body["tool_choice"] = json!({ "type": if talk.tools == Tools::Open { "auto" } else { "none" } });
+    }
+    body
+}
+
+/// The answers of tools. The last of all is marked for caching, so that the next round reads what came before.
+fn told(outcomes: &[Outcome], is_last: bool) -> Vec<Value> {
+    let mut blocks: Vec<_> =
+        outcomes.iter().map(|o| json!({ "type": "tool_result", "tool_use_id": o.id, "content": o.text })).collect();
+    if let (Some(block), true) = (blocks.last_mut(), is_last) {
+        block["cache_control"] = json!({ "type": "ephemeral" });
+    }
+    blocks
+}
+
+fn read(message: Value) -> Result<Said, Failure> {
+    let Some(content) = message["content"].as_array() else {
+        return Err(Failure::new(Cause::Malformed, "the answer has no content"));
+    };
+    let text = content.iter().filter(|b| b["type"] == "text").filter_map(|b| b["text"].as_str()).collect();
+    let calls = content
+        .iter()
+        .filter(|b| b["type"] == "tool_use")
+        .map(|b| Call {
+            id: b["id"].as_str().unwrap_or_default().to_owned(),
+            name: b["name"].as_str().unwrap_or_default().to_owned(),
+            arguments: b["input"].clone(),
+        })
+        .collect();
+    let stopped = match message["stop_reason"].as_str() {
+        Some("end_turn" | "stop_sequence" | "tool_use") => None,
+        Some("max_tokens") => Some((Cause::CutOff, format!("the answer reached its limit of {MAX_TOKENS} tokens"))),
+        Some("refusal") => Some((Cause::Declined, "the model refused to answer".to_owned())),
+        Some("model_context_window_exceeded") => {
+            Some((Cause::TooLarge, "prompt and answer do not fit the model's context".to_owned()))
+        }
+        Some(other) => Some((Cause::Malformed, format!("the answer stopped with {other:.40}"))),
+        None => Some((Cause::Malformed, "the answer does not say why it stopped".to_owned())),
+    };
+    let count = |name: &str| message["usage"][name].as_u64().unwrap_or(0);
+    let cached = count("cache_read_input_tokens");
+    Ok(Said {
+        text,
+        calls,
+        stopped,
+        usage: Spent {
+            // What the provider counts as input is only what the cache had no part in.
+            input_tokens: count("input_tokens")
+                .saturating_add(count("cache_creation_input_tokens"))
+                .saturating_add(cached),
+            cached_tokens: cached,
+            output_tokens: count("output_tokens"),
+            ..Spent::default()
+        },
+        model: message["model"].as_str().map(str::to_owned),
+        // An empty text is something that the provider says, but does not take back.
+        message: content.iter().filter(|b| b["text"] != "").cloned().collect(),
+    })
+}
+
+/// Adds an event to the message that a stream makes: afterwards it is what an answer in one piece would have been.
+fn stream(message: &mut Value, event: Value) {
+    let index = usize::try_from(event["index"].as_u64().unwrap_or(0)).unwrap_or(0);
+    match event["type"].as_str() {
+        Some("message_start") => {
+            *message = event["message"].clone();
+            *field(message, "content") = json!([]);
+        }
+        Some("content_block_start") => {
+            if let Some(content) = message.get_mut("content").and_then(Value::as_array_mut)
+                && content.len() == index
+            {
+                content.push(event["content_block"].clone());
+            }
+        }
+        Some("content_block_delta") => {
+            let Some(block) = block(message, index) else { return };
+            let delta = &event["delta"];
+            for (kind, from, to) in [
+                ("text_delta", "text", "text"),
+                ("input_json_delta", "partial_json", "partial_json"),
+                ("thinking_delta", "thinking", "thinking"),
+                ("signature_delta", "signature", "signature"),
+            ] {
+                if delta["type"] == kind {
+                    append(field(block, to), delta[from].as_str().unwrap_or_default());
+                }
+            }
+        }
+        Some("content_block_stop") => {
+            if let Some(block) = block(message, index).and_then(Value::as_object_mut)
+                && let Some(json) = block.remove("partial_json")
+            {
+                let json = json.as_str().unwrap_or_default();
+                block.insert("input".to_owned(), serde_json::from_str(json).unwrap_or_else(|_| json!({})));
+            }
+        }
+        Some("message_delta") => {
+            *field(message, "stop_reason") = event["delta"]["stop_reason"].clone();
+            for (name, count) in event["usage"].as_object().into_iter().flatten() {
+                if !count.is_null() {
+                    *field(field(message, "usage"), name) = count.clone();
+                }
+            }
+        }
+        Some("message_stop") => *field(message, "done") = true.into(),
+        _ => {}
+    }
+}
+
+fn block(message: &mut Value, index: usize) -> Option<&mut Value> {
+    message.get_mut("content")?.get_mut(index)
+}
+
+/// Returns a field to write to. What is no object becomes one: events may hold anything.
+fn field<'v>(value: &'v mut Value, name: &str) -> &'v mut Value {
+    if !value.is_object() {
+        *value = json!({});
+    }
+    &mut value[name]
+}
+
+fn append(target: &mut Value, text: &str) {
+    match target {
+        Value::String(s) => s.push_str(text),
+        other => *other = Value::String(text.to_owned()),
+    }
+}
+
+fn complaint(body: &Value) -> Complaint {
+    let error = &body["error"];
+    let kind = error["type"].as_str().unwrap_or_default().to_owned();
+    let message = error["message"].as_str().unwrap_or_default().to_owned();
+    Complaint {
+        status: match kind.as_str() {
+            "overloaded_error" => Some(529),
+            "api_error" => Some(500),
+            "timeout_error" => Some(504),
+            "rate_limit_error" => Some(429),
+            "invalid_request_error" => Some(400),
+            "authentication_error" => Some(401),
+            "billing_error" => Some(402),
+            "permission_error" => Some(403),
+            "not_found_error" => Some(404),
+            "request_too_large" => Some(413),
+            _ => None,
+        },
+        spent: kind == "billing_error" || message.contains("credit balance"),
+        too_large: message.contains("prompt is too long") || message.contains("exceed context limit"),
+        retry_after: None,
+        kind,
+        message,
+    }
+}

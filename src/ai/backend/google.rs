@@ -1,0 +1,164 @@
+//! Google's `generateContent` (<https://ai.google.dev/api/generate-content>).
+//!
+//! The key goes into a header, never into the address, where logs would keep it.
+
+use super::retry;
+use super::schema;
+use super::talk::{Call, Complaint, Dialect, Said, Talk, Tools, Turn};
+use crate::ai::ask::{Cause, Failure, Spent};
+use crate::ai::tools::SPECS;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+pub(super) static DIALECT: Dialect = Dialect {
+    home: "https://generativelanguage.googleapis.com",
+    version: "v1beta",
+    path_is_whole: false,
+    key: ("x-goog-api-key", ""),
+    headers: &[],
+    // A million tokens in every current model; more than this makes answers worse.
+    capacity: 600_000,
+    // Not every model takes `responseMimeType` beside functions.
+    schema_beside_tools: false,
+    path,
+    body,
+    read,
+    // It is not asked to stream.
+    stream: |_, _| {},
+    is_whole: |_| false,
+    complaint,
+    models_query: "pageSize=1000",
+    models,
+    drops: false,
+    newest_first: false,
+};
+
+/// Returns `models/NAME:generateContent`; a name may say itself what it is (`tunedModels/NAME`).
+fn path(model: &str) -> Vec<String> {
+    let full = if model.contains('/') { model.to_owned() } else { format!("models/{model}") };
+    let mut path: Vec<_> = full.split('/').map(str::to_owned).collect();
+    if let Some(last) = path.last_mut() {
+        last.push_str(":generateContent");
+    }
+    path
+}
+
+fn body(talk: &Talk<'_>) -> Value {
+    let part = |text: &str| json!({ "text": text });
+    let of_user = |parts: Vec<Value>| json!({ "role": "user", "parts": parts });
+    let prompt = talk.prompt;
+    let mut contents = vec![of_user(prompt.parts().map(part).collect())];
+    for turn in talk.turns {
+        contents.push(match turn {
+            Turn::Said(content) => content.clone(),
+            Turn::Replied(text) => json!({ "role": "model", "parts": [part(text)] }),
+            Turn::Asked(text) => of_user(vec![part(text)]),
+            Turn::Told(outcomes) => {
+                let answers = outcomes.iter().map(|o| {
+                    let mut answer = json!({ "name": o.name, "response": { "output": o.text } });
+                    if !o.id.is_empty() {
+                        answer["id"] = o.id.clone().into();
+                    }
+                    json!({ "functionResponse": answer })
+                });
+                of_user(answers.collect())
+            }
+        });
+    }
+    let mut body = json!({ "systemInstruction": { "parts": [part(prompt.system)] }, "contents": contents });
+    if let Some(form) = talk.schema {
+        body["generationConfig"] = json!({
+            "responseMimeType": "application/json",
+            "responseJsonSchema": schema::google(&form.value),
+        });
+    }
+    // When it has to answer, the tools are gone: the form of the answer does not go with them.
+    if talk.tools == Tools::Open {
+        let tools = SPECS
+            .iter()
+            .map(|s| json!({ "name": s.name, "description": s.description, "parametersJsonSchema": s.schema() }));
+        body["tools"] = json!([{ "functionDeclarations": tools.collect::<Vec<_>>() }]);
+    }
+    body
+}
+
+fn read(body: Value) -> Result<Said, Failure> {
+    let counts = &body["usageMetadata"];
+    let count = |name: &str| counts[name].as_u64().unwrap_or(0);
+    let usage = Spent {
+        input_tokens: count("promptTokenCount").saturating_add(count("toolUsePromptTokenCount")),
+        cached_tokens: count("cachedContentTokenCount"),
+        // Thoughts are paid for like what is said.
+        output_tokens: count("candidatesTokenCount").saturating_add(count("thoughtsTokenCount")),
+        ..Spent::default()
+    };
+    let candidate = &body["candidates"][0];
+    if candidate.is_null() {
+        let stopped = match body["promptFeedback"]["blockReason"].as_str() {
+            Some(reason) => (Cause::Declined, format!("the provider blocked the prompt: {reason:.40}")),
+            None => (Cause::Malformed, "the answer has no candidates".to_owned()),
+        };
+        return Ok(Said { stopped: Some(stopped), usage, ..Said::default() });
+    }
+    let parts = candidate["content"]["parts"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let said = parts.iter().filter(|p| p["thought"] != true);
+    let calls = said.clone().map(|p| &p["functionCall"]).filter(|c| c.is_object()).map(|c| Call {
+        id: c["id"].as_str().unwrap_or_default().to_owned(),
+        name: c["name"].as_str().unwrap_or_default().to_owned(),
+        arguments: c["args"].clone(),
+    });
+    let stopped = match candidate["finishReason"].as_str() {
+        Some("STOP") => None,
+        Some("MAX_TOKENS") => Some((Cause::CutOff, "the answer reached the limit of its length".to_owned())),
+        Some(reason @ ("SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "LANGUAGE")) => {
+            Some((Cause::Declined, format!("the provider stopped the answer: {reason}")))
+        }
+        Some(other) => Some((Cause::Malformed, format!("the answer stopped with {other:.40}"))),
+        None => Some((Cause::Malformed, "the answer does not say why it stopped".to_owned())),
+    };
+    Ok(Said {
+        text: said.filter_map(|p| p["text"].as_str()).collect(),
+        calls: calls.collect(),
+        message: json!({ "role": "model", "parts": parts }),
+        stopped,
+        usage,
+        model: body["modelVersion"].as_str().map(str::to_owned),
+    })
+}
+
+fn complaint(body: &Value) -> Complaint {
+    // A list of errors, where a stream was asked for.
+    let error = if body.is_array() { &body[0]["error"] } else { &body["error"] };
+    let message = error["message"].as_str().unwrap_or_default().to_owned();
+    let details = error["details"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let of =
+        |kind: &'static str| details.iter().filter(move |d| d["@type"].as_str().is_some_and(|t| t.ends_with(kind)));
+    let delay = of("google.rpc.RetryInfo").find_map(|d| d["retryDelay"].as_str()).and_then(duration);
+    // A limit of the day is not over when the delay is.
+    let spent = of("google.rpc.QuotaFailure")
+        .flat_map(|d| d["violations"].as_array().into_iter().flatten())
+        .any(|v| v["quotaId"].as_str().is_some_and(|id| id.contains("PerDay")));
+    Complaint {
+        kind: error["status"].as_str().unwrap_or_default().to_owned(),
+        status: error["code"].as_u64().and_then(|c| u16::try_from(c).ok()),
+        spent,
+        too_large: message.contains("exceeds the maximum number of tokens"),
+        retry_after: delay,
+        message,
+    }
+}
+
+/// Reads a duration as JSON has it: `1.5s`.
+fn duration(text: &str) -> Option<Duration> {
+    retry::seconds(text.strip_suffix('s')?, 1.0)
+}
+
+fn models(list: &Value) -> Vec<String> {
+    let generates = |m: &&Value| {
+        let methods = m["supportedGenerationMethods"].as_array();
+        methods.is_none_or(|l| l.iter().any(|method| method == "generateContent"))
+    };
+    let models = list["models"].as_array().into_iter().flatten().filter(generates);
+    let names = models.filter_map(|m| m["name"].as_str());
+    names.map(|n| n.strip_prefix("models/").unwrap_or(n).to_owned()).collect()
+}

@@ -1,0 +1,160 @@
+//! Chat Completions, of OpenAI (<https://platform.openai.com/docs/api-reference/chat>) and of every server that
+//! speaks it: llama.cpp, Ollama, vLLM, LM Studio, OpenRouter.
+//!
+//! Compatible servers differ in what they leave out and what they add. What a review rests on (an answer, and the
+//! reason why it ended) must be there; usage, ids and names need not.
+
+use super::anthropic::names;
+use super::schema;
+use super::talk::{Call, Complaint, Dialect, Said, Talk, Tools, Turn};
+use crate::ai::ask::{Cause, Failure, Spent};
+use crate::ai::tools::SPECS;
+use serde_json::{Value, json};
+
+pub(super) static DIALECT: Dialect = Dialect {
+    home: "https://api.openai.com",
+    version: "v1",
+    path_is_whole: true,
+    key: ("authorization", "Bearer "),
+    headers: &[],
+    // 128,000 tokens of at least 2.5 bytes, without the answer and what tools show.
+    capacity: 240_000,
+    schema_beside_tools: true,
+    path: |_| vec!["chat".to_owned(), "completions".to_owned()],
+    body,
+    read,
+    // It is not asked to stream.
+    stream: |_, _| {},
+    is_whole: |_| false,
+    complaint,
+    models_query: "",
+    models: |list| names(list, "data"),
+    drops: true,
+    newest_first: false,
+};
+
+fn body(talk: &Talk<'_>) -> Value {
+    let prompt = talk.prompt;
+    let question = prompt.parts().collect::<Vec<_>>().join("\n\n");
+    let mut messages =
+        vec![json!({ "role": "system", "content": prompt.system }), json!({ "role": "user", "content": question })];
+    for turn in talk.turns {
+        match turn {
+            Turn::Said(message) => messages.push(message.clone()),
+            Turn::Replied(text) => messages.push(json!({ "role": "assistant", "content": text })),
+            Turn::Asked(text) => messages.push(json!({ "role": "user", "content": text })),
+            Turn::Told(outcomes) => messages
+                .extend(outcomes.iter().map(|o| json!({ "role": "tool", "tool_call_id": o.id, "content": o.text }))),
+        }
+    }
+    let mut body = json!({ "model": talk.model, "messages": messages });
+    if talk.own {
+        // A field that not every compatible server knows.
+        body["store"] = false.into();
+    }
+    if let Some(form) = talk.schema {
+        body["response_format"] = json!({
+            "type": "json_schema",
+            "json_schema": { "name": form.name, "strict": true, "schema": schema::openai(&form.value) },
+        });
+    }
+    if talk.tools != Tools::Absent {
+        let tool = |name, description, parameters| json!({ "type": "function", "function": { "name": name, "description": description, "parameters": parameters } });
+        body["tools"] = SPECS.iter().map(|s| tool(s.name, s.description, s.schema())).collect();
+        body["tool_choice"] = json!(if talk.tools == Tools::Open { "auto" } else { "none" });
+    }
+    body
+}
+
+fn read(body: Value) -> Result<Said, Failure> {
+    let choice = &body["choices"][0];
+    let Some(message) = choice["message"].as_object() else {
+        return Err(Failure::new(Cause::Malformed, "the answer has no choices"));
+    };
+    let said = |name: &str| message.get(name).unwrap_or(&Value::Null);
+    let mut calls = Vec::new();
+    let mut kept = json!({ "role": "assistant", "content": said("content") });
+    if let Some(list) = said("tool_calls").as_array().filter(|l| !l.is_empty()) {
+        let mut list = list.clone();
+        for (i, call) in list.iter_mut().enumerate() {
+            let Some(call) = call.as_object_mut() else { continue };
+            // Some servers give their calls no ids; the answers need something to refer to.
+            let id = call.entry("id").or_insert(Value::Null);
+            if id.as_str().is_none_or(str::is_empty) {
+                *id = format!("call_{i}").into();
+            }
+            let function = call.get("function").cloned().unwrap_or_default();
+            calls.push(Call {
+                id: call["id"].as_str().unwrap_or_default().to_owned(),
+                name: function["name"].as_str().unwrap_or_default().to_owned(),
+                arguments: function["arguments"].clone(),
+            });
+        }
+        kept["tool_calls"] = Value::Array(list);
+    }
+    // What OpenRouter wants back where a model thinks between its calls.
+    if let Some(details) = message.get("reasoning_details") {
+        kept["reasoning_details"] = details.clone();
+    }
+    let refusal = said("refusal").as_str().filter(|r| !r.is_empty());
+    let stopped = match choice["finish_reason"].as_str() {
+        _ if refusal.is_some() => Some((Cause::Declined, "the model refused to answer".to_owned())),
+        Some("stop" | "tool_calls" | "function_call" | "eos" | "") | None => None,
+        Some("length") => Some((Cause::CutOff, "the answer reached the limit of its length".to_owned())),
+        Some("content_filter") => Some((Cause::Declined, "a content filter of the provider stopped it".to_owned())),
+        Some(other) => Some((Cause::Malformed, format!("the answer stopped with {other:.40}"))),
+    };
+    let usage = &body["usage"];
+    Ok(Said {
+        text: text(said("content")),
+        calls,
+        message: kept,
+        stopped,
+        usage: Spent {
+            input_tokens: usage["prompt_tokens"].as_u64().unwrap_or(0),
+            cached_tokens: usage["prompt_tokens_details"]["cached_tokens"].as_u64().unwrap_or(0),
+            output_tokens: usage["completion_tokens"].as_u64().unwrap_or(0),
+            // OpenRouter's.
+            cost_usd: usage["cost"].as_f64().filter(|c| c.is_finite() && *c >= 0.0),
+            ..Spent::default()
+        },
+        model: body["model"].as_str().filter(|m| !m.is_empty()).map(str::to_owned),
+    })
+}
+
+/// Returns the text of a message: as it is, or in parts.
+fn text(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts
+            .iter()
+            .filter(|p| matches!(p["type"].as_str(), None | Some("text" | "output_text")))
+            .filter_map(|p| p.as_str().or_else(|| p["text"].as_str()))
+            .collect(),
+        _ => String::new(),
+    }
+}
+
+/// Reads an error. `code` is text at OpenAI and a number elsewhere; some servers put the whole error at the top, or
+/// say it in one string.
+fn complaint(body: &Value) -> Complaint {
+    let error = if body["error"].is_object() { &body["error"] } else { body };
+    let word = |name: &str| error[name].as_str().unwrap_or_default();
+    let (code, kind) = (word("code"), word("type"));
+    let message = [error["message"].as_str(), body["error"].as_str(), body["detail"].as_str()];
+    let message = message.into_iter().flatten().next().unwrap_or_default().to_owned();
+    let lower = message.to_ascii_lowercase();
+    let is = |names: &[&str]| names.contains(&code) || names.contains(&kind);
+    Complaint {
+        status: error["code"].as_u64().and_then(|c| u16::try_from(c).ok()).filter(|c| (400..600).contains(c)),
+        spent: is(&["insufficient_quota", "billing_hard_limit_reached", "billing_not_active"])
+            || lower.contains("insufficient credits"),
+        too_large: is(&["context_length_exceeded", "exceed_context_size_error", "string_above_max_length"])
+            || ["maximum context length", "context window", "exceeds the available context size", "prompt too long"]
+                .iter()
+                .any(|words| lower.contains(words)),
+        kind: if code.is_empty() { kind } else { code }.to_owned(),
+        retry_after: None,
+        message,
+    }
+}

@@ -1,0 +1,116 @@
+//! Which proxy a request goes through: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in either case.
+//!
+//! Plain http goes to this machine only, and what goes to this machine goes through no proxy.
+
+use super::key::Key;
+use crate::ai::ask::{Cause, Failure};
+use crate::env::Env;
+use reqwest::{NoProxy, Proxy, Url};
+
+/// What the environment says about proxies.
+#[derive(Debug, Default)]
+pub(super) struct Proxies {
+    https: Option<(&'static str, Url)>,
+    http: Option<(&'static str, Url)>,
+    /// What goes direct; this machine always does.
+    direct: String,
+    /// Passwords of the above, for masking.
+    secrets: Vec<Key>,
+}
+
+impl Proxies {
+    /// Reads the environment. The lower-case name of a variable wins, as it does in curl.
+    ///
+    /// # Errors
+    ///
+    /// `Setup`: a value that is no address of an HTTP proxy. Going direct instead would break what was asked for.
+    pub(super) fn of(env: &Env) -> Result<Self, Failure> {
+        let var = |names: [&'static str; 2]| names.into_iter().find_map(|n| env.var(n).map(|v| (n, v.trim())));
+        let all = var(["all_proxy", "ALL_PROXY"]);
+        let direct = var(["no_proxy", "NO_PROXY"]).map_or("", |(_, v)| v);
+        let mut proxies = Self {
+            https: var(["https_proxy", "HTTPS_PROXY"]).or(all).map(parse).transpose()?,
+            // HTTP_PROXY in capitals can be a header of a request where this runs as a CGI program (httpoxy).
+            http: var(["http_proxy", "HTTP_PROXY"])
+                .filter(|(n, _)| *n == "http_proxy" || env.os("REQUEST_METHOD").is_none())
+                .or(all)
+                .map(parse)
+                .transpose()?,
+            direct: format!("{direct},localhost,127.0.0.0/8,::1"),
+            secrets: Vec::new(),
+        };
+        if direct.split(',').any(|d| d.trim() == "*") {
+            (proxies.https, proxies.http) = (None, None);
+        }
+        let used = [&proxies.https, &proxies.http];
+        proxies.secrets = used.into_iter().flatten().filter_map(|(_, u)| u.password().and_then(Key::new)).collect();
+        Ok(proxies)
+    }
+
+    /// Returns the proxies as the client takes them.
+    pub(super) fn for_client(&self) -> Result<Vec<Proxy>, reqwest::Error> {
+        let direct = || NoProxy::from_string(&self.direct);
+        let https = self.https.iter().map(|(_, u)| Proxy::https(u.clone()).map(|p| p.no_proxy(direct())));
+        let http = self.http.iter().map(|(_, u)| Proxy::http(u.clone()).map(|p| p.no_proxy(direct())));
+        https.chain(http).collect()
+    }
+
+    /// Takes passwords of proxies out of a text.
+    pub(super) fn mask(&self, text: String) -> String {
+        self.secrets.iter().fold(text, |text, secret| secret.mask(&text))
+    }
+
+    /// Returns the variable that names the proxy of https requests.
+    pub(super) fn variable(&self) -> &'static str {
+        self.https.as_ref().map_or("HTTPS_PROXY", |(name, _)| name)
+    }
+}
+
+/// Reads the address of a proxy; without a scheme it is an http one.
+fn parse((name, value): (&'static str, &str)) -> Result<(&'static str, Url), Failure> {
+    let text = if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
+    match Url::parse(&text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok((name, url)),
+        Ok(url) if url.scheme().starts_with("socks") => {
+            let failure = Failure::new(Cause::Setup, format!("{name} names a SOCKS proxy, which is not supported"));
+            Err(failure.hint(format!("set {name} to an http proxy, or unset it")))
+        }
+        // The value may hold a password: it is not repeated.
+        _ => Err(Failure::new(Cause::Setup, format!("{name} is not the address of a proxy"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Proxies;
+    use crate::env::Env;
+    use std::path::PathBuf;
+
+    fn of(vars: &[(&str, &str)]) -> Result<Proxies, crate::ai::ask::Failure> {
+        Proxies::of(&Env::from_pairs(PathBuf::new(), vars.iter().copied()))
+    }
+
+    #[test]
+    fn net_18_proxies_come_from_the_environment_in_either_case() {
+        let https = |vars: &[(&str, &str)]| of(vars).unwrap().https.map(|(n, u)| (n, u.to_string()));
+        let some = |n: &'static str, u: &str| Some((n, u.to_owned()));
+        assert_eq!(https(&[]), None);
+        assert_eq!(https(&[("HTTPS_PROXY", "p.example:3128")]), some("HTTPS_PROXY", "http://p.example:3128/"));
+        assert_eq!(
+            https(&[("HTTPS_PROXY", "http://a"), ("https_proxy", "http://b")]),
+            some("https_proxy", "http://b/")
+        );
+        assert_eq!(https(&[("ALL_PROXY", "http://a"), ("HTTP_PROXY", "http://b")]), some("ALL_PROXY", "http://a/"));
+        assert_eq!(https(&[("HTTPS_PROXY", "http://a"), ("NO_PROXY", "x, *")]), None);
+        assert!(of(&[("HTTP_PROXY", "http://a"), ("REQUEST_METHOD", "GET")]).unwrap().http.is_none());
+        assert!(of(&[("ALL_PROXY", "socks5h://a:1")]).unwrap_err().message.contains("SOCKS"));
+    }
+
+    #[test]
+    fn net_18_no_password_of_a_proxy_is_shown() {
+        let proxies = of(&[("HTTPS_PROXY", "http://user:hunter2-canary@p.example")]).unwrap();
+        assert_eq!(proxies.mask("got hunter2-canary here".to_owned()), "got *** here");
+        let bad = of(&[("HTTPS_PROXY", "ftp://user:hunter2-canary@p.example")]).unwrap_err();
+        assert!(!bad.message.contains("canary"), "{}", bad.message);
+    }
+}

@@ -1,0 +1,113 @@
+//! When a request is sent again, and how long that takes. Pure.
+//!
+//! Tried again: what failed to connect or broke off, 408, 409, 500, 502, 503, 504, 529 (and an overload that is
+//! reported inside of a stream), and 429 where the server says when. Everything else gets exactly one request.
+
+use reqwest::header::{HeaderMap, RETRY_AFTER};
+use std::time::{Duration, SystemTime};
+
+/// The longest first pause; it doubles with every try.
+const BASE: Duration = Duration::from_millis(500);
+/// The longest pause that nobody asked for.
+const MAX_PAUSE: Duration = Duration::from_secs(20);
+/// Longer than any deadline.
+const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Tells whether an answer of this status is worth another try.
+pub(super) fn is_passing(status: u16, retry_after: Option<Duration>) -> bool {
+    match status {
+        408 | 409 | 500 | 502 | 503 | 504 | 529 => true,
+        429 => retry_after.is_some(),
+        _ => false,
+    }
+}
+
+/// Returns how long to wait before try `tries` + 1: full jitter over a window that doubles, on top of what the
+/// server asked for. `random` is in 0..1.
+///
+/// Jitter stands on top, not beside: requests that were turned away together must not come back together.
+pub(super) fn pause(tries: u32, floor: Option<Duration>, random: f64) -> Duration {
+    let window = BASE.saturating_mul(1 << tries.saturating_sub(1).min(16)).min(MAX_PAUSE);
+    floor.unwrap_or_default().saturating_add(window.mul_f64(random.clamp(0.0, 1.0)))
+}
+
+/// Returns how long a server asks to wait: `retry-after-ms`, or `retry-after` in seconds or as a date
+/// (RFC 9110, section 10.2.3).
+pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok()).map(str::trim);
+    if let Some(ms) = text("retry-after-ms").and_then(|v| seconds(v, 1000.0)) {
+        return Some(ms);
+    }
+    let value = text(RETRY_AFTER.as_str())?;
+    seconds(value, 1.0).or_else(|| {
+        let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(value).ok()?;
+        // A moment that has passed asks for no wait, but it asks to come again.
+        Some(SystemTime::from(date).duration_since(now).unwrap_or_default().min(FOREVER))
+    })
+}
+
+/// Reads a number of seconds, such as `3` or `1.5`; `unit` of them make one.
+pub(super) fn seconds(text: &str, unit: f64) -> Option<Duration> {
+    let is_number = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let n: f64 = text.parse().ok().filter(|_| is_number)?;
+    Some(Duration::try_from_secs_f64(n / unit).unwrap_or(FOREVER).min(FOREVER))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_passing, pause, retry_after};
+    use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+    use std::time::{Duration, SystemTime};
+
+    #[test]
+    fn net_04_net_06_only_what_passes_is_tried_again() {
+        let second = Some(Duration::from_secs(1));
+        for status in [408, 409, 500, 502, 503, 504, 529] {
+            assert!(is_passing(status, None), "{status}");
+        }
+        for status in [300, 301, 302, 307, 400, 401, 402, 403, 404, 407, 413, 422, 501] {
+            assert!(!is_passing(status, second), "{status}");
+        }
+        assert!(is_passing(429, second) && !is_passing(429, None));
+    }
+
+    #[test]
+    fn net_05_pauses_grow_and_are_spread() {
+        let most: Vec<_> = (1..=8).map(|n| pause(n, None, 1.0).as_millis()).collect();
+        assert_eq!(most, [500, 1000, 2000, 4000, 8000, 16000, 20000, 20000]);
+        assert_eq!(pause(3, None, 0.0), Duration::ZERO);
+        assert_eq!(pause(3, None, 0.5), Duration::from_secs(1));
+        assert_eq!(pause(u32::MAX, None, 1.0), Duration::from_secs(20));
+    }
+
+    #[test]
+    fn net_02_what_the_server_asks_for_is_the_least() {
+        let floor = Duration::from_secs(7);
+        assert_eq!(pause(1, Some(floor), 0.0), floor);
+        assert!(pause(1, Some(floor), 0.9) > floor);
+        assert_eq!(pause(1, Some(Duration::MAX), 0.9), Duration::MAX);
+    }
+
+    #[test]
+    fn every_form_of_retry_after_is_read() {
+        // 1994-11-06T08:49:37Z, the example of RFC 9110.
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        for (name, value, expected) in [
+            ("retry-after", "120", Some(120_000)),
+            ("retry-after", " 1.5 ", Some(1_500)),
+            ("retry-after-ms", "250", Some(250)),
+            ("retry-after", "Sun, 06 Nov 1994 08:50:37 GMT", Some(60_000)),
+            ("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT", Some(0)),
+            ("retry-after", "99999999999999999999999", Some(365 * 24 * 3_600_000)),
+            ("retry-after", "-1", None),
+            ("retry-after", "NaN", None),
+            ("retry-after", "inf", None),
+            ("retry-after", "soon", None),
+            ("retry-after", "", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_str(value).unwrap());
+            assert_eq!(retry_after(&headers, now).map(|d| d.as_millis()), expected, "{value}");
+        }
+    }
+}

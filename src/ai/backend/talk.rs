@@ -1,0 +1,284 @@
+//! One conversation with a model: the prompt, the tool calls it leads to, the answer.
+//!
+//! A [`Dialect`] translates between this and a provider's words, and decides nothing: the tools, their limits and
+//! their log are the same for all of them.
+
+use super::http::{Http, Limits};
+use crate::ai::ask::{Answer, Ask, Cause, Failure, Prompt, Repair, Schema, Spent};
+use crate::ai::tools::Session;
+use crate::ai::tree::Tree;
+use serde_json::Value;
+use std::time::Duration;
+
+/// How often a model may come back with tool calls; their number and bytes are bounded by the [`Session`].
+const MAX_ROUNDS: usize = 12;
+/// Bytes of one argument of a call that are given back to the model at most.
+const MAX_TEXT: usize = 16 << 20;
+
+/// A provider's words.
+#[derive(Debug)]
+pub(super) struct Dialect {
+    /// The address of the provider itself.
+    pub(super) home: &'static str,
+    /// The folder that an address ends with: `v1`.
+    pub(super) version: &'static str,
+    /// Whether only an address without any path lacks the version.
+    pub(super) path_is_whole: bool,
+    /// The header that carries the key, and what stands in front of it.
+    pub(super) key: (&'static str, &'static str),
+    pub(super) headers: &'static [(&'static str, &'static str)],
+    /// Bytes of prompt that every model of the provider takes.
+    pub(super) capacity: usize,
+    /// Whether the form of the answer can be prescribed while tools are offered; never assumed of servers that
+    /// are merely compatible.
+    pub(super) schema_beside_tools: bool,
+    /// Where questions go, below the version, for a model.
+    pub(super) path: fn(&str) -> Vec<String>,
+    /// The body of a question.
+    pub(super) body: fn(&Talk<'_>) -> Value,
+    /// Reads the body of an answer, or says why it is none.
+    pub(super) read: fn(Value) -> Result<Said, Failure>,
+    /// Puts the events of a streamed answer together.
+    pub(super) stream: fn(&mut Value, Value),
+    /// Tells whether a streamed answer is complete.
+    pub(super) is_whole: fn(&Value) -> bool,
+    /// Reads the body of an error.
+    pub(super) complaint: fn(&Value) -> Complaint,
+    /// What follows `models` in the address of the list.
+    pub(super) models_query: &'static str,
+    /// Reads the list of models, as far as they can be asked.
+    pub(super) models: fn(&Value) -> Vec<String>,
+    /// Compatible servers of this kind are known to drop what does not fit their context, and to say nothing.
+    pub(super) drops: bool,
+    /// The first model of the list is the one to ask where none is configured.
+    pub(super) newest_first: bool,
+}
+
+/// A question as far as it has come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Talk<'a> {
+    pub(super) model: &'a str,
+    pub(super) prompt: &'a Prompt,
+    /// The form of the answer; `None`: not prescribed this time.
+    pub(super) schema: Option<&'a Schema>,
+    pub(super) tools: Tools,
+    /// What followed the prompt.
+    pub(super) turns: &'a [Turn],
+    /// The provider itself is asked, not a server that is compatible.
+    pub(super) own: bool,
+}
+
+/// What a model may do besides answering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tools {
+    Absent,
+    Open,
+    /// There were tools; now it has to answer.
+    Closed,
+}
+
+/// What followed the prompt, in order.
+#[derive(Clone, Debug)]
+pub(super) enum Turn {
+    /// The model's message, in the provider's words: given back as it came.
+    Said(Value),
+    /// The model's message where only its text is known.
+    Replied(String),
+    /// What the tools answered.
+    Told(Vec<Outcome>),
+    /// Something more that the model is told.
+    Asked(String),
+}
+
+/// The answer of a tool.
+#[derive(Clone, Debug)]
+pub(super) struct Outcome {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) text: String,
+}
+
+/// What a model said.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Said {
+    pub(super) text: String,
+    pub(super) calls: Vec<Call>,
+    /// The message, for [`Turn::Said`].
+    pub(super) message: Value,
+    /// Why it stopped, if not because it was done.
+    pub(super) stopped: Option<(Cause, String)>,
+    /// Without the number of requests.
+    pub(super) usage: Spent,
+    pub(super) model: Option<String>,
+}
+
+/// A tool that a model calls.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    pub(super) id: String,
+    pub(super) name: String,
+    /// An object, or its text.
+    pub(super) arguments: Value,
+}
+
+/// What a server says is wrong.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Complaint {
+    /// The provider's name for it: `rate_limit_error`.
+    pub(super) kind: String,
+    pub(super) message: String,
+    /// The status that the error stands for, where it came inside of a good answer.
+    pub(super) status: Option<u16>,
+    pub(super) retry_after: Option<Duration>,
+    /// No credit is left: waiting does not help.
+    pub(super) spent: bool,
+    /// The request does not fit the model.
+    pub(super) too_large: bool,
+}
+
+impl Prompt {
+    /// Returns the parts behind the instructions that are not empty.
+    pub(super) fn parts(&self) -> impl Iterator<Item = &str> {
+        [&self.context, &self.chunk, &self.task].into_iter().map(String::as_str).filter(|p| !p.is_empty())
+    }
+}
+
+/// Asks, lets the model look around, and returns its answer.
+pub(super) async fn hold(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>) -> Result<Answer, Failure> {
+    let mut spent = Spent::default();
+    let result = converse(http, ask, around, &mut spent).await;
+    result.map_err(|mut failure| {
+        failure.usage = spent;
+        failure
+    })
+}
+
+async fn converse(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>, spent: &mut Spent) -> Result<Answer, Failure> {
+    let limits = Limits::new(ask.deadline, ask.stop);
+    let model = http.ready(ask.deadline, ask.stop).await?;
+    // A reply that could not be read is put right from memory.
+    let mut session = around.filter(|_| ask.repair.is_none()).map(Session::new);
+    let mut turns = ask.repair.map(|repair| repaired(repair, ask.prompt)).unwrap_or_default();
+    let mut rounds = 0;
+    let mut most = 0;
+    let mut now_answer = false;
+    loop {
+        let tools = match &session {
+            None => Tools::Absent,
+            Some(s) if now_answer || rounds >= MAX_ROUNDS || s.is_over() => Tools::Closed,
+            Some(_) => Tools::Open,
+        };
+        let constrained = tools != Tools::Open || http.schema_beside_tools();
+        let schema = constrained.then_some(ask.schema);
+        let talk = Talk { model, prompt: ask.prompt, schema, tools, turns: &turns, own: http.is_own() };
+        let said = http.say(&talk, &limits, spent).await?;
+        spent.add(&said.usage);
+        if let Some((cause, message)) = said.stopped {
+            return Err(Failure::new(cause, message));
+        }
+        if http.may_drop() && is_cut(ask.prompt, said.usage.input_tokens, &mut most) {
+            let failure = Failure::new(Cause::TooLarge, "the server cut the prompt to fit its context");
+            return Err(failure.hint("raise the server's context length (Ollama: OLLAMA_CONTEXT_LENGTH)"));
+        }
+        if said.calls.is_empty() {
+            if said.text.trim().is_empty() {
+                return Err(Failure::new(Cause::Malformed, "the answer is empty"));
+            }
+            if !constrained && !is_object(&said.text) {
+                // Without a prescribed form it wrote prose: once more, with it.
+                now_answer = true;
+                turns.push(Turn::Said(said.message));
+                turns.push(Turn::Asked(last_line("Answer now, in the form that was asked for.", ask.prompt)));
+                continue;
+            }
+            return Ok(Answer {
+                text: said.text,
+                usage: *spent,
+                read: session.map(Session::into_read).unwrap_or_default(),
+                model: said.model.unwrap_or_else(|| model.to_owned()),
+            });
+        }
+        let (Some(session), Tools::Open) = (&mut session, tools) else {
+            return Err(Failure::new(
+                Cause::Malformed,
+                "a tool was called where none is offered, instead of an answer",
+            ));
+        };
+        turns.push(Turn::Said(said.message));
+        let mut outcomes = Vec::with_capacity(said.calls.len());
+        for call in said.calls {
+            // A tool may read many files: a run that is stopped, or late, must not wait for the rest.
+            limits.check()?;
+            let text = session.call(&call.name, &call.arguments);
+            outcomes.push(Outcome { id: call.id, name: call.name, text });
+        }
+        turns.push(Turn::Told(outcomes));
+        rounds += 1;
+    }
+}
+
+/// The turns that ask for a reply once more.
+fn repaired(repair: &Repair, prompt: &Prompt) -> Vec<Turn> {
+    let reply = match repair.reply.trim() {
+        "" => "(nothing)",
+        reply => &reply[..reply.floor_char_boundary(MAX_TEXT)],
+    };
+    let problem = format!(
+        "Your reply cannot be used: {}\nReply once more with the complete answer: one JSON document in the form that \
+         was asked for, and nothing else.",
+        repair.problem
+    );
+    vec![Turn::Replied(reply.to_owned()), Turn::Asked(last_line(&problem, prompt))]
+}
+
+fn last_line(text: &str, prompt: &Prompt) -> String {
+    format!("{text}\nnonce: {}", prompt.nonce.as_str())
+}
+
+/// Tells whether a server read less than it was sent: its count of tokens is exactly a size that contexts have and
+/// too small for the prompt, or smaller than it was before in the same conversation. Ollama does both without a
+/// word, and what it dropped would pass as reviewed.
+fn is_cut(prompt: &Prompt, tokens: u64, most: &mut u64) -> bool {
+    let bytes = prompt.system.len() + prompt.parts().map(str::len).sum::<usize>();
+    let full = tokens >= 2048 && tokens.is_multiple_of(1024) && tokens.saturating_mul(3) < bytes as u64;
+    let shrunk = tokens > 0 && tokens < *most;
+    *most = tokens.max(*most);
+    full || shrunk
+}
+
+/// Tells whether a text is one JSON object, as answers have to be.
+fn is_object(text: &str) -> bool {
+    serde_json::from_str::<serde_json::Map<String, Value>>(text).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_cut;
+    use crate::ai::ask::{Nonce, Prompt};
+
+    #[test]
+    fn a_prompt_that_a_server_cut_to_its_context_is_noticed() {
+        let prompt = |bytes: usize| Prompt {
+            system: "",
+            context: String::new(),
+            chunk: "x".repeat(bytes),
+            task: String::new(),
+            nonce: Nonce::new([0; 16]),
+        };
+        for (bytes, tokens, cut) in [
+            (16_000, 4096, true),
+            (16_000, 4097, false),
+            (12_000, 4096, false),
+            (30_000, 8192, true),
+            (30_000, 0, false),
+            (30_000, 10, false),
+            (30_000, 1024, false),
+            (30_000, 9_000, false),
+        ] {
+            assert_eq!(is_cut(&prompt(bytes), tokens, &mut 0), cut, "{bytes} {tokens}");
+        }
+        let mut most = 0;
+        assert!(!is_cut(&prompt(9_000), 3_000, &mut most) && !is_cut(&prompt(9_000), 3_500, &mut most));
+        assert!(is_cut(&prompt(9_000), 3_499, &mut most));
+    }
+}

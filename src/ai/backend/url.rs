@@ -1,0 +1,136 @@
+//! Where a backend is asked.
+
+use super::talk::Dialect;
+use crate::ai::ask::{Cause, Failure};
+use reqwest::Url;
+use std::fmt;
+use std::net::IpAddr;
+
+/// Bytes of prompt for a server of this machine: about 8,000 tokens with the answer, the smallest context that such
+/// servers are commonly started with.
+const LOCAL: usize = 24_000;
+/// Bytes of prompt for a compatible server elsewhere: 32,000 tokens with the answer.
+const ELSEWHERE: usize = 64_000;
+
+/// The address of a server, up to the version.
+#[derive(Clone, Debug)]
+pub(super) struct Address {
+    base: Url,
+    own: bool,
+}
+
+impl Address {
+    /// Takes the configured address, or the kind's own one, and adds the version where it is missing.
+    ///
+    /// # Errors
+    ///
+    /// `Setup`: no http address, or plain http to another machine.
+    pub(super) fn of(configured: Option<&str>, dialect: &Dialect) -> Result<Self, Failure> {
+        let text = configured.unwrap_or(dialect.home);
+        let wrong = |why: &str| Failure::new(Cause::Setup, format!("base_url {why}")).hint("use an https address");
+        let mut base = Url::parse(text).map_err(|_| wrong("is no address"))?;
+        let local = is_local(&base);
+        match base.scheme() {
+            "https" => {}
+            "http" if local => {}
+            "http" => return Err(wrong("must not send code and keys over plain http to another machine")),
+            _ => return Err(wrong("is no http address")),
+        }
+        let own = Url::parse(dialect.home).is_ok_and(|home| home.origin() == base.origin());
+        let last = base.path().rsplit('/').find(|s| !s.is_empty()).unwrap_or_default().to_owned();
+        let versioned = last.strip_prefix('v').is_some_and(|v| v.starts_with(|c: char| c.is_ascii_digit()));
+        if let Ok(mut path) = base.path_segments_mut() {
+            path.pop_if_empty();
+            if last.is_empty() || !dialect.path_is_whole && !versioned {
+                path.push(dialect.version);
+            }
+        }
+        Ok(Self { base, own })
+    }
+
+    /// Returns the address of something below it. Nothing in a segment can leave its place.
+    pub(super) fn join(&self, segments: &[&str]) -> Url {
+        let mut url = self.base.clone();
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.extend(segments);
+        }
+        url
+    }
+
+    /// Tells whether it is the provider itself, not a server that is compatible.
+    pub(super) fn is_own(&self) -> bool {
+        self.own
+    }
+
+    pub(super) fn is_secure(&self) -> bool {
+        self.base.scheme() == "https"
+    }
+
+    /// Returns how many bytes of prompt can be sent there.
+    pub(super) fn capacity(&self, dialect: &Dialect) -> usize {
+        match self.own {
+            true => dialect.capacity,
+            false if is_local(&self.base) => LOCAL,
+            false => ELSEWHERE,
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.base.as_str())
+    }
+}
+
+/// Tells whether an address is of this machine, whatever its names resolve to.
+fn is_local(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host.eq_ignore_ascii_case("localhost") || ip.is_ok_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{anthropic, google, openai};
+    use super::Address;
+
+    #[test]
+    fn addresses_end_with_a_version_whether_it_was_written_or_not() {
+        let dialects = [&anthropic::DIALECT, &openai::DIALECT, &google::DIALECT];
+        for (dialect, given, expected) in [
+            (0, None, "https://api.anthropic.com/v1/x"),
+            (0, Some("http://127.0.0.1:1"), "http://127.0.0.1:1/v1/x"),
+            (0, Some("https://gateway.example/anthropic/v1"), "https://gateway.example/anthropic/v1/x"),
+            (0, Some("https://gateway.example/anthropic"), "https://gateway.example/anthropic/v1/x"),
+            (1, None, "https://api.openai.com/v1/x"),
+            (1, Some("http://localhost:11434/v1"), "http://localhost:11434/v1/x"),
+            (1, Some("http://[::1]:8080"), "http://[::1]:8080/v1/x"),
+            (1, Some("https://openrouter.example/api/v1"), "https://openrouter.example/api/v1/x"),
+            (1, Some("https://server.example/openai"), "https://server.example/openai/x"),
+            (2, None, "https://generativelanguage.googleapis.com/v1beta/x"),
+            (2, Some("https://gateway.example"), "https://gateway.example/v1beta/x"),
+        ] {
+            let address = Address::of(given, dialects[dialect]).unwrap();
+            assert_eq!(address.join(&["x"]).as_str(), expected);
+            assert_eq!(address.is_own(), given.is_none(), "{expected}");
+        }
+    }
+
+    #[test]
+    fn net_19_plain_http_goes_to_this_machine_only() {
+        for bad in ["http://example.com/v1", "http://127.0.0.1.example.com", "http://10.0.0.1", "ftp://127.0.0.1", "x"]
+        {
+            assert!(Address::of(Some(bad), &openai::DIALECT).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn nothing_in_a_model_name_leaves_its_place() {
+        let address = Address::of(Some("http://127.0.0.1:1"), &google::DIALECT).unwrap();
+        let path = (google::DIALECT.path)("../../x?key=1#y");
+        let path: Vec<_> = path.iter().map(String::as_str).collect();
+        let url = address.join(&path);
+        assert_eq!((url.host_str(), url.query(), url.fragment()), (Some("127.0.0.1"), None, None));
+        assert!(url.path().starts_with("/v1beta/"), "{url}");
+    }
+}
