@@ -66,8 +66,8 @@ fn inj_10_nothing_in_a_change_reaches_the_terminal_alive() {
     repo.stage(&name, "import yaml\ndoc = yaml.load(text)\n");
     for format in FORMATS {
         let run = repo.review(&["staged", "--format", format], 1);
-        assert_eq!(active(&run.stdout), [], "{format}: {:?}", run.stdout);
-        assert_eq!(active(&run.stderr), [], "{format}: {:?}", run.stderr);
+        assert_eq!(active(&run.stdout), Vec::<char>::new(), "{format}: {:?}", run.stdout);
+        assert_eq!(active(&run.stderr), Vec::<char>::new(), "{format}: {:?}", run.stderr);
     }
     let shown = repo.review(&["staged"], 1).stdout;
     assert!(shown.contains(r"\x1b]0;owned\x07\x1b[2J\u{9b}31m\r\x08\u{202e}\u{200b}\u{2028}\x7f"), "{shown}");
@@ -141,7 +141,7 @@ fn ci_11_a_dumb_terminal_of_40_columns_gets_plain_text() {
     for (key, value) in [("TERM", "dumb"), ("NO_COLOR", "1")] {
         let run = repo.reviewer(&["review", "staged"]).env(key, value).env("COLUMNS", "40").run(1);
         assert!(run.stdout.is_ascii(), "{}", run.stdout);
-        assert_eq!(active(&run.stdout), []);
+        assert_eq!(active(&run.stdout), Vec::<char>::new());
         for line in run.stdout.lines() {
             assert!(line.len() <= 40, "{line:?}");
         }
@@ -220,7 +220,7 @@ suggestion = "s\u202e"
     for format in FORMATS {
         let run = repo.review(&["staged", "--format", format], 1);
         assert!(run.stdout.contains("team-word"), "the rules of the worktree look: {}", run.stdout);
-        assert_eq!(active(&run.stdout), [], "{format}");
+        assert_eq!(active(&run.stdout), Vec::<char>::new(), "{format}");
         for line in run.stdout.lines() {
             assert!(!line.trim_start().starts_with("::") && !line.contains("##["), "{format}: {line:?}");
         }
