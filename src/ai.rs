@@ -9,10 +9,12 @@ pub mod ask;
 pub mod backend;
 pub mod cache;
 pub mod claim;
+pub mod kept;
 pub mod material;
 pub mod plan;
-pub mod reply;
 pub mod redact;
+pub mod reply;
+mod section;
 pub mod tools;
 pub mod tree;
 

@@ -2,8 +2,13 @@
 //!
 //! Plan, prompt and anchor all work on these lines, so that a quote is compared with exactly what was shown.
 
-use crate::diff::{FileChange, LineKind, LineNo, ObjectId, RepoPath};
+use super::redact::{self, Sieve};
+use super::section::Language;
+use crate::diff::{FileChange, Hunk, Line, LineKind, LineNo, ObjectId, RepoPath, Text, TextChange, trim_line_end};
 use crate::git::State;
+use crate::policy::Policy;
+use crate::rules::RuleSet;
+use std::ops::Range;
 
 /// Files that belong to one comparison: the net change, or one commit of a range.
 #[derive(Debug)]
@@ -53,6 +58,20 @@ pub struct ShownLine {
 pub const MAX_LINE: usize = 2_000;
 
 impl Shown {
+    /// Makes what may be shown of a changed file. Whether it is shown at all, [`sight`](super::kept::sight) tells.
+    ///
+    /// Both sides are looked at as a whole: a secret may start outside of a hunk. Linear in their bytes.
+    pub fn new(change: FileChange, rules: &RuleSet, policy: &Policy) -> Self {
+        let mut redacted = Vec::new();
+        let hunks = match change.text() {
+            Some(text) => Renderer::new(&change, text, rules).hunks(&mut redacted),
+            None => Vec::new(),
+        };
+        let guideline = |text: &str| redact::text(rules, text.trim().as_bytes()).text;
+        let guidelines = policy.guidelines_for(change.path()).map(|g| guideline(&g.text)).collect();
+        Self { change, hunks, guidelines, redacted }
+    }
+
     /// Returns the path on the new side, or the old one of a deletion.
     pub fn path(&self) -> &RepoPath {
         self.change.path()
@@ -68,4 +87,249 @@ pub struct Document {
     pub text: String,
     /// The folder it speaks for (`CLAUDE.md` of a sub-project); empty: everything.
     pub folder: Vec<u8>,
+}
+
+/// Makes shown lines of a change, hunk by hunk.
+struct Renderer<'t, 'r> {
+    text: &'t TextChange,
+    language: &'static Language,
+    old: Side<'t, 'r>,
+    new: Side<'t, 'r>,
+    /// Ends of lines are part of the change, and are shown.
+    ends_differ: bool,
+}
+
+/// One side of a change, and its secrets as far as they were looked for.
+struct Side<'t, 'r> {
+    rules: &'r RuleSet,
+    path: RepoPath,
+    text: &'t Text,
+    /// The run that was looked at last: the whole file, or a part that a patch shows.
+    run: Option<(&'t [u8], Sieve<'t, 'r>)>,
+    /// Where the search for sections stopped, and what it found above.
+    searched: usize,
+    section: Option<Range<usize>>,
+}
+
+impl<'t, 'r> Side<'t, 'r> {
+    fn new(rules: &'r RuleSet, path: RepoPath, text: &'t Text) -> Self {
+        Self { rules, path, text, run: None, searched: 0, section: None }
+    }
+
+    /// Makes the run that a part of the text lies in the current one; tells where the part starts in it.
+    fn enter(&mut self, part: &'t [u8]) -> Option<usize> {
+        let (run, at) = self.text.around(part)?;
+        if self.run.as_ref().is_none_or(|(known, _)| !std::ptr::eq(*known, run)) {
+            self.run = Some((run, Sieve::new(self.rules, Some(&self.path), run)));
+            (self.searched, self.section) = (0, None);
+        }
+        Some(at)
+    }
+
+    fn write(&mut self, part: &'t [u8], out: &mut String, kinds: &mut Vec<String>) {
+        if let Some(at) = self.enter(part)
+            && let Some((_, sieve)) = &self.run
+        {
+            sieve.write(at..at + part.len(), out, kinds);
+        }
+    }
+
+    /// Finds the section that a place lies in.
+    fn section(&mut self, part: &'t [u8], language: &Language) -> String {
+        let mut out = String::new();
+        let Some(at) = self.enter(part) else { return out };
+        let Some((run, sieve)) = &self.run else { return out };
+        // What lies above the hunk before was searched for that one.
+        let fresh = language.find(run, self.searched.min(at)..at);
+        self.searched = at;
+        self.section = fresh.or(self.section.take());
+        if let Some(section) = self.section.clone() {
+            sieve.write(section, &mut out, &mut Vec::new());
+        }
+        out
+    }
+}
+
+impl<'t, 'r> Renderer<'t, 'r> {
+    fn new(change: &FileChange, text: &'t TextChange, rules: &'r RuleSet) -> Self {
+        let path =
+            |side: &Option<crate::diff::Side>| side.as_ref().map_or_else(|| change.path().clone(), |s| s.path.clone());
+        let mut ends = text.added().chain(text.removed()).map(|b| first_line(b.text).ends_with(b"\r\n"));
+        let first = ends.next();
+        Self {
+            text,
+            language: Language::of(change.path()),
+            ends_differ: ends.any(|end| Some(end) != first),
+            old: Side::new(rules, path(&change.entry.old), &text.old),
+            new: Side::new(rules, path(&change.entry.new), &text.new),
+        }
+    }
+
+    fn hunks(mut self, redacted: &mut Vec<String>) -> Vec<ShownHunk> {
+        self.text.hunks.iter().map(|hunk| self.hunk(hunk, redacted)).collect()
+    }
+
+    fn hunk(&mut self, hunk: &'t Hunk, redacted: &mut Vec<String>) -> ShownHunk {
+        // A deletion is found on the old side, all else where the numbers are.
+        let (side, lines) = if hunk.new.count > 0 { (&mut self.new, &hunk.new) } else { (&mut self.old, &hunk.old) };
+        let section = match side.text.whole() {
+            Some(_) => side.section(side.text.slice(lines), self.language),
+            None => redact::text(side.rules, &hunk.section).text,
+        };
+        let lines = self.text.lines(hunk).map(|line| self.line(&line, redacted)).collect();
+        ShownHunk { section, lines }
+    }
+
+    fn line(&mut self, line: &Line<'t>, redacted: &mut Vec<String>) -> ShownLine {
+        let bytes = trim_line_end(line.text);
+        let side = if line.kind == LineKind::Removed { &mut self.old } else { &mut self.new };
+        let mut text = String::with_capacity(bytes.len());
+        side.write(bytes, &mut text, redacted);
+        cut(&mut text);
+        if self.ends_differ && line.kind != LineKind::Context && line.text.ends_with(b"\r\n") {
+            text.push_str("\\u{d}");
+        }
+        ShownLine { kind: line.kind, old: line.old, new: line.new, text }
+    }
+}
+
+fn first_line(text: &[u8]) -> &[u8] {
+    memchr::memchr(b'\n', text).map_or(text, |i| &text[..=i])
+}
+
+/// Cuts a line that is too long, and says so.
+fn cut(text: &mut String) {
+    const ROOM: usize = 40;
+    if text.len() > MAX_LINE {
+        let end = text.floor_char_boundary(MAX_LINE - ROOM);
+        let rest = text.len() - end;
+        text.truncate(end);
+        text.push_str(&format!("… [{rest} more bytes]"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diff::{Attribute, Body, ChangeKind, Entry, FileMode, Side as DiffSide, code, patch};
+    use crate::policy::RulesPolicy;
+    use crate::rules::secret::generate::generate;
+
+    fn rules() -> RuleSet {
+        RuleSet::new(&RulesPolicy::default(), &[]).unwrap()
+    }
+
+    fn made(name: &str) -> String {
+        let mut state = 7_u32;
+        generate(name, &mut |below| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) % below
+        })
+        .unwrap()
+    }
+
+    fn shown(path: &str, old: &str, new: &str) -> Shown {
+        let side = || Some(DiffSide { path: RepoPath::from(path), mode: FileMode::Regular, id: None });
+        let change = FileChange {
+            entry: Entry { kind: ChangeKind::Modified, old: side(), new: side() },
+            body: Body::between(Some(old.as_bytes().to_vec()), Some(new.as_bytes().to_vec()), Attribute::Unset),
+        };
+        Shown::new(change, &rules(), &Policy::default())
+    }
+
+    fn lines(hunk: &ShownHunk) -> Vec<String> {
+        let number = |l: &ShownLine| l.new.map_or(String::new(), |n| n.to_string());
+        hunk.lines.iter().map(|l| format!("{:?} {} {}", l.kind, number(l), l.text)).collect()
+    }
+
+    #[test]
+    fn lines_carry_the_numbers_of_the_new_side() {
+        let old = "fn a() {\n    one();\n    two();\n}\n";
+        let s = shown("a.rs", old, &old.replace("two", "three"));
+        assert_eq!(
+            lines(&s.hunks[0]),
+            [
+                "Context 1 fn a() {",
+                "Context 2     one();",
+                "Removed      two();",
+                "Added 3     three();",
+                "Context 4 }"
+            ]
+        );
+    }
+
+    #[test]
+    fn each_hunk_knows_its_section() {
+        let body = |n: usize| (0..20).map(|i| format!("    f{n}({i});\n")).collect::<String>();
+        let old: String = (0..3).map(|n| format!("fn f{n}() {{\n{}}}\n", body(n))).collect();
+        let new = old.replace("f1(15)", "g").replace("f1(2)", "g").replace("f2(15)", "g");
+        let s = shown("a.rs", &old, &new);
+        let sections: Vec<_> = s.hunks.iter().map(|h| h.section.as_str()).collect();
+        assert_eq!(sections, ["fn f0() {", "fn f1() {", "fn f2() {"]);
+    }
+
+    #[test]
+    fn sec_01_a_secret_that_starts_outside_of_the_hunk_is_replaced() {
+        let kind = ["RSA PRIVATE", " KEY"].concat();
+        let key = (0..12).map(|_| made("pem-body")).collect::<Vec<_>>();
+        let old = format!("a\n-----BEGIN {kind}-----\n{}\n-----END {kind}-----\nb\n", key.join("\n"));
+        let new = old.replacen(&key[6], &key[6].chars().rev().collect::<String>(), 100);
+        let s = shown("notes.txt", &old, &new);
+        assert!(s.hunks.iter().flat_map(|h| &h.lines).all(|l| !l.text.contains(&key[6][..12])));
+        assert!(s.hunks.iter().flat_map(|h| &h.lines).any(|l| l.text == "<secret:private-key:64>"));
+        assert_eq!(s.redacted, ["private-key"]);
+    }
+
+    #[test]
+    fn sec_01_context_removed_lines_and_sections_are_redacted() {
+        let (one, two) = (made("aws-key-id:AKIA"), made("github-token:ghp"));
+        let filler = "    x();\n".repeat(8);
+        let old = format!("def f(k=\"{one}\"):\n{filler}    a = \"{two}\"\n    b\n    c\n");
+        let s = shown("a.py", &old, &old.replace("    a = ", "    b = "));
+        let all = format!("{s:?}");
+        let shown_text: String = s.hunks.iter().flat_map(|h| lines(h)).collect();
+        assert!(!shown_text.contains(&two[4..]), "{shown_text}");
+        assert_eq!(s.hunks[0].section, "def f(k=\"<secret:aws-access-key-id:20>\"):");
+        assert!(all.contains("redacted"));
+    }
+
+    #[test]
+    fn a_patch_shows_its_own_sections_and_hides_keys_without_a_header() {
+        let key = made("pem-body");
+        let end = ["-----END RSA PRIVATE", " KEY-----"].concat();
+        let text = format!(
+            "--- a/x.rs\n+++ b/x.rs\n@@ -10,2 +10,3 @@ fn outer()\n {key}\n+{key}\n {end}\n@@ -30 +31 @@ fn next()\n-a\n+b\n"
+        );
+        let change = patch::parse(text.as_bytes()).unwrap().remove(0);
+        let s = Shown::new(change, &rules(), &Policy::default());
+        assert_eq!(s.hunks[0].section, "fn outer()");
+        assert_eq!(s.hunks[1].section, "fn next()");
+        assert_eq!(lines(&s.hunks[0])[..2], ["Context 10 <secret:private-key:64>", "Added 11 <secret:private-key:64>"]);
+        assert_eq!(lines(&s.hunks[1]), ["Removed  a", "Added 31 b"]);
+    }
+
+    #[test]
+    fn a_change_of_line_ends_is_visible() {
+        let s = shown("a.txt", "a\nb\n", "a\r\nb\r\n");
+        assert_eq!(lines(&s.hunks[0])[2], "Added 1 a\\u{d}");
+        let s = shown("a.txt", "a\r\nb\r\n", "a\r\nc\r\n");
+        assert_eq!(lines(&s.hunks[0])[2], "Added 2 c");
+    }
+
+    #[test]
+    fn long_lines_are_cut_and_say_so() {
+        let s = Shown::new(
+            code::added(RepoPath::from("a.txt"), "é".repeat(5_000).into_bytes()),
+            &rules(),
+            &Policy::default(),
+        );
+        let text = &s.hunks[0].lines[0].text;
+        assert!(text.len() <= MAX_LINE && text.ends_with("more bytes]"), "{text}");
+    }
+
+    #[test]
+    fn inj_07_hidden_characters_are_visible() {
+        let s = shown("a.py", "x = 1\n", "x = 1 \u{e0068}\u{e0069}\u{202e}\n");
+        assert_eq!(s.hunks[0].lines[1].text, "x = 1 \\u{e0068}\\u{e0069}\\u{202e}");
+    }
 }

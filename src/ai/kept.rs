@@ -1,0 +1,245 @@
+//! Which changed files no model is shown, and why: what is no text, what programs write, what holds secrets.
+//!
+//! The rules read all of them. In a gate the change cannot take itself out of sight: that a file calls itself
+//! generated counts there only where it did so before.
+
+use super::redact;
+use crate::diff::{Body, FileChange, RepoPath, Text};
+use crate::rules::RuleSet;
+use crate::verdict::Skip;
+
+/// What becomes of a changed file on its way to a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// Its lines are shown.
+    Shown,
+    /// Nothing but names or modes changed: there are no lines.
+    Nothing,
+    Kept(Skip),
+}
+
+/// Tells whether a model is shown a file. `generated` is what `linguist-generated` says of the path in the state
+/// that may judge; `None`: nothing.
+pub fn sight(change: &FileChange, rules: &RuleSet, generated: Option<bool>) -> Sight {
+    let text = match &change.body {
+        Body::Submodule { .. } => return Sight::Kept(Skip::Submodule),
+        Body::Binary(_) => return Sight::Kept(Skip::Binary),
+        Body::Same => return Sight::Nothing,
+        Body::Text(text) => text,
+    };
+    if text.hunks.is_empty() {
+        return Sight::Nothing;
+    }
+    let entry = &change.entry;
+    if [&entry.old, &entry.new].into_iter().flatten().any(|s| redact::is_sensitive(&s.path)) {
+        return Sight::Kept(Skip::Sensitive);
+    }
+    if is_lockfile(change.path()) {
+        return Sight::Kept(Skip::Lockfile);
+    }
+    let shown = if entry.new.is_some() { &text.new } else { &text.old };
+    let by_program = || {
+        let says = |path: &RepoPath, text: &Text| is_generated_name(path) || text.whole().is_some_and(says_generated);
+        let now = says(change.path(), shown);
+        let before = entry.old.as_ref().is_some_and(|old| says(&old.path, &text.old));
+        let believed = rules.trusts_the_change() || before;
+        now && believed || is_minified(change.path(), shown)
+    };
+    match generated {
+        Some(true) => Sight::Kept(Skip::Generated),
+        None if by_program() => Sight::Kept(Skip::Generated),
+        _ => Sight::Shown,
+    }
+}
+
+/// Tells whether a file is written by a package manager, by its name.
+fn is_lockfile(path: &RepoPath) -> bool {
+    const NAMES: &[&[u8]] = &[
+        b"package-lock.json",
+        b"npm-shrinkwrap.json",
+        b"yarn.lock",
+        b"pnpm-lock.yaml",
+        b"bun.lock",
+        b"deno.lock",
+        b"composer.lock",
+        b"cargo.lock",
+        b"poetry.lock",
+        b"uv.lock",
+        b"pdm.lock",
+        b"pixi.lock",
+        b"pipfile.lock",
+        b"go.sum",
+        b"go.work.sum",
+        b"gemfile.lock",
+        b"mix.lock",
+        b"rebar.lock",
+        b"pubspec.lock",
+        b"podfile.lock",
+        b"cartfile.resolved",
+        b"package.resolved",
+        b"packages.lock.json",
+        b"paket.lock",
+        b"gradle.lockfile",
+        b"buildscript-gradle.lockfile",
+        b"flake.lock",
+        b"conan.lock",
+        b"module.bazel.lock",
+        b".terraform.lock.hcl",
+        b"chart.lock",
+        b"stack.yaml.lock",
+        b"cabal.project.freeze",
+        b"renv.lock",
+        b"conda-lock.yml",
+    ];
+    NAMES.contains(&&path.file_name().to_ascii_lowercase()[..])
+}
+
+/// Tells whether a name is one that generators give.
+fn is_generated_name(path: &RepoPath) -> bool {
+    const ENDS: &[&str] = &[
+        ".pb.go",
+        "_pb2.py",
+        "_pb2_grpc.py",
+        "_pb2.pyi",
+        ".pb.cc",
+        ".pb.h",
+        ".pb.rs",
+        ".pb.swift",
+        "_pb.js",
+        "_pb.d.ts",
+        ".g.dart",
+        ".freezed.dart",
+        ".gr.dart",
+        ".designer.cs",
+        ".g.cs",
+        ".g.i.cs",
+        ".gen.go",
+        "_gen.go",
+        ".gen.ts",
+        ".js.map",
+        ".mjs.map",
+        ".css.map",
+        ".ts.map",
+    ];
+    let name = String::from_utf8_lossy(path.file_name()).to_ascii_lowercase();
+    ENDS.iter().any(|e| name.ends_with(e)) || name.starts_with("zz_generated.") || name.contains(".generated.")
+}
+
+/// Bytes and lines at the start of a file in which a generator names itself.
+const HEAD: usize = 4096;
+const HEAD_LINES: usize = 30;
+/// Lines within which a sentence goes on.
+const SENTENCE: usize = 3;
+
+/// Tells whether a comment at the start of a file says that a program wrote it.
+fn says_generated(text: &[u8]) -> bool {
+    let head = String::from_utf8_lossy(&text[..text.len().min(HEAD)]).to_ascii_lowercase();
+    const LEADERS: &[&str] = &["//", "#", "/*", "*", "--", ";", "<!--", "%", "'", "\"\"\"", "rem ", "(*", "{-", "dnl "];
+    let is_comment = |line: &str| LEADERS.iter().any(|l| line.starts_with(l));
+    let lines: Vec<&str> = head.lines().take(HEAD_LINES).map(str::trim).filter(|l| is_comment(l)).collect();
+    let alone = |line: &&str| {
+        let word = line.find("@generated").is_some_and(|at| {
+            let after = line[at + "@generated".len()..].chars().next();
+            let before = line[..at].chars().next_back();
+            after.is_none_or(|c| !c.is_alphanumeric() && c != '-' && c != '_')
+                && before.is_none_or(|c| c.is_whitespace() || c == '*' || c == '/' || c == '#')
+        });
+        word || line.contains("<auto-generated") || line.contains("<autogenerated")
+    };
+    let sentence = |lines: &[&str]| {
+        let made = lines[0].contains("generated");
+        made && lines.iter().any(|l| {
+            ["do not edit", "do not modify", "don't edit", "do not change", "not be edited"]
+                .iter()
+                .any(|w| l.contains(w))
+        })
+    };
+    lines.iter().any(alone) || (0..lines.len()).any(|i| sentence(&lines[i..(i + SENTENCE).min(lines.len())]))
+}
+
+/// Bytes from which on a file can be called minified, and the least of its average line.
+const MINIFIED_FROM: usize = 4_000;
+const MINIFIED_LINE: usize = 500;
+
+/// Tells whether a file is a program or a style sheet that was made small, by name or by its lines.
+fn is_minified(path: &RepoPath, text: &Text) -> bool {
+    let name = String::from_utf8_lossy(path.file_name()).to_ascii_lowercase();
+    let Some((stem, extension)) = name.rsplit_once('.') else { return false };
+    if !["js", "mjs", "cjs", "css"].contains(&extension) {
+        return false;
+    }
+    if stem.ends_with(".min") || stem.ends_with("-min") {
+        return true;
+    }
+    text.whole().is_some_and(|t| {
+        t.len() >= MINIFIED_FROM && t.len() / (memchr::memchr_iter(b'\n', t).count() + 1) >= MINIFIED_LINE
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diff::{Attribute, ChangeKind, Entry, FileMode, Side, code};
+    use crate::policy::RulesPolicy;
+    use crate::rules::Suppressions;
+
+    fn rules(honour_added: bool) -> RuleSet {
+        RuleSet::new(&RulesPolicy::default(), &[]).unwrap().with_suppressions(Suppressions { honour_added })
+    }
+
+    fn added(path: &str, text: &str) -> FileChange {
+        code::added(RepoPath::from(path), text.as_bytes().to_vec())
+    }
+
+    fn modified(path: &str, old: &str, new: &str) -> FileChange {
+        let side = || Some(Side { path: RepoPath::from(path), mode: FileMode::Regular, id: None });
+        FileChange {
+            entry: Entry { kind: ChangeKind::Modified, old: side(), new: side() },
+            body: Body::between(Some(old.as_bytes().to_vec()), Some(new.as_bytes().to_vec()), Attribute::Unset),
+        }
+    }
+
+    #[test]
+    fn what_programs_write_and_what_is_secret_is_kept() {
+        let rules = rules(true);
+        let long = format!("var a={};", "f(1);".repeat(2_000));
+        for (path, text, expected) in [
+            ("src/a.rs", "fn main() {}\n", Sight::Shown),
+            ("Cargo.lock", "version = 4\n", Sight::Kept(Skip::Lockfile)),
+            ("web/package-lock.json", "{}\n", Sight::Kept(Skip::Lockfile)),
+            (".env", "A=1\n", Sight::Kept(Skip::Sensitive)),
+            (".env.example", "A=\n", Sight::Shown),
+            ("a/id_rsa", "x\n", Sight::Kept(Skip::Sensitive)),
+            ("a.go", "// Code generated by stringer; DO NOT EDIT.\n\npackage a\n", Sight::Kept(Skip::Generated)),
+            ("a.go", "// Package a says DO NOT EDIT by hand.\npackage a\n", Sight::Shown),
+            ("a.rs", "// @generated by a tool\n", Sight::Kept(Skip::Generated)),
+            ("a.rs", "// @generated-by nobody\n", Sight::Shown),
+            ("a.rs", "let s = \"@generated\";\n", Sight::Shown),
+            ("a.cs", "// <auto-generated/>\n", Sight::Kept(Skip::Generated)),
+            ("a.py", "# This file was generated by foo.\n#\n# Please do not edit it.\n", Sight::Kept(Skip::Generated)),
+            ("0001_initial.py", "# Generated by Django 5.0 on 2024-01-01\n", Sight::Shown),
+            ("a.pb.go", "package a\n", Sight::Kept(Skip::Generated)),
+            ("a.min.js", "x\n", Sight::Kept(Skip::Generated)),
+            ("dist/app.js", &long, Sight::Kept(Skip::Generated)),
+            ("dist/app.js.map", "{}\n", Sight::Kept(Skip::Generated)),
+            ("world.map", "x\n", Sight::Shown),
+            ("data.json", &long, Sight::Shown),
+        ] {
+            assert_eq!(sight(&added(path, text), &rules, None), expected, "{path}: {}", &text[..text.len().min(60)]);
+        }
+        assert_eq!(sight(&added("a.rs", "fn main() {}\n"), &rules, Some(true)), Sight::Kept(Skip::Generated));
+        assert_eq!(sight(&added("a.rs", "// @generated\n"), &rules, Some(false)), Sight::Shown);
+        assert_eq!(sight(&modified("a", "x\n", "x\n"), &rules, None), Sight::Nothing);
+    }
+
+    #[test]
+    fn in_a_gate_a_change_cannot_call_itself_generated() {
+        let (gate, marked) = (rules(false), "// @generated\nfn a() {}\n");
+        assert_eq!(sight(&added("a.rs", marked), &gate, None), Sight::Shown);
+        assert_eq!(sight(&added("a.pb.go", "package a\n"), &gate, None), Sight::Shown);
+        assert_eq!(sight(&modified("a.rs", "fn a() {}\n", marked), &gate, None), Sight::Shown);
+        let again = modified("a.rs", marked, "// @generated\nfn b() {}\n");
+        assert_eq!(sight(&again, &gate, None), Sight::Kept(Skip::Generated));
+        assert_eq!(sight(&added("a.rs", marked), &gate, Some(true)), Sight::Kept(Skip::Generated));
+    }
+}

@@ -1,0 +1,247 @@
+//! Which files belong together: a source and its test, a header and its implementation, the translations of one
+//! message file, a migration and its model. By their names alone.
+
+use crate::ai::material::Shown;
+use std::collections::BTreeMap;
+
+/// Puts files that belong together into one list. In the order of the change: by the first file of each list.
+pub(super) fn clusters(files: &[Shown]) -> Vec<Vec<usize>> {
+    let names: Vec<Name> = files.iter().map(|f| Name::of(f.path().as_bytes())).collect();
+    let mut union = Union((0..files.len()).collect());
+    let mut keys: BTreeMap<String, usize> = BTreeMap::new();
+    for (i, name) in names.iter().enumerate() {
+        for key in name.translation.iter().chain(&name.unit) {
+            let first = *keys.entry(key.clone()).or_insert(i);
+            union.join(first, i);
+        }
+    }
+    sources_and_tests(&names, &mut union);
+    migrations(&names, &mut union);
+    let mut out: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for i in 0..files.len() {
+        out.entry(union.root(i)).or_default().push(i);
+    }
+    out.into_values().collect()
+}
+
+/// What a path says of its file.
+struct Name {
+    /// Lower case, without the file name.
+    folders: Vec<String>,
+    /// Lower case, without extension, and without what marks a test.
+    stem: String,
+    extension: String,
+    is_test: bool,
+    /// Shared by the translations of one file.
+    translation: Option<String>,
+    /// Shared by header and implementation.
+    unit: Option<String>,
+    is_migration: bool,
+    /// The words of the name.
+    words: Vec<String>,
+}
+
+impl Name {
+    fn of(path: &[u8]) -> Self {
+        let original = String::from_utf8_lossy(path).into_owned();
+        let path = original.to_ascii_lowercase();
+        let (folder, file) = path.rsplit_once('/').unwrap_or(("", &path));
+        let folders: Vec<String> = folder.split('/').filter(|f| !f.is_empty()).map(str::to_owned).collect();
+        let (stem, extension) = file.split_once('.').unwrap_or((file, ""));
+        let (stem, extension) = if stem.is_empty() { (file, "") } else { (stem, extension) };
+        let tested = tested(stem, original.rsplit('/').next().unwrap_or_default());
+        let marked = extension.split('.').any(|p| matches!(p, "test" | "tests" | "spec" | "e2e"));
+        let in_folder = folders.iter().any(|f| matches!(f.as_str(), "test" | "tests" | "__tests__" | "spec" | "specs"));
+        let extension = extension.rsplit('.').next().unwrap_or_default().to_owned();
+        let headers = ["h", "hh", "hpp", "hxx", "c", "cc", "cpp", "cxx", "m", "mm", "inl", "ipp"];
+        let aside = |f: &&String| !matches!(f.as_str(), "include" | "inc" | "src" | "source" | "lib");
+        let unit = headers
+            .contains(&extension.as_str())
+            .then(|| format!("unit {} {stem}", folders.iter().filter(aside).cloned().collect::<Vec<_>>().join("/")));
+        let is_migration = folders.iter().any(|f| matches!(f.as_str(), "migrations" | "migration" | "migrate"));
+        let words = stem.split(|c: char| !c.is_alphabetic()).filter(|w| w.len() > 2).map(singular).collect();
+        Self {
+            translation: translation(&folders, file),
+            is_test: tested.is_some() || marked || in_folder,
+            stem: tested.unwrap_or_else(|| stem.to_owned()),
+            folders,
+            extension,
+            unit,
+            is_migration,
+            words,
+        }
+    }
+
+    /// Tells how many folders two files share, counted from the file up and from the top down.
+    fn nearness(&self, other: &Self) -> usize {
+        let top = self.folders.iter().zip(&other.folders).take_while(|(a, b)| a == b).count();
+        let end = self.folders.iter().rev().zip(other.folders.iter().rev()).take_while(|(a, b)| a == b).count();
+        top.max(end) + usize::from(self.folders == other.folders)
+    }
+}
+
+/// Returns the name of what a test tests: `foo` of `test_foo`, `foo_test`, `FooTest`.
+fn tested(stem: &str, original: &str) -> Option<String> {
+    let without = ["test_", "test-"].iter().find_map(|p| stem.strip_prefix(p)).or_else(|| {
+        ["_test", "_tests", "-test", "_spec", "-spec", "_unittest"].iter().find_map(|s| stem.strip_suffix(s))
+    });
+    let camel = || {
+        let stem = original.split('.').next()?;
+        let stem = ["Tests", "Test", "Spec", "IT"].iter().find_map(|s| stem.strip_suffix(s))?;
+        stem.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit()).then(|| stem.to_ascii_lowercase())
+    };
+    without.map(str::to_owned).or_else(camel).filter(|s| !s.is_empty())
+}
+
+/// Joins each test with the source of the same name that is nearest.
+fn sources_and_tests(names: &[Name], union: &mut Union) {
+    let mut by_stem: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (i, name) in names.iter().enumerate() {
+        by_stem.entry(&name.stem).or_default().push(i);
+    }
+    for group in by_stem.values() {
+        let sources: Vec<usize> = group.iter().copied().filter(|i| !names[*i].is_test).collect();
+        for test in group.iter().copied().filter(|i| names[*i].is_test) {
+            let alike = |s: &usize| family(&names[*s].extension) == family(&names[test].extension);
+            let near = |s: &usize| (names[*s].nearness(&names[test]), std::cmp::Reverse(*s));
+            if let Some(source) = sources.iter().copied().filter(alike).max_by_key(near) {
+                union.join(source, test);
+            }
+        }
+    }
+}
+
+/// Extensions of one language are alike.
+fn family(extension: &str) -> &str {
+    match extension {
+        "ts" | "tsx" | "jsx" | "mjs" | "cjs" | "mts" | "vue" | "svelte" => "js",
+        "cc" | "cpp" | "cxx" | "h" | "hpp" | "hh" => "c",
+        "kt" | "kts" | "scala" | "groovy" => "java",
+        other => other,
+    }
+}
+
+/// Joins each migration with the model that its name speaks of, or the models of its application.
+fn migrations(names: &[Name], union: &mut Union) {
+    let is_model = |n: &Name| {
+        let word = |w: &str| matches!(w, "model" | "models" | "entity" | "entities" | "schema" | "schemas");
+        !n.is_migration && !n.is_test && (n.folders.iter().any(|f| word(f)) || word(&n.stem))
+    };
+    let models: Vec<usize> = (0..names.len()).filter(|i| is_model(&names[*i])).collect();
+    for (i, migration) in names.iter().enumerate().filter(|(_, n)| n.is_migration) {
+        let named = |m: &&usize| names[**m].words.iter().any(|w| migration.words.contains(w));
+        // Django keeps an application's migrations beside its models.
+        let beside = |m: &&usize| {
+            names[**m].folders.len() < migration.folders.len() && migration.folders.starts_with(&names[**m].folders)
+        };
+        let found =
+            models.iter().find(named).or_else(|| models.iter().find(|m| beside(m) && !names[**m].folders.is_empty()));
+        if let Some(model) = found {
+            union.join(*model, i);
+        }
+    }
+}
+
+fn singular(word: &str) -> String {
+    match word.strip_suffix("ies") {
+        Some(stem) => format!("{stem}y"),
+        None => word.strip_suffix('s').filter(|s| !s.ends_with('s')).unwrap_or(word).to_owned(),
+    }
+}
+
+/// Returns the name that the translations of one file share: `locales/*.json`, `values-*/strings.xml`.
+fn translation(folders: &[String], file: &str) -> Option<String> {
+    const HOMES: &[&str] = &[
+        "locale",
+        "locales",
+        "lang",
+        "langs",
+        "languages",
+        "i18n",
+        "l10n",
+        "translations",
+        "translation",
+        "messages",
+        "po",
+    ];
+    let (stem, extension) = file.split_once('.')?;
+    let shared = |folders: &[String], file: &str| Some(format!("text {} {file}", folders.join("/")));
+    let texts = [
+        "json",
+        "yml",
+        "yaml",
+        "po",
+        "properties",
+        "xlf",
+        "arb",
+        "strings",
+        "xml",
+        "php",
+        "ftl",
+        "toml",
+        "ts",
+        "js",
+        "resx",
+        "stringsdict",
+    ];
+    if !texts.contains(&extension.rsplit('.').next().unwrap_or_default()) {
+        return None;
+    }
+    let at_home = folders.iter().any(|f| HOMES.contains(&f.as_str()));
+    // A folder a language: `locales/de/app.json`, `de.lproj/Localizable.strings`, `values-de/strings.xml`.
+    for (i, folder) in folders.iter().enumerate() {
+        let android = folder == "values" || folder.strip_prefix("values-").is_some_and(is_language);
+        let apple = folder.strip_suffix(".lproj").is_some_and(|l| l == "base" || is_language(l));
+        let plain = at_home && is_language(folder);
+        if android && extension == "xml" || apple || plain {
+            let mut all = folders.to_vec();
+            all[i] = "*".to_owned();
+            return shared(&all, file);
+        }
+    }
+    // A file a language: `locales/de.json`, `messages_de.properties`, `app.de.yml`.
+    if at_home && is_language(stem) {
+        return shared(folders, &format!("*.{extension}"));
+    }
+    if let Some((base, end)) = stem.split_once('_')
+        && is_language(end)
+        && matches!(extension, "properties" | "arb")
+    {
+        return shared(folders, &format!("{base}.{extension}"));
+    }
+    if let Some((language, rest)) = extension.split_once('.')
+        && is_language(language)
+        && (at_home || matches!(rest, "xlf" | "resx" | "yml" | "yaml"))
+    {
+        return shared(folders, &format!("{stem}.{rest}"));
+    }
+    (matches!(extension, "properties" | "arb" | "resx" | "xlf")).then(|| shared(folders, file)).flatten()
+}
+
+/// Tells whether a word looks like a language tag: `de`, `pt-br`, `zh_hans`.
+fn is_language(word: &str) -> bool {
+    let mut parts = word.split(['-', '_']);
+    let tag = parts.next().is_some_and(|p| (2..=3).contains(&p.len()) && p.bytes().all(|b| b.is_ascii_alphabetic()));
+    tag && parts.clone().count() <= 2
+        && parts.all(|p| (2..=4).contains(&p.len()) && p.bytes().all(|b| b.is_ascii_alphanumeric()))
+}
+
+/// Sets of files; the smallest number stands for each.
+struct Union(Vec<usize>);
+
+impl Union {
+    fn root(&mut self, i: usize) -> usize {
+        let mut at = i;
+        while self.0[at] != at {
+            self.0[at] = self.0[self.0[at]];
+            at = self.0[at];
+        }
+        at
+    }
+
+    fn join(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.root(a), self.root(b));
+        let (low, high) = (a.min(b), a.max(b));
+        self.0[high] = low;
+    }
+}

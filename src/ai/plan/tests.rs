@@ -1,0 +1,192 @@
+use super::*;
+use crate::ai::material::ShownLine;
+use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, LineKind, LineNo, RepoPath, Side};
+
+/// Makes a file with a hunk for each number: so many added lines.
+fn file(path: &str, hunks: &[usize]) -> Shown {
+    let side = Side { path: RepoPath::from(path), mode: FileMode::Regular, id: None };
+    let mut number = 0;
+    let mut hunk = |lines: usize| {
+        let lines = (0..lines).map(|_| {
+            number += 1;
+            ShownLine { kind: LineKind::Added, old: None, new: LineNo::new(number), text: "x = 1".to_owned() }
+        });
+        ShownHunk { section: String::new(), lines: lines.collect() }
+    };
+    Shown {
+        hunks: hunks.iter().map(|n| hunk(*n)).collect(),
+        change: FileChange {
+            entry: Entry { kind: ChangeKind::Added, old: None, new: Some(side) },
+            body: Body::between(None, Some(b"x\n".to_vec()), Attribute::Unset),
+        },
+        guidelines: Vec::new(),
+        redacted: Vec::new(),
+    }
+}
+
+fn group(files: Vec<Shown>) -> Group {
+    Group { commit: None, tree: None, messages: Vec::new(), files }
+}
+
+const WIDE: Limits = Limits { files: 50, lines: 2_000, bytes: 1_000_000, requests: 40 };
+
+/// Names the files of each chunk, parts with their lines.
+fn shape(groups: &[Group], plan: &Plan) -> Vec<String> {
+    let name = |c: &Chunk, p: &Piece| {
+        let path = groups[c.group].files[p.file].path().to_wire();
+        if !p.split {
+            return path;
+        }
+        let parts: Vec<_> = p.hunks.iter().map(|h| format!("{}:{}-{}", h.hunk, h.lines.start, h.lines.end)).collect();
+        format!("{path}[{}]", parts.join(" "))
+    };
+    plan.chunks.iter().map(|c| c.pieces.iter().map(|p| name(c, p)).collect::<Vec<_>>().join(" ")).collect()
+}
+
+/// Every line of every file is in exactly one chunk, or its file is named.
+fn assert_complete(groups: &[Group], plan: &Plan) {
+    for (g, group) in groups.iter().enumerate() {
+        for (f, file) in group.files.iter().enumerate() {
+            let pieces = plan.chunks.iter().filter(|c| c.group == g).flat_map(|c| &c.pieces).filter(|p| p.file == f);
+            let mut seen: Vec<_> =
+                pieces.flat_map(|p| &p.hunks).flat_map(|h| h.lines.clone().map(|l| (h.hunk, l))).collect();
+            let all: Vec<_> =
+                file.hunks.iter().enumerate().flat_map(|(h, x)| (0..x.lines.len()).map(move |l| (h, l))).collect();
+            seen.sort_unstable();
+            let left = plan.left_out.iter().find(|l| l.group == g && l.file == f);
+            match left {
+                None => assert_eq!(seen, all, "{:?}", file.path()),
+                Some(left) => assert_eq!(left.partly, !seen.is_empty()),
+            }
+        }
+    }
+}
+
+fn planned(files: Vec<Shown>, limits: Limits) -> Vec<String> {
+    let groups = [group(files)];
+    let plan = plan(&groups, &limits);
+    assert_complete(&groups, &plan);
+    assert!(plan.left_out.is_empty());
+    shape(&groups, &plan)
+}
+
+#[test]
+fn what_fits_is_one_request() {
+    assert_eq!(planned(vec![file("a.rs", &[3]), file("b.rs", &[3, 4])], WIDE), ["a.rs b.rs"]);
+    assert_eq!(planned(Vec::new(), WIDE), Vec::<String>::new());
+}
+
+#[test]
+fn each_limit_holds() {
+    let files = || (0..7).map(|i| file(&format!("f{i}.rs"), &[10])).collect::<Vec<_>>();
+    for (limits, most) in
+        [(Limits { files: 3, ..WIDE }, 3), (Limits { lines: 25, ..WIDE }, 2), (Limits { bytes: 500, ..WIDE }, 3)]
+    {
+        let groups = [group(files())];
+        let plan = plan(&groups, &limits);
+        assert_complete(&groups, &plan);
+        assert!(plan.chunks.iter().all(|c| c.pieces.len() <= most), "{limits:?}: {:?}", shape(&groups, &plan));
+        assert!(plan.chunks.iter().flat_map(|c| &c.pieces).all(|p| !p.split));
+    }
+}
+
+#[test]
+fn what_belongs_together_stays_together() {
+    let together = |paths: &[&str]| {
+        let mut files: Vec<_> = (0..3).map(|i| file(&format!("a{i}/filler.rs"), &[8])).collect();
+        files.extend(paths.iter().map(|p| file(p, &[8])));
+        files.extend((0..3).map(|i| file(&format!("z{i}/filler.rs"), &[8])));
+        files.sort_by(|a, b| a.path().cmp(b.path()));
+        planned(files, Limits { lines: 8 * paths.len(), ..WIDE })
+            .iter()
+            .any(|chunk| paths.iter().all(|p| chunk.split(' ').any(|c| c == *p)))
+    };
+    for paths in [
+        &["src/foo.py", "tests/test_foo.py"][..],
+        &["pkg/foo.go", "pkg/foo_test.go"],
+        &["src/main/java/a/Foo.java", "src/test/java/a/FooTest.java"],
+        &["src/app/user.ts", "src/app/user.spec.ts"],
+        &["src/app/user.ts", "src/zoo/__tests__/user.test.tsx"],
+        &["lib/foo.rb", "spec/lib/foo_spec.rb"],
+        &["src/parse.rs", "tests/parse.rs"],
+        &["include/app/net.h", "src/app/net.cpp"],
+        &["locales/de.json", "locales/en.json", "locales/pt-BR.json"],
+        &["res/values-de/strings.xml", "res/values/strings.xml"],
+        &["src/messages.properties", "src/messages_de.properties"],
+        &["locale/de/LC_MESSAGES/app.po", "locale/fr/LC_MESSAGES/app.po"],
+        &["app/models/user.rb", "db/migrate/20240101_add_email_to_users.rb"],
+        &["shop/migrations/0002_auto.py", "shop/models.py"],
+    ] {
+        assert!(together(paths), "{paths:?}");
+    }
+    // Alike by name only.
+    for paths in [&["b/x.json", "y/x.json"][..], &["b/de.rs", "y/en.rs"], &["b/foo.py", "y/test_foo.js"]] {
+        assert!(!together(paths), "{paths:?}");
+    }
+}
+
+#[test]
+fn a_large_file_is_split_between_hunks_and_a_large_hunk_between_lines() {
+    let limits = Limits { lines: 10, ..WIDE };
+    assert_eq!(planned(vec![file("a.rs", &[6, 4, 5])], limits), ["a.rs[0:0-6 1:0-4]", "a.rs[2:0-5]"]);
+    let shapes = planned(vec![file("a.rs", &[25, 2]), file("b.rs", &[3])], limits);
+    assert_eq!(shapes, ["a.rs[0:0-10]", "a.rs[0:10-20]", "a.rs[0:20-25 1:0-2] b.rs"]);
+}
+
+#[test]
+fn a_cut_prefers_an_empty_line_and_never_parts_what_replaces_from_what_is_replaced() {
+    let mut f = file("a.rs", &[14]);
+    f.hunks[0].lines[6].text.clear();
+    let shapes = planned(vec![f], Limits { lines: 10, ..WIDE });
+    assert_eq!(shapes, ["a.rs[0:0-7]", "a.rs[0:7-14]"]);
+    let mut f = file("a.rs", &[14]);
+    for line in &mut f.hunks[0].lines[..10] {
+        line.kind = LineKind::Removed;
+    }
+    let shapes = planned(vec![f], Limits { lines: 10, ..WIDE });
+    assert!(!shapes.iter().any(|s| s.contains("0-10]")), "{shapes:?}");
+}
+
+#[test]
+fn groups_never_share_a_request() {
+    let groups = [group(vec![file("a.rs", &[1])]), group(vec![file("a.rs", &[1])])];
+    assert_eq!(plan(&groups, &WIDE).chunks.len(), 2);
+}
+
+#[test]
+fn what_more_requests_would_take_is_named() {
+    let groups = [group(vec![file("a.rs", &[5]), file("b.rs", &[25])]), group(vec![file("c.rs", &[5])])];
+    let plan = plan(&groups, &Limits { lines: 10, requests: 2, ..WIDE });
+    assert_eq!(plan.chunks.len(), 2);
+    let left = |group, file, partly| LeftOut { group, file, partly };
+    assert_eq!(plan.left_out, [left(0, 1, true), left(1, 0, false)]);
+    assert_complete(&groups, &plan);
+}
+
+#[test]
+fn an_edit_moves_few_chunks() {
+    let files = |edited: usize| {
+        (0..200)
+            .map(|i| file(&format!("src/m{i:03}/x{i}.rs"), &[if i == edited { 19 } else { 10 }]))
+            .collect::<Vec<_>>()
+    };
+    let limits = Limits { lines: 200, ..WIDE };
+    let (before, after) = (planned(files(999), limits), planned(files(20), limits));
+    let kept = after.iter().filter(|c| before.contains(c)).count();
+    assert!(kept + 3 >= after.len(), "{kept} of {}", after.len());
+}
+
+#[test]
+fn halving_ends_and_loses_nothing() {
+    let groups = [group(vec![file("a.rs", &[9]), file("b.rs", &[1, 30]), file("c.rs", &[2])])];
+    let mut whole = plan(&groups, &WIDE).chunks;
+    let mut done = Vec::new();
+    while let Some(chunk) = whole.pop() {
+        match halve(&chunk, &groups) {
+            Some((a, b)) => whole.extend([a, b]),
+            None => done.push(chunk),
+        }
+    }
+    assert_eq!(done.len(), 42);
+    assert_complete(&groups, &Plan { chunks: done, left_out: Vec::new() });
+}
