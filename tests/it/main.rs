@@ -9,6 +9,7 @@
 )]
 
 mod architecture;
+mod certificate;
 mod cache;
 mod change;
 mod cli;
@@ -16,6 +17,8 @@ mod coverage;
 mod diff;
 mod git;
 mod hooks;
+mod loopback;
+mod net;
 mod policy;
 mod report;
 mod review;

@@ -1,0 +1,611 @@
+//! A model server on this machine: real HTTP, scripted answers, and a record of everything that reached it.
+//!
+//! ```ignore
+//! let server = Server::start(|request| request.review(&[finding("src/a.rs", 3, "let x = 1;")]));
+//! repo.write(".claude-reviewer.toml", server.policy("openai"));
+//! ```
+//!
+//! It speaks Anthropic's Messages (streamed, if that is asked for), Chat Completions and `generateContent`, told
+//! apart by their paths. An answer is a list of [`Step`]s, so that it can also be slow, wrong, endless or cut off.
+
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Bytes of a request at most; more ends the connection.
+const MAX_REQUEST: usize = 64 << 20;
+
+/// A running server; it ends when it is dropped.
+pub struct Server {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+/// What arrived.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The how manieth request it is, from 0.
+    pub number: usize,
+    /// The how manieth connection it came over, from 0.
+    pub connection: usize,
+    pub at: Instant,
+    pub method: String,
+    /// With the query.
+    pub path: String,
+    /// Names in lower case.
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+/// What a server does with a request.
+#[derive(Clone, Debug, Default)]
+pub struct Reply(pub Vec<Step>);
+
+/// A part of an answer.
+#[derive(Clone, Debug)]
+pub enum Step {
+    Send(Vec<u8>),
+    Wait(Duration),
+    /// Sends bytes over and over, so many times, with a pause before each.
+    Repeat(Vec<u8>, usize, Duration),
+    /// Ends the connection as it should be.
+    Close,
+    /// Ends the connection with a reset.
+    Reset,
+}
+
+struct Shared {
+    handler: Box<dyn Fn(&Request) -> Reply + Send + Sync>,
+    tls: Option<Arc<rustls::ServerConfig>>,
+    requests: Mutex<Vec<Request>>,
+    connections: AtomicUsize,
+    in_flight: AtomicUsize,
+    most_in_flight: AtomicUsize,
+    ended: AtomicBool,
+}
+
+impl Server {
+    /// Starts a server on a free port of 127.0.0.1 that answers each request by itself.
+    pub fn start(handler: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+        Self::launch(Box::new(handler), None)
+    }
+
+    /// Starts a server that gives the first request the first answer, and so on; the last one again and again.
+    pub fn script(replies: Vec<Reply>) -> Self {
+        Self::start(move |request| replies[request.number.min(replies.len() - 1)].clone())
+    }
+
+    /// Starts a server that speaks TLS.
+    pub fn tls(config: rustls::ServerConfig, handler: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+        Self::launch(Box::new(handler), Some(Arc::new(config)))
+    }
+
+    fn launch(handler: Box<dyn Fn(&Request) -> Reply + Send + Sync>, tls: Option<Arc<rustls::ServerConfig>>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let shared = Arc::new(Shared {
+            handler,
+            tls,
+            requests: Mutex::default(),
+            connections: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
+            most_in_flight: AtomicUsize::new(0),
+            ended: AtomicBool::new(false),
+        });
+        let server = Arc::clone(&shared);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if server.ended.load(Ordering::SeqCst) {
+                    return;
+                }
+                let Ok(stream) = stream else { continue };
+                let number = server.connections.fetch_add(1, Ordering::SeqCst);
+                let server = Arc::clone(&server);
+                std::thread::spawn(move || server.accept(stream, number));
+            }
+        });
+        Self { address, shared }
+    }
+
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// Returns the address to configure: `http://127.0.0.1:PORT`.
+    pub fn url(&self) -> String {
+        let scheme = if self.shared.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://127.0.0.1:{}", self.port())
+    }
+
+    /// Returns a policy that asks this server as `anthropic`, `openai` or `google`, with one retry. More keys of
+    /// that backend can be put behind it.
+    pub fn policy(&self, kind: &str) -> String {
+        format!(
+            "version = 1\n[review]\nbackends = [\"{kind}\"]\n[backend.{kind}]\nbase_url = \"{}\"\nmodel = \"stub\"\n\
+             max_retries = 1\n",
+            self.url()
+        )
+    }
+
+    /// Returns what has arrived so far, lists of models not counted.
+    pub fn questions(&self) -> Vec<Request> {
+        self.requests().into_iter().filter(|r| r.method == "POST").collect()
+    }
+
+    /// Returns what has arrived so far.
+    pub fn requests(&self) -> Vec<Request> {
+        self.shared.requests.lock().unwrap().clone()
+    }
+
+    pub fn connections(&self) -> usize {
+        self.shared.connections.load(Ordering::SeqCst)
+    }
+
+    /// Returns how many requests there were at the same time, at most.
+    pub fn most_in_flight(&self) -> usize {
+        self.shared.most_in_flight.load(Ordering::SeqCst)
+    }
+
+    /// Tells whether a text stands anywhere in what has arrived: in a path, a header or a body.
+    pub fn saw(&self, text: &str) -> bool {
+        self.requests().iter().any(|r| {
+            r.path.contains(text)
+                || r.headers.iter().any(|(name, value)| name.contains(text) || value.contains(text))
+                || String::from_utf8_lossy(&r.body).contains(text)
+        })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shared.ended.store(true, Ordering::SeqCst);
+        // Wakes the thread that waits for connections.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+impl Shared {
+    fn accept(&self, stream: TcpStream, connection: usize) {
+        // The answers of a dropped server end; a client that is gone ends them too.
+        stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
+        stream.set_nodelay(true).unwrap();
+        match &self.tls {
+            None => self.serve(&mut (&stream), &stream, connection),
+            Some(config) => {
+                let mut session = rustls::ServerConnection::new(Arc::clone(config)).unwrap();
+                let mut socket = &stream;
+                self.serve(&mut rustls::Stream::new(&mut session, &mut socket), &stream, connection);
+            }
+        }
+    }
+
+    /// Answers one request after another, until either side has enough.
+    fn serve<S: Read + Write>(&self, stream: &mut S, socket: &TcpStream, connection: usize) {
+        while let Some((mut request, rest)) = read_head(stream) {
+            request.connection = connection;
+            if request.header("expect").is_some() {
+                let _ = stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
+            }
+            if !read_body(stream, &mut request, rest) {
+                return;
+            }
+            let now = self.in_flight.fetch_add(1, Ordering::SeqCst) + 1;
+            self.most_in_flight.fetch_max(now, Ordering::SeqCst);
+            {
+                let mut all = self.requests.lock().unwrap();
+                request.number = all.len();
+                all.push(request.clone());
+            }
+            let reply = (self.handler)(&request);
+            let goes_on = reply.0.iter().all(|step| self.step(stream, socket, step));
+            self.in_flight.fetch_sub(1, Ordering::SeqCst);
+            if !goes_on {
+                return;
+            }
+        }
+    }
+
+    /// Does one step; tells whether there can be more.
+    fn step<S: Read + Write>(&self, stream: &mut S, socket: &TcpStream, step: &Step) -> bool {
+        match step {
+            Step::Send(bytes) => stream.write_all(bytes).and_then(|()| stream.flush()).is_ok(),
+            Step::Wait(time) => self.wait(*time),
+            Step::Repeat(bytes, times, pause) => {
+                (0..*times).all(|_| self.wait(*pause) && stream.write_all(bytes).and_then(|()| stream.flush()).is_ok())
+            }
+            Step::Close => {
+                let _ = stream.flush();
+                let _ = socket.shutdown(std::net::Shutdown::Both);
+                false
+            }
+            Step::Reset => {
+                // What is still in the buffers is thrown away, and the other side is told so.
+                let _ = rustix::net::sockopt::set_socket_linger(socket, Some(Duration::ZERO));
+                false
+            }
+        }
+    }
+
+    /// Waits; tells whether the server is still wanted.
+    fn wait(&self, time: Duration) -> bool {
+        let until = Instant::now() + time;
+        while let Some(left) = until.checked_duration_since(Instant::now()).filter(|l| !l.is_zero()) {
+            if self.ended.load(Ordering::SeqCst) {
+                return false;
+            }
+            std::thread::sleep(left.min(Duration::from_millis(20)));
+        }
+        true
+    }
+}
+
+/// Reads up to the empty line; returns what of the body came with it.
+fn read_head<S: Read>(stream: &mut S) -> Option<(Request, Vec<u8>)> {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 16 << 10];
+    let end = loop {
+        if let Some(end) = bytes.windows(4).position(|w| w == b"\r\n\r\n") {
+            break end;
+        }
+        match stream.read(&mut buffer) {
+            Ok(n) if n > 0 && bytes.len() < MAX_REQUEST => bytes.extend_from_slice(&buffer[..n]),
+            _ => return None,
+        }
+    };
+    let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+    let mut lines = head.split("\r\n");
+    let mut first = lines.next()?.split(' ');
+    let request = Request {
+        number: 0,
+        connection: 0,
+        at: Instant::now(),
+        method: first.next()?.to_owned(),
+        path: first.next()?.to_owned(),
+        headers: lines
+            .filter_map(|l| l.split_once(':'))
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+            .collect(),
+        body: Vec::new(),
+    };
+    Some((request, bytes[end + 4..].to_vec()))
+}
+
+fn read_body<S: Read>(stream: &mut S, request: &mut Request, rest: Vec<u8>) -> bool {
+    let length: usize = request.header("content-length").and_then(|l| l.parse().ok()).unwrap_or(0);
+    request.body = rest;
+    let mut buffer = [0; 64 << 10];
+    while request.body.len() < length {
+        match stream.read(&mut buffer) {
+            Ok(n) if n > 0 && length <= MAX_REQUEST => request.body.extend_from_slice(&buffer[..n]),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// Whose words a request is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    Anthropic,
+    OpenAi,
+    Google,
+}
+
+/// What a model says: for [`Request::answer`].
+#[derive(Clone, Debug)]
+pub struct Says {
+    pub text: String,
+    /// Tools it calls: name and arguments.
+    pub calls: Vec<(String, Value)>,
+    /// Why it stopped, in the dialect's words; `None`: because it was done.
+    pub stop: Option<String>,
+    /// Tokens in (those from the cache included), of these cached, out.
+    pub tokens: (u64, u64, u64),
+}
+
+impl Default for Says {
+    fn default() -> Self {
+        Self { text: String::new(), calls: Vec::new(), stop: None, tokens: (1000, 0, 100) }
+    }
+}
+
+impl Request {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+
+    pub fn dialect(&self) -> Dialect {
+        match self.path.split('?').next().unwrap_or_default() {
+            p if p.ends_with("/messages") => Dialect::Anthropic,
+            p if p.contains(":generateContent") => Dialect::Google,
+            _ => Dialect::OpenAi,
+        }
+    }
+
+    /// Returns what the model is told, instructions first, one part a line.
+    pub fn prompt(&self) -> String {
+        let body = self.json();
+        let mut parts = Vec::new();
+        for key in ["system", "systemInstruction", "messages", "contents"] {
+            texts(&body[key], &mut parts);
+        }
+        parts.join("\n")
+    }
+
+    /// Returns the value of the last line `nonce: VALUE` of the prompt.
+    pub fn nonce(&self) -> String {
+        let prompt = self.prompt();
+        let line = prompt.lines().rev().find_map(|l| l.strip_prefix("nonce: "));
+        line.unwrap_or_default().trim().to_owned()
+    }
+
+    /// Returns the paths of the files that the prompt shows.
+    pub fn files(&self) -> Vec<String> {
+        files_of(&self.prompt())
+    }
+
+    /// Returns the document that a well-behaved model answers: the nonce, the files of the prompt, and findings.
+    pub fn document(&self, findings: &[Value]) -> Value {
+        json!({
+            "nonce": self.nonce(), "summary": "Looked at everything.", "files_reviewed": self.files(),
+            "findings": findings, "design_compliance": null, "missing_requirements": [],
+        })
+    }
+
+    /// Answers with a review that has these findings.
+    pub fn review(&self, findings: &[Value]) -> Reply {
+        self.text(&self.document(findings).to_string())
+    }
+
+    /// Answers with a text, whatever it is.
+    pub fn text(&self, text: &str) -> Reply {
+        self.answer(&Says { text: text.to_owned(), ..Says::default() })
+    }
+
+    /// Answers with calls of tools: name and arguments.
+    pub fn calls(&self, calls: &[(&str, Value)]) -> Reply {
+        let calls = calls.iter().map(|(name, arguments)| ((*name).to_owned(), arguments.clone())).collect();
+        self.answer(&Says { calls, ..Says::default() })
+    }
+
+    /// Answers in the words of the request's dialect; streamed where the request asks for it.
+    pub fn answer(&self, says: &Says) -> Reply {
+        let body = self.body_of(says);
+        if self.dialect() == Dialect::Anthropic && self.json()["stream"] == true {
+            return Reply::events(&events(&body));
+        }
+        Reply::json(200, &body)
+    }
+
+    /// Returns the body of an answer in one piece.
+    pub fn body_of(&self, says: &Says) -> Value {
+        let (input, cached, output) = says.tokens;
+        let stop = |done: &str, calls: &str| {
+            let usual = if says.calls.is_empty() { done } else { calls };
+            says.stop.clone().unwrap_or_else(|| usual.to_owned())
+        };
+        match self.dialect() {
+            Dialect::Anthropic => {
+                let mut content = Vec::new();
+                if !says.text.is_empty() {
+                    content.push(json!({ "type": "text", "text": says.text }));
+                }
+                content.extend(says.calls.iter().enumerate().map(|(i, (name, input))| {
+                    json!({ "type": "tool_use", "id": format!("toolu_{}_{i}", self.number), "name": name, "input": input })
+                }));
+                json!({
+                    "id": "msg_1", "type": "message", "role": "assistant", "model": "stub-1", "content": content,
+                    "stop_reason": stop("end_turn", "tool_use"),
+                    "usage": {
+                        "input_tokens": input - cached, "cache_creation_input_tokens": 0,
+                        "cache_read_input_tokens": cached, "output_tokens": output,
+                    },
+                })
+            }
+            Dialect::OpenAi => {
+                let mut message = json!({ "role": "assistant", "content": says.text, "refusal": null });
+                if !says.calls.is_empty() {
+                    let calls = says.calls.iter().enumerate().map(|(i, (name, arguments))| {
+                        json!({
+                            "id": format!("call_{}_{i}", self.number), "type": "function",
+                            "function": { "name": name, "arguments": arguments.to_string() },
+                        })
+                    });
+                    message["content"] = Value::Null;
+                    message["tool_calls"] = calls.collect();
+                }
+                json!({
+                    "id": "c1", "object": "chat.completion", "model": "stub-1",
+                    "choices": [{ "index": 0, "message": message, "finish_reason": stop("stop", "tool_calls") }],
+                    "usage": {
+                        "prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output,
+                        "prompt_tokens_details": { "cached_tokens": cached },
+                    },
+                })
+            }
+            Dialect::Google => {
+                let mut parts = vec![json!({ "text": "thinking about it", "thought": true })];
+                if !says.text.is_empty() {
+                    parts.push(json!({ "text": says.text }));
+                }
+                let call = |(name, args): &(String, Value)| json!({ "functionCall": { "name": name, "args": args }, "thoughtSignature": "c2ln" });
+                parts.extend(says.calls.iter().map(call));
+                json!({
+                    "candidates": [{
+                        "content": { "role": "model", "parts": parts }, "finishReason": stop("STOP", "STOP"),
+                    }],
+                    "modelVersion": "stub-1",
+                    "usageMetadata": {
+                        "promptTokenCount": input, "cachedContentTokenCount": cached,
+                        "candidatesTokenCount": output - 10, "thoughtsTokenCount": 10,
+                    },
+                })
+            }
+        }
+    }
+}
+
+/// Collects what stands under `text` and `content`, and texts of messages, in order.
+fn texts(value: &Value, out: &mut Vec<String>) {
+    match value {
+        Value::String(text) => out.push(text.clone()),
+        Value::Array(list) => list.iter().for_each(|v| texts(v, out)),
+        Value::Object(object) => {
+            for key in ["text", "content", "parts"] {
+                if let Some(value) = object.get(key) {
+                    texts(value, out);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Finds the paths of the files that a prompt shows.
+pub fn files_of(prompt: &str) -> Vec<String> {
+    let mut files = Vec::new();
+    for line in prompt.lines() {
+        if let Some(path) = line.strip_prefix("file: ")
+            && !files.contains(&path.to_owned())
+        {
+            files.push(path.to_owned());
+        }
+    }
+    files
+}
+
+/// Cuts an answer of the Messages API into the events of a stream.
+pub fn events(message: &Value) -> Vec<Value> {
+    let mut start = message.clone();
+    start["content"] = json!([]);
+    start["stop_reason"] = Value::Null;
+    start["usage"]["output_tokens"] = json!(1);
+    let mut out = vec![json!({ "type": "message_start", "message": start }), json!({ "type": "ping" })];
+    for (index, block) in message["content"].as_array().unwrap().iter().enumerate() {
+        let (mut empty, kind, field, text) = match block["type"].as_str() {
+            Some("text") => (block.clone(), "text_delta", "text", block["text"].as_str().unwrap().to_owned()),
+            _ => (block.clone(), "input_json_delta", "partial_json", block["input"].to_string()),
+        };
+        match kind {
+            "text_delta" => empty["text"] = json!(""),
+            _ => empty["input"] = json!({}),
+        }
+        out.push(json!({ "type": "content_block_start", "index": index, "content_block": empty }));
+        let characters: Vec<char> = text.chars().collect();
+        for piece in characters.chunks(40) {
+            let piece: String = piece.iter().collect();
+            out.push(json!({ "type": "content_block_delta", "index": index, "delta": { "type": kind, field: piece } }));
+        }
+        out.push(json!({ "type": "content_block_stop", "index": index }));
+    }
+    let output = message["usage"]["output_tokens"].clone();
+    let stop = message["stop_reason"].clone();
+    out.push(
+        json!({ "type": "message_delta", "delta": { "stop_reason": stop }, "usage": { "output_tokens": output } }),
+    );
+    out.push(json!({ "type": "message_stop" }));
+    out
+}
+
+impl Reply {
+    /// Answers with a document.
+    pub fn json(status: u16, body: &Value) -> Self {
+        Self::with(status, &[("content-type", "application/json")], body.to_string().as_bytes())
+    }
+
+    /// Answers with headers and a body of the right length.
+    pub fn with(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Self {
+        let length = body.len().to_string();
+        Self(vec![Step::Send([&head(status, &[headers, &[("content-length", &length)]].concat()), body].concat())])
+    }
+
+    /// Answers with an error as all three dialects have it.
+    pub fn error(status: u16, kind: &str, message: &str) -> Self {
+        Self::json(status, &json!({ "type": "error", "error": { "type": kind, "message": message } }))
+    }
+
+    /// Answers with an error that has a header more.
+    pub fn error_with(status: u16, header: (&str, &str), kind: &str, message: &str) -> Self {
+        let body = json!({ "type": "error", "error": { "type": kind, "message": message } }).to_string();
+        Self::with(status, &[("content-type", "application/json"), header], body.as_bytes())
+    }
+
+    /// Answers with a stream of events, one chunk each.
+    pub fn events(events: &[Value]) -> Self {
+        let mut steps = vec![Step::Send(Self::stream_head())];
+        steps.extend(events.iter().map(|e| Step::Send(chunk(&event(e)))));
+        steps.push(Step::Send(b"0\r\n\r\n".to_vec()));
+        Self(steps)
+    }
+
+    /// Returns the head of a stream of events.
+    pub fn stream_head() -> Vec<u8> {
+        head(200, &[("content-type", "text/event-stream"), ("transfer-encoding", "chunked")])
+    }
+
+    /// Sends bytes as they are.
+    pub fn raw(bytes: impl Into<Vec<u8>>) -> Self {
+        Self(vec![Step::Send(bytes.into())])
+    }
+
+    /// Waits before the rest.
+    #[must_use]
+    pub fn after(mut self, time: Duration) -> Self {
+        self.0.insert(0, Step::Wait(time));
+        self
+    }
+
+    /// Goes on with another step.
+    #[must_use]
+    pub fn then(mut self, step: Step) -> Self {
+        self.0.push(step);
+        self
+    }
+
+    /// Returns all bytes that are sent.
+    pub fn bytes(&self) -> Vec<u8> {
+        let sent = self.0.iter().filter_map(|s| if let Step::Send(bytes) = s { Some(bytes.as_slice()) } else { None });
+        sent.collect::<Vec<_>>().concat()
+    }
+}
+
+/// Returns the first lines of an answer and the empty line behind them.
+pub fn head(status: u16, headers: &[(&str, &str)]) -> Vec<u8> {
+    let mut head = format!("HTTP/1.1 {status} Scripted\r\n");
+    for (name, value) in headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head.push_str("\r\n");
+    head.into_bytes()
+}
+
+/// Returns an event as it is sent.
+pub fn event(data: &Value) -> Vec<u8> {
+    format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap_or("message")).into_bytes()
+}
+
+/// Returns bytes as a chunk.
+pub fn chunk(bytes: &[u8]) -> Vec<u8> {
+    [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
+}
+
+/// Returns a finding as a model makes it; change what should be different.
+pub fn finding(file: &str, line: u32, quote: &str) -> Value {
+    json!({
+        "file": file, "line": line, "end_line": null, "quote": quote, "severity": "major", "category": "bug",
+        "cwe": null, "title": "Wrong result", "message": "This gives a wrong result.", "failure": "input 0 → a panic",
+        "suggestion": "Check it first.", "replacement": null, "convention": null,
+    })
+}
+
+/// Returns a port of this machine where nobody listens.
+pub fn closed_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}

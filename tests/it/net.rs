@@ -1,0 +1,173 @@
+//! What a backend that is asked over HTTP does when all goes well, and when it does not: rows NET-01 to NET-21.
+
+use crate::loopback::{Reply, Request, Says, Server, Step, chunk, closed_port, event, events, head};
+use claude_reviewer::ai::ask::{Answer, Ask, Cause, Failure, Nonce, Prompt, Repair, Schema};
+use claude_reviewer::ai::backend::{Backend, Pool};
+use claude_reviewer::env::Env;
+use claude_reviewer::policy::{self, BackendKind};
+use claude_reviewer::stop::{Signal, Stop};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+const KINDS: [BackendKind; 3] = [BackendKind::Anthropic, BackendKind::OpenAi, BackendKind::Google];
+const NONCE: &str = "000102030405060708090a0b0c0d0e0f";
+/// Put together here, so that nothing shaped like a key stands in the sources.
+fn canary() -> String {
+    format!("{}-{}", "canary", "7f3d9a2b5c8e1f4a6b0d")
+}
+
+/// A question that is being put together.
+struct Question {
+    policy: policy::Backend,
+    env: Vec<(String, String)>,
+    time: Duration,
+    stop: Stop,
+    repair: Option<Repair>,
+}
+
+fn question(kind: BackendKind, url: &str) -> Question {
+    Question {
+        policy: policy::Backend {
+            name: kind.name().to_owned(),
+            kind: Some(kind),
+            model: Some("stub".to_owned()),
+            path: None,
+            base_url: Some(url.to_owned()),
+            api_key_env: None,
+            api_key_command: None,
+            max_retries: 1,
+            price: None,
+            keyless: false,
+            withheld: None,
+        },
+        env: Vec::new(),
+        time: Duration::from_secs(20),
+        stop: Stop::default(),
+        repair: None,
+    }
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+fn prompt() -> Prompt {
+    Prompt {
+        system: "You review changes.",
+        context: "# CLAUDE.md\nBe brief.".to_owned(),
+        chunk: "file: a.rs\n1 +let x = 1;".to_owned(),
+        task: format!("Review it.\nnonce: {NONCE}"),
+        nonce: Nonce::new(std::array::from_fn(|i| u8::try_from(i).unwrap())),
+    }
+}
+
+fn schema() -> Schema {
+    let value = json!({
+        "type": "object", "additionalProperties": false, "required": ["nonce", "line"],
+        "properties": { "nonce": { "type": "string" }, "line": { "type": ["integer", "null"], "minimum": 1 } },
+    });
+    Schema { name: "review", value }
+}
+
+impl Question {
+    fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut policy::Backend)) -> Self {
+        change(&mut self.policy);
+        self
+    }
+
+    fn within(mut self, time: Duration) -> Self {
+        self.time = time;
+        self
+    }
+
+    fn backend(&self) -> Result<Backend, Failure> {
+        let env = Env::from_pairs(PathBuf::from("/"), self.env.clone());
+        Backend::open(&self.policy, &env, None, &Pool::default())
+    }
+
+    fn ask(&self) -> Result<Answer, Failure> {
+        let (prompt, schema) = (prompt(), schema());
+        let ask = Ask {
+            prompt: &prompt,
+            schema: &schema,
+            repair: self.repair.as_ref(),
+            deadline: Instant::now() + self.time,
+            budget_usd: None,
+            stop: &self.stop,
+        };
+        block_on(async { self.backend()?.ask(&ask, None).await })
+    }
+
+    /// Asks a server that must fail, and returns why.
+    #[track_caller]
+    fn fails(&self, cause: Cause) -> Failure {
+        let failure = self.ask().expect_err("an answer");
+        assert_eq!(failure.cause, cause, "{}", failure.message);
+        let shown = format!("{} {}", failure.message, failure.hint.as_deref().unwrap_or_default());
+        assert!(!shown.contains(&canary()), "{shown}");
+        assert!(shown.chars().all(|c| !c.is_control()) && shown.chars().count() < 500, "{shown}");
+        failure
+    }
+}
+
+/// Asks every kind of backend, each with a server of its own.
+fn each_kind(reply: impl Fn(&Request) -> Reply + Copy + Send + Sync + 'static, check: impl Fn(&Question, &Server)) {
+    for kind in KINDS {
+        let server = Server::start(reply);
+        check(&question(kind, &server.url()), &server);
+    }
+}
+
+#[test]
+fn every_dialect_asks_and_is_answered() {
+    let says =
+        |r: &Request| r.answer(&Says { text: "{\"a\":\"\u{e9}\"}".into(), tokens: (900, 300, 70), ..Says::default() });
+    each_kind(says, |question, server| {
+        let answer = question.ask().unwrap();
+        assert_eq!((answer.text.as_str(), answer.model.as_str()), ("{\"a\":\"\u{e9}\"}", "stub-1"));
+        let u = answer.usage;
+        assert_eq!((u.requests, u.input_tokens, u.cached_tokens, u.output_tokens), (1, 900, 300, 70));
+        let request = &server.questions()[0];
+        let asked = request.prompt();
+        for part in ["You review changes.", "Be brief.", "let x = 1;", "Review it."] {
+            assert!(asked.contains(part), "{asked}");
+        }
+        assert_eq!(request.nonce(), NONCE);
+        assert!(asked.ends_with(NONCE), "the nonce is last: {asked}");
+    });
+}
+
+#[test]
+fn the_form_of_the_answer_is_prescribed_in_each_dialect() {
+    each_kind(
+        |r| r.text("{}"),
+        |question, server| {
+            question.ask().unwrap();
+            let body = server.questions()[0].json();
+            let (schema, line) = match question.policy.kind.unwrap() {
+                BackendKind::Anthropic => (
+                    body["output_config"]["format"]["schema"].clone(),
+                    json!({ "anyOf": [{ "type": "integer" }, { "type": "null" }] }),
+                ),
+                BackendKind::OpenAi => {
+                    assert_eq!(body["response_format"]["json_schema"]["strict"], true);
+                    assert_eq!(body["response_format"]["json_schema"]["name"], "review");
+                    let line = json!({ "type": ["integer", "null"], "minimum": 1 });
+                    (body["response_format"]["json_schema"]["schema"].clone(), line)
+                }
+                _ => {
+                    assert_eq!(body["generationConfig"]["responseMimeType"], "application/json");
+                    let line = json!({ "type": ["integer", "null"], "minimum": 1 });
+                    (body["generationConfig"]["responseJsonSchema"].clone(), line)
+                }
+            };
+            assert_eq!((&schema["additionalProperties"], &schema["properties"]["line"]), (&json!(false), &line));
+        },
+    );
+}
