@@ -12,6 +12,7 @@ use crate::stop::{Signal, Stop};
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -85,6 +86,8 @@ pub enum End {
     Stopped(Signal),
     /// It wrote more than it may.
     TooMuch,
+    /// Whoever took its lines had seen enough.
+    Ended,
 }
 
 /// Runs a program to its end and keeps what it writes.
@@ -94,18 +97,19 @@ pub enum End {
 pub async fn run(program: &Program<'_>, stop: &Stop) -> io::Result<Output> {
     let mut stdout = Vec::new();
     let mut keep = |bytes: &[u8]| {
-        let fits = stdout.len() + bytes.len() <= program.max_stdout;
-        if fits {
-            stdout.extend_from_slice(bytes);
+        if stdout.len() + bytes.len() > program.max_stdout {
+            return ControlFlow::Break(End::TooMuch);
         }
-        fits
+        stdout.extend_from_slice(bytes);
+        ControlFlow::Continue(())
     };
     let (end, stderr) = supervise(program, stop, &mut keep).await?;
     Ok(Output { end, stdout, stderr })
 }
 
 /// Runs a program to its end and hands on each line of its standard output as it comes, without its line end; what
-/// stands behind the last line end is a line too. `max_line`: a longer one ends the program.
+/// stands behind the last line end is a line too. A line of more than `max_line` bytes ends the program, and so does
+/// `on_line` when it breaks.
 ///
 /// # Errors
 /// It cannot be started.
@@ -113,48 +117,51 @@ pub async fn run_lines(
     program: &Program<'_>,
     stop: &Stop,
     max_line: usize,
-    on_line: &mut dyn FnMut(&[u8]),
+    on_line: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
 ) -> io::Result<Output> {
     let mut seen = 0;
     let mut rest = Vec::new();
     let mut cut = |mut bytes: &[u8]| {
         seen += bytes.len();
         if seen > program.max_stdout {
-            return false;
+            return ControlFlow::Break(End::TooMuch);
         }
         while let Some(i) = memchr::memchr(b'\n', bytes) {
             let (line, after) = (&bytes[..i], &bytes[i + 1..]);
             if rest.len() + line.len() > max_line {
-                return false;
+                return ControlFlow::Break(End::TooMuch);
             }
-            if rest.is_empty() {
-                on_line(line);
+            let next = if rest.is_empty() {
+                on_line(line)
             } else {
                 rest.extend_from_slice(line);
-                on_line(&rest);
+                let next = on_line(&rest);
                 rest.clear();
+                next
+            };
+            if next.is_break() {
+                return ControlFlow::Break(End::Ended);
             }
             bytes = after;
         }
+        if rest.len() + bytes.len() > max_line {
+            return ControlFlow::Break(End::TooMuch);
+        }
         rest.extend_from_slice(bytes);
-        rest.len() <= max_line
+        ControlFlow::Continue(())
     };
-    let (end, stderr) = supervise(program, stop, &mut cut).await?;
-    if !rest.is_empty() && rest.len() <= max_line {
-        on_line(&rest);
+    let (mut end, stderr) = supervise(program, stop, &mut cut).await?;
+    if !rest.is_empty() && end != End::Ended && on_line(&rest).is_break() {
+        end = End::Ended;
     }
     Ok(Output { end, stdout: Vec::new(), stderr })
 }
 
-/// More came than may.
-struct Flood;
+/// Gets what a program writes, and may end it.
+type Take<'a> = dyn FnMut(&[u8]) -> ControlFlow<End> + 'a;
 
-/// Runs a program and sees to its end. `take` gets what it writes, and says no to end it.
-async fn supervise(
-    program: &Program<'_>,
-    stop: &Stop,
-    take: &mut dyn FnMut(&[u8]) -> bool,
-) -> io::Result<(End, Vec<u8>)> {
+/// Runs a program and sees to its end.
+async fn supervise(program: &Program<'_>, stop: &Stop, take: &mut Take<'_>) -> io::Result<(End, Vec<u8>)> {
     if let Some(signal) = stop.signal() {
         return Ok((End::Stopped(signal), Vec::new()));
     }
@@ -178,7 +185,10 @@ async fn supervise(
         };
         let pump = async {
             let read = drink(stdout, take);
-            let mut keep = |bytes: &[u8]| last.push(bytes);
+            let mut keep = |bytes: &[u8]| {
+                last.push(bytes);
+                ControlFlow::Continue(())
+            };
             let log = drink(stderr, &mut keep);
             tokio::try_join!(feed, read, log).err()
         };
@@ -188,10 +198,10 @@ async fn supervise(
             tokio::select! {
                 biased;
                 signal = stop.wait() => break End::Stopped(signal),
-                flood = &mut pump, if pumping => {
+                early = &mut pump, if pumping => {
                     pumping = false;
-                    if let Some(Flood) = flood {
-                        break End::TooMuch;
+                    if let Some(end) = early {
+                        break end;
                     }
                 }
                 status = child.wait() => break end_of(status?),
@@ -202,7 +212,7 @@ async fn supervise(
         let ending = async {
             match end {
                 End::Exit(_) | End::Signal(_) => group.end(&mut child, DRAIN).await,
-                End::Stopped(_) | End::TooMuch => group.end(&mut child, SHORT_GRACE).await,
+                End::Stopped(_) | End::TooMuch | End::Ended => group.end(&mut child, SHORT_GRACE).await,
                 End::TimedOut => tokio::select! {
                     () = group.end(&mut child, GRACE) => {}
                     () = async { stop.wait().await; sleep(SHORT_GRACE).await } => {}
@@ -211,20 +221,23 @@ async fn supervise(
             group.kill(&mut child).await;
         };
         tokio::pin!(ending);
-        let mut flood = None;
+        let mut early = None;
         loop {
             tokio::select! {
                 () = &mut ending => break,
                 over = &mut pump, if pumping => {
                     pumping = false;
-                    flood = over;
+                    early = over;
                 }
             }
         }
         if pumping {
-            flood = timeout(DRAIN, &mut pump).await.ok().flatten();
+            early = timeout(DRAIN, &mut pump).await.ok().flatten();
         }
-        if flood.is_some() && matches!(end, End::Exit(_) | End::Signal(_)) { End::TooMuch } else { end }
+        match end {
+            End::Exit(_) | End::Signal(_) => early.unwrap_or(end),
+            _ => end,
+        }
     };
     Ok((end, last.bytes))
 }
@@ -265,13 +278,16 @@ fn end_of(status: ExitStatus) -> End {
 }
 
 /// Reads a pipe to its end. What cannot be read has ended.
-async fn drink(mut pipe: impl AsyncRead + Unpin, take: &mut dyn FnMut(&[u8]) -> bool) -> Result<(), Flood> {
+async fn drink(mut pipe: impl AsyncRead + Unpin, take: &mut Take<'_>) -> Result<(), End> {
     let mut buffer = vec![0; 64 << 10];
     loop {
         match pipe.read(&mut buffer).await {
             Ok(0) | Err(_) => return Ok(()),
-            Ok(n) if take(&buffer[..n]) => {}
-            Ok(_) => return Err(Flood),
+            Ok(n) => {
+                if let ControlFlow::Break(end) = take(&buffer[..n]) {
+                    return Err(end);
+                }
+            }
         }
     }
 }
@@ -283,13 +299,11 @@ struct Tail {
 }
 
 impl Tail {
-    /// Always says yes: the end of a flood is what explains it.
-    fn push(&mut self, bytes: &[u8]) -> bool {
+    fn push(&mut self, bytes: &[u8]) {
         let bytes = &bytes[bytes.len().saturating_sub(self.max)..];
         let over = (self.bytes.len() + bytes.len()).saturating_sub(self.max);
         self.bytes.drain(..over);
         self.bytes.extend_from_slice(bytes);
-        true
     }
 }
 

@@ -216,16 +216,35 @@ fn cli_06_a_program_need_not_read_what_it_is_fed() {
 fn lines_come_whole_and_one_by_one() {
     let script = Script::new("printf 'a\\n\\nb'; sleep 0.2; printf 'c\\r\\nd'");
     let mut lines = String::new();
-    let mut keep = |line: &[u8]| write!(lines, "[{}]", text(line).escape_default()).unwrap();
+    let mut keep = |line: &[u8]| {
+        write!(lines, "[{}]", text(line).escape_default()).unwrap();
+        ControlFlow::Continue(())
+    };
     let out = block_on(run_lines(&script.program(&[], &path(), 20), &Stop::default(), 10, &mut keep)).unwrap();
     assert_eq!((out.end, lines.as_str()), (End::Exit(0), "[a][][bc\\r][d]"));
     for body in ["printf 'short\\nnot so short\\n'", "printf 'short\\nnot so short'"] {
         let script = Script::new(body);
         let mut lines = Vec::new();
-        let mut keep = |line: &[u8]| lines.push(line.to_vec());
+        let mut keep = |line: &[u8]| {
+            lines.push(line.to_vec());
+            ControlFlow::Continue(())
+        };
         let out = block_on(run_lines(&script.program(&[], &path(), 20), &Stop::default(), 10, &mut keep)).unwrap();
         assert_eq!((out.end, lines), (End::TooMuch, vec![b"short".to_vec()]), "{body}");
     }
+}
+
+#[test]
+fn who_takes_the_lines_can_end_the_program() {
+    let script = Script::new("echo $$ >pids\necho a\necho b\necho c\nsleep 60");
+    let mut lines = 0;
+    let mut take = |line: &[u8]| {
+        lines += 1;
+        if line == b"b" { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let out = block_on(run_lines(&script.program(&[], &path(), 30), &Stop::default(), 10, &mut take)).unwrap();
+    assert_eq!((out.end, lines), (End::Ended, 2));
+    gone(&script.numbers("pids"));
 }
 
 #[test]
