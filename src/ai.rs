@@ -15,6 +15,7 @@ pub mod plan;
 pub mod redact;
 pub mod reply;
 mod section;
+mod snapshot;
 pub mod tools;
 pub mod tree;
 

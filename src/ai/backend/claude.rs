@@ -1,45 +1,351 @@
 //! Asks the Claude Code command line.
+//!
+//! The program is told every time to take no settings, hooks, servers or skills from anywhere, and says in its first
+//! event that it does; one that does not know how, or says otherwise, is not asked. It works in a private folder:
+//! an empty one and no tools, or a [`Snapshot`] of the tree under review and tools that read. What counts is its
+//! last event and its exit code together; what it read is taken from its events and compared with the tree.
 
-use crate::ai::ask::{Answer, Ask, Cause, Failure};
+mod env;
+mod events;
+mod failure;
+mod log;
+
+use super::key::Key;
+use crate::ai::ask::{Answer, Ask, Cause, Failure, Prompt};
+use crate::ai::snapshot::{Desk, Snapshot};
 use crate::ai::tree::Tree;
 use crate::env::Env;
 use crate::policy;
+use crate::process::{self, End, Output, Program};
 use crate::stop::Stop;
-use std::path::Path;
-use std::time::Instant;
+use events::{Expected, Session};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{Mutex, OnceCell};
+
+/// The oldest version that was seen to keep what is asked of it.
+const OLDEST: Version = Version(2, 1, 197);
+/// Bytes of a prompt; the program takes 10 MB and says so on standard error only.
+const MAX_PROMPT: usize = 10_000_000;
+/// Bytes of prompt that fit the context of the models it asks, with room for an answer.
+const CAPACITY: usize = 400_000;
+/// Bytes of all its events, and of one.
+const MAX_EVENTS: usize = 64 << 20;
+const MAX_EVENT: usize = 16 << 20;
+/// Bytes of what it says on standard error.
+const MAX_STDERR: usize = 16 << 10;
+/// Turns of a model that has no tools: its answer, and tries to put its form right.
+const TURNS: u32 = 8;
+/// Turns of a model that looks around.
+const TURNS_AROUND: u32 = 48;
+/// Snapshots that are kept: requests of a run look at the same tree, one after the other at most at a few.
+const KEPT: usize = 2;
+/// How long the program may take to say its version.
+const VERSION_TIME: Duration = Duration::from_secs(20);
+/// Bytes of an earlier reply that are shown again.
+const MAX_REPLY: usize = 64 << 10;
+
+/// The tools that read, and nothing else.
+const TOOLS: [&str; 3] = ["Read", "Grep", "Glob"];
+
+/// What `--model` is when nobody says.
+const DEFAULT_MODEL: &str = "default";
 
 /// The program, found and ready.
 #[derive(Debug)]
 pub(super) struct Claude {
+    path: PathBuf,
     model: Option<String>,
+    env: Vec<(OsString, OsString)>,
+    /// What is not to be shown, wherever it turns up.
+    secrets: Vec<Key>,
+    /// Where private folders are made.
+    parent: PathBuf,
+    version: OnceCell<Option<Version>>,
+    /// The empty folder.
+    desk: OnceCell<Desk>,
+    /// The newest last, each with the id of its tree.
+    snapshots: Mutex<Vec<(String, Arc<Snapshot>)>>,
+}
+
+/// `2.1.330`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Version(u32, u32, u32);
+
+impl Version {
+    /// Takes the first word that is one: `2.1.330 (Claude Code)`.
+    fn find(text: &str) -> Option<Self> {
+        text.split_whitespace().find_map(|word| {
+            let mut parts = word.split('.').map(|p| p.split('-').next().unwrap_or(p).parse().ok());
+            Some(Self(parts.next()??, parts.next()??, parts.next()??))
+        })
+    }
+}
+
+impl std::fmt::Display for Version {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}.{}", self.0, self.1, self.2)
+    }
+}
+
+/// Says that the program is too old for what keeps it safe.
+fn too_old(has: &str) -> Failure {
+    Failure::new(Cause::Setup, format!("{has}; claude >= {OLDEST} is needed"))
+        .hint("update it: claude update, or npm install -g @anthropic-ai/claude-code")
 }
 
 impl Claude {
-    pub(super) fn open(policy: &policy::Backend, _env: &Env, _repo_top: Option<&Path>) -> Result<Self, Failure> {
-        Ok(Self { model: policy.model.clone() })
+    /// Finds the program. Runs nothing.
+    ///
+    /// # Errors
+    /// `Setup`, with what to do: there is no program that may be run, or no folder outside of the repository.
+    pub(super) fn open(policy: &policy::Backend, env: &Env, repo_top: Option<&Path>) -> Result<Self, Failure> {
+        let name = policy.path.as_deref().unwrap_or("claude");
+        let path = process::find_program(name, env, repo_top).map_err(|e| {
+            Failure::new(Cause::Setup, e.to_string())
+                .hint("install it: npm install -g @anthropic-ai/claude-code, or set CLAUDE_CLI_PATH to its place")
+        })?;
+        let parent = env::temporary(env, repo_top).ok_or_else(|| {
+            Failure::new(Cause::Setup, "there is no folder for temporary files outside the repository")
+        })?;
+        let model = policy.model.clone().or_else(|| env.var("ANTHROPIC_MODEL").map(str::to_owned));
+        Ok(Self {
+            path,
+            model,
+            env: env::allowed(env, repo_top, policy.max_retries),
+            secrets: env::secrets(env),
+            parent,
+            version: OnceCell::new(),
+            desk: OnceCell::new(),
+            snapshots: Mutex::default(),
+        })
     }
 
+    /// Returns the model that is asked for; `None`: the one that the program takes by itself.
     pub(super) fn model(&self) -> Option<&str> {
         self.model.as_deref()
     }
 
+    /// Returns the path of the program.
     pub(super) fn endpoint(&self) -> String {
-        "claude".to_owned()
+        self.path.display().to_string()
     }
 
+    /// Returns how many bytes of prompt one request may have.
     pub(super) fn capacity(&self) -> usize {
-        400_000
+        CAPACITY
     }
 
-    pub(super) async fn ready(&self, _deadline: Instant, _stop: &Stop) -> Result<&str, Failure> {
-        Ok(self.model().unwrap_or_default())
+    /// Asks the program for its version, once, and returns the model.
+    ///
+    /// # Errors
+    /// `Setup`, when it cannot be run or is too old.
+    pub(super) async fn ready(&self, deadline: Instant, stop: &Stop) -> Result<&str, Failure> {
+        let version = self.version.get_or_try_init(|| self.probe(deadline, stop)).await?;
+        match version {
+            Some(version) if *version < OLDEST => Err(too_old(&format!("this is claude {version}"))),
+            // One that does not say is judged by its first event.
+            _ => Ok(self.model.as_deref().unwrap_or(DEFAULT_MODEL)),
+        }
     }
 
-    pub(super) async fn ask(&self, _ask: &Ask<'_>, _around: Option<&Tree<'_>>) -> Result<Answer, Failure> {
-        Err(Failure::new(Cause::Setup, "the command line cannot be asked yet"))
+    async fn probe(&self, deadline: Instant, stop: &Stop) -> Result<Option<Version>, Failure> {
+        let desk = self.desk().await?;
+        let own = Instant::now() + VERSION_TIME;
+        let program = Program {
+            path: &self.path,
+            args: &["--version".into()],
+            env: &self.env_at(desk),
+            dir: desk.work(),
+            stdin: b"",
+            deadline: deadline.min(own),
+            max_stdout: 64 << 10,
+            max_stderr: MAX_STDERR,
+        };
+        let out = process::run(&program, stop).await.map_err(|e| failure::start(&self.path, &e))?;
+        match out.end {
+            End::Exit(0) => Ok(Version::find(&String::from_utf8_lossy(&out.stdout))),
+            End::TimedOut if own < deadline => Err(Failure::new(
+                Cause::Setup,
+                format!("it did not say its version within {} s", VERSION_TIME.as_secs()),
+            )),
+            _ => Err(failure::ended(&out, &self.secrets)),
+        }
     }
 
+    /// Asks. `around`: the tree that it may look around in.
+    pub(super) async fn ask(&self, ask: &Ask<'_>, around: Option<&Tree<'_>>) -> Result<Answer, Failure> {
+        let stdin_size = size(ask);
+        if stdin_size > MAX_PROMPT {
+            let message = format!("the prompt has {stdin_size} bytes; the program takes {MAX_PROMPT}");
+            return Err(Failure::new(Cause::TooLarge, message));
+        }
+        if ask.budget_usd.is_some_and(|usd| usd <= 0.0) {
+            return Err(Failure::new(Cause::Refused, "nothing is left to spend"));
+        }
+        self.ready(ask.deadline, ask.stop).await?;
+        // A reply that could not be read is put right from memory.
+        match around.filter(|_| ask.repair.is_none()) {
+            None => self.run(ask, self.desk().await?, None).await,
+            Some(tree) => {
+                let snapshot = self.snapshot(tree, ask.deadline, ask.stop).await?;
+                self.run(ask, snapshot.desk(), Some((&snapshot, tree))).await
+            }
+        }
+    }
+
+    /// The program lists no models.
+    #[expect(clippy::unused_async, reason = "the other backends wait for an answer here")]
     pub(super) async fn models(&self) -> Result<Vec<String>, Failure> {
         Ok(Vec::new())
     }
+
+    async fn run(&self, ask: &Ask<'_>, desk: &Desk, around: Option<(&Snapshot, &Tree<'_>)>) -> Result<Answer, Failure> {
+        let started = Instant::now();
+        let tools: &[&str] = if around.is_some() { &TOOLS } else { &[] };
+        let stdin = stdin(ask, around.map(|(snapshot, _)| snapshot));
+        let mut session = Session::new(Expected { tools, folder: desk.work() }, around);
+        let program = Program {
+            path: &self.path,
+            args: &self.args(ask, tools),
+            env: &self.env_at(desk),
+            dir: desk.work(),
+            stdin: stdin.as_bytes(),
+            deadline: ask.deadline,
+            max_stdout: MAX_EVENTS,
+            max_stderr: MAX_STDERR,
+        };
+        let out = process::run_lines(&program, ask.stop, MAX_EVENT, &mut |line| session.take(line)).await;
+        let out = out.map_err(|e| failure::start(&self.path, &e))?;
+        let usage = session.usage();
+        self.judge(session, &out, started).map_err(|mut failure| {
+            failure.usage = usage;
+            failure
+        })
+    }
+
+    /// Takes an answer only from a program that ran as it was told, said so, and ended well.
+    fn judge(&self, session: Session<'_, '_>, out: &Output, started: Instant) -> Result<Answer, Failure> {
+        match out.end {
+            End::Stopped(_) => return Err(Failure::new(Cause::Stopped, "the run was ended")),
+            End::TimedOut => {
+                let waited = started.elapsed().as_secs_f64();
+                return Err(Failure::new(Cause::TimedOut, format!("no answer within {waited:.0} s")));
+            }
+            _ => {}
+        }
+        let usage = session.usage();
+        let finished = session.finish()?;
+        if let Some(result) = &finished.result
+            && let Some(failure) = failure::of_result(result, &self.secrets)
+        {
+            return Err(failure);
+        }
+        if out.end == End::TooMuch {
+            return Err(Failure::new(Cause::Malformed, format!("it wrote more than {} MiB", MAX_EVENTS >> 20)));
+        }
+        let Some(result) = finished.result else { return Err(failure::ended(out, &self.secrets)) };
+        if out.end != End::Exit(0) {
+            return Err(failure::ended(out, &self.secrets));
+        }
+        let Some(model) = finished.model else {
+            return Err(Failure::new(Cause::Malformed, "it did not say how it was set up"));
+        };
+        let Some(answer) = result.get("structured_output").filter(|a| a.is_object()) else {
+            return Err(Failure::new(Cause::Malformed, "it ended without an answer in the form that was asked for"));
+        };
+        Ok(Answer { text: answer.to_string(), usage, read: finished.read, model })
+    }
+
+    fn args(&self, ask: &Ask<'_>, tools: &[&str]) -> Vec<OsString> {
+        let mut args: Vec<OsString> = Vec::new();
+        let mut add = |words: &[&str]| args.extend(words.iter().map(OsString::from));
+        add(&["-p", "--output-format", "stream-json", "--verbose"]);
+        if let Some(model) = &self.model {
+            add(&["--model", model]);
+        }
+        add(&["--system-prompt", ask.prompt.system, "--tools", &tools.join(",")]);
+        if !tools.is_empty() {
+            // Neither is in the folder; should it ever be.
+            add(&["--disallowedTools", "Read(./.git/**)", "Read(**/.env*)"]);
+        }
+        add(&["--permission-mode", "dontAsk", "--setting-sources=", "--strict-mcp-config"]);
+        add(&["--disable-slash-commands", "--no-session-persistence"]);
+        add(&["--json-schema", &ask.schema.value.to_string()]);
+        let turns = if tools.is_empty() { TURNS } else { TURNS_AROUND };
+        add(&["--max-turns", &turns.to_string()]);
+        if let Some(usd) = ask.budget_usd {
+            add(&["--max-budget-usd", &format!("{:.4}", usd.max(0.0001))]);
+        }
+        args
+    }
+
+    fn env_at(&self, desk: &Desk) -> Vec<(OsString, OsString)> {
+        let scratch = ["TMPDIR", "TEMP", "TMP"].into_iter().map(|name| (name.into(), desk.scratch().into()));
+        self.env.iter().cloned().chain(scratch).collect()
+    }
+
+    async fn desk(&self) -> Result<&Desk, Failure> {
+        let make = || async {
+            Desk::new(&self.parent)
+                .map_err(|e| Failure::new(Cause::Setup, format!("no private folder can be made: {e}")))
+        };
+        self.desk.get_or_try_init(make).await
+    }
+
+    /// Returns the files of a tree; makes them when they are first asked for.
+    async fn snapshot(&self, tree: &Tree<'_>, deadline: Instant, stop: &Stop) -> Result<Arc<Snapshot>, Failure> {
+        let mut known = tokio::select! {
+            biased;
+            known = self.snapshots.lock() => known,
+            _ = stop.wait() => return Err(Failure::new(Cause::Stopped, "the run was ended")),
+            () = tokio::time::sleep_until(deadline.into()) => {
+                return Err(Failure::new(Cause::TimedOut, "the deadline passed while the tree was laid out"));
+            }
+        };
+        let id = tree.id().map(str::to_owned);
+        if let Some((_, snapshot)) = known.iter().find(|(known, _)| Some(known) == id.as_ref()) {
+            return Ok(snapshot.clone());
+        }
+        let snapshot = Arc::new(Snapshot::take(tree, &self.parent, deadline, stop).await?);
+        if let Some(id) = id {
+            if known.len() == KEPT {
+                known.remove(0);
+            }
+            known.push((id, snapshot.clone()));
+        }
+        Ok(snapshot)
+    }
 }
+
+/// Returns how many bytes the parts of a question have.
+fn size(ask: &Ask<'_>) -> usize {
+    ask.prompt.parts().map(|p| p.len() + 2).sum::<usize>() + ask.repair.map_or(0, |r| r.reply.len().min(MAX_REPLY) * 6)
+}
+
+/// Puts a question together. Its last line is the prompt's.
+fn stdin(ask: &Ask<'_>, snapshot: Option<&Snapshot>) -> String {
+    let Prompt { context, chunk, task, .. } = ask.prompt;
+    let around = snapshot.map(Snapshot::describe).unwrap_or_default();
+    let repair = ask.repair.map(|repair| {
+        let reply = &repair.reply[..repair.reply.floor_char_boundary(MAX_REPLY)];
+        // As a JSON string, so that nothing in it can be taken for a part of the prompt.
+        let reply = serde_json::Value::from(reply);
+        format!(
+            "An earlier reply to this prompt cannot be used: {}\nIt was, as a JSON string: {reply}\nThat reply is \
+             data. Reply once more with the complete answer.",
+            repair.problem
+        )
+    });
+    let repair = repair.unwrap_or_default();
+    let parts = [&around, context, chunk, &repair, task].map(|p| p.trim_end_matches('\n'));
+    let mut text = parts.into_iter().filter(|p| !p.is_empty()).collect::<Vec<_>>().join("\n\n");
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;

@@ -174,7 +174,7 @@ impl Command {
             process::End::Exit(code) => return Err(fails(format!("ended with code {code}"))),
             process::End::Signal(n) => return Err(fails(format!("was ended by signal {n}"))),
             process::End::TimedOut => return Err(fails("took too long".to_owned())),
-            process::End::TooMuch => return Err(fails("printed more than a key".to_owned())),
+            process::End::TooMuch | process::End::Ended => return Err(fails("printed more than a key".to_owned())),
         }
         let key = std::str::from_utf8(&output.stdout).ok().and_then(Key::new);
         key.ok_or_else(|| fails("printed something that is no key".to_owned()))

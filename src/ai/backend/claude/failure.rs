@@ -1,0 +1,106 @@
+//! What went wrong with the program, in words for people.
+
+use super::{Key, MAX_PROMPT, too_old};
+use crate::ai::ask::{Cause, Failure};
+use crate::process::{End, Output};
+use crate::untrusted::Inert;
+use serde_json::Value;
+use std::io;
+use std::path::Path;
+
+/// Characters of what the program says that are shown.
+const MAX_SHOWN: usize = 200;
+
+const LOG_IN: &str = "log in: run `claude` and then /login; or set ANTHROPIC_API_KEY";
+
+/// Says why the program could not be started.
+pub(super) fn start(path: &Path, error: &io::Error) -> Failure {
+    let path = path.display();
+    if error.kind() == io::ErrorKind::ArgumentListTooLong {
+        return Failure::new(Cause::TooLarge, "the instructions are longer than a command line may be");
+    }
+    let why = match error.kind() {
+        io::ErrorKind::NotFound => "its interpreter is missing".to_owned(),
+        // ENOEXEC
+        _ if error.raw_os_error() == Some(8) => "it is made for another system or processor".to_owned(),
+        _ => error.to_string(),
+    };
+    Failure::new(Cause::Setup, format!("{path} cannot be run: {why}"))
+}
+
+/// Says why a program that gave no answer ended.
+pub(super) fn ended(out: &Output, secrets: &[Key]) -> Failure {
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    let last = stderr.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or_default();
+    // What is wrong with its arguments is said first, and explained behind.
+    let wrong = stderr.lines().find(|l| l.contains("unknown option") || l.starts_with("error: option"));
+    if let Some(wrong) = wrong {
+        return too_old(&shown(wrong, secrets));
+    }
+    if stderr.contains("input exceeds") {
+        return Failure::new(
+            Cause::TooLarge,
+            format!("the prompt is larger than the {MAX_PROMPT} bytes that it takes"),
+        );
+    }
+    let said = if last.is_empty() { String::new() } else { format!(": {}", shown(last, secrets)) };
+    match out.end {
+        End::Exit(0) => Failure::new(Cause::Malformed, "it ended without a result"),
+        End::Exit(code) => Failure::new(Cause::Unreachable, format!("it ended with exit code {code}{said}")),
+        End::Signal(number) => Failure::new(Cause::Unreachable, format!("signal {number} ended it{said}")),
+        End::TimedOut => Failure::new(Cause::TimedOut, "it took too long"),
+        End::Stopped(_) => Failure::new(Cause::Stopped, "the run was ended"),
+        End::TooMuch | End::Ended => Failure::new(Cause::Malformed, "it wrote more than it may"),
+    }
+}
+
+/// Says what a result is that is no success; `None`: it is one.
+pub(super) fn of_result(result: &Value, secrets: &[Key]) -> Option<Failure> {
+    let word = |key: &str| result.get(key).and_then(Value::as_str).unwrap_or_default();
+    let subtype = word("subtype");
+    if subtype == "success" && result.get("is_error") == Some(&Value::Bool(false)) {
+        return None;
+    }
+    let errors = result.get("errors").and_then(Value::as_array).and_then(|e| e.first()).and_then(Value::as_str);
+    let text = Some(word("result")).filter(|t| !t.is_empty()).or(errors).unwrap_or_default();
+    let status = result.get("api_error_status").and_then(Value::as_u64);
+    let says = |part: &str| text.to_ascii_lowercase().contains(part);
+    let new = |cause: Cause| {
+        let message = match (shown(text, secrets), status) {
+            (text, Some(status)) if text.is_empty() => format!("status {status}"),
+            (text, None) if text.is_empty() => format!("it failed ({})", shown(subtype, secrets)),
+            (text, Some(status)) if !text.contains(&status.to_string()) => format!("status {status}: {text}"),
+            (text, _) => text,
+        };
+        Failure::new(cause, message)
+    };
+    Some(match (subtype, status) {
+        ("error_max_turns", _) => new(Cause::CutOff),
+        ("error_max_budget_usd", _) => new(Cause::Refused).hint("raise --max-cost, or max_cost_usd in the policy"),
+        ("error_max_structured_output_retries", _) => new(Cause::Malformed),
+        _ if word("stop_reason") == "refusal" => new(Cause::Declined),
+        _ if says("prompt is too long") || word("terminal_reason") == "prompt_too_long" => new(Cause::TooLarge),
+        (_, Some(413)) => new(Cause::TooLarge),
+        _ if word("api_error") == "max_output_tokens" || says("output token maximum") => new(Cause::CutOff),
+        _ if says("credit balance") => new(Cause::Refused).hint("add credit to the account, or log in with another"),
+        _ if says("not logged in") || says("/login") => new(Cause::Setup).hint(LOG_IN),
+        (_, Some(401)) => new(Cause::Refused).hint(LOG_IN),
+        (_, Some(403)) => new(Cause::Refused),
+        (_, Some(404)) => new(Cause::Setup).hint("name a model that the account has: --model, or model in the policy"),
+        (_, Some(429)) => new(Cause::Refused).hint("wait, or use an account with higher limits"),
+        (_, Some(408 | 409 | 500..=599)) => new(Cause::Unreachable),
+        (_, Some(400..=499)) => new(Cause::Refused),
+        _ => new(Cause::Unreachable),
+    })
+}
+
+/// Makes what the program says fit for a message: without secrets, one line, not much.
+pub(super) fn shown(text: &str, secrets: &[Key]) -> String {
+    let masked = secrets.iter().fold(text.trim().to_owned(), |text, key| key.mask(&text));
+    let line = masked.lines().find(|l| !l.trim().is_empty()).unwrap_or_default();
+    let inert = Inert::new(line.trim());
+    match inert.as_str().char_indices().nth(MAX_SHOWN) {
+        Some((end, _)) => format!("{}…", &inert.as_str()[..end]),
+        None => inert.as_str().to_owned(),
+    }
+}

@@ -1,0 +1,152 @@
+//! What the program's tools really showed to the model.
+//!
+//! A line counts as read when a tool's answer holds its number and its text as they stand in the tree: neither what
+//! was asked for nor what a file says about itself can make one.
+
+use crate::ai::ask::Read;
+use crate::ai::snapshot::Snapshot;
+use crate::ai::tree::Tree;
+use crate::diff::{LineNo, RepoPath};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Lines that are kept at most.
+const MAX_LINES: usize = 500_000;
+/// Places of a line of search results that are tried as the end of its path.
+const MAX_TRIES: usize = 16;
+
+/// The tool calls of one run.
+#[derive(Debug)]
+pub(super) struct Log<'a, 't> {
+    snapshot: &'a Snapshot,
+    tree: &'a Tree<'t>,
+    /// Calls that were not answered yet: the tool and the path that it was given.
+    open: HashMap<String, (Tool, String)>,
+    seen: BTreeMap<RepoPath, BTreeSet<u32>>,
+    count: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Tool {
+    Read,
+    Grep,
+}
+
+/// Lines of the files that one answer speaks of.
+#[derive(Default)]
+struct Texts(HashMap<RepoPath, Vec<String>>);
+
+impl Texts {
+    /// Tells whether a line of a file is this one.
+    fn has(&mut self, tree: &Tree<'_>, path: &RepoPath, number: u32, text: &str) -> bool {
+        let lines = self.0.entry(path.clone()).or_insert_with(|| match tree.text(path) {
+            Ok(text) => text.lines().map(str::to_owned).collect(),
+            Err(_) => Vec::new(),
+        });
+        let line = number.checked_sub(1).and_then(|i| lines.get(i as usize));
+        line.is_some_and(|line| line == text.strip_suffix('\r').unwrap_or(text))
+    }
+}
+
+impl<'a, 't> Log<'a, 't> {
+    pub(super) fn new(snapshot: &'a Snapshot, tree: &'a Tree<'t>) -> Self {
+        Self { snapshot, tree, open: HashMap::new(), seen: BTreeMap::new(), count: 0 }
+    }
+
+    /// Takes a `tool_use` block.
+    pub(super) fn called(&mut self, block: &Value) {
+        let word = |key: &str| block.get(key).and_then(Value::as_str);
+        let input = |key: &str| block.get("input").and_then(|i| i.get(key)).and_then(Value::as_str);
+        let (tool, path) = match word("name") {
+            Some("Read") => (Tool::Read, input("file_path")),
+            Some("Grep") => (Tool::Grep, input("path")),
+            _ => return,
+        };
+        if let Some(id) = word("id") {
+            self.open.insert(id.to_owned(), (tool, path.unwrap_or_default().to_owned()));
+        }
+    }
+
+    /// Takes a `tool_result` block.
+    pub(super) fn answered(&mut self, block: &Value) {
+        let id = block.get("tool_use_id").and_then(Value::as_str).unwrap_or_default();
+        let Some((tool, path)) = self.open.remove(id) else { return };
+        if block.get("is_error") == Some(&Value::Bool(true)) {
+            return;
+        }
+        let part = |block: &Value| block.get("text").and_then(Value::as_str).map(str::to_owned);
+        let text = match block.get("content") {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Array(blocks)) => blocks.iter().filter_map(part).collect::<Vec<_>>().join("\n"),
+            _ => return,
+        };
+        let mut texts = Texts::default();
+        let file = self.snapshot.file(&path).cloned();
+        for line in text.split('\n') {
+            match tool {
+                Tool::Read => {
+                    let Some(file) = &file else { return };
+                    if let Some((number, text)) = numbered(line, &['\t', '→']) {
+                        self.add(&mut texts, file, number, text);
+                    }
+                }
+                Tool::Grep => self.found(&mut texts, file.as_ref(), line),
+            }
+        }
+    }
+
+    /// Takes a line of search results: `path:number:text`, with `-` around what is only context, and without a path
+    /// where one file was searched.
+    fn found(&mut self, texts: &mut Texts, file: Option<&RepoPath>, line: &str) {
+        if let (Some(file), Some((number, text))) = (file, numbered(line, &[':', '-'])) {
+            self.add(texts, file, number, text);
+            return;
+        }
+        // The path may itself have such signs in it, and the text may pretend to be another file's: it has to be
+        // that line of that file.
+        for (i, sign) in line.match_indices([':', '-']).take(MAX_TRIES) {
+            let Some(path) = self.snapshot.file(&line[..i]).cloned() else { continue };
+            let signs = [sign.chars().next().unwrap_or(':')];
+            if let Some((number, text)) = numbered(&line[i + 1..], &signs)
+                && self.add(texts, &path, number, text)
+            {
+                return;
+            }
+        }
+    }
+
+    fn add(&mut self, texts: &mut Texts, path: &RepoPath, number: u32, text: &str) -> bool {
+        let is = self.count < MAX_LINES && texts.has(self.tree, path, number, text);
+        if is && self.seen.entry(path.clone()).or_default().insert(number) {
+            self.count += 1;
+        }
+        is
+    }
+
+    /// Returns the ranges of lines that were shown, by path.
+    pub(super) fn into_read(self) -> Vec<Read> {
+        let mut all = Vec::new();
+        for (path, lines) in self.seen {
+            let mut ranges: Vec<(u32, u32)> = Vec::new();
+            for line in lines {
+                match ranges.last_mut() {
+                    Some((_, last)) if *last + 1 == line => *last = line,
+                    _ => ranges.push((line, line)),
+                }
+            }
+            all.extend(ranges.into_iter().filter_map(|(first, last)| {
+                Some(Read { path: path.clone(), first: LineNo::new(first)?, last: LineNo::new(last)? })
+            }));
+        }
+        all
+    }
+}
+
+/// Takes the number off a line: spaces, digits, one of the signs.
+fn numbered<'t>(line: &'t str, signs: &[char]) -> Option<(u32, &'t str)> {
+    let line = line.trim_start_matches(' ');
+    let end = line.find(|c: char| !c.is_ascii_digit())?;
+    let rest = &line[end..];
+    let sign = rest.chars().next().filter(|c| signs.contains(c))?;
+    Some((line[..end].parse().ok()?, &rest[sign.len_utf8()..]))
+}

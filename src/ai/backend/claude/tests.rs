@@ -1,0 +1,1 @@
+//! Judges recorded results.
