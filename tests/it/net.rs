@@ -1,12 +1,16 @@
 //! What a backend that is asked over HTTP does when all goes well, and when it does not: rows NET-01 to NET-21.
 
-use crate::loopback::{Reply, Request, Says, Server, Step, chunk, closed_port, event, events, head};
+mod answers;
+mod faults;
+mod secure;
+
+use crate::loopback::{Reply, Request, Says, Server};
 use claude_reviewer::ai::ask::{Answer, Ask, Cause, Failure, Nonce, Prompt, Repair, Schema};
 use claude_reviewer::ai::backend::{Backend, Pool};
 use claude_reviewer::env::Env;
 use claude_reviewer::policy::{self, BackendKind};
-use claude_reviewer::stop::{Signal, Stop};
-use serde_json::{Value, json};
+use claude_reviewer::stop::Stop;
+use serde_json::json;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -24,6 +28,7 @@ struct Question {
     time: Duration,
     stop: Stop,
     repair: Option<Repair>,
+    chunk: String,
 }
 
 fn question(kind: BackendKind, url: &str) -> Question {
@@ -45,6 +50,7 @@ fn question(kind: BackendKind, url: &str) -> Question {
         time: Duration::from_secs(20),
         stop: Stop::default(),
         repair: None,
+        chunk: "file: a.rs\n1 +let x = 1;".to_owned(),
     }
 }
 
@@ -81,6 +87,11 @@ impl Question {
         self
     }
 
+    fn with_chunk(mut self, chunk: &str) -> Self {
+        self.chunk = chunk.to_owned();
+        self
+    }
+
     fn within(mut self, time: Duration) -> Self {
         self.time = time;
         self
@@ -91,16 +102,14 @@ impl Question {
         Backend::open(&self.policy, &env, None, &Pool::default())
     }
 
+    fn as_ask<'a>(&'a self, prompt: &'a Prompt, schema: &'a Schema) -> Ask<'a> {
+        let deadline = Instant::now() + self.time;
+        Ask { prompt, schema, repair: self.repair.as_ref(), deadline, budget_usd: None, stop: &self.stop }
+    }
+
     fn ask(&self) -> Result<Answer, Failure> {
-        let (prompt, schema) = (prompt(), schema());
-        let ask = Ask {
-            prompt: &prompt,
-            schema: &schema,
-            repair: self.repair.as_ref(),
-            deadline: Instant::now() + self.time,
-            budget_usd: None,
-            stop: &self.stop,
-        };
+        let (prompt, schema) = (Prompt { chunk: self.chunk.clone(), ..prompt() }, schema());
+        let ask = self.as_ask(&prompt, &schema);
         block_on(async { self.backend()?.ask(&ask, None).await })
     }
 

@@ -587,15 +587,12 @@ fn chain(error: &reqwest::Error) -> String {
     if parts.is_empty() { "the connection failed".to_owned() } else { parts.join(": ") }
 }
 
-/// Finds what TLS said is wrong: trying again does not help then.
-fn tls_error(error: &reqwest::Error) -> Option<&rustls::Error> {
-    let mut next = std::error::Error::source(error);
-    while let Some(e) = next {
-        let inside = e.downcast_ref::<std::io::Error>().and_then(|io| io.get_ref()).and_then(|i| i.downcast_ref());
-        if let Some(tls) = inside.or_else(|| e.downcast_ref::<rustls::Error>()) {
-            return Some(tls);
-        }
-        next = e.source();
+/// Finds what TLS said is wrong: trying again does not help then. An error of input and output hides what it holds
+/// from `source`, and there can be one inside of another.
+fn tls_error<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e rustls::Error> {
+    if let Some(tls) = error.downcast_ref::<rustls::Error>() {
+        return Some(tls);
     }
-    None
+    let held = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    held.and_then(|e| tls_error(e)).or_else(|| error.source().and_then(tls_error))
 }
