@@ -1,6 +1,7 @@
 //! The built-in reviewer: the change in, proven findings out. No network, no other program.
 
 pub(crate) mod about;
+mod beside;
 mod catalog;
 mod change;
 mod check;
@@ -242,6 +243,12 @@ impl RuleSet {
     /// know a secret by the file it stands in look too.
     pub fn secrets(&self, path: Option<&RepoPath>, text: &[u8]) -> Vec<Secret<'_>> {
         exposed::secrets(self, path, text)
+    }
+
+    /// Looks for orders to a reviewer in a text that a model reads beside the change: a commit message, a document,
+    /// the name of a branch. `what` says which, `file` names it where it is a file.
+    pub fn scan_beside(&self, what: &str, file: Option<&RepoPath>, text: &[u8], out: &mut Vec<Finding>) {
+        beside::scan(self, what, file, text, out);
     }
 
     /// Says what is wrong with the suppressing comments that a change adds: no reason, an unknown rule, or that

@@ -18,6 +18,22 @@ pub enum Sight {
     Kept(Skip),
 }
 
+/// A changed file that no model is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    pub path: RepoPath,
+    /// The path as it is shown.
+    pub name: String,
+    pub why: Skip,
+}
+
+impl Kept {
+    /// Names a file that is kept.
+    pub fn new(path: RepoPath, why: Skip, rules: &RuleSet) -> Self {
+        Self { name: redact::path(rules, &path), path, why }
+    }
+}
+
 /// Tells whether a model is shown a file. `generated` is what `linguist-generated` says of the path in the state
 /// that may judge; `None`: nothing.
 pub fn sight(change: &FileChange, rules: &RuleSet, generated: Option<bool>) -> Sight {

@@ -2,12 +2,14 @@
 //!
 //! Plan, prompt and anchor all work on these lines, so that a quote is compared with exactly what was shown.
 
+use super::kept::{Sight, sight};
 use super::redact::{self, Sieve};
 use super::section::Language;
 use crate::diff::{FileChange, Hunk, Line, LineKind, LineNo, ObjectId, RepoPath, Text, TextChange, trim_line_end};
 use crate::git::State;
 use crate::policy::Policy;
 use crate::rules::RuleSet;
+use crate::verdict::Skip;
 use std::ops::Range;
 
 /// Files that belong to one comparison: the net change, or one commit of a range.
@@ -27,6 +29,10 @@ pub struct Group {
 pub struct Shown {
     /// The change itself, unredacted: never rendered, only measured against.
     pub change: FileChange,
+    /// The path as it is shown.
+    pub name: String,
+    /// The path on the old side as it is shown, where it was another one.
+    pub old_name: Option<String>,
     /// One for each of the change's hunks, in order.
     pub hunks: Vec<ShownHunk>,
     /// What policy says about files like this, in order.
@@ -58,10 +64,31 @@ pub struct ShownLine {
 pub const MAX_LINE: usize = 2_000;
 
 impl Shown {
-    /// Makes what may be shown of a changed file. Whether it is shown at all, [`sight`](super::kept::sight) tells.
+    /// Makes what may be shown of a changed file. `None`: nothing but names or modes changed.
     ///
     /// Both sides are looked at as a whole: a secret may start outside of a hunk. Linear in their bytes.
-    pub fn new(change: FileChange, rules: &RuleSet, policy: &Policy) -> Self {
+    ///
+    /// # Errors
+    /// Why no model is shown the file; see [`sight`].
+    pub fn new(change: FileChange, rules: &RuleSet, policy: &Policy) -> Result<Option<Self>, Skip> {
+        Self::marked(change, None, rules, policy)
+    }
+
+    /// Like [`Shown::new`], with what `linguist-generated` says of the path in the state that may judge.
+    ///
+    /// # Errors
+    /// As [`Shown::new`].
+    pub fn marked(
+        change: FileChange,
+        generated: Option<bool>,
+        rules: &RuleSet,
+        policy: &Policy,
+    ) -> Result<Option<Self>, Skip> {
+        match sight(&change, rules, generated) {
+            Sight::Kept(skip) => return Err(skip),
+            Sight::Nothing => return Ok(None),
+            Sight::Shown => {}
+        }
         let mut redacted = Vec::new();
         let hunks = match change.text() {
             Some(text) => Renderer::new(&change, text, rules).hunks(&mut redacted),
@@ -69,7 +96,10 @@ impl Shown {
         };
         let guideline = |text: &str| redact::text(rules, text.trim().as_bytes()).text;
         let guidelines = policy.guidelines_for(change.path()).map(|g| guideline(&g.text)).collect();
-        Self { change, hunks, guidelines, redacted }
+        let name = redact::path(rules, change.path());
+        let old = change.entry.old.as_ref().filter(|old| old.path != *change.path());
+        let old_name = old.map(|old| redact::path(rules, &old.path));
+        Ok(Some(Self { change, name, old_name, hunks, guidelines, redacted }))
     }
 
     /// Returns the path on the new side, or the old one of a deletion.
@@ -234,7 +264,7 @@ mod tests {
             entry: Entry { kind: ChangeKind::Modified, old: side(), new: side() },
             body: Body::between(Some(old.as_bytes().to_vec()), Some(new.as_bytes().to_vec()), Attribute::Unset),
         };
-        Shown::new(change, &rules(), &Policy::default())
+        Shown::new(change, &rules(), &Policy::default()).unwrap().unwrap()
     }
 
     fn lines(hunk: &ShownHunk) -> Vec<String> {
@@ -301,7 +331,7 @@ mod tests {
             "--- a/x.rs\n+++ b/x.rs\n@@ -10,2 +10,3 @@ fn outer()\n {key}\n+{key}\n {end}\n@@ -30 +31 @@ fn next()\n-a\n+b\n"
         );
         let change = patch::parse(text.as_bytes()).unwrap().remove(0);
-        let s = Shown::new(change, &rules(), &Policy::default());
+        let s = Shown::new(change, &rules(), &Policy::default()).unwrap().unwrap();
         assert_eq!(s.hunks[0].section, "fn outer()");
         assert_eq!(s.hunks[1].section, "fn next()");
         assert_eq!(lines(&s.hunks[0])[..2], ["Context 10 <secret:private-key:64>", "Added 11 <secret:private-key:64>"]);
@@ -318,11 +348,8 @@ mod tests {
 
     #[test]
     fn long_lines_are_cut_and_say_so() {
-        let s = Shown::new(
-            code::added(RepoPath::from("a.txt"), "é".repeat(5_000).into_bytes()),
-            &rules(),
-            &Policy::default(),
-        );
+        let long = code::added(RepoPath::from("a.txt"), "é".repeat(5_000).into_bytes());
+        let s = Shown::new(long, &rules(), &Policy::default()).unwrap().unwrap();
         let text = &s.hunks[0].lines[0].text;
         assert!(text.len() <= MAX_LINE && text.ends_with("more bytes]"), "{text}");
     }

@@ -129,6 +129,9 @@ pub fn plan(groups: &[Group], limits: &Limits) -> Plan {
     let limits = &Limits { files: limits.files.max(1), lines: limits.lines.max(1), ..*limits };
     let mut plan = Plan::default();
     for (index, group) in groups.iter().enumerate() {
+        // What the authors say goes with every chunk of theirs.
+        let messages: usize = group.messages.iter().map(|m| m.len() + 2).sum();
+        let limits = &Limits { bytes: limits.bytes.saturating_sub(messages), ..*limits };
         let mut packer = Packer {
             group: index,
             files: &group.files,

@@ -36,9 +36,21 @@ fn whole(rules: &RuleSet, path: Option<&RepoPath>, bytes: &[u8]) -> Redacted {
     out
 }
 
-/// Returns a name that may leave: a path, the name of a document.
+/// Returns a path as it is shown: on one line; what is no UTF-8 in git's quoted form.
+pub fn path(rules: &RuleSet, path: &RepoPath) -> String {
+    name(rules, path.to_wire().as_bytes())
+}
+
+/// Returns a name that may leave: of a document, of a branch.
 pub fn name(rules: &RuleSet, bytes: &[u8]) -> String {
     text(rules, bytes).text.replace('\n', "\\u{a}").replace('\t', "\\u{9}")
+}
+
+/// Makes visible what a text hides, and replaces nothing: for what was made of redacted text.
+pub fn visible(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    reveal(bytes, &mut out);
+    out
 }
 
 /// The secrets of a text, to write parts of it: a secret is known by what stands around it, too.

@@ -1,6 +1,6 @@
-//! The `diff` attribute of a path, as the reviewed state itself says.
+//! What attributes say of a path (`diff`, `linguist-generated`), as a state itself has them.
 //!
-//! Only a mark: a file that attributes would hide is read like any other.
+//! Only marks: a file that attributes would hide is read like any other.
 
 use super::tree::{self, Entries};
 use super::{Repo, State, gix_id};
@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 const FILE: &[u8] = b".gitattributes";
+const NAMES: [&str; 2] = ["diff", "linguist-generated"];
 /// Trees that are remembered; a bound for long ranges.
 const MAX_TREES: usize = 4096;
 /// Git ignores larger attribute files too.
@@ -23,6 +24,14 @@ const MAX_FILE: usize = 100 << 20;
 pub(super) struct Attributes {
     trees: HashMap<gix::ObjectId, Folder>,
     parsed: Option<Parsed>,
+}
+
+/// What attributes say of a path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Marks {
+    pub(super) diff: Attribute,
+    /// `linguist-generated`; `None`: nothing is said.
+    pub(super) generated: Option<bool>,
 }
 
 /// What of a tree matters here.
@@ -47,14 +56,14 @@ enum Source {
 
 impl Attributes {
     /// Returns what a state's `.gitattributes` files say of a path.
-    pub(super) fn diff(
+    pub(super) fn of(
         &mut self,
         owner: &Repo,
         repo: &gix::Repository,
         state: &State,
         path: &RepoPath,
         mut worktree: impl FnMut(&[u8]) -> Result<Option<Vec<u8>>>,
-    ) -> Result<Attribute> {
+    ) -> Result<Marks> {
         let path = path.as_bytes();
         let mut chain = Vec::new();
         // Ends of the folders' names within the path: "" first.
@@ -76,12 +85,12 @@ impl Attributes {
             }
         }
         if chain.is_empty() {
-            return Ok(Attribute::Unset);
+            return Ok(Marks::default());
         }
         if self.parsed.as_ref().is_none_or(|p| p.chain != chain) {
             self.parsed = Some(Parsed::new(repo, path, chain)?);
         }
-        Ok(self.parsed.as_mut().map_or(Attribute::Unset, |p| p.diff(path)))
+        Ok(self.parsed.as_mut().map_or_else(Marks::default, |p| p.marks(path)))
     }
 
     fn chain_of_tree(
@@ -153,18 +162,28 @@ impl Parsed {
             let _ = search.add_patterns_buffer(&bytes, file, Some(Path::new("")), &mut names, *end == 0);
         }
         let mut outcome = Outcome::default();
-        outcome.initialize_with_selection(&names, ["diff"]);
+        outcome.initialize_with_selection(&names, NAMES);
         Ok(Self { chain, search, outcome })
     }
 
-    fn diff(&mut self, path: &[u8]) -> Attribute {
+    fn marks(&mut self, path: &[u8]) -> Marks {
         self.outcome.reset();
         self.search.pattern_matching_relative_path(path.into(), Case::Sensitive, Some(false), &mut self.outcome);
-        let state = self.outcome.iter_selected().next().map(|m| m.assignment.state);
-        match state {
-            Some(StateRef::Set) => Attribute::Text,
-            Some(StateRef::Unset) => Attribute::Binary,
-            _ => Attribute::Unset,
+        let mut marks = Marks::default();
+        for m in self.outcome.iter_selected() {
+            let state = m.assignment.state;
+            match (m.assignment.name.as_str(), state) {
+                ("diff", StateRef::Set) => marks.diff = Attribute::Text,
+                ("diff", StateRef::Unset) => marks.diff = Attribute::Binary,
+                ("linguist-generated", StateRef::Set) => marks.generated = Some(true),
+                ("linguist-generated", StateRef::Unset) => marks.generated = Some(false),
+                ("linguist-generated", StateRef::Value(value)) => {
+                    let value = value.as_bstr();
+                    marks.generated = (value == "true" || value == "false").then(|| value == "true");
+                }
+                _ => {}
+            }
         }
+        marks
     }
 }

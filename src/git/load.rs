@@ -1,10 +1,10 @@
 //! A thread's own access: the content of a change's paths, and files of any state.
 
-use super::attributes::Attributes;
+use super::attributes::{Attributes, Marks};
 use super::files::{Bytes, Kind};
 use super::worktree::{self, Content};
 use super::{Change, Repo, State, gix_id, own, revision, tree};
-use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, ObjectId, RepoPath, Side};
+use crate::diff::{Body, ChangeKind, Entry, FileChange, FileMode, ObjectId, RepoPath, Side};
 use crate::error::{Error, Result};
 
 /// Bytes of an attribute file in the worktree; what they say is only a mark.
@@ -93,7 +93,7 @@ impl<'r> Reader<'r> {
             Some(side) if change.work.contains_key(&side.path) => Some(self.worktree(change, side)?),
             Some(side) => Some(self.object(side)?),
         };
-        let attribute = self.attribute(&change.head, entry.path())?;
+        let attribute = self.marks(&change.head, entry.path())?.diff;
         Ok(FileChange { entry, body: Body::between(old, new, attribute) })
     }
 
@@ -139,6 +139,42 @@ impl<'r> Reader<'r> {
             }));
         }
         Ok(self.stored(state, name)?.and_then(|(mode, _)| mode))
+    }
+
+    /// Tells what `linguist-generated` says of a path, in the attribute files of a state; `None`: nothing.
+    ///
+    /// # Errors
+    /// Incomplete, when an attribute file cannot be read.
+    pub fn generated(&mut self, state: &State, path: &RepoPath) -> Result<Option<bool>> {
+        Ok(self.marks(state, path)?.generated)
+    }
+
+    /// Returns the message of a commit, at most `max` bytes of it.
+    ///
+    /// # Errors
+    /// Incomplete, when the commit cannot be read.
+    pub fn message(&mut self, commit: ObjectId, max: usize) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        tree::load(&self.repo, &gix_id(&commit), gix::objs::Kind::Commit, &mut bytes)?;
+        // The headers end at the first empty line (git's commit.c, `find_commit_subject`).
+        let start = memchr::memmem::find(&bytes, b"\n\n").map_or(bytes.len(), |i| i + 2);
+        let end = bytes.len().min(start.saturating_add(max));
+        Ok(bytes[start..end].to_vec())
+    }
+
+    /// Returns the commits between two states, oldest first; none where one of them is no commit.
+    ///
+    /// # Errors
+    /// Incomplete, when the history cannot be walked.
+    pub fn between(&mut self, base: &State, head: &State) -> Result<Vec<ObjectId>> {
+        let Some(tip) = head.commit() else { return Ok(Vec::new()) };
+        let hidden = match base {
+            State::Commit { commit, .. } => vec![*commit],
+            // A root commit, or the first push of a history: the commit alone is enough to tell of.
+            State::Empty => return Ok(vec![tip]),
+            State::Index | State::Worktree => return Ok(Vec::new()),
+        };
+        revision::walk(&self.repo, tip, &hidden)
     }
 
     /// Lists the files that lie directly in a folder of a state, by name, links and the like included; none where there is no such folder.
@@ -305,12 +341,12 @@ impl<'r> Reader<'r> {
         })
     }
 
-    fn attribute(&mut self, state: &State, path: &RepoPath) -> Result<Attribute> {
+    fn marks(&mut self, state: &State, path: &RepoPath) -> Result<Marks> {
         if *state == State::Worktree {
             self.content()?;
         }
         let work = &mut self.work;
-        self.attributes.diff(self.owner, &self.repo, state, path, |file| {
+        self.attributes.of(self.owner, &self.repo, state, path, |file| {
             let Some(work) = work else { return Ok(None) };
             let found = work.files().read(file, MAX_ATTRIBUTES).map_err(|e| {
                 Error::incomplete(format!("{} cannot be read", String::from_utf8_lossy(file))).caused_by(&e)

@@ -1,3 +1,5 @@
+//! Cases of the plan: what is together, what is cut, what is left out.
+
 use super::*;
 use crate::ai::material::ShownLine;
 use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, LineKind, LineNo, RepoPath, Side};
@@ -14,6 +16,8 @@ fn file(path: &str, hunks: &[usize]) -> Shown {
         ShownHunk { section: String::new(), lines: lines.collect() }
     };
     Shown {
+        name: path.to_owned(),
+        old_name: None,
         hunks: hunks.iter().map(|n| hunk(*n)).collect(),
         change: FileChange {
             entry: Entry { kind: ChangeKind::Added, old: None, new: Some(side) },

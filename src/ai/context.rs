@@ -1,0 +1,224 @@
+//! What a model is told besides the change: the team's conventions, documents, commit messages. Redacted, bounded,
+//! and what is left out is said.
+
+use super::material::Document;
+use super::redact;
+use crate::diff::{ObjectId, RepoPath};
+use crate::git::{Change, Reader, State};
+use crate::rules::RuleSet;
+use std::collections::BTreeSet;
+use std::io::Read as _;
+use std::path::{Component, Path, PathBuf};
+
+/// Bytes of one conventions file that are shown, and of all of them.
+const CONVENTIONS: usize = 32 << 10;
+const ALL_CONVENTIONS: usize = 96 << 10;
+/// Bytes of a conventions file that are read.
+const CONVENTIONS_READ: usize = 1 << 20;
+/// Folders that are looked through for conventions.
+const FOLDERS: usize = 2_000;
+/// Bytes of a document; a larger one is refused.
+pub const MAX_DOCUMENT: usize = 256 << 10;
+/// Bytes of one commit message that are shown, of all of them, and how many.
+const MESSAGE: usize = 4 << 10;
+const ALL_MESSAGES: usize = 16 << 10;
+const MESSAGES: usize = 50;
+
+/// Texts that were found, and what has to be said about the others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    pub documents: Vec<Document>,
+    /// For the report.
+    pub notes: Vec<String>,
+}
+
+/// Finds the conventions that hold for the changed files: of each name, in each folder from the files up to the
+/// top, nearest first. `state` is one that may judge: its word is the team's, not the change's.
+pub fn conventions<'p>(
+    reader: &mut Reader<'_>,
+    state: &State,
+    names: &[String],
+    paths: impl IntoIterator<Item = &'p RepoPath>,
+    rules: &RuleSet,
+) -> Found {
+    let mut out = Found::default();
+    let mut room = ALL_CONVENTIONS;
+    if names.is_empty() {
+        return out;
+    }
+    for folder in folders(paths, &mut out.notes) {
+        // A name with a folder of its own stands for one file.
+        for name in names.iter().filter(|n| folder.is_empty() || !n.contains('/')) {
+            let path = match folder.is_empty() {
+                true => RepoPath::from(name.as_str()),
+                false => RepoPath::new([&folder, &b"/"[..], name.as_bytes()].concat()),
+            };
+            let shown = redact::path(rules, &path);
+            if redact::is_sensitive(&path) {
+                out.notes.push(format!("{shown} holds secrets by its name: not given to a model"));
+                continue;
+            }
+            let text = match reader.read(state, &path, CONVENTIONS_READ) {
+                Ok(Some(bytes)) => redact::file(rules, &path, &bytes).text,
+                Ok(None) => continue,
+                Err(e) => {
+                    out.notes.push(format!("{shown} was not given to a model: {}", e.message));
+                    continue;
+                }
+            };
+            // The same text under two names, as for two programs.
+            if text.trim().is_empty() || out.documents.iter().any(|d| d.folder == folder && d.text == text) {
+                continue;
+            }
+            let (text, rest) = shortened(text, CONVENTIONS.min(room));
+            if rest > 0 {
+                out.notes.push(format!("of {shown}, the last {rest} bytes were not given to a model"));
+            }
+            room -= text.len().min(room);
+            if !text.is_empty() {
+                out.documents.push(Document { name: shown, text, folder: folder.clone() });
+            }
+        }
+    }
+    if out.documents.is_empty() && out.notes.is_empty() {
+        out.notes.push(format!("no conventions file ({})", names.join(", ")));
+    }
+    out
+}
+
+/// Returns the folders that the files lie in, up to the top (empty), the deepest first.
+fn folders<'p>(paths: impl IntoIterator<Item = &'p RepoPath>, notes: &mut Vec<String>) -> Vec<Vec<u8>> {
+    let mut all = BTreeSet::from([&b""[..]]);
+    for path in paths {
+        let path = path.as_bytes();
+        let ends = memchr::memrchr_iter(b'/', path).map(|end| &path[..end]);
+        // What lies above a folder that is known is known.
+        for folder in ends.take_while(|f| !all.contains(f)).collect::<Vec<_>>() {
+            if all.len() < FOLDERS {
+                all.insert(folder);
+            }
+        }
+    }
+    if all.len() == FOLDERS {
+        notes.push(format!("conventions were looked for in {FOLDERS} folders only"));
+    }
+    let mut all: Vec<Vec<u8>> = all.into_iter().map(<[u8]>::to_vec).collect();
+    let depth = |f: &[u8]| if f.is_empty() { 0 } else { 1 + memchr::memchr_iter(b'/', f).count() };
+    all.sort_by_key(|f| std::cmp::Reverse(depth(f)));
+    all
+}
+
+/// Reads documents that somebody named. What is refused is in the notes, each by its name.
+///
+/// `top` is the repository's worktree: nothing outside of it is read, not by a link either. Without a repository it
+/// is `dir`.
+pub fn documents(named: &[PathBuf], dir: &Path, top: Option<&Path>, rules: &RuleSet) -> Found {
+    let mut out = Found::default();
+    for path in named {
+        match document(path, dir, top.unwrap_or(dir), rules) {
+            Ok(document) if out.documents.iter().any(|d| d.name == document.name) => {}
+            Ok(document) => out.documents.push(document),
+            Err(why) => {
+                let name = redact::name(rules, path.as_os_str().as_encoded_bytes());
+                out.notes.push(format!("{name} was not given to a model: {why}"));
+            }
+        }
+    }
+    out
+}
+
+fn document(path: &Path, dir: &Path, top: &Path, rules: &RuleSet) -> Result<Document, String> {
+    let failed = |e: std::io::Error| match e.kind() {
+        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        _ => format!("it cannot be read: {e}"),
+    };
+    let top = top.canonicalize().map_err(failed)?;
+    let full = dir.join(path).canonicalize().map_err(failed)?;
+    let Ok(inside) = full.strip_prefix(&top) else {
+        return Err("it lies outside of the repository".to_owned());
+    };
+    let bytes = inside.as_os_str().as_encoded_bytes();
+    if bytes.is_empty() {
+        return Err("it is a folder".to_owned());
+    }
+    let own = RepoPath::new(bytes.to_vec());
+    let named = RepoPath::new(path.as_os_str().as_encoded_bytes().to_vec());
+    if inside.components().any(|c| c == Component::Normal(".git".as_ref())) {
+        return Err("it belongs to git".to_owned());
+    }
+    if redact::is_sensitive(&own) || redact::is_sensitive(&named) {
+        return Err("it holds secrets by its name".to_owned());
+    }
+    let bytes = read(&full)?;
+    if memchr::memchr(0, &bytes).is_some() && !bytes.starts_with(b"\xff\xfe") && !bytes.starts_with(b"\xfe\xff") {
+        return Err("it is no text".to_owned());
+    }
+    let text = redact::file(rules, &own, &bytes).text;
+    Ok(Document { name: redact::path(rules, &own), text, folder: Vec::new() })
+}
+
+/// Reads a regular file. A pipe is not waited for: it is opened without, and looked at before it is read.
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let file = rustix::fs::open(path, flags, Mode::empty()).map_err(|e| format!("it cannot be read: {e}"))?;
+    let file = std::fs::File::from(file);
+    let about = file.metadata().map_err(|e| format!("it cannot be read: {e}"))?;
+    if !about.is_file() {
+        return Err("it is no regular file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let limit = MAX_DOCUMENT as u64 + 1;
+    file.take(limit).read_to_end(&mut bytes).map_err(|e| format!("it cannot be read: {e}"))?;
+    match bytes.len() > MAX_DOCUMENT {
+        true => Err(format!("it is larger than {} KiB", MAX_DOCUMENT >> 10)),
+        false => Ok(bytes),
+    }
+}
+
+/// Returns what the authors say of a change, oldest first: the message of `commit`, or of the commits between the
+/// change's ends. What cannot be read is left out: it is no part of the change.
+pub fn messages(reader: &mut Reader<'_>, change: &Change, commit: Option<ObjectId>, rules: &RuleSet) -> Vec<String> {
+    let commits = match commit {
+        Some(id) => vec![id],
+        None => reader.between(&change.base, &change.head).unwrap_or_default(),
+    };
+    let mut room = ALL_MESSAGES;
+    let mut out = Vec::new();
+    // The newest say most of what the change is now.
+    for id in commits.iter().rev().take(MESSAGES) {
+        let Ok(bytes) = reader.message(*id, MESSAGE * 4) else { continue };
+        let text = redact::text(rules, bytes.trim_ascii()).text;
+        let (text, rest) = shortened(text, MESSAGE.min(room));
+        if text.is_empty() {
+            break;
+        }
+        room -= text.len().min(room);
+        let more = if rest > 0 { format!("\n[{rest} more bytes]") } else { String::new() };
+        out.push(format!("commit {}:\n{text}{more}", id.short()));
+    }
+    let left = commits.len() - out.len();
+    if left > 0 && !out.is_empty() {
+        out.push(format!("[{left} earlier commits]"));
+    }
+    out.reverse();
+    out
+}
+
+/// Returns what the author says of the change, as it may be shown.
+pub fn summary(text: &str, rules: &RuleSet) -> String {
+    let (text, rest) = shortened(redact::text(rules, text.trim().as_bytes()).text, ALL_MESSAGES);
+    if rest > 0 { format!("{text}\n[{rest} more bytes]") } else { text }
+}
+
+/// Cuts a text at the end of a line, or of a character; returns the bytes that are left out.
+pub(super) fn shortened(mut text: String, most: usize) -> (String, usize) {
+    if text.len() <= most {
+        return (text, 0);
+    }
+    let end = text.floor_char_boundary(most);
+    let end = text[..end].rfind('\n').filter(|at| *at * 2 > end).map_or(end, |at| at + 1);
+    let rest = text.len() - end;
+    text.truncate(end);
+    (text, rest)
+}

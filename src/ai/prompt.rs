@@ -1,0 +1,285 @@
+//! Puts questions into words. Pure: everything foreign comes redacted, and leaves inside fences.
+//!
+//! A prompt is, in this order, instructions that never change, the context of the run, a part of the change, and
+//! the task: what providers cache is the front. Its last line is the nonce, which a reply must repeat.
+
+mod fence;
+mod show;
+
+use super::ask::{Nonce, Prompt};
+use super::context::shortened;
+use super::kept::Kept;
+use super::material::{Document, Group, Shown, ShownHunk};
+use super::plan::Chunk;
+use super::redact;
+use crate::diff::ObjectId;
+use crate::finding::{Category, Draft};
+use crate::request::Depth;
+use fence::fenced;
+use std::fmt::Write as _;
+use std::ops::Range;
+
+/// What a model is told besides the change: the same for every request of a run. All texts are redacted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Brief {
+    pub depth: Depth,
+    /// What the author says was asked for and done.
+    pub summary: Option<String>,
+    /// Design documents that the change is to follow.
+    pub documents: Vec<Document>,
+    /// The team's own rules; those of a folder go with the chunks that touch it.
+    pub conventions: Vec<Document>,
+    /// What to look at; empty: everything.
+    pub focus: Vec<Category>,
+    /// How the project's tests ended, in a line or a few.
+    pub tests: Option<String>,
+    /// Earlier rounds of the same review, oldest first.
+    pub previous: Vec<String>,
+    /// Changed files that no model is shown.
+    pub kept: Vec<Kept>,
+}
+
+/// What a request looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Lens {
+    /// Everything at once: depth quick.
+    Whole,
+    Correctness,
+    Security,
+    /// Conventions, design documents and the request.
+    Conventions,
+    /// Tests and interfaces.
+    Tests,
+}
+
+impl Lens {
+    /// The lenses of depth thorough, each a request of its own.
+    pub const THOROUGH: [Self; 4] = [Self::Correctness, Self::Security, Self::Conventions, Self::Tests];
+
+    /// Returns the name in progress and logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Whole => "whole",
+            Self::Correctness => "correctness",
+            Self::Security => "security",
+            Self::Conventions => "conventions",
+            Self::Tests => "tests",
+        }
+    }
+
+    fn task(self) -> &'static str {
+        match self {
+            Self::Whole => include_str!("prompt/whole.md"),
+            Self::Correctness => include_str!("prompt/correctness.md"),
+            Self::Security => include_str!("prompt/security.md"),
+            Self::Conventions => include_str!("prompt/conventions.md"),
+            Self::Tests => include_str!("prompt/tests.md"),
+        }
+    }
+}
+
+impl Brief {
+    /// Cuts documents and conventions, the longest first, until they and the rest of the context take no more than so
+    /// many bytes; says what was cut. For a model with little room.
+    pub fn fit(&mut self, most: usize) -> Vec<String> {
+        /// No text is cut below this.
+        const LEAST: usize = 1 << 10;
+        let mut cut: Vec<(String, usize)> = Vec::new();
+        while fixed_bytes(self) > most {
+            let longest = self.documents.iter_mut().chain(&mut self.conventions).max_by_key(|d| d.text.len());
+            let Some(longest) = longest.filter(|d| d.text.len() > LEAST) else { break };
+            let half = (longest.text.len() / 2).max(LEAST);
+            let (text, rest) = shortened(std::mem::take(&mut longest.text), half);
+            longest.text = text;
+            match cut.iter_mut().find(|(name, _)| *name == longest.name) {
+                Some((_, sum)) => *sum += rest,
+                None => cut.push((longest.name.clone(), rest)),
+            }
+        }
+        let said = |(name, rest)| format!("of {name}, {rest} bytes were not given to a model: they do not fit");
+        cut.into_iter().map(said).collect()
+    }
+}
+
+const SYSTEM: &str = include_str!("prompt/system.md");
+const REFUTE: &str = include_str!("prompt/refute.md");
+const AROUND: &str = include_str!("prompt/around.md");
+const DECIDE: &str = include_str!("prompt/decide.md");
+/// Lines around a claim that its judge is shown, at most.
+const CLAIM_LINES: usize = 80;
+/// Names of kept files that a request tells at most.
+const KEPT_NAMES: usize = 10;
+
+/// Asks for the review of a chunk.
+pub fn review(brief: &Brief, group: &Group, chunk: &Chunk, lens: Lens, nonce: &Nonce) -> Prompt {
+    Prompt {
+        system: SYSTEM,
+        context: context(brief, nonce),
+        chunk: part(brief, group, chunk, nonce),
+        task: task(brief, lens, nonce),
+        nonce: nonce.clone(),
+    }
+}
+
+/// Asks for the refutation of one claim, alone with its code. `None` where it is tied to no line that can be shown.
+pub fn refute(draft: &Draft, commit: Option<ObjectId>, groups: &[Group], nonce: &Nonce) -> Option<Prompt> {
+    let location = draft.location.as_ref()?;
+    let first = location.lines?.first;
+    let mut files = groups.iter().filter(|g| g.commit == commit).flat_map(|g| &g.files);
+    let file = files.find(|f| *f.path() == location.file)?;
+    let (hunk, at) = file.hunks.iter().find_map(|h| {
+        let at = h.lines.iter().position(|l| l.new == Some(first))?;
+        Some((h, at))
+    })?;
+    let mut chunk = String::new();
+    let mut code = String::new();
+    let shown = around(hunk, at);
+    show::heading(file, false, &mut code);
+    show::section(file, hunk, shown.start, &mut code);
+    show::lines(hunk, shown, &mut code);
+    fenced(nonce, "code", &code, &mut chunk);
+    fenced(nonce, "claim", &claim(draft, file), &mut chunk);
+    Some(Prompt {
+        system: REFUTE,
+        context: String::new(),
+        chunk,
+        task: format!("{DECIDE}nonce: {}", nonce.as_str()),
+        nonce: nonce.clone(),
+    })
+}
+
+/// Returns how many bytes of a request are the same in all of them, at most: what a chunk cannot have.
+pub fn fixed_bytes(brief: &Brief) -> usize {
+    let nonce = Nonce::new([0; 16]);
+    let lenses = Lens::THOROUGH.iter().chain([&Lens::Whole]);
+    let task = lenses.map(|l| task(brief, *l, &nonce).len()).max().unwrap_or_default();
+    let scoped: usize = brief.conventions.iter().filter(|d| !d.folder.is_empty()).map(|d| d.text.len() + 200).sum();
+    SYSTEM.len() + context(brief, &nonce).len() + scoped + task + 400
+}
+
+/// Writes what all requests of a run share.
+fn context(brief: &Brief, nonce: &Nonce) -> String {
+    let mut out = String::new();
+    for d in brief.conventions.iter().filter(|d| d.folder.is_empty()) {
+        document(nonce, "conventions", d, &mut out);
+    }
+    for d in &brief.documents {
+        document(nonce, "document", d, &mut out);
+    }
+    if let Some(summary) = &brief.summary {
+        fenced(nonce, "request", summary, &mut out);
+    }
+    if let Some(tests) = &brief.tests {
+        fenced(nonce, "test results", tests, &mut out);
+    }
+    for round in &brief.previous {
+        fenced(nonce, "previous round", round, &mut out);
+    }
+    out
+}
+
+fn document(nonce: &Nonce, kind: &str, document: &Document, out: &mut String) {
+    fenced(nonce, kind, &format!("name: {}\n\n{}", document.name, document.text), out);
+}
+
+/// Writes a chunk, with what is told of its files only.
+fn part(brief: &Brief, group: &Group, chunk: &Chunk, nonce: &Nonce) -> String {
+    let files: Vec<&Shown> = chunk.pieces.iter().map(|p| &group.files[p.file]).collect();
+    let mut out = String::new();
+    for d in brief.conventions.iter().filter(|d| !d.folder.is_empty()) {
+        if files.iter().any(|f| is_inside(f.path().as_bytes(), &d.folder)) {
+            document(nonce, "conventions", d, &mut out);
+        }
+    }
+    let guidelines = guidelines(&files);
+    if !guidelines.is_empty() {
+        fenced(nonce, "guidelines", &guidelines, &mut out);
+    }
+    if !group.messages.is_empty() {
+        fenced(nonce, "commit messages", &group.messages.join("\n\n"), &mut out);
+    }
+    let mut text = String::new();
+    show::chunk(group, chunk, &mut text);
+    kept(brief, &files, &mut text);
+    fenced(nonce, "change", &text, &mut out);
+    out
+}
+
+/// Tells whether a path lies in a folder.
+fn is_inside(path: &[u8], folder: &[u8]) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.first() == Some(&b'/'))
+}
+
+/// Lists what policy says of the files, each text once with the files that it is about.
+fn guidelines(files: &[&Shown]) -> String {
+    let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
+    for file in files {
+        for text in &file.guidelines {
+            match all.iter_mut().find(|(known, _)| known == text) {
+                Some((_, names)) => names.push(&file.name),
+                None => all.push((text, vec![&file.name])),
+            }
+        }
+    }
+    let mut out = String::new();
+    for (text, names) in all {
+        // Where it is about everything, the names would say nothing.
+        if names.len() < files.len() {
+            let _ = writeln!(out, "{}:", names.join(", "));
+        }
+        let _ = writeln!(out, "{text}");
+    }
+    out
+}
+
+/// Appends the changed files beside those of the chunk that are not shown: a lockfile beside its manifest.
+fn kept(brief: &Brief, files: &[&Shown], out: &mut String) {
+    let folder = |path: &[u8]| memchr::memrchr(b'/', path).map_or(0, |i| i + 1);
+    let beside = |k: &&Kept| {
+        let path = k.path.as_bytes();
+        files.iter().any(|f| f.path().as_bytes()[..folder(f.path().as_bytes())] == path[..folder(path)])
+    };
+    let near: Vec<&Kept> = brief.kept.iter().filter(beside).collect();
+    if near.is_empty() {
+        return;
+    }
+    let names: Vec<_> = near.iter().take(KEPT_NAMES).map(|k| format!("{} ({})", k.name, k.why.name())).collect();
+    let more = near.len().saturating_sub(KEPT_NAMES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let _ = writeln!(out, "\nchanged too, not shown: {}{more}", names.join(", "));
+}
+
+fn task(brief: &Brief, lens: Lens, nonce: &Nonce) -> String {
+    let mut out = lens.task().to_owned();
+    if !brief.focus.is_empty() {
+        let names: Vec<_> = brief.focus.iter().map(|c| c.name()).collect();
+        let _ = writeln!(out, "Focus on: {}.", names.join(", "));
+    }
+    if brief.depth == Depth::Thorough {
+        out.push_str(AROUND);
+    }
+    out.push_str("nonce: ");
+    out.push_str(nonce.as_str());
+    out
+}
+
+/// Picks the lines around a place of a hunk.
+fn around(hunk: &ShownHunk, at: usize) -> Range<usize> {
+    let start = at.saturating_sub(CLAIM_LINES / 2);
+    start..(at + CLAIM_LINES / 2).min(hunk.lines.len())
+}
+
+/// Writes a claim down. What a model says is foreign, too.
+fn claim(draft: &Draft, file: &Shown) -> String {
+    let line = draft.location.as_ref().and_then(|l| l.lines).map_or(0, |l| l.first.get());
+    let mut out = format!("file: {}\nline: {line}\nseverity: {}\n", file.name, draft.severity);
+    let failure = draft.failure.as_deref().unwrap_or_default();
+    for (name, text) in
+        [("quote", draft.quote.as_str()), ("title", &draft.title), ("message", &draft.message), ("failure", failure)]
+    {
+        if !text.is_empty() {
+            let _ = writeln!(out, "{name}: {}", redact::visible(text.as_bytes()));
+        }
+    }
+    out
+}

@@ -1,0 +1,90 @@
+//! Puts a chunk of the change into lines.
+
+use crate::ai::material::{Group, Shown, ShownHunk, ShownLine};
+use crate::ai::plan::{Chunk, HunkPart, Piece};
+use crate::ai::section::Language;
+use crate::diff::{ChangeKind, FileMode, LineKind};
+use std::fmt::Write as _;
+use std::ops::Range;
+
+/// Appends the files of a chunk.
+pub(super) fn chunk(group: &Group, chunk: &Chunk, out: &mut String) {
+    for (i, piece) in chunk.pieces.iter().enumerate() {
+        if i > 0 {
+            out.push('\n');
+        }
+        self::piece(&group.files[piece.file], piece, out);
+    }
+}
+
+fn piece(file: &Shown, piece: &Piece, out: &mut String) {
+    heading(file, piece.split, out);
+    for part in &piece.hunks {
+        hunk(file, part, out);
+    }
+}
+
+/// Appends the line that starts a file: its name, and what became of it.
+pub(super) fn heading(file: &Shown, split: bool, out: &mut String) {
+    let entry = &file.change.entry;
+    let _ = write!(out, "file: {}", file.name);
+    match (entry.kind, &file.old_name) {
+        (ChangeKind::Added, _) => out.push_str(" (added)"),
+        (ChangeKind::Deleted, _) => out.push_str(" (deleted)"),
+        (ChangeKind::Renamed { .. }, Some(old)) => {
+            let _ = write!(out, " (renamed from {old})");
+        }
+        (ChangeKind::Copied { .. }, Some(old)) => {
+            let _ = write!(out, " (copied from {old})");
+        }
+        _ => {}
+    }
+    let mode = |side: &Option<crate::diff::Side>| side.as_ref().map(|s| s.mode);
+    match (mode(&entry.old), mode(&entry.new)) {
+        (_, Some(FileMode::Symlink)) => out.push_str(" (a symbolic link)"),
+        (Some(FileMode::Regular) | None, Some(FileMode::Executable)) => out.push_str(" (executable)"),
+        (Some(FileMode::Executable), Some(FileMode::Regular)) => out.push_str(" (no longer executable)"),
+        _ => {}
+    }
+    if split {
+        out.push_str(" (a part)");
+    }
+    out.push('\n');
+}
+
+fn hunk(file: &Shown, part: &HunkPart, out: &mut String) {
+    let hunk = &file.hunks[part.hunk];
+    section(file, hunk, part.lines.start, out);
+    lines(hunk, part.lines.clone(), out);
+}
+
+/// Appends the line that says what the lines from `start` on lie in: inside a hunk, what starts above in it.
+pub(super) fn section(file: &Shown, hunk: &ShownHunk, start: usize, out: &mut String) {
+    let language = Language::of(file.path());
+    let side = |l: &&ShownLine| l.kind != LineKind::Removed || hunk.lines.iter().all(|l| l.kind == LineKind::Removed);
+    let inside = hunk.lines[..start].iter().rev().filter(side);
+    let inside = inside.into_iter().find_map(|l| language.start(l.text.as_bytes()).and_then(|r| l.text.get(r)));
+    match inside.unwrap_or(&hunk.section) {
+        "" => out.push_str("@@\n"),
+        section => {
+            let _ = writeln!(out, "@@ {section}");
+        }
+    }
+}
+
+/// Appends lines of a hunk, each with its number on the new side.
+pub(super) fn lines(hunk: &ShownHunk, range: Range<usize>, out: &mut String) {
+    for line in &hunk.lines[range] {
+        match (line.kind, line.new) {
+            (LineKind::Added, Some(n)) => {
+                let _ = write!(out, "{n}+");
+            }
+            (LineKind::Context, Some(n)) => {
+                let _ = write!(out, "{n} ");
+            }
+            _ => out.push('-'),
+        }
+        out.push_str(&line.text);
+        out.push('\n');
+    }
+}
