@@ -343,6 +343,12 @@ impl Finding {
     pub fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
     }
+    /// Adds evidence. Confidence stays as it was proven.
+    pub(crate) fn support(&mut self, evidence: Evidence) {
+        if !self.evidence.contains(&evidence) {
+            self.evidence.push(evidence);
+        }
+    }
     /// Tells whether the finding counts for the verdict.
     pub fn counts(&self) -> bool {
         self.suppressed.is_none() && self.waived.is_none()
@@ -403,11 +409,12 @@ impl fmt::Display for Fingerprint {
 /// Orders findings by path, line, rule and commit, merges the identical ones, and numbers equal quotes of
 /// one file so that their fingerprints differ.
 ///
-/// Whole-change findings come first. Identical means the same rule, place and commit.
+/// Whole-change findings come first. Identical means the same rule, place, commit and title: two problems that a
+/// model sees on one line stay two.
 pub fn arrange(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
     findings.dedup_by(|b, a| {
-        let same = sort_key(a) == sort_key(b) && a.draft.quote == b.draft.quote;
+        let same = sort_key(a) == sort_key(b) && a.draft.quote == b.draft.quote && a.draft.title == b.draft.title;
         if same {
             for e in &b.evidence {
                 if !a.evidence.contains(e) {

@@ -3,17 +3,27 @@
 //! A claim becomes a [`Candidate`] only where its quote or its line stands in what was shown; what supports it
 //! decides how far it is believed, and nothing that the model says of itself does.
 
+mod cite;
+mod draft;
+mod lines;
 pub(crate) mod path;
+mod place;
+mod quote;
+mod replace;
+mod same;
 mod seal;
+mod text;
 
 use super::ask::Read;
 use super::claim::Reply;
 use super::material::{Document, Group};
 use super::plan::Chunk;
+use super::{Compliance, Missing, Violation};
 use crate::diff::{LineNo, ObjectId, RepoPath};
 use crate::finding::{Draft, Evidence};
 use crate::rules::RuleSet;
-pub use seal::{Echo, Sealed, seal};
+use draft::{Documented, Drafter};
+pub use seal::{Dispute, Echo, Noted, Sealed, seal};
 
 /// What a reply was asked about.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +90,40 @@ pub enum Quoted {
 
 /// Finds every claim of a reply again in the change: its findings, its design violations, its missing requirements.
 pub fn claims(reply: &Reply, cx: &Context<'_>) -> Vec<Anchored> {
-    let _ = (reply, cx);
-    Vec::new()
+    let mut drafter = Drafter::new(*cx);
+    let mut out: Vec<Anchored> = reply.findings.iter().map(|claim| drafter.anchor(claim)).collect();
+    let violations = reply.design_compliance.iter().flat_map(|c| &c.violations);
+    out.extend(violations.map(|v| drafter.documented(&Documented::of_violation(v))));
+    out.extend(reply.missing_requirements.iter().map(|m| drafter.documented(&Documented::of_missing(m))));
+    out
+}
+
+/// Returns what a reply says of the change against the documents, for the report: what cites a place that exists.
+pub fn documented(reply: &Reply, cx: &Context<'_>) -> (Option<Compliance>, Vec<Missing>) {
+    let clean = |text: &str| text::clean(cx.rules, text, text::BODY);
+    let severity = |said: &str| draft::severity(said).0;
+    let compliance = reply.design_compliance.as_ref().map(|c| {
+        let violations = c.violations.iter().filter_map(|v| {
+            let place = draft::cited(cx, v.reference.as_deref()?, &[], None)?;
+            Some(Violation {
+                issue: clean(&v.issue),
+                description: clean(&v.description),
+                impact: severity(&v.impact),
+                reference: Some(place.label),
+                recommendation: text::some(cx.rules, v.recommendation.as_deref(), text::BODY),
+            })
+        });
+        let violations: Vec<_> = violations.collect();
+        Compliance { follows: c.follows_architecture && violations.is_empty(), violations }
+    });
+    let has_documents = !cx.documents.is_empty() || !cx.conventions.is_empty();
+    let missing = reply.missing_requirements.iter().filter_map(|m| {
+        let place = draft::cited(cx, m.reference.as_deref()?, &[], None)?;
+        Some(Missing {
+            requirement: clean(&m.requirement),
+            reference: Some(place.label),
+            severity: severity(&m.severity),
+        })
+    });
+    (compliance.filter(|_| has_documents), missing.collect())
 }

@@ -1,0 +1,278 @@
+//! Citations, checked: a heading that a document has, and words that stand under it.
+
+use crate::ai::material::Document;
+
+/// Words that a quoted passage must have, and characters.
+const PASSAGE_WORDS: usize = 2;
+const PASSAGE_LENGTH: usize = 10;
+
+/// A place in a document that exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Citation {
+    /// `FILE#Heading` as they are written in the document; `FILE` where words are cited that stand under none.
+    pub(super) label: String,
+    /// Words of it were quoted, too.
+    pub(super) quoted: bool,
+}
+
+/// Looks up what a claim cites. `said` are its other texts, in which it may quote the document.
+pub(super) fn find<'d>(
+    cited: &str,
+    said: &[&str],
+    documents: impl Iterator<Item = &'d Document> + Clone,
+) -> Option<Citation> {
+    let cited = cited.trim();
+    let named = documents.clone().filter_map(|d| Some((d, after_name(cited, &d.name)?)));
+    // The longest name, so that `docs/a.md` is not taken for a mention of `a.md`.
+    let named = named.max_by_key(|(_, rest)| std::cmp::Reverse(rest.len()));
+    match named {
+        Some((document, rest)) => within(document, rest, cited, said),
+        None => {
+            let mut found = documents.filter_map(|d| within(d, cited, cited, said));
+            let first = found.next()?;
+            // Without a name it must be clear which document is meant.
+            found.next().is_none().then_some(first)
+        }
+    }
+}
+
+/// Returns what follows the name of a document.
+fn after_name<'c>(cited: &'c str, name: &str) -> Option<&'c str> {
+    let cited = cited.trim_start_matches(['`', '"', '\'', '[', '(', ' ']);
+    let cited = cited.strip_prefix("./").unwrap_or(cited);
+    let file_name = name.rsplit('/').next().unwrap_or(name);
+    let rest = cited.strip_prefix(name).or_else(|| cited.strip_prefix(file_name))?;
+    let ends = rest.chars().next().is_none_or(|c| !(c.is_alphanumeric() || matches!(c, '/' | '_' | '-')));
+    ends.then_some(rest)
+}
+
+fn within(document: &Document, rest: &str, cited: &str, said: &[&str]) -> Option<Citation> {
+    let separators = ['#', ':', '>', '§', ',', '`', '"', '\'', ')', ']', '/', ' ', '–', '—', '-'];
+    let rest = rest.trim_start_matches(separators).trim();
+    let rest = rest.strip_prefix("section ").unwrap_or(rest).trim_start_matches(separators);
+    let headings = headings(&document.text);
+    let wanted = slug(rest);
+    // `Part > Heading`; without a document's name in front, `Part` may be the name of another.
+    let last = if rest.len() < cited.len() { rest.rsplit(['>', '/']).next().map(slug) } else { None };
+    let fits = |h: &&Heading<'_>| {
+        let own = slug(h.title);
+        let begins = wanted.strip_prefix(own.as_str()).is_some_and(|more| more.is_empty() || more.starts_with('-'));
+        !own.is_empty() && (begins || last.as_ref() == Some(&own))
+    };
+    let heading = headings.iter().filter(fits).max_by_key(|h| h.title.len());
+    if let Some(heading) = heading {
+        let section = plain(&document.text[heading.start..heading.end]);
+        let mut passages: Vec<&str> = std::iter::once(cited).chain(said.iter().copied()).flat_map(passages).collect();
+        // What follows the heading in a citation is words, in quotes or not.
+        passages.extend(rest.split_once([':', '\n']).map(|(_, words)| words));
+        let quoted = passages.iter().any(|p| stands_in(p, &section, PASSAGE_WORDS));
+        return Some(Citation { label: format!("{}#{}", document.name, heading.title), quoted });
+    }
+    // No heading; but the very words of the document are a citation, too.
+    let mut passages: Vec<&str> = passages(cited).collect();
+    passages.push(rest);
+    let words = passages.iter().find(|p| stands_in(p, &plain(&document.text), PASSAGE_WORDS + 1))?;
+    let wanted = plain(words);
+    let over = headings.iter().filter(|h| plain(&document.text[h.start..h.end]).contains(&wanted)).next_back();
+    let label = match over {
+        Some(heading) => format!("{}#{}", document.name, heading.title),
+        None => document.name.clone(),
+    };
+    Some(Citation { label, quoted: true })
+}
+
+fn stands_in(passage: &str, section: &str, least: usize) -> bool {
+    let passage = plain(passage);
+    passage.chars().count() >= PASSAGE_LENGTH
+        && passage.split(' ').filter(|w| w.chars().any(char::is_alphanumeric)).count() >= least
+        && section.contains(&passage)
+}
+
+/// Returns what stands in quotes or code spans.
+fn passages(text: &str) -> impl Iterator<Item = &str> {
+    const QUOTES: [(char, char); 5] = [('"', '"'), ('“', '”'), ('`', '`'), ('‘', '’'), ('«', '»')];
+    QUOTES.into_iter().flat_map(move |(open, close)| {
+        let mut rest = text;
+        std::iter::from_fn(move || {
+            let start = rest.find(open)? + open.len_utf8();
+            let end = start + rest[start..].find(close)?;
+            let passage = &rest[start..end];
+            // Of quotes that look alike every one may open: text between two pairs is harmless, it must occur.
+            rest = if open == close { &rest[end..] } else { &rest[end + close.len_utf8()..] };
+            Some(passage)
+        })
+    })
+}
+
+/// Returns a text without marks of emphasis and lists, in lower case, each white space one blank.
+fn plain(text: &str) -> String {
+    let text: String = text.chars().filter(|c| !matches!(c, '*' | '_' | '`' | '#' | '>' | '"' | '“' | '”')).collect();
+    let text = text.to_lowercase();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    text.trim_end_matches(['.', '…', ' ']).to_owned()
+}
+
+/// Returns a heading as links name it: `error-handling`.
+fn slug(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).map(str::to_lowercase);
+    words.collect::<Vec<_>>().join("-")
+}
+
+/// A heading, and where what stands under it begins and ends.
+#[derive(Debug)]
+struct Heading<'t> {
+    title: &'t str,
+    level: usize,
+    start: usize,
+    end: usize,
+}
+
+/// Finds the headings of Markdown, AsciiDoc and reStructuredText.
+fn headings(text: &str) -> Vec<Heading<'_>> {
+    let mut found: Vec<Heading<'_>> = Vec::new();
+    let mut in_code = false;
+    let mut previous: Option<&str> = None;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let start = at;
+        at += line.len();
+        let line = line.trim();
+        if line.starts_with("```") || line.starts_with("~~~") && line.len() < 12 && !line.ends_with("~~~~") {
+            in_code = !in_code;
+            previous = None;
+            continue;
+        }
+        if in_code {
+            continue;
+        }
+        let hashes = line.bytes().take_while(|b| *b == b'#').count();
+        let equals = line.bytes().take_while(|b| *b == b'=').count();
+        let heading = if (1..=6).contains(&hashes) && line[hashes..].starts_with([' ', '\t']) {
+            Some((line[hashes..].trim().trim_end_matches('#').trim(), hashes, at))
+        } else if (1..=6).contains(&equals) && line[equals..].starts_with(' ') {
+            Some((line[equals..].trim(), equals, at))
+        } else if is_underline(line) && previous.is_some_and(|p| line.chars().count() + 2 >= p.chars().count()) {
+            previous.map(|p| (p, underline_level(line), at))
+        } else {
+            None
+        };
+        let is_heading = heading.is_some_and(|(title, ..)| !title.is_empty());
+        if let Some((title, level, from)) = heading.filter(|_| is_heading) {
+            for open in found.iter_mut().filter(|h| h.end == usize::MAX && h.level >= level) {
+                open.end = start;
+            }
+            found.push(Heading { title, level, start: from, end: usize::MAX });
+        }
+        previous = (!is_heading && !line.is_empty() && !line.starts_with(['-', '|', '>'])).then_some(line);
+    }
+    for open in found.iter_mut().filter(|h| h.end == usize::MAX) {
+        open.end = text.len();
+    }
+    found
+}
+
+fn is_underline(line: &str) -> bool {
+    let first = line.chars().next();
+    line.len() >= 3 && first.is_some_and(|f| matches!(f, '=' | '-' | '~' | '^') && line.chars().all(|c| c == f))
+}
+
+fn underline_level(line: &str) -> usize {
+    match line.as_bytes().first() {
+        Some(b'=') => 1,
+        Some(b'-') => 2,
+        _ => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+Team rules
+==========
+
+Be kind.
+
+## Error handling
+
+Library code never calls `unwrap`; it returns
+an error that names the object.
+
+### Messages
+
+- Errors are **lowercase fragments**.
+
+## Style
+
+```md
+# Not a heading
+```
+
+Use four spaces.
+";
+
+    fn documents() -> Vec<Document> {
+        let document =
+            |name: &str, text: &str| Document { name: name.to_owned(), text: text.to_owned(), folder: Vec::new() };
+        vec![
+            document("CLAUDE.md", TEXT),
+            document("docs/design.md", "# Pools\nPools are independent of exercises.\n# Style\nNone.\n"),
+            document("notes.txt", "Every migration must be reversible.\n"),
+        ]
+    }
+
+    fn label(cited: &str, said: &str) -> Option<(String, bool)> {
+        let documents = documents();
+        find(cited, &[said], documents.iter()).map(|c| (c.label, c.quoted))
+    }
+
+    #[test]
+    fn a_heading_and_words_that_exist_are_a_citation() {
+        let whole = Some(("CLAUDE.md#Error handling".to_owned(), true));
+        for cited in [
+            "CLAUDE.md#Error handling: \"Library code never calls `unwrap`\"",
+            "CLAUDE.md#error-handling: library code never calls unwrap",
+            "`CLAUDE.md` > Error handling: “it returns an error that names the object”",
+            "CLAUDE.md, section Error handling: \"never calls `unwrap`; it returns an error\"",
+            "CLAUDE.md: \"Library code never calls `unwrap`\"",
+            "./CLAUDE.md#Error handling\n\"errors are lowercase fragments\"",
+        ] {
+            let found = label(cited, "");
+            assert!(found == whole || cited.contains("lowercase") && found.is_some(), "{cited}: {found:?}");
+        }
+        assert_eq!(label("CLAUDE.md#Error handling", "The rule says \"never calls `unwrap`\"."), whole);
+        let inner = Some(("CLAUDE.md#Messages".to_owned(), true));
+        assert_eq!(label("CLAUDE.md#Error handling > Messages", "\"lowercase fragments\""), inner);
+        assert_eq!(label("design.md#Pools", "x").unwrap().0, "docs/design.md#Pools");
+        assert_eq!(label("docs/design.md#pools", "x").unwrap().0, "docs/design.md#Pools");
+        assert_eq!(label("notes.txt: \"Every migration must be reversible\"", "").unwrap().0, "notes.txt");
+    }
+
+    #[test]
+    fn a_heading_alone_is_found_but_quotes_nothing() {
+        assert_eq!(label("CLAUDE.md#Error handling", ""), Some(("CLAUDE.md#Error handling".to_owned(), false)));
+        assert_eq!(label("CLAUDE.md#Team rules", "\"Four words not there\"").unwrap().1, false);
+        // Words of another section do not count.
+        assert_eq!(label("CLAUDE.md#Style: \"Library code never calls unwrap\"", "").unwrap().1, false);
+        assert_eq!(label("CLAUDE.md#Error handling: \"unwrap\"", "").unwrap().1, false, "one word is no quote");
+    }
+
+    #[test]
+    fn what_is_made_up_is_no_citation() {
+        for cited in [
+            "CLAUDE.md#Logging",
+            "CLAUDE.md#Logging: \"Log everything twice\"",
+            "CLAUDE.md#Not a heading",
+            "CLAUDE.md",
+            "OTHER.md#Error handling",
+            "OTHER.md > Error handling",
+            "docs/CLAUDE.mdx#Error handling",
+            "Style",
+            "",
+            "#",
+        ] {
+            assert_eq!(label(cited, ""), None, "{cited}");
+        }
+    }
+}

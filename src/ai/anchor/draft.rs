@@ -1,0 +1,414 @@
+//! From a claim and its place to what a finding would say.
+
+use super::cite::{self, Citation};
+use super::lines::Lines;
+use super::place::{self, Place, Said};
+use super::quote::Quote;
+use super::replace::{self, Target};
+use super::{Anchored, Candidate, Context, Quoted, path, text};
+use crate::ai::claim::{Claim, Missing, Violation};
+use crate::ai::material::{Document, Shown};
+use crate::diff::{LineNo, TextChange};
+use crate::finding::{Category, Draft, Evidence, LineSpan, Location, Severity};
+use std::collections::HashMap;
+
+/// Characters of a quote.
+const QUOTE: usize = 400;
+/// Line numbers that a note lists.
+const LISTED: usize = 8;
+
+/// Anchors the claims of one reply.
+#[derive(Debug)]
+pub(super) struct Drafter<'a> {
+    cx: Context<'a>,
+    /// The lines of the chunk.
+    lines: Lines<'a>,
+    /// The same with a further file of the group that a claim names.
+    further: HashMap<usize, Lines<'a>>,
+}
+
+/// A violation of the design, or what the change lacks.
+#[derive(Debug)]
+pub(super) struct Documented<'c> {
+    category: Category,
+    severity: &'c str,
+    title: &'c str,
+    message: &'c str,
+    suggestion: Option<&'c str>,
+    reference: Option<&'c str>,
+}
+
+impl<'c> Documented<'c> {
+    pub(super) fn of_violation(v: &'c Violation) -> Self {
+        Self {
+            category: Category::Architecture,
+            severity: &v.impact,
+            title: &v.issue,
+            message: &v.description,
+            suggestion: v.recommendation.as_deref(),
+            reference: v.reference.as_deref(),
+        }
+    }
+
+    pub(super) fn of_missing(m: &'c Missing) -> Self {
+        Self {
+            category: Category::MissingRequirement,
+            severity: &m.severity,
+            title: "",
+            message: &m.requirement,
+            suggestion: None,
+            reference: m.reference.as_deref(),
+        }
+    }
+}
+
+impl<'a> Drafter<'a> {
+    pub(super) fn new(cx: Context<'a>) -> Self {
+        Self { cx, lines: Lines::new(cx.group, cx.chunk, None), further: HashMap::new() }
+    }
+
+    /// Finds one claim again in the change.
+    pub(super) fn anchor(&mut self, claim: &Claim) -> Anchored {
+        let rules = self.cx.rules;
+        let title = text::title(rules, &claim.title, &claim.message);
+        if title.is_empty() {
+            return Anchored::Dropped { claim: String::new(), why: "it says nothing" };
+        }
+        let remark = |about: &str| {
+            let said = [about, &title, ": ", claim.message.trim()].concat();
+            text::clean(rules, said.trim_end_matches([':', ' ']), text::REMARK)
+        };
+        let said_file = claim.file.as_deref().map(str::trim).filter(|f| !is_nothing(f));
+        let (file, line_in_path) = match said_file {
+            None => (None, None),
+            Some(named) => match self.file(named) {
+                Some(found) => (Some(found), path::strip_number(named).1),
+                None => {
+                    let line = claim.line.map(|n| format!(":{n}")).unwrap_or_default();
+                    let about = format!("about `{}{line}`, which is not part of the change: ", text::cut(named, 200));
+                    return Anchored::Remark { file: None, line: None, text: remark(&about) };
+                }
+            },
+        };
+        let number = |n: Option<i64>| n.and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0);
+        let line = number(claim.line).or(line_in_path);
+        let quote = claim.quote.as_deref().and_then(Quote::new);
+        let said = Said {
+            file,
+            line,
+            further: number(claim.end_line).zip(line).map_or(0, |(end, first)| end.saturating_sub(first)),
+            quote: quote.as_ref(),
+        };
+        let place = place::find(self.lines_with(file), said);
+        match place {
+            Place::Nowhere(why) => {
+                let named = said_file.map(|f| format!("{}: ", text::cut(f, 200))).unwrap_or_default();
+                Anchored::Dropped { claim: text::clean(rules, &format!("{named}{title}"), text::TITLE), why }
+            }
+            Place::Unchanged { file, line } => {
+                let path = self.cx.group.files[file].path().clone();
+                Anchored::Remark { file: Some(path), line, text: remark("") }
+            }
+            _ => Anchored::Candidate(Box::new(self.candidate(claim, title, &place, said))),
+        }
+    }
+
+    /// Makes a finding of what cites a place of a document that exists, and a remark of the rest.
+    pub(super) fn documented(&self, said: &Documented<'_>) -> Anchored {
+        let rules = self.cx.rules;
+        let title = text::title(rules, said.title, said.message);
+        if title.is_empty() {
+            return Anchored::Dropped { claim: String::new(), why: "it says nothing" };
+        }
+        let reference = said.reference.unwrap_or_default();
+        let Some(place) = cited(&self.cx, reference, &[said.message], None) else {
+            let why = match reference.trim() {
+                "" => "cites no document: ".to_owned(),
+                cites => format!("cites `{}`, which is not in the documents: ", text::cut(cites, 200)),
+            };
+            let all = [&why, &title, ": ", said.message.trim()].concat();
+            return Anchored::Remark { file: None, line: None, text: text::clean(rules, &all, text::REMARK) };
+        };
+        let (severity, note) = severity(said.severity);
+        let draft = Draft {
+            rule_id: rule_id(said.category),
+            location: None,
+            severity,
+            category: said.category,
+            message: text::some(rules, Some(said.message), text::BODY).unwrap_or_else(|| title.clone()),
+            title,
+            failure: None,
+            suggestion: text::some(rules, said.suggestion, text::BODY),
+            replacement: None,
+            // Nothing of the change is quoted; the place in the document tells one from another.
+            quote: place.label.clone(),
+            cwe: None,
+            convention: Some(place.label),
+            references: Vec::new(),
+        };
+        Anchored::Candidate(Box::new(self.of_draft(draft, Quoted::Loosely, note.into_iter().collect())))
+    }
+
+    fn of_draft(&self, draft: Draft, quoted: Quoted, notes: Vec<String>) -> Candidate {
+        let evidence = self.read(draft.location.as_ref());
+        Candidate {
+            draft,
+            commit: self.cx.group.commit,
+            backend: self.cx.backend.to_owned(),
+            quoted,
+            evidence,
+            disputed: None,
+            notes,
+        }
+    }
+
+    /// Returns the call that read the lines most closely.
+    fn read(&self, location: Option<&Location>) -> Vec<Evidence> {
+        let Some((path, lines)) = location.and_then(|l| Some((&l.file, l.lines?))) else { return Vec::new() };
+        let covers = |r: &&crate::ai::ask::Read| r.path == *path && (r.first..=r.last).contains(&lines.first);
+        let closest = self.cx.read.iter().filter(covers).min_by_key(|r| (r.last.get() - r.first.get(), r.first));
+        let evidence = closest.map(|r| Evidence::Read { path: r.path.clone(), first: r.first, last: r.last });
+        evidence.into_iter().collect()
+    }
+
+    /// Returns the position of the file that a path names.
+    fn file(&self, named: &str) -> Option<usize> {
+        let files = &self.cx.group.files;
+        // A change of type is a deletion and an addition of one path.
+        let position = |same: &dyn Fn(&Shown) -> bool| {
+            let both = files.iter().position(|f| same(f) && f.change.entry.new.is_some());
+            both.or_else(|| files.iter().position(same))
+        };
+        if let Some(found) = path::find(named, files.iter().map(Shown::path)) {
+            return position(&|f| f.path() == found);
+        }
+        let old = |f: &'a Shown| f.change.entry.old.as_ref().map(|s| &s.path);
+        let found = path::find(named, files.iter().filter_map(old))?;
+        position(&|f| f.change.entry.old.as_ref().is_some_and(|s| s.path == *found))
+    }
+
+    fn lines_with(&mut self, file: Option<usize>) -> &Lines<'a> {
+        let Some(file) = file.filter(|f| !self.cx.chunk.pieces.iter().any(|p| p.file == *f)) else {
+            return &self.lines;
+        };
+        let cx = self.cx;
+        self.further.entry(file).or_insert_with(|| Lines::new(cx.group, cx.chunk, Some(file)))
+    }
+
+    fn candidate(&mut self, claim: &Claim, title: String, place: &Place, said: Said<'_>) -> Candidate {
+        let cx = self.cx;
+        let rules = cx.rules;
+        let lines = self.lines_with(said.file);
+        let (mut severity, note) = severity(&claim.severity);
+        let mut notes: Vec<String> = note.into_iter().collect();
+        let (category, note) = category(&claim.category);
+        notes.extend(note);
+        notes.extend(claim.notes.iter().map(|n| text::clean(rules, n, text::TITLE)));
+        let mut at = At::new(lines, place, said);
+        notes.append(&mut at.notes);
+        let mut message = text::some(rules, Some(&claim.message), text::BODY).unwrap_or_else(|| title.clone());
+        if let Some(more) = at.more {
+            message = format!("{message}\n\n{more}");
+        }
+        let mut suggestion = text::some(rules, claim.suggestion.as_deref(), text::BODY);
+        let given = claim.replacement.as_deref().filter(|r| !r.is_empty());
+        let target = at.target.filter(|_| said.further > 0 || claim.end_line.is_none() || claim.end_line == claim.line);
+        let replacement = given.and_then(|r| replace::applicable(rules, lines, target?, r));
+        if let (None, Some(code)) = (&replacement, text::some(rules, given, text::BODY)) {
+            // It cannot take the place of the lines; it may still say what is meant.
+            suggestion = Some(suggestion.map_or_else(|| code.clone(), |s| format!("{s}\n\n{code}")));
+        }
+        let convention = match claim.convention.as_deref().map(str::trim).filter(|c| !is_nothing(c)) {
+            None => None,
+            Some(said) => {
+                let found = cited(&cx, said, &[&claim.message], at.file);
+                if !found.as_ref().is_some_and(|c| c.quoted) {
+                    severity = lower(severity);
+                    notes.push(match &found {
+                        Some(c) => format!("cites {} without words that stand there; one level lower", c.label),
+                        None => {
+                            let said = text::clean(rules, said, text::TITLE);
+                            format!("cites `{said}`, which is not in the conventions; one level lower")
+                        }
+                    });
+                }
+                found.map(|c| c.label)
+            }
+        };
+        let draft = Draft {
+            rule_id: rule_id(category),
+            location: at.location,
+            severity,
+            category,
+            title,
+            message,
+            failure: text::some(rules, claim.failure.as_deref(), text::BODY),
+            suggestion,
+            replacement,
+            quote: text::cut(at.quote, QUOTE),
+            cwe: claim.cwe.and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0),
+            convention,
+            references: Vec::new(),
+        };
+        self.of_draft(draft, at.quoted, notes)
+    }
+}
+
+/// A place in the words of a finding.
+#[derive(Debug)]
+struct At<'a> {
+    file: Option<&'a Shown>,
+    location: Option<Location>,
+    quoted: Quoted,
+    /// The line that is meant, as it was shown.
+    quote: &'a str,
+    /// What a replacement would take the place of.
+    target: Option<Target>,
+    /// Added to the message.
+    more: Option<String>,
+    notes: Vec<String>,
+}
+
+impl<'a> At<'a> {
+    fn new(lines: &Lines<'a>, place: &Place, said: Said<'_>) -> Self {
+        let of_file = |file: usize| Some(Location { file: lines.file(file).path().clone(), lines: None });
+        let mut at = Self {
+            file: None,
+            location: None,
+            quoted: Quoted::Loosely,
+            quote: "",
+            target: None,
+            more: None,
+            notes: Vec::new(),
+        };
+        match place {
+            Place::Changed { first, last, quoted } => {
+                let entry = lines.entries[*first];
+                at.file = Some(lines.file(entry.file));
+                at.location = of_file(entry.file).map(|l| Location { lines: span(lines, *first, *last, said), ..l });
+                at.quoted = *quoted;
+                at.quote = entry.text;
+                let named = |i: usize| lines.entries[i].new().unwrap_or_default();
+                let as_named = named(*last) - named(*first).min(named(*last)) == said.further;
+                let sure = *quoted >= Quoted::AsNumbered && as_named;
+                at.target = sure.then_some(Target { first: *first, last: *last });
+                if said.file.is_some_and(|f| f != entry.file) {
+                    at.notes.push("the reply names another file than the one that has the quote".to_owned());
+                }
+            }
+            Place::Removed { entry, at: stand_in, quoted } => {
+                let removed = lines.entries[*entry];
+                at.file = Some(lines.file(removed.file));
+                let line = stand_in.and_then(|i| lines.entries[i].shown.new);
+                let lines_ = line.map(|n| LineSpan { first: n, last: n, columns: None });
+                at.location = of_file(removed.file).map(|l| Location { lines: lines_, ..l });
+                at.quoted = *quoted;
+                at.quote = removed.text;
+                let old = removed.old().map(|n| format!(" {n}")).unwrap_or_default();
+                at.more = Some(format!("This is about the deleted line{old}; shown is the nearest one that is left."));
+            }
+            Place::OneOf(alike) => {
+                if let Some(first) = alike.first().map(|i| lines.entries[*i]) {
+                    at.file = Some(lines.file(first.file));
+                    at.location = of_file(first.file);
+                    at.quote = first.text;
+                }
+                let numbers = alike.iter().filter_map(|i| lines.entries[*i].new());
+                let listed: Vec<String> = numbers.take(LISTED).map(|n| n.to_string()).collect();
+                let more = if alike.len() > LISTED { ", …" } else { "" };
+                at.more = Some(format!("The quoted line stands in several places: {}{more}.", listed.join(", ")));
+            }
+            Place::File(file) => {
+                at.file = Some(lines.file(*file));
+                at.location = of_file(*file);
+            }
+            Place::Change | Place::Unchanged { .. } | Place::Nowhere(_) => {}
+        }
+        at
+    }
+}
+
+/// Returns the lines of a place, with the columns of what is quoted where it is one line.
+fn span(lines: &Lines<'_>, first: usize, last: usize, said: Said<'_>) -> Option<LineSpan> {
+    let (from, to) = (lines.entries[first].shown.new?, lines.entries[last].shown.new?);
+    let columns = || {
+        let change = lines.file(lines.entries[first].file).change.text()?;
+        columns(change, from, lines.entries[first].text, said.quote?)
+    };
+    Some(LineSpan { first: from, last: to, columns: if from == to { columns() } else { None } })
+}
+
+/// Returns where in a line a quote stands; `None` where it was shown in other words, or stands there twice.
+fn columns(change: &TextChange, line: LineNo, shown: &str, quote: &Quote) -> Option<(u32, u32)> {
+    let raw = std::str::from_utf8(change.new.line(line)?).ok()?;
+    if raw.trim() != shown {
+        return None;
+    }
+    let quoted = quote.only_line()?;
+    let start = raw.find(quoted)?;
+    let once = raw[start + 1..].char_indices().all(|(i, _)| !raw[start + 1 + i..].starts_with(quoted));
+    once.then(|| Some((u32::try_from(start).ok()?, u32::try_from(start + quoted.len()).ok()?)))?
+}
+
+/// Looks up a citation in everything that the model was given.
+pub(super) fn cited(cx: &Context<'_>, reference: &str, said: &[&str], file: Option<&Shown>) -> Option<Citation> {
+    if is_nothing(reference.trim()) {
+        return None;
+    }
+    let guidelines = file.map(|f| f.guidelines.join("\n")).filter(|g| !g.is_empty());
+    let guidelines = guidelines.map(|text| Document { name: "guideline".to_owned(), text, folder: Vec::new() });
+    let all = cx.conventions.iter().chain(cx.documents).chain(guidelines.as_ref());
+    cite::find(reference, said, all)
+}
+
+/// Reads a severity. An unknown one counts as major.
+pub(super) fn severity(said: &str) -> (Severity, Option<String>) {
+    match (Severity::parse(said), said.trim()) {
+        (Some(severity), _) => (severity, None),
+        (None, "") => (Severity::Major, Some("names no severity; taken as major".to_owned())),
+        (None, said) => {
+            (Severity::Major, Some(format!("severity `{}` is unknown; taken as major", text::cut(said, 40))))
+        }
+    }
+}
+
+/// Reads a category, or what models say for one.
+fn category(said: &str) -> (Category, Option<String>) {
+    let word = said.trim().to_ascii_lowercase().replace(['_', ' '], "-");
+    let known = Category::parse(said).or(match word.as_str() {
+        "" | "correctness" | "logic" | "logic-error" | "reliability" | "concurrency" | "error-handling"
+        | "robustness" | "error" | "functionality" | "data-loss" | "resource-leak" => Some(Category::Bug),
+        "vulnerability" | "vulnerabilities" | "injection" | "privacy" | "secret" | "secrets" => {
+            Some(Category::Security)
+        }
+        "maintainability" | "readability" | "naming" | "formatting" | "documentation" | "convention"
+        | "conventions" => Some(Category::Style),
+        "efficiency" => Some(Category::Performance),
+        "testing" | "test-coverage" => Some(Category::Test),
+        "practice" | "code-quality" | "quality" => Some(Category::BestPractice),
+        _ => None,
+    });
+    match known {
+        Some(category) => (category, None),
+        None => (Category::Bug, Some(format!("category `{}` is unknown; taken as bug", text::cut(&word, 40)))),
+    }
+}
+
+/// Returns the severity below.
+fn lower(severity: Severity) -> Severity {
+    match severity {
+        Severity::Critical => Severity::Major,
+        Severity::Major => Severity::Minor,
+        Severity::Minor | Severity::Suggestion => Severity::Suggestion,
+    }
+}
+
+/// Returns the rule that a model's findings of a kind belong to.
+fn rule_id(category: Category) -> String {
+    format!("ai-{category}")
+}
+
+/// Tells whether a text is a way to say nothing.
+fn is_nothing(text: &str) -> bool {
+    matches!(text.to_ascii_lowercase().as_str(), "" | "null" | "none" | "n/a" | "-")
+}

@@ -1,0 +1,174 @@
+//! The lines that were shown, and every number that a model may have read off for one.
+
+use crate::ai::material::{Group, Shown, ShownLine};
+use crate::ai::plan::Chunk;
+use crate::diff::LineKind;
+use std::collections::HashMap;
+
+/// A line of the change.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry<'a> {
+    /// Position in [`Group::files`].
+    pub(super) file: usize,
+    /// Position in [`Shown::hunks`].
+    pub(super) hunk: usize,
+    pub(super) shown: &'a ShownLine,
+    /// Without white space around it.
+    pub(super) text: &'a str,
+    views: Views,
+}
+
+/// Where a line stands in views of the change that have numbers of their own.
+#[derive(Clone, Copy, Debug, Default)]
+struct Views {
+    /// In its hunk, from 0.
+    in_hunk: u32,
+    /// What the header of its hunk says: first lines on the old and the new side.
+    old_start: u32,
+    new_start: u32,
+    /// In the file's hunks, from 1; and how many headers stand before it.
+    in_file: u32,
+    heads_in_file: u32,
+    /// In everything that was shown, from 1 (0: it was not), with the headers and the files before it.
+    in_chunk: u32,
+    heads_in_chunk: u32,
+    files_before: u32,
+}
+
+/// Lines in front of a file's first hunk in a unified diff, at most (`diff --git`, `index`, `---`, `+++`, a mode).
+const FILE_HEAD: u32 = 6;
+
+impl Entry<'_> {
+    /// Returns the number on the new side.
+    pub(super) fn new(&self) -> Option<u32> {
+        self.shown.new.map(|n| n.get())
+    }
+
+    /// Returns the number on the old side.
+    pub(super) fn old(&self) -> Option<u32> {
+        self.shown.old.map(|n| n.get())
+    }
+
+    /// Tells whether the number is what this line has in a view other than the new side: the old side, a count
+    /// from the header of the hunk, a position in the hunk, in the file's diff, or in the whole text.
+    pub(super) fn is_seen_as(&self, n: u32) -> bool {
+        let v = &self.views;
+        let counted = [v.in_hunk, v.in_hunk + 1, v.old_start + v.in_hunk, v.new_start + v.in_hunk];
+        let in_text = |lines: u32, heads: u32, most: u32| lines > 0 && (lines..=lines + heads + most).contains(&n);
+        self.old() == Some(n)
+            || counted.contains(&n)
+            || in_text(v.in_file, v.heads_in_file, FILE_HEAD)
+            || in_text(v.in_chunk, v.heads_in_chunk, FILE_HEAD * (v.files_before + 1))
+    }
+}
+
+/// The lines of a chunk's files, in order.
+#[derive(Debug)]
+pub(super) struct Lines<'a> {
+    group: &'a Group,
+    pub(super) entries: Vec<Entry<'a>>,
+    by_text: HashMap<&'a str, Vec<usize>>,
+}
+
+impl<'a> Lines<'a> {
+    /// Takes the files of a chunk, whole, and one more that a claim names.
+    pub(super) fn new(group: &'a Group, chunk: &'a Chunk, further: Option<usize>) -> Self {
+        let mut files: Vec<usize> = chunk.pieces.iter().map(|p| p.file).chain(further).collect();
+        let mut seen = vec![false; group.files.len()];
+        files.retain(|f| seen.get_mut(*f).is_some_and(|s| !std::mem::replace(s, true)));
+        let shown = Places::of(chunk);
+        let mut entries = Vec::new();
+        for file in files {
+            let Some(of) = group.files.get(file) else { continue };
+            let mut in_file = 0;
+            for (hunk, of_hunk) in of.hunks.iter().enumerate() {
+                let starts = starts(of, hunk);
+                for (at, line) in of_hunk.lines.iter().enumerate() {
+                    in_file += 1;
+                    let (in_chunk, heads_in_chunk, files_before) = shown.of_line(file, hunk, at);
+                    let views = Views {
+                        in_hunk: at as u32,
+                        old_start: starts.0,
+                        new_start: starts.1,
+                        in_file,
+                        heads_in_file: hunk as u32 + 1,
+                        in_chunk,
+                        heads_in_chunk,
+                        files_before,
+                    };
+                    entries.push(Entry { file, hunk, shown: line, text: line.text.trim(), views });
+                }
+            }
+        }
+        let mut by_text: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (i, entry) in entries.iter().enumerate().filter(|(_, e)| !e.text.is_empty()) {
+            by_text.entry(entry.text).or_default().push(i);
+        }
+        Self { group, entries, by_text }
+    }
+
+    /// Returns the lines with exactly this text, white space around it apart.
+    pub(super) fn with_text(&self, text: &str) -> &[usize] {
+        self.by_text.get(text.trim()).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the file of an entry.
+    pub(super) fn file(&self, file: usize) -> &'a Shown {
+        &self.group.files[file]
+    }
+
+    /// Returns the lines of a file, with their positions.
+    pub(super) fn of_file(&self, file: usize) -> impl Iterator<Item = (usize, &Entry<'a>)> {
+        self.entries.iter().enumerate().filter(move |(_, e)| e.file == file)
+    }
+
+    /// Returns the line of a file that has a number on the new side.
+    pub(super) fn numbered(&self, file: usize, n: u32) -> Option<usize> {
+        self.of_file(file).find(|(_, e)| e.new() == Some(n)).map(|(i, _)| i)
+    }
+
+    /// Returns the line of the new side that stands for a removed one: the first that took its place, else the one
+    /// after it, else the one before it.
+    pub(super) fn stand_in(&self, removed: usize) -> Option<usize> {
+        let own = self.entries[removed];
+        let same = |i: &usize| self.entries[*i].file == own.file && self.entries[*i].hunk == own.hunk;
+        let after = (removed + 1..self.entries.len()).take_while(same);
+        let before = (0..removed).rev().take_while(same);
+        let mut both = after.chain(before);
+        both.find(|i| self.entries[*i].shown.kind != LineKind::Removed)
+    }
+}
+
+/// Returns what the header of a hunk says: the first lines of both sides.
+fn starts(file: &Shown, hunk: usize) -> (u32, u32) {
+    match file.change.text().and_then(|t| t.hunks.get(hunk)) {
+        Some(h) => (h.old.start, h.new.start),
+        None => (0, 0),
+    }
+}
+
+/// Where the parts of a chunk stand in it.
+struct Places(HashMap<(usize, usize), Vec<(std::ops::Range<usize>, u32, u32, u32)>>);
+
+impl Places {
+    fn of(chunk: &Chunk) -> Self {
+        let mut places: HashMap<_, Vec<_>> = HashMap::new();
+        let (mut lines, mut heads) = (0u32, 0u32);
+        for (files, piece) in chunk.pieces.iter().enumerate() {
+            for part in &piece.hunks {
+                heads += 1;
+                let place = (part.lines.clone(), lines, heads, files as u32);
+                places.entry((piece.file, part.hunk)).or_default().push(place);
+                lines += part.lines.len() as u32;
+            }
+        }
+        Self(places)
+    }
+
+    /// Returns a line's position from 1, the headers and the files before it; zeros for one that was not shown.
+    fn of_line(&self, file: usize, hunk: usize, at: usize) -> (u32, u32, u32) {
+        let parts = self.0.get(&(file, hunk)).map_or(&[][..], Vec::as_slice);
+        let part = parts.iter().find(|(range, ..)| range.contains(&at));
+        part.map_or((0, 0, 0), |(range, lines, heads, files)| (lines + (at - range.start) as u32 + 1, *heads, *files))
+    }
+}

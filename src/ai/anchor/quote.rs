@@ -1,0 +1,348 @@
+//! Quotes as models give them, found again among the lines: as they are, and more and more loosely.
+
+use super::lines::Lines;
+use crate::diff::LineKind;
+
+/// Letters and digits below which a quote says nothing about which line it is.
+const TELLING: usize = 4;
+/// Characters that a part of a line must have.
+const PART: usize = 6;
+/// Characters that a quote must have to be looked for in another file, or by its letters alone.
+const LONG: usize = 12;
+
+/// Lines that a quote may be, first and last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Occurrence {
+    pub(super) first: usize,
+    pub(super) last: usize,
+}
+
+/// A quote, taken apart.
+#[derive(Debug)]
+pub(super) struct Quote {
+    /// For each line that is not blank, what it may be without what a display puts around it; as it is comes first.
+    lines: Vec<Vec<String>>,
+    /// Something was left out at the end or in the middle.
+    elided: bool,
+}
+
+/// Where a quote was found.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// At least one.
+    pub(super) all: Vec<Occurrence>,
+    /// Every line is equal, but for white space around it and marks of a display.
+    pub(super) exact: bool,
+}
+
+impl Quote {
+    /// Takes a quote apart; `None` for a blank one.
+    pub(super) fn new(text: &str) -> Option<Self> {
+        let text = unfenced(text);
+        let mut elided = false;
+        let mut lines = Vec::new();
+        for line in text.lines().map(str::trim).filter(|l| !l.is_empty()) {
+            if line.chars().all(|c| matches!(c, '.' | '…' | '/' | '#' | '*' | ' ')) && line.contains(['…', '.']) {
+                elided = true;
+                continue;
+            }
+            lines.push(readings(line));
+        }
+        (!lines.is_empty()).then_some(Self { lines, elided })
+    }
+
+    /// Tells whether the quote is long enough to name a line of any file.
+    pub(super) fn is_telling(&self) -> bool {
+        let letters = |l: &[String]| l.last().map_or(0, |s| s.chars().filter(|c| c.is_alphanumeric()).count());
+        self.lines.iter().map(|l| letters(l)).sum::<usize>() >= TELLING
+    }
+
+    /// Returns the quote's first line with all taken off that a display puts around it.
+    pub(super) fn first_line(&self) -> &str {
+        self.lines.first().and_then(|l| l.last()).map_or("", String::as_str)
+    }
+
+    /// Returns the quote where it is one line.
+    pub(super) fn only_line(&self) -> Option<&str> {
+        match &self.lines[..] {
+            [_] => Some(self.first_line()),
+            _ => None,
+        }
+    }
+
+    /// Looks for lines that are equal.
+    pub(super) fn find_exactly(&self, lines: &Lines<'_>) -> Option<Found> {
+        let all = match &self.lines[..] {
+            [one] => {
+                let hits = one.iter().map(|reading| lines.with_text(reading)).find(|hits| !hits.is_empty());
+                hits.unwrap_or_default().iter().map(|i| Occurrence { first: *i, last: *i }).collect()
+            }
+            several => sequences(several, lines, |reading, text| reading == text),
+        };
+        let exact = !self.elided;
+        (!all.is_empty()).then_some(Found { all, exact })
+    }
+
+    /// Looks for lines that are similar: other white space, a part of a line, the same letters. With `file` only in
+    /// that one; without, only for what is long enough.
+    pub(super) fn find_similar(&self, lines: &Lines<'_>, file: Option<usize>) -> Option<Found> {
+        let found = |all: Vec<Occurrence>| (!all.is_empty()).then_some(Found { all, exact: false });
+        let within = |o: &Occurrence| file.is_none_or(|f| lines.entries[o.first].file == f);
+        if let several @ [_, _, ..] = &self.lines[..] {
+            let mut all = sequences(several, lines, |reading, text| folded(reading) == folded(text));
+            all.retain(within);
+            return found(all).or_else(|| self.find_best_line(lines, file));
+        }
+        let shortest = if file.is_some() { PART } else { LONG };
+        let entries: Vec<(usize, String)> = lines
+            .entries
+            .iter()
+            .enumerate()
+            .filter(|(_, e)| file.is_none_or(|f| e.file == f) && !e.text.is_empty())
+            .map(|(i, e)| (i, folded(e.text)))
+            .collect();
+        let matching = |fits: &dyn Fn(&str) -> bool| {
+            let hits = entries.iter().filter(|(_, text)| fits(text));
+            found(hits.map(|(i, _)| Occurrence { first: *i, last: *i }).collect())
+        };
+        for reading in self.lines.first()? {
+            let bare = without_ellipsis(reading);
+            let (part, is_part) = (folded(bare), bare.len() < reading.len());
+            if part.is_empty() || (file.is_none() && part.chars().count() < LONG) {
+                continue;
+            }
+            let equal = if is_part { None } else { matching(&|text| text == part) };
+            let long = part.chars().count() >= shortest;
+            let starts = || if long { matching(&|text| text.starts_with(&part)) } else { None };
+            let contains = || if long { matching(&|text| text.contains(&part)) } else { None };
+            let pieces: Vec<String> = bare.split("...").flat_map(|p| p.split('…')).map(folded).collect();
+            let in_pieces = || match pieces.len() {
+                2.. if long => matching(&|text| in_order(text, &pieces)),
+                _ => None,
+            };
+            // The line was cut, or the quote goes on with something else.
+            let goes_on = || {
+                matching(&|text| {
+                    let length = text.chars().count();
+                    length >= LONG && length * 10 >= part.chars().count() * 6 && part.contains(text)
+                })
+            };
+            let hit = equal.or_else(starts).or_else(contains).or_else(in_pieces).or_else(goes_on);
+            if hit.is_some() {
+                return hit;
+            }
+        }
+        let own = letters(self.first_line());
+        if own.chars().count() < LONG {
+            return None;
+        }
+        matching(&|text| letters(text) == own).or_else(|| matching(&|text| letters(text).contains(&own)))
+    }
+
+    /// Of a quote of several lines that do not stand together, the one that says most about where it is.
+    fn find_best_line(&self, lines: &Lines<'_>, file: Option<usize>) -> Option<Found> {
+        let mut own: Vec<&Vec<String>> = self.lines.iter().collect();
+        own.sort_by_key(|readings| std::cmp::Reverse(readings.last().map_or(0, |r| letters(r).len())));
+        let in_file = |i: &&usize| file.is_none_or(|f| lines.entries[**i].file == f);
+        for readings in own {
+            let hits: Vec<usize> = readings
+                .iter()
+                .map(|r| lines.with_text(r).iter().filter(in_file).copied().collect::<Vec<_>>())
+                .find(|hits| !hits.is_empty())
+                .unwrap_or_default();
+            let telling = readings.last().is_some_and(|r| letters(r).chars().count() >= PART);
+            if !hits.is_empty() && telling {
+                let all = hits.into_iter().map(|i| Occurrence { first: i, last: i }).collect();
+                return Some(Found { all, exact: false });
+            }
+        }
+        None
+    }
+
+    /// Looks in the neighbourhood of a line for the one that shares most words with the quote.
+    pub(super) fn find_akin(&self, lines: &Lines<'_>, file: usize, near: u32, within: u32) -> Option<usize> {
+        let own = words(self.first_line());
+        if own.len() < 2 {
+            return None;
+        }
+        let share = |text: &str| {
+            let theirs = words(text);
+            let common = own.iter().filter(|w| theirs.contains(w)).count();
+            (theirs.len() >= 2).then(|| common as f64 * 2.0 / (own.len() + theirs.len()) as f64)
+        };
+        lines
+            .of_file(file)
+            .filter(|(_, e)| e.new().is_some_and(|n| n.abs_diff(near) <= within))
+            .filter_map(|(i, e)| Some((i, share(e.text)?, e.new()?.abs_diff(near))))
+            .filter(|(_, share, _)| *share >= 0.6)
+            .max_by(|a, b| a.1.total_cmp(&b.1).then(b.2.cmp(&a.2)))
+            .map(|(i, ..)| i)
+    }
+
+    /// Finds the line of a text that equals the quote's first one, and is the only such one.
+    pub(super) fn find_in_text<'t>(&self, mut text: impl Iterator<Item = (u32, &'t str)>) -> Option<u32> {
+        let readings = self.lines.first()?;
+        let is_it = |line: &str| readings.iter().any(|r| r == line.trim());
+        let first = text.find(|(_, line)| is_it(line))?;
+        text.all(|(_, line)| !is_it(line)).then_some(first.0)
+    }
+}
+
+/// Finds the places where lines of a quote stand one after another, blank lines apart: on the new side, in the
+/// diff as it is shown, or on the old side.
+fn sequences(quote: &[Vec<String>], lines: &Lines<'_>, equal: impl Fn(&str, &str) -> bool) -> Vec<Occurrence> {
+    let sides: [fn(LineKind) -> bool; 3] = [|k| k != LineKind::Removed, |_| true, |k| k != LineKind::Added];
+    for side in sides {
+        let view: Vec<usize> = (0..lines.entries.len())
+            .filter(|i| side(lines.entries[*i].shown.kind) && !lines.entries[*i].text.is_empty())
+            .collect();
+        let found: Vec<Occurrence> = view
+            .windows(quote.len())
+            .filter(|window| {
+                let (first, last) = (lines.entries[window[0]], lines.entries[window[window.len() - 1]]);
+                (first.file, first.hunk) == (last.file, last.hunk)
+                    && quote.iter().zip(*window).all(|(q, i)| q.iter().any(|q| equal(q, lines.entries[*i].text)))
+            })
+            .map(|window| Occurrence { first: window[0], last: window[window.len() - 1] })
+            .collect();
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    Vec::new()
+}
+
+/// Takes a code fence off.
+fn unfenced(text: &str) -> &str {
+    let text = text.trim();
+    let inner = text.strip_prefix("```").and_then(|t| t.strip_suffix("```"));
+    match inner.and_then(|t| t.split_once('\n')) {
+        Some((_, body)) => body,
+        None => text,
+    }
+}
+
+/// Returns what a line of a quote may be: as it is, without a diff marker, without columns of numbers, without quotes.
+fn readings(line: &str) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let mut add = |text: &str| {
+        let text = text.trim();
+        if !text.is_empty() && !out.iter().any(|o| o == text) {
+            out.push(text.to_owned());
+        }
+    };
+    let unmarked = |s: &str| s.trim_start().strip_prefix(['+', '-']).map(str::to_owned);
+    let mut bare = vec![line.trim().to_owned()];
+    if let Some(inner) = line.trim().strip_prefix('`').and_then(|l| l.strip_suffix('`')) {
+        bare.push(inner.trim_matches('`').to_owned());
+    }
+    for bare in &bare {
+        add(bare);
+        let numbered = without_columns(bare).map(str::to_owned);
+        let mut further = vec![unmarked(bare)];
+        further.push(numbered.as_deref().map(str::to_owned));
+        further.push(numbered.as_deref().and_then(unmarked));
+        further.push(unmarked(bare).as_deref().and_then(without_columns).map(str::to_owned));
+        further.iter().flatten().for_each(|f| add(f));
+    }
+    out
+}
+
+/// Cuts one or two columns of numbers off, and the bar behind them.
+fn without_columns(line: &str) -> Option<&str> {
+    fn number(s: &str) -> Option<&str> {
+        let s = s.trim_start();
+        let s = s.strip_prefix('L').unwrap_or(s);
+        let digits = s.bytes().take_while(u8::is_ascii_digit).count();
+        (1..=7).contains(&digits).then(|| &s[digits..])
+    }
+    let rest = number(line)?;
+    let rest = match number(rest) {
+        Some(second) if rest.starts_with([' ', '\t']) && second.starts_with([' ', '\t', '|', ':', '│']) => second,
+        _ => rest,
+    };
+    let trimmed = rest.trim_start();
+    let bar = trimmed.strip_prefix(['|', ':', '│', '>']);
+    (bar.is_some() || trimmed.len() < rest.len()).then(|| bar.unwrap_or(trimmed))
+}
+
+fn without_ellipsis(text: &str) -> &str {
+    text.trim()
+        .trim_start_matches(['…', ' '])
+        .trim_start_matches("...")
+        .trim_end_matches(['…', ' '])
+        .trim_end_matches("...")
+        .trim()
+}
+
+fn folded(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+fn letters(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = text
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .filter(|w| !w.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+/// Tells whether the pieces stand in a text, one behind the other, and are long enough to mean it.
+fn in_order(text: &str, pieces: &[String]) -> bool {
+    let mut rest = text;
+    for piece in pieces {
+        match rest.find(piece.as_str()) {
+            Some(at) => rest = &rest[at + piece.len()..],
+            None => return false,
+        }
+    }
+    pieces.iter().map(|p| p.chars().count()).sum::<usize>() >= LONG
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_display_puts_around_a_line_is_taken_off() {
+        for (quote, line) in [
+            ("let a = 1;", "let a = 1;"),
+            ("+ let a = 1;", "let a = 1;"),
+            ("-\tlet a = 1;", "let a = 1;"),
+            ("`let a = 1;`", "let a = 1;"),
+            ("12 + let a = 1;", "let a = 1;"),
+            ("12 | let a = 1;", "let a = 1;"),
+            ("  12: let a = 1;", "let a = 1;"),
+            ("L12: let a = 1;", "let a = 1;"),
+            ("12 13 + let a = 1;", "let a = 1;"),
+            ("12\tlet a = 1;", "let a = 1;"),
+            ("+12 let a = 1;", "let a = 1;"),
+            ("`+ let a = 1;`", "let a = 1;"),
+            ("- 1", "- 1"),
+            ("12 apples", "12 apples"),
+            ("3: \"three\",", "3: \"three\","),
+        ] {
+            let readings = readings(quote);
+            assert!(readings.iter().any(|r| r == line), "{quote}: {readings:?}");
+            assert_eq!(readings[0], quote.trim(), "as it is comes first");
+        }
+        assert_eq!(without_columns("12"), None);
+        assert_eq!(without_columns("12px solid"), None);
+    }
+
+    #[test]
+    fn a_quote_of_several_lines_keeps_those_that_say_something() {
+        let quote = Quote::new("```rust\nfn a() {\n\n    // ...\n}\n```").unwrap();
+        assert_eq!(quote.lines.len(), 2);
+        assert!(quote.elided);
+        assert!(Quote::new(" \n ").is_none());
+        assert!(Quote::new("...").is_none());
+    }
+}

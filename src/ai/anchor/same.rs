@@ -1,0 +1,142 @@
+//! Whether two texts speak of the same problem, by the words they use.
+
+use std::collections::BTreeSet;
+
+/// Words of a text that count.
+const MOST: usize = 80;
+
+/// The words of a text that say what it is about.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Words(BTreeSet<String>);
+
+/// Words that are in every finding.
+const COMMON: [&str; 72] = [
+    "the",
+    "and",
+    "for",
+    "are",
+    "but",
+    "not",
+    "you",
+    "all",
+    "any",
+    "can",
+    "has",
+    "have",
+    "had",
+    "was",
+    "were",
+    "will",
+    "with",
+    "this",
+    "that",
+    "these",
+    "those",
+    "from",
+    "into",
+    "onto",
+    "than",
+    "then",
+    "they",
+    "them",
+    "their",
+    "there",
+    "when",
+    "where",
+    "which",
+    "while",
+    "who",
+    "why",
+    "how",
+    "what",
+    "its",
+    "it's",
+    "may",
+    "might",
+    "could",
+    "would",
+    "should",
+    "must",
+    "also",
+    "because",
+    "since",
+    "code",
+    "line",
+    "lines",
+    "here",
+    "use",
+    "uses",
+    "used",
+    "using",
+    "issue",
+    "problem",
+    "bug",
+    "error",
+    "possible",
+    "potential",
+    "potentially",
+    "does",
+    "without",
+    "such",
+    "only",
+    "being",
+    "been",
+    "very",
+    "more",
+];
+
+impl Words {
+    /// Takes the words of several texts.
+    pub(super) fn of(texts: &[&str]) -> Self {
+        let words = texts.iter().flat_map(|t| t.split(|c: char| !c.is_alphanumeric() && c != '_'));
+        let words = words.filter(|w| w.chars().count() > 2).map(str::to_lowercase);
+        Self(words.filter(|w| !COMMON.contains(&w.as_str())).map(stem).take(MOST).collect())
+    }
+
+    /// Returns how much two texts share, from 0 to 1.
+    pub(super) fn likeness(&self, other: &Self) -> f64 {
+        let common = self.0.intersection(&other.0).count();
+        let all = self.0.len() + other.0.len();
+        if all == 0 { 0.0 } else { common as f64 * 2.0 / all as f64 }
+    }
+
+    /// Tells whether one of these is among the words.
+    pub(super) fn has_any(&self, words: &[&str]) -> bool {
+        words.iter().any(|w| self.0.contains(*w))
+    }
+}
+
+/// Cuts what English puts at the end of a word.
+fn stem(mut word: String) -> String {
+    for end in ["ation", "ated", "ates", "ing", "ies", "ed", "es", "s", "e", "y"] {
+        if word.len() > end.len() + 3 && word.ends_with(end) {
+            word.truncate(word.len() - end.len());
+            break;
+        }
+    }
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn likeness(a: &str, b: &str) -> f64 {
+        Words::of(&[a]).likeness(&Words::of(&[b]))
+    }
+
+    #[test]
+    fn the_same_problem_in_other_words_is_more_alike_than_another_problem() {
+        let same = likeness(
+            "SQL injection: the user's name is concatenated into the query",
+            "User-controlled name concatenated into a SQL query allows injection",
+        );
+        let other = likeness(
+            "SQL injection: the user's name is concatenated into the query",
+            "The cursor is never closed, which leaks connections",
+        );
+        assert!(same > 0.5 && other < 0.2, "{same} {other}");
+        assert!(likeness("Off by one", "Off by one") > 0.99);
+        assert!(likeness("", "") < 0.01);
+    }
+}

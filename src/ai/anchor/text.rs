@@ -1,0 +1,41 @@
+//! What a claim says, fit to be stored and shown: secrets masked, lengths capped, nothing else taken away.
+
+use crate::rules::RuleSet;
+
+/// Characters of a title.
+pub(super) const TITLE: usize = 200;
+/// Characters of a message, a suggestion, a way to fail.
+pub(super) const BODY: usize = 8_000;
+/// Characters of a remark.
+pub(super) const REMARK: usize = 2_000;
+
+/// Returns a text masked, without white space around it, and cut.
+pub(super) fn clean(rules: &RuleSet, text: &str, most: usize) -> String {
+    let masked = rules.mask(text.as_bytes());
+    cut(String::from_utf8_lossy(&masked).trim(), most)
+}
+
+/// Returns a text that says something, cleaned.
+pub(super) fn some(rules: &RuleSet, text: Option<&str>, most: usize) -> Option<String> {
+    text.map(|t| clean(rules, t, most)).filter(|t| !t.is_empty())
+}
+
+/// Returns a title: one line. One that is missing is taken from the start of the message.
+pub(super) fn title(rules: &RuleSet, title: &str, message: &str) -> String {
+    let line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let own = line(&clean(rules, title, TITLE));
+    if !own.is_empty() {
+        return own;
+    }
+    let message = line(&clean(rules, message, BODY));
+    let sentence = message.split_inclusive(['.', '!', '?']).next().unwrap_or_default();
+    cut(sentence.trim_end_matches('.'), 100)
+}
+
+/// Cuts a text, and shows that it was.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((at, _)) => format!("{}…", text[..at].trim_end()),
+        None => text.to_owned(),
+    }
+}
