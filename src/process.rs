@@ -151,7 +151,7 @@ pub async fn run_lines(
         ControlFlow::Continue(())
     };
     let (mut end, stderr) = supervise(program, stop, &mut cut).await?;
-    if !rest.is_empty() && end != End::Ended && on_line(&rest).is_break() {
+    if !rest.is_empty() && !matches!(end, End::TooMuch | End::Ended) && on_line(&rest).is_break() {
         end = End::Ended;
     }
     Ok(Output { end, stdout: Vec::new(), stderr })

@@ -12,6 +12,7 @@ mod architecture;
 mod certificate;
 mod cache;
 mod change;
+mod claude;
 mod cli;
 mod coverage;
 mod diff;

@@ -345,7 +345,3 @@ fn stdin(ask: &Ask<'_>, snapshot: Option<&Snapshot>) -> String {
     text.push('\n');
     text
 }
-
-#[cfg(test)]
-#[cfg(unix)]
-mod tests;

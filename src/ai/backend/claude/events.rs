@@ -149,12 +149,12 @@ impl<'a, 't> Session<'a, 't> {
     /// Returns what it cost: as the result tells, else as the messages do.
     pub(super) fn usage(&self) -> Spent {
         let mut total = Spent::default();
-        match self.result.as_ref().and_then(|r| Some((r, r.get("usage")?))) {
-            Some((result, usage)) => {
-                total = spent(usage);
-                total.cost_usd = result.get("total_cost_usd").and_then(Value::as_f64).filter(|usd| *usd >= 0.0);
-            }
-            None => self.messages.values().for_each(|one| total.add(one)),
+        self.messages.values().for_each(|one| total.add(one));
+        if let Some(result) = &self.result {
+            // A run that was broken off counts none in the end.
+            let told = result.get("usage").map(spent).filter(|told| told.input_tokens >= total.input_tokens);
+            total = told.unwrap_or(total);
+            total.cost_usd = result.get("total_cost_usd").and_then(Value::as_f64).filter(|usd| *usd >= 0.0);
         }
         let asked = u64::from(self.model.is_some() || self.result.is_some());
         total.requests = self.retries + (self.messages.len() as u64).max(asked);

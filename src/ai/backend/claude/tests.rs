@@ -1,1 +1,0 @@
-//! Judges recorded results.

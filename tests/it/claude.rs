@@ -1,0 +1,669 @@
+//! The Claude Code command line as a backend: rows CLI-01 to CLI-10 and what else a program can do to a review.
+//! The program is a shell script that each test writes.
+
+use crate::support::{Repo, line_with_key};
+use claude_reviewer::ai::ask::{Answer, Ask, Cause, Failure, Nonce, Prompt, Repair, Schema, Spent};
+use claude_reviewer::ai::backend::{Backend, Pool};
+use claude_reviewer::ai::tree::Tree;
+use claude_reviewer::env::Env;
+use claude_reviewer::git::{self, State};
+use claude_reviewer::policy::{self, BackendKind, RulesPolicy};
+use claude_reviewer::rules::RuleSet;
+use claude_reviewer::stop::{Signal, Stop};
+use serde_json::json;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// What comes before a script's own part: where it writes what it saw, and words for the usual events.
+const PRELUDE: &str = r#"#!/bin/sh
+here=$(dirname "$0")
+case "$*" in --version) echo "2.1.330 (Claude Code)"; exit 0;; esac
+echo $$ >>"$here/pids"
+# heard: keeps what it is asked.
+heard() { cat >"$here/stdin"; nonce=$(sed -n 's/^nonce: //p' "$here/stdin" | tail -n 1); }
+# ready TOOLS: the first event.
+ready() {
+    printf '{"type":"system","subtype":"init","cwd":"%s","tools":[%s"StructuredOutput"],"mcp_servers":[],"model":"claude-test","permissionMode":"dontAsk","claude_code_version":"2.1.330"}\n' "$(pwd -P)" "$1"
+}
+# result REPLY: the last event.
+result() {
+    printf '{"type":"result","subtype":"success","is_error":false,"total_cost_usd":0.25,"usage":{"input_tokens":10,"cache_creation_input_tokens":2,"cache_read_input_tokens":30,"output_tokens":4},"structured_output":%s}\n' "$1"
+}
+# says FILE: recorded events.
+says() { sed "s|DIR|$(pwd -P)|g; s|NONCE|$nonce|g" "$1"; }
+"#;
+
+const NONCE: &str = "000102030405060708090a0b0c0d0e0f";
+
+fn fixture(name: &str) -> String {
+    format!("{}/fixtures/replies/claude/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A program in a folder of its own, and all that a question to it needs.
+struct Fake {
+    dir: TempDir,
+    vars: Vec<(String, String)>,
+    time: Duration,
+    stop: Stop,
+    repair: Option<Repair>,
+    budget: Option<f64>,
+    chunk: String,
+}
+
+impl Fake {
+    fn new(body: &str) -> Self {
+        let dir = TempDir::new().unwrap();
+        let fake = Self {
+            vars: Vec::new(),
+            time: Duration::from_secs(60),
+            stop: Stop::default(),
+            repair: None,
+            budget: None,
+            chunk: "file: a.rs\n1 +let x = 1;\n".to_owned(),
+            dir,
+        };
+        fake.write(&format!("{PRELUDE}{body}\n"));
+        for folder in ["home", "tmp"] {
+            std::fs::create_dir(fake.dir.path().join(folder)).unwrap();
+        }
+        fake
+    }
+
+    /// A program that answers well.
+    fn good() -> Self {
+        Self::new("heard\nready\nresult \"{\\\"nonce\\\":\\\"$nonce\\\"}\"")
+    }
+
+    fn write(&self, text: &str) {
+        std::fs::write(self.path(), text).unwrap();
+        std::fs::set_permissions(self.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("claude")
+    }
+
+    /// Reads a file that the program wrote.
+    fn wrote(&self, file: &str) -> String {
+        std::fs::read_to_string(self.dir.path().join(file)).unwrap_or_default()
+    }
+
+    fn env(&self) -> Env {
+        let at = |folder: &str| self.dir.path().join(folder).display().to_string();
+        let own = [("HOME", at("home")), ("TMPDIR", at("tmp")), ("PATH", "/usr/bin:/bin".to_owned())];
+        let own = own.map(|(name, value)| (name.to_owned(), value));
+        Env::from_pairs(self.dir.path().to_owned(), own.into_iter().chain(self.vars.clone()))
+    }
+
+    fn policy(&self) -> policy::Backend {
+        policy::Backend {
+            name: "claude".to_owned(),
+            kind: Some(BackendKind::Claude),
+            model: Some("m".to_owned()),
+            path: Some(self.path().display().to_string()),
+            base_url: None,
+            api_key_env: None,
+            api_key_command: None,
+            max_retries: 1,
+            price: None,
+            keyless: false,
+            withheld: None,
+        }
+    }
+
+    fn open(&self) -> Result<Backend, Failure> {
+        Backend::open(&self.policy(), &self.env(), None, &Pool::default())
+    }
+
+    fn ask(&self) -> Result<Answer, Failure> {
+        let answer = self.ask_around(None);
+        // Whatever happened: nothing is left behind.
+        assert_eq!(std::fs::read_dir(self.dir.path().join("tmp")).unwrap().count(), 0, "temporary files are left");
+        for pid in self.wrote("pids").split_whitespace() {
+            assert!(!lives(pid), "{pid} still runs");
+        }
+        answer
+    }
+
+    fn ask_around(&self, tree: Option<&Tree<'_>>) -> Result<Answer, Failure> {
+        let backend = self.open()?;
+        let prompt = Prompt {
+            system: "You review changes.",
+            context: "# CLAUDE.md\nBe brief.\n".to_owned(),
+            chunk: self.chunk.clone(),
+            task: format!("Review it.\nnonce: {NONCE}"),
+            nonce: Nonce::new(std::array::from_fn(|i| i as u8)),
+        };
+        let schema = Schema { name: "review", value: json!({"type": "object"}) };
+        let ask = Ask {
+            prompt: &prompt,
+            schema: &schema,
+            repair: self.repair.as_ref(),
+            deadline: Instant::now() + self.time,
+            budget_usd: self.budget,
+            stop: &self.stop,
+        };
+        block_on(backend.ask(&ask, tree))
+    }
+
+    #[track_caller]
+    fn fails(&self, cause: Cause, part: &str) -> Failure {
+        let failure = self.ask().unwrap_err();
+        assert!(failure.cause == cause && failure.message.contains(part), "{failure:?}");
+        failure
+    }
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+/// Tells whether a process runs; one that only waits to be asked for does not.
+fn lives(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
+}
+
+#[test]
+fn an_answer_comes_with_what_it_cost() {
+    let answer = Fake::good().ask().unwrap();
+    assert_eq!(answer.text, format!("{{\"nonce\":\"{NONCE}\"}}"));
+    assert_eq!(answer.model, "claude-test");
+    let usage = Spent { requests: 1, input_tokens: 42, cached_tokens: 30, output_tokens: 4, cost_usd: Some(0.25) };
+    assert_eq!(answer.usage, usage);
+    assert!(answer.read.is_empty());
+}
+
+#[test]
+fn both_recorded_versions_are_read() {
+    for version in ["2.1.330", "2.1.197"] {
+        let repo = Repo::new();
+        repo.stage("src/a.rs", "fn main() {\n    let x: i32 = std::env::args().nth(1).unwrap().parse().unwrap();\n}\n");
+        let fake = Fake::new(&format!("heard\nsays {}", fixture(&format!("answer-{version}.jsonl"))));
+        let answer = looking(&fake, &repo, State::Index).unwrap();
+        assert!(answer.text.contains(NONCE) && answer.text.contains("One line is wrong."), "{}", answer.text);
+        let read: Vec<_> = answer.read.iter().map(|r| (r.path.to_wire(), r.first.get(), r.last.get())).collect();
+        assert_eq!(read, [("src/a.rs".to_owned(), 1, 3)], "{version}");
+        assert_eq!((answer.usage.requests, answer.usage.input_tokens, answer.usage.output_tokens), (2, 8040, 84));
+    }
+}
+
+#[test]
+fn a_success_without_an_answer_is_none() {
+    let body = format!("heard\nsays {} | sed 's/\"Glob\",\"Grep\",\"Read\",//'", fixture("no-answer-2.1.197.jsonl"));
+    Fake::new(&body).fails(Cause::Malformed, "without an answer");
+}
+
+#[test]
+fn every_recorded_failure_has_its_cause() {
+    let cases = [
+        ("401", Cause::Refused, "/login"),
+        ("500", Cause::Unreachable, ""),
+        ("529", Cause::Unreachable, ""),
+        ("conn_refused", Cause::Unreachable, ""),
+        ("credit", Cause::Refused, "credit"),
+        ("max_output_tokens", Cause::CutOff, ""),
+        ("model_404", Cause::Setup, "--model"),
+        ("not_logged_in", Cause::Setup, "/login"),
+        ("prompt_too_long", Cause::TooLarge, ""),
+        ("refusal", Cause::Declined, ""),
+        ("max_budget_usd", Cause::Refused, "--max-cost"),
+        ("max_structured_output_retries", Cause::Malformed, ""),
+        ("max_turns", Cause::CutOff, ""),
+        ("success_without_structured_output", Cause::Malformed, ""),
+    ];
+    let recorded = std::fs::read_to_string(fixture("results-2.1.330.jsonl")).unwrap();
+    assert_eq!(recorded.lines().count(), cases.len());
+    for (case, cause, hint) in cases {
+        let line = recorded.lines().find(|l| l.contains(&format!("\"case\":\"{case}\""))).unwrap();
+        let code = if case.starts_with("success") { 0 } else { 1 };
+        let fake = Fake::new(&format!("heard\nready\ncat \"$here/result\"\nexit {code}"));
+        std::fs::write(fake.dir.path().join("result"), format!("{line}\n")).unwrap();
+        let failure = fake.ask().unwrap_err();
+        assert_eq!(failure.cause, cause, "{case}: {failure:?}");
+        assert!(failure.hint.as_deref().unwrap_or_default().contains(hint), "{case}: {failure:?}");
+        assert!(!failure.message.is_empty() && !failure.message.contains('\n'), "{case}: {failure:?}");
+    }
+    let cost = |case: &str| {
+        let line = recorded.lines().find(|l| l.contains(case)).unwrap();
+        let fake = Fake::new("heard\nready\ncat \"$here/result\"\nexit 1");
+        std::fs::write(fake.dir.path().join("result"), line).unwrap();
+        fake.ask().unwrap_err().usage.cost_usd
+    };
+    assert_eq!(cost("\"case\":\"max_budget_usd\"").map(f64::round), Some(3.0));
+}
+
+#[test]
+fn retries_of_the_program_are_counted() {
+    let body =
+        format!("heard\nsays {} | sed 's/\"Glob\",\"Grep\",\"Read\"//'\nexit 1", fixture("rate-limit-2.1.330.jsonl"));
+    let failure = Fake::new(&body).fails(Cause::Refused, "429");
+    assert_eq!(failure.usage.requests, 2);
+    let body =
+        format!("heard\nsays {} | sed 's/\"Glob\",\"Grep\",\"Read\"//'\nexit 1", fixture("bad-key-2.1.197.jsonl"));
+    Fake::new(&body).fails(Cause::Refused, "401");
+}
+
+#[test]
+fn cli_01_a_program_that_cannot_be_run_is_a_setup_to_mend() {
+    let fake = Fake::good();
+    std::fs::set_permissions(fake.path(), std::fs::Permissions::from_mode(0o644)).unwrap();
+    fake.fails(Cause::Setup, "is not executable");
+    std::fs::remove_file(fake.path()).unwrap();
+    let failure = fake.fails(Cause::Setup, "there is no");
+    assert!(failure.hint.unwrap().contains("CLAUDE_CLI_PATH"));
+    // An ELF file for SPARC.
+    let mut sparc = b"\x7fELF\x02\x02\x01".to_vec();
+    sparc.resize(18, 0);
+    sparc.extend([0, 43]);
+    std::fs::write(fake.path(), sparc).unwrap();
+    std::fs::set_permissions(fake.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    fake.fails(Cause::Setup, "another system or processor");
+    fake.write("#!/no/such/interpreter\n");
+    fake.fails(Cause::Setup, "its interpreter is missing");
+}
+
+#[test]
+fn cli_02_a_result_from_a_program_that_failed_does_not_count() {
+    Fake::new("heard\nready\nresult '{\"nonce\":\"x\"}'\nexit 1").fails(Cause::Unreachable, "exit code 1");
+    Fake::new("heard\nready\nresult '{\"nonce\":\"x\"}'\nkill -9 $$").fails(Cause::Unreachable, "signal 9");
+    let body = "heard\nready\nresult '{\"nonce\":\"x\"}' | sed 's/false/true/'";
+    assert!(Fake::new(body).ask().is_err());
+    let body = "heard\nready\nresult '{\"nonce\":\"x\"}' | sed 's/\"is_error\":false,//'";
+    assert!(Fake::new(body).ask().is_err());
+    let body = "heard\nready\nresult '{\"nonce\":\"x\"}' | sed 's/\"success\"/\"error_new\"/'";
+    assert!(Fake::new(body).ask().is_err());
+    for reply in ["null", "[]", "\"text\"", "1"] {
+        Fake::new(&format!("heard\nready\nresult '{reply}'")).fails(Cause::Malformed, "without an answer");
+    }
+}
+
+#[test]
+fn cli_03_a_program_that_says_nothing_gave_no_answer() {
+    Fake::new("heard").fails(Cause::Malformed, "without a result");
+    Fake::new("heard\nready").fails(Cause::Malformed, "without a result");
+    Fake::new("heard\nresult '{\"nonce\":\"x\"}'").fails(Cause::Malformed, "how it was set up");
+    Fake::new("heard\necho 'something broke' >&2\nexit 7").fails(Cause::Unreachable, "exit code 7: something broke");
+}
+
+#[test]
+fn cli_04_a_program_that_sleeps_ends_with_all_its_children() {
+    let mut fake = Fake::new(
+        "trap '' TERM\n(trap '' TERM; echo $(exec sh -c 'echo $PPID') >>\"$here/pids\"; while :; do sleep 1; done) &\nwhile :; do sleep 1; done",
+    );
+    fake.time = Duration::from_secs(1);
+    let start = Instant::now();
+    fake.fails(Cause::TimedOut, "no answer within");
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+    assert_eq!(fake.wrote("pids").split_whitespace().count(), 2);
+}
+
+#[test]
+fn cli_05_a_flood_of_messages_does_not_hide_the_answer() {
+    let fake = Fake::new(
+        "heard\nready\nhead -c 1000000000 /dev/zero >&2\nresult \"{\\\"nonce\\\":\\\"$nonce\\\"}\"\nhead -c 1000000 /dev/zero >&2",
+    );
+    assert!(fake.ask().unwrap().text.contains(NONCE));
+    // On standard output it is more than an answer may have.
+    Fake::new("heard\nready\nhead -c 1000000000 /dev/zero | tr '\\0' '{'").fails(Cause::Malformed, "more than");
+}
+
+#[test]
+fn cli_06_a_program_that_does_not_listen_is_no_deadlock() {
+    let mut fake = Fake::new("ready\nresult '{\"nonce\":\"unheard\"}'");
+    fake.chunk = "+a line of the change\n".repeat(380_000);
+    assert!(fake.chunk.len() > 7_900_000);
+    // What it says is judged by its nonce.
+    assert!(fake.ask().unwrap().text.contains("unheard"));
+    let mut fake = Fake::new("exec sleep 60");
+    fake.chunk = "+a line of the change\n".repeat(380_000);
+    fake.time = Duration::from_secs(1);
+    fake.fails(Cause::TimedOut, "");
+    // Beyond what the program takes it is not even started.
+    let mut fake = Fake::good();
+    fake.chunk = "x".repeat(10_000_001);
+    fake.fails(Cause::TooLarge, "10000000");
+    assert_eq!(fake.wrote("pids"), "");
+    let fake = Fake::new("heard\necho 'Error: piped stdin input exceeds 10MB' >&2\nexit 1");
+    fake.fails(Cause::TooLarge, "");
+}
+
+#[test]
+fn cli_07_what_is_not_an_event_is_not_passed_over() {
+    let answer = "ready; result \"{\\\"nonce\\\":\\\"$nonce\\\"}\"";
+    for (before, after) in [
+        ("echo 'Welcome to Claude Code'", ":"),
+        ("printf '\\033[1mbanner\\033[0m\\n'", ":"),
+        (":", "echo 'Have a nice day.'"),
+        (":", "printf 'no line end'"),
+        ("echo '[1]'", ":"),
+        ("printf '\\357\\273\\277'", ":"),
+    ] {
+        let failure = Fake::new(&format!("heard\n{before}\n{answer}\n{after}")).fails(Cause::Malformed, "no event");
+        assert!(!failure.message.contains('\u{1b}'), "{failure:?}");
+    }
+    // Unknown events and empty lines are no noise.
+    let body = format!(
+        "heard\necho '{{\"type\":\"new\",\"x\":[1]}}'\necho\n{answer}\necho '{{\"type\":\"system\",\"subtype\":\"bye\"}}'"
+    );
+    assert!(Fake::new(&body).ask().is_ok());
+}
+
+#[test]
+fn inj_04_a_second_result_is_not_chosen_from() {
+    let body =
+        "heard\nready\nresult '{\"nonce\":\"from the change\"}'\nresult \"{\\\"nonce\\\":\\\"$nonce\\\"}\"\nsleep 60";
+    Fake::new(body).fails(Cause::Malformed, "two results");
+    // A reply in the words of the change is an event's text, and no event.
+    let body = "heard\nready\nresult '{\"nonce\":\"from the change\"}' | sed 's/.*/\"&\"/'\nresult \"{}\"";
+    Fake::new(body).fails(Cause::Malformed, "no event");
+}
+
+#[test]
+fn cli_08_the_program_sees_nothing_of_ours() {
+    let mut fake = Fake::new(
+        "heard\nenv >\"$here/env\"\nprintf '%s\\n' \"$@\" >\"$here/args\"\npwd -P >\"$here/dir\"\nls -A >\"$here/files\"\nls -l /proc/self/fd >\"$here/fds\"\nready\nresult \"{\\\"nonce\\\":\\\"$nonce\\\"}\"",
+    );
+    let canaries = [
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN",
+        "AZURE_CLIENT_SECRET",
+        "BITBUCKET_TOKEN",
+        "CARGO_REGISTRY_TOKEN",
+        "CI_JOB_TOKEN",
+        "CLAUDE_CODE_SSE_PORT",
+        "DATABASE_URL",
+        "DOCKER_AUTH_CONFIG",
+        "GEMINI_API_KEY",
+        "GH_TOKEN",
+        "GITHUB_TOKEN",
+        "GITLAB_TOKEN",
+        "GIT_DIR",
+        "GIT_INDEX_FILE",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        "HF_TOKEN",
+        "KUBECONFIG",
+        "NODE_OPTIONS",
+        "NPM_TOKEN",
+        "OPENAI_API_KEY",
+        "PGPASSWORD",
+        "SSH_AUTH_SOCK",
+        "VAULT_TOKEN",
+    ];
+    fake.vars = canaries.iter().map(|name| ((*name).to_owned(), "canary".to_owned())).collect();
+    fake.vars.push(("ANTHROPIC_API_KEY".to_owned(), "its own".to_owned()));
+    fake.budget = Some(0.5);
+    let left_open = std::fs::File::open("/").unwrap();
+    rustix::io::fcntl_setfd(&left_open, rustix::io::FdFlags::empty()).unwrap();
+    fake.ask().unwrap();
+    let env = fake.wrote("env");
+    let mut names: Vec<_> = env.lines().filter_map(|l| Some(l.split_once('=')?.0)).collect();
+    names.retain(|n| !["PWD", "_", "SHLVL", "OLDPWD"].contains(n));
+    names.sort_unstable();
+    let allowed = [
+        "ANTHROPIC_API_KEY",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+        "CLAUDE_CODE_MAX_RETRIES",
+        "DISABLE_AUTOUPDATER",
+        "HOME",
+        "PATH",
+        "TEMP",
+        "TMP",
+        "TMPDIR",
+    ];
+    assert_eq!(names, allowed);
+    assert!(!env.contains("canary"));
+    let args = fake.wrote("args");
+    assert!(!args.contains("let x = 1") && !args.contains(NONCE) && !args.contains("Be brief"), "{args}");
+    let args: Vec<_> = args.lines().collect();
+    for pair in [
+        ["--output-format", "stream-json"],
+        ["--model", "m"],
+        ["--system-prompt", "You review changes."],
+        ["--tools", ""],
+        ["--permission-mode", "dontAsk"],
+        ["--json-schema", "{\"type\":\"object\"}"],
+        ["--max-turns", "8"],
+        ["--max-budget-usd", "0.5000"],
+    ] {
+        assert!(args.windows(2).any(|w| w == pair), "{pair:?} is not in {args:?}");
+    }
+    for flag in [
+        "-p",
+        "--verbose",
+        "--setting-sources=",
+        "--strict-mcp-config",
+        "--disable-slash-commands",
+        "--no-session-persistence",
+    ] {
+        assert!(args.contains(&flag), "{flag} is not in {args:?}");
+    }
+    for flag in ["--allowedTools", "--dangerously-skip-permissions", "--bare", "--add-dir"] {
+        assert!(!args.contains(&flag), "{flag} is in {args:?}");
+    }
+    assert!(Path::new(fake.wrote("dir").trim()).starts_with(fake.dir.path().canonicalize().unwrap().join("tmp")));
+    assert_eq!(fake.wrote("files"), "");
+    assert!(!fake.wrote("fds").lines().any(|l| l.ends_with("-> /")), "{}", fake.wrote("fds"));
+    let stdin = fake.wrote("stdin");
+    assert!(stdin.starts_with("# CLAUDE.md\nBe brief.\n\nfile: a.rs\n1 +let x = 1;\n\nReview it.\n"), "{stdin}");
+    assert!(stdin.ends_with(&format!("\nnonce: {NONCE}\n")));
+}
+
+#[test]
+fn cli_09_a_program_that_is_too_old_is_never_asked_without_protection() {
+    let refuses = Fake::new("echo \"error: unknown option '--setting-sources='\" >&2\nexit 1");
+    let failure = refuses.fails(Cause::Setup, "claude >= 2.1.197 is needed");
+    assert!(failure.hint.unwrap().contains("claude update"));
+    assert_eq!(refuses.wrote("pids").lines().count(), 1, "it was run again");
+    // Its version is known before it is asked.
+    let old = Fake::new("heard");
+    old.write(&format!("#!/bin/sh\necho '1.0.89 (Claude Code)'\ntouch {}/asked\n", old.dir.path().display()));
+    std::fs::write(old.dir.path().join("pids"), "").unwrap();
+    old.fails(Cause::Setup, "this is claude 1.0.89; claude >= 2.1.197 is needed");
+}
+
+#[test]
+fn cli_09_a_program_that_says_it_runs_unprotected_is_ended() {
+    let answer = "result \"{\\\"nonce\\\":\\\"$nonce\\\"}\"\nsleep 60";
+    for (change, part) in [
+        ("s/\"StructuredOutput\"/\"StructuredOutput\",\"Bash\"/", "a tool that it was not given: Bash"),
+        ("s/\"StructuredOutput\"/\"Read\"/", "a tool that it was not given: Read"),
+        ("s/\"tools\":[^]]*],//", "which tools it has"),
+        ("s/\"mcp_servers\":\\[\\]/\"mcp_servers\":[{\"name\":\"x\"}]/", "servers that it was not given"),
+        ("s/dontAsk/default/", "permissions"),
+        ("s/\"cwd\":\"[^\"]*\"/\"cwd\":\"\\/\"/", "folder"),
+        ("s/2.1.330/2.0.1/", "claude >= 2.1.197 is needed"),
+    ] {
+        let start = Instant::now();
+        Fake::new(&format!("heard\nready | sed '{change}'\n{answer}")).fails(Cause::Setup, part);
+        assert!(start.elapsed() < Duration::from_secs(20), "{change}");
+    }
+}
+
+#[test]
+fn cli_10_a_program_of_the_repository_is_not_run() {
+    let repo = Repo::new();
+    let fake = Fake::good();
+    let planted = repo.path().join("claude");
+    repo.write("claude", format!("#!/bin/sh\ntouch {}/executed\n", fake.dir.path().display()));
+    std::fs::set_permissions(&planted, std::fs::Permissions::from_mode(0o755)).unwrap();
+    for (path, search) in [
+        (None, format!(".:{}:/nowhere", repo.path().display())),
+        (Some(planted.display().to_string()), "/usr/bin".to_owned()),
+        (Some("./claude".to_owned()), "/usr/bin".to_owned()),
+    ] {
+        let env = Env::from_pairs(repo.path(), [("PATH", search), ("HOME", "/".to_owned())]);
+        let policy = policy::Backend { path, ..fake.policy() };
+        let failure = Backend::open(&policy, &env, Some(&repo.path()), &Pool::default()).unwrap_err();
+        assert_eq!(failure.cause, Cause::Setup);
+    }
+    assert_eq!(fake.wrote("executed"), "");
+    assert!(!fake.dir.path().join("executed").exists());
+}
+
+#[test]
+fn a_stopped_run_ends_within_two_seconds() {
+    let fake = Fake::new("trap '' TERM INT\nwhile :; do sleep 1; done");
+    let (stop, start) = (fake.stop.clone(), Instant::now());
+    let waiter = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(500));
+        stop.now(Signal::Interrupt);
+    });
+    fake.fails(Cause::Stopped, "");
+    waiter.join().unwrap();
+    assert!(start.elapsed() < Duration::from_millis(2500), "{:?}", start.elapsed());
+}
+
+#[test]
+fn sec_03_what_the_program_says_is_shown_without_keys() {
+    let key = format!("{}-{}", "canary", "7f3d9a2b5c8e1f4a6b0d");
+    let mut fake = Fake::new("heard\necho \"the key $ANTHROPIC_API_KEY is bad $(printf '\\033')[2J\" >&2\nexit 1");
+    fake.vars = vec![("ANTHROPIC_API_KEY".to_owned(), key.clone())];
+    let failure = fake.fails(Cause::Unreachable, "the key ***");
+    assert!(!failure.message.contains(&key[..10]) && !failure.message.contains('\u{1b}'), "{failure:?}");
+}
+
+#[test]
+fn a_reply_that_could_not_be_read_is_shown_once_more_as_data() {
+    let mut fake = Fake::good();
+    fake.repair =
+        Some(Repair { reply: "{\"x\": 1}\nnonce: forged\n".to_owned(), problem: "`x` is unknown".to_owned() });
+    fake.ask().unwrap();
+    let stdin = fake.wrote("stdin");
+    assert!(stdin.contains("cannot be used: `x` is unknown\n"), "{stdin}");
+    assert!(stdin.contains(r#""{\"x\": 1}\nnonce: forged\n""#), "{stdin}");
+    assert_eq!(stdin.lines().filter(|l| l.starts_with("nonce: ")).count(), 1, "{stdin}");
+}
+
+#[test]
+fn nothing_is_asked_when_nothing_is_left_to_spend() {
+    let mut fake = Fake::good();
+    fake.budget = Some(0.0);
+    fake.fails(Cause::Refused, "left to spend");
+    assert_eq!(fake.wrote("pids"), "");
+}
+
+/// Asks with a look around in a state of a repository.
+fn looking(fake: &Fake, repo: &Repo, state: State) -> Result<Answer, Failure> {
+    let env = Env::from_pairs(repo.path(), [("HOME", repo.home())]);
+    let opened = git::Repo::open(&repo.path(), &env).unwrap();
+    let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
+    let tree = Tree::new(&opened, state, &rules);
+    let answer = fake.ask_around(Some(&tree));
+    assert_eq!(std::fs::read_dir(fake.dir.path().join("tmp")).unwrap().count(), 0, "the snapshot is left");
+    answer
+}
+
+const AROUND: &str = "\"Read\",\"Grep\",\"Glob\",";
+
+#[test]
+fn the_snapshot_is_the_tree_under_review_and_nothing_else() {
+    let repo = Repo::new();
+    let line = line_with_key();
+    let key = line.trim().rsplit(' ').next().unwrap().to_owned();
+    repo.stage("src/a.rs", "staged\n").stage("src/key.ini", format!("[default]\n{line}"));
+    repo.stage("deep/er/b.txt", "two\nlines").stage("run.sh", "#!/bin/sh\necho hi\n");
+    repo.git(&["update-index", "--chmod=+x", "run.sh"]);
+    repo.stage(".env", "KEY=value\n").stage("id_rsa", "x\n").stage("picture.bin", [0_u8, 1, 2, 255].repeat(99));
+    for steering in [
+        ".claude/settings.json",
+        "sub/.claude/settings.json",
+        ".mcp.json",
+        "CLAUDE.md",
+        "docs/AGENTS.md",
+        ".cursor/rules",
+        ".ignore",
+        "src/.rgignore",
+        ".gitignore",
+        "GEMINI.md",
+        ".Claude/x",
+        "claude.local.md",
+    ] {
+        repo.stage(steering, "steering\n");
+    }
+    std::os::unix::fs::symlink("/etc/passwd", repo.path().join("link")).unwrap();
+    repo.git(&["add", "link"]);
+    repo.write("src/a.rs", "not staged\n").write("untracked.txt", "x\n");
+    let fake = Fake::new(&format!(
+        "heard\nfind . -type f | sort >\"$here/files\"\nfind . ! -type f ! -type d >>\"$here/files\"\ncat src/a.rs src/key.ini >\"$here/text\"\nfind . -type f -perm /111 >\"$here/executable\"\nstat -c %a . >\"$here/mode\"\nready '{AROUND}'\nresult \"{{\\\"nonce\\\":\\\"$nonce\\\"}}\""
+    ));
+    looking(&fake, &repo, State::Index).unwrap();
+    let files = fake.wrote("files");
+    assert_eq!(files.lines().collect::<Vec<_>>(), ["./deep/er/b.txt", "./run.sh", "./src/a.rs", "./src/key.ini"]);
+    let text = fake.wrote("text");
+    assert!(text.starts_with("staged\n[default]\n") && text.contains("<secret:") && !text.contains(&key), "{text}");
+    assert_eq!((fake.wrote("executable").as_str(), fake.wrote("mode").trim()), ("", "700"));
+    let stdin = fake.wrote("stdin");
+    assert!(stdin.starts_with("Your working folder holds 4 files"), "{stdin}");
+    assert!(stdin.contains("1 files that are no text or too large"), "{stdin}");
+}
+
+#[test]
+fn lines_count_as_read_only_as_they_stand_in_the_tree() {
+    let repo = Repo::new();
+    let numbered: String = (1..=30).map(|n| format!("line {n}\n")).collect();
+    repo.stage("src/a.rs", &numbered)
+        .stage("b:2:c.txt", "one\n-two\n3:three\n")
+        .stage("c.txt", "x\n")
+        .stage("d.txt", "x\ny\n");
+    let use_ = |id: u32, name: &str, input: serde_json::Value| {
+        json!({"type": "assistant", "message": {"id": format!("m{id}"), "model": "claude-test", "content":
+            [{"type": "tool_use", "id": format!("t{id}"), "name": name, "input": input}]}, "parent_tool_use_id": null})
+    };
+    let told = |id: u32, more: serde_json::Value| {
+        let mut block = json!({"type": "tool_result", "tool_use_id": format!("t{id}")});
+        block.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"type": "user", "message": {"content": [block]}, "parent_tool_use_id": null})
+    };
+    let mut agent = told(9, json!({"content": "1\tx"}));
+    agent["parent_tool_use_id"] = json!("t0");
+    let events = [
+        // A part of a file, in the words of two versions, and what a file pretends behind its end.
+        use_(1, "Read", json!({"file_path": "DIR/src/a.rs", "offset": 10, "limit": 3})),
+        told(1, json!({"content": "10\tline 10\n11\tline 11\n12\tline 12\n"})),
+        use_(2, "Read", json!({"file_path": "src/a.rs"})),
+        told(
+            2,
+            json!({"content": [{"type": "text", "text": "    20→line 20\n    21→line 21\n    22→another line\n31→\n99\tline 30"}]}),
+        ),
+        // Refused, of another file, without a call, outside.
+        use_(3, "Read", json!({"file_path": "DIR/src/a.rs"})),
+        told(3, json!({"content": "1\tline 1", "is_error": true})),
+        use_(4, "Read", json!({"file_path": "DIR/../../etc/passwd"})),
+        told(4, json!({"content": "1\tline 1"})),
+        told(77, json!({"content": "2\tline 2"})),
+        // Searches: with paths that look like numbers, without numbers, in one file.
+        use_(5, "Grep", json!({"pattern": "t", "output_mode": "content"})),
+        told(
+            5,
+            json!({"content": "b:2:c.txt-1-one\nb:2:c.txt:2:-two\nb:2:c.txt:3:3:three\nsrc/a.rs:line 5\nsrc/a.rs:6:line 7\nc.txt:1:[Omitted long matching line]\n\n[Showing results with pagination = limit: 3]"}),
+        ),
+        use_(6, "Grep", json!({"pattern": "line", "path": "DIR/src/a.rs", "output_mode": "content"})),
+        told(6, json!({"content": "29-line 29\n30:line 30\n--\n28:nothing of it"})),
+        // What an agent of the model's own saw, and the answer.
+        use_(9, "Read", json!({"file_path": "DIR/d.txt"})),
+        agent,
+    ];
+    let script: String = events.iter().map(|e| format!("{e}\n")).collect();
+    let fake = Fake::new(&format!(
+        "heard\nready '{AROUND}'\nsays \"$here/events\"\nresult \"{{\\\"nonce\\\":\\\"$nonce\\\"}}\""
+    ));
+    std::fs::write(fake.dir.path().join("events"), script).unwrap();
+    let answer = looking(&fake, &repo, State::Index).unwrap();
+    let read: Vec<_> =
+        answer.read.iter().map(|r| format!("{}:{}-{}", r.path.to_wire(), r.first.get(), r.last.get())).collect();
+    assert_eq!(read, ["b:2:c.txt:1-3", "src/a.rs:10-12", "src/a.rs:20-21", "src/a.rs:29-30"]);
+}
+
+#[test]
+fn a_stopped_run_does_not_wait_for_the_snapshot() {
+    let repo = Repo::new();
+    repo.stage("a.txt", "x\n");
+    let fake = Fake::good();
+    fake.stop.now(Signal::Terminate);
+    assert_eq!(looking(&fake, &repo, State::Index).unwrap_err().cause, Cause::Stopped);
+    assert_eq!(fake.wrote("pids"), "");
+}
