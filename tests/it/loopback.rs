@@ -359,8 +359,29 @@ impl Request {
         })
     }
 
-    /// Answers with a review that has these findings.
+    /// Tells whether it asks about one claim, not for a review.
+    pub fn is_refutation(&self) -> bool {
+        String::from_utf8_lossy(&self.body).contains("\"refuted\"")
+    }
+
+    /// Answers the question whether a claim holds.
+    pub fn verdict(&self, refuted: bool) -> Reply {
+        self.text(&json!({ "nonce": self.nonce(), "refuted": refuted, "reason": "Looked at it again." }).to_string())
+    }
+
+    /// Answers with a review that has these findings of the files that are shown; asked about one claim, it stands by
+    /// it.
     pub fn review(&self, findings: &[Value]) -> Reply {
+        if self.is_refutation() {
+            return self.verdict(false);
+        }
+        let shown = self.files();
+        let findings: Vec<_> = findings
+            .iter()
+            .filter(|f| f["file"].as_str().is_none_or(|f| shown.iter().any(|s| s == f)))
+            .cloned()
+            .collect();
+        let findings = findings.as_slice();
         self.text(&self.document(findings).to_string())
     }
 
@@ -468,13 +489,18 @@ fn texts(value: &Value, out: &mut Vec<String>) {
     }
 }
 
-/// Finds the paths of the files that a prompt shows.
+/// Finds the paths of the files that a prompt shows: lines `file: NAME`, with what became of it in brackets.
 pub fn files_of(prompt: &str) -> Vec<String> {
+    let marks =
+        [" (added)", " (deleted)", " (a symbolic link)", " (executable)", " (no longer executable)", " (a part)"];
     let mut files = Vec::new();
     for line in prompt.lines() {
-        if let Some(path) = line.strip_prefix("file: ")
-            && !files.contains(&path.to_owned())
-        {
+        let Some(mut path) = line.strip_prefix("file: ") else { continue };
+        while let Some(rest) = marks.iter().find_map(|m| path.strip_suffix(m)) {
+            path = rest;
+        }
+        let path = path.split(" (renamed from ").next().unwrap().split(" (copied from ").next().unwrap();
+        if !files.iter().any(|f| f == path) {
             files.push(path.to_owned());
         }
     }

@@ -3,6 +3,7 @@
 mod answers;
 mod faults;
 mod secure;
+mod tools;
 
 use crate::loopback::{Reply, Request, Says, Server};
 use claude_reviewer::ai::ask::{Answer, Ask, Cause, Failure, Nonce, Prompt, Repair, Schema};

@@ -28,6 +28,8 @@ use tokio::time::{sleep_until, timeout, timeout_at};
 const CONNECT: Duration = Duration::from_secs(10);
 /// Between two pieces of a body.
 const IDLE: Duration = Duration::from_secs(60);
+/// For the end of a stream behind its last event.
+const TRAILER: Duration = Duration::from_millis(100);
 /// For the list of models.
 const LIST_TIME: Duration = Duration::from_secs(20);
 /// Bytes of a body, unpacked.
@@ -377,12 +379,9 @@ impl Http {
     }
 
     /// Reads the next piece of a body; a server that says nothing for too long has broken off.
-    async fn chunk(
-        &self,
-        response: &mut Response,
-    ) -> Result<Option<impl AsRef<[u8]> + std::ops::Deref<Target = [u8]>>, Trouble> {
+    async fn chunk(&self, response: &mut Response) -> Result<Option<Vec<u8>>, Trouble> {
         match timeout(IDLE, response.chunk()).await {
-            Ok(Ok(chunk)) => Ok(chunk),
+            Ok(Ok(chunk)) => Ok(chunk.map(Into::into)),
             Ok(Err(e)) => Err(self.broken(&e, "broke off")),
             Err(_) => {
                 let message = format!("it said nothing for {} s", IDLE.as_secs());
@@ -417,6 +416,8 @@ impl Http {
                 return Err(trouble);
             }
             if (self.dialect.is_whole)(&answer) {
+                // Only a connection whose answer was read to its end can be used again.
+                let _ = timeout(TRAILER, response.chunk()).await;
                 return Ok(answer);
             }
         }

@@ -184,7 +184,7 @@ async fn converse(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>, spent: 
             if said.text.trim().is_empty() {
                 return Err(Failure::new(Cause::Malformed, "the answer is empty"));
             }
-            if !constrained && !is_object(&said.text) {
+            if !constrained && !is_answer(&said.text) {
                 // Without a prescribed form it wrote prose: once more, with it.
                 now_answer = true;
                 turns.push(Turn::Said(said.message));
@@ -246,9 +246,10 @@ fn is_cut(prompt: &Prompt, tokens: u64, most: &mut u64) -> bool {
     full || shrunk
 }
 
-/// Tells whether a text is one JSON object, as answers have to be.
-fn is_object(text: &str) -> bool {
-    serde_json::from_str::<serde_json::Map<String, Value>>(text).is_ok()
+/// Tells whether a text may be the answer, and not what a model says on its way there.
+fn is_answer(text: &str) -> bool {
+    let text = text.trim_start();
+    text.starts_with('{') || text.starts_with("```")
 }
 
 #[cfg(test)]
