@@ -94,7 +94,7 @@ fn told(outcomes: &[Outcome], is_last: bool) -> Vec<Value> {
     blocks
 }
 
-fn read(message: Value) -> Result<Said, Failure> {
+fn read(message: &Value) -> Result<Said, Failure> {
     let Some(content) = message["content"].as_array() else {
         return Err(Failure::new(Cause::Malformed, "the answer has no content"));
     };
@@ -140,7 +140,7 @@ fn read(message: Value) -> Result<Said, Failure> {
 }
 
 /// Adds an event to the message that a stream makes: afterwards it is what an answer in one piece would have been.
-fn stream(message: &mut Value, event: Value) {
+fn stream(message: &mut Value, event: &Value) {
     let index = usize::try_from(event["index"].as_u64().unwrap_or(0)).unwrap_or(0);
     match event["type"].as_str() {
         Some("message_start") => {

@@ -82,7 +82,7 @@ fn body(talk: &Talk<'_>) -> Value {
     body
 }
 
-fn read(body: Value) -> Result<Said, Failure> {
+fn read(body: &Value) -> Result<Said, Failure> {
     let counts = &body["usageMetadata"];
     let count = |name: &str| counts[name].as_u64().unwrap_or(0);
     let usage = Spent {

@@ -26,6 +26,8 @@ use tokio::time::{sleep_until, timeout, timeout_at};
 
 /// To the end of the handshakes.
 const CONNECT: Duration = Duration::from_secs(10);
+/// Between two looks whether a connection still lives.
+const ALIVE: Duration = Duration::from_secs(30);
 /// Between two pieces of a body.
 const IDLE: Duration = Duration::from_secs(60);
 /// For the end of a stream behind its last event.
@@ -153,6 +155,9 @@ fn build(secure: bool, proxies: &Proxies) -> Result<Client, reqwest::Error> {
         .retry(reqwest::retry::never())
         .referer(false)
         .connect_timeout(CONNECT)
+        // A connection that is gone is noticed while an answer is waited for, which can take minutes.
+        .http2_keep_alive_interval(ALIVE)
+        .http2_keep_alive_timeout(CONNECT)
         .no_proxy();
     // An error only says that a provider is there already.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -271,7 +276,7 @@ impl Http {
             failure.message = self.shown(&failure.message);
             failure
         };
-        let mut said = (self.dialect.read)(answer).map_err(clean)?;
+        let mut said = (self.dialect.read)(&answer).map_err(clean)?;
         // A server chooses these words too.
         said.stopped = said.stopped.map(|(cause, words)| (cause, self.shown(&words)));
         said.model = said.model.map(|model| self.shown(&model));
@@ -404,7 +409,7 @@ impl Http {
             events.push(&chunk, |data| match json(data) {
                 _ if trouble.is_some() => {}
                 Some(event) if !event["error"].is_null() => trouble = Some(self.complained(&event)),
-                Some(event) => (self.dialect.stream)(&mut answer, event),
+                Some(event) => (self.dialect.stream)(&mut answer, &event),
                 // Some servers end a stream with this word.
                 None if data == b"[DONE]" => {}
                 None => {

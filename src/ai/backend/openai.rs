@@ -66,7 +66,7 @@ fn body(talk: &Talk<'_>) -> Value {
     body
 }
 
-fn read(body: Value) -> Result<Said, Failure> {
+fn read(body: &Value) -> Result<Said, Failure> {
     let choice = &body["choices"][0];
     let Some(message) = choice["message"].as_object() else {
         return Err(Failure::new(Cause::Malformed, "the answer has no choices"));

@@ -7,6 +7,10 @@ use crate::ai::ask::{Cause, Failure};
 use crate::env::Env;
 use reqwest::{NoProxy, Proxy, Url};
 
+/// What can stand in front of a proxy's address. With `socks4` and `socks5` names are resolved here, with the others
+/// by the proxy.
+const SCHEMES: [&str; 6] = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"];
+
 /// What the environment says about proxies.
 #[derive(Debug, Default)]
 pub(super) struct Proxies {
@@ -23,7 +27,7 @@ impl Proxies {
     ///
     /// # Errors
     ///
-    /// `Setup`: a value that is no address of an HTTP proxy. Going direct instead would break what was asked for.
+    /// `Setup`: a value that is no address of a proxy. Going direct instead would break what was asked for.
     pub(super) fn of(env: &Env) -> Result<Self, Failure> {
         let var = |names: [&'static str; 2]| names.into_iter().find_map(|n| env.var(n).map(|v| (n, v.trim())));
         let all = var(["all_proxy", "ALL_PROXY"]);
@@ -70,13 +74,12 @@ impl Proxies {
 fn parse((name, value): (&'static str, &str)) -> Result<(&'static str, Url), Failure> {
     let text = if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
     match Url::parse(&text) {
-        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok((name, url)),
-        Ok(url) if url.scheme().starts_with("socks") => {
-            let failure = Failure::new(Cause::Setup, format!("{name} names a SOCKS proxy, which is not supported"));
-            Err(failure.hint(format!("set {name} to an http proxy, or unset it")))
-        }
+        Ok(url) if SCHEMES.contains(&url.scheme()) && url.has_host() => Ok((name, url)),
         // The value may hold a password: it is not repeated.
-        _ => Err(Failure::new(Cause::Setup, format!("{name} is not the address of a proxy"))),
+        _ => {
+            let failure = Failure::new(Cause::Setup, format!("{name} is not the address of a proxy"));
+            Err(failure.hint(format!("it takes {}", SCHEMES.map(|s| format!("{s}://HOST:PORT")).join(", "))))
+        }
     }
 }
 
@@ -103,7 +106,7 @@ mod tests {
         assert_eq!(https(&[("ALL_PROXY", "http://a"), ("HTTP_PROXY", "http://b")]), some("ALL_PROXY", "http://a/"));
         assert_eq!(https(&[("HTTPS_PROXY", "http://a"), ("NO_PROXY", "x, *")]), None);
         assert!(of(&[("HTTP_PROXY", "http://a"), ("REQUEST_METHOD", "GET")]).unwrap().http.is_none());
-        assert!(of(&[("ALL_PROXY", "socks5h://a:1")]).unwrap_err().message.contains("SOCKS"));
+        assert_eq!(https(&[("ALL_PROXY", "socks5h://a:1")]), some("ALL_PROXY", "socks5h://a:1"));
     }
 
     #[test]

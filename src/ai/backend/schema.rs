@@ -86,10 +86,10 @@ fn rewrite(value: &Value, root: &Value, mend: &dyn Fn(&mut Map<String, Value>), 
         other => return other.clone(),
     };
     let mut out = Map::new();
-    if let Some(target) = object.get("$ref").and_then(Value::as_str).and_then(|r| root.pointer(r.strip_prefix('#')?)) {
-        if let Value::Object(target) = rewrite(target, root, mend, depth + 1) {
-            out = target;
-        }
+    if let Some(target) = object.get("$ref").and_then(Value::as_str).and_then(|r| root.pointer(r.strip_prefix('#')?))
+        && let Value::Object(target) = rewrite(target, root, mend, depth + 1)
+    {
+        out = target;
     }
     for (key, value) in object {
         match key.as_str() {

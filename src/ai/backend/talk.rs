@@ -37,9 +37,9 @@ pub(super) struct Dialect {
     /// The body of a question.
     pub(super) body: fn(&Talk<'_>) -> Value,
     /// Reads the body of an answer, or says why it is none.
-    pub(super) read: fn(Value) -> Result<Said, Failure>,
+    pub(super) read: fn(&Value) -> Result<Said, Failure>,
     /// Puts the events of a streamed answer together.
-    pub(super) stream: fn(&mut Value, Value),
+    pub(super) stream: fn(&mut Value, &Value),
     /// Tells whether a streamed answer is complete.
     pub(super) is_whole: fn(&Value) -> bool,
     /// Reads the body of an error.
@@ -254,8 +254,76 @@ fn is_answer(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::DIALECTS;
     use super::is_cut;
     use crate::ai::ask::{Nonce, Prompt};
+    use serde_json::{Value, json};
+
+    /// Calls `then` with a document once for each of its values, that value replaced.
+    fn each_place(document: &Value, with: &Value, then: &mut dyn FnMut(&Value)) {
+        fn paths(value: &Value, at: &str, out: &mut Vec<String>) {
+            out.push(at.to_owned());
+            match value {
+                Value::Object(o) => o.iter().for_each(|(k, v)| paths(v, &format!("{at}/{k}"), out)),
+                Value::Array(l) => l.iter().enumerate().for_each(|(i, v)| paths(v, &format!("{at}/{i}"), out)),
+                _ => {}
+            }
+        }
+        let mut all = Vec::new();
+        paths(document, "", &mut all);
+        for path in all {
+            let mut changed = document.clone();
+            *changed.pointer_mut(&path).unwrap() = with.clone();
+            then(&changed);
+        }
+    }
+
+    #[test]
+    fn net_12_no_answer_of_a_server_does_harm_whatever_stands_where() {
+        let documents = [
+            json!({ "content": [{ "type": "text", "text": "x" }, { "type": "tool_use", "id": "1", "name": "n", "input": {} }],
+                "stop_reason": "end_turn", "model": "m", "usage": { "input_tokens": 1, "output_tokens": 1 } }),
+            json!({ "choices": [{ "message": { "content": "x", "refusal": null, "tool_calls": [
+                { "id": "1", "function": { "name": "n", "arguments": "{}" } }] }, "finish_reason": "stop" }],
+                "usage": { "prompt_tokens": 1, "prompt_tokens_details": { "cached_tokens": 1 } }, "model": "m" }),
+            json!({ "candidates": [{ "content": { "parts": [{ "text": "x" }, { "functionCall": { "name": "n" } }] },
+                "finishReason": "STOP" }], "usageMetadata": { "promptTokenCount": 1 }, "promptFeedback": {} }),
+            json!({ "error": { "code": 429, "type": "t", "status": "s", "message": "m", "details": [
+                { "@type": "google.rpc.RetryInfo", "retryDelay": "1s" },
+                { "@type": "google.rpc.QuotaFailure", "violations": [{ "quotaId": "PerDay" }] }] } }),
+            json!({ "data": [{ "id": "m" }], "models": [{ "name": "m", "supportedGenerationMethods": ["x"] }] }),
+            json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": "x" } }),
+            json!({ "type": "message_start", "message": { "content": [], "usage": {} } }),
+            json!({ "type": "message_delta", "delta": { "stop_reason": "end_turn" }, "usage": { "output_tokens": 1 } }),
+        ];
+        let odd = [
+            json!(null),
+            json!(true),
+            json!(-1),
+            json!(u64::MAX),
+            json!(1e300),
+            json!("\u{0}\u{e9}"),
+            json!([]),
+            json!({}),
+            json!([[], 7]),
+            json!({ "": null }),
+        ];
+        let mut tried = 0;
+        for (_, dialect) in DIALECTS {
+            let mut message = Value::Null;
+            for (document, odd) in documents.iter().flat_map(|d| odd.iter().map(move |o| (d, o))) {
+                each_place(document, odd, &mut |changed| {
+                    let _ = (dialect.read)(changed);
+                    (dialect.complaint)(changed);
+                    (dialect.models)(changed);
+                    (dialect.stream)(&mut message, changed);
+                    (dialect.is_whole)(&message);
+                    tried += 1;
+                });
+            }
+        }
+        assert!(tried > 2000, "{tried}");
+    }
 
     #[test]
     fn a_prompt_that_a_server_cut_to_its_context_is_noticed() {

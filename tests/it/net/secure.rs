@@ -7,6 +7,7 @@ use claude_reviewer::ai::ask::Cause;
 use claude_reviewer::policy::BackendKind::{Anthropic, Google, OpenAi};
 use serde_json::json;
 use std::io::Read as _;
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -33,7 +34,7 @@ fn net_16_an_old_version_of_tls_ends_it() {
         let body = [&[3, 1][..], &[7; 32], &[0, 0, 0x2f, 0]].concat();
         let message = [&[2, 0, 0, u8::try_from(body.len()).unwrap()][..], &body].concat();
         let record = [&[22, 3, 1, 0, u8::try_from(message.len()).unwrap()][..], &message].concat();
-        std::io::Write::write_all(&mut stream, &record).unwrap();
+        stream.write_all(&record).unwrap();
         let _ = stream.read(&mut hello);
     });
     let failure = question(OpenAi, &url).fails(Cause::Unreachable);
@@ -52,6 +53,26 @@ fn net_18_requests_to_other_machines_go_through_the_proxy() {
         assert_eq!((asked[0].method.as_str(), asked[0].path.as_str()), ("CONNECT", "api.example.test:443"));
         assert!(asked[0].header("proxy-authorization").is_some_and(|v| v.starts_with("Basic ")));
     }
+}
+
+#[test]
+fn net_18_a_socks_proxy_resolves_the_name_itself() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("socks5h://{}", listener.local_addr().unwrap());
+    let proxy = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut bytes = [0; 512];
+        // RFC 1928: no credentials; then the request is answered with "refused".
+        let _ = stream.read(&mut bytes).unwrap();
+        stream.write_all(&[5, 0]).unwrap();
+        let n = stream.read(&mut bytes).unwrap();
+        stream.write_all(&[5, 5, 0, 1, 0, 0, 0, 0, 0, 0]).unwrap();
+        bytes[..n].to_vec()
+    });
+    let question = question(OpenAi, "https://api.example.test/v1").env("ALL_PROXY", &address);
+    question.with(|b| b.max_retries = 0).fails(Cause::Unreachable);
+    let asked = proxy.join().unwrap();
+    assert_eq!(asked, [&[5, 1, 0, 3, 16][..], b"api.example.test", &443_u16.to_be_bytes()].concat());
 }
 
 #[test]
