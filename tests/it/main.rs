@@ -21,6 +21,7 @@ mod hooks;
 mod loopback;
 mod net;
 mod policy;
+mod prompt;
 mod report;
 mod review;
 mod rules;

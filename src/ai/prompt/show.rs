@@ -24,32 +24,31 @@ fn piece(file: &Shown, piece: &Piece, out: &mut String) {
     }
 }
 
-/// Appends the line that starts a file: its name, and what became of it.
+/// Appends the line that starts a file, its name alone, and a second one where something became of it.
 pub(super) fn heading(file: &Shown, split: bool, out: &mut String) {
     let entry = &file.change.entry;
-    let _ = write!(out, "file: {}", file.name);
+    let _ = writeln!(out, "file: {}", file.name);
+    let mut about = Vec::new();
     match (entry.kind, &file.old_name) {
-        (ChangeKind::Added, _) => out.push_str(" (added)"),
-        (ChangeKind::Deleted, _) => out.push_str(" (deleted)"),
-        (ChangeKind::Renamed { .. }, Some(old)) => {
-            let _ = write!(out, " (renamed from {old})");
-        }
-        (ChangeKind::Copied { .. }, Some(old)) => {
-            let _ = write!(out, " (copied from {old})");
-        }
+        (ChangeKind::Added, _) => about.push("added".to_owned()),
+        (ChangeKind::Deleted, _) => about.push("deleted".to_owned()),
+        (ChangeKind::Renamed { .. }, Some(old)) => about.push(format!("renamed from {old}")),
+        (ChangeKind::Copied { .. }, Some(old)) => about.push(format!("copied from {old}")),
         _ => {}
     }
     let mode = |side: &Option<crate::diff::Side>| side.as_ref().map(|s| s.mode);
     match (mode(&entry.old), mode(&entry.new)) {
-        (_, Some(FileMode::Symlink)) => out.push_str(" (a symbolic link)"),
-        (Some(FileMode::Regular) | None, Some(FileMode::Executable)) => out.push_str(" (executable)"),
-        (Some(FileMode::Executable), Some(FileMode::Regular)) => out.push_str(" (no longer executable)"),
+        (_, Some(FileMode::Symlink)) => about.push("a symbolic link".to_owned()),
+        (Some(FileMode::Regular) | None, Some(FileMode::Executable)) => about.push("executable".to_owned()),
+        (Some(FileMode::Executable), Some(FileMode::Regular)) => about.push("no longer executable".to_owned()),
         _ => {}
     }
     if split {
-        out.push_str(" (a part)");
+        about.push("a part".to_owned());
     }
-    out.push('\n');
+    if !about.is_empty() {
+        let _ = writeln!(out, "({})", about.join("; "));
+    }
 }
 
 fn hunk(file: &Shown, part: &HunkPart, out: &mut String) {
