@@ -448,6 +448,8 @@ fn cli_08_the_program_sees_nothing_of_ours() {
     assert_eq!(fake.wrote("files"), "");
     assert!(!fake.wrote("fds").lines().any(|l| l.ends_with("-> /")), "{}", fake.wrote("fds"));
     let stdin = fake.wrote("stdin");
+    let (form, stdin) = stdin.split_once("\n\n").unwrap();
+    assert!(form.starts_with("Give the answer by calling StructuredOutput"), "{form}");
     assert!(stdin.starts_with("# CLAUDE.md\nBe brief.\n\nfile: a.rs\n1 +let x = 1;\n\nReview it.\n"), "{stdin}");
     assert!(stdin.ends_with(&format!("\nnonce: {NONCE}\n")));
 }
@@ -597,7 +599,7 @@ fn the_snapshot_is_the_tree_under_review_and_nothing_else() {
     assert!(text.starts_with("staged\n[default]\n") && text.contains("<secret:") && !text.contains(&key), "{text}");
     assert_eq!((fake.wrote("executable").as_str(), fake.wrote("mode").trim()), ("", "700"));
     let stdin = fake.wrote("stdin");
-    assert!(stdin.starts_with("Your working folder holds 4 files"), "{stdin}");
+    assert!(stdin.contains("\n\nYour working folder holds 4 files"), "{stdin}");
     assert!(stdin.contains("1 files that are no text or too large"), "{stdin}");
 }
 

@@ -3,10 +3,11 @@
 
     model_server.py SCRIPT LOG
 
-SCRIPT is a JSON list of turns; the one that is given is that of the position which the conversation has reached,
-the last one where it goes on longer. A turn is a list of content blocks: {"type": "text", "text": "…"} or
+SCRIPT is a JSON object of two lists of turns: "review", and "verdict" for requests to judge a claim. The turn that is
+given is that of the position which the conversation has reached, the last one where it goes on longer. A turn is a
+list of content blocks: {"type": "text", "text": "…"} or
 {"type": "tool_use", "name": "…", "input": {…}}. In every string, NONCE stands for what the prompt ends with, and
-DIR for the folder that the program works in. LOG gets a line of JSON for every request. The port stands on the first
+DIR for the folder that the program says it works in. LOG gets a line of JSON for every request. The port stands on the first
 line of standard output.
 """
 import http.server
@@ -46,9 +47,10 @@ def events(request):
     position = sum(1 for m in messages if m["role"] == "assistant")
     said = "\n".join(texts([m.get("content") for m in messages]))
     nonces = re.findall(r"^nonce: ([0-9a-f]{32})$", said, re.M)
-    folders = re.findall(r"^folder: (/.+)$", said, re.M)
+    folders = re.findall(r"Primary working directory: (/.+)$", said, re.M)
     with open(SCRIPT, encoding="utf-8") as f:
-        turns = json.load(f)
+        script = json.load(f)
+    turns = script["verdict" if "refuted" in json.dumps(request.get("tools", [])) else "review"]
     turn = filled(turns[min(position, len(turns) - 1)],
                   {"NONCE": nonces[-1] if nonces else "none", "DIR": folders[-1] if folders else "/nowhere"})
     called = False

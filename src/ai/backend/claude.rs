@@ -325,6 +325,9 @@ fn size(ask: &Ask<'_>) -> usize {
     ask.prompt.parts().map(|p| p.len() + 2).sum::<usize>() + ask.repair.map_or(0, |r| r.reply.len().min(MAX_REPLY) * 6)
 }
 
+/// How the form of the answer is kept; said first, so that it is the same front for every question.
+const FORM: &str = "Give the answer by calling StructuredOutput, once; nothing else that you write is read.";
+
 /// Puts a question together. Its last line is the prompt's.
 fn stdin(ask: &Ask<'_>, snapshot: Option<&Snapshot>) -> String {
     let Prompt { context, chunk, task, .. } = ask.prompt;
@@ -340,7 +343,7 @@ fn stdin(ask: &Ask<'_>, snapshot: Option<&Snapshot>) -> String {
         )
     });
     let repair = repair.unwrap_or_default();
-    let parts = [&around, context, chunk, &repair, task].map(|p| p.trim_end_matches('\n'));
+    let parts = [FORM, &around, context, chunk, &repair, task].map(|p| p.trim_end_matches('\n'));
     let mut text = parts.into_iter().filter(|p| !p.is_empty()).collect::<Vec<_>>().join("\n\n");
     text.push('\n');
     text
