@@ -28,7 +28,7 @@ fn main() {
     let env = Env::from_pairs(dir.path().to_owned(), Vec::<(String, String)>::new());
     let source = Source::Code(names.into_iter().map(Input::File).collect());
     let request = ReviewRequest { offline: true, ..ReviewRequest::new(source, dir.path().to_owned()) };
-    let world = World { env: &env, progress: &Silent, now: jiff::Timestamp::UNIX_EPOCH };
+    let world = World { env: &env, progress: &Silent, now: jiff::Timestamp::UNIX_EPOCH, script: None };
     let review = run(&request, &world).expect("a review");
     println!("{} findings", review.findings.len());
     for format in Format::ALL {

@@ -7,15 +7,18 @@
 pub mod anchor;
 pub mod ask;
 pub mod backend;
+pub mod budget;
 pub mod cache;
 pub mod claim;
 pub mod context;
+pub mod debug;
 pub mod kept;
 pub mod material;
 pub mod plan;
 pub mod prompt;
 pub mod redact;
 pub mod reply;
+pub mod run;
 mod section;
 mod snapshot;
 pub mod tools;
@@ -82,4 +85,12 @@ pub struct Missing {
     /// `FILE#Heading`.
     pub reference: Option<String>,
     pub severity: Severity,
+}
+
+/// Answers in place of a backend's: for the program's test of itself.
+#[derive(Clone, Debug, Default)]
+pub struct Script {
+    /// Replies, one for each request, the last one for all that follow. `NONCE` in them stands for the nonce of the
+    /// run.
+    pub replies: Vec<String>,
 }

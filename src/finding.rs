@@ -284,6 +284,9 @@ impl Finding {
         }
     }
 
+    pub(crate) fn draft(&self) -> &Draft {
+        &self.draft
+    }
     pub fn rule_id(&self) -> &str {
         &self.draft.rule_id
     }

@@ -5,10 +5,12 @@
 
 mod files;
 mod governing;
+mod models;
 mod scan;
 mod source;
+mod testing;
 
-use crate::ai::Models;
+use crate::ai::{Models, Script};
 use crate::diff::{LineNo, ObjectId, RepoPath};
 use crate::env::Env;
 use crate::error::{Error, ExitStatus, Result};
@@ -19,8 +21,11 @@ use crate::policy::{self, HookMode, Waive};
 use crate::progress::Progress;
 use crate::request::{Authority, ReviewRequest};
 use crate::rules::{RuleSet, Scope, Suppressions};
+use crate::stop::{Signal, Stop};
 use crate::verdict::{Coverage, Outcome, Verdict, exit_status, judge};
 use files::Files;
+use models::Asked;
+use scan::Scan;
 use source::Part;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -105,6 +110,8 @@ pub struct World<'a> {
     pub env: &'a Env,
     pub progress: &'a dyn Progress,
     pub now: jiff::Timestamp,
+    /// Answers in place of every backend's: for the program's test of itself.
+    pub script: Option<&'a Script>,
 }
 
 impl std::fmt::Debug for World<'_> {
@@ -146,60 +153,112 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     let rules = RuleSet::new(&policy.rules, &governing.team_rules)?
         .with_suppressions(Suppressions { honour_added: request.authority == Authority::Worktree });
     let files = Files::new(&request.files, &request.dir, resolved.repo.as_ref().and_then(Repo::worktree))?;
-    let scan = scan::Scan {
-        repo: resolved.repo.as_ref(),
-        rules: &rules,
-        policy,
-        files: &files,
-        progress: world.progress,
-        jobs: request.overrides.jobs,
-    };
-    let mut scanned = scan.run(&parts);
-    notes.append(&mut scanned.notes);
-    let unmatched: Vec<_> = files.unmatched().collect();
-    if !unmatched.is_empty() {
-        notes.push(Note::general("git", format!("--files: not part of the change: {}", unmatched.join(", "))));
-    }
-    if let Some(repo) = &resolved.repo {
-        governing::weakened(repo, &parts, &rules, &mut scanned);
-    }
-
-    let mut findings = arrange(without_repeats(scanned.findings, &parts));
-    waive(&mut findings, &waivers, world.env, resolved.repo.as_ref(), &mut notes);
-    let mut coverage = scanned.coverage;
     let backends = if request.backends.is_empty() { &policy.review.backends } else { &request.backends };
+    let stop = Stop::default();
+    let floor = Floor {
+        scan: scan::Scan {
+            repo: resolved.repo.as_ref(),
+            rules: &rules,
+            policy,
+            files: &files,
+            progress: world.progress,
+            jobs: request.overrides.jobs,
+            stop: &stop,
+        },
+        parts: &parts,
+        waivers: &waivers,
+        env: world.env,
+    };
+    let ask = if request.offline || mode == Some(HookMode::Rules) { &[][..] } else { backends };
+    let asking = models::Asking { request, world, governing: &governing, floor: &floor, backends: ask };
+    let (found, asked) = if asking.is_needed() { asking.beside_the_rules()? } else { (floor.review(), None) };
+    let Found { mut findings, mut coverage, first_change, notes: said } = found;
+    notes.extend(said);
     let nothing = coverage.files_total == 0 && findings.is_empty() && coverage.is_complete();
-    if !nothing && mode != Some(HookMode::Rules) {
-        missing_backends(backends, request.offline, &mut coverage);
+    if request.offline && !nothing && mode != Some(HookMode::Rules) {
+        for name in backends {
+            coverage.failed.push((None, format!("backend {name} was not asked: --offline")));
+        }
     }
-    coverage.skipped.sort();
-    coverage.skipped.dedup();
-    coverage.failed.sort();
-    coverage.failed.dedup();
+    let (mut models, mut tests) = (Models::default(), None);
+    if let Some(asked) = asked {
+        let Asked { claims, coverage: c, notes: said, models: did, tests: results, beside } = asked;
+        claims.tell(&mut findings);
+        findings.extend(claims.findings);
+        findings.extend(beside);
+        findings = arrange(findings);
+        waive(&mut findings, &waivers, world.env, resolved.repo.as_ref());
+        coverage.add(c);
+        notes.extend(said);
+        (models, tests) = (did, results);
+    }
+    notes.extend(unused_waivers(&findings, &waivers));
+    coverage.tidy();
 
     let verdict = judge(&mut findings, &coverage, policy);
     let outcome = match (nothing, coverage.is_complete()) {
-        (true, _) => Outcome::NothingToReview,
+        _ if stop.signal().is_some() => Outcome::Cancelled,
+        (true, true) => Outcome::NothingToReview,
         (_, true) => Outcome::Reviewed,
         (_, false) => Outcome::Incomplete,
+    };
+    let exit = match stop.signal() {
+        None => exit_status(verdict, policy.on_incomplete, request.on_block),
+        Some(Signal::Interrupt) => ExitStatus::Interrupted,
+        Some(Signal::Terminate) => ExitStatus::Terminated,
     };
     Ok(Review {
         source: resolved.info,
         outcome,
         verdict,
-        exit: exit_status(verdict, policy.on_incomplete, request.on_block),
+        exit,
         findings,
         notes,
         coverage,
-        first_change: scanned.first,
+        first_change,
         policy: governing.info,
         rules_hash: rules.hash().to_owned(),
         rules_only: backends.is_empty(),
-        models: Models::default(),
-        tests: None,
+        models,
+        tests,
         timestamp: world.now,
         duration: started.elapsed(),
     })
+}
+
+/// The review that always happens: the rules over everything, without network.
+struct Floor<'a> {
+    scan: scan::Scan<'a>,
+    parts: &'a [Part],
+    waivers: &'a [Waive],
+    env: &'a Env,
+}
+
+/// What the rules found.
+struct Found {
+    /// Arranged; what a person let through is marked.
+    findings: Vec<Finding>,
+    coverage: Coverage,
+    first_change: Option<Location>,
+    notes: Vec<Note>,
+}
+
+impl Floor<'_> {
+    fn review(&self) -> Found {
+        let Scan { repo, rules, files, .. } = self.scan;
+        let mut scanned = self.scan.run(self.parts);
+        let unmatched: Vec<_> = files.unmatched().collect();
+        if !unmatched.is_empty() {
+            let text = format!("--files: not part of the change: {}", unmatched.join(", "));
+            scanned.notes.push(Note::general("git", text));
+        }
+        if let Some(repo) = repo {
+            governing::weakened(repo, self.parts, rules, &mut scanned);
+        }
+        let mut findings = arrange(without_repeats(scanned.findings, self.parts));
+        waive(&mut findings, self.waivers, self.env, repo);
+        Found { findings, coverage: scanned.coverage, first_change: scanned.first, notes: scanned.notes }
+    }
 }
 
 /// Drops what the commits inside a branch repeat: of a secret that the net change shows, or that an earlier
@@ -219,34 +278,23 @@ fn without_repeats(findings: Vec<Finding>, parts: &[Part]) -> Vec<Finding> {
     kept
 }
 
-/// Names every backend that was to look and did not.
-fn missing_backends(backends: &[String], offline: bool, coverage: &mut Coverage) {
-    for name in backends {
-        let text = if offline {
-            format!("backend {name} was not asked: --offline")
-        } else {
-            format!("backend {name} was not asked: this version has no model backends yet")
-        };
-        coverage.failed.push((None, text));
-    }
-}
-
 /// Marks the findings that a person let through.
-fn waive(findings: &mut [Finding], waivers: &[Waive], env: &Env, repo: Option<&Repo>, notes: &mut Vec<Note>) {
+fn waive(findings: &mut [Finding], waivers: &[Waive], env: &Env, repo: Option<&Repo>) {
     if waivers.is_empty() {
         return;
     }
     let actor = actor(env, repo);
     for w in waivers {
-        let mut used = false;
         for f in findings.iter_mut().filter(|f| w.covers(f.fingerprint().as_str())) {
             f.waived = Some(Waiver { reason: w.reason.clone(), actor: actor.clone() });
-            used = true;
-        }
-        if !used {
-            notes.push(Note::general("policy", format!("the waiver of {} matches no finding", w.fingerprint)));
         }
     }
+}
+
+/// Says which waivers let nothing through.
+fn unused_waivers(findings: &[Finding], waivers: &[Waive]) -> Vec<Note> {
+    let unused = waivers.iter().filter(|w| !findings.iter().any(|f| w.covers(f.fingerprint().as_str())));
+    unused.map(|w| Note::general("policy", format!("the waiver of {} matches no finding", w.fingerprint))).collect()
 }
 
 /// Returns who runs the review, as far as the environment tells.

@@ -29,7 +29,7 @@ pub use sample::Report;
 
 use crate::diff::{Entry, FileChange, LineNo, RepoPath};
 use crate::error::{Error, Result};
-use crate::finding::{Category, Confidence, Finding, LineSpan, Severity};
+use crate::finding::{Category, Confidence, Finding, LineSpan, Severity, Suppression};
 use crate::policy::RulesPolicy;
 use catalog::{Matcher, Rule};
 pub use change::Tree;
@@ -69,6 +69,15 @@ pub enum Scope {
 pub struct Suppressions {
     /// Whether one counts that the change itself adds. Not where the change is gated.
     pub honour_added: bool,
+}
+
+/// How a file is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// As the whole change leaves it.
+    Net,
+    /// In one commit of several, or in a patch, whose surroundings its author wrote too.
+    Part,
 }
 
 impl Suppressions {
@@ -257,6 +266,21 @@ impl RuleSet {
         let mut out = Vec::new();
         suppress::remarks(self, file, &mut out);
         out
+    }
+
+    /// Returns the comment that suppresses a model's finding on these lines.
+    pub fn suppression_of_claim(
+        &self,
+        file: &FileChange,
+        id: &str,
+        lines: LineSpan,
+        seen: Seen,
+    ) -> Option<Suppression> {
+        let counting = match seen {
+            Seen::Net => self.suppressions.within_net(),
+            Seen::Part => self.suppressions.within_commit(),
+        };
+        suppress::of_claim(file, id, lines, counting)
     }
 
     /// Tells whether the change's own word counts: at a developer's desk, not where the change is gated.

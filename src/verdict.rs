@@ -119,6 +119,25 @@ impl Coverage {
     pub fn is_complete(&self) -> bool {
         self.failed.is_empty()
     }
+
+    /// Adds what was seen of another part, or by another reviewer.
+    pub fn add(&mut self, other: Self) {
+        self.files_total += other.files_total;
+        self.files_reviewed += other.files_reviewed;
+        self.hunks_total += other.hunks_total;
+        self.hunks_reviewed += other.hunks_reviewed;
+        self.cached += other.cached;
+        self.skipped.extend(other.skipped);
+        self.failed.extend(other.failed);
+    }
+
+    /// Puts the lists in order and drops repeats.
+    pub fn tidy(&mut self) {
+        self.skipped.sort();
+        self.skipped.dedup();
+        self.failed.sort();
+        self.failed.dedup();
+    }
 }
 
 /// Marks the findings that block, and says what the gate says.

@@ -236,7 +236,7 @@ fn review(context: &Context, args: &Args) -> Result<ExitStatus> {
     refuse_shared_targets(context, o)?;
     let request = request(context, args)?;
     let progress = progress::of(&context.env, context.global.quiet);
-    let world = World { env: &context.env, progress: progress.as_ref(), now: jiff::Timestamp::now() };
+    let world = World { env: &context.env, progress: progress.as_ref(), now: jiff::Timestamp::now(), script: None };
     let result = review::run(&request, &world);
     drop(progress);
     let review = result?;

@@ -20,6 +20,8 @@ pub(super) struct Governing {
     pub(super) info: PolicyInfo,
     /// Name and content of each file.
     pub(super) team_rules: Vec<(String, String)>,
+    /// Whose documents speak for the team; `None` outside a repository.
+    pub(super) state: Option<State>,
 }
 
 /// Loads the policy that has the say: the worktree's, HEAD's or the base's; or the one that was named.
@@ -69,7 +71,7 @@ pub(super) fn load(
         _ => Vec::new(),
     };
     let info = PolicyInfo { origin: policy.origin_label().to_owned(), hash: policy.hash() };
-    Ok(Governing { policy, info, team_rules })
+    Ok(Governing { policy, info, team_rules, state })
 }
 
 fn project_file(

@@ -4,12 +4,13 @@ use super::Note;
 use super::files::Files;
 use super::source::{Content, Part};
 use crate::diff::{Body, Entry, FileChange, LineKind, RepoPath, TextChange, trim_line_end};
-use crate::error::Kind;
+use crate::error::{Kind, Result};
 use crate::finding::{Finding, Frame, FrameLine, LineSpan, Location};
 use crate::git::{Change, Reader, Repo};
 use crate::policy::Policy;
 use crate::progress::Progress;
 use crate::rules::{self, RuleSet, Scope, Tree};
+use crate::stop::Stop;
 use crate::verdict::{Coverage, Skip};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,6 +38,7 @@ pub(super) struct Scan<'a> {
     pub(super) progress: &'a dyn Progress,
     /// Threads at most; `None`: as many as there are cores.
     pub(super) jobs: Option<u32>,
+    pub(super) stop: &'a Stop,
 }
 
 /// What a scan found, in no particular order.
@@ -81,6 +83,10 @@ impl Scan<'_> {
             loop {
                 let i = next.fetch_add(1, Ordering::Relaxed);
                 let Some(unit) = units.get(i) else { return out };
+                if self.stop.signal().is_some() {
+                    out.coverage.failed.push((self.path(parts, *unit), "the review was stopped".to_owned()));
+                    continue;
+                }
                 // A fault of ours in one file must not pass for its review, nor keep the others from theirs.
                 let unwind = std::panic::AssertUnwindSafe(|| self.unit(parts, *unit, reader.as_mut(), &mut out));
                 if std::panic::catch_unwind(unwind).is_err() {
@@ -162,16 +168,25 @@ impl Scan<'_> {
         if self.policy.ignores(path) {
             return out.skip(part, path, Skip::Ignored);
         }
-        let loaded = match self.comes_into_view(&change.entries[index]) {
-            true => reader.load_as_added(change, index),
-            false => reader.load(change, index),
-        };
-        match loaded {
+        match self.load(change, index, reader) {
             Ok(file) => self.scan(part, &file, out),
             Err(e) => {
                 out.coverage.files_total += usize::from(part.scope == Scope::All);
                 out.coverage.failed.push((Some(path.clone()), reason(&e)));
             }
+        }
+    }
+
+    /// Tells whether a path is looked at at all.
+    pub(super) fn is_wanted(&self, path: &RepoPath) -> bool {
+        self.selected(path) && !self.policy.ignores(path)
+    }
+
+    /// Reads one entry, as what it is looked at as.
+    pub(super) fn load(&self, change: &Change, index: usize, reader: &mut Reader<'_>) -> Result<FileChange> {
+        match self.comes_into_view(&change.entries[index]) {
+            true => reader.load_as_added(change, index),
+            false => reader.load(change, index),
         }
     }
 
@@ -311,17 +326,12 @@ impl Scanned {
         self.first = both.min_by(|a, b| (a.lines.is_none(), &a.file).cmp(&(b.lines.is_none(), &b.file)));
         self.findings.extend(findings);
         self.notes.extend(notes);
-        self.coverage.files_total += c.files_total;
-        self.coverage.files_reviewed += c.files_reviewed;
-        self.coverage.hunks_total += c.hunks_total;
-        self.coverage.hunks_reviewed += c.hunks_reviewed;
-        self.coverage.skipped.extend(c.skipped);
-        self.coverage.failed.extend(c.failed);
+        self.coverage.add(c);
     }
 }
 
 /// Puts an error and what caused it on one line.
-fn reason(e: &crate::error::Error) -> String {
+pub(super) fn reason(e: &crate::error::Error) -> String {
     let mut text = e.message.clone();
     for c in &e.causes {
         text.push_str(": ");
@@ -331,7 +341,7 @@ fn reason(e: &crate::error::Error) -> String {
 }
 
 /// Takes the lines around a finding, secrets masked.
-fn frame(text: &TextChange, span: LineSpan, rules: &RuleSet) -> Option<Frame> {
+pub(super) fn frame(text: &TextChange, span: LineSpan, rules: &RuleSet) -> Option<Frame> {
     let hunk = text.hunks.iter().find(|h| {
         let end = h.new.start.saturating_add(h.new.count);
         h.new.start <= span.first.get() && span.first.get() < end

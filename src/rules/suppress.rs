@@ -4,7 +4,7 @@ use super::language::Languages;
 use super::lexer::{Lexer, Place};
 use super::{Remark, RuleSet};
 use crate::diff::{Block, FileChange, LineNo, TextChange};
-use crate::finding::{LineSpan, Suppression};
+use crate::finding::{Category, LineSpan, Suppression};
 
 const OPEN: &[u8] = b"claude-reviewer: ignore[";
 /// The most bytes of ids and reason.
@@ -67,7 +67,7 @@ pub(super) fn remarks(rules: &RuleSet, file: &FileChange, out: &mut Vec<Remark>)
             note("a suppression names no rule: write `ignore[rule-id] reason`".to_owned());
         }
         for id in &d.ids {
-            if rules.index_of(id).is_none() {
+            if rules.index_of(id).is_none() && !is_claim(id) {
                 let near = rules.nearest(id).map_or(String::new(), |n| format!("; did you mean {n:?}?"));
                 note(format!("a suppression names the unknown rule {id:?}{near}"));
             }
@@ -81,6 +81,19 @@ pub(super) fn remarks(rules: &RuleSet, file: &FileChange, out: &mut Vec<Remark>)
             note(format!("the suppression of {ids} is added by the change under review, so it does not count here"));
         }
     }
+}
+
+/// Tells whether an id is that of a model's findings.
+fn is_claim(id: &str) -> bool {
+    id.strip_prefix("ai-").is_some_and(|c| Category::parse(c).is_some())
+}
+
+/// Returns what suppresses a model's finding of that id on these lines.
+pub(super) fn of_claim(file: &FileChange, id: &str, lines: LineSpan, counting: Counting) -> Option<Suppression> {
+    let text = file.text()?;
+    let start = text.new.line(LineNo::FIRST).unwrap_or_default();
+    let languages = Languages::of(file.path().as_bytes(), start);
+    Directives::default().find(text, languages, id, lines, counting)
 }
 
 /// Reads every directive of the new side that stands in a comment.

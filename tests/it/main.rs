@@ -9,8 +9,8 @@
 )]
 
 mod architecture;
-mod certificate;
 mod cache;
+mod certificate;
 mod change;
 mod claude;
 mod cli;
@@ -19,6 +19,7 @@ mod diff;
 mod git;
 mod hooks;
 mod loopback;
+mod models;
 mod net;
 mod policy;
 mod prompt;

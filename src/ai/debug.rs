@@ -1,0 +1,60 @@
+//! Prompts, for whoever asked to see them: appended to a file that only its owner may read.
+
+use super::ask::Ask;
+use crate::error::{Error, Result};
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Mutex;
+
+/// The file that `--debug-prompts` names.
+#[derive(Debug)]
+pub struct Prompts(Mutex<File>);
+
+impl Prompts {
+    /// Opens or makes the file, for its owner alone.
+    ///
+    /// # Errors
+    ///
+    /// Usage: it cannot be made, it is no regular file, or others may read it.
+    pub fn open(path: &Path) -> Result<Self> {
+        let fail = |what: &str| Error::usage(format!("--debug-prompts {}: {what}", path.display()));
+        let mut options = File::options();
+        options.append(true).create(true);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::OpenOptionsExt as _;
+            options.mode(0o600).custom_flags(NO_WAIT);
+        }
+        let file = options.open(path).map_err(|e| fail("it cannot be written").caused_by(&e))?;
+        let meta = file.metadata().map_err(|e| fail("it cannot be looked at").caused_by(&e))?;
+        if !meta.is_file() {
+            return Err(fail("it is no regular file"));
+        }
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            if meta.permissions().mode() & 0o077 != 0 {
+                return Err(fail("others may read it").hint(format!("chmod 600 {}", path.display())));
+            }
+        }
+        Ok(Self(Mutex::new(file)))
+    }
+
+    /// Appends a question as it is sent. A full disk takes nothing from the review.
+    pub(super) fn append(&self, backend: &str, ask: &Ask<'_>) {
+        let p = ask.prompt;
+        let mut text = format!("=== {backend}\n--- system\n{}\n--- context\n{}\n", p.system, p.context);
+        text.push_str(&format!("--- chunk\n{}\n--- task\n{}\n", p.chunk, p.task));
+        if let Some(repair) = ask.repair {
+            text.push_str(&format!("--- repair ({})\n{}\n", repair.problem, repair.reply));
+        }
+        if let Ok(mut file) = self.0.lock() {
+            let _ = file.write_all(text.as_bytes());
+        }
+    }
+}
+
+/// Opening a pipe does not wait for a reader.
+#[cfg(unix)]
+const NO_WAIT: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;

@@ -1,0 +1,310 @@
+//! Asks every question of a review: who, in which order, how many at once, and what became of it.
+//!
+//! One thread waits for all answers. Nothing here knows a provider, and nothing here decides a verdict: what was
+//! not answered is named, what was claimed is anchored.
+
+mod look;
+mod member;
+mod question;
+mod second;
+
+use super::anchor::{self, Sealed};
+use super::ask::{Failure, Nonce};
+use super::backend::Pool;
+use super::budget::{Budget, Limits};
+use super::cache::Cache;
+use super::debug::Prompts;
+use super::material::Group;
+use super::plan::{self, Chunk, Plan};
+use super::prompt::{self, Brief, Lens};
+use super::tree::Tree;
+use super::{Models, Script, Usage};
+use crate::diff::{LineNo, RepoPath};
+use crate::env::Env;
+use crate::finding::Finding;
+use crate::git::Repo;
+use crate::policy::{Mode, Policy};
+use crate::progress::Progress;
+use crate::request::{CacheUse, Depth};
+use crate::rules::RuleSet;
+use crate::stop::Stop;
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use look::Looked;
+use member::Member;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::time::Instant;
+use tokio::sync::{Semaphore, oneshot};
+
+/// What a model review is made of besides the change.
+#[derive(Clone, Copy)]
+pub struct Job<'a> {
+    pub repo: Option<&'a Repo>,
+    pub policy: &'a Policy,
+    pub rules: &'a RuleSet,
+    pub env: &'a Env,
+    pub progress: &'a dyn Progress,
+    pub stop: &'a Stop,
+    /// Names of the policy's backends, in order.
+    pub backends: &'a [String],
+    pub cache: CacheUse,
+    /// In and out, of all requests together.
+    pub max_tokens: Option<u64>,
+    pub deadline: Instant,
+    pub script: Option<&'a Script>,
+    pub prompts: Option<&'a Prompts>,
+}
+
+impl std::fmt::Debug for Job<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Job").field("backends", &self.backends).finish_non_exhaustive()
+    }
+}
+
+/// What became of a model review.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Findings, and what models say of the rules' findings, by their positions in what `floor` told.
+    pub claims: Sealed,
+    pub remarks: Vec<Remark>,
+    /// What was not reviewed, and why.
+    pub failed: Vec<(Option<RepoPath>, String)>,
+    /// What a limit kept from being asked, and which.
+    pub cut: Vec<(RepoPath, String)>,
+    /// Hunks whose answer came from the cache.
+    pub cached: usize,
+    pub models: Models,
+}
+
+/// Something a backend said that is no finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    pub backend: String,
+    pub file: Option<RepoPath>,
+    pub line: Option<LineNo>,
+    pub text: String,
+}
+
+/// Reviews `groups`. `floor` tells the rules' findings when they are known.
+pub async fn review(
+    job: &Job<'_>,
+    groups: &[Group],
+    mut brief: Brief,
+    floor: oneshot::Receiver<Vec<Finding>>,
+) -> Outcome {
+    let mut out = Outcome::default();
+    out.models.asked = job.backends.to_vec();
+    let nothing = groups.iter().all(|g| g.files.is_empty());
+    let teams = if nothing { Vec::new() } else { open(job, &mut out) };
+    if let Some(room) = teams.iter().flatten().map(Member::capacity).min() {
+        let cut = brief.fit(room / 2);
+        out.remarks.extend(cut.into_iter().map(Remark::of_the_run));
+    }
+    let session = Session::new(job, groups, &brief);
+    let teams = session.plan(teams, &mut out);
+    session.run(&teams, floor, out).await
+}
+
+/// Opens the backends: each a team of its own, or all of them one of which one answers.
+fn open<'a>(job: &Job<'a>, out: &mut Outcome) -> Vec<Vec<Member<'a>>> {
+    let pool = Pool::default();
+    let mut open: Vec<Member<'a>> = Vec::new();
+    let mut failures = Vec::new();
+    for name in job.backends {
+        match Member::open(name, job, &pool) {
+            Ok(member) => open.push(member),
+            Err(f) => failures.push(format!("{name}: {}", described(&f))),
+        }
+    }
+    let first = job.policy.review.mode == Mode::First;
+    if first && !open.is_empty() {
+        let skipped = failures.drain(..).map(|f| Remark::of_the_run(format!("the next backend is asked: {f}")));
+        out.remarks.extend(skipped);
+    }
+    out.failed.extend(failures.into_iter().map(|f| (None, f)));
+    match (first, open.is_empty()) {
+        (_, true) => Vec::new(),
+        (true, false) => vec![open],
+        (false, false) => open.into_iter().map(|m| vec![m]).collect(),
+    }
+}
+
+impl Remark {
+    /// Says something about the run itself.
+    fn of_the_run(text: String) -> Self {
+        Self { backend: "review".to_owned(), file: None, line: None, text }
+    }
+}
+
+/// One run.
+struct Session<'a> {
+    job: &'a Job<'a>,
+    groups: &'a [Group],
+    brief: &'a Brief,
+    nonce: Nonce,
+    cache: Option<Cache>,
+    budget: RefCell<Budget>,
+    permits: Semaphore,
+    /// Of each group, made when somebody looks around.
+    trees: Vec<OnceCell<Tree<'a>>>,
+    usage: RefCell<Vec<Usage>>,
+    began: Instant,
+    planned: Cell<usize>,
+    answered: Cell<usize>,
+}
+
+/// Backends of which one answer is enough, and the chunks for them.
+struct Team<'a> {
+    members: Vec<Member<'a>>,
+    chunks: Vec<Chunk>,
+}
+
+impl<'a> Session<'a> {
+    fn new(job: &'a Job<'a>, groups: &'a [Group], brief: &'a Brief) -> Self {
+        let review = &job.policy.review;
+        let limits = Limits { requests: review.max_requests, usd: review.max_cost_usd, tokens: job.max_tokens };
+        let cache = match (job.cache, job.script) {
+            (CacheUse::Allowed, None) => Cache::open(job.env, job.repo.and_then(Repo::worktree)),
+            _ => None,
+        };
+        Self {
+            job,
+            groups,
+            brief,
+            nonce: nonce(),
+            cache,
+            budget: RefCell::new(Budget::new(limits)),
+            permits: Semaphore::new(review.jobs.max(1) as usize),
+            trees: groups.iter().map(|_| OnceCell::new()).collect(),
+            usage: RefCell::default(),
+            began: Instant::now(),
+            planned: Cell::new(0),
+            answered: Cell::new(0),
+        }
+    }
+
+    async fn run(&self, teams: &[Team<'a>], floor: oneshot::Receiver<Vec<Finding>>, mut out: Outcome) -> Outcome {
+        let lenses: &[Lens] = match self.job.policy.review.depth {
+            Depth::Quick => &[Lens::Whole],
+            Depth::Thorough => &Lens::THOROUGH,
+        };
+        let mut looks = FuturesUnordered::new();
+        for team in teams {
+            for chunk in &team.chunks {
+                for lens in lenses {
+                    looks.push(self.look(team, chunk.clone(), *lens));
+                }
+            }
+        }
+        self.planned.set(looks.len());
+        self.tell();
+        let mut all = Looked::default();
+        while let Some(looked) = looks.next().await {
+            all.merge(looked);
+        }
+        drop(looks);
+        // The sender can only be gone because the rules broke off, which the review reports.
+        let floor = floor.await.unwrap_or_default();
+        if self.job.policy.review.depth == Depth::Thorough {
+            self.second_look(teams, &mut all, &floor, &mut out).await;
+        }
+        let Looked { candidates, remarks, dropped, failed, cut, cached, compliance, missing } = all;
+        let disputes = std::mem::take(&mut out.claims.disputes);
+        out.claims = anchor::seal(candidates, &floor, self.job.rules);
+        out.claims.disputes.extend(disputes);
+        out.remarks.extend(remarks);
+        let notes = std::mem::take(&mut out.claims.notes);
+        out.remarks.extend(notes.into_iter().map(|n| Remark {
+            backend: n.backend,
+            line: n.location.as_ref().and_then(|l| l.lines).map(|l| l.first),
+            file: n.location.map(|l| l.file),
+            text: n.text,
+        }));
+        out.failed.extend(failed);
+        out.cut.extend(cut);
+        out.cached += cached;
+        out.remarks.sort_by(|a, b| (&a.file, a.line, &a.text).cmp(&(&b.file, b.line, &b.text)));
+        out.remarks.dedup();
+        out.models.dropped = dropped;
+        out.models.compliance = compliance;
+        out.models.missing = missing;
+        out.models.usage = self.usage.take();
+        out
+    }
+
+    /// Plans what each team is asked.
+    fn plan(&self, teams: Vec<Vec<Member<'a>>>, out: &mut Outcome) -> Vec<Team<'a>> {
+        let review = &self.job.policy.review;
+        let lenses = if review.depth == Depth::Thorough { Lens::THOROUGH.len() } else { 1 };
+        let share = (review.max_requests as usize / (teams.len() * lenses).max(1)).max(1);
+        teams
+            .into_iter()
+            .map(|members| {
+                let fixed = prompt::fixed_bytes(self.brief);
+                let capacity = members.iter().map(Member::capacity).min().unwrap_or_default();
+                let limits = plan::Limits {
+                    bytes: capacity.saturating_sub(fixed),
+                    files: review.max_files as usize,
+                    lines: review.max_lines as usize,
+                    requests: share,
+                };
+                let Plan { chunks, left_out } = plan::plan(self.groups, &limits);
+                let why = format!("max_requests = {}", review.max_requests);
+                out.cut.extend(left_out.into_iter().map(|l| (self.path(l.group, l.file), why.clone())));
+                Team { members, chunks }
+            })
+            .collect()
+    }
+
+    fn path(&self, group: usize, file: usize) -> RepoPath {
+        self.groups[group].files[file].path().clone()
+    }
+
+    /// Returns the tree that a group's reviewer may look around in, at depth thorough.
+    fn around(&self, group: usize) -> Option<&Tree<'a>> {
+        if self.job.policy.review.depth == Depth::Quick {
+            return None;
+        }
+        let (repo, g) = (self.job.repo?, self.groups.get(group)?);
+        let state = g.tree.clone()?;
+        let paths = || g.files.iter().filter(|f| f.change.entry.new.is_some()).map(|f| f.path().clone());
+        Some(self.trees[group].get_or_init(|| Tree::new(repo, state, self.job.rules).with_new(paths())))
+    }
+
+    fn paths(&self, chunk: &Chunk) -> Vec<RepoPath> {
+        chunk.pieces.iter().map(|p| self.path(chunk.group, p.file)).collect()
+    }
+
+    fn step(&self) {
+        self.answered.set(self.answered.get() + 1);
+        self.tell();
+    }
+
+    fn tell(&self) {
+        if self.planned.get() > 0 {
+            self.job.progress.requests(self.answered.get(), self.planned.get(), self.budget.borrow().usd());
+        }
+    }
+}
+
+/// Puts a failure and what to do about it on one line.
+fn described(f: &Failure) -> String {
+    match &f.hint {
+        Some(hint) => format!("{} ({hint})", f.message),
+        None => f.message.clone(),
+    }
+}
+
+/// Makes the mark of this run.
+fn nonce() -> Nonce {
+    let mut random = [0; 16];
+    if getrandom::fill(&mut random).is_err() {
+        // No entropy: the clock and the allocator's addresses are worse, but still unknown to who wrote the change.
+        random.iter_mut().for_each(|b| *b = fastrand::u8(..));
+    }
+    Nonce::new(random)
+}
+
+/// Takes the secrets out of what a model says.
+fn foreign(text: &str, rules: &RuleSet) -> String {
+    String::from_utf8_lossy(&rules.mask(text.as_bytes())).into_owned()
+}

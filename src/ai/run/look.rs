@@ -1,0 +1,165 @@
+//! One chunk under one lens: asked, in smaller parts where it is too large, and what was said tied to the change.
+
+use super::member::Member;
+use super::question::{Asked, Why};
+use super::{Remark, Session, Team, described, foreign};
+use crate::ai::anchor::{self, Anchored, Candidate};
+use crate::ai::ask::Cause;
+use crate::ai::claim::{self, Reply};
+use crate::ai::plan::{self, Chunk};
+use crate::ai::prompt::{self, Lens};
+use crate::ai::reply;
+use crate::ai::{Compliance, Dropped, Missing, Violation};
+use crate::diff::RepoPath;
+use crate::finding::Severity;
+use crate::rules::RuleSet;
+use std::future::Future;
+use std::pin::Pin;
+
+/// A future of this thread that calls itself.
+type Boxed<'f, T> = Pin<Box<dyn Future<Output = T> + 'f>>;
+
+/// What became of one chunk under one lens.
+#[derive(Default)]
+pub(super) struct Looked {
+    pub(super) candidates: Vec<Candidate>,
+    pub(super) remarks: Vec<Remark>,
+    pub(super) dropped: Vec<Dropped>,
+    pub(super) failed: Vec<(Option<RepoPath>, String)>,
+    pub(super) cut: Vec<(RepoPath, String)>,
+    pub(super) cached: usize,
+    pub(super) compliance: Option<Compliance>,
+    pub(super) missing: Vec<Missing>,
+}
+
+impl<'a> Session<'a> {
+    /// Asks about one chunk, and in smaller parts where it is too large.
+    pub(super) fn look<'f>(&'f self, team: &'f Team<'a>, chunk: Chunk, lens: Lens) -> Boxed<'f, Looked> {
+        Box::pin(async move {
+            let mut said = Vec::new();
+            for member in &team.members {
+                match self.look_with(member, &chunk, lens).await {
+                    Ok(mut looked) => {
+                        self.step();
+                        let passed =
+                            said.drain(..).map(|f| Remark::of_the_run(format!("the next backend was asked: {f}")));
+                        looked.remarks.extend(passed);
+                        return looked;
+                    }
+                    Err(Why::Limit(limit)) => {
+                        self.step();
+                        let cut = self.paths(&chunk).into_iter().map(|p| (p, limit.clone())).collect();
+                        return Looked { cut, ..Looked::default() };
+                    }
+                    Err(Why::Failed(f)) => {
+                        let smaller = matches!(f.cause, Cause::TooLarge | Cause::CutOff);
+                        if let Some((one, other)) = plan::halve(&chunk, self.groups).filter(|_| smaller) {
+                            self.planned.set(self.planned.get() + 1);
+                            let mut both = self.look(team, one, lens).await;
+                            both.merge(self.look(team, other, lens).await);
+                            return both;
+                        }
+                        let stopped = f.cause == Cause::Stopped;
+                        said.push(format!("{}: {}", member.name(), described(&f)));
+                        if stopped {
+                            break;
+                        }
+                    }
+                }
+            }
+            self.step();
+            let why = said.join("; ");
+            let failed = self.paths(&chunk).into_iter().map(|p| (Some(p), why.clone())).collect();
+            Looked { failed, ..Looked::default() }
+        })
+    }
+
+    /// Asks one backend about one chunk and ties what it claims to the change.
+    async fn look_with(&self, member: &Member<'a>, chunk: &Chunk, lens: Lens) -> Result<Looked, Why> {
+        let group = &self.groups[chunk.group];
+        let prompt = prompt::review(self.brief, group, chunk, lens, &self.nonce);
+        let schema = claim::schema();
+        let around = self.around(chunk.group);
+        let asked = self.question(member, &prompt, schema, around, reply::parse).await?;
+        let Asked { value: reply, read, cached, keep } = asked;
+        let name = member.name();
+        let mut out = Looked::default();
+        let shown: Vec<&RepoPath> = chunk.pieces.iter().map(|p| group.files[p.file].path()).collect();
+        let unaccounted = reply::unaccounted(&reply, shown);
+        out.failed
+            .extend(unaccounted.into_iter().map(|p| (Some(p), format!("{name}: the reply does not account for it"))));
+        if out.failed.is_empty() {
+            self.store(keep);
+        }
+        out.cached = if cached { chunk.pieces.iter().map(|p| p.hunks.len()).sum() } else { 0 };
+        let context = anchor::Context {
+            group,
+            chunk,
+            conventions: &self.brief.conventions,
+            documents: &self.brief.documents,
+            read: &read,
+            backend: name,
+            rules: self.job.rules,
+        };
+        for anchored in anchor::claims(&reply, &context) {
+            match anchored {
+                Anchored::Candidate(c) => out.candidates.push(*c),
+                Anchored::Remark { file, line, text } => {
+                    out.remarks.push(Remark { backend: name.to_owned(), file, line, text });
+                }
+                Anchored::Dropped { claim, why } => {
+                    out.dropped.push(Dropped { backend: name.to_owned(), claim, why });
+                }
+            }
+        }
+        out.hear(&reply, self.job.rules);
+        Ok(out)
+    }
+}
+
+impl Looked {
+    pub(super) fn merge(&mut self, other: Self) {
+        self.candidates.extend(other.candidates);
+        self.remarks.extend(other.remarks);
+        self.dropped.extend(other.dropped);
+        self.failed.extend(other.failed);
+        self.cut.extend(other.cut);
+        self.cached += other.cached;
+        self.missing.extend(other.missing);
+        if let Some(theirs) = other.compliance {
+            let ours = self.compliance.get_or_insert(Compliance { follows: true, violations: Vec::new() });
+            ours.follows &= theirs.follows;
+            ours.violations.extend(theirs.violations);
+        }
+    }
+
+    /// Takes what a reply says of the documents, as its own words.
+    fn hear(&mut self, reply: &Reply, rules: &RuleSet) {
+        let text = |s: &str| foreign(s, rules);
+        let maybe = |s: &Option<String>| s.as_deref().map(text);
+        let severity = |s: &str| Severity::parse(s).unwrap_or(Severity::Major);
+        self.compliance = reply.design_compliance.as_ref().map(|c| Compliance {
+            follows: c.follows_architecture,
+            violations: c
+                .violations
+                .iter()
+                .map(|v| Violation {
+                    issue: text(&v.issue),
+                    description: text(&v.description),
+                    impact: severity(&v.impact),
+                    reference: maybe(&v.reference),
+                    recommendation: maybe(&v.recommendation),
+                })
+                .collect(),
+        });
+        self.missing = reply
+            .missing_requirements
+            .iter()
+            .map(|m| Missing {
+                requirement: text(&m.requirement),
+                reference: maybe(&m.reference),
+                severity: severity(&m.severity),
+            })
+            .collect();
+    }
+}

@@ -1,0 +1,71 @@
+//! Who is asked: a backend, or a script in its place.
+
+use super::{Job, Script};
+use crate::ai::ask::{Answer, Ask, Cause, Failure, Prompt, Schema};
+use crate::ai::backend::{Backend, Pool};
+use crate::ai::cache::{Key, Question};
+use crate::ai::tree::Tree;
+use crate::git::Repo;
+use crate::request::Depth;
+use std::cell::Cell;
+
+/// One who answers.
+pub(super) enum Member<'a> {
+    Backend(Box<Backend>),
+    Script { name: String, script: &'a Script, at: Cell<usize> },
+}
+
+impl<'a> Member<'a> {
+    /// Makes a backend of the policy ready to be asked.
+    pub(super) fn open(name: &str, job: &Job<'a>, pool: &Pool) -> Result<Self, Failure> {
+        if let Some(script) = job.script {
+            return Ok(Self::Script { name: name.to_owned(), script, at: Cell::new(0) });
+        }
+        let Some(policy) = job.policy.backend(name) else {
+            return Err(Failure::new(Cause::Setup, "no such backend"));
+        };
+        let top = job.repo.and_then(Repo::worktree);
+        Ok(Self::Backend(Box::new(Backend::open(policy, job.env, top, pool)?)))
+    }
+
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Backend(b) => b.name(),
+            Self::Script { name, .. } => name,
+        }
+    }
+
+    pub(super) fn capacity(&self) -> usize {
+        match self {
+            Self::Backend(b) => b.capacity(),
+            Self::Script { .. } => 100_000,
+        }
+    }
+
+    /// Returns what an answer is known by.
+    pub(super) fn key(&self, prompt: &Prompt, schema: &Schema, depth: Depth, tree: Option<&str>) -> Option<Key> {
+        let Self::Backend(b) = self else { return None };
+        Some(Key::of(&Question {
+            prompt,
+            schema,
+            kind: b.kind().name(),
+            endpoint: &b.endpoint(),
+            model: b.model().unwrap_or_default(),
+            depth,
+            tree,
+        }))
+    }
+
+    pub(super) async fn ask(&self, ask: &Ask<'_>, around: Option<&Tree<'_>>) -> Result<Answer, Failure> {
+        match self {
+            Self::Backend(b) => b.ask(ask, around).await,
+            Self::Script { script, at, .. } => {
+                let reply = script.replies.get(at.get()).or(script.replies.last());
+                at.set(at.get() + 1);
+                let Some(reply) = reply else { return Err(Failure::new(Cause::Setup, "the script is empty")) };
+                let text = reply.replace("NONCE", ask.prompt.nonce.as_str());
+                Ok(Answer { text, model: "script".to_owned(), ..Answer::default() })
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! One question until there is an answer that can be read, within every limit.
+
+use super::Session;
+use super::member::Member;
+use crate::ai::Usage;
+use crate::ai::ask::{Answer, Ask, Cause, Failure, Nonce, Prompt, Read, Repair, Schema, Spent};
+use crate::ai::budget::cost;
+use crate::ai::cache::{Kept, Key};
+use crate::ai::reply::Problem;
+use crate::ai::tree::Tree;
+use std::time::Instant;
+
+/// Bytes of an unreadable reply that are sent back to be repaired.
+const REPAIR: usize = 64 << 10;
+
+/// Why a question has no answer that counts.
+pub(super) enum Why {
+    Failed(Failure),
+    /// The limit that it would have passed.
+    Limit(String),
+}
+
+/// An answer that could be read.
+pub(super) struct Asked<T> {
+    pub(super) value: T,
+    pub(super) read: Vec<Read>,
+    pub(super) cached: bool,
+    /// What the cache is given if it turns out to be complete.
+    pub(super) keep: Option<(Key, Kept)>,
+}
+
+impl<'a> Session<'a> {
+    /// Asks a question until there is an answer that can be read: from the cache, from the backend, or after one
+    /// request to repair it.
+    pub(super) async fn question<T>(
+        &self,
+        member: &Member<'a>,
+        prompt: &Prompt,
+        schema: &'static Schema,
+        around: Option<&Tree<'a>>,
+        parse: fn(&str, &Nonce) -> Result<T, Problem>,
+    ) -> Result<Asked<T>, Why> {
+        let tree = around.and_then(Tree::id);
+        // What a worktree holds has no name: a model that looks around in it is asked anew.
+        let nameless = around.is_some() && tree.is_none();
+        let key = self
+            .cache
+            .as_ref()
+            .filter(|_| !nameless)
+            .and_then(|_| member.key(prompt, schema, self.job.policy.review.depth, tree));
+        if let (Some(cache), Some(key)) = (&self.cache, &key)
+            && let Some(kept) = cache.get(key, &prompt.nonce)
+            && let Ok(value) = parse(&kept.text, &prompt.nonce)
+        {
+            self.used(member.name(), &kept.model, None);
+            return Ok(Asked { value, read: kept.read, cached: true, keep: None });
+        }
+        // Nobody can close it.
+        let _permit = self.permits.acquire().await;
+        let mut repair: Option<Repair> = None;
+        let mut read = Vec::new();
+        loop {
+            let mut answer = self.ask(member, prompt, schema, around, repair.as_ref()).await?;
+            read.append(&mut answer.read);
+            match parse(&answer.text, &prompt.nonce) {
+                Ok(value) => {
+                    let keep =
+                        key.map(|key| (key, Kept { text: answer.text, read: read.clone(), model: answer.model }));
+                    return Ok(Asked { value, read, cached: false, keep });
+                }
+                Err(problem) if problem.repairable && repair.is_none() => {
+                    let reply = head(&answer.text, REPAIR).to_owned();
+                    repair = Some(Repair { reply, problem: problem.message });
+                }
+                Err(problem) => return Err(Why::Failed(Failure::new(Cause::Malformed, problem.message))),
+            }
+        }
+    }
+
+    /// Sends one request, within every limit.
+    async fn ask(
+        &self,
+        member: &Member<'a>,
+        prompt: &Prompt,
+        schema: &'static Schema,
+        around: Option<&Tree<'a>>,
+        repair: Option<&Repair>,
+    ) -> Result<Answer, Why> {
+        let job = self.job;
+        if let Some(signal) = job.stop.signal() {
+            return Err(Why::Failed(Failure::new(Cause::Stopped, format!("stopped ({signal:?})").to_lowercase())));
+        }
+        if Instant::now() >= job.deadline {
+            return Err(Why::Limit(format!("timeout = {:?}", job.policy.review.timeout)));
+        }
+        let price = job.policy.backend(member.name()).and_then(|b| b.price.as_ref());
+        let bytes = prompt.system.len() + prompt.context.len() + prompt.chunk.len() + prompt.task.len();
+        let ticket = self.budget.borrow_mut().reserve(bytes, price).map_err(Why::Limit)?;
+        let budget_usd = Some(self.budget.borrow().left());
+        let ask = Ask { prompt, schema, repair, deadline: job.deadline, budget_usd, stop: job.stop };
+        if let Some(prompts) = job.prompts {
+            prompts.append(member.name(), &ask);
+        }
+        let answer = member.ask(&ask, around).await;
+        let mut spent = match &answer {
+            Ok(answer) => answer.usage,
+            Err(failure) => failure.usage,
+        };
+        spent.cost_usd = cost(&spent, price);
+        self.budget.borrow_mut().settle(ticket, &spent);
+        let model = answer.as_ref().map_or("", |a| &a.model);
+        self.used(member.name(), model, Some(&spent));
+        self.tell();
+        answer.map_err(Why::Failed)
+    }
+
+    pub(super) fn store(&self, keep: Option<(Key, Kept)>) {
+        if let (Some(cache), Some((key, kept))) = (&self.cache, keep) {
+            cache.put(&key, &self.nonce, &kept);
+        }
+    }
+
+    /// Notes what a request cost; `None`: nothing, the answer was known.
+    fn used(&self, backend: &str, model: &str, spent: Option<&Spent>) {
+        let mut all = self.usage.borrow_mut();
+        let place = all.iter().position(|u| u.backend == backend);
+        let usage = match place {
+            Some(i) => &mut all[i],
+            None => {
+                all.push(Usage { backend: backend.to_owned(), ..Usage::default() });
+                let last = all.len() - 1;
+                &mut all[last]
+            }
+        };
+        if !model.is_empty() {
+            model.clone_into(&mut usage.model);
+        }
+        if let Some(spent) = spent {
+            usage.spent.add(spent);
+        }
+        usage.duration = self.began.elapsed();
+    }
+}
+
+/// Returns the first `most` bytes of a text, cut between characters.
+fn head(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}

@@ -1,0 +1,101 @@
+//! The second look of depth thorough: grave findings, alone, with the instruction to refute them.
+
+use super::look::Looked;
+use super::member::Member;
+use super::question::{Asked, Why};
+use super::{Outcome, Remark, Session, Team, described, foreign};
+use crate::ai::anchor::Dispute;
+use crate::ai::ask::Prompt;
+use crate::ai::claim::{self, Rebuttal};
+use crate::ai::{prompt, reply};
+use crate::diff::ObjectId;
+use crate::finding::{Finding, Severity};
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+
+/// Rules' findings that are asked about, at most.
+const DOUBTS: usize = 10;
+
+/// What is put back to be refuted.
+enum Doubted {
+    /// Position among the candidates.
+    Claim(usize),
+    /// Position among the rules' findings.
+    Rule(usize),
+}
+
+impl<'a> Session<'a> {
+    /// Puts each grave claim back, alone, to be refuted; and what the rules found.
+    pub(super) async fn second_look(&self, teams: &[Team<'a>], all: &mut Looked, floor: &[Finding], out: &mut Outcome) {
+        let judge = |backend: &str| {
+            let members = || teams.iter().flat_map(|t| &t.members);
+            members().find(|m| m.name() == backend).or_else(|| members().next())
+        };
+        let grave: Vec<usize> =
+            (0..all.candidates.len()).filter(|i| all.candidates[*i].draft.severity >= Severity::Major).collect();
+        let doubted: Vec<(usize, &Finding)> = floor
+            .iter()
+            .enumerate()
+            .filter(|(_, f)| f.counts() && f.severity() >= Severity::Major && can_be_shown(f))
+            .take(DOUBTS)
+            .collect();
+        self.planned.set(self.planned.get() + grave.len() + doubted.len());
+        self.tell();
+        let mut looks = FuturesUnordered::new();
+        for i in grave {
+            let c = &all.candidates[i];
+            let Some(member) = judge(&c.backend) else { continue };
+            let Some(prompt) = prompt::refute(&c.draft, c.commit, self.groups, &self.nonce) else { continue };
+            looks.push(self.rebut(member, prompt, c.commit, Doubted::Claim(i)));
+        }
+        for (i, f) in doubted {
+            let Some(member) = judge("") else { continue };
+            let Some(prompt) = prompt::refute(f.draft(), f.commit, self.groups, &self.nonce) else { continue };
+            looks.push(self.rebut(member, prompt, f.commit, Doubted::Rule(i)));
+        }
+        let mut refuted = Vec::new();
+        while let Some((what, answer)) = looks.next().await {
+            match answer {
+                Ok(Some(refuted_by)) => refuted.push((what, refuted_by)),
+                Ok(None) => {}
+                // Nobody refuted it: it stands.
+                Err(text) => out.remarks.push(Remark::of_the_run(text)),
+            }
+        }
+        drop(looks);
+        for (what, (backend, reason)) in refuted {
+            match what {
+                Doubted::Claim(i) => all.candidates[i].disputed = Some(format!("{backend}: {reason}")),
+                Doubted::Rule(rule) => out.claims.disputes.push(Dispute { rule, backend, reason }),
+            }
+        }
+        out.claims.disputes.sort_by_key(|d| d.rule);
+    }
+
+    /// Asks whether one claim holds; who says that it does not, and why.
+    async fn rebut(
+        &self,
+        member: &Member<'a>,
+        prompt: Prompt,
+        commit: Option<ObjectId>,
+        what: Doubted,
+    ) -> (Doubted, Result<Option<(String, String)>, String>) {
+        let around = self.groups.iter().position(|g| g.commit == commit).and_then(|g| self.around(g));
+        let answer = self.question(member, &prompt, claim::rebuttal_schema(), around, reply::rebuttal).await;
+        self.step();
+        let answer = match answer {
+            Ok(Asked { value: Rebuttal { refuted, reason, .. }, keep, .. }) => {
+                self.store(keep);
+                let reason = foreign(&reason, self.job.rules);
+                Ok(refuted.then(|| (member.name().to_owned(), reason)))
+            }
+            Err(Why::Failed(f)) => Err(format!("a second look was not had: {}: {}", member.name(), described(&f))),
+            Err(Why::Limit(limit)) => Err(format!("a second look was not had: {limit}")),
+        };
+        (what, answer)
+    }
+}
+
+/// Tells whether the code of a rule's finding can be shown to a model: a secret cannot.
+fn can_be_shown(f: &Finding) -> bool {
+    !matches!(f.cwe(), Some(798 | 522 | 321)) && f.lines().is_some()
+}

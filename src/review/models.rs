@@ -1,0 +1,341 @@
+//! Asks models, and runs the project's tests, while the rules look.
+
+use super::source::{Content, Part};
+use super::{Floor, Found, Note, TestResults, World, governing, scan, testing};
+use crate::ai::anchor::Sealed;
+use crate::ai::debug::Prompts;
+use crate::ai::kept::Kept;
+use crate::ai::material::{Group, Shown};
+use crate::ai::prompt::Brief;
+use crate::ai::run::{self, Job};
+use crate::ai::{Models, context};
+use crate::diff::{FileChange, RepoPath};
+use crate::error::Result;
+use crate::finding::Finding;
+use crate::git::{Change, Reader, Repo};
+use crate::policy::Policy;
+use crate::request::{OnIncomplete, ReviewRequest};
+use crate::rules::{Scope, Seen};
+use crate::stop::{Signal, Stop};
+use crate::untrusted::Inert;
+use crate::verdict::{Coverage, Skip};
+use std::time::Instant;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+
+/// Bytes of shown lines that are held at the same time; what is beyond is named and not sent.
+const MOST: usize = 48 << 20;
+/// Findings of the rules that are told while a model still looks.
+const SO_FAR: usize = 20;
+
+/// What it takes to ask.
+pub(super) struct Asking<'a> {
+    pub(super) request: &'a ReviewRequest,
+    pub(super) world: &'a World<'a>,
+    pub(super) governing: &'a governing::Governing,
+    pub(super) floor: &'a Floor<'a>,
+    /// Names; empty: nobody.
+    pub(super) backends: &'a [String],
+}
+
+/// What came of it.
+#[derive(Default)]
+pub(super) struct Asked {
+    pub(super) claims: Sealed,
+    /// What texts beside the change hold that is aimed at the reviewer.
+    pub(super) beside: Vec<Finding>,
+    pub(super) coverage: Coverage,
+    pub(super) notes: Vec<Note>,
+    pub(super) models: Models,
+    pub(super) tests: Option<TestResults>,
+}
+
+/// What models may be shown of the change.
+#[derive(Default)]
+struct Gathered {
+    groups: Vec<Group>,
+    skipped: Vec<(RepoPath, Skip)>,
+    failed: Vec<(Option<RepoPath>, String)>,
+    cut: Vec<RepoPath>,
+    bytes: usize,
+}
+
+impl Asking<'_> {
+    /// Tells whether there is anything to do beside the rules.
+    pub(super) fn is_needed(&self) -> bool {
+        !self.floor.parts.is_empty() && (!self.backends.is_empty() || self.test_command().is_some())
+    }
+
+    /// Lets the rules look on this thread and asks on another.
+    pub(super) fn beside_the_rules(&self) -> Result<(Found, Option<Asked>)> {
+        let prompts = self.request.debug_prompts.as_deref().map(Prompts::open).transpose()?;
+        let (tell, told) = oneshot::channel();
+        Ok(std::thread::scope(|s| {
+            let asking = s.spawn(|| self.ask(prompts.as_ref(), told));
+            let found = self.floor.review();
+            self.world.progress.so_far(&so_far(&found.findings));
+            // Nobody listens where the other thread broke off, which it says itself.
+            let _ = tell.send(found.findings.clone());
+            let asked = asking.join().unwrap_or_else(|_| {
+                let mut asked = Asked::default();
+                asked.coverage.failed.push((None, "an internal error ended the model review".to_owned()));
+                asked
+            });
+            (found, Some(asked))
+        }))
+    }
+
+    fn policy(&self) -> &Policy {
+        &self.governing.policy
+    }
+
+    fn stop(&self) -> &Stop {
+        self.floor.scan.stop
+    }
+
+    fn test_command(&self) -> Option<&str> {
+        self.policy().tests.command.as_deref().filter(|_| self.policy().tests.run)
+    }
+
+    fn ask(&self, prompts: Option<&Prompts>, told: oneshot::Receiver<Vec<Finding>>) -> Asked {
+        let failed = |text: String| {
+            let mut asked = Asked::default();
+            asked.models.asked = self.backends.to_vec();
+            asked.coverage.failed.push((None, text));
+            asked
+        };
+        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(e) => return failed(format!("no model was asked: {e}")),
+        };
+        runtime.block_on(async {
+            tokio::select! {
+                biased;
+                e = signals(self.stop()) => failed(format!("no model was asked: signals cannot be heard: {e}")),
+                asked = self.work(prompts, told) => asked,
+            }
+        })
+    }
+
+    async fn work(&self, prompts: Option<&Prompts>, told: oneshot::Receiver<Vec<Finding>>) -> Asked {
+        let deadline = Instant::now() + self.policy().review.timeout;
+        let mut asked = Asked::default();
+        let top = self.floor.scan.repo.and_then(Repo::worktree);
+        if let (Some(command), Some(top)) = (self.test_command(), top) {
+            asked.tests = Some(testing::tests(command, top, self.world.env, deadline, self.stop()).await);
+        }
+        if self.backends.is_empty() {
+            // Signals are heard until the rules are done.
+            let _ = told.await;
+            return asked;
+        }
+        let gathered = self.gather();
+        let brief = self.brief(&gathered, &mut asked);
+        let Gathered { groups, skipped, failed, cut, bytes: _ } = gathered;
+        asked.coverage.skipped = skipped;
+        asked.coverage.failed = failed;
+        let scan = &self.floor.scan;
+        let job = Job {
+            repo: scan.repo,
+            policy: self.policy(),
+            rules: scan.rules,
+            env: self.world.env,
+            progress: self.world.progress,
+            stop: self.stop(),
+            backends: self.backends,
+            cache: self.request.cache,
+            max_tokens: self.request.overrides.max_tokens,
+            deadline,
+            script: self.world.script,
+            prompts,
+        };
+        let outcome = run::review(&job, &groups, brief, told).await;
+        let limit = cut.into_iter().map(|p| (p, format!("more than {} MiB of changes", MOST >> 20)));
+        for (path, limit) in limit.chain(outcome.cut) {
+            match self.policy().on_truncated {
+                OnIncomplete::Warn => asked.coverage.skipped.push((path, Skip::Limit)),
+                OnIncomplete::Fail => {
+                    asked.coverage.failed.push((Some(path), format!("no model was asked about it: {limit}")));
+                }
+            }
+        }
+        asked.coverage.failed.extend(outcome.failed);
+        asked.coverage.cached = outcome.cached;
+        asked.notes.extend(outcome.remarks.into_iter().map(|r| Note {
+            file: r.file,
+            line: r.line,
+            text: r.text,
+            origin: r.backend,
+        }));
+        asked.models = outcome.models;
+        asked.claims = outcome.claims;
+        for f in &mut asked.claims.findings {
+            let group = groups.iter().find(|g| g.commit == f.commit);
+            let file = group.and_then(|g| g.files.iter().find(|s| Some(s.path()) == f.file()));
+            let (Some(file), Some(span)) = (file, f.lines()) else { continue };
+            if let Some(text) = file.change.text() {
+                f.frame = scan::frame(text, span, scan.rules);
+            }
+            let is_part = f.commit.is_some() || group.is_none_or(|g| g.tree.is_none());
+            let seen = if is_part { Seen::Part } else { Seen::Net };
+            f.suppressed = scan.rules.suppression_of_claim(&file.change, f.rule_id(), span, seen);
+        }
+        asked
+    }
+
+    /// Reads what may be shown. The rules have said already what cannot be read; it is said again, and dropped as a
+    /// repeat.
+    fn gather(&self) -> Gathered {
+        let mut out = Gathered::default();
+        let mut reader = self.floor.scan.repo.map(Repo::reader);
+        for part in self.floor.parts.iter().filter(|p| p.scope == Scope::All) {
+            match (&part.content, reader.as_mut()) {
+                (Content::Change(change), Some(reader)) => self.change(part, change, reader, &mut out),
+                (Content::Commit(id), Some(reader)) => match reader.alone(*id) {
+                    Ok(change) => self.change(part, &change, reader, &mut out),
+                    Err(e) => out.failed.push((None, format!("commit {}: {e}", id.short()))),
+                },
+                (Content::Given(files), _) => {
+                    let mut group = Group { commit: part.commit, tree: None, messages: Vec::new(), files: Vec::new() };
+                    for file in files {
+                        if self.floor.scan.is_wanted(file.path()) {
+                            self.show(file.clone(), &mut group, &mut out);
+                        }
+                    }
+                    out.push(group);
+                }
+                (Content::Change(_) | Content::Commit(_), None) => {}
+            }
+        }
+        out
+    }
+
+    fn change(&self, part: &Part, change: &Change, reader: &mut Reader<'_>, out: &mut Gathered) {
+        let mut group = Group {
+            commit: part.commit,
+            tree: Some(change.head.clone()),
+            messages: context::messages(reader, change, part.commit, self.floor.scan.rules),
+            files: Vec::new(),
+        };
+        for index in 0..change.entries.len() {
+            let path = change.entries[index].path();
+            if !self.floor.scan.is_wanted(path) {
+                continue;
+            }
+            if out.bytes > MOST {
+                out.cut.push(path.clone());
+                continue;
+            }
+            match self.floor.scan.load(change, index, reader) {
+                Ok(file) => self.show(file, &mut group, out),
+                Err(e) => out.failed.push((Some(path.clone()), scan::reason(&e))),
+            }
+        }
+        out.push(group);
+    }
+
+    fn show(&self, file: FileChange, group: &mut Group, out: &mut Gathered) {
+        let path = file.path().clone();
+        match Shown::new(file, self.floor.scan.rules, self.policy()) {
+            Ok(Some(shown)) => {
+                out.bytes += shown.hunks.iter().flat_map(|h| &h.lines).map(|l| l.text.len()).sum::<usize>();
+                group.files.push(shown);
+            }
+            Ok(None) => {}
+            Err(why) => out.skipped.push((path, why)),
+        }
+    }
+
+    /// Puts together what a model is told besides the change, and looks for orders to it in all of that.
+    fn brief(&self, gathered: &Gathered, asked: &mut Asked) -> Brief {
+        let (scan, request) = (&self.floor.scan, self.request);
+        let rules = scan.rules;
+        let review = &self.policy().review;
+        let files = || gathered.groups.iter().flat_map(|g| &g.files);
+        let mut brief = Brief {
+            depth: review.depth,
+            summary: request.brief.summary.as_deref().map(|s| context::summary(s, rules)),
+            focus: review.focus.clone(),
+            tests: asked.tests.as_ref().map(|t| context::summary(&t.summary, rules)),
+            kept: gathered.skipped.iter().map(|(path, why)| Kept::new(path.clone(), *why, rules)).collect(),
+            ..Brief::default()
+        };
+        if let (Some(repo), Some(state)) = (scan.repo, &self.governing.state)
+            && !gathered.groups.is_empty()
+        {
+            let mut reader = repo.reader();
+            let paths = files().map(Shown::path);
+            let found = context::conventions(&mut reader, state, &review.conventions, paths, rules);
+            asked.notes.extend(found.notes.into_iter().map(|n| Note::general("review", n)));
+            brief.conventions = found.documents;
+        }
+        let top = scan.repo.and_then(Repo::worktree);
+        let found = context::documents(&request.brief.documents, &request.dir, top, rules);
+        // Somebody asked for a review against it.
+        asked.coverage.failed.extend(found.notes.into_iter().map(|n| (None, n)));
+        brief.documents = found.documents;
+
+        let mut look = |what: &str, file: Option<&RepoPath>, text: &str| {
+            rules.scan_beside(what, file, text.as_bytes(), &mut asked.beside);
+        };
+        for d in brief.conventions.iter().chain(&brief.documents) {
+            look("a document that a model is given", Some(&RepoPath::from(d.name.as_str())), &d.text);
+        }
+        if let Some(text) = &brief.summary {
+            look("the summary of the change", None, text);
+        }
+        for message in gathered.groups.iter().flat_map(|g| &g.messages) {
+            look("a commit message", None, message);
+        }
+        for path in files().map(Shown::path) {
+            rules.scan_beside("the name of a file", Some(path), path.as_bytes(), &mut asked.beside);
+        }
+        brief
+    }
+}
+
+impl Gathered {
+    fn push(&mut self, group: Group) {
+        if !group.files.is_empty() {
+            self.groups.push(group);
+        }
+    }
+}
+
+/// Ends the run when a signal says so; returns only where signals cannot be heard.
+async fn signals(stop: &Stop) -> std::io::Error {
+    let hear = |kind| signal(kind);
+    let (mut interrupt, mut terminate, mut hangup) =
+        match (hear(SignalKind::interrupt()), hear(SignalKind::terminate()), hear(SignalKind::hangup())) {
+            (Ok(i), Ok(t), Ok(h)) => (i, t, h),
+            (Err(e), ..) | (_, Err(e), _) | (.., Err(e)) => return e,
+        };
+    loop {
+        tokio::select! {
+            _ = interrupt.recv() => stop.now(Signal::Interrupt),
+            _ = terminate.recv() => stop.now(Signal::Terminate),
+            _ = hangup.recv() => stop.now(Signal::Terminate),
+        }
+    }
+}
+
+/// Puts the rules' findings into lines for who waits.
+fn so_far(findings: &[Finding]) -> Vec<Inert> {
+    let counting: Vec<&Finding> = findings.iter().filter(|f| f.counts()).collect();
+    let mut lines: Vec<Inert> = counting
+        .iter()
+        .take(SO_FAR)
+        .map(|f| {
+            let place = match (f.file(), f.lines()) {
+                (Some(p), Some(l)) => format!("{}:{}", Inert::new(p.as_bytes()), l.first),
+                (Some(p), None) => Inert::new(p.as_bytes()).to_string(),
+                (None, _) => "the change as a whole".to_owned(),
+            };
+            Inert::new(format!("{place}: {} {} ({})", f.severity(), f.title(), f.rule_id()))
+        })
+        .collect();
+    if counting.len() > SO_FAR {
+        lines.push(Inert::new(format!("and {} more by the rules", counting.len() - SO_FAR)));
+    }
+    lines
+}

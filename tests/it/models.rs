@@ -1,0 +1,279 @@
+//! Models at work, end to end: the binary, a repository, a server on this machine.
+
+use crate::loopback::{Reply, Request, Server};
+use crate::support::{Repo, line_with_key};
+use serde_json::{Value, json};
+
+const FLAW: &str = "fn half(n: u32) -> u32 {\n    n / (n - n)\n}\n";
+
+/// A repository with one staged file, and a policy that asks the server; `review` goes into its `[review]`.
+fn staged(server: &Server, kind: &str, review: &str) -> Repo {
+    let repo = Repo::new();
+    repo.stage("README.md", "# Sample\n");
+    repo.commit("first");
+    repo.write(".claude-reviewer.toml", server.policy(kind).replace("[review]\n", &format!("[review]\n{review}")));
+    repo.stage("src/half.rs", FLAW);
+    repo
+}
+
+fn claim() -> Value {
+    json!({
+        "file": "src/half.rs", "line": 2, "end_line": null, "quote": "    n / (n - n)",
+        "severity": "major", "category": "bug", "cwe": null, "title": "divides by zero",
+        "message": "the divisor is always zero", "failure": "half(1) panics", "suggestion": "divide by two",
+        "replacement": "    n / 2", "convention": null,
+    })
+}
+
+fn with_key(repo: &Repo, args: &[&str]) -> crate::support::Reviewer {
+    let key = format!("sk-{}", "0".repeat(20));
+    let args = [&["review"], args].concat();
+    repo.reviewer(&args).env("ANTHROPIC_API_KEY", &key).env("OPENAI_API_KEY", &key).env("GEMINI_API_KEY", &key)
+}
+
+#[track_caller]
+fn report(repo: &Repo, args: &[&str], code: i32) -> Value {
+    let run = with_key(repo, &[args, &["--format", "json"]].concat()).run(code);
+    serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("no JSON: {e}\n{}\n{}", run.stdout, run.stderr))
+}
+
+#[test]
+fn a_claim_that_is_found_again_blocks_with_every_backend() {
+    for kind in ["anthropic", "openai", "google"] {
+        let server = Server::start(|r: &Request| r.review(&[claim()]));
+        let repo = staged(&server, kind, "");
+        let report = report(&repo, &["staged"], 1);
+        assert_eq!(report["verdict"], "block", "{kind}: {report:#}");
+        let f = &report["findings"][0];
+        assert_eq!((&f["file"], &f["line"]), (&json!("src/half.rs"), &json!(2)), "{f:#}");
+        assert_eq!((&f["confidence"], &f["origin"]), (&json!("medium"), &json!(kind)), "{f:#}");
+        assert_eq!(f["replacement"], "    n / 2");
+        assert_eq!(report["usage"][0]["requests"], 1, "{report:#}");
+        assert_eq!(server.questions().len(), 1);
+    }
+}
+
+#[test]
+fn nothing_found_by_a_model_that_answered_passes() {
+    let server = Server::start(|r: &Request| r.review(&[]));
+    let repo = staged(&server, "openai", "");
+    let report = report(&repo, &["staged"], 0);
+    assert_eq!((&report["verdict"], &report["outcome"]), (&json!("pass"), &json!("reviewed")), "{report:#}");
+}
+
+#[test]
+fn git_03_no_change_asks_nobody() {
+    let server = Server::start(|r: &Request| r.review(&[]));
+    let repo = Repo::new();
+    repo.stage("README.md", "# Sample\n");
+    repo.write(".git/info/exclude", ".claude-reviewer.toml\n");
+    repo.commit("first");
+    repo.write(".claude-reviewer.toml", server.policy("openai"));
+    let report = report(&repo, &["staged"], 0);
+    assert_eq!(report["outcome"], "nothing_to_review");
+    assert_eq!(server.connections(), 0);
+}
+
+#[test]
+fn what_was_reviewed_before_is_not_asked_again_and_an_edit_asks_only_for_what_it_touches() {
+    let server = Server::start(|r: &Request| r.review(&[]));
+    let repo = staged(&server, "openai", "max_files = 1\n");
+    repo.stage("lib/other.py", "def f(x):\n    return x\n");
+    let first = report(&repo, &["staged"], 0);
+    assert_eq!(server.questions().len(), 2, "{first:#}");
+    let again = report(&repo, &["staged"], 0);
+    assert_eq!(server.questions().len(), 2, "{again:#}");
+    assert_eq!(again["coverage"]["cached"], 2, "{again:#}");
+    repo.stage("lib/other.py", "def f(x):\n    return x + 1\n");
+    let edited = report(&repo, &["staged"], 0);
+    assert_eq!(server.questions().len(), 3, "{edited:#}");
+    assert_eq!(edited["coverage"]["cached"], 1);
+    report(&repo, &["staged", "--no-cache"], 0);
+    assert_eq!(server.questions().len(), 5);
+}
+
+#[test]
+fn what_a_limit_cuts_off_is_named_and_incomplete() {
+    let server = Server::start(|r: &Request| r.review(&[]));
+    let repo = staged(&server, "openai", "max_files = 1\nmax_requests = 1\n");
+    repo.stage("lib/other.py", "def f(x):\n    return x\n");
+    let cut = report(&repo, &["staged"], 3);
+    assert_eq!(server.questions().len(), 1);
+    assert_eq!(cut["coverage"]["failed"].as_array().unwrap().len(), 1, "{cut:#}");
+    let why = cut["coverage"]["failed"][0]["reason"].as_str().unwrap();
+    assert!(why.contains("max_requests = 1"), "{why}");
+
+    let repo = staged(&server, "openai", "max_files = 1\nmax_requests = 1\n");
+    let policy = std::fs::read_to_string(repo.path().join(".claude-reviewer.toml")).unwrap();
+    repo.write(".claude-reviewer.toml", policy.replace("version = 1", "version = 1\non_truncated = \"warn\""));
+    repo.stage("lib/other.py", "def f(x):\n    return x\n");
+    let let_through = report(&repo, &["staged"], 0);
+    assert_eq!(let_through["coverage"]["skipped"][0]["reason"], "limit", "{let_through:#}");
+}
+
+#[test]
+fn the_rules_and_a_model_that_see_the_same_line_make_one_finding() {
+    let line = line_with_key();
+    let quote = line.trim_end().to_owned();
+    let server = Server::start(move |r: &Request| {
+        let shown = r.prompt();
+        assert!(!shown.contains(&quote), "the key was sent");
+        let seen = shown.lines().find(|l| l.contains("<secret:aws")).unwrap().to_owned();
+        let claim = json!({
+            "file": "deploy.ini", "line": 1, "quote": seen, "severity": "critical", "category": "security",
+            "cwe": 798, "title": "a key in the sources", "message": "a key", "end_line": null, "failure": null,
+            "suggestion": null, "replacement": null, "convention": null,
+        });
+        r.review(&[claim])
+    });
+    let repo = staged(&server, "openai", "");
+    repo.stage("deploy.ini", &line);
+    let report = report(&repo, &["staged"], 1);
+    let at_line: Vec<_> = report["findings"].as_array().unwrap().iter().filter(|f| f["file"] == "deploy.ini").collect();
+    assert_eq!(at_line.len(), 1, "{report:#}");
+    assert_eq!(at_line[0]["origin"], "rules");
+    assert!(at_line[0]["evidence"].as_array().unwrap().contains(&json!("backend:openai")), "{report:#}");
+    assert!(!server.saw(line.trim_end().rsplit(' ').next().unwrap()));
+}
+
+#[test]
+fn two_backends_that_agree_are_believed_more() {
+    let server = Server::start(|r: &Request| r.review(&[claim()]));
+    let repo = staged(&server, "openai", "");
+    let policy = format!(
+        "version = 1\n[review]\nbackends = [\"one\", \"two\"]\n[backend.one]\nkind = \"openai\"\nmodel = \"a\"\nbase_url = \"{0}/v1\"\n[backend.two]\nkind = \"anthropic\"\nmodel = \"b\"\nbase_url = \"{0}\"\n",
+        server.url()
+    );
+    repo.write(".claude-reviewer.toml", policy);
+    let report = report(&repo, &["staged"], 1);
+    let findings = report["findings"].as_array().unwrap();
+    assert_eq!(findings.len(), 1, "{report:#}");
+    assert_eq!(findings[0]["confidence"], "high", "{report:#}");
+    assert_eq!(report["usage"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn in_mode_first_the_next_backend_answers_for_one_that_does_not() {
+    let server = Server::start(|r: &Request| {
+        if r.path.starts_with("/dead") { Reply::error(401, "authentication_error", "no") } else { r.review(&[claim()]) }
+    });
+    let repo = staged(&server, "openai", "");
+    let policy = |mode: &str| {
+        format!(
+            "version = 1\n[review]\nbackends = [\"dead\", \"alive\"]\nmode = \"{mode}\"\n[backend.dead]\nkind = \"openai\"\nmodel = \"a\"\nbase_url = \"{0}/dead\"\n[backend.alive]\nkind = \"openai\"\nmodel = \"b\"\nbase_url = \"{0}/v1\"\n",
+            server.url()
+        )
+    };
+    repo.write(".claude-reviewer.toml", policy("first"));
+    let first = report(&repo, &["staged"], 1);
+    assert_eq!(first["outcome"], "reviewed", "{first:#}");
+    repo.write(".claude-reviewer.toml", policy("all"));
+    let all = report(&repo, &["staged", "--no-cache"], 1);
+    assert_eq!(all["outcome"], "incomplete", "{all:#}");
+}
+
+#[test]
+fn at_depth_thorough_a_claim_that_is_refuted_is_disputed_and_does_not_block() {
+    let server = Server::start(|r: &Request| {
+        if r.prompt().contains("\"refuted\"") || r.json().to_string().contains("refuted") {
+            let answer = json!({"nonce": r.nonce(), "refuted": true, "reason": "the divisor is never zero"});
+            return r.text(&answer.to_string());
+        }
+        r.review(&[claim()])
+    });
+    let repo = staged(&server, "openai", "depth = \"thorough\"\n");
+    let report = report(&repo, &["staged"], 0);
+    let f = &report["findings"][0];
+    assert_eq!(report["findings"].as_array().unwrap().len(), 1, "{report:#}");
+    assert_eq!(f["disputed"], "openai: the divisor is never zero", "{f:#}");
+    assert_eq!((&f["blocking"], &report["verdict"]), (&json!(false), &json!("warn")), "{report:#}");
+}
+
+#[test]
+fn out_10_what_a_rule_found_stays_when_a_model_doubts_it() {
+    let server = Server::start(|r: &Request| {
+        if r.json().to_string().contains("refuted") {
+            let answer = json!({"nonce": r.nonce(), "refuted": true, "reason": "a false positive"});
+            return r.text(&answer.to_string());
+        }
+        r.review(&[])
+    });
+    let repo = staged(&server, "openai", "depth = \"thorough\"\n");
+    repo.stage("a.py", "import requests\nr = requests.get(url, verify=False)\n");
+    let report = report(&repo, &["staged"], 1);
+    let f = &report["findings"][0];
+    assert_eq!((&f["origin"], &f["blocking"]), (&json!("rules"), &json!(true)), "{report:#}");
+    assert_eq!(f["disputed"], "openai: a false positive");
+}
+
+#[test]
+fn prompts_are_written_only_where_they_are_asked_for_and_for_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let server = Server::start(|r: &Request| r.review(&[]));
+    let repo = staged(&server, "openai", "");
+    let file = repo.home().join("prompts.txt");
+    let run = with_key(&repo, &["staged", "-vv", "--debug-prompts", file.to_str().unwrap()]).run(0);
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("n / (n - n)"), "{text}");
+    assert!(!text.contains(&"0".repeat(20)), "a key");
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(!(run.stdout + &run.stderr).contains("n / (n - n)"));
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let run = with_key(&repo, &["staged", "--debug-prompts", file.to_str().unwrap()]).run(2);
+    assert!(run.stderr.contains("others may read it"), "{}", run.stderr);
+}
+
+#[test]
+fn tests_run_for_the_operator_without_credentials_and_stand_in_the_report() {
+    let repo = Repo::new();
+    repo.stage("a.txt", "a\n");
+    let script = "env > seen.txt; echo 'test result: FAILED. 41 passed; 1 failed; 2 ignored; 0 measured'; \
+                  echo 'test a::b ... FAILED'; exit 1";
+    repo.write("../home/.config/claude-reviewer/config.toml", format!("[tests]\nrun = true\ncommand = \"{script}\"\n"));
+    let run = repo
+        .reviewer(&["review", "staged", "--format", "json"])
+        .env("AWS_SECRET_ACCESS_KEY", "canary-one")
+        .env("GITHUB_TOKEN", "canary-two")
+        .env("GIT_DIR", repo.path().join(".git"))
+        .run(0);
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    let expected = json!({
+        "passed": false, "summary": "41 passed, 1 failed, 2 skipped (exit code 1)", "failing_tests": ["a::b"],
+        "coverage": null,
+    });
+    assert_eq!(report["test_results"], expected);
+    let seen = std::fs::read_to_string(repo.path().join("seen.txt")).unwrap();
+    assert!(!seen.contains("canary") && !seen.contains("GIT_DIR"), "{seen}");
+    assert!(seen.contains("PATH="), "{seen}");
+}
+
+#[test]
+fn a_projects_own_file_does_not_make_tests_run() {
+    let repo = Repo::new();
+    repo.stage("a.txt", "a\n");
+    repo.write(".claude-reviewer.toml", "version = 1\n[tests]\nrun = true\ncommand = \"touch ran\"\n");
+    let report = repo.review_json(&["staged"], 0);
+    assert_eq!(report["test_results"], Value::Null);
+    assert!(!repo.path().join("ran").exists());
+}
+
+#[test]
+fn sec_09_offline_opens_no_socket_and_is_incomplete_where_a_backend_is_wanted() {
+    let server = Server::start(|r: &Request| r.review(&[]));
+    let repo = staged(&server, "openai", "");
+    let report = report(&repo, &["staged", "--offline"], 3);
+    assert_eq!(server.connections(), 0);
+    let why = report["coverage"]["failed"][0]["reason"].as_str().unwrap();
+    assert!(why.contains("--offline"), "{why}");
+}
+
+#[test]
+fn a_limit_of_tokens_stops_before_the_next_request() {
+    let server = Server::start(|r: &Request| r.review(&[]));
+    let repo = staged(&server, "openai", "max_files = 1\njobs = 1\n");
+    repo.stage("lib/other.py", "def f(x):\n    return x\n");
+    let report = report(&repo, &["staged", "--max-tokens", "500"], 3);
+    assert_eq!(server.questions().len(), 1, "{report:#}");
+    let why = report["coverage"]["failed"][0]["reason"].as_str().unwrap();
+    assert!(why.contains("--max-tokens 500"), "{why}");
+}
