@@ -118,6 +118,14 @@ impl Backend {
         }
     }
 
+    /// Asks a program for its version, and whether it is new enough; `None`: it is no program, or does not say.
+    pub async fn version(&self, deadline: Instant, stop: &Stop) -> Result<Option<String>, Failure> {
+        match &self.speaker {
+            Speaker::Http(_) => Ok(None),
+            Speaker::Claude(claude) => claude.version(deadline, stop).await,
+        }
+    }
+
     /// Asks. `around`: the tree that the model may look around in; `None`: it sees the prompt alone.
     ///
     /// Ends at the question's deadline, and at once when the run is stopped. Dropping the future closes its

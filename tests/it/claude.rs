@@ -177,6 +177,17 @@ fn an_answer_comes_with_what_it_cost() {
 }
 
 #[test]
+fn a_program_tells_its_version_and_where_it_asks() {
+    let mut fake = Fake::good();
+    fake.vars = vec![("ANTHROPIC_BASE_URL".to_owned(), "http://me:password@127.0.0.1:9/x".to_owned())];
+    let backend = fake.open().unwrap();
+    let version = block_on(backend.version(Instant::now() + fake.time, &fake.stop)).unwrap();
+    assert_eq!(version.as_deref(), Some("2.1.330"));
+    let endpoint = backend.endpoint();
+    assert!(endpoint.ends_with("/claude at http://***@127.0.0.1:9/x"), "{endpoint}");
+}
+
+#[test]
 fn both_recorded_versions_are_read() {
     for version in ["2.1.330", "2.1.197"] {
         let repo = Repo::new();

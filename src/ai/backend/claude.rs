@@ -128,9 +128,14 @@ impl Claude {
         self.model.as_deref()
     }
 
-    /// Returns the path of the program.
+    /// Returns the path of the program, and the address that it asks if it is told one.
     pub(super) fn endpoint(&self) -> String {
-        self.path.display().to_string()
+        let path = self.path.display();
+        let url = self.env.iter().find(|(name, _)| name == "ANTHROPIC_BASE_URL").and_then(|(_, url)| url.to_str());
+        match url {
+            Some(url) => format!("{path} at {}", failure::shown(url, &self.secrets)),
+            None => path.to_string(),
+        }
     }
 
     /// Returns how many bytes of prompt one request may have.
@@ -149,6 +154,12 @@ impl Claude {
             // One that does not say is judged by its first event.
             _ => Ok(self.model.as_deref().unwrap_or(DEFAULT_MODEL)),
         }
+    }
+
+    /// Returns the program's version, in its own words as far as they are one.
+    pub(super) async fn version(&self, deadline: Instant, stop: &Stop) -> Result<Option<String>, Failure> {
+        self.ready(deadline, stop).await?;
+        Ok(self.version.get().copied().flatten().map(|v| v.to_string()))
     }
 
     async fn probe(&self, deadline: Instant, stop: &Stop) -> Result<Option<Version>, Failure> {
