@@ -127,3 +127,6 @@ pub fn documented(reply: &Reply, cx: &Context<'_>) -> (Option<Compliance>, Vec<M
     });
     (compliance.filter(|_| has_documents), missing.collect())
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,9 +13,10 @@ mod consistent;
 mod json;
 mod read;
 
-use super::anchor::path;
+use super::anchor::path::Names;
 use super::ask::Nonce;
 use super::claim::{Rebuttal, Reply};
+use super::material::Shown;
 use crate::diff::RepoPath;
 use json::{Fault, Json, Object};
 
@@ -58,12 +59,14 @@ pub fn rebuttal(text: &str, nonce: &Nonce) -> Result<Rebuttal, Problem> {
     Ok(Rebuttal { nonce: nonce.as_str().to_owned(), ..rebuttal })
 }
 
-/// Returns which of the files that were shown a reply does not account for.
-pub fn unaccounted<'a>(reply: &Reply, shown: impl IntoIterator<Item = &'a RepoPath>) -> Vec<RepoPath> {
-    let shown: Vec<&RepoPath> = shown.into_iter().collect();
-    let named: std::collections::HashSet<&RepoPath> =
-        reply.files_reviewed.iter().filter_map(|name| path::find(name, shown.iter().copied())).collect();
-    let mut left: Vec<RepoPath> = shown.into_iter().filter(|p| !named.contains(*p)).cloned().collect();
+/// Returns which of the files that were shown a reply does not account for, in order.
+pub fn unaccounted<'a>(reply: &Reply, shown: impl IntoIterator<Item = &'a Shown>) -> Vec<RepoPath> {
+    let shown: Vec<&Shown> = shown.into_iter().collect();
+    let names = Names::new(shown.iter().copied());
+    let named: Vec<&RepoPath> =
+        reply.files_reviewed.iter().filter_map(|name| names.find(name)).map(|i| shown[i].path()).collect();
+    let left = shown.iter().map(|f| f.path()).filter(|path| !named.contains(path));
+    let mut left: Vec<RepoPath> = left.cloned().collect();
     left.dedup();
     left
 }

@@ -54,12 +54,18 @@ fn within(document: &Document, rest: &str, cited: &str, said: &[&str]) -> Option
     let wanted = slug(rest);
     // `Part > Heading`; without a document's name in front, `Part` may be the name of another.
     let last = if rest.len() < cited.len() { rest.rsplit(['>', '/']).next().map(slug) } else { None };
-    let fits = |h: &&Heading<'_>| {
+    let score = |h: &Heading<'_>| {
         let own = slug(h.title);
         let begins = wanted.strip_prefix(own.as_str()).is_some_and(|more| more.is_empty() || more.starts_with('-'));
-        !own.is_empty() && (begins || last.as_ref() == Some(&own))
+        match own.is_empty() {
+            false if own == wanted => Some((2, own.len())),
+            false if last.as_ref() == Some(&own) => Some((1, own.len())),
+            false if begins => Some((0, own.len())),
+            _ => None,
+        }
     };
-    let heading = headings.iter().filter(fits).max_by_key(|h| h.title.len());
+    let scored = headings.iter().filter_map(|h| Some((score(h)?, h)));
+    let heading = scored.max_by_key(|(score, _)| *score).map(|(_, h)| h);
     if let Some(heading) = heading {
         let section = plain(&document.text[heading.start..heading.end]);
         let mut passages: Vec<&str> = std::iter::once(cited).chain(said.iter().copied()).flat_map(passages).collect();
@@ -263,7 +269,7 @@ Use four spaces.
         for cited in [
             "CLAUDE.md#Logging",
             "CLAUDE.md#Logging: \"Log everything twice\"",
-            "CLAUDE.md#Not a heading",
+            "CLAUDE.md#Not in it",
             "CLAUDE.md",
             "OTHER.md#Error handling",
             "OTHER.md > Error handling",

@@ -2,10 +2,11 @@
 
 use super::cite::{self, Citation};
 use super::lines::Lines;
+use super::path::{self, Names};
 use super::place::{self, Place, Said};
 use super::quote::Quote;
 use super::replace::{self, Target};
-use super::{Anchored, Candidate, Context, Quoted, path, text};
+use super::{Anchored, Candidate, Context, Quoted, text};
 use crate::ai::claim::{Claim, Missing, Violation};
 use crate::ai::material::{Document, Shown};
 use crate::diff::{LineNo, TextChange};
@@ -21,6 +22,7 @@ const LISTED: usize = 8;
 #[derive(Debug)]
 pub(super) struct Drafter<'a> {
     cx: Context<'a>,
+    names: Names<'a>,
     /// The lines of the chunk.
     lines: Lines<'a>,
     /// The same with a further file of the group that a claim names.
@@ -64,7 +66,8 @@ impl<'c> Documented<'c> {
 
 impl<'a> Drafter<'a> {
     pub(super) fn new(cx: Context<'a>) -> Self {
-        Self { cx, lines: Lines::new(cx.group, cx.chunk, None), further: HashMap::new() }
+        let names = Names::new(&cx.group.files);
+        Self { cx, names, lines: Lines::new(cx.group, cx.chunk, None), further: HashMap::new() }
     }
 
     /// Finds one claim again in the change.
@@ -81,7 +84,7 @@ impl<'a> Drafter<'a> {
         let said_file = claim.file.as_deref().map(str::trim).filter(|f| !is_nothing(f));
         let (file, line_in_path) = match said_file {
             None => (None, None),
-            Some(named) => match self.file(named) {
+            Some(named) => match self.names.find(named) {
                 Some(found) => (Some(found), path::strip_number(named).1),
                 None => {
                     let line = claim.line.map(|n| format!(":{n}")).unwrap_or_default();
@@ -169,22 +172,6 @@ impl<'a> Drafter<'a> {
         let closest = self.cx.read.iter().filter(covers).min_by_key(|r| (r.last.get() - r.first.get(), r.first));
         let evidence = closest.map(|r| Evidence::Read { path: r.path.clone(), first: r.first, last: r.last });
         evidence.into_iter().collect()
-    }
-
-    /// Returns the position of the file that a path names.
-    fn file(&self, named: &str) -> Option<usize> {
-        let files = &self.cx.group.files;
-        // A change of type is a deletion and an addition of one path.
-        let position = |same: &dyn Fn(&Shown) -> bool| {
-            let both = files.iter().position(|f| same(f) && f.change.entry.new.is_some());
-            both.or_else(|| files.iter().position(same))
-        };
-        if let Some(found) = path::find(named, files.iter().map(Shown::path)) {
-            return position(&|f| f.path() == found);
-        }
-        let old = |f: &'a Shown| f.change.entry.old.as_ref().map(|s| &s.path);
-        let found = path::find(named, files.iter().filter_map(old))?;
-        position(&|f| f.change.entry.old.as_ref().is_some_and(|s| s.path == *found))
     }
 
     fn lines_with(&mut self, file: Option<usize>) -> &Lines<'a> {

@@ -3,6 +3,7 @@
 use crate::ai::material::{Group, Shown, ShownLine};
 use crate::ai::plan::Chunk;
 use crate::diff::LineKind;
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 /// A line of the change.
@@ -68,6 +69,8 @@ pub(super) struct Lines<'a> {
     group: &'a Group,
     pub(super) entries: Vec<Entry<'a>>,
     by_text: HashMap<&'a str, Vec<usize>>,
+    /// Each entry without its white space; made when a quote is first looked for loosely.
+    folded: OnceCell<Vec<String>>,
 }
 
 impl<'a> Lines<'a> {
@@ -96,7 +99,7 @@ impl<'a> Lines<'a> {
                         heads_in_chunk,
                         files_before,
                     };
-                    entries.push(Entry { file, hunk, shown: line, text: line.text.trim(), views });
+                    entries.push(Entry { file, hunk, shown: line, text: bare(&line.text), views });
                 }
             }
         }
@@ -104,12 +107,17 @@ impl<'a> Lines<'a> {
         for (i, entry) in entries.iter().enumerate().filter(|(_, e)| !e.text.is_empty()) {
             by_text.entry(entry.text).or_default().push(i);
         }
-        Self { group, entries, by_text }
+        Self { group, entries, by_text, folded: OnceCell::new() }
     }
 
     /// Returns the lines with exactly this text, white space around it apart.
     pub(super) fn with_text(&self, text: &str) -> &[usize] {
-        self.by_text.get(text.trim()).map_or(&[], Vec::as_slice)
+        self.by_text.get(bare(text)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns every entry's text without white space.
+    pub(super) fn folded(&self) -> &[String] {
+        self.folded.get_or_init(|| self.entries.iter().map(|e| fold(e.text)).collect())
     }
 
     /// Returns the file of an entry.
@@ -137,6 +145,17 @@ impl<'a> Lines<'a> {
         let mut both = after.chain(before);
         both.find(|i| self.entries[*i].shown.kind != LineKind::Removed)
     }
+}
+
+/// Takes out all white space.
+pub(super) fn fold(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+/// Cuts off white space, and the mark of a line end that is shown where line ends differ.
+pub(super) fn bare(text: &str) -> &str {
+    let text = text.trim();
+    text.strip_suffix("\\u{d}").map_or(text, str::trim_end)
 }
 
 /// Returns what the header of a hunk says: the first lines of both sides.

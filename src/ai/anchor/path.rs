@@ -1,19 +1,48 @@
 //! Paths as models write them, found again among the files of the change.
 
+use crate::ai::material::Shown;
 use crate::diff::RepoPath;
+use std::borrow::Cow;
 
-/// Finds the file that a text names: as it was shown, behind `a/`, `b/` or `./`, in quotes of any kind, with a line
-/// number behind it, or by as much of its end as no other file has.
-///
-/// A path that is absolute, climbs out with `..`, or differs in case names no file of the change.
-pub(crate) fn find<'a>(named: &str, files: impl Iterator<Item = &'a RepoPath> + Clone) -> Option<&'a RepoPath> {
-    let exactly = |path: &str| {
-        files.clone().find(|f| match std::str::from_utf8(f.as_bytes()) {
-            Ok(own) => own == path,
-            // A name that is no UTF-8 was shown in git's quoted form.
-            Err(_) => f.to_wire() == path,
-        })
-    };
+/// What the files of a change are called, and which file that is.
+#[derive(Debug)]
+pub(crate) struct Names<'a> {
+    /// On the new side, or where the file was before it was deleted.
+    own: Vec<(Cow<'a, str>, usize)>,
+    /// Before a file was renamed.
+    old: Vec<(Cow<'a, str>, usize)>,
+}
+
+impl<'a> Names<'a> {
+    pub(crate) fn new(files: impl IntoIterator<Item = &'a Shown>) -> Self {
+        let (mut own, mut old) = (Vec::new(), Vec::new());
+        for (i, file) in files.into_iter().enumerate() {
+            own.push((path(file.path()), i));
+            own.push((Cow::Borrowed(file.name.as_str()), i));
+            old.extend(file.change.entry.old.as_ref().map(|side| (path(&side.path), i)));
+            old.extend(file.old_name.as_deref().map(|name| (Cow::Borrowed(name), i)));
+        }
+        // Of a change of type, a deletion and an addition of one path, the addition is meant.
+        own.reverse();
+        Self { own, old }
+    }
+
+    /// Finds the file that a text names: as it was shown, behind `a/`, `b/` or `./`, in quotes of any kind, with a line
+    /// number behind it, or by as much of its end as no other file has.
+    ///
+    /// A path that is absolute, climbs out with `..`, or differs in case names no file of the change.
+    pub(crate) fn find(&self, named: &str) -> Option<usize> {
+        find(named, &self.own).or_else(|| find(named, &self.old))
+    }
+}
+
+/// Returns a path as text; a name that is no UTF-8 in git's quoted form.
+fn path(path: &RepoPath) -> Cow<'_, str> {
+    std::str::from_utf8(path.as_bytes()).map_or_else(|_| Cow::Owned(path.to_wire()), Cow::Borrowed)
+}
+
+fn find(named: &str, files: &[(Cow<'_, str>, usize)]) -> Option<usize> {
+    let exactly = |path: &str| files.iter().find(|(own, _)| own == path).map(|(_, i)| *i);
     let trimmed = named.trim();
     if let Some(file) = exactly(named).or_else(|| exactly(trimmed)) {
         return Some(file);
@@ -41,12 +70,10 @@ pub(crate) fn find<'a>(named: &str, files: impl Iterator<Item = &'a RepoPath> + 
     if end.is_empty() || end.starts_with('/') || end.split('/').any(|part| part == ".." || part.is_empty()) {
         return None;
     }
-    let mut ending = files.filter(|f| {
-        let before = f.as_bytes().strip_suffix(end.as_bytes());
-        before.is_some_and(|b| b.ends_with(b"/"))
-    });
-    let first = ending.next()?;
-    ending.all(|f| f == first).then_some(first)
+    let ends = |(own, _): &&(Cow<'_, str>, usize)| own.strip_suffix(end).is_some_and(|before| before.ends_with('/'));
+    let mut ending = files.iter().filter(ends);
+    let (first, file) = ending.next()?;
+    ending.all(|(own, i)| own == first || i == file).then_some(*file)
 }
 
 /// Cuts `:12`, `:12:5`, `:12-14` or `#L12` off the end of a path, and returns the line.
@@ -74,7 +101,8 @@ mod tests {
             .into_iter()
             .chain([RepoPath::new(b"caf\xe9.txt".to_vec())])
             .collect();
-        let find = |named: &str| find(named, files.iter()).map(RepoPath::to_wire);
+        let names: Vec<_> = files.iter().enumerate().map(|(i, f)| (path(f), i)).collect();
+        let find = |named: &str| find(named, &names).map(|i| files[i].to_wire());
         for (named, found) in [
             ("src/a.rs", "src/a.rs"),
             ("a/src/a.rs", "src/a.rs"),
@@ -101,7 +129,8 @@ mod tests {
 
     #[test]
     fn what_is_no_file_of_the_change_is_not_taken_for_one() {
-        let files: Vec<RepoPath> = ["src/a.rs", "src/ab/lib.rs", "x/lib.rs", "etc/passwd"].map(RepoPath::from).into();
+        let files = ["src/a.rs", "src/ab/lib.rs", "x/lib.rs", "etc/passwd"].map(RepoPath::from);
+        let names: Vec<_> = files.iter().enumerate().map(|(i, f)| (path(f), i)).collect();
         for named in [
             "SRC/A.rs",
             "src/A.rs",
@@ -121,7 +150,7 @@ mod tests {
             "src//a.rs",
             "null",
         ] {
-            assert_eq!(find(named, files.iter()), None, "{named}");
+            assert_eq!(find(named, &names), None, "{named}");
         }
     }
 }

@@ -12,6 +12,9 @@ const BESIDE: u32 = 3;
 /// Lines around the claimed one among which a paraphrased quote is looked for.
 const AKIN: u32 = 5;
 
+/// Bytes of a file that is searched for code that was not shown.
+const SEARCHED: usize = 2 << 20;
+
 /// What a claim says of its place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Said<'q> {
@@ -62,8 +65,8 @@ fn by_quote(lines: &Lines<'_>, said: Said<'_>, quote: &Quote) -> Place {
         return chosen(lines, said, found);
     }
     if let Some(file) = named {
-        if let Some(line) = unseen(lines, file, quote) {
-            return Place::Unchanged { file, line: LineNo::new(line) };
+        if let Some(place) = unseen(lines, said, file, quote) {
+            return place;
         }
         // In another file: the name is wrong, or the quote.
         if let Some(found) = exact.as_ref().filter(|_| quote.is_telling()) {
@@ -85,11 +88,15 @@ fn by_quote(lines: &Lines<'_>, said: Said<'_>, quote: &Quote) -> Place {
     Place::Nowhere("its quote does not stand in what was shown")
 }
 
-/// Finds a line of the new side that was not shown.
-fn unseen(lines: &Lines<'_>, file: usize, quote: &Quote) -> Option<u32> {
-    let whole = lines.file(file).change.text()?.new.whole()?;
-    let text = String::from_utf8_lossy(whole);
-    quote.find_in_text((1..).zip(text.lines()))
+/// Finds the quote in the file's new side where it was not shown, or not all of it.
+fn unseen(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Quote) -> Option<Place> {
+    let whole = lines.file(file).change.text()?.new.whole().filter(|whole| whole.len() <= SEARCHED)?;
+    let numbers = quote.find_in_text(&String::from_utf8_lossy(whole))?;
+    let shown: Vec<usize> = numbers.iter().filter_map(|n| lines.numbered(file, *n)).collect();
+    match (shown.first(), shown.last()) {
+        (Some(first), Some(last)) => Some(at(lines, Occurrence { first: *first, last: *last }, said, Quoted::Exactly)),
+        _ => Some(Place::Unchanged { file, line: numbers.first().and_then(|n| LineNo::new(*n)) }),
+    }
 }
 
 /// Decides which of the lines that fit is meant, and how sure that is.

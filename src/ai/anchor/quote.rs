@@ -1,6 +1,6 @@
 //! Quotes as models give them, found again among the lines: as they are, and more and more loosely.
 
-use super::lines::Lines;
+use super::lines::{Lines, bare, fold};
 use crate::diff::LineKind;
 
 /// Letters and digits below which a quote says nothing about which line it is.
@@ -9,6 +9,9 @@ const TELLING: usize = 4;
 const PART: usize = 6;
 /// Characters that a quote must have to be looked for in another file, or by its letters alone.
 const LONG: usize = 12;
+
+/// Lines of a quote that are looked at.
+const MAX_LINES: usize = 40;
 
 /// Lines that a quote may be, first and last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,10 +44,14 @@ impl Quote {
         let text = unfenced(text);
         let mut elided = false;
         let mut lines = Vec::new();
-        for line in text.lines().map(str::trim).filter(|l| !l.is_empty()) {
+        for line in text.lines().map(bare).filter(|l| !l.is_empty()) {
             if line.chars().all(|c| matches!(c, '.' | '…' | '/' | '#' | '*' | ' ')) && line.contains(['…', '.']) {
                 elided = true;
                 continue;
+            }
+            if lines.len() == MAX_LINES {
+                elided = true;
+                break;
             }
             lines.push(readings(line));
         }
@@ -89,17 +96,15 @@ impl Quote {
         let found = |all: Vec<Occurrence>| (!all.is_empty()).then_some(Found { all, exact: false });
         let within = |o: &Occurrence| file.is_none_or(|f| lines.entries[o.first].file == f);
         if let several @ [_, _, ..] = &self.lines[..] {
-            let mut all = sequences(several, lines, |reading, text| folded(reading) == folded(text));
+            let mut all = sequences(several, lines, |reading, text| fold(reading) == fold(text));
             all.retain(within);
             return found(all).or_else(|| self.find_best_line(lines, file));
         }
         let shortest = if file.is_some() { PART } else { LONG };
-        let entries: Vec<(usize, String)> = lines
-            .entries
-            .iter()
-            .enumerate()
-            .filter(|(_, e)| file.is_none_or(|f| e.file == f) && !e.text.is_empty())
-            .map(|(i, e)| (i, folded(e.text)))
+        let all = lines.entries.iter().zip(lines.folded()).enumerate();
+        let entries: Vec<(usize, &str)> = all
+            .filter(|(_, (e, _))| file.is_none_or(|f| e.file == f) && !e.text.is_empty())
+            .map(|(i, (_, folded))| (i, folded.as_str()))
             .collect();
         let matching = |fits: &dyn Fn(&str) -> bool| {
             let hits = entries.iter().filter(|(_, text)| fits(text));
@@ -107,7 +112,7 @@ impl Quote {
         };
         for reading in self.lines.first()? {
             let bare = without_ellipsis(reading);
-            let (part, is_part) = (folded(bare), bare.len() < reading.len());
+            let (part, is_part) = (fold(bare), bare.len() < reading.len());
             if part.is_empty() || (file.is_none() && part.chars().count() < LONG) {
                 continue;
             }
@@ -115,7 +120,7 @@ impl Quote {
             let long = part.chars().count() >= shortest;
             let starts = || if long { matching(&|text| text.starts_with(&part)) } else { None };
             let contains = || if long { matching(&|text| text.contains(&part)) } else { None };
-            let pieces: Vec<String> = bare.split("...").flat_map(|p| p.split('…')).map(folded).collect();
+            let pieces: Vec<String> = bare.split("...").flat_map(|p| p.split('…')).map(fold).collect();
             let in_pieces = || match pieces.len() {
                 2.. if long => matching(&|text| in_order(text, &pieces)),
                 _ => None,
@@ -179,12 +184,15 @@ impl Quote {
             .map(|(i, ..)| i)
     }
 
-    /// Finds the line of a text that equals the quote's first one, and is the only such one.
-    pub(super) fn find_in_text<'t>(&self, mut text: impl Iterator<Item = (u32, &'t str)>) -> Option<u32> {
-        let readings = self.lines.first()?;
-        let is_it = |line: &str| readings.iter().any(|r| r == line.trim());
-        let first = text.find(|(_, line)| is_it(line))?;
-        text.all(|(_, line)| !is_it(line)).then_some(first.0)
+    /// Finds the only place of a whole text where the quote stands: the numbers of its lines.
+    pub(super) fn find_in_text(&self, text: &str) -> Option<Vec<u32>> {
+        let filled: Vec<(u32, &str)> = (1..).zip(text.lines().map(str::trim)).filter(|(_, l)| !l.is_empty()).collect();
+        let is_it = |window: &&[(u32, &str)]| {
+            self.lines.iter().zip(*window).all(|(readings, (_, line))| readings.iter().any(|r| r == line))
+        };
+        let mut found = filled.windows(self.lines.len()).filter(is_it);
+        let first = found.next()?;
+        found.next().is_none().then(|| first.iter().map(|(n, _)| *n).collect())
     }
 }
 
@@ -232,17 +240,17 @@ fn readings(line: &str) -> Vec<String> {
         }
     };
     let unmarked = |s: &str| s.trim_start().strip_prefix(['+', '-']).map(str::to_owned);
-    let mut bare = vec![line.trim().to_owned()];
+    let mut forms = vec![line.trim().to_owned()];
     if let Some(inner) = line.trim().strip_prefix('`').and_then(|l| l.strip_suffix('`')) {
-        bare.push(inner.trim_matches('`').to_owned());
+        forms.push(inner.trim_matches('`').to_owned());
     }
-    for bare in &bare {
-        add(bare);
-        let numbered = without_columns(bare).map(str::to_owned);
-        let mut further = vec![unmarked(bare)];
+    for form in &forms {
+        add(form);
+        let numbered = without_columns(form).map(str::to_owned);
+        let mut further = vec![unmarked(form)];
         further.push(numbered.as_deref().map(str::to_owned));
         further.push(numbered.as_deref().and_then(unmarked));
-        further.push(unmarked(bare).as_deref().and_then(without_columns).map(str::to_owned));
+        further.push(unmarked(form).as_deref().and_then(without_columns).map(str::to_owned));
         further.iter().flatten().for_each(|f| add(f));
     }
     out
@@ -262,7 +270,7 @@ fn without_columns(line: &str) -> Option<&str> {
         _ => rest,
     };
     let trimmed = rest.trim_start();
-    let bar = trimmed.strip_prefix(['|', ':', '│', '>']);
+    let bar = trimmed.strip_prefix(['|', ':', '│', '>', '+', '-']);
     (bar.is_some() || trimmed.len() < rest.len()).then(|| bar.unwrap_or(trimmed))
 }
 
@@ -273,10 +281,6 @@ fn without_ellipsis(text: &str) -> &str {
         .trim_end_matches(['…', ' '])
         .trim_end_matches("...")
         .trim()
-}
-
-fn folded(text: &str) -> String {
-    text.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
 fn letters(text: &str) -> String {
@@ -318,6 +322,9 @@ mod tests {
             ("-\tlet a = 1;", "let a = 1;"),
             ("`let a = 1;`", "let a = 1;"),
             ("12 + let a = 1;", "let a = 1;"),
+            ("12+    let a = 1;", "let a = 1;"),
+            ("12     let a = 1;", "let a = 1;"),
+            ("-    let a = 1;", "let a = 1;"),
             ("12 | let a = 1;", "let a = 1;"),
             ("  12: let a = 1;", "let a = 1;"),
             ("L12: let a = 1;", "let a = 1;"),

@@ -393,3 +393,6 @@ impl Merged {
         (said.contains("false positive") || said.contains("false alarm")) && self.severity(false) < Severity::Major
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,271 @@
+//! Tests of what becomes of several claims, and of claims beside rules.
+
+use super::*;
+use crate::ai::anchor::tests::{Case, claim};
+use crate::ai::claim::Claim;
+use crate::rules::Scope;
+
+fn case() -> Case {
+    let old = "import os\n\n\ndef run(name):\n    pass\n";
+    let new = "import os\nimport sqlite3\n\n\ndef run(name):\n    db = sqlite3.connect(PATH)\n    db.execute(\"select * from t where n = '\" + name + \"'\")\n    return db.last[name]\n";
+    Case::new(&[("app/run.py", old, new)])
+}
+
+const QUERY: &str = "db.execute(\"select * from t where n = '\" + name + \"'\")";
+
+fn injection() -> Claim {
+    Claim {
+        title: "SQL injection".to_owned(),
+        message: "The name is concatenated into the query unchecked.".to_owned(),
+        category: "security".to_owned(),
+        cwe: Some(89),
+        ..claim("app/run.py", 7, QUERY)
+    }
+}
+
+fn by(case: &Case, backend: &str, claim: Claim) -> Candidate {
+    Candidate { backend: backend.to_owned(), ..case.candidate(claim) }
+}
+
+fn reading(case: &Case, backend: &str, claim: Claim) -> Candidate {
+    let candidate = by(case, backend, claim);
+    let location = candidate.draft.location.clone().unwrap();
+    let line = location.lines.unwrap().first;
+    let evidence = vec![Evidence::Read { path: location.file, first: line, last: line }];
+    Candidate { evidence, ..candidate }
+}
+
+/// Writes out findings: severity, confidence, origin, evidence.
+fn listed(sealed: &Sealed) -> Vec<String> {
+    let word = |e: &Evidence| match e {
+        Evidence::Quote => "quote".to_owned(),
+        Evidence::Rule(id) => format!("rule:{id}"),
+        Evidence::Read { .. } => "read".to_owned(),
+        Evidence::Backend(name) => name.clone(),
+    };
+    let evidence = |f: &Finding| f.evidence().iter().map(word).collect::<Vec<_>>().join("+");
+    let line = |f: &Finding| {
+        format!("{} {} {} {}", f.severity(), f.confidence().name(), f.origin().name(), evidence(f)).trim().to_owned()
+    };
+    sealed.findings.iter().map(line).collect()
+}
+
+#[test]
+fn confidence_follows_from_the_evidence_by_the_table() {
+    let case = case();
+    let bug = |quote: &str| claim("app/run.py", 8, quote);
+    let exact = "return db.last[name]";
+    let one = |c: Candidate| listed(&seal(vec![c], &[], &case.rules)).remove(0);
+    assert_eq!(one(by(&case, "a", bug(exact))), "major medium a quote");
+    assert_eq!(one(reading(&case, "a", bug(exact))), "major high a quote+read");
+    // What is tied loosely stays low, whatever else there is.
+    assert_eq!(one(by(&case, "a", bug(""))), "major low a");
+    assert_eq!(one(by(&case, "a", bug("db.last[name]"))), "major low a");
+    assert_eq!(one(reading(&case, "a", bug("db.last[name]"))), "major low a read");
+    let numbered = |c: Candidate| Candidate { quoted: Quoted::AsNumbered, ..c };
+    assert_eq!(one(numbered(by(&case, "a", bug(exact)))), "major medium a quote");
+    assert_eq!(one(numbered(reading(&case, "a", bug(exact)))), "major medium a quote+read");
+    let both = |a: Candidate, b: Candidate| listed(&seal(vec![a, b], &[], &case.rules));
+    assert_eq!(both(by(&case, "a", bug(exact)), by(&case, "b", bug(exact))), ["major high a quote+b"]);
+    assert_eq!(both(by(&case, "a", bug("")), by(&case, "b", bug(""))), ["major low a b"]);
+    // The same backend twice is one voice.
+    assert_eq!(both(by(&case, "a", bug(exact)), by(&case, "a", bug(exact))), ["major medium a quote"]);
+}
+
+#[test]
+fn two_backends_that_say_the_same_make_one_finding() {
+    let case = case();
+    let other = Claim {
+        title: "User input reaches the SQL query".to_owned(),
+        message: "`name` comes from the caller, and a quote in it ends the string.".to_owned(),
+        cwe: None,
+        severity: "critical".to_owned(),
+        failure: Some("name = \"' or 1 = 1 --\" returns every row".to_owned()),
+        ..injection()
+    };
+    let sealed = seal(vec![by(&case, "b", other), by(&case, "a", injection())], &[], &case.rules);
+    assert_eq!(listed(&sealed), ["critical high b quote+a"]);
+    let finding = &sealed.findings[0];
+    assert!(finding.message().contains("a says: SQL injection: The name is concatenated"), "{}", finding.message());
+    assert_eq!((finding.cwe(), finding.failure().is_some()), (Some(89), true));
+}
+
+#[test]
+fn two_problems_on_one_line_stay_two() {
+    let case = case();
+    let leak = Claim {
+        title: "The cursor is never closed".to_owned(),
+        message: "Every call keeps a cursor open until the process ends.".to_owned(),
+        ..claim("app/run.py", 7, QUERY)
+    };
+    let sealed = seal(vec![by(&case, "a", leak.clone()), by(&case, "a", injection())], &[], &case.rules);
+    assert_eq!(sealed.findings.len(), 2);
+    // Of one kind, too; and they stay two when reports are put in order.
+    let bug = Claim { category: "bug".into(), cwe: None, ..injection() };
+    let sealed = seal(vec![by(&case, "a", leak), by(&case, "a", bug)], &[], &case.rules);
+    let arranged = crate::finding::arrange(sealed.findings);
+    assert_eq!(arranged.len(), 2);
+    assert_ne!(arranged[0].fingerprint(), arranged[1].fingerprint());
+}
+
+#[test]
+fn the_order_of_answers_changes_nothing() {
+    let case = case();
+    let all = |order: [usize; 3]| {
+        let claims =
+            [by(&case, "b", injection()), by(&case, "a", injection()), by(&case, "c", claim("app/run.py", 6, ""))];
+        let mut claims: Vec<_> = claims.into_iter().map(Some).collect();
+        seal(order.map(|i| claims[i].take().unwrap()).into(), &[], &case.rules)
+    };
+    let first = listed(&all([0, 1, 2]));
+    assert_eq!(listed(&all([2, 1, 0])), first);
+    assert_eq!(listed(&all([1, 2, 0])), first);
+}
+
+#[test]
+fn a_listed_weakness_is_critical_from_confidence_medium_up() {
+    let case = case();
+    let with = |quote: &str, cwe: i64| {
+        let claim = Claim { cwe: Some(cwe), severity: "minor".into(), ..injection() };
+        let sealed = seal(vec![by(&case, "a", Claim { quote: Some(quote.into()), ..claim })], &[], &case.rules);
+        (sealed.findings[0].severity(), sealed.notes.len())
+    };
+    for cwe in [74, 77, 78, 79, 89, 94, 95, 502, 611, 918, 798, 522, 321] {
+        assert_eq!(with(QUERY, cwe), (Severity::Critical, 1), "{cwe}");
+    }
+    assert_eq!(with(QUERY, 476), (Severity::Minor, 0));
+    assert_eq!(with("db.execute(", 89), (Severity::Minor, 0), "low confidence raises nothing");
+}
+
+#[test]
+fn a_loose_claim_makes_a_sure_one_no_worse() {
+    let case = case();
+    let sure = Claim { severity: "minor".into(), cwe: None, ..injection() };
+    let loose = Claim { severity: "critical".into(), quote: None, ..injection() };
+    let sealed = seal(vec![by(&case, "a", sure), by(&case, "b", loose)], &[], &case.rules);
+    assert_eq!(sealed.findings.len(), 1);
+    assert_eq!((sealed.findings[0].severity(), sealed.findings[0].cwe()), (Severity::Minor, None));
+}
+
+#[test]
+fn a_refuted_claim_is_disputed_unless_another_stands() {
+    let case = case();
+    let refuted =
+        |backend: &str| Candidate { disputed: Some("it is escaped".into()), ..by(&case, backend, injection()) };
+    let sealed = seal(vec![refuted("a")], &[], &case.rules);
+    assert_eq!(sealed.findings[0].disputed.as_deref(), Some("it is escaped"));
+    let sealed = seal(vec![refuted("a"), by(&case, "b", injection())], &[], &case.rules);
+    assert_eq!(listed(&sealed), ["critical medium b quote"], "what is refuted supports nothing");
+    assert_eq!(sealed.findings[0].disputed, None);
+}
+
+/// The key's line, what rules find in it, and the case.
+fn with_a_key() -> (Case, Vec<Finding>, String) {
+    let line = format!("aws_access_key_id = \"{}{}\"\n", "AKIA", "Q3EGRNDLK5V2TW7A");
+    let case = Case::new(&[("conf.py", "a = 1\n", &format!("a = 1\n{line}"))]);
+    let mut found = Vec::new();
+    case.rules.scan(&case.group.files[0].change, Scope::All, &mut found);
+    assert!(!found.is_empty());
+    let shown = case.group.files[0].hunks[0].lines[1].text.clone();
+    (case, found, shown)
+}
+
+#[test]
+fn a_claim_that_repeats_a_rule_is_evidence_and_not_reported_twice() {
+    let (case, mut found, shown) = with_a_key();
+    assert!(shown.contains("<secret:"), "{shown}");
+    let hardcoded = Claim {
+        title: "Hard-coded credential".into(),
+        message: "An access key stands in the code.".into(),
+        category: "security".into(),
+        ..claim("conf.py", 2, &shown)
+    };
+    let sealed = seal(vec![by(&case, "a", hardcoded)], &found, &case.rules);
+    assert!(sealed.findings.is_empty(), "{:?}", listed(&sealed));
+    assert_eq!(sealed.echoes.len(), 1);
+    let before = (found[0].severity(), found[0].confidence(), found[0].fingerprint().clone());
+    sealed.tell(&mut found);
+    assert!(found[0].evidence().contains(&Evidence::Backend("a".into())));
+    assert_eq!((found[0].severity(), found[0].confidence(), found[0].fingerprint().clone()), before);
+}
+
+#[test]
+fn a_rule_on_the_same_lines_is_evidence_for_another_problem_of_its_kind() {
+    let (case, found, shown) = with_a_key();
+    let other = Claim {
+        title: "The file is readable by everybody".into(),
+        message: "Nothing restricts who may open it.".into(),
+        category: "security".into(),
+        cwe: Some(732),
+        ..claim("conf.py", 2, &shown)
+    };
+    let sealed = seal(vec![by(&case, "a", other)], &found, &case.rules);
+    assert_eq!(listed(&sealed), [format!("major high a quote+rule:{}", found[0].rule_id())]);
+    let style = Claim { category: "style".into(), title: "Long line".into(), ..claim("conf.py", 2, &shown) };
+    let sealed = seal(vec![by(&case, "a", style)], &found, &case.rules);
+    assert_eq!(listed(&sealed), ["major medium a quote"]);
+}
+
+#[test]
+fn out_10_a_model_that_calls_a_rules_finding_false_only_disputes_it() {
+    let (case, mut found, shown) = with_a_key();
+    let doubt = Claim {
+        title: "The secret finding is a false positive".into(),
+        message: "This is a false positive: the key is an example.".into(),
+        severity: "suggestion".into(),
+        category: "security".into(),
+        ..claim("conf.py", 2, &shown)
+    };
+    let sealed = seal(vec![by(&case, "a", doubt)], &found, &case.rules);
+    assert!(sealed.findings.is_empty());
+    sealed.tell(&mut found);
+    assert_eq!(found[0].disputed.as_deref(), Some("a: This is a false positive: the key is an example."));
+    assert!(found[0].counts());
+}
+
+#[test]
+fn a_claim_that_is_worse_than_the_rule_it_repeats_is_kept() {
+    let (case, mut found, shown) = with_a_key();
+    found.truncate(1);
+    let id = found[0].rule_id().to_owned();
+    let cwe = found[0].cwe().map(i64::from);
+    let mild = RuleSet::new(
+        &crate::policy::RulesPolicy {
+            severity: vec![(id, Severity::Suggestion)].into_iter().collect(),
+            ..Default::default()
+        },
+        &[],
+    )
+    .unwrap();
+    let hardcoded = Claim { category: "security".into(), cwe, title: "Key".into(), ..claim("conf.py", 2, &shown) };
+    // Policy made the rule mild: a person's word, which a claim does not undo.
+    let mut lowered = Vec::new();
+    mild.scan(&case.group.files[0].change, Scope::All, &mut lowered);
+    assert_eq!(lowered[0].severity(), Severity::Suggestion);
+    let sealed = seal(vec![by(&case, "a", hardcoded)], &lowered, &mild);
+    assert_eq!((sealed.findings.len(), sealed.echoes.len()), (0, 1), "{:?}", listed(&sealed));
+    // Nobody did: the rule itself is mild, and the claim is not.
+    let rule = crate::rules::describe_all().find(|r| r.severity <= Severity::Minor && r.cwe.is_some()).unwrap();
+    let draft = Draft { rule_id: rule.id.into(), severity: rule.severity, cwe: rule.cwe, ..draft_of(&found[0]) };
+    let worse = Claim { cwe: rule.cwe.map(i64::from), title: "Worse".into(), ..claim("conf.py", 2, &shown) };
+    let sealed = seal(vec![by(&case, "a", worse)], &[Finding::sample(draft, Confidence::High)], &case.rules);
+    assert_eq!((sealed.findings.len(), sealed.echoes.len()), (1, 0));
+}
+
+fn draft_of(finding: &Finding) -> Draft {
+    Draft {
+        rule_id: finding.rule_id().to_owned(),
+        location: finding.location().cloned(),
+        severity: finding.severity(),
+        category: finding.category(),
+        title: finding.title().to_owned(),
+        message: finding.message().to_owned(),
+        failure: None,
+        suggestion: None,
+        replacement: None,
+        quote: finding.quote().to_owned(),
+        cwe: finding.cwe(),
+        convention: None,
+        references: Vec::new(),
+    }
+}

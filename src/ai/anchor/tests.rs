@@ -1,0 +1,515 @@
+//! Tests of claims and what becomes of them, and what the tests beside them share.
+
+use super::*;
+use crate::ai::claim::{self, Claim};
+use crate::ai::material::Shown;
+use crate::ai::plan::{HunkPart, Piece};
+use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, Side};
+use crate::finding::{Category, Severity};
+use crate::policy::{Policy, RulesPolicy};
+
+/// A change, and everything that claims about it are measured against.
+pub(super) struct Case {
+    pub(super) group: Group,
+    chunk: Chunk,
+    conventions: Vec<Document>,
+    read: Vec<Read>,
+    pub(super) rules: RuleSet,
+}
+
+impl Case {
+    /// Makes the change of files: path, old and new content (empty: there is none).
+    pub(super) fn new(files: &[(&str, &str, &str)]) -> Self {
+        let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
+        let files: Vec<Shown> = files.iter().map(|(path, old, new)| shown(path, path, old, new, &rules)).collect();
+        let chunk = whole(&files);
+        let group = Group { commit: None, tree: None, messages: Vec::new(), files };
+        Self { group, chunk, conventions: Vec::new(), read: Vec::new(), rules }
+    }
+
+    pub(super) fn convention(mut self, name: &str, text: &str) -> Self {
+        self.conventions.push(Document { name: name.to_owned(), text: text.to_owned(), folder: Vec::new() });
+        self
+    }
+
+    pub(super) fn read(mut self, path: &str, first: u32, last: u32) -> Self {
+        let line = |n| LineNo::new(n).unwrap();
+        self.read.push(Read { path: RepoPath::from(path), first: line(first), last: line(last) });
+        self
+    }
+
+    pub(super) fn context(&self) -> Context<'_> {
+        Context {
+            group: &self.group,
+            chunk: &self.chunk,
+            conventions: &self.conventions,
+            documents: &[],
+            read: &self.read,
+            backend: "one",
+            rules: &self.rules,
+        }
+    }
+
+    /// Anchors one claim.
+    pub(super) fn anchor(&self, claim: Claim) -> Anchored {
+        let reply = Reply { findings: vec![claim], ..Reply::default() };
+        let mut all = claims(&reply, &self.context());
+        assert_eq!(all.len(), 1);
+        all.remove(0)
+    }
+
+    #[track_caller]
+    pub(super) fn candidate(&self, claim: Claim) -> Candidate {
+        match self.anchor(claim) {
+            Anchored::Candidate(c) => *c,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn shown(old_path: &str, path: &str, old: &str, new: &str, rules: &RuleSet) -> Shown {
+    let side = |path: &str, text: &str| {
+        let side = Side { path: RepoPath::from(path), mode: FileMode::Regular, id: None };
+        (!text.is_empty()).then_some(side)
+    };
+    let content = |text: &str| (!text.is_empty()).then(|| text.as_bytes().to_vec());
+    let kind = match (old, new) {
+        ("", _) => ChangeKind::Added,
+        (_, "") => ChangeKind::Deleted,
+        _ => ChangeKind::Modified,
+    };
+    let change = FileChange {
+        entry: Entry { kind, old: side(old_path, old), new: side(path, new) },
+        body: Body::between(content(old), content(new), Attribute::Unset),
+    };
+    Shown::new(change, rules, &Policy::default()).unwrap().unwrap()
+}
+
+fn whole(files: &[Shown]) -> Chunk {
+    let piece = |(file, of): (usize, &Shown)| Piece {
+        file,
+        hunks: of.hunks.iter().enumerate().map(|(hunk, h)| HunkPart { hunk, lines: 0..h.lines.len() }).collect(),
+        split: false,
+    };
+    Chunk { group: 0, pieces: files.iter().enumerate().map(piece).collect() }
+}
+
+/// Makes a claim about a line.
+pub(super) fn claim(file: &str, line: i64, quote: &str) -> Claim {
+    Claim {
+        file: Some(file.to_owned()).filter(|f| !f.is_empty()),
+        line: Some(line).filter(|n| *n != 0),
+        quote: Some(quote.to_owned()).filter(|q| !q.is_empty()),
+        severity: "major".to_owned(),
+        category: "bug".to_owned(),
+        title: "It is wrong".to_owned(),
+        message: "It does the wrong thing.".to_owned(),
+        ..Claim::default()
+    }
+}
+
+/// Writes out where a claim ended.
+fn place(anchored: &Anchored) -> String {
+    match anchored {
+        Anchored::Candidate(c) => {
+            let how = match c.quoted {
+                Quoted::Exactly => "exactly",
+                Quoted::AsNumbered => "as numbered",
+                Quoted::Loosely => "loosely",
+            };
+            match &c.draft.location {
+                None => format!("change {how}"),
+                Some(l) => {
+                    let lines = l.lines.map_or(String::new(), |s| match s.first == s.last {
+                        true => format!(":{}", s.first),
+                        false => format!(":{}-{}", s.first, s.last),
+                    });
+                    format!("{}{lines} {how}", l.file.to_wire())
+                }
+            }
+        }
+        Anchored::Remark { file, line, .. } => {
+            let line = line.map(|n| format!(":{n}")).unwrap_or_default();
+            format!("remark {}{line}", file.as_ref().map_or("-".to_owned(), RepoPath::to_wire))
+        }
+        Anchored::Dropped { .. } => "dropped".to_owned(),
+    }
+}
+
+/// 60 numbered lines with a few of them changed.
+fn sixty(edit: impl Fn(usize) -> Option<String>) -> (String, String) {
+    let line = |i: usize| format!("    let value_{i} = compute_{i}(input);\n");
+    let old = (1..=60).map(line).collect();
+    (old, (1..=60).map(|i| edit(i).unwrap_or_else(|| line(i))).collect())
+}
+
+fn case() -> Case {
+    let (old, new) = sixty(|i| match i {
+        20 => Some("    let total = sum(&values[1..]);\n    free(buffer);\n".to_owned()),
+        30 => Some("    free(buffer);\n".to_owned()),
+        40 => Some(String::new()),
+        _ => None,
+    });
+    Case::new(&[
+        ("src/a.rs", &old, &new),
+        ("src/b.rs", "use std::fmt;\nfn b() {}\n", "use std::fmt;\nfn b() { open(path, MODE) }\nfn c() {}\n"),
+        ("gone.rs", "fn gone() {\n    never();\n}\n", ""),
+        ("new.rs", "", "fn fresh() {\n    loop_forever(1, 2);\n}\n"),
+    ])
+}
+
+#[test]
+fn a_quote_finds_its_line() {
+    let case = case();
+    let total = "    let total = sum(&values[1..]);";
+    for (claim, expected) in [
+        // The number is right, off, absurd, or missing: the quote decides.
+        (claim("src/a.rs", 20, total), "src/a.rs:20 exactly"),
+        (claim("src/a.rs", 37, total), "src/a.rs:20 exactly"),
+        (claim("src/a.rs", 4_000, total), "src/a.rs:20 exactly"),
+        (claim("src/a.rs", 0, total), "src/a.rs:20 exactly"),
+        (claim("src/a.rs", -3, total), "src/a.rs:20 exactly"),
+        (claim("src/a.rs", 1 << 53, total), "src/a.rs:20 exactly"),
+        // What a display puts around it is no difference.
+        (claim("src/a.rs", 20, "+    let total = sum(&values[1..]);"), "src/a.rs:20 exactly"),
+        (claim("src/a.rs", 20, "20+    let total = sum(&values[1..]);"), "src/a.rs:20 exactly"),
+        (claim("src/a.rs", 20, "20 | let total = sum(&values[1..]);"), "src/a.rs:20 exactly"),
+        (claim("src/a.rs", 20, "`let total = sum(&values[1..]);`\n"), "src/a.rs:20 exactly"),
+        // Everything else is merely similar.
+        (claim("src/a.rs", 20, "let total = sum( &values[1..] );"), "src/a.rs:20 loosely"),
+        (claim("src/a.rs", 20, "sum(&values[1..])"), "src/a.rs:20 loosely"),
+        (claim("src/a.rs", 20, "let total = sum(&val…"), "src/a.rs:20 loosely"),
+        (claim("src/a.rs", 20, "let total = ... values[1..]);"), "src/a.rs:20 loosely"),
+        (claim("src/a.rs", 20, "let total = sum(&values[1..]); // skips the first"), "src/a.rs:20 loosely"),
+        (claim("src/a.rs", 21, "let total = add(&values[1..]);"), "src/a.rs:20 loosely"),
+        // The file is another of the change, or none is named.
+        (claim("src/b.rs", 20, total), "src/a.rs:20 exactly"),
+        (claim("", 0, total), "src/a.rs:20 exactly"),
+        (claim("new.rs", 1, "let total = sum( &values[1..] );"), "src/a.rs:20 loosely"),
+        // Two lines, one after another.
+        (claim("src/a.rs", 20, "let total = sum(&values[1..]);\n    free(buffer);"), "src/a.rs:20-21 exactly"),
+        (claim("src/a.rs", 20, "20+let total = sum(&values[1..]);\n21+free(buffer);"), "src/a.rs:20-21 exactly"),
+        (
+            claim("src/a.rs", 19, "let value_19 = compute_19(input);\nlet total = sum(&values[1..]);"),
+            "src/a.rs:20 exactly",
+        ),
+        (claim("src/a.rs", 20, "let total = sum(&values[1..]);\n...\nfree(buffer);"), "src/a.rs:20-21 loosely"),
+        (claim("src/a.rs", 20, "let total = sum(&values[1..]);\nsomething_else();"), "src/a.rs:20 loosely"),
+        // Of a new file every line counts.
+        (claim("b/new.rs", 9, "loop_forever(1, 2);"), "new.rs:2 exactly"),
+    ] {
+        let said = format!("{:?} {:?} {:?}", claim.file, claim.line, claim.quote);
+        assert_eq!(place(&case.anchor(claim)), expected, "{said}");
+    }
+}
+
+#[test]
+fn equal_lines_are_told_apart_by_the_number() {
+    let case = case();
+    for (line, expected) in [
+        // 21 and 31 (new side) hold it; both are within what a model may be off by.
+        (21, "src/a.rs:21 as numbered"),
+        (31, "src/a.rs:31 as numbered"),
+        (22, "src/a.rs:21 loosely"),
+        (33, "src/a.rs:31 loosely"),
+        (26, "src/a.rs loosely"),
+        (0, "src/a.rs loosely"),
+        (55, "src/a.rs:31 exactly"),
+    ] {
+        assert_eq!(place(&case.anchor(claim("src/a.rs", line, "free(buffer);"))), expected, "{line}");
+    }
+    let c = case.candidate(claim("src/a.rs", 26, "free(buffer);"));
+    assert!(c.draft.message.ends_with("The quoted line stands in several places: 21, 31."), "{}", c.draft.message);
+}
+
+#[test]
+fn numbers_of_a_diff_view_are_recognised() {
+    let lines: String = (1..=400).map(|i| format!("row {i}\n")).collect();
+    let with = |at: &[usize]| -> String {
+        (1..=400)
+            .map(|i| if at.contains(&i) { format!("row {i}\n    retry(job);\n") } else { format!("row {i}\n") })
+            .collect()
+    };
+    // `retry(job);` is added after rows 100, 200 and 300: lines 101, 202 and 303 of the new side.
+    let case = Case::new(&[("jobs.txt", &lines, &with(&[100, 200, 300]))]);
+    for (line, expected) in [
+        (202, "jobs.txt:202 exactly"),
+        (210, "jobs.txt:202 exactly"),
+        // The old side's number of where it was put is near enough.
+        (200, "jobs.txt:202 exactly"),
+        // The position in the second hunk is that in every hunk: nothing is told apart.
+        (4, "jobs.txt loosely"),
+        // The position in the file's diff: 7 lines a hunk, with headers.
+        (13, "jobs.txt:202 exactly"),
+    ] {
+        let anchored = case.anchor(claim("jobs.txt", line, "retry(job);"));
+        assert_eq!(place(&anchored), expected, "{line}");
+    }
+}
+
+#[test]
+fn a_claim_about_a_deleted_line_is_shown_at_what_is_left() {
+    let case = case();
+    for (claim, expected) in [
+        (claim("src/a.rs", 40, "let value_40 = compute_40(input);"), "src/a.rs:41 exactly"),
+        (claim("src/a.rs", 40, "-    let value_40 = compute_40(input);"), "src/a.rs:41 exactly"),
+        (claim("src/a.rs", 20, "let value_20 = compute_20(input);"), "src/a.rs:20 exactly"),
+        (claim("gone.rs", 2, "never();"), "gone.rs exactly"),
+        (claim("gone.rs", 2, ""), "gone.rs loosely"),
+    ] {
+        let anchored = case.anchor(claim.clone());
+        assert_eq!(place(&anchored), expected, "{claim:?}");
+        let Anchored::Candidate(c) = anchored else { unreachable!() };
+        assert!(c.draft.message.contains("This is about the deleted line"), "{}", c.draft.message);
+    }
+}
+
+#[test]
+fn a_claim_about_unchanged_code_is_a_remark() {
+    let case = case();
+    for (claim, expected) in [
+        // Shown as context, not shown at all, and not there.
+        (claim("src/a.rs", 19, "let value_19 = compute_19(input);"), "remark src/a.rs:19"),
+        (claim("src/a.rs", 60, "let value_5 = compute_5(input);"), "remark src/a.rs:5"),
+        (claim("src/a.rs", 5, ""), "remark src/a.rs:5"),
+        (claim("src/a.rs", 4_000, ""), "remark src/a.rs"),
+        (claim("src/b.rs", 1, "use std::fmt;"), "remark src/b.rs:1"),
+    ] {
+        assert_eq!(place(&case.anchor(claim.clone())), expected, "{claim:?}");
+    }
+}
+
+#[test]
+fn out_04_a_file_that_is_not_part_of_the_change_is_a_remark_without_one() {
+    let case = case();
+    let total = "let total = sum(&values[1..]);";
+    for named in
+        ["../../etc/passwd", "/etc/passwd", "/src/a.rs", "SRC/A.RS", "src/A.rs", "src/other.rs", "x/../src/a.rs"]
+    {
+        match case.anchor(claim(named, 20, total)) {
+            Anchored::Remark { file: None, line: None, text } => {
+                assert!(text.starts_with(&format!("about `{named}:20`, which is not part of the change: ")), "{text}");
+                assert!(text.ends_with("It is wrong: It does the wrong thing."), "{text}");
+            }
+            other => panic!("{named}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn out_05_a_line_outside_of_the_hunks_never_becomes_a_place() {
+    let case = case();
+    for line in 1..80 {
+        if let Anchored::Candidate(c) = case.anchor(claim("src/a.rs", line, "")) {
+            let lines = c.draft.location.unwrap().lines.unwrap();
+            let shown = &case.group.files[0].hunks;
+            let there = shown.iter().flat_map(|h| &h.lines).any(|l| l.new == Some(lines.first));
+            assert!(there && line.abs_diff(lines.first.get().into()) <= 3, "{line} {lines:?}");
+            assert_eq!(c.quoted, Quoted::Loosely);
+        }
+    }
+}
+
+#[test]
+fn a_claim_without_a_line_is_about_the_file_and_one_without_a_file_about_the_change() {
+    let case = case();
+    assert_eq!(place(&case.anchor(claim("src/a.rs", 0, ""))), "src/a.rs loosely");
+    assert_eq!(place(&case.anchor(claim("", 0, ""))), "change loosely");
+    assert_eq!(place(&case.anchor(claim("null", 3, ""))), "change loosely");
+    assert_eq!(place(&case.anchor(claim("src/a.rs:20", 0, ""))), "src/a.rs:20 loosely");
+}
+
+#[test]
+fn what_is_tied_to_nothing_is_dropped_and_says_why() {
+    let case = case();
+    let dropped = |claim: Claim| match case.anchor(claim) {
+        Anchored::Dropped { claim, why } => (claim, why),
+        other => panic!("{other:?}"),
+    };
+    let (said, why) = dropped(claim("src/a.rs", 20, "os.system(user_input)"));
+    assert_eq!((said.as_str(), why), ("src/a.rs: It is wrong", "its quote does not stand in what was shown"));
+    assert_eq!(
+        dropped(Claim { title: " ".into(), message: String::new(), ..claim("src/a.rs", 20, "") }).1,
+        "it says nothing"
+    );
+    // A bracket of another file is no place.
+    assert_eq!(dropped(claim("src/b.rs", 3, "}")).1, "its quote does not stand in what was shown");
+}
+
+#[test]
+fn columns_are_those_of_the_quote_in_the_file() {
+    let case = case();
+    let columns =
+        |quote: &str| case.candidate(claim("src/a.rs", 20, quote)).draft.location.unwrap().lines.unwrap().columns;
+    assert_eq!(columns("20+    let total = sum(&values[1..]);"), Some((4, 34)));
+    assert_eq!(columns("sum(&values[1..])"), Some((16, 33)));
+    assert_eq!(columns("let total = sum( &values[1..] );"), None);
+    assert_eq!(columns(""), None);
+    assert_eq!(columns("let total = sum(&values[1..]);\nfree(buffer);"), None);
+}
+
+#[test]
+fn out_06_an_unknown_severity_is_major_and_said() {
+    let case = case();
+    for (said, severity, noted) in [
+        ("blocker!!", Severity::Major, true),
+        ("", Severity::Major, true),
+        ("CRITICAL", Severity::Critical, false),
+        ("nit", Severity::Suggestion, false),
+    ] {
+        let c = case.candidate(Claim { severity: said.to_owned(), ..claim("src/a.rs", 20, "") });
+        assert_eq!(
+            (c.draft.severity, c.notes.iter().any(|n| n.contains("taken as major"))),
+            (severity, noted),
+            "{said}"
+        );
+    }
+    let c = case.candidate(Claim { category: "wibble".to_owned(), ..claim("src/a.rs", 20, "") });
+    assert_eq!((c.draft.category, c.draft.rule_id.as_str()), (Category::Bug, "ai-bug"));
+    assert_eq!(c.notes, ["category `wibble` is unknown; taken as bug"]);
+    let c = case.candidate(Claim { category: "best_practices".to_owned(), ..claim("src/a.rs", 20, "") });
+    assert_eq!(c.draft.rule_id, "ai-best-practice");
+}
+
+#[test]
+fn the_same_problem_in_other_words_has_the_same_fingerprint() {
+    let case = case();
+    let seal_one = |claim: Claim| {
+        let sealed = seal(vec![case.candidate(claim)], &[], &case.rules);
+        sealed.findings[0].fingerprint().clone()
+    };
+    let first = seal_one(claim("src/a.rs", 20, "let total = sum(&values[1..]);"));
+    for (line, quote) in [(24, "+ let total = sum(&values[1..]);"), (20, "sum(&values[1..])"), (20, "")] {
+        let other =
+            Claim { title: "Skips one".into(), message: "Off by one.".into(), ..claim("src/a.rs", line, quote) };
+        assert_eq!(seal_one(other), first, "{quote}");
+    }
+    let on_another_line = seal_one(claim("src/a.rs", 21, "free(buffer);"));
+    assert_ne!(on_another_line, first);
+}
+
+#[test]
+fn a_replacement_is_kept_where_it_can_be_applied() {
+    let case = case();
+    let with = |line: i64, end: Option<i64>, quote: &str, replacement: &str| {
+        let claim =
+            Claim { end_line: end, replacement: Some(replacement.to_owned()), ..claim("src/a.rs", line, quote) };
+        let c = case.candidate(claim);
+        let text = c.draft.suggestion.unwrap_or_default();
+        assert!(c.draft.replacement.is_some() || text.ends_with(replacement.trim()), "nothing is lost: {text}");
+        c.draft.replacement
+    };
+    let total = "    let total = sum(&values[1..]);";
+    let fixed = "    let total = sum(&values[..]);";
+    assert_eq!(with(20, None, total, fixed).as_deref(), Some(fixed));
+    assert_eq!(with(20, Some(20), total, &format!("```rust\n{fixed}\n```")).as_deref(), Some(fixed));
+    assert_eq!(with(24, None, total, &format!("{fixed}\n")).as_deref(), Some(fixed), "the quote knows the line");
+    let two = "    let total = sum(&values[..]);\n    drop(buffer);";
+    assert_eq!(with(20, Some(21), "let total = sum(&values[1..]);\nfree(buffer);", two).as_deref(), Some(two));
+    for (line, end, quote, replacement) in [
+        (20, None, total, "    let total = sum(&values[1..]);"),
+        (20, None, total, "let total = sum(&values[..]);"),
+        (20, None, total, "\t\tlet total = sum(&values[..]);"),
+        (20, None, total, "    // ... the rest stays"),
+        (20, None, total, "+    let total = sum(&values[..]);"),
+        (20, None, total, "20 let total = sum(&values[..]);"),
+        (20, None, total, "    let total = sum(&values[..]);\n    free(buffer);"),
+        (20, None, total, "    let total = {\n"),
+        (20, None, total, "    let total = \"<secret:token:40>\";"),
+        (20, Some(4_000), total, fixed),
+        // Without a quote, or with one that is merely similar, nobody knows whether these are the lines.
+        (20, None, "", fixed),
+        (20, None, "sum(&values[1..])", fixed),
+    ] {
+        assert_eq!(with(line, end, quote, replacement), None, "{replacement}");
+    }
+}
+
+#[test]
+fn a_convention_counts_as_far_as_its_citation_exists() {
+    let case = case().convention("CLAUDE.md", "# Memory\n\nNever call `free` twice.\n\n# Style\n\nFour spaces.\n");
+    let with = |convention: &str| {
+        let c = case.candidate(Claim {
+            convention: Some(convention.to_owned()),
+            ..claim("src/a.rs", 20, "let total = sum(&values[1..]);")
+        });
+        (c.draft.severity, c.draft.convention, c.notes.len())
+    };
+    let label = Some("CLAUDE.md#Memory".to_owned());
+    assert_eq!(with("CLAUDE.md#Memory: \"Never call `free` twice.\""), (Severity::Major, label.clone(), 0));
+    assert_eq!(with("CLAUDE.md#Memory"), (Severity::Minor, label, 1));
+    assert_eq!(with("CLAUDE.md#Threads: \"Never spawn one\""), (Severity::Minor, None, 1));
+    assert_eq!(with("null"), (Severity::Major, None, 0));
+}
+
+#[test]
+fn violations_and_requirements_need_a_place_in_a_document() {
+    let case = case().convention("docs/design.md", "# Pools\nPools have a display_name.\n");
+    let missing = |reference: Option<&str>| claim::Missing {
+        requirement: "Pools have a display_name. The change adds pools without.".to_owned(),
+        reference: reference.map(str::to_owned),
+        severity: "major".to_owned(),
+    };
+    let violation = claim::Violation {
+        issue: "Pools know exercises".to_owned(),
+        description: "A pool has an exercise id.".to_owned(),
+        impact: "critical".to_owned(),
+        reference: Some("design.md#pools".to_owned()),
+        recommendation: Some("Remove it.".to_owned()),
+    };
+    let reply = Reply {
+        design_compliance: Some(claim::Compliance { follows_architecture: true, violations: vec![violation] }),
+        missing_requirements: vec![
+            missing(Some("docs/design.md#Pools")),
+            missing(Some("design.md#Cases")),
+            missing(None),
+        ],
+        ..Reply::default()
+    };
+    let all = claims(&reply, &case.context());
+    assert_eq!(all.iter().map(place).collect::<Vec<_>>(), ["change loosely", "change loosely", "remark -", "remark -"]);
+    let Anchored::Candidate(c) = &all[0] else { unreachable!() };
+    assert_eq!(
+        (c.draft.rule_id.as_str(), c.draft.convention.as_deref()),
+        ("ai-architecture", Some("docs/design.md#Pools"))
+    );
+    let Anchored::Candidate(c) = &all[1] else { unreachable!() };
+    assert_eq!(
+        (c.draft.rule_id.as_str(), c.draft.title.as_str()),
+        ("ai-missing-requirement", "Pools have a display_name")
+    );
+    let (compliance, missing) = documented(&reply, &case.context());
+    let compliance = compliance.unwrap();
+    assert!(!compliance.follows, "it lists a violation");
+    assert_eq!((compliance.violations.len(), missing.len()), (1, 1));
+}
+
+#[test]
+fn sec_08_secrets_in_what_a_claim_says_are_masked() {
+    let case = case();
+    let key = format!("{}{}", "AKIA", "Q3EGRNDLK5V2TW7A");
+    let text = format!("The key {key} is in the code");
+    let claim = Claim {
+        title: text.clone(),
+        message: text.clone(),
+        failure: Some(text.clone()),
+        suggestion: Some(text.clone()),
+        replacement: Some(format!("    let total = \"{key}\";")),
+        notes: vec![text.clone()],
+        ..claim("src/a.rs", 20, "let total = sum(&values[1..]);")
+    };
+    let c = case.candidate(claim.clone());
+    assert!(!format!("{c:?}").contains(&key[8..]), "{c:?}");
+    assert!(c.draft.title.contains("AKIA****"), "{}", c.draft.title);
+    let remark = case.anchor(Claim { file: Some(key.clone()), ..claim });
+    assert!(!format!("{remark:?}").contains(&key[8..]), "{remark:?}");
+}
+
+#[test]
+fn the_call_that_read_the_lines_is_evidence() {
+    let case = case().read("src/a.rs", 1, 50).read("src/a.rs", 15, 25).read("src/b.rs", 1, 9).read("src/a.rs", 30, 50);
+    let c = case.candidate(claim("src/a.rs", 20, "let total = sum(&values[1..]);"));
+    let line = |n| LineNo::new(n).unwrap();
+    let read = Evidence::Read { path: RepoPath::from("src/a.rs"), first: line(15), last: line(25) };
+    assert_eq!(c.evidence, [read]);
+}
