@@ -89,9 +89,12 @@ pub enum Quoted {
 }
 
 /// Finds every claim of a reply again in the change: its findings, its design violations, its missing requirements.
+/// What the reply says beside them is a remark.
 pub fn claims(reply: &Reply, cx: &Context<'_>) -> Vec<Anchored> {
     let mut drafter = Drafter::new(*cx);
     let mut out: Vec<Anchored> = reply.findings.iter().map(|claim| drafter.anchor(claim)).collect();
+    let note = |text: &String| text::clean(cx.rules, text, text::REMARK);
+    out.extend(reply.notes.iter().map(|n| Anchored::Remark { file: None, line: None, text: note(n) }));
     let violations = reply.design_compliance.iter().flat_map(|c| &c.violations);
     out.extend(violations.map(|v| drafter.documented(&Documented::of_violation(v))));
     out.extend(reply.missing_requirements.iter().map(|m| drafter.documented(&Documented::of_missing(m))));

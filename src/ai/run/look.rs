@@ -2,17 +2,15 @@
 
 use super::member::Member;
 use super::question::{Asked, Why};
-use super::{Remark, Session, Team, described, foreign};
+use super::{Remark, Session, Team, described};
 use crate::ai::anchor::{self, Anchored, Candidate};
 use crate::ai::ask::Cause;
-use crate::ai::claim::{self, Reply};
+use crate::ai::claim;
 use crate::ai::plan::{self, Chunk};
 use crate::ai::prompt::{self, Lens};
 use crate::ai::reply;
-use crate::ai::{Compliance, Dropped, Missing, Violation};
+use crate::ai::{Compliance, Dropped, Missing};
 use crate::diff::RepoPath;
-use crate::finding::Severity;
-use crate::rules::RuleSet;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -84,8 +82,7 @@ impl<'a> Session<'a> {
         let Asked { value: reply, read, cached, keep } = asked;
         let name = member.name();
         let mut out = Looked::default();
-        let shown: Vec<&RepoPath> = chunk.pieces.iter().map(|p| group.files[p.file].path()).collect();
-        let unaccounted = reply::unaccounted(&reply, shown);
+        let unaccounted = reply::unaccounted(&reply, chunk.pieces.iter().map(|p| &group.files[p.file]));
         out.failed
             .extend(unaccounted.into_iter().map(|p| (Some(p), format!("{name}: the reply does not account for it"))));
         if out.failed.is_empty() {
@@ -112,7 +109,7 @@ impl<'a> Session<'a> {
                 }
             }
         }
-        out.hear(&reply, self.job.rules);
+        (out.compliance, out.missing) = anchor::documented(&reply, &context);
         Ok(out)
     }
 }
@@ -131,35 +128,5 @@ impl Looked {
             ours.follows &= theirs.follows;
             ours.violations.extend(theirs.violations);
         }
-    }
-
-    /// Takes what a reply says of the documents, as its own words.
-    fn hear(&mut self, reply: &Reply, rules: &RuleSet) {
-        let text = |s: &str| foreign(s, rules);
-        let maybe = |s: &Option<String>| s.as_deref().map(text);
-        let severity = |s: &str| Severity::parse(s).unwrap_or(Severity::Major);
-        self.compliance = reply.design_compliance.as_ref().map(|c| Compliance {
-            follows: c.follows_architecture,
-            violations: c
-                .violations
-                .iter()
-                .map(|v| Violation {
-                    issue: text(&v.issue),
-                    description: text(&v.description),
-                    impact: severity(&v.impact),
-                    reference: maybe(&v.reference),
-                    recommendation: maybe(&v.recommendation),
-                })
-                .collect(),
-        });
-        self.missing = reply
-            .missing_requirements
-            .iter()
-            .map(|m| Missing {
-                requirement: text(&m.requirement),
-                reference: maybe(&m.reference),
-                severity: severity(&m.severity),
-            })
-            .collect();
     }
 }
