@@ -317,7 +317,7 @@ mod tests {
         let old = format!("def f(k=\"{one}\"):\n{filler}    a = \"{two}\"\n    b\n    c\n");
         let s = shown("a.py", &old, &old.replace("    a = ", "    b = "));
         let all = format!("{s:?}");
-        let shown_text: String = s.hunks.iter().flat_map(|h| lines(h)).collect();
+        let shown_text: String = s.hunks.iter().flat_map(lines).collect();
         assert!(!shown_text.contains(&two[4..]), "{shown_text}");
         assert_eq!(s.hunks[0].section, "def f(k=\"<secret:aws-access-key-id:20>\"):");
         assert!(all.contains("redacted"));

@@ -90,21 +90,26 @@ impl std::ops::Add for Weight {
 }
 
 impl Weight {
-    /// Bytes of a file's heading besides its path, and of a hunk's besides its section.
-    const HEADING: usize = 48;
+    /// Bytes of a file's heading besides its names, and of a hunk's besides its section.
+    const HEADING: usize = 64;
     const HUNK: usize = 8;
+    /// Bytes of the section that a part of a hunk may have.
+    const SECTION: usize = 120;
     /// Bytes of a line besides its text: the number, the marker, the end.
-    const LINE: usize = 8;
+    const LINE: usize = 9;
 
     fn of_lines(hunk: &ShownHunk, lines: Range<usize>) -> Self {
+        let section = if lines.start == 0 { hunk.section.len() } else { hunk.section.len().max(Self::SECTION) };
         let count = lines.len();
         let bytes: usize = hunk.lines[lines].iter().map(|l| l.text.len() + Self::LINE).sum();
-        Self { files: 0, lines: count, bytes: bytes + hunk.section.len() + Self::HUNK }
+        Self { files: 0, lines: count, bytes: bytes + section + Self::HUNK }
     }
 
     fn of_file(file: &Shown) -> Self {
-        let guidelines: usize = file.guidelines.iter().map(String::len).sum();
-        Self { files: 1, lines: 0, bytes: 2 * file.path().as_bytes().len() + Self::HEADING + guidelines }
+        // A guideline may name the files that it is about.
+        let guidelines: usize = file.guidelines.iter().map(|g| g.len() + file.name.len() + 4).sum();
+        let names = file.name.len() + file.old_name.as_ref().map_or(0, String::len);
+        Self { files: 1, lines: 0, bytes: names + Self::HEADING + guidelines }
     }
 
     fn of_piece(file: &Shown, piece: &Piece) -> Self {

@@ -142,7 +142,11 @@ impl Language {
             return None;
         }
         let span = found.get(1).or_else(|| found.get(0))?.range();
-        let end = span.end.min(span.start + LIMIT);
+        let mut end = span.end.min(span.start + LIMIT);
+        // Not within a character.
+        while end > span.start && line.get(end).is_some_and(|b| b & 0xc0 == 0x80) {
+            end -= 1;
+        }
         let text = line[span.start..end].trim_ascii_end();
         Some(span.start..span.start + text.len())
     }
@@ -239,6 +243,15 @@ mod tests {
         ] {
             let found = Language::of(&RepoPath::from(path)).find(above.as_bytes(), 0..above.len());
             assert_eq!(found.map_or("", |r| &above[r]), section, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_section_ends_with_a_whole_character() {
+        for pad in 0..4 {
+            let line = format!("# {}{}", "a".repeat(pad), "é".repeat(100));
+            let found = Language::of(&RepoPath::from("a.md")).start(line.as_bytes()).unwrap();
+            assert!(line.get(found).is_some_and(|s| s.len() > 76), "{pad}");
         }
     }
 

@@ -12,6 +12,8 @@ const KEPT: usize = 4;
 const KEPT_FROM: usize = 16;
 /// The most lines of a private key's body.
 const KEY_LINES: usize = 400;
+/// The most bytes of one.
+const KEY_BYTES: usize = 64 << 10;
 
 /// Masks the secrets of a text. Language and path of a rule do not matter here.
 pub(super) fn mask<'t>(rules: &RuleSet, text: &'t [u8]) -> Cow<'t, [u8]> {
@@ -80,8 +82,8 @@ pub(super) fn key_bodies(text: &[u8]) -> Vec<Range<usize>> {
     let mut out: Vec<Range<usize>> = Vec::new();
     for at in memchr::memmem::find_iter(text, b"PRIVATE KEY") {
         let Some(dashes) = text[at..].iter().take(24).position(|b| *b == b'-').map(|i| at + i) else { continue };
-        let line = memchr::memrchr(b'\n', &text[..at]).map_or(0, |i| i + 1);
-        let head = &text[line.max(at.saturating_sub(40))..at];
+        let near = &text[at.saturating_sub(40)..at];
+        let head = memchr::memrchr(b'\n', near).map_or(near, |i| &near[i + 1..]);
         // RFC 4716 writes four dashes and a space.
         let begins = [&b"-----BEGIN"[..], b"---- BEGIN"].iter().any(|b| memchr::memmem::find(head, b).is_some());
         if !begins || out.last().is_some_and(|last| last.end > at) {
@@ -89,13 +91,15 @@ pub(super) fn key_bodies(text: &[u8]) -> Vec<Range<usize>> {
         }
         let start = dashes + text[dashes..].iter().take_while(|b| **b == b'-').count();
         let mut end = start;
-        for (i, line) in text[start..].split_inclusive(|b| *b == b'\n').take(KEY_LINES).enumerate() {
+        let limit = text.len().min(start + KEY_BYTES);
+        for i in 0..KEY_LINES {
+            let line = memchr::memchr(b'\n', &text[end..limit]).map_or(&text[end..limit], |n| &text[end..=end + n]);
             let footer = memchr::memmem::find(line, b"-----END").or_else(|| memchr::memmem::find(line, b"---- END"));
             if let Some(footer) = footer {
                 end += footer;
                 break;
             }
-            if i > 0 && !is_body(line) {
+            if line.is_empty() || i > 0 && !is_body(line) {
                 break;
             }
             end += line.len();

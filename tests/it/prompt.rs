@@ -271,6 +271,20 @@ fn a_request_is_little_more_than_its_diff() {
     }
 }
 
+#[test]
+fn a_request_is_no_larger_than_its_limit() {
+    let text: String = (0..900).map(|i| format!("def part{i}(a, b):\n    return a * {i} + b\n\n")).collect();
+    let files = || (0..5).map(|i| shown(added(&format!("src/{i}.py"), &text))).collect::<Vec<_>>();
+    for bytes in [3_000, 10_000, 50_000] {
+        let all = asked(&Brief::default(), group(files()), Lens::Whole, &Limits { bytes, ..WIDE });
+        for p in &all {
+            assert!(whole(p).len() <= prompt::fixed_bytes(&Brief::default()) + bytes, "{bytes}: {}", whole(p).len());
+        }
+        let lines: usize = all.iter().map(|p| p.chunk.matches("+def part").count()).sum();
+        assert!(lines == 4_500 || all.len() == WIDE.requests, "{bytes}");
+    }
+}
+
 // What leaves.
 
 #[test]
