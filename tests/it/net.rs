@@ -2,6 +2,7 @@
 
 mod answers;
 mod faults;
+mod run;
 mod secure;
 mod tools;
 

@@ -315,20 +315,19 @@ impl Http {
 
     /// Waits while the server wants to be left alone: what it told one request holds for all.
     async fn wait(&self, limits: &Limits<'_>) -> Result<(), Failure> {
-        let until = *self.quiet.lock().unwrap_or_else(PoisonError::into_inner);
-        match until {
-            Some(until) if until > Instant::now() => {
-                if until >= limits.deadline {
-                    let wait = until.saturating_duration_since(Instant::now());
-                    let message = format!("the server turned another request away; retry after {} s", ceil(wait));
-                    let mut failure = Failure::new(Cause::Refused, message);
-                    failure.retry_after = Some(wait);
-                    return Err(failure);
-                }
-                limits.hold(sleep_until(until.into())).await
+        let quiet =
+            || self.quiet.lock().unwrap_or_else(PoisonError::into_inner).filter(|until| *until > Instant::now());
+        while let Some(until) = quiet() {
+            if until >= limits.deadline {
+                let wait = until.saturating_duration_since(Instant::now());
+                let message = format!("the server turned another request away; retry after {} s", ceil(wait));
+                let mut failure = Failure::new(Cause::Refused, message);
+                failure.retry_after = Some(wait);
+                return Err(failure);
             }
-            _ => Ok(()),
+            limits.hold(sleep_until(until.into())).await?;
         }
+        Ok(())
     }
 
     fn be_quiet(&self, floor: Duration) {
