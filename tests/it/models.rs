@@ -277,3 +277,17 @@ fn a_limit_of_tokens_stops_before_the_next_request() {
     let why = report["coverage"]["failed"][0]["reason"].as_str().unwrap();
     assert!(why.contains("--max-tokens 500"), "{why}");
 }
+
+#[test]
+fn a_models_finding_stands_in_sarif_with_a_rule_of_its_own() {
+    let server = Server::start(|r: &Request| r.review(&[claim()]));
+    let repo = staged(&server, "openai", "");
+    let run = with_key(&repo, &["staged", "--format", "sarif"]).run(1);
+    let sarif: Value = serde_json::from_str(&run.stdout).unwrap();
+    let result = &sarif["runs"][0]["results"][0];
+    assert_eq!(result["ruleId"], "ai-bug", "{sarif:#}");
+    let rules = sarif["runs"][0]["tool"]["driver"]["rules"].as_array().unwrap();
+    let rule = rules.iter().find(|r| r["id"] == "ai-bug").unwrap();
+    assert!(rule["fullDescription"]["text"].as_str().unwrap().len() > 20, "{rule:#}");
+    assert_eq!(result["locations"][0]["physicalLocation"]["region"]["startLine"], 2);
+}

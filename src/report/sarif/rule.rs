@@ -1,7 +1,7 @@
 //! What SARIF says of each rule that found something.
 
 use super::bag;
-use crate::finding::{Category, Confidence, Finding, Severity};
+use crate::finding::{Category, Confidence, Finding, Origin, Severity};
 use crate::rules::about::about;
 use crate::untrusted::{self, markdown};
 use serde_json::json;
@@ -20,12 +20,23 @@ pub(super) fn of(findings: &[&Finding]) -> Vec<sarif::ReportingDescriptor> {
     worst.into_values().map(descriptor).collect()
 }
 
+/// What is true of every finding that a model claims.
+const CLAIM: &str = "A model that reviews changes reports this. Its claim was tied to the change by the line that it \
+quotes; how well that succeeded, and what else supports it, is the finding's confidence and evidence.";
+
 fn descriptor(f: &Finding) -> sarif::ReportingDescriptor {
     let mut d = sarif::ReportingDescriptor::builder().id(f.rule_id()).build();
     d.name = Some(pascal(f.rule_id()));
-    d.short_description = Some(text(sentence(f.title())));
-    d.full_description = Some(text(sentence(if f.message().is_empty() { f.title() } else { f.message() })));
-    d.help = Some(help(f));
+    if *f.origin() == Origin::Rules {
+        d.short_description = Some(text(sentence(f.title())));
+        d.full_description = Some(text(sentence(if f.message().is_empty() { f.title() } else { f.message() })));
+        d.help = Some(help(f));
+    } else {
+        // What one claim says is not what the next one of its kind will say.
+        d.short_description = Some(text(format!("A model reports: {}.", f.category().name().replace('-', " "))));
+        d.full_description = Some(text(CLAIM.to_owned()));
+        d.help = Some(text(CLAIM.to_owned()));
+    }
     d.help_uri = f.references().iter().find(|r| r.starts_with("https://")).map(|r| untrusted::plain(r));
     d.default_configuration =
         Some(sarif::ReportingConfiguration { level: Some(json!(super::level(f.severity()))), ..Default::default() });
