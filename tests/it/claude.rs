@@ -1,6 +1,8 @@
 //! The Claude Code command line as a backend: rows CLI-01 to CLI-10 and what else a program can do to a review.
 //! The program is a shell script that each test writes.
 
+mod through;
+
 use crate::support::{Repo, line_with_key};
 use claude_reviewer::ai::ask::{Answer, Ask, Cause, Failure, Nonce, Prompt, Repair, Schema, Spent};
 use claude_reviewer::ai::backend::{Backend, Pool};
