@@ -87,10 +87,12 @@ pub struct Missing {
     pub severity: Severity,
 }
 
-/// Answers in place of a backend's: for the program's test of itself.
+/// Answers in place of a backend's: for the program's test of itself. `NONCE` in them stands for the nonce of the run.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
-    /// Replies, one for each request, the last one for all that follow. `NONCE` in them stands for the nonce of the
-    /// run.
-    pub replies: Vec<String>,
+    /// What is said where a review is asked for, and where a verdict on a claim is.
+    pub review: String,
+    pub verdict: String,
+    /// What was looked at, as tools would tell.
+    pub read: Vec<ask::Read>,
 }

@@ -1,5 +1,6 @@
 //! The command line: clap types, one file per subcommand, one place that prints errors.
 
+mod doctor;
 mod generate;
 mod hooks;
 mod policy;
@@ -60,6 +61,8 @@ enum Command {
     InstallHooks(hooks::Args),
     /// Show, check and convert the policy
     Policy(policy::Args),
+    /// Look whether the gate works here: programs, keys, endpoints, policy, and a change with a known bug
+    Doctor(doctor::Args),
     /// List and explain the built-in rules, test a team's own
     Rules(rules::Args),
     /// Print a completion script
@@ -113,6 +116,7 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
         Command::Review(args) => review::run(&context, &args),
         Command::InstallHooks(args) => hooks::run(&context, &args),
         Command::Policy(args) => policy::run(&context, &args),
+        Command::Doctor(args) => doctor::run(&context, &args),
         Command::Rules(args) => rules::run(&context, &args),
         Command::Completions(args) => generate::completions(&args),
         Command::Man => generate::man(),

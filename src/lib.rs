@@ -5,6 +5,7 @@
 pub mod ai;
 pub mod cli;
 pub mod diff;
+pub mod doctor;
 pub mod env;
 pub mod error;
 pub mod finding;

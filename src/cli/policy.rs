@@ -86,15 +86,15 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
 }
 
 /// The files that make the policy here.
-struct Files {
-    user: Option<File>,
-    project: Option<Project>,
+pub(super) struct Files {
+    pub(super) user: Option<File>,
+    pub(super) project: Option<Project>,
     /// The worktree, where there is one.
     top: Option<PathBuf>,
 }
 
 impl Files {
-    fn find(context: &Context, at: Option<&str>) -> Result<Self> {
+    pub(super) fn find(context: &Context, at: Option<&str>) -> Result<Self> {
         let user = File::user(&context.env)?;
         let repo = Repo::open(&context.dir, &context.env);
         if let (Err(e), None, None) = (&repo, &context.global.config, at) {
@@ -137,7 +137,7 @@ impl Files {
     }
 
     /// Says which files there are.
-    fn label(&self) -> String {
+    pub(super) fn label(&self) -> String {
         let names: Vec<_> =
             [self.user.as_ref(), self.project.as_ref().map(|p| &p.file)].into_iter().flatten().collect();
         match names.as_slice() {

@@ -401,7 +401,7 @@ fn write_file(path: &Path, review: &Review, format: Format, style: &Style) -> Re
     Ok(())
 }
 
-fn style(context: &Context, env: &Env) -> Style {
+pub(super) fn style(context: &Context, env: &Env) -> Style {
     let stdout = std::io::stdout().is_terminal();
     let color = match context.global.color {
         ColorChoice::Always => true,

@@ -168,7 +168,7 @@ pub fn show_duration(d: Duration) -> String {
 }
 
 /// Returns the candidate that was probably meant: equal but for case, `-` and `_`, or a few letters off.
-pub(super) fn closest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn closest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let fold = |s: &str| s.to_ascii_lowercase().replace('-', "_");
     let typed = fold(typed);
     if typed.is_empty() || typed.len() > 64 {

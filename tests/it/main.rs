@@ -16,6 +16,7 @@ mod claude;
 mod cli;
 mod coverage;
 mod diff;
+mod doctor;
 mod git;
 mod hooks;
 mod loopback;

@@ -7,19 +7,18 @@ use crate::ai::cache::{Key, Question};
 use crate::ai::tree::Tree;
 use crate::git::Repo;
 use crate::request::Depth;
-use std::cell::Cell;
 
 /// One who answers.
 pub(super) enum Member<'a> {
     Backend(Box<Backend>),
-    Script { name: String, script: &'a Script, at: Cell<usize> },
+    Script { name: String, script: &'a Script },
 }
 
 impl<'a> Member<'a> {
     /// Makes a backend of the policy ready to be asked.
     pub(super) fn open(name: &str, job: &Job<'a>, pool: &Pool) -> Result<Self, Failure> {
         if let Some(script) = job.script {
-            return Ok(Self::Script { name: name.to_owned(), script, at: Cell::new(0) });
+            return Ok(Self::Script { name: name.to_owned(), script });
         }
         let Some(policy) = job.policy.backend(name) else {
             return Err(Failure::new(Cause::Setup, "no such backend"));
@@ -59,12 +58,10 @@ impl<'a> Member<'a> {
     pub(super) async fn ask(&self, ask: &Ask<'_>, around: Option<&Tree<'_>>) -> Result<Answer, Failure> {
         match self {
             Self::Backend(b) => b.ask(ask, around).await,
-            Self::Script { script, at, .. } => {
-                let reply = script.replies.get(at.get()).or(script.replies.last());
-                at.set(at.get() + 1);
-                let Some(reply) = reply else { return Err(Failure::new(Cause::Setup, "the script is empty")) };
+            Self::Script { script, .. } => {
+                let reply = if ask.schema.name == "review" { &script.review } else { &script.verdict };
                 let text = reply.replace("NONCE", ask.prompt.nonce.as_str());
-                Ok(Answer { text, model: "script".to_owned(), ..Answer::default() })
+                Ok(Answer { text, read: script.read.clone(), model: "script".to_owned(), ..Answer::default() })
             }
         }
     }

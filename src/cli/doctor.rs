@@ -1,0 +1,170 @@
+//! `doctor`: whether the gate works here, for people and for programs.
+
+use super::Context;
+use super::policy::Files;
+use super::review::style;
+use crate::doctor::{Check, Diagnosis, Patient, State, examine};
+use crate::error::{Error, ExitStatus, Result};
+use crate::git::Repo;
+use crate::policy::{self, Loaded, Sources};
+use crate::report::Style;
+use crate::request::Overrides;
+use crate::untrusted::{Inert, width};
+use anstyle::AnsiColor;
+use serde_json::json;
+use std::io::{ErrorKind, Write as _};
+
+/// Arguments of `doctor`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit codes:\n  0  the gate can pass and block, and every backend that is named can be asked\n  \
+    2  the policy or the repository cannot be read\n  3  something does not work; each problem says what to do"
+)]
+pub(super) struct Args {
+    /// Let each backend review a small change with a known bug; costs a request or two
+    #[arg(long, conflicts_with = "offline")]
+    probe: bool,
+    /// Open no socket
+    #[arg(long)]
+    offline: bool,
+    /// Look at this backend instead of the policy's; repeat for more
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    backend: Vec<String>,
+    /// How to write it
+    #[arg(long, value_enum, default_value = "human")]
+    format: Format,
+}
+
+/// How the diagnosis is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// For people
+    Human,
+    /// For programs
+    Json,
+}
+
+pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
+    let repo = Repo::find(&context.dir, &context.env)?;
+    let files = Files::find(context, None)?;
+    let Loaded { policy, notes } = policy::load(&Sources {
+        user: files.user.as_ref(),
+        project: files.project.as_ref(),
+        env: &context.env,
+        overrides: &Overrides::default(),
+    })?;
+    if let Some(name) = args.backend.iter().find(|b| policy.backend(b).is_none()) {
+        let known: Vec<_> = policy.backends.iter().map(|b| b.name.as_str()).collect();
+        let error = Error::usage(format!("unknown backend {name}"));
+        return Err(error.hint(format!("policy knows {}", known.join(", "))));
+    }
+    let notes: Vec<String> = notes.into_iter().map(|n| n.text).collect();
+    let diagnosis = examine(&Patient {
+        env: &context.env,
+        dir: &context.dir,
+        repo: repo.as_ref(),
+        policy: &policy,
+        policy_files: &files.label(),
+        policy_notes: &notes,
+        config: context.global.config.as_ref(),
+        backends: &args.backend,
+        offline: args.offline,
+        probe: args.probe,
+    });
+    let text = match args.format {
+        Format::Human => human(&diagnosis, &style(context, &context.env)),
+        Format::Json => json_text(&diagnosis),
+    };
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Error::incomplete("standard output cannot be written").caused_by(&e))
+        }
+        _ => Ok(diagnosis.exit()),
+    }
+}
+
+/// Writes a line for each check, under the title of its section; `--quiet` leaves what is wrong.
+fn human(diagnosis: &Diagnosis, style: &Style) -> String {
+    let mut text = String::new();
+    let paint = |color: AnsiColor, word: &str| match style.color {
+        true => format!("{}{word}{}", color.on_default().bold().render(), anstyle::Reset.render()),
+        false => word.to_owned(),
+    };
+    let column = |check: &Check| width(check.name);
+    for section in &diagnosis.sections {
+        let shown = |c: &&Check| !style.quiet || matches!(c.state, State::Bad | State::Doubtful);
+        let checks: Vec<_> = section.checks.iter().filter(shown).collect();
+        if checks.is_empty() {
+            continue;
+        }
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let names = checks.iter().map(|c| column(c)).max().unwrap_or_default();
+        // Two spaces, the state, the name, each with spaces behind it.
+        let indent = 2 + 9 + names + 2;
+        text.push_str(&format!("{}\n", Inert::new(&section.title).guarded()));
+        for check in checks {
+            let (color, word) = match check.state {
+                State::Good => (AnsiColor::Green, "ok"),
+                State::Told => (AnsiColor::Cyan, "note"),
+                State::Doubtful => (AnsiColor::Yellow, "doubt"),
+                State::Bad => (AnsiColor::Red, "PROBLEM"),
+            };
+            let pad = " ".repeat(9 - word.len());
+            let name = format!("{}{}", check.name, " ".repeat(names - column(check)));
+            let mut lines = wrap(Inert::new(&check.text).as_str(), style.width.saturating_sub(indent));
+            if let Some(hint) = &check.hint {
+                let hint = format!("hint: {}", Inert::new(hint));
+                lines.extend(wrap(&hint, style.width.saturating_sub(indent)));
+            }
+            let head = format!("  {}{pad}{name}  {}", paint(color, word), lines.remove(0));
+            text.push_str(&format!("{}\n", head.trim_end()));
+            for line in lines {
+                text.push_str(&format!("{}{line}\n", " ".repeat(indent)));
+            }
+        }
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text + &match diagnosis.problems() {
+        0 => format!("{}\n", paint(AnsiColor::Green, "the gate works: it can pass and it can block")),
+        1 => format!("{}\n", paint(AnsiColor::Red, "1 problem: the gate does not work as it was meant to")),
+        n => {
+            format!("{}\n", paint(AnsiColor::Red, &format!("{n} problems: the gate does not work as it was meant to")))
+        }
+    }
+}
+
+/// Breaks a text between words; a word that is too long stays whole. At least one line.
+fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if width(line) + 1 + width(word) <= columns.max(20) => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+fn json_text(diagnosis: &Diagnosis) -> String {
+    let check = |c: &Check| json!({"name": c.name, "state": c.state.name(), "text": c.text, "hint": c.hint});
+    let sections = diagnosis
+        .sections
+        .iter()
+        .map(|s| json!({"title": s.title, "checks": s.checks.iter().map(check).collect::<Vec<_>>()}));
+    let value = json!({
+        "schema_version": 1,
+        "problems": diagnosis.problems(),
+        "exit": diagnosis.exit().code(),
+        "sections": sections.collect::<Vec<_>>(),
+    });
+    format!("{value:#}\n")
+}

@@ -1,0 +1,156 @@
+//! Whether each backend can be asked: program or endpoint, key, model.
+
+use super::{Check, Patient, Section, State};
+use crate::ai::ask::{Cause, Failure};
+use crate::ai::backend::{Backend, Pool};
+use crate::git::Repo;
+use crate::policy::{self, BackendKind, value};
+use crate::stop::Stop;
+use futures_util::future::join_all;
+use std::time::{Duration, Instant};
+
+/// How long a backend may take to say who it is.
+const TIME: Duration = Duration::from_secs(30);
+/// Models that are listed.
+const MAX_MODELS: usize = 12;
+
+/// Looks at the backends that policy names; where it names none, at all that it knows, and asks none of them.
+pub(super) fn examine(patient: &Patient<'_>) -> Vec<Section> {
+    let policy = patient.policy;
+    let names = if patient.backends.is_empty() { &policy.review.backends } else { patient.backends };
+    let named: Vec<&policy::Backend> = names.iter().filter_map(|n| policy.backend(n)).collect();
+    if named.is_empty() {
+        return vec![idle(patient)];
+    }
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(e) => {
+            let mut section = Section::new("backends");
+            section.checks.push(Check::bad("start", format!("nothing can be asked: {e}")));
+            return vec![section];
+        }
+    };
+    let pool = Pool::default();
+    runtime.block_on(join_all(named.into_iter().map(|b| one(patient, b, &pool))))
+}
+
+/// Tells which backends could be named. Nobody is asked: nobody wanted that.
+fn idle(patient: &Patient<'_>) -> Section {
+    let mut section = Section::new("backends that could be named");
+    let top = patient.repo.and_then(Repo::worktree);
+    for backend in &patient.policy.backends {
+        let name = backend.kind.map_or("backend", BackendKind::name);
+        let own = if backend.name == name { String::new() } else { format!("{}: ", backend.name) };
+        let text = match Backend::open(backend, patient.env, top, &Pool::default()) {
+            Ok(open) if open.kind() == BackendKind::Claude => format!("{own}{}, with its own login", open.endpoint()),
+            Ok(open) => format!("{own}{}, key {}", open.endpoint(), key(patient, backend).text),
+            Err(failure) => format!("{own}{}", failure.message),
+        };
+        section.checks.push(Check::told(name, text));
+    }
+    section
+}
+
+async fn one(patient: &Patient<'_>, backend: &policy::Backend, pool: &Pool) -> Section {
+    let mut section = Section::new(format!("backend {}", backend.name));
+    let add = &mut section.checks;
+    let top = patient.repo.and_then(Repo::worktree);
+    let open = match Backend::open(backend, patient.env, top, pool) {
+        Ok(open) => open,
+        Err(failure) => {
+            add.push(Check::failed("set up", &failure));
+            return section;
+        }
+    };
+    let is_program = open.kind() == BackendKind::Claude;
+    add.push(Check::good(if is_program { "program" } else { "endpoint" }, open.endpoint()));
+    if !is_program {
+        add.push(key(patient, backend));
+    }
+    if patient.offline && !is_program {
+        let text = match &backend.model {
+            Some(model) => format!("{model}; whether it is offered was not asked: --offline"),
+            None => "not known: the server's list was not asked for: --offline".to_owned(),
+        };
+        add.push(Check::told("model", text));
+        return section;
+    }
+    let stop = Stop::default();
+    // Of the two, the list knows more: it is asked for first, and what the endpoint says of the key with it.
+    let offered = if is_program { Ok(Vec::new()) } else { open.models().await };
+    match (&offered, &backend.model) {
+        (Ok(_), _) => {}
+        (Err(failure), Some(_)) if lists_none(failure) => {
+            add.push(Check::told("models", format!("the server does not list any: {}", failure.message)));
+        }
+        (Err(failure), _) => {
+            let check = Check::failed("models", failure);
+            add.push(match (&check.hint, failure.cause) {
+                (None, Cause::Unreachable) => check.hint(format!("is base_url of [backend.{}] right?", backend.name)),
+                _ => check,
+            });
+            return section;
+        }
+    }
+    let offered = offered.unwrap_or_default();
+    match open.ready(Instant::now() + TIME, &stop).await {
+        Ok(model) => {
+            if is_program {
+                // It was asked for just now.
+                let version = open.version(Instant::now() + TIME, &stop).await.ok().flatten();
+                add.push(Check::good("version", version.unwrap_or_else(|| "not told".to_owned())));
+            }
+            add.push(chosen(backend, model, &offered, is_program));
+        }
+        Err(failure) => add.push(Check::failed(if is_program { "version" } else { "model" }, &failure)),
+    }
+    if !offered.is_empty() {
+        add.push(Check::told("offers", list(&offered)));
+    }
+    section
+}
+
+/// Tells whether a server is there, and merely has no list.
+fn lists_none(failure: &Failure) -> bool {
+    let is = |code: &str| failure.message.starts_with(code);
+    matches!(failure.cause, Cause::Setup | Cause::Refused | Cause::Malformed)
+        && (is("404") || is("405") || is("501") || failure.cause == Cause::Malformed)
+}
+
+fn chosen(backend: &policy::Backend, model: &str, offered: &[String], is_program: bool) -> Check {
+    match &backend.model {
+        None if is_program => Check::good("model", format!("{model}: policy names none")),
+        None => Check::good("model", format!("{model}, by default: policy names none"))
+            .hint(format!("to keep it: model = {model:?} in [backend.{}]", backend.name)),
+        Some(named) if offered.is_empty() || offered.contains(named) => Check::good("model", named),
+        Some(named) => {
+            let check = Check::new("model", State::Doubtful, format!("{named}, which is not on the server's list"));
+            match value::closest(named, offered.iter().map(String::as_str)) {
+                Some(near) => check.hint(format!("did you mean {near}?")),
+                None => check,
+            }
+        }
+    }
+}
+
+fn list(models: &[String]) -> String {
+    let more = models.len().saturating_sub(MAX_MODELS);
+    let shown = models[..models.len() - more].join(", ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
+/// Says where the key comes from; never what it is.
+fn key(patient: &Patient<'_>, backend: &policy::Backend) -> Check {
+    if backend.keyless {
+        return Check::good("key", "none: the address comes from a file that is not trusted, so no key is sent there");
+    }
+    if backend.api_key_command.is_some() && backend.api_key_env.is_none() {
+        return Check::good("key", "from api_key_command");
+    }
+    let usual = backend.kind.and_then(BackendKind::key_variable).unwrap_or_default();
+    let name = backend.api_key_env.as_deref().unwrap_or(usual);
+    match patient.env.os(name) {
+        Some(_) => Check::good("key", format!("{name} is set")),
+        None => Check::good("key", format!("none: {name} is not set")),
+    }
+}

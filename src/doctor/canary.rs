@@ -1,0 +1,264 @@
+//! Small changes through the real pipeline: one with a known bug must be stopped, a clean one must pass, and what
+//! nobody reviewed must not pass.
+//!
+//! They are reviewed as anything else is, under the policy that rules here. Only who answers is different: a
+//! script in place of a model, so that what is tried is the gate and not the model's wit.
+
+use super::{Check, Patient, Section, State};
+use crate::ai::Script;
+use crate::ai::ask::Read;
+use crate::diff::{LineNo, RepoPath};
+use crate::error::{Error, ExitStatus, Result};
+use crate::finding::{Finding, Origin};
+use crate::policy::Backend;
+use crate::progress::Silent;
+use crate::request::{CacheUse, Input, ReviewRequest, Source};
+use crate::review::{self, Review, World};
+use crate::verdict::Verdict;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+
+/// The file that the canaries add.
+const PATH: &str = "src/claude_reviewer_canary.py";
+
+/// A bug that anybody sees who reads it, and no rule: the index is always out of range.
+const SEEDED: &[&str] = &[
+    "def last(items):",
+    "    \"\"\"Returns the last of the items, of which there is at least one.\"\"\"",
+    "    return items[len(items)]",
+];
+/// The line of the bug, from 1.
+const BUG: u32 = 3;
+
+const CLEAN: &[&str] = &[
+    "def last(items):",
+    "    \"\"\"Returns the last of the items, of which there is at least one.\"\"\"",
+    "    return items[-1]",
+];
+
+/// What the script says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Says {
+    /// The bug.
+    Bug,
+    Nothing,
+    /// No answer at all, but words.
+    Prose,
+}
+
+/// A change, what is said of it, and what must come of that.
+struct Trial {
+    name: &'static str,
+    lines: Vec<String>,
+    says: Says,
+    /// Tells what is wrong with the review; `Ok`: what is right.
+    judge: fn(&Review) -> std::result::Result<String, String>,
+}
+
+/// Tries the gate.
+pub(super) fn examine(patient: &Patient<'_>) -> Section {
+    let mut section = Section::new("canary");
+    let lines = |lines: &[&str]| lines.iter().map(|l| (*l).to_owned()).collect::<Vec<_>>();
+    let trials = [
+        Trial { name: "model's finding", lines: lines(SEEDED), says: Says::Bug, judge: bug_blocks },
+        Trial { name: "rules' finding", lines: leak(), says: Says::Nothing, judge: leak_blocks },
+        Trial { name: "clean change", lines: lines(CLEAN), says: Says::Nothing, judge: passes },
+        Trial { name: "no review", lines: lines(CLEAN), says: Says::Prose, judge: is_incomplete },
+    ];
+    for trial in trials {
+        section.checks.push(match run(patient, &trial) {
+            Ok(review) => match (trial.judge)(&review) {
+                Ok(right) => Check::good(trial.name, right),
+                Err(wrong) => Check::bad(trial.name, wrong).hint("claude-reviewer policy show --origin"),
+            },
+            Err(e) => failed(trial.name, &e),
+        });
+    }
+    section
+}
+
+fn failed(name: &'static str, e: &Error) -> Check {
+    let check = Check::bad(name, format!("the review could not be run: {}", e.message));
+    Check { hint: e.hints.first().cloned(), ..check }
+}
+
+/// Returns a program with a private key in it, made up here.
+fn leak() -> Vec<String> {
+    let body = "MIIEowIBAAKCAQEAx7K2pQ9vT4mWc8bYz1RfLd6NhGjXsE3uA5oVtCqPwJyHkBrM";
+    let edge = |word: &str| format!("-----{word} RSA PRIVATE {}-----", "KEY");
+    vec![
+        format!("KEY = \"\"\"{}", edge("BEGIN")),
+        body.to_owned(),
+        body.chars().rev().collect(),
+        edge("END") + "\"\"\"",
+    ]
+}
+
+fn run(patient: &Patient<'_>, trial: &Trial) -> Result<Review> {
+    // Whoever policy would ask is played; where it asks nobody, any backend that it knows.
+    let known = patient.policy.backends.first().map(|b| b.name.clone());
+    let names: Vec<String> =
+        if asked(patient).is_empty() { known.into_iter().collect() } else { asked(patient).to_vec() };
+    review(patient, &trial.lines, &names, Some(&script(trial.says)))
+}
+
+/// Returns the names of the backends that are asked here.
+fn asked<'a>(patient: &'a Patient<'_>) -> &'a [String] {
+    if patient.backends.is_empty() { &patient.policy.review.backends } else { patient.backends }
+}
+
+/// Reviews a file that is added, as a patch, so that no repository is needed.
+fn review(patient: &Patient<'_>, lines: &[String], backends: &[String], script: Option<&Script>) -> Result<Review> {
+    let folder = tempfile::tempdir().map_err(|e| no_room(&e))?;
+    let path = folder.path().join("canary.patch");
+    write_patch(&path, lines).map_err(|e| no_room(&e))?;
+    let mut request = ReviewRequest::new(Source::Patch(Input::File(path)), patient.dir.to_owned());
+    request.config = patient.config.cloned();
+    request.cache = CacheUse::Refused;
+    request.backends = backends.to_vec();
+    let world = World { env: patient.env, progress: &Silent, now: jiff::Timestamp::now(), script };
+    review::run(&request, &world)
+}
+
+fn no_room(e: &std::io::Error) -> Error {
+    Error::incomplete("a folder for temporary files cannot be made").caused_by(e).hint("set TMPDIR")
+}
+
+fn write_patch(path: &Path, lines: &[String]) -> std::io::Result<()> {
+    let mut patch = format!("diff --git a/{PATH} b/{PATH}\nnew file mode 100644\n--- /dev/null\n+++ b/{PATH}\n");
+    let _ = writeln!(patch, "@@ -0,0 +1,{} @@", lines.len());
+    for line in lines {
+        let _ = writeln!(patch, "+{line}");
+    }
+    std::fs::File::create(path)?.write_all(patch.as_bytes())
+}
+
+/// Says what a model would that saw the bug, or did not.
+fn script(says: Says) -> Script {
+    let review = json!({
+        "nonce": "NONCE",
+        "summary": "Adds a function.",
+        "files_reviewed": [PATH],
+        "findings": if says == Says::Bug { vec![claim()] } else { Vec::new() },
+        "design_compliance": null,
+        "missing_requirements": [],
+    });
+    let verdict = json!({"nonce": "NONCE", "refuted": false, "reason": "The last index is one less."});
+    // As if it had looked, so that the finding is as well supported as one can be.
+    let read = LineNo::new(BUG).map(|line| Read { path: RepoPath::from(PATH), first: line, last: line });
+    Script {
+        review: if says == Says::Prose { "Looks good to me!".to_owned() } else { review.to_string() },
+        verdict: verdict.to_string(),
+        read: read.into_iter().collect(),
+    }
+}
+
+fn claim() -> Value {
+    json!({
+        "file": PATH,
+        "line": BUG,
+        "end_line": BUG,
+        "quote": SEEDED[BUG as usize - 1],
+        "severity": "critical",
+        "category": "bug",
+        "cwe": null,
+        "title": "The last index is one too far",
+        "message": "len(items) is one past the last index, so this raises IndexError for every list.",
+        "failure": "last([1]) raises IndexError.",
+        "suggestion": "Use items[-1].",
+        "replacement": null,
+        "convention": null,
+    })
+}
+
+fn is_models(f: &Finding) -> bool {
+    !matches!(f.origin(), Origin::Rules)
+}
+
+fn bug_blocks(review: &Review) -> std::result::Result<String, String> {
+    let Some(found) = review.findings.iter().find(|f| is_models(f)) else {
+        return Err(format!("a model that names a seeded bug makes no finding{}", why(review)));
+    };
+    let line = found.lines().map(|l| l.first.get());
+    if line != Some(BUG) {
+        return Err(format!("a seeded bug in line {BUG} was put in line {}", line.unwrap_or_default()));
+    }
+    blocked(review, "a critical bug that a model names", is_models)
+}
+
+fn leak_blocks(review: &Review) -> std::result::Result<String, String> {
+    blocked(review, "a private key that the rules find", |f| !is_models(f))
+}
+
+fn blocked(review: &Review, what: &str, by: impl Fn(&Finding) -> bool) -> std::result::Result<String, String> {
+    let blocking = review.findings.iter().filter(|f| f.blocking).any(by);
+    if review.verdict == Verdict::Block && review.exit == ExitStatus::Block && blocking {
+        return Ok(format!("{what} blocks (exit {})", review.exit.code()));
+    }
+    let (verdict, exit) = (review.verdict.name(), review.exit.code());
+    Err(format!("{what} does not block under this policy: verdict {verdict}, exit {exit}{}", why(review)))
+}
+
+fn passes(review: &Review) -> std::result::Result<String, String> {
+    if review.exit == ExitStatus::Pass && matches!(review.verdict, Verdict::Pass | Verdict::Warn) {
+        return Ok(format!("passes (exit {})", review.exit.code()));
+    }
+    let (verdict, exit) = (review.verdict.name(), review.exit.code());
+    Err(format!("a change that nobody objects to does not pass: verdict {verdict}, exit {exit}{}", why(review)))
+}
+
+fn is_incomplete(review: &Review) -> std::result::Result<String, String> {
+    if review.verdict == Verdict::Incomplete {
+        return Ok(format!("a reply that is no review is incomplete (exit {})", review.exit.code()));
+    }
+    Err(format!("a reply that is no review counts as one: verdict {}", review.verdict.name()))
+}
+
+/// Says what the review says went wrong with it.
+fn why(review: &Review) -> String {
+    review.coverage.failed.first().map(|(_, text)| format!(" ({text})")).unwrap_or_default()
+}
+
+/// Has every backend that policy names review the seeded bug.
+pub(super) fn probe(patient: &Patient<'_>) -> Vec<Section> {
+    let known = asked(patient).iter().filter_map(|n| patient.policy.backend(n));
+    known.map(|backend| ask(patient, backend)).collect()
+}
+
+fn ask(patient: &Patient<'_>, backend: &Backend) -> Section {
+    let mut section = Section::new(format!("probe of {}", backend.name));
+    let lines: Vec<_> = SEEDED.iter().map(|l| (*l).to_owned()).collect();
+    let review = match review(patient, &lines, std::slice::from_ref(&backend.name), None) {
+        Ok(review) => review,
+        Err(e) => {
+            section.checks.push(failed("review", &e));
+            return section;
+        }
+    };
+    let took = review.duration.as_secs_f64();
+    if !review.coverage.is_complete() {
+        for (_, text) in &review.coverage.failed {
+            section.checks.push(Check::bad("review", text));
+        }
+        return section;
+    }
+    section.checks.push(Check::good("review", format!("complete after {took:.1} s")));
+    for usage in &review.models.usage {
+        let spent = &usage.spent;
+        let cost = spent.cost_usd.map(|usd| format!(", ${usd:.4}")).unwrap_or_default();
+        let text = format!(
+            "{}: {} tokens in ({} cached), {} out{cost}",
+            usage.model, spent.input_tokens, spent.cached_tokens, spent.output_tokens
+        );
+        section.checks.push(Check::told("usage", text));
+    }
+    section.checks.push(if review.findings.iter().any(is_models) {
+        Check::good("bug", "the seeded bug was found")
+    } else {
+        // What a model sees is not what the gate is judged by.
+        Check::new("bug", State::Doubtful, "the seeded bug was not found: a stronger model would see it")
+    });
+    section
+}

@@ -1,0 +1,159 @@
+//! Where the program runs: git, the repository and its hooks, the cache, the policy.
+
+use super::{Check, Patient, Section, State};
+use crate::ai::cache::Cache;
+use crate::finding::Severity;
+use crate::git::Repo;
+use crate::hooks::{Hook, shim};
+use crate::policy::HookMode;
+use crate::process::{self, End, Program};
+use crate::rules;
+use crate::stop::Stop;
+use std::ffi::OsString;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long `git --version` may take.
+const GIT_TIME: Duration = Duration::from_secs(10);
+/// Bytes of a hook that are read.
+const HOOK_HEAD: u64 = 4096;
+
+pub(super) fn tools(patient: &Patient<'_>) -> Section {
+    let mut section = Section::new("place");
+    section.checks.push(repository(patient));
+    section.checks.push(git(patient));
+    if let Some(repo) = patient.repo {
+        section.checks.push(hooks(repo, patient));
+    }
+    section.checks.push(cache(patient));
+    section
+}
+
+fn repository(patient: &Patient<'_>) -> Check {
+    let Some(repo) = patient.repo else {
+        let text = format!("none around {}: only patches and files can be reviewed here", patient.dir.display());
+        return Check::told("repository", text);
+    };
+    let at = repo.worktree().unwrap_or_else(|| repo.git_dir()).display();
+    match repo.head() {
+        Ok(Some(head)) => Check::good("repository", format!("{at}, HEAD is {}", head.short())),
+        Ok(None) => Check::good("repository", format!("{at}, without a commit yet")),
+        Err(e) => Check { hint: e.hints.first().cloned(), ..Check::bad("repository", format!("{at}: {}", e.message)) },
+    }
+}
+
+/// Git itself reads no change for us; hooks are called by it, and a reftable is read by it.
+fn git(patient: &Patient<'_>) -> Check {
+    let top = patient.repo.and_then(Repo::worktree);
+    match process::find_program("git", patient.env, top) {
+        Err(why) => Check::told("git", format!("{why}: needed for hooks, and for references in a reftable")),
+        Ok(path) => match git_version(&path) {
+            Some(version) => Check::good("git", format!("{version}, {}", path.display())),
+            None => Check::new("git", State::Doubtful, format!("{} does not tell its version", path.display())),
+        },
+    }
+}
+
+fn git_version(path: &Path) -> Option<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    let (args, dir): ([OsString; 1], PathBuf) = (["--version".into()], "/".into());
+    let program = Program {
+        path,
+        args: &args,
+        env: &[],
+        dir: &dir,
+        stdin: &[],
+        deadline: Instant::now() + GIT_TIME,
+        max_stdout: 4096,
+        max_stderr: 0,
+    };
+    let out = runtime.block_on(process::run(&program, &Stop::default())).ok()?;
+    let text = String::from_utf8_lossy(&out.stdout);
+    let version = text.trim().strip_prefix("git version ")?;
+    (out.end == End::Exit(0)).then(|| version.to_owned())
+}
+
+fn hooks(repo: &Repo, patient: &Patient<'_>) -> Check {
+    let dir = match repo.hooks() {
+        Ok(dir) => dir.path,
+        Err(e) => return Check::new("hooks", State::Doubtful, e.message),
+    };
+    let policy = patient.policy.hooks;
+    let ours: Vec<String> = [(Hook::PreCommit, policy.pre_commit), (Hook::PrePush, policy.pre_push)]
+        .into_iter()
+        .filter(|(hook, _)| is_ours(&dir.join(hook.name())))
+        .map(|(hook, mode)| format!("{} ({})", hook.name(), mode_name(mode)))
+        .collect();
+    if ours.is_empty() {
+        return Check::told("hooks", "not installed here: claude-reviewer install-hooks");
+    }
+    Check::good("hooks", format!("{} in {}", ours.join(", "), dir.display()))
+}
+
+fn mode_name(mode: HookMode) -> &'static str {
+    match mode {
+        HookMode::Rules => "rules",
+        HookMode::Full => "full",
+        HookMode::Off => "off",
+    }
+}
+
+fn is_ours(path: &Path) -> bool {
+    let mut head = Vec::new();
+    // A pipe would keep us waiting.
+    let is_file = std::fs::metadata(path).is_ok_and(|m| m.is_file());
+    let read = is_file && std::fs::File::open(path).and_then(|f| f.take(HOOK_HEAD).read_to_end(&mut head)).is_ok();
+    read && shim::version(&head).is_some()
+}
+
+fn cache(patient: &Patient<'_>) -> Check {
+    let Some(home) = patient.env.cache_home() else {
+        return Check::told("cache", "none: neither XDG_CACHE_HOME nor HOME names a folder");
+    };
+    let shown = home.join("claude-reviewer");
+    match Cache::open(patient.env, patient.repo.and_then(Repo::worktree)) {
+        Some(_) => Check::good("cache", shown.display()),
+        None => {
+            let text = format!("none: {} cannot be used", shown.display());
+            Check::new("cache", State::Doubtful, text)
+                .hint("it must be a folder outside of the repository that only you can read and write (chmod 700)")
+        }
+    }
+}
+
+pub(super) fn policy(patient: &Patient<'_>) -> Section {
+    let mut section = Section::new("policy");
+    let policy = patient.policy;
+    let add = &mut section.checks;
+    add.push(Check::good("files", format!("{}, hash {}", patient.policy_files, policy.hash())));
+    for note in patient.policy_notes {
+        add.push(Check::new("refused", State::Doubtful, note).hint("claude-reviewer policy trust"));
+    }
+    for doubt in policy.doubts() {
+        add.push(Check::new("doubt", State::Doubtful, doubt));
+    }
+    let names = |list: &[Severity]| match list {
+        [] => "nothing".to_owned(),
+        list => list.iter().map(|s| s.name()).collect::<Vec<_>>().join(", "),
+    };
+    let gate = format!("blocks on {}, warns on {}", names(&policy.block_on), names(&policy.warn_on));
+    add.push(Check::good("gate", gate));
+    let all = rules::describe_all().count();
+    let active = match policy.rules.disable.len() {
+        0 => format!("all {all} built-in ones"),
+        off => format!("{all} built-in ones, {off} disabled"),
+    };
+    let top = patient.repo.and_then(Repo::worktree);
+    let own: Vec<_> = policy.rules.paths.iter().filter(|p| top.is_some_and(|t| t.join(p).exists())).cloned().collect();
+    let own = if own.is_empty() { String::new() } else { format!(", and the team's in {}", own.join(", ")) };
+    add.push(Check::good("rules", format!("{active}{own}")));
+    let asked = &policy.review.backends;
+    add.push(match (asked.is_empty(), patient.backends.is_empty()) {
+        (true, true) => Check::told("models", "no backend is named, so the rules alone review")
+            .hint("name one: backends = [\"claude\"] under [review], or --backend claude"),
+        (_, false) => Check::good("models", format!("{} (named for this look)", patient.backends.join(", "))),
+        _ => Check::good("models", asked.join(", ")),
+    });
+    section
+}
