@@ -22,6 +22,7 @@ mod hooks;
 mod loopback;
 mod models;
 mod net;
+mod outbound;
 mod policy;
 mod prompt;
 mod report;
