@@ -199,7 +199,7 @@ impl Asking<'_> {
                     let mut group = Group { commit: part.commit, tree: None, messages: Vec::new(), files: Vec::new() };
                     for file in files {
                         if self.floor.scan.is_wanted(file.path()) {
-                            self.show(file.clone(), &mut group, &mut out);
+                            self.show(file.clone(), None, &mut group, &mut out);
                         }
                     }
                     out.push(group);
@@ -227,16 +227,21 @@ impl Asking<'_> {
                 continue;
             }
             match self.floor.scan.load(change, index, reader) {
-                Ok(file) => self.show(file, &mut group, out),
+                Ok(file) => {
+                    // The change does not say what of it is generated; nor does a state that cannot be read.
+                    let judge = self.governing.state.as_ref();
+                    let generated = judge.and_then(|s| reader.generated(s, file.path()).ok().flatten());
+                    self.show(file, generated, &mut group, out);
+                }
                 Err(e) => out.failed.push((Some(path.clone()), scan::reason(&e))),
             }
         }
         out.push(group);
     }
 
-    fn show(&self, file: FileChange, group: &mut Group, out: &mut Gathered) {
+    fn show(&self, file: FileChange, generated: Option<bool>, group: &mut Group, out: &mut Gathered) {
         let path = file.path().clone();
-        match Shown::new(file, self.floor.scan.rules, self.policy()) {
+        match Shown::marked(file, generated, self.floor.scan.rules, self.policy()) {
             Ok(Some(shown)) => {
                 out.bytes += shown.hunks.iter().flat_map(|h| &h.lines).map(|l| l.text.len()).sum::<usize>();
                 group.files.push(shown);

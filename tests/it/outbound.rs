@@ -116,7 +116,7 @@ fn sec_01_tools_show_no_secret_either() {
         repo.stage(".env", line_with_key()).commit("second");
         repo.stage("src/a.py", "def f(x):\n    return x\n");
         run(&repo, &["staged", "--depth", "thorough"], 0);
-        let told = String::from_utf8_lossy(&server.questions().last().unwrap().body).into_owned();
+        let told: String = server.questions().iter().map(|q| String::from_utf8_lossy(&q.body).into_owned()).collect();
         assert!(told.matches("<secret:aws-access-key-id:20>").count() >= 2, "{kind}: the tools answered: {told}");
         assert!(told.contains("<secret:private-key:64>"), "{kind}: {told}");
         assert_nothing_left(&server);
@@ -182,6 +182,20 @@ fn what_programs_write_is_not_sent_and_its_neighbours_are_told() {
     let prompt = server.questions()[0].prompt();
     assert!(prompt.contains("\nchanged too, not shown: go.sum (lockfile)\n"), "{prompt}");
     assert!(!prompt.contains("h1:abc"), "{prompt}");
+}
+
+#[test]
+fn a_change_under_gate_cannot_take_itself_out_of_sight() {
+    let server = Server::start(nothing);
+    let repo = repo(&server, "openai");
+    repo.stage(".gitattributes", "gen/** linguist-generated\n").stage("gen/a.rs", "fn a() {}\n");
+    repo.stage(".claude-reviewer.toml", server.policy("openai")).commit("base");
+    repo.git(&["checkout", "-q", "-b", "topic"]);
+    repo.stage(".gitattributes", "gen/** linguist-generated\nsrc/** linguist-generated\n");
+    repo.stage("gen/a.rs", "fn a() { b() }\n").stage("src/b.rs", "// @generated\nfn b() {}\n");
+    repo.commit("topic");
+    report(&repo, &["branch", "--base", "main", "--gate"], 0);
+    assert_eq!(server.questions()[0].files(), [".gitattributes", "src/b.rs"]);
 }
 
 #[test]
