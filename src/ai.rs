@@ -38,6 +38,16 @@ pub struct Models {
     /// `None` unless design documents were given and a model spoke of them.
     pub compliance: Option<Compliance>,
     pub missing: Vec<Missing>,
+    /// What models say of the change as a whole: their opinion, which decides nothing.
+    pub opinions: Vec<Opinion>,
+}
+
+/// What a model says of a part of the change as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Opinion {
+    pub backend: String,
+    /// Foreign text, secrets masked.
+    pub text: String,
 }
 
 /// What one backend was asked, and what it cost.

@@ -25,7 +25,7 @@ use crate::stop::{Signal, Stop};
 use crate::verdict::{Coverage, Outcome, Verdict, exit_status, judge};
 use files::Files;
 use models::Asked;
-use scan::Scan;
+use scan::{Scan, Scanned};
 use source::Part;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -172,7 +172,7 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     let ask = if request.offline || mode == Some(HookMode::Rules) { &[][..] } else { backends };
     let asking = models::Asking { request, world, governing: &governing, floor: &floor, backends: ask };
     let (found, asked) = if asking.is_needed() { asking.beside_the_rules()? } else { (floor.review(), None) };
-    let Found { mut findings, mut coverage, first_change, notes: said } = found;
+    let Found { mut findings, mut coverage, first_change, notes: said, seen } = found;
     notes.extend(said);
     let nothing = coverage.files_total == 0 && findings.is_empty() && coverage.is_complete();
     if request.offline && !nothing && mode != Some(HookMode::Rules) {
@@ -182,8 +182,13 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     }
     let (mut models, mut tests) = (Models::default(), None);
     if let Some(asked) = asked {
-        let Asked { claims, coverage: c, notes: said, models: did, tests: results, beside } = asked;
+        let Asked { claims, coverage: c, notes: said, models: did, tests: results, beside, shown } = asked;
         claims.tell(&mut findings);
+        // The worktree is read twice: once for the rules, once for the models.
+        let changed = |(path, id): &(RepoPath, ObjectId)| shown.get(path).is_some_and(|theirs| theirs != id);
+        for (path, _) in seen.into_iter().filter(changed) {
+            coverage.failed.push((Some(path), "it changed while it was reviewed; run the review again".to_owned()));
+        }
         findings.extend(claims.findings);
         findings.extend(beside);
         findings = arrange(findings);
@@ -241,6 +246,8 @@ struct Found {
     coverage: Coverage,
     first_change: Option<Location>,
     notes: Vec<Note>,
+    /// What was read of the worktree.
+    seen: Vec<(RepoPath, ObjectId)>,
 }
 
 impl Floor<'_> {
@@ -255,9 +262,10 @@ impl Floor<'_> {
         if let Some(repo) = repo {
             governing::weakened(repo, self.parts, rules, &mut scanned);
         }
-        let mut findings = arrange(without_repeats(scanned.findings, self.parts));
+        let mut findings = arrange(without_repeats(std::mem::take(&mut scanned.findings), self.parts));
         waive(&mut findings, self.waivers, self.env, repo);
-        Found { findings, coverage: scanned.coverage, first_change: scanned.first, notes: scanned.notes }
+        let Scanned { coverage, first, notes, seen, .. } = scanned;
+        Found { findings, coverage, first_change: first, notes, seen }
     }
 }
 

@@ -42,6 +42,9 @@ pub struct Report {
     /// Null where no design document was given.
     pub design_compliance: Option<DesignCompliance>,
     pub missing_requirements: Vec<MissingRequirement>,
+    /// What models say of parts of the change as a whole. Decides nothing.
+    #[serde(default)]
+    pub opinions: Vec<Opinion>,
     /// Null where no tests were run.
     pub test_results: Option<TestResults>,
     pub coverage: Coverage,
@@ -270,6 +273,13 @@ pub struct MissingRequirement {
     /// `document#heading`.
     pub reference: Option<String>,
     pub severity: Severity,
+}
+
+/// What a model says of a part of the change as a whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Opinion {
+    pub backend: String,
+    pub text: String,
 }
 
 /// How the team's tests ended.

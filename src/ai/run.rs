@@ -207,7 +207,7 @@ impl<'a> Session<'a> {
         if self.job.policy.review.depth == Depth::Thorough {
             self.second_look(teams, &mut all, &floor, &mut out).await;
         }
-        let Looked { candidates, remarks, dropped, failed, cut, cached, compliance, missing } = all;
+        let Looked { candidates, remarks, dropped, failed, cut, cached, compliance, missing, opinions } = all;
         let disputes = std::mem::take(&mut out.claims.disputes);
         out.claims = anchor::seal(candidates, &floor, self.job.rules);
         out.claims.disputes.extend(disputes);
@@ -227,6 +227,9 @@ impl<'a> Session<'a> {
         out.models.dropped = dropped;
         out.models.compliance = compliance;
         out.models.missing = missing;
+        out.models.opinions = opinions;
+        out.models.opinions.sort();
+        out.models.opinions.dedup();
         out.models.usage = self.usage.take();
         out
     }

@@ -83,6 +83,12 @@ pub fn report(review: &Review) -> wire::Report {
                 severity: severity(m.severity),
             })
             .collect(),
+        opinions: review
+            .models
+            .opinions
+            .iter()
+            .map(|o| wire::Opinion { backend: o.backend.clone(), text: o.text.clone() })
+            .collect(),
         test_results: review.tests.as_ref().map(|t| wire::TestResults {
             passed: t.passed,
             summary: t.summary.clone(),

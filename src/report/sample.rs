@@ -1,7 +1,7 @@
 //! Reviews that hold every kind of thing a report can show, the same on every run.
 
 use crate::ai::ask::Spent;
-use crate::ai::{Compliance, Dropped, Missing, Models, Usage, Violation};
+use crate::ai::{Compliance, Dropped, Missing, Models, Opinion, Usage, Violation};
 use crate::diff::{LineNo, ObjectId, RepoPath};
 use crate::error::ExitStatus;
 use crate::finding::{
@@ -469,6 +469,10 @@ fn models() -> Models {
                 recommendation: Some("drop the field".to_owned()),
             }],
         }),
+        opinions: vec![Opinion {
+            backend: "local".to_owned(),
+            text: "The change adds pools; two handlers do not check who asks.".to_owned(),
+        }],
         missing: vec![Missing {
             requirement: "pools have a display name".to_owned(),
             reference: Some("docs/design.md#Pools".to_owned()),

@@ -9,16 +9,17 @@ use crate::ai::material::{Group, Shown};
 use crate::ai::prompt::Brief;
 use crate::ai::run::{self, Job};
 use crate::ai::{Models, context};
-use crate::diff::{FileChange, RepoPath};
+use crate::diff::{FileChange, ObjectId, RepoPath};
 use crate::error::Result;
 use crate::finding::Finding;
-use crate::git::{Change, Reader, Repo};
+use crate::git::{Change, Reader, Repo, State};
 use crate::policy::Policy;
 use crate::request::{OnIncomplete, ReviewRequest};
 use crate::rules::{Scope, Seen};
 use crate::stop::{Signal, Stop};
 use crate::untrusted::Inert;
 use crate::verdict::{Coverage, Skip};
+use std::collections::HashMap;
 use std::time::Instant;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
@@ -48,6 +49,8 @@ pub(super) struct Asked {
     pub(super) notes: Vec<Note>,
     pub(super) models: Models,
     pub(super) tests: Option<TestResults>,
+    /// What models were shown of the worktree.
+    pub(super) shown: HashMap<RepoPath, ObjectId>,
 }
 
 /// What models may be shown of the change.
@@ -149,6 +152,13 @@ impl Asking<'_> {
             script: self.world.script,
             prompts,
         };
+        for side in groups.iter().filter(|g| g.tree == Some(State::Worktree)).flat_map(|g| &g.files) {
+            if let Some(new) = &side.change.entry.new
+                && let Some(id) = new.id
+            {
+                asked.shown.insert(new.path.clone(), id);
+            }
+        }
         let outcome = run::review(&job, &groups, brief, told).await;
         let limit = cut.into_iter().map(|p| (p, format!("more than {} MiB of changes", MOST >> 20)));
         for (path, limit) in limit.chain(outcome.cut) {

@@ -3,10 +3,10 @@
 use super::Note;
 use super::files::Files;
 use super::source::{Content, Part};
-use crate::diff::{Body, Entry, FileChange, LineKind, RepoPath, TextChange, trim_line_end};
+use crate::diff::{Body, Entry, FileChange, LineKind, ObjectId, RepoPath, TextChange, trim_line_end};
 use crate::error::{Kind, Result};
 use crate::finding::{Finding, Frame, FrameLine, LineSpan, Location};
-use crate::git::{Change, Reader, Repo};
+use crate::git::{Change, Reader, Repo, State};
 use crate::policy::Policy;
 use crate::progress::Progress;
 use crate::rules::{self, RuleSet, Scope, Tree};
@@ -47,6 +47,8 @@ pub(super) struct Scanned {
     pub(super) findings: Vec<Finding>,
     pub(super) notes: Vec<Note>,
     pub(super) coverage: Coverage,
+    /// What was read of the worktree, by its content's name.
+    pub(super) seen: Vec<(RepoPath, ObjectId)>,
     /// The first changed line: of a file with added lines if there is one.
     pub(super) first: Option<Location>,
 }
@@ -226,6 +228,9 @@ impl Scan<'_> {
                 f.frame = frame(text, span, self.rules);
             }
         }
+        if let (Content::Change(Change { head: State::Worktree, .. }), Some(side)) = (&part.content, &file.entry.new) {
+            out.seen.extend(side.id.map(|id| (side.path.clone(), id)));
+        }
         if part.scope == Scope::All {
             out.notes.extend(self.rules.remarks(file).into_iter().map(|r| Note {
                 file: Some(file.path().clone()),
@@ -321,7 +326,8 @@ impl Scanned {
     }
 
     fn merge(&mut self, other: Self) {
-        let Self { findings, notes, coverage: c, first } = other;
+        let Self { findings, notes, coverage: c, first, seen } = other;
+        self.seen.extend(seen);
         let both = [self.first.take(), first].into_iter().flatten();
         self.first = both.min_by(|a, b| (a.lines.is_none(), &a.file).cmp(&(b.lines.is_none(), &b.file)));
         self.findings.extend(findings);

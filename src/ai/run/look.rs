@@ -2,14 +2,14 @@
 
 use super::member::Member;
 use super::question::{Asked, Why};
-use super::{Remark, Session, Team, described};
+use super::{Remark, Session, Team, described, foreign};
 use crate::ai::anchor::{self, Anchored, Candidate};
 use crate::ai::ask::Cause;
 use crate::ai::claim;
 use crate::ai::plan::{self, Chunk};
 use crate::ai::prompt::{self, Lens};
 use crate::ai::reply;
-use crate::ai::{Compliance, Dropped, Missing};
+use crate::ai::{Compliance, Dropped, Missing, Opinion};
 use crate::diff::RepoPath;
 use std::future::Future;
 use std::pin::Pin;
@@ -28,6 +28,7 @@ pub(super) struct Looked {
     pub(super) cached: usize,
     pub(super) compliance: Option<Compliance>,
     pub(super) missing: Vec<Missing>,
+    pub(super) opinions: Vec<Opinion>,
 }
 
 impl<'a> Session<'a> {
@@ -98,6 +99,10 @@ impl<'a> Session<'a> {
             backend: name,
             rules: self.job.rules,
         };
+        let text = foreign(reply.summary.trim(), self.job.rules);
+        if !text.is_empty() {
+            out.opinions.push(Opinion { backend: name.to_owned(), text });
+        }
         for anchored in anchor::claims(&reply, &context) {
             match anchored {
                 Anchored::Candidate(c) => out.candidates.push(*c),
@@ -123,6 +128,7 @@ impl Looked {
         self.cut.extend(other.cut);
         self.cached += other.cached;
         self.missing.extend(other.missing);
+        self.opinions.extend(other.opinions);
         if let Some(theirs) = other.compliance {
             let ours = self.compliance.get_or_insert(Compliance { follows: true, violations: Vec::new() });
             ours.follows &= theirs.follows;

@@ -15,6 +15,9 @@ pub(super) fn write(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     if let Some(tests) = &review.tests {
         self::tests(page, tests)?;
     }
+    if page.style.verbose {
+        opinions(page, &review.models)?;
+    }
     compliance(page, &review.models)?;
     dropped(page, &review.models)
 }
@@ -34,6 +37,17 @@ fn tests(page: &mut Page<'_>, t: &TestResults) -> io::Result<()> {
     if t.failing.len() > most {
         let text = format!("and {} more (-v lists them all)", t.failing.len() - most);
         page.wrapped(&Line::new().space(4).put(DIM, Inert::new(text)), 6)?;
+    }
+    Ok(())
+}
+
+fn opinions(page: &mut Page<'_>, models: &Models) -> io::Result<()> {
+    if !models.opinions.is_empty() {
+        page.gap()?;
+    }
+    for o in &models.opinions {
+        let label = Inert::new(format!("{} says: ", o.backend));
+        page.wrapped(&Line::new().put(CYAN, label).put(PLAIN, Inert::new(&o.text)), 4)?;
     }
     Ok(())
 }
