@@ -128,3 +128,215 @@ fn split(text: &str) -> Result<&str, Problem> {
         Err(Problem::repairable("something follows the JSON document"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONCE: &str = "000102030405060708090a0b0c0d0e0f";
+
+    fn nonce() -> Nonce {
+        Nonce::new(std::array::from_fn(|i| i as u8))
+    }
+
+    /// A document with the members that are put in, and the rest as it should be.
+    fn document(members: &str) -> String {
+        let mut text = format!("{{\"nonce\": \"{NONCE}\", {members}");
+        for (key, usual) in [("findings", "[]"), ("files_reviewed", "[]")] {
+            if !members.contains(&format!("\"{key}\"")) {
+                text.push_str(&format!(", \"{key}\": {usual}"));
+            }
+        }
+        text + "}"
+    }
+
+    #[track_caller]
+    fn problem(text: &str) -> (String, bool) {
+        let problem = parse(text, &nonce()).unwrap_err();
+        (problem.message, problem.repairable)
+    }
+
+    #[track_caller]
+    fn claim(members: &str) -> crate::ai::claim::Claim {
+        let text = document(&format!("\"findings\": [{{{members}}}]"));
+        parse(&text, &nonce()).unwrap().findings.remove(0)
+    }
+
+    #[test]
+    fn out_01_what_stands_around_a_document_is_taken_off_or_refused() {
+        let good = document("\"summary\": \"ok\"");
+        for text in [
+            good.clone(),
+            format!("\u{feff} {good}\n"),
+            format!("```json\n{good}\n```\n"),
+            format!("```\n{good}```"),
+            format!("<think>\n{{}} hm\n</think>\n\n{good}"),
+            format!("<think></think>```JSON\n{good}\n```"),
+        ] {
+            assert_eq!(parse(&text, &nonce()).map(|r| r.summary), Ok("ok".to_owned()), "{text}");
+        }
+        for text in ["", " ", "null", "Looks good.", "[]", "\"a\"", "```\n```", "<think>{}", "```python\nx\n```"] {
+            assert!(problem(text).1, "{text} can be mended");
+        }
+        for text in [format!("Sure:\n{good}"), format!("{good}\nDone."), format!("```json\n{good}\n```\nDone.")] {
+            assert!(problem(&text).1, "{text} can be mended");
+        }
+    }
+
+    #[test]
+    fn out_11_a_second_document_is_never_mended() {
+        let good = document("\"summary\": \"ok\"");
+        for text in
+            [format!("{good}{good}"), format!("{good}\n\n[]"), format!("```json\n{good}\n```\n```json\n{{}}\n```")]
+        {
+            assert_eq!(problem(&text), ("a second document follows the first".to_owned(), false));
+        }
+    }
+
+    #[test]
+    fn out_12_what_does_not_carry_the_nonce_is_never_mended() {
+        let other = NONCE.replace('0', "1");
+        for text in [
+            "{\"findings\": [], \"files_reviewed\": []}".to_owned(),
+            format!("{{\"nonce\": \"{other}\", \"findings\": [], \"files_reviewed\": []}}"),
+            format!("{{\"nonce\": null, \"summary\": \"{NONCE}\"}}"),
+            format!("{{\"nonce\": [\"{NONCE}\"]}}"),
+            // Broken, and prose: what is in it may be what the change says.
+            "{\"findings\": [], }".to_owned(),
+            "The result is {\"findings\": []}".to_owned(),
+        ] {
+            assert!(!problem(&text).1, "{text}");
+        }
+    }
+
+    #[test]
+    fn out_02_bounds_are_named_and_final() {
+        let deep = |n: usize| document(&format!("\"x\": {}{}", "[".repeat(n), "]".repeat(n)));
+        assert_eq!(problem(&deep(100_000)), ("the reply has nesting deeper than 128 levels".to_owned(), false));
+        let many = document(&format!("\"findings\": [{}{{}}]", "{},".repeat(1_000)));
+        assert_eq!(problem(&many), ("the reply has more than 1000 findings".to_owned(), false));
+        let wide = document(&format!("\"findings\": [{}0]", "0,".repeat(1_000_000)));
+        assert_eq!(problem(&wide), ("the reply has a list of more than 10,000 members".to_owned(), false));
+        let long = |n: usize| document(&format!("\"summary\": \"{}\"", "a".repeat(n)));
+        assert!(parse(&long(16 << 10), &nonce()).is_ok());
+        assert_eq!(problem(&long((16 << 10) + 1)), ("the reply has a string longer than 16 KiB".to_owned(), false));
+        assert_eq!(problem(&long(MAX_BYTES)), ("the reply is larger than 16 MiB".to_owned(), false));
+        let full = document(&format!("\"findings\": [{}{{}}]", "{},".repeat(999)));
+        assert_eq!(parse(&full, &nonce()).unwrap().findings.len(), 1_000);
+    }
+
+    #[test]
+    fn out_03_numbers_that_are_none_are_told_of() {
+        for (line, read) in [
+            ("12", Some(12)),
+            ("12.0", Some(12)),
+            ("\"42\"", Some(42)),
+            ("\" L42 \"", Some(42)),
+            ("\"line 42\"", Some(42)),
+            ("\"lines 42-45\"", Some(42)),
+            ("-1", None),
+            ("0", None),
+            ("9007199254740992", None),
+            ("99999999999999999999999", None),
+            ("4294967295", Some(4_294_967_295)),
+            ("2.5", None),
+            ("true", None),
+            ("\"x\"", None),
+            ("[1]", None),
+            ("{}", None),
+        ] {
+            let claim = claim(&format!("\"line\": {line}"));
+            assert_eq!(
+                (claim.line, claim.notes.len()),
+                (read, usize::from(read.is_none())),
+                "{line} {:?}",
+                claim.notes
+            );
+        }
+        assert_eq!(claim("\"line\": \"42-45\"").end_line, Some(45));
+        assert_eq!((claim("\"line\": null").line, claim("").notes.len()), (None, 0));
+        for wrong in ["NaN", "1e999", "Infinity", "01", "+1", "0x1"] {
+            let (message, repairable) = problem(&document(&format!("\"findings\": [{{\"line\": {wrong}}}]")));
+            assert!(repairable && message.starts_with("the reply is not a JSON document: "), "{wrong}: {message}");
+        }
+        let twice = document("\"findings\": [], \"findings\": [{}]");
+        assert!(problem(&twice).0.contains("a key stands twice in one object"));
+        let escaped = document("\"findings\": [], \"f\\u0069ndings\": [{}]");
+        assert!(problem(&escaped).0.contains("a key stands twice in one object"));
+    }
+
+    #[test]
+    fn net_12_bytes_that_no_text_has_are_harmless() {
+        for text in ["\0", "\u{feff}", "{\0}", "\u{feff}\u{feff}{}", "{\"nonce\": \"a\0b\"}", "\u{fffd}{"] {
+            assert!(parse(text, &nonce()).is_err());
+        }
+        let reply = parse(&document("\"summary\": \"a\\u0000b\\ud800\""), &nonce());
+        assert!(reply.is_err(), "half of a pair is no text");
+        assert_eq!(parse(&document("\"summary\": \"a\\u0000b\""), &nonce()).unwrap().summary, "a\0b");
+    }
+
+    #[test]
+    fn what_small_models_write_is_read() {
+        let c = claim(
+            "\"path\": \"a.rs\", \"line_number\": 3, \"description\": \"It is wrong\", \"suggested_fix\": \"Mend it\", \
+             \"cwe\": \"CWE-89\", \"severity\": \"High\", \"quote\": [\"a\", \"b\"], \"score\": 0.4, \"tags\": [\"x\"]",
+        );
+        assert_eq!((c.file.as_deref(), c.line, c.message.as_str()), (Some("a.rs"), Some(3), "It is wrong"));
+        assert_eq!((c.suggestion.as_deref(), c.cwe, c.quote.as_deref()), (Some("Mend it"), Some(89), Some("a\nb")));
+        assert_eq!(claim("\"cwe\": 79.0").cwe, Some(79));
+        assert_eq!(claim("\"cwe\": \"none\"").cwe, None);
+        let reply = parse(&document("\"design_compliance\": {\"violations\": []}"), &nonce()).unwrap();
+        assert!(reply.design_compliance.unwrap().follows_architecture);
+    }
+
+    #[test]
+    fn what_may_hide_a_finding_is_a_problem_and_other_keys_are_told_of() {
+        for members in [
+            "\"issues\": [{\"title\": \"x\"}]",
+            "\"issues\": [\"SQL injection in a.py\"]",
+            "\"review\": {\"findings\": []}",
+            "\"findings\": null",
+            "\"findings\": {}",
+            "\"findings\": [\"SQL injection\"]",
+            "\"files_reviewed\": null",
+            "\"design_compliance\": [1]",
+            "\"missing_requirements\": \"many\"",
+        ] {
+            assert!(problem(&document(members)).1, "{members}");
+        }
+        let reply = parse(
+            &document("\"verdict\": \"lgtm\", \"score\": 3, \"empty\": \"\", \"none\": null, \"list\": []"),
+            &nonce(),
+        );
+        assert_eq!(reply.unwrap().notes, ["the reply also says verdict: lgtm", "the reply also says score: 3"]);
+    }
+
+    #[test]
+    fn a_rebuttal_is_true_or_false() {
+        let read = |members: &str| rebuttal(&format!("{{\"nonce\": \"{NONCE}\", {members}}}"), &nonce());
+        assert_eq!(
+            read("\"refuted\": true, \"reason\": \"it is checked\"").map(|r| (r.refuted, r.reason)),
+            Ok((true, "it is checked".to_owned()))
+        );
+        assert_eq!(read("\"refuted\": \"false\"").map(|r| r.refuted), Ok(false));
+        assert!(read("\"refuted\": 1").is_err());
+        assert!(read("\"reason\": \"it is checked\"").unwrap_err().repairable);
+    }
+
+    #[test]
+    fn out_09_files_are_accounted_for_by_whatever_they_are_called() {
+        let rules = crate::rules::RuleSet::new(&crate::policy::RulesPolicy::default(), &[]).unwrap();
+        let shown = |path: &str| {
+            let change = crate::diff::code::added(RepoPath::from(path), b"x = 1\n".to_vec());
+            Shown::new(change, &rules, &crate::policy::Policy::default()).unwrap().unwrap()
+        };
+        let files = ["src/a.rs", "src/b.rs", "lib/b.rs"].map(shown);
+        let left = |named: &[&str]| {
+            let reply = Reply { files_reviewed: named.iter().map(|n| (*n).to_owned()).collect(), ..Reply::default() };
+            unaccounted(&reply, &files).iter().map(RepoPath::to_wire).collect::<Vec<_>>()
+        };
+        assert_eq!(left(&["b/src/a.rs", "./src/b.rs", "`lib/b.rs`"]), Vec::<String>::new());
+        assert_eq!(left(&["a.rs", "b.rs"]), ["src/b.rs", "lib/b.rs"], "which of the two is not said");
+        assert_eq!(left(&["SRC/A.RS", "/src/b.rs", "lib"]), ["src/a.rs", "src/b.rs", "lib/b.rs"]);
+    }
+}

@@ -79,7 +79,7 @@ fn within(document: &Document, rest: &str, cited: &str, said: &[&str]) -> Option
     passages.push(rest);
     let words = passages.iter().find(|p| stands_in(p, &plain(&document.text), PASSAGE_WORDS + 1))?;
     let wanted = plain(words);
-    let over = headings.iter().filter(|h| plain(&document.text[h.start..h.end]).contains(&wanted)).next_back();
+    let over = headings.iter().rfind(|h| plain(&document.text[h.start..h.end]).contains(&wanted));
     let label = match over {
         Some(heading) => format!("{}#{}", document.name, heading.title),
         None => document.name.clone(),

@@ -275,7 +275,7 @@ impl<'a> At<'a> {
                 at.location = of_file(entry.file).map(|l| Location { lines: span(lines, *first, *last, said), ..l });
                 at.quoted = *quoted;
                 at.quote = entry.text;
-                let named = |i: usize| lines.entries[i].new().unwrap_or_default();
+                let named = |i: usize| lines.entries[i].number().unwrap_or_default();
                 let as_named = named(*last) - named(*first).min(named(*last)) == said.further;
                 let sure = *quoted >= Quoted::AsNumbered && as_named;
                 at.target = sure.then_some(Target { first: *first, last: *last });
@@ -300,7 +300,7 @@ impl<'a> At<'a> {
                     at.location = of_file(first.file);
                     at.quote = first.text;
                 }
-                let numbers = alike.iter().filter_map(|i| lines.entries[*i].new());
+                let numbers = alike.iter().filter_map(|i| lines.entries[*i].number());
                 let listed: Vec<String> = numbers.take(LISTED).map(|n| n.to_string()).collect();
                 let more = if alike.len() > LISTED { ", …" } else { "" };
                 at.more = Some(format!("The quoted line stands in several places: {}{more}.", listed.join(", ")));

@@ -41,7 +41,7 @@ const FILE_HEAD: u32 = 6;
 
 impl Entry<'_> {
     /// Returns the number on the new side.
-    pub(super) fn new(&self) -> Option<u32> {
+    pub(super) fn number(&self) -> Option<u32> {
         self.shown.new.map(|n| n.get())
     }
 
@@ -132,7 +132,7 @@ impl<'a> Lines<'a> {
 
     /// Returns the line of a file that has a number on the new side.
     pub(super) fn numbered(&self, file: usize, n: u32) -> Option<usize> {
-        self.of_file(file).find(|(_, e)| e.new() == Some(n)).map(|(i, _)| i)
+        self.of_file(file).find(|(_, e)| e.number() == Some(n)).map(|(i, _)| i)
     }
 
     /// Returns the line of the new side that stands for a removed one: the first that took its place, else the one
@@ -167,7 +167,10 @@ fn starts(file: &Shown, hunk: usize) -> (u32, u32) {
 }
 
 /// Where the parts of a chunk stand in it.
-struct Places(HashMap<(usize, usize), Vec<(std::ops::Range<usize>, u32, u32, u32)>>);
+struct Places(HashMap<(usize, usize), Vec<Part>>);
+
+/// Consecutive lines of a hunk, what stands before them in the chunk: lines, headers (its own too), files.
+type Part = (std::ops::Range<usize>, u32, u32, u32);
 
 impl Places {
     fn of(chunk: &Chunk) -> Self {

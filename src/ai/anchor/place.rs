@@ -65,14 +65,29 @@ fn by_quote(lines: &Lines<'_>, said: Said<'_>, quote: &Quote) -> Place {
         return chosen(lines, said, found);
     }
     if let Some(file) = named {
-        if let Some(place) = unseen(lines, said, file, quote) {
-            return place;
+        let is_near = |o: &Occurrence| said.line.is_some_and(|n| distance(lines, *o, n) <= NEAR);
+        let near = || exact.as_ref().filter(|found| found.all.len() == 1 && found.all.iter().all(is_near));
+        if let Some((line, place)) = unseen(lines, said, file, quote) {
+            // Not seen, and nowhere near the number, while what was seen of another file is.
+            return match (said.line, near()) {
+                (Some(n), Some(found)) if line.abs_diff(n) > NEAR => {
+                    chosen(lines, Said { file: None, ..said }, &Found { exact: false, ..found.clone() })
+                }
+                _ => place,
+            };
         }
         // In another file: the name is wrong, or the quote.
         if let Some(found) = exact.as_ref().filter(|_| quote.is_telling()) {
             return chosen(lines, Said { file: None, ..said }, found);
         }
         if let Some(found) = quote.find_similar(lines, Some(file)) {
+            return chosen(lines, said, &found);
+        }
+        // Too short to say which line it is, if the number did not.
+        if let Some(found) = near() {
+            return chosen(lines, Said { file: None, ..said }, &Found { exact: false, ..found.clone() });
+        }
+        if let Some(found) = said.line.and_then(|n| quote.find_start(lines, file, n, NEAR)) {
             return chosen(lines, said, &found);
         }
     }
@@ -88,21 +103,23 @@ fn by_quote(lines: &Lines<'_>, said: Said<'_>, quote: &Quote) -> Place {
     Place::Nowhere("its quote does not stand in what was shown")
 }
 
-/// Finds the quote in the file's new side where it was not shown, or not all of it.
-fn unseen(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Quote) -> Option<Place> {
+/// Finds the quote in the file's new side where it was not shown, or not all of it; returns its first line, too.
+fn unseen(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Quote) -> Option<(u32, Place)> {
     let whole = lines.file(file).change.text()?.new.whole().filter(|whole| whole.len() <= SEARCHED)?;
     let numbers = quote.find_in_text(&String::from_utf8_lossy(whole))?;
+    let first = *numbers.first()?;
     let shown: Vec<usize> = numbers.iter().filter_map(|n| lines.numbered(file, *n)).collect();
-    match (shown.first(), shown.last()) {
-        (Some(first), Some(last)) => Some(at(lines, Occurrence { first: *first, last: *last }, said, Quoted::Exactly)),
-        _ => Some(Place::Unchanged { file, line: numbers.first().and_then(|n| LineNo::new(*n)) }),
-    }
+    let place = match (shown.first(), shown.last()) {
+        (Some(first), Some(last)) => at(lines, Occurrence { first: *first, last: *last }, said, Quoted::Exactly),
+        _ => Place::Unchanged { file, line: LineNo::new(first) },
+    };
+    Some((first, place))
 }
 
 /// Decides which of the lines that fit is meant, and how sure that is.
 fn chosen(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Place {
     let cap = |quoted: Quoted| if found.exact { quoted } else { Quoted::Loosely };
-    let is_new = |o: &&Occurrence| (o.first..=o.last).any(|i| lines.entries[i].new().is_some());
+    let is_new = |o: &&Occurrence| (o.first..=o.last).any(|i| lines.entries[i].number().is_some());
     // A line that was moved or indented anew stands on both sides: the new one is meant.
     let mut all: Vec<Occurrence> = found.all.iter().filter(is_new).copied().collect();
     if all.is_empty() {
@@ -123,7 +140,7 @@ fn chosen(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Place {
     {
         return at(lines, *only, said, cap(Quoted::Exactly));
     }
-    if let Some(o) = here.iter().find(|o| lines.entries[o.first].new() == Some(n)) {
+    if let Some(o) = here.iter().find(|o| lines.entries[o.first].number() == Some(n)) {
         return at(lines, *o, said, cap(Quoted::AsNumbered));
     }
     let mut near: Vec<Occurrence> = here.iter().filter(|o| distance(o) <= NEAR).copied().collect();
@@ -162,8 +179,8 @@ fn of_several(lines: &Lines<'_>, said: Said<'_>, here: &[Occurrence]) -> Place {
 fn distance(lines: &Lines<'_>, o: Occurrence, n: u32) -> u32 {
     let numbers = (o.first..=o.last).flat_map(|i| {
         let entry = &lines.entries[i];
-        let stand_in = || lines.stand_in(i).and_then(|s| lines.entries[s].new());
-        match entry.new() {
+        let stand_in = || lines.stand_in(i).and_then(|s| lines.entries[s].number());
+        match entry.number() {
             Some(new) => [Some(new), None],
             None => [entry.old(), stand_in()],
         }
@@ -194,9 +211,9 @@ fn at(lines: &Lines<'_>, o: Occurrence, said: Said<'_>, quoted: Quoted) -> Place
 /// Returns the last line of the same hunk's new side that is at most so many lines further down.
 fn reach(lines: &Lines<'_>, first: usize, further: u32) -> usize {
     let start = lines.entries[first];
-    let Some(from) = start.new() else { return first };
+    let Some(from) = start.number() else { return first };
     let same = |i: &usize| lines.entries[*i].file == start.file && lines.entries[*i].hunk == start.hunk;
-    let within = |i: &usize| lines.entries[*i].new().is_some_and(|n| n - from.min(n) <= further);
+    let within = |i: &usize| lines.entries[*i].number().is_some_and(|n| n - from.min(n) <= further);
     (first..lines.entries.len()).take_while(same).filter(within).last().unwrap_or(first)
 }
 
@@ -215,7 +232,7 @@ fn by_number(lines: &Lines<'_>, file: usize, n: u32, further: u32) -> Place {
             return Place::Changed { first, last, quoted };
         }
     }
-    let off = |i: usize| lines.entries[i].new().map_or(u32::MAX, |m| m.abs_diff(n));
+    let off = |i: usize| lines.entries[i].number().map_or(u32::MAX, |m| m.abs_diff(n));
     let mut beside: Vec<usize> =
         lines.of_file(file).map(|(i, _)| i).filter(|i| is_added(*i) && off(*i) <= BESIDE).collect();
     beside.sort_by_key(|i| off(*i));

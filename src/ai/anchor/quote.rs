@@ -30,7 +30,7 @@ pub(super) struct Quote {
 }
 
 /// Where a quote was found.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Found {
     /// At least one.
     pub(super) all: Vec<Occurrence>,
@@ -164,6 +164,18 @@ impl Quote {
         None
     }
 
+    /// Looks in the neighbourhood of a line for the only one that starts as the quote does, however short that is.
+    pub(super) fn find_start(&self, lines: &Lines<'_>, file: usize, near: u32, within: u32) -> Option<Found> {
+        let starts: Vec<String> = self.lines.first()?.iter().map(|r| fold(without_ellipsis(r))).collect();
+        let folded = lines.folded();
+        let mut hits = lines.of_file(file).filter(|(i, e)| {
+            let is_near = e.number().is_some_and(|n| n.abs_diff(near) <= within);
+            is_near && starts.iter().any(|s| s.chars().count() >= 2 && folded[*i].starts_with(s))
+        });
+        let (only, _) = hits.next()?;
+        hits.next().is_none().then(|| Found { all: vec![Occurrence { first: only, last: only }], exact: false })
+    }
+
     /// Looks in the neighbourhood of a line for the one that shares most words with the quote.
     pub(super) fn find_akin(&self, lines: &Lines<'_>, file: usize, near: u32, within: u32) -> Option<usize> {
         let own = words(self.first_line());
@@ -177,8 +189,8 @@ impl Quote {
         };
         lines
             .of_file(file)
-            .filter(|(_, e)| e.new().is_some_and(|n| n.abs_diff(near) <= within))
-            .filter_map(|(i, e)| Some((i, share(e.text)?, e.new()?.abs_diff(near))))
+            .filter(|(_, e)| e.number().is_some_and(|n| n.abs_diff(near) <= within))
+            .filter_map(|(i, e)| Some((i, share(e.text)?, e.number()?.abs_diff(near))))
             .filter(|(_, share, _)| *share >= 0.6)
             .max_by(|a, b| a.1.total_cmp(&b.1).then(b.2.cmp(&a.2)))
             .map(|(i, ..)| i)

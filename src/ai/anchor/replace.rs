@@ -18,7 +18,7 @@ pub(super) struct Target {
 pub(super) fn applicable(rules: &RuleSet, lines: &Lines<'_>, target: Target, replacement: &str) -> Option<String> {
     let text = unfenced(replacement);
     let new: Vec<&str> = text.lines().collect();
-    let entries: Vec<_> = lines.entries[target.first..=target.last].iter().filter(|e| e.new().is_some()).collect();
+    let entries: Vec<_> = lines.entries[target.first..=target.last].iter().filter(|e| e.number().is_some()).collect();
     let change = lines.file(entries.first()?.file).change.text()?;
     // As they stand in the file: what was shown may be redacted, or cut.
     let old: Vec<&str> = entries
@@ -92,14 +92,14 @@ fn is_elision(line: &str) -> bool {
 fn is_diff(new: &[&str], old: &[&str]) -> bool {
     let marked = |l: &&str| l.starts_with(['+', '-']) || l.starts_with("@@");
     let filled = || new.iter().filter(|l| !l.trim().is_empty());
-    filled().all(|l| marked(l)) && !new.is_empty() && !old.iter().any(|l| marked(l))
+    filled().all(marked) && !new.is_empty() && !old.iter().any(|l| marked(&l))
         || new.iter().any(|l| l.starts_with("@@ "))
         || filled().all(|l| l.trim_start().split_once([' ', '|']).is_some_and(|(n, _)| n.parse::<u32>().is_ok()))
 }
 
 /// Tells whether the text brings along the line before or after, which would then stand there twice.
 fn repeats(lines: &Lines<'_>, target: Target, change: &crate::diff::TextChange, new: &[&str]) -> bool {
-    let number = |i: usize| lines.entries[i].new();
+    let number = |i: usize| lines.entries[i].number();
     let line = |n: Option<u32>| {
         let text = n.and_then(crate::diff::LineNo::new).and_then(|n| change.new.line(n))?;
         std::str::from_utf8(text).ok().map(str::trim).filter(|t| t.chars().filter(|c| c.is_alphanumeric()).count() > 3)
