@@ -603,7 +603,7 @@ fn the_snapshot_is_the_tree_under_review_and_nothing_else() {
     repo.git(&["add", "link"]);
     repo.write("src/a.rs", "not staged\n").write("untracked.txt", "x\n");
     let fake = Fake::new(&format!(
-        "heard\nfind . -type f | sort >\"$here/files\"\nfind . ! -type f ! -type d >>\"$here/files\"\ncat src/a.rs src/key.ini >\"$here/text\"\nfind . -type f -perm /111 >\"$here/executable\"\nstat -c %a . >\"$here/mode\"\nready '{AROUND}'\nresult \"{{\\\"nonce\\\":\\\"$nonce\\\"}}\""
+        "heard\npwd -P >\"$here/dir\"\nfind . -type f | sort >\"$here/files\"\nfind . ! -type f ! -type d >>\"$here/files\"\ncat src/a.rs src/key.ini >\"$here/text\"\nfind . -type f -perm /111 >\"$here/executable\"\nstat -c %a . >\"$here/mode\"\nready '{AROUND}'\nresult \"{{\\\"nonce\\\":\\\"$nonce\\\"}}\""
     ));
     looking(&fake, &repo, State::Index).unwrap();
     let files = fake.wrote("files");
@@ -612,7 +612,8 @@ fn the_snapshot_is_the_tree_under_review_and_nothing_else() {
     assert!(text.starts_with("staged\n[default]\n") && text.contains("<secret:") && !text.contains(&key), "{text}");
     assert_eq!((fake.wrote("executable").as_str(), fake.wrote("mode").trim()), ("", "700"));
     let stdin = fake.wrote("stdin");
-    assert!(stdin.contains("\n\nYour working folder holds 4 files"), "{stdin}");
+    let start = format!("\n\nYour working folder, {}, holds 4 files", fake.wrote("dir").trim());
+    assert!(stdin.contains(&start), "{stdin}");
     assert!(stdin.contains("1 files that are no text or too large"), "{stdin}");
 }
 

@@ -7,7 +7,7 @@ SCRIPT is a JSON object of two lists of turns: "review", and "verdict" for reque
 given is that of the position which the conversation has reached, the last one where it goes on longer. A turn is a
 list of content blocks: {"type": "text", "text": "…"} or
 {"type": "tool_use", "name": "…", "input": {…}}. In every string, NONCE stands for what the prompt ends with, and
-DIR for the folder that the program says it works in. LOG gets a line of JSON for every request. The port stands on the first
+DIR for the folder that the prompt names. LOG gets a line of JSON for every request. The port stands on the first
 line of standard output.
 """
 import http.server
@@ -47,7 +47,7 @@ def events(request):
     position = sum(1 for m in messages if m["role"] == "assistant")
     said = "\n".join(texts([m.get("content") for m in messages]))
     nonces = re.findall(r"^nonce: ([0-9a-f]{32})$", said, re.M)
-    folders = re.findall(r"Primary working directory: (/.+)$", said, re.M)
+    folders = re.findall(r"Your working folder, (/[^,]+), holds", said)
     with open(SCRIPT, encoding="utf-8") as f:
         script = json.load(f)
     turns = script["verdict" if "refuted" in json.dumps(request.get("tools", [])) else "review"]
