@@ -1,5 +1,6 @@
 //! Replies that are kept: found again only for the same question, and believed only where they are the user's own.
 
+use crate::loopback::{Reply, Server, finding};
 use crate::support::Repo;
 use claude_reviewer::ai::ask::{Nonce, Prompt, Read, Schema};
 use claude_reviewer::ai::cache::{Cache, Kept, Key, Question};
@@ -288,4 +289,49 @@ fn sto_04_many_runs_at_once_see_whole_entries() {
         }
     });
     assert_eq!(entries(&folder(&repo)).len(), 5);
+}
+
+/// Reviews what is staged and returns how many questions the server was asked for it.
+fn asked(repo: &Repo, server: &Server, args: &[&str]) -> usize {
+    let before = server.questions().len();
+    let run = repo.reviewer(&[&["review", "staged"], args].concat()).run_any();
+    assert!([0, 1].contains(&run.code), "{}\n{}", run.stdout, run.stderr);
+    server.questions().len() - before
+}
+
+#[test]
+fn what_did_not_change_is_asked_once_at_every_depth() {
+    let repo = Repo::new();
+    let server = Server::start(|r| {
+        if r.method == "GET" {
+            return Reply::json(200, &serde_json::json!({"data": [{"id": "only"}]}));
+        }
+        match r.prompt().contains("\"refuted\"") || r.json().to_string().contains("refuted") {
+            true => {
+                r.text(&serde_json::json!({"nonce": r.nonce(), "refuted": false, "reason": "It holds."}).to_string())
+            }
+            false => r.review(&[finding("src/a.py", 1, "total = items[len(items)]")]),
+        }
+    });
+    // No model is named: the only one of the server's list is asked.
+    repo.write(".claude-reviewer.toml", server.policy("openai").replace("model = \"stub\"\n", ""));
+    repo.stage("src/b.py", "one = 1\n").commit("seed");
+    repo.stage("src/a.py", "total = items[len(items)]\n");
+    for depth in ["quick", "thorough"] {
+        let args = ["--depth", depth];
+        assert!(asked(&repo, &server, &args) > 0);
+        assert_eq!(asked(&repo, &server, &args), 0, "{depth}");
+    }
+    let every_time = asked(&repo, &server, &["--no-cache"]);
+    assert!(every_time > 0);
+    assert_eq!(asked(&repo, &server, &["--no-cache"]), every_time);
+    // After an edit, what was touched is asked again; and what tools could have seen.
+    repo.stage("src/a.py", "total = items[len(items)]\nmore = 1\n");
+    assert!(asked(&repo, &server, &[]) > 0);
+    repo.git(&["rm", "-q", "--cached", "src/b.py"]);
+    assert!(asked(&repo, &server, &["--depth", "thorough"]) > 0);
+    // Without a home there is nothing to remember, and nothing is wrong.
+    let before = server.questions().len();
+    repo.reviewer(&["review", "staged"]).env("HOME", "/nowhere").run(1);
+    assert!(server.questions().len() > before);
 }

@@ -10,7 +10,11 @@ use crate::request::Depth;
 
 /// One who answers.
 pub(super) enum Member<'a> {
-    Backend(Box<Backend>),
+    Backend {
+        backend: Box<Backend>,
+        /// As it is configured, which is known before anybody is asked; empty: the backend's own choice.
+        model: String,
+    },
     Script { name: String, script: &'a Script },
 }
 
@@ -24,32 +28,34 @@ impl<'a> Member<'a> {
             return Err(Failure::new(Cause::Setup, "no such backend"));
         };
         let top = job.repo.and_then(Repo::worktree);
-        Ok(Self::Backend(Box::new(Backend::open(policy, job.env, top, pool)?)))
+        let backend = Box::new(Backend::open(policy, job.env, top, pool)?);
+        let model = backend.model().unwrap_or_default().to_owned();
+        Ok(Self::Backend { backend, model })
     }
 
     pub(super) fn name(&self) -> &str {
         match self {
-            Self::Backend(b) => b.name(),
+            Self::Backend { backend, .. } => backend.name(),
             Self::Script { name, .. } => name,
         }
     }
 
     pub(super) fn capacity(&self) -> usize {
         match self {
-            Self::Backend(b) => b.capacity(),
+            Self::Backend { backend, .. } => backend.capacity(),
             Self::Script { .. } => 100_000,
         }
     }
 
     /// Returns what an answer is known by.
     pub(super) fn key(&self, prompt: &Prompt, schema: &Schema, depth: Depth, tree: Option<&str>) -> Option<Key> {
-        let Self::Backend(b) = self else { return None };
+        let Self::Backend { backend, model } = self else { return None };
         Some(Key::of(&Question {
             prompt,
             schema,
-            kind: b.kind().name(),
-            endpoint: &b.endpoint(),
-            model: b.model().unwrap_or_default(),
+            kind: backend.kind().name(),
+            endpoint: &backend.endpoint(),
+            model,
             depth,
             tree,
         }))
@@ -57,7 +63,7 @@ impl<'a> Member<'a> {
 
     pub(super) async fn ask(&self, ask: &Ask<'_>, around: Option<&Tree<'_>>) -> Result<Answer, Failure> {
         match self {
-            Self::Backend(b) => b.ask(ask, around).await,
+            Self::Backend { backend, .. } => backend.ask(ask, around).await,
             Self::Script { script, .. } => {
                 let reply = if ask.schema.name == "review" { &script.review } else { &script.verdict };
                 let text = reply.replace("NONCE", ask.prompt.nonce.as_str());
