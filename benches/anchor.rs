@@ -8,6 +8,7 @@
 #![expect(clippy::print_stdout, clippy::expect_used, reason = "a benchmark prints, and stops when it cannot go on")]
 
 #[path = "anchor/perturb.rs"]
+#[expect(unreachable_pub, reason = "a test has the same file")]
 mod perturb;
 
 use claude_reviewer::ai::material::{Group, Shown};

@@ -63,7 +63,9 @@ fn claimed(claim: Value, code: i32) -> Value {
 }
 
 fn with(mut claim: Value, members: Value) -> Value {
-    claim.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    if let (Value::Object(claim), Value::Object(members)) = (&mut claim, members) {
+        claim.extend(members);
+    }
     claim
 }
 

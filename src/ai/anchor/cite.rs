@@ -5,6 +5,8 @@ use crate::ai::material::Document;
 /// Words that a quoted passage must have, and characters.
 const PASSAGE_WORDS: usize = 2;
 const PASSAGE_LENGTH: usize = 10;
+/// Passages that are looked up.
+const MOST_PASSAGES: usize = 64;
 
 /// A place in a document that exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,16 +70,16 @@ fn within(document: &Document, rest: &str, cited: &str, said: &[&str]) -> Option
     let heading = scored.max_by_key(|(score, _)| *score).map(|(_, h)| h);
     if let Some(heading) = heading {
         let section = plain(&document.text[heading.start..heading.end]);
-        let mut passages: Vec<&str> = std::iter::once(cited).chain(said.iter().copied()).flat_map(passages).collect();
         // What follows the heading in a citation is words, in quotes or not.
-        passages.extend(rest.split_once([':', '\n']).map(|(_, words)| words));
-        let quoted = passages.iter().any(|p| stands_in(p, &section, PASSAGE_WORDS));
+        let mut passages: Vec<&str> = rest.split_once([':', '\n']).map(|(_, words)| words).into_iter().collect();
+        passages.extend(std::iter::once(cited).chain(said.iter().copied()).flat_map(self::passages));
+        let quoted = passages.iter().take(MOST_PASSAGES).any(|p| stands_in(p, &section, PASSAGE_WORDS));
         return Some(Citation { label: format!("{}#{}", document.name, heading.title), quoted });
     }
     // No heading; but the very words of the document are a citation, too.
-    let mut passages: Vec<&str> = passages(cited).collect();
-    passages.push(rest);
-    let words = passages.iter().find(|p| stands_in(p, &plain(&document.text), PASSAGE_WORDS + 1))?;
+    let passages: Vec<&str> = std::iter::once(rest).chain(passages(cited)).collect();
+    let whole = plain(&document.text);
+    let words = passages.iter().take(MOST_PASSAGES).find(|p| stands_in(p, &whole, PASSAGE_WORDS + 1))?;
     let wanted = plain(words);
     let over = headings.iter().rfind(|h| plain(&document.text[h.start..h.end]).contains(&wanted));
     let label = match over {
@@ -258,10 +260,10 @@ Use four spaces.
     #[test]
     fn a_heading_alone_is_found_but_quotes_nothing() {
         assert_eq!(label("CLAUDE.md#Error handling", ""), Some(("CLAUDE.md#Error handling".to_owned(), false)));
-        assert_eq!(label("CLAUDE.md#Team rules", "\"Four words not there\"").unwrap().1, false);
+        assert!(!label("CLAUDE.md#Team rules", "\"Four words not there\"").unwrap().1);
         // Words of another section do not count.
-        assert_eq!(label("CLAUDE.md#Style: \"Library code never calls unwrap\"", "").unwrap().1, false);
-        assert_eq!(label("CLAUDE.md#Error handling: \"unwrap\"", "").unwrap().1, false, "one word is no quote");
+        assert!(!label("CLAUDE.md#Style: \"Library code never calls unwrap\"", "").unwrap().1);
+        assert!(!label("CLAUDE.md#Error handling: \"unwrap\"", "").unwrap().1, "one word is no quote");
     }
 
     #[test]

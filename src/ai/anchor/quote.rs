@@ -84,7 +84,7 @@ impl Quote {
                 let hits = one.iter().map(|reading| lines.with_text(reading)).find(|hits| !hits.is_empty());
                 hits.unwrap_or_default().iter().map(|i| Occurrence { first: *i, last: *i }).collect()
             }
-            several => sequences(several, lines, |reading, text| reading == text),
+            several => sequences(several, lines, |i| lines.entries[i].text),
         };
         let exact = !self.elided;
         (!all.is_empty()).then_some(Found { all, exact })
@@ -96,7 +96,8 @@ impl Quote {
         let found = |all: Vec<Occurrence>| (!all.is_empty()).then_some(Found { all, exact: false });
         let within = |o: &Occurrence| file.is_none_or(|f| lines.entries[o.first].file == f);
         if let several @ [_, _, ..] = &self.lines[..] {
-            let mut all = sequences(several, lines, |reading, text| fold(reading) == fold(text));
+            let several: Vec<Vec<String>> = several.iter().map(|r| r.iter().map(|r| fold(r)).collect()).collect();
+            let mut all = sequences(&several, lines, |i| &lines.folded()[i]);
             all.retain(within);
             return found(all).or_else(|| self.find_best_line(lines, file));
         }
@@ -117,7 +118,8 @@ impl Quote {
                 continue;
             }
             let equal = if is_part { None } else { matching(&|text| text == part) };
-            let long = part.chars().count() >= shortest;
+            let count = part.chars().count();
+            let long = count >= shortest;
             let starts = || if long { matching(&|text| text.starts_with(&part)) } else { None };
             let contains = || if long { matching(&|text| text.contains(&part)) } else { None };
             let pieces: Vec<String> = bare.split("...").flat_map(|p| p.split('…')).map(fold).collect();
@@ -129,7 +131,7 @@ impl Quote {
             let goes_on = || {
                 matching(&|text| {
                     let length = text.chars().count();
-                    length >= LONG && length * 10 >= part.chars().count() * 6 && part.contains(text)
+                    length >= LONG && length * 10 >= count * 6 && part.contains(text)
                 })
             };
             let hit = equal.or_else(starts).or_else(contains).or_else(in_pieces).or_else(goes_on);
@@ -210,7 +212,7 @@ impl Quote {
 
 /// Finds the places where lines of a quote stand one after another, blank lines apart: on the new side, in the
 /// diff as it is shown, or on the old side.
-fn sequences(quote: &[Vec<String>], lines: &Lines<'_>, equal: impl Fn(&str, &str) -> bool) -> Vec<Occurrence> {
+fn sequences<'l>(quote: &[Vec<String>], lines: &'l Lines<'_>, text: impl Fn(usize) -> &'l str) -> Vec<Occurrence> {
     let sides: [fn(LineKind) -> bool; 3] = [|k| k != LineKind::Removed, |_| true, |k| k != LineKind::Added];
     for side in sides {
         let view: Vec<usize> = (0..lines.entries.len())
@@ -221,7 +223,7 @@ fn sequences(quote: &[Vec<String>], lines: &Lines<'_>, equal: impl Fn(&str, &str
             .filter(|window| {
                 let (first, last) = (lines.entries[window[0]], lines.entries[window[window.len() - 1]]);
                 (first.file, first.hunk) == (last.file, last.hunk)
-                    && quote.iter().zip(*window).all(|(q, i)| q.iter().any(|q| equal(q, lines.entries[*i].text)))
+                    && quote.iter().zip(*window).all(|(readings, i)| readings.iter().any(|r| r == text(*i)))
             })
             .map(|window| Occurrence { first: window[0], last: window[window.len() - 1] })
             .collect();

@@ -90,9 +90,9 @@ fn is_elision(line: &str) -> bool {
 
 /// Tells whether the text is a piece of a diff, or has numbers in front.
 fn is_diff(new: &[&str], old: &[&str]) -> bool {
-    let marked = |l: &&str| l.starts_with(['+', '-']) || l.starts_with("@@");
+    let marked = |l: &str| l.starts_with(['+', '-']) || l.starts_with("@@");
     let filled = || new.iter().filter(|l| !l.trim().is_empty());
-    filled().all(marked) && !new.is_empty() && !old.iter().any(|l| marked(&l))
+    filled().all(|l| marked(l)) && !new.is_empty() && !old.iter().any(|l| marked(l))
         || new.iter().any(|l| l.starts_with("@@ "))
         || filled().all(|l| l.trim_start().split_once([' ', '|']).is_some_and(|(n, _)| n.parse::<u32>().is_ok()))
 }

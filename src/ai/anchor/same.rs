@@ -1,13 +1,13 @@
 //! Whether two texts speak of the same problem, by the words they use.
 
-use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 /// Words of a text that count.
 const MOST: usize = 80;
 
-/// The words of a text that say what it is about.
+/// The words of a text that say what it is about: their hashes, in order.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Words(BTreeSet<String>);
+pub(super) struct Words(Vec<u64>);
 
 /// Words that are in every finding.
 const COMMON: [&str; 72] = [
@@ -90,20 +90,34 @@ impl Words {
     pub(super) fn of(texts: &[&str]) -> Self {
         let words = texts.iter().flat_map(|t| t.split(|c: char| !c.is_alphanumeric() && c != '_'));
         let words = words.filter(|w| w.chars().count() > 2).map(str::to_lowercase);
-        Self(words.filter(|w| !COMMON.contains(&w.as_str())).map(stem).take(MOST).collect())
+        let words = words.filter(|w| !COMMON.contains(&w.as_str())).map(stem).take(MOST);
+        let mut words: Vec<u64> = words.map(|w| hash(&w)).collect();
+        words.sort_unstable();
+        words.dedup();
+        Self(words)
     }
 
     /// Returns how much two texts share, from 0 to 1.
     pub(super) fn likeness(&self, other: &Self) -> f64 {
-        let common = self.0.intersection(&other.0).count();
+        let (mut a, mut b, mut common) = (&self.0[..], &other.0[..], 0);
+        while let ([x, more_a @ ..], [y, more_b @ ..]) = (a, b) {
+            common += usize::from(x == y);
+            (a, b) = (if x <= y { more_a } else { a }, if y <= x { more_b } else { b });
+        }
         let all = self.0.len() + other.0.len();
         if all == 0 { 0.0 } else { common as f64 * 2.0 / all as f64 }
     }
 
-    /// Tells whether one of these is among the words.
+    /// Tells whether one of these, without endings, is among the words.
     pub(super) fn has_any(&self, words: &[&str]) -> bool {
-        words.iter().any(|w| self.0.contains(*w))
+        words.iter().any(|w| self.0.binary_search(&hash(w)).is_ok())
     }
+}
+
+fn hash(word: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    word.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Cuts what English puts at the end of a word.

@@ -371,7 +371,7 @@ impl Merged {
 
     fn is_about_a_secret(&self) -> bool {
         let named = ["secret", "credential", "password", "passwd", "token", "key", "api_key"];
-        let exposed = ["hardcod", "hard", "leak", "commit", "expos", "embedd", "plaintext", "plain"];
+        let exposed = ["hardcod", "hard", "leak", "commit", "committ", "expos", "embedd", "plaintext", "plain"];
         let by_words = self.words.has_any(&named) && self.words.has_any(&exposed);
         self.draft.cwe.map_or(self.draft.category == Category::Security && by_words, |c| SECRET.contains(&c))
     }

@@ -495,7 +495,7 @@ fn sec_08_secrets_in_what_a_claim_says_are_masked() {
         failure: Some(text.clone()),
         suggestion: Some(text.clone()),
         replacement: Some(format!("    let total = \"{key}\";")),
-        notes: vec![text.clone()],
+        notes: vec![text],
         ..claim("src/a.rs", 20, "let total = sum(&values[1..]);")
     };
     let c = case.candidate(claim.clone());
@@ -512,4 +512,32 @@ fn the_call_that_read_the_lines_is_evidence() {
     let line = |n| LineNo::new(n).unwrap();
     let read = Evidence::Read { path: RepoPath::from("src/a.rs"), first: line(15), last: line(25) };
     assert_eq!(c.evidence, [read]);
+}
+
+#[test]
+fn out_02_a_thousand_claims_of_the_largest_size_are_worked_through() {
+    let lines: String = (0..1_000).map(|i| format!("    let value_{i} = compute_{}(input, {i});\n", i % 7)).collect();
+    let document = format!("# Rules\n{}", "Never call `free` twice in one function.\n".repeat(1_000));
+    let case = Case::new(&[("a.rs", "fn a() {}\n", &lines)]).convention("CLAUDE.md", &document);
+    let words = "value \"compute of the\" `input` ".repeat(500);
+    let claims_of = |i: usize| Claim {
+        quote: Some(if i.is_multiple_of(2) { words.clone() } else { "let value = 1;\nlet other = 2;\n".repeat(500) }),
+        convention: Some(format!("CLAUDE.md#Rule: {words}")),
+        suggestion: Some(words.clone()),
+        message: words.clone(),
+        title: format!("Claim {i}"),
+        ..claim("a.rs", i as i64 + 1, "")
+    };
+    let mut findings: Vec<Claim> = (0..100).map(claims_of).collect();
+    findings.extend((0..900).map(|i| Claim {
+        title: format!("Claim {i}"),
+        message: format!("{i} is {words}"),
+        ..claim("a.rs", 5, "")
+    }));
+    let reply = Reply { findings, ..Reply::default() };
+    let anchored = claims(&reply, &case.context());
+    assert_eq!(anchored.len(), 1_000);
+    let candidates = anchored.into_iter().filter_map(|a| if let Anchored::Candidate(c) = a { Some(*c) } else { None });
+    let sealed = seal(candidates.collect(), &[], &case.rules);
+    assert!(!sealed.findings.is_empty());
 }
