@@ -14,8 +14,10 @@ import http.server
 import json
 import re
 import sys
+import threading
 
 SCRIPT, LOG = sys.argv[1], sys.argv[2]
+LOCK = threading.Lock()
 USAGE = {"input_tokens": 100, "cache_creation_input_tokens": 20, "cache_read_input_tokens": 50, "output_tokens": 7}
 
 
@@ -86,9 +88,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log(self, body):
-        with open(LOG, "a", encoding="utf-8") as f:
-            json.dump({"method": self.command, "path": self.path, "headers": dict(self.headers), "body": body}, f)
-            f.write("\n")
+        line = json.dumps({"method": self.command, "path": self.path, "headers": dict(self.headers), "body": body})
+        # Several requests come at once.
+        with LOCK, open(LOG, "a", encoding="utf-8") as f:
+            f.write(line + "\n")
 
     def do_HEAD(self):
         self.log(None)
