@@ -182,7 +182,7 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     }
     let (mut models, mut tests) = (Models::default(), None);
     if let Some(asked) = asked {
-        let Asked { claims, coverage: c, notes: said, models: did, tests: results, beside, shown } = asked;
+        let Asked { claims, coverage: c, notes: said, models: did, tests: results, beside, lost, shown } = asked;
         claims.tell(&mut findings);
         // The worktree is read twice: once for the rules, once for the models.
         let changed = |(path, id): &(RepoPath, ObjectId)| shown.get(path).is_some_and(|theirs| theirs != id);
@@ -194,6 +194,8 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         findings = arrange(findings);
         waive(&mut findings, &waivers, world.env, resolved.repo.as_ref());
         coverage.add(c);
+        coverage.files_reviewed = coverage.files_reviewed.saturating_sub(lost.files);
+        coverage.hunks_reviewed = coverage.hunks_reviewed.saturating_sub(lost.hunks);
         notes.extend(said);
         (models, tests) = (did, results);
     }

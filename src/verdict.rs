@@ -104,6 +104,7 @@ impl Skip {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
     pub files_total: usize,
+    /// By the rules, and by every backend that was to look.
     pub files_reviewed: usize,
     pub hunks_total: usize,
     pub hunks_reviewed: usize,

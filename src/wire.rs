@@ -296,6 +296,7 @@ pub struct TestResults {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Coverage {
     pub files_total: usize,
+    /// By the rules, and by every backend that was to look.
     pub files_reviewed: usize,
     pub hunks_total: usize,
     pub hunks_reviewed: usize,

@@ -66,6 +66,8 @@ pub struct Outcome {
     /// Findings, and what models say of the rules' findings, by their positions in what `floor` told.
     pub claims: Sealed,
     pub remarks: Vec<Remark>,
+    /// A backend that was to look at everything could not be asked at all.
+    pub unasked: bool,
     /// What was not reviewed, and why.
     pub failed: Vec<(Option<RepoPath>, String)>,
     /// What a limit kept from being asked, and which.
@@ -120,6 +122,7 @@ fn open<'a>(job: &Job<'a>, out: &mut Outcome) -> Vec<Vec<Member<'a>>> {
         let skipped = failures.drain(..).map(|f| Remark::of_the_run(format!("the next backend is asked: {f}")));
         out.remarks.extend(skipped);
     }
+    out.unasked = !failures.is_empty();
     out.failed.extend(failures.into_iter().map(|f| (None, f)));
     match (first, open.is_empty()) {
         (_, true) => Vec::new(),

@@ -19,7 +19,7 @@ use crate::rules::{Scope, Seen};
 use crate::stop::{Signal, Stop};
 use crate::untrusted::Inert;
 use crate::verdict::{Coverage, Skip};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
@@ -49,8 +49,17 @@ pub(super) struct Asked {
     pub(super) notes: Vec<Note>,
     pub(super) models: Models,
     pub(super) tests: Option<TestResults>,
+    /// What the rules reviewed and a model should have reviewed too.
+    pub(super) lost: Lost,
     /// What models were shown of the worktree.
     pub(super) shown: HashMap<RepoPath, ObjectId>,
+}
+
+/// How much of the change is not reviewed as policy wants it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lost {
+    pub(super) files: usize,
+    pub(super) hunks: usize,
 }
 
 /// What models may be shown of the change.
@@ -170,6 +179,11 @@ impl Asking<'_> {
             }
         }
         asked.coverage.failed.extend(outcome.failed);
+        let failed: HashSet<&RepoPath> = asked.coverage.failed.iter().filter_map(|(p, _)| p.as_ref()).collect();
+        for file in groups.iter().flat_map(|g| &g.files).filter(|f| outcome.unasked || failed.contains(f.path())) {
+            asked.lost.files += 1;
+            asked.lost.hunks += file.hunks.len();
+        }
         asked.coverage.cached = outcome.cached;
         asked.notes.extend(outcome.remarks.into_iter().map(|r| Note {
             file: r.file,
