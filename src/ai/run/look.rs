@@ -17,6 +17,15 @@ use std::pin::Pin;
 /// A future of this thread that calls itself.
 type Boxed<'f, T> = Pin<Box<dyn Future<Output = T> + 'f>>;
 
+/// Lines about which an answer can grow too long. A model whose answer is too long on fewer rambles, and does so
+/// again on half of them.
+const MANY_LINES: usize = 100;
+
+/// Returns how many lines a chunk shows.
+fn lines(chunk: &Chunk) -> usize {
+    chunk.pieces.iter().flat_map(|p| &p.hunks).map(|h| h.lines.len()).sum()
+}
+
 /// What became of one chunk under one lens.
 #[derive(Default)]
 pub(super) struct Looked {
@@ -51,7 +60,11 @@ impl<'a> Session<'a> {
                         return Looked { cut, ..Looked::default() };
                     }
                     Err(Why::Failed(f)) => {
-                        let smaller = matches!(f.cause, Cause::TooLarge | Cause::CutOff);
+                        let smaller = match f.cause {
+                            Cause::TooLarge => true,
+                            Cause::CutOff => lines(&chunk) >= MANY_LINES,
+                            _ => false,
+                        };
                         if let Some((one, other)) = plan::halve(&chunk, self.groups).filter(|_| smaller) {
                             self.planned.set(self.planned.get() + 1);
                             let mut both = self.look(team, one, lens).await;

@@ -365,3 +365,29 @@ fn net_11_a_body_without_an_end_takes_bounded_memory() {
     assert_eq!(output.status.code(), Some(3), "{shown}{}", String::from_utf8_lossy(&output.stderr));
     assert!(shown.contains("16 MiB"), "{shown}");
 }
+
+#[test]
+fn net_06_net_15_what_is_too_large_is_asked_about_in_parts() {
+    for kind in KINDS {
+        let server = Server::start(|r| match r.files().len() {
+            0 | 1 => r.review(&[bug()]),
+            _ => Reply::error(413, "request_too_large", "too large"),
+        });
+        let repo = repo(&server.policy(kind.name()));
+        repo.stage("docs/other.txt", "A text of some length.\n".repeat(60));
+        let report = repo.review_json(&["staged"], 1);
+        assert_eq!((&report["outcome"], &report["usage"][0]["requests"]), (&json!("reviewed"), &json!(3)), "{report}");
+    }
+}
+
+#[test]
+fn net_15_a_model_that_rambles_about_little_is_asked_once() {
+    let stop = Says { text: "{".into(), stop: Some("length".into()), ..Says::default() };
+    let server = Server::start(move |r| r.answer(&stop));
+    let repo = repo(&server.policy("openai"));
+    repo.review(&["staged"], 3);
+    assert_eq!(server.questions().len(), 1);
+    repo.stage("docs/other.txt", "A text of some length.\n".repeat(150));
+    repo.review(&["staged"], 3);
+    assert!((3..=10).contains(&server.questions().len()), "{}", server.questions().len());
+}
