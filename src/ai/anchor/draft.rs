@@ -343,7 +343,7 @@ pub(super) fn cited(cx: &Context<'_>, reference: &str, said: &[&str], file: Opti
         return None;
     }
     let guidelines = file.map(|f| f.guidelines.join("\n")).filter(|g| !g.is_empty());
-    let guidelines = guidelines.map(|text| Document { name: "guideline".to_owned(), text, folder: Vec::new() });
+    let guidelines = guidelines.map(|text| Document { name: "guidelines".to_owned(), text, folder: Vec::new() });
     let all = cx.conventions.iter().chain(cx.documents).chain(guidelines.as_ref());
     cite::find(reference, said, all)
 }

@@ -440,6 +440,12 @@ fn a_convention_counts_as_far_as_its_citation_exists() {
     assert_eq!(with("CLAUDE.md#Memory"), (Severity::Minor, label, 1));
     assert_eq!(with("CLAUDE.md#Threads: \"Never spawn one\""), (Severity::Minor, None, 1));
     assert_eq!(with("null"), (Severity::Major, None, 0));
+    let mut case = self::case();
+    case.group.files[0].guidelines.push("Every sum must cover the whole slice.".to_owned());
+    let total = claim("src/a.rs", 20, "let total = sum(&values[1..]);");
+    let by_policy = Some("guidelines: \"Every sum must cover the whole slice\"".to_owned());
+    let c = case.candidate(Claim { convention: by_policy, ..total });
+    assert_eq!((c.draft.severity, c.draft.convention.as_deref()), (Severity::Major, Some("guidelines")));
 }
 
 #[test]
