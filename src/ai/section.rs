@@ -31,7 +31,7 @@ const fn language(extensions: &'static [&'static str], starts: &'static str, nev
 /// Words that begin a statement of languages with braces, not a method.
 const STATEMENT: &str = r"^\s*(?:\}\s*)?(?:if|else|for|foreach|while|do|switch|case|default|catch|try|finally|return|throw|new|await|yield|using|lock|goto|super|this|delete|typeof|import|package|assert|synchronized|when|guard|repeat|defer)\b";
 
-static LANGUAGES: [Language; 28] = [
+static LANGUAGES: [Language; 30] = [
     language(&["py", "pyi", "pyw", "pyx", "bzl", "star"], r"^\s*((?:async\s+)?def\s.*|class\s.*)", ""),
     language(
         &["rs"],
@@ -71,7 +71,7 @@ static LANGUAGES: [Language; 28] = [
     ),
     language(&["css", "scss", "sass", "less"], r"^\s*([@.#:\[*&A-Za-z_].*)", r"[:;]\s*$|^\s*[\w-]+\s*:\s*[^{]*;"),
     language(
-        &["html", "htm", "xhtml", "hbs", "ejs", "twig", "j2"],
+        &["html", "htm", "xhtml", "hbs", "ejs", "twig", "j2", "razor", "cshtml"],
         r"(?i)^\s*(<h[1-6](?:\s.*)?>.*|<(?:head|body|main|section|article|form|script|style|template)\b.*)",
         "",
     ),
@@ -110,7 +110,9 @@ static LANGUAGES: [Language; 28] = [
         r"^\s*((?:message|service|enum|rpc|oneof|type|interface|input|extend|query|mutation|fragment)\s.*)",
         r";\s*$",
     ),
-    language(&["mk", "mak"], r"^([^\s#=][^=]*:(?:[^=].*)?)$", ""),
+    language(&["mk", "mak", "am"], r"^([^\s#=][^=]*:(?:[^=].*)?)$", ""),
+    language(&["cmake"], r"(?i)^\s*((?:function|macro|if|foreach|while)\s*\(.*)", ""),
+    language(&["dockerfile", "containerfile"], r"(?i)^(from\s.*)", ""),
     language(&["r"], r"^\s*([\w.]+\s*(?:<-|=)\s*function\b.*)", ""),
 ];
 
@@ -125,6 +127,8 @@ impl Language {
         let name = String::from_utf8_lossy(path.file_name()).to_ascii_lowercase();
         let extension = match name.as_str() {
             "makefile" | "gnumakefile" | "justfile" => "mk",
+            "cmakelists.txt" => "cmake",
+            "dockerfile" | "containerfile" => "dockerfile",
             "gemfile" | "rakefile" | "vagrantfile" => "rb",
             ".editorconfig" | ".gitconfig" => "ini",
             _ => name.rsplit_once('.').map_or("", |(_, e)| e),
@@ -238,6 +242,8 @@ mod tests {
             ("Cargo.toml", "[dependencies]\nx = 1\n", "[dependencies]"),
             ("ci.yml", "on: push\njobs:\n  test:\n    x: 1\n", "jobs:"),
             ("Makefile", "CC := gcc\nall: a b\n\tcc a\n", "all: a b"),
+            ("CMakeLists.txt", "function(go x)\n  set(A 1)\n", "function(go x)"),
+            ("Dockerfile", "FROM a AS b\nRUN x\n", "FROM a AS b"),
             ("a.json", "{\n  \"a\": 1\n", ""),
             ("a.unknown", "Start here\n  inside\n", "Start here"),
         ] {
