@@ -104,7 +104,7 @@ impl Server {
                 let Ok(stream) = stream else { continue };
                 let number = server.connections.fetch_add(1, Ordering::SeqCst);
                 let server = Arc::clone(&server);
-                std::thread::spawn(move || server.accept(stream, number));
+                std::thread::spawn(move || server.accept(&stream, number));
             }
         });
         Self { address, shared }
@@ -168,16 +168,16 @@ impl Drop for Server {
 }
 
 impl Shared {
-    fn accept(&self, stream: TcpStream, connection: usize) {
+    fn accept(&self, stream: &TcpStream, connection: usize) {
         // The answers of a dropped server end; a client that is gone ends them too.
         stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
         stream.set_nodelay(true).unwrap();
         match &self.tls {
-            None => self.serve(&mut (&stream), &stream, connection),
+            None => self.serve(&mut { stream }, stream, connection),
             Some(config) => {
                 let mut session = rustls::ServerConnection::new(Arc::clone(config)).unwrap();
-                let mut socket = &stream;
-                self.serve(&mut rustls::Stream::new(&mut session, &mut socket), &stream, connection);
+                let mut socket = stream;
+                self.serve(&mut rustls::Stream::new(&mut session, &mut socket), stream, connection);
             }
         }
     }

@@ -118,7 +118,7 @@ impl Question {
     /// Asks a server that must fail, and returns why.
     #[track_caller]
     fn fails(&self, cause: Cause) -> Failure {
-        let failure = self.ask().expect_err("an answer");
+        let failure = self.ask().unwrap_err();
         assert_eq!(failure.cause, cause, "{}", failure.message);
         let shown = format!("{} {}", failure.message, failure.hint.as_deref().unwrap_or_default());
         assert!(!shown.contains(&canary()), "{shown}");

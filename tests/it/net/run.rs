@@ -63,9 +63,11 @@ fn a_change_that_nobody_objects_to_passes() {
     }
 }
 
+/// How a server fails.
+type Fault = Box<dyn Fn(&Request) -> Reply + Send + Sync>;
+
 /// Every way in which a server fails, for a kind; `None`: nobody listens.
-fn faults(kind: BackendKind) -> Vec<(&'static str, Option<Box<dyn Fn(&Request) -> Reply + Send + Sync>>)> {
-    type Fault = Box<dyn Fn(&Request) -> Reply + Send + Sync>;
+fn faults(kind: BackendKind) -> Vec<(&'static str, Option<Fault>)> {
     let fault = |f: fn(&Request) -> Reply| -> Option<Fault> { Some(Box::new(f)) };
     let mut all = vec![
         ("NET-01", None),
@@ -390,4 +392,17 @@ fn net_15_a_model_that_rambles_about_little_is_asked_once() {
     repo.stage("docs/other.txt", "A text of some length.\n".repeat(150));
     repo.review(&["staged"], 3);
     assert!((3..=10).contains(&server.questions().len()), "{}", server.questions().len());
+}
+
+#[test]
+fn requests_run_side_by_side_over_few_connections_and_never_more_than_jobs() {
+    let server = Server::start(|r| r.review(&[]).after(Duration::from_millis(300)));
+    let policy = server.policy("openai").replace("[review]\n", "[review]\nmax_files = 1\njobs = 3\n");
+    let repo = repo(&policy);
+    for i in 0..8 {
+        repo.stage(&format!("src/part{i}/code.rs"), format!("pub fn part{i}() -> u32 {{\n    {i}\n}}\n"));
+    }
+    repo.review(&["staged"], 0);
+    assert_eq!((server.questions().len(), server.most_in_flight()), (9, 3));
+    assert!(server.connections() <= 3, "{} connections", server.connections());
 }
