@@ -177,6 +177,25 @@ fn a_child_that_is_left_behind_with_the_pipe_is_ended() {
 }
 
 #[test]
+fn cli_04_who_leaves_the_group_with_the_pipe_is_not_waited_for() {
+    // util-linux has it; elsewhere there is no such program to test with.
+    if !Path::new("/usr/bin/setsid").exists() {
+        return;
+    }
+    let script = Script::new(
+        "setsid sh -c 'echo $$ >pids; exec sleep 30' &\nwhile [ ! -s pids ]; do sleep 0.1; done\necho done",
+    );
+    let start = Instant::now();
+    let out = block_on(run(&script.program(&[], &path(), 20), &Stop::default())).unwrap();
+    assert_eq!((out.end, text(&out.stdout)), (End::Exit(0), "done\n"));
+    assert!(start.elapsed() < Duration::from_secs(10));
+    for pid in script.numbers("pids") {
+        rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), rustix::process::Signal::KILL)
+            .unwrap();
+    }
+}
+
+#[test]
 fn cli_05_a_flood_on_standard_error_is_read_and_forgotten() {
     let script = Script::new("head -c 1000000000 /dev/zero >&2; echo 'the last words' >&2; echo out");
     let out = block_on(run(&script.program(&[], &path(), 60), &Stop::default())).unwrap();
