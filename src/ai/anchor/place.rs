@@ -119,6 +119,11 @@ fn unseen(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Quote) -> Opti
 /// Decides which of the lines that fit is meant, and how sure that is.
 fn chosen(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Place {
     let cap = |quoted: Quoted| if found.exact { quoted } else { Quoted::Loosely };
+    let exactly = |o: Occurrence| match said.line {
+        _ if !may_be_part(lines, o, said.line) => cap(Quoted::Exactly),
+        Some(n) if lines.entries[o.first].number() == Some(n) => cap(Quoted::AsNumbered),
+        _ => Quoted::Loosely,
+    };
     let is_new = |o: &&Occurrence| (o.first..=o.last).any(|i| lines.entries[i].number().is_some());
     // A line that was moved or indented anew stands on both sides: the new one is meant.
     let mut all: Vec<Occurrence> = found.all.iter().filter(is_new).copied().collect();
@@ -126,7 +131,7 @@ fn chosen(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Place {
         all.clone_from(&found.all);
     }
     if let [only] = all[..] {
-        return at(lines, only, said, cap(Quoted::Exactly));
+        return at(lines, only, said, exactly(only));
     }
     let is_here = |o: &Occurrence| said.file.is_none_or(|f| lines.entries[o.first].file == f);
     let here: Vec<Occurrence> = all.iter().filter(|o| is_here(o)).copied().collect();
@@ -138,7 +143,7 @@ fn chosen(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Place {
     if let (Some(only), None) = (candidates.next(), candidates.next())
         && is_here(only)
     {
-        return at(lines, *only, said, cap(Quoted::Exactly));
+        return at(lines, *only, said, exactly(*only));
     }
     if let Some(o) = here.iter().find(|o| lines.entries[o.first].number() == Some(n)) {
         return at(lines, *o, said, cap(Quoted::AsNumbered));
@@ -155,6 +160,27 @@ fn chosen(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Place {
         return at(lines, *o, said, Quoted::Loosely);
     }
     of_several(lines, said, &here)
+}
+
+/// Tells whether a quote that equals one line may as well be a part of another that is meant: one near the number,
+/// or any where there is none.
+fn may_be_part(lines: &Lines<'_>, o: Occurrence, line: Option<u32>) -> bool {
+    if o.first != o.last {
+        return false;
+    }
+    let (own, folded) = (&lines.entries[o.first], lines.folded());
+    let is_meant = |i: usize| {
+        let at = Occurrence { first: i, last: i };
+        line.is_none_or(|n| distance(lines, at, n) <= NEAR || lines.entries[i].is_seen_as(n))
+    };
+    let holds = |i: &usize| {
+        let other = &lines.entries[*i];
+        other.number().is_some() == own.number().is_some()
+            && folded[*i].len() > folded[o.first].len()
+            && folded[*i].contains(folded[o.first].as_str())
+            && is_meant(*i)
+    };
+    (0..lines.entries.len()).any(|i| holds(&i))
 }
 
 /// Decides among lines that no number tells apart.

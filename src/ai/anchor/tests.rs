@@ -223,6 +223,17 @@ fn equal_lines_are_told_apart_by_the_number() {
 }
 
 #[test]
+fn a_quote_that_may_be_a_part_of_another_line_is_believed_less() {
+    let case = Case::new(&[("a.c", "int a;\n", "int a;\nclose(f);\nif (x) close(f);\nopen(f);\n")]);
+    for (line, expected) in
+        [(2, "a.c:2 as numbered"), (3, "a.c:2 loosely"), (0, "a.c:2 loosely"), (90, "a.c:2 exactly")]
+    {
+        assert_eq!(place(&case.anchor(claim("a.c", line, "close(f);"))), expected, "{line}");
+    }
+    assert_eq!(place(&case.anchor(claim("a.c", 9, "open(f);"))), "a.c:4 exactly");
+}
+
+#[test]
 fn numbers_of_a_diff_view_are_recognised() {
     let lines: String = (1..=400).map(|i| format!("row {i}\n")).collect();
     let with = |at: &[usize]| -> String {
