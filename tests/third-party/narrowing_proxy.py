@@ -1,0 +1,87 @@
+"""A proxy in front of a model server that narrows the form of an answer.
+
+A model of 135 million parameters cannot repeat 32 digits, and does not know when to stop. So the grammar says it:
+the nonce and the files are constants, lists and texts are short. Everything else is the model's, and the server's.
+"""
+
+import http.client
+import http.server
+import json
+import re
+import threading
+
+
+def narrowed(request, brief):
+    """Returns the request with a form that a very small model can fill in; `brief`: without findings."""
+    form = request.get("response_format", {}).get("json_schema", {}).get("schema")
+    if not form:
+        return request
+    asked = request["messages"][-1]["content"]
+    nonce = re.findall(r"nonce: ([0-9a-f]{32})", asked)[-1]
+    form = json.loads(json.dumps(form))
+    fields = form["properties"]
+    shorten(fields)
+    fields["nonce"] = {"const": nonce}
+    if "files_reviewed" in fields:
+        fields["files_reviewed"] = {"const": sorted(set(re.findall(r"[a-z]+/[a-z0-9]+\.py", asked)))}
+        fields["design_compliance"] = {"type": "null"}
+        fields["missing_requirements"] = {"const": []}
+        if brief:
+            fields["findings"] = {"const": []}
+    request["response_format"]["json_schema"]["schema"] = form
+    return request
+
+
+def shorten(node):
+    if isinstance(node, dict):
+        kinds = node.get("type", [])
+        kinds = kinds if isinstance(kinds, list) else [kinds]
+        if "string" in kinds and "enum" not in node:
+            node["maxLength"] = 12
+        if "array" in kinds:
+            node["maxItems"] = 1
+        for part in node.values():
+            shorten(part)
+    elif isinstance(node, list):
+        for part in node:
+            shorten(part)
+
+
+class Proxy(http.server.ThreadingHTTPServer):
+    """Listens on a free port; `asked` holds the status of every answer to a question."""
+
+    def __init__(self, target, brief=False):
+        self.target, self.brief, self.asked = target, brief, []
+        super().__init__(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        self.forward(None)
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.forward(json.dumps(narrowed(json.loads(body), self.server.brief)).encode())
+
+    def forward(self, body):
+        there = http.client.HTTPConnection("127.0.0.1", self.server.target, timeout=400)
+        there.request(self.command, self.path, body, {"content-type": "application/json"})
+        answer = there.getresponse()
+        content = answer.read()
+        if body is not None:
+            self.server.asked.append(answer.status)
+        self.send_response(answer.status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *args):
+        pass
