@@ -31,7 +31,10 @@ pub(super) fn examine(patient: &Patient<'_>) -> Vec<Section> {
         }
     };
     let pool = Pool::default();
-    runtime.block_on(join_all(named.into_iter().map(|b| one(patient, b, &pool))))
+    let sections = runtime.block_on(join_all(named.into_iter().map(|b| one(patient, b, &pool))));
+    // A name that is still being looked up is not waited for.
+    runtime.shutdown_background();
+    sections
 }
 
 /// Tells which backends could be named. Nobody is asked: nobody wanted that.

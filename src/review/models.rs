@@ -120,13 +120,16 @@ impl Asking<'_> {
             Ok(runtime) => runtime,
             Err(e) => return failed(format!("no model was asked: {e}")),
         };
-        runtime.block_on(async {
+        let asked = runtime.block_on(async {
             tokio::select! {
                 biased;
                 e = signals(self.stop()) => failed(format!("no model was asked: signals cannot be heard: {e}")),
                 asked = self.work(prompts, told) => asked,
             }
-        })
+        });
+        // Looking up a name cannot be broken off: dropping the runtime would wait for it, past deadline and Ctrl-C.
+        runtime.shutdown_background();
+        asked
     }
 
     async fn work(&self, prompts: Option<&Prompts>, told: oneshot::Receiver<Vec<Finding>>) -> Asked {
