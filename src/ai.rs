@@ -42,6 +42,23 @@ pub struct Models {
     pub opinions: Vec<Opinion>,
 }
 
+impl Models {
+    /// Puts everything in an order that does not depend on who answered first, and drops repeats.
+    fn tidy(&mut self) {
+        let asked = &self.asked;
+        self.usage.sort_by_key(|u| asked.iter().position(|name| *name == u.backend));
+        self.dropped.sort();
+        self.opinions.sort();
+        self.opinions.dedup();
+        self.missing.sort();
+        self.missing.dedup();
+        if let Some(c) = &mut self.compliance {
+            c.violations.sort();
+            c.violations.dedup();
+        }
+    }
+}
+
 /// What a model says of a part of the change as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Opinion {
@@ -63,7 +80,7 @@ pub struct Usage {
 }
 
 /// A claim that could not be tied to the change.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Dropped {
     pub backend: String,
     pub claim: String,
@@ -78,7 +95,7 @@ pub struct Compliance {
 }
 
 /// Where the change leaves the design, in a model's words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
     pub issue: String,
     pub description: String,
@@ -89,7 +106,7 @@ pub struct Violation {
 }
 
 /// What a document asks for and the change lacks, in a model's words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Missing {
     pub requirement: String,
     /// `FILE#Heading`.

@@ -190,18 +190,18 @@ impl<'a> Session<'a> {
             Depth::Quick => &[Lens::Whole],
             Depth::Thorough => &Lens::THOROUGH,
         };
+        let views: Vec<(&Team<'a>, Lens)> = teams.iter().flat_map(|t| lenses.iter().map(move |l| (t, *l))).collect();
         let mut looks = FuturesUnordered::new();
-        for team in teams {
-            for chunk in &team.chunks {
-                for lens in lenses {
-                    looks.push(self.look(team, chunk.clone(), *lens));
-                }
-            }
+        for (view, (team, lens)) in views.iter().enumerate() {
+            looks.extend(team.chunks.iter().map(|c| async move { (view, self.look(team, c.clone(), *lens).await) }));
         }
+        // What is known to every view was not asked about.
+        let mut cached = vec![0; views.len()];
         self.planned.set(looks.len());
         self.tell();
         let mut all = Looked::default();
-        while let Some(looked) = looks.next().await {
+        while let Some((view, looked)) = looks.next().await {
+            cached[view] += looked.cached;
             all.merge(looked);
         }
         drop(looks);
@@ -210,7 +210,7 @@ impl<'a> Session<'a> {
         if self.job.policy.review.depth == Depth::Thorough {
             self.second_look(teams, &mut all, &floor, &mut out).await;
         }
-        let Looked { candidates, remarks, dropped, failed, cut, cached, compliance, missing, opinions } = all;
+        let Looked { candidates, remarks, dropped, failed, cut, cached: _, compliance, missing, opinions } = all;
         let disputes = std::mem::take(&mut out.claims.disputes);
         out.claims = anchor::seal(candidates, &floor, self.job.rules);
         out.claims.disputes.extend(disputes);
@@ -224,16 +224,15 @@ impl<'a> Session<'a> {
         }));
         out.failed.extend(failed);
         out.cut.extend(cut);
-        out.cached += cached;
+        out.cached = cached.into_iter().min().unwrap_or_default();
         out.remarks.sort_by(|a, b| (&a.file, a.line, &a.text).cmp(&(&b.file, b.line, &b.text)));
         out.remarks.dedup();
         out.models.dropped = dropped;
         out.models.compliance = compliance;
         out.models.missing = missing;
         out.models.opinions = opinions;
-        out.models.opinions.sort();
-        out.models.opinions.dedup();
         out.models.usage = self.usage.take();
+        out.models.tidy();
         out
     }
 

@@ -15,7 +15,10 @@ pub(super) enum Member<'a> {
         /// As it is configured, which is known before anybody is asked; empty: the backend's own choice.
         model: String,
     },
-    Script { name: String, script: &'a Script },
+    Script {
+        name: String,
+        script: &'a Script,
+    },
 }
 
 impl<'a> Member<'a> {
