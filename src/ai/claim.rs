@@ -78,7 +78,7 @@ pub struct Violation {
     pub description: String,
     #[schemars(schema_with = "severities")]
     pub impact: String,
-    /// The place in the document: `FILE#Heading`.
+    /// The place in the document, as `FILE#Heading: "its words, verbatim"`.
     pub reference: Option<String>,
     pub recommendation: Option<String>,
 }
@@ -87,7 +87,7 @@ pub struct Violation {
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 pub struct Missing {
     pub requirement: String,
-    /// The place in the document: `FILE#Heading`.
+    /// The place in the document, as `FILE#Heading: "its words, verbatim"`.
     pub reference: Option<String>,
     #[schemars(schema_with = "severities")]
     pub severity: String,
@@ -204,25 +204,25 @@ mod tests {
         let value = &schema().value;
         assert_eq!(
             fields(value),
-            ["design_compliance", "files_reviewed", "findings", "missing_requirements", "nonce", "summary"]
+            ["nonce", "summary", "files_reviewed", "findings", "design_compliance", "missing_requirements"]
         );
         let claim = &value["properties"]["findings"]["items"];
         assert_eq!(
             fields(claim),
             [
-                "category",
-                "convention",
-                "cwe",
-                "end_line",
-                "failure",
                 "file",
                 "line",
-                "message",
+                "end_line",
                 "quote",
-                "replacement",
                 "severity",
+                "category",
+                "cwe",
+                "title",
+                "message",
+                "failure",
                 "suggestion",
-                "title"
+                "replacement",
+                "convention",
             ]
         );
         assert_eq!(claim["properties"]["severity"]["enum"][0], "critical");

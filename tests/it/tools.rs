@@ -33,8 +33,8 @@ fn look<T>(repo: &Repo, state: fn(&git::Repo) -> State, then: impl FnOnce(&Tree<
 }
 
 /// Calls one tool in a session of its own.
-fn call(tree: &Tree<'_>, name: &str, arguments: Value) -> String {
-    Session::new(tree).call(name, &arguments)
+fn call(tree: &Tree<'_>, name: &str, arguments: &Value) -> String {
+    Session::new(tree).call(name, arguments)
 }
 
 const STATES: [fn(&git::Repo) -> State; 3] = [head, |_| State::Index, |_| State::Worktree];
@@ -62,14 +62,14 @@ fn sec_01_no_tool_shows_a_secret() {
                 ("list_files", json!({"glob": "nothing/*"})),
             ];
             for (tool, arguments) in calls {
-                let shown = call(tree, tool, arguments.clone());
+                let shown = call(tree, tool, &arguments);
                 assert!(!shown.contains(&key[4..]), "{tool} {arguments}: {shown}");
             }
-            let shown = call(tree, "search", json!({"pattern": "aws_access", "glob": ""}));
+            let shown = call(tree, "search", &json!({"pattern": "aws_access", "glob": ""}));
             assert!(shown.contains("aws_access_key_id = <secret:"), "{shown}");
             // Not even whether a guess is right.
-            let guess = call(tree, "search", json!({"pattern": format!("{}.*", &key[..7]), "glob": ""}));
-            let wrong = call(tree, "search", json!({"pattern": "AKIAZZZ.*", "glob": ""}));
+            let guess = call(tree, "search", &json!({"pattern": format!("{}.*", &key[..7]), "glob": ""}));
+            let wrong = call(tree, "search", &json!({"pattern": "AKIAZZZ.*", "glob": ""}));
             assert_eq!(guess, wrong);
         });
     }
@@ -97,10 +97,10 @@ fn sec_06_no_link_is_followed() {
     for state in STATES {
         look(&repo, state, |tree| {
             for path in ["link", "a.txt", "dir/b.txt", "c.txt", "dir/credentials"] {
-                let shown = call(tree, "read_lines", json!({"path": path, "first": 1, "last": 9}));
+                let shown = call(tree, "read_lines", &json!({"path": path, "first": 1, "last": 9}));
                 assert!(!shown.contains("treasure"), "{path}: {shown}");
             }
-            let shown = call(tree, "search", json!({"pattern": "treasure", "glob": ""}));
+            let shown = call(tree, "search", &json!({"pattern": "treasure", "glob": ""}));
             assert!(!shown.contains("1: "), "{shown}");
         });
     }
@@ -117,10 +117,10 @@ fn sec_07_a_file_of_credentials_is_refused_by_its_name() {
             assert_eq!(tree.paths().unwrap(), [RepoPath::from("a.txt")]);
             assert!(matches!(tree.text(&".env".into()), Err(Unread::Sensitive)));
             for path in [".env", "x/server.pem", "./.env", "b/.env"] {
-                let shown = call(tree, "read_lines", json!({"path": path, "first": 1, "last": 2}));
+                let shown = call(tree, "read_lines", &json!({"path": path, "first": 1, "last": 2}));
                 assert!(shown.contains("may hold credentials") && !shown.contains("treasure"), "{shown}");
             }
-            let shown = call(tree, "search", json!({"pattern": "treasure", "glob": ".env"}));
+            let shown = call(tree, "search", &json!({"pattern": "treasure", "glob": ".env"}));
             assert!(!shown.contains("1: "), "{shown}");
         });
     }
@@ -136,13 +136,13 @@ fn nothing_outside_of_the_tree_is_named() {
             for path in
                 ["/etc/passwd", "../outside", "a/../../x", "~/.ssh/config", ".git/config", "ignored.txt", "scratch.txt"]
             {
-                let shown = call(tree, "read_lines", json!({"path": path, "first": 1, "last": 2}));
+                let shown = call(tree, "read_lines", &json!({"path": path, "first": 1, "last": 2}));
                 assert!(!shown.contains("1: "), "{path}: {shown}");
-                let shown = call(tree, "outline", json!({ "path": path }));
+                let shown = call(tree, "outline", &json!({ "path": path }));
                 assert!(!shown.contains("1: "), "{path}: {shown}");
             }
             for glob in ["/etc/*", "../*", "scratch.txt", "*.txt"] {
-                let shown = call(tree, "search", json!({"pattern": "treasure|root", "glob": glob}));
+                let shown = call(tree, "search", &json!({"pattern": "treasure|root", "glob": glob}));
                 assert!(!shown.contains("1: "), "{glob}: {shown}");
             }
         });
@@ -281,7 +281,7 @@ fn a_call_that_makes_no_sense_is_answered_with_what_to_do() {
             ("search", json!({"pattern": "x", "glob": "[z"}), "malformed"),
             ("outline", json!({"path": "empty"}), "no outline"),
         ] {
-            let said = call(tree, name, arguments.clone());
+            let said = call(tree, name, &arguments);
             assert!(said.contains(answer), "{name} {arguments}: {said}");
         }
         // Close enough is understood.
@@ -291,7 +291,7 @@ fn a_call_that_makes_no_sense_is_answered_with_what_to_do() {
             json!({"path": "b/src/parser.rs", "first": 0, "last": 99}),
             json!("{\"path\": \"src/parser.rs\", \"first\": 9, \"last\": 1}"),
         ] {
-            let said = call(tree, "read_lines", arguments.clone());
+            let said = call(tree, "read_lines", &arguments);
             assert_eq!(said, "src/parser.rs, lines 1 to 1 of 1:\n1: fn parse() {}", "{arguments}");
         }
     });
@@ -302,15 +302,15 @@ fn a_pattern_that_is_no_expression_is_searched_as_it_stands() {
     let repo = Repo::new();
     repo.stage("a.c", "int a = f(x[\n\nint b = g(y);\n").commit("seed");
     look(&repo, head, |tree| {
-        let said = call(tree, "search", json!({"pattern": "f(x[", "glob": ""}));
+        let said = call(tree, "search", &json!({"pattern": "f(x[", "glob": ""}));
         assert!(said.contains("searched as it stands") && said.contains("\n1: int a = f(x["), "{said}");
         // No pattern is slow, and none is too much: expressions are linear and bounded.
         for pattern in ["(x+x+)+y", "(?:a{1000}){1000}", "(?=b)int"] {
-            let said = call(tree, "search", json!({"pattern": pattern, "glob": ""}));
+            let said = call(tree, "search", &json!({"pattern": pattern, "glob": ""}));
             assert!(said.contains("no line matches"), "{pattern}: {said}");
         }
         for (pattern, line) in [("^int b", 3), (r"\Aint b", 3), ("(?i)INT B", 3), (r";\z", 3), ("y\\);$", 3)] {
-            let said = call(tree, "search", json!({"pattern": pattern, "glob": "*.c"}));
+            let said = call(tree, "search", &json!({"pattern": pattern, "glob": "*.c"}));
             assert!(said.contains(&format!("a.c:\n{line}: int")), "{pattern}: {said}");
         }
     });
@@ -323,14 +323,14 @@ fn inj_07_what_hides_is_shown() {
         .stage("n\u{202e}ame.txt", "x\n")
         .commit("seed");
     look(&repo, head, |tree| {
-        let said = call(tree, "read_lines", json!({"path": "a.txt", "first": 1, "last": 2}));
+        let said = call(tree, "read_lines", &json!({"path": "a.txt", "first": 1, "last": 2}));
         assert_eq!(said, "a.txt, lines 1 to 2 of 2:\n1: plain \\u{202e}x\\u{200b} \\u{1b}[2J end\n2: next");
-        let said = call(tree, "search", json!({"pattern": r"\\u\{202e\}", "glob": ""}));
+        let said = call(tree, "search", &json!({"pattern": r"\\u\{202e\}", "glob": ""}));
         assert!(said.contains("a.txt:\n1: plain"), "{said}");
         // And is found by the name that was shown.
-        let said = call(tree, "list_files", json!({"glob": ""}));
+        let said = call(tree, "list_files", &json!({"glob": ""}));
         assert!(said.contains("n\\u{202e}ame.txt"), "{said}");
-        let said = call(tree, "read_lines", json!({"path": "n\\u{202e}ame.txt", "first": 1, "last": 2}));
+        let said = call(tree, "read_lines", &json!({"path": "n\\u{202e}ame.txt", "first": 1, "last": 2}));
         assert!(said.ends_with("\n1: x"), "{said}");
     });
 }
@@ -344,10 +344,10 @@ fn a_name_that_is_no_text_can_be_asked_for_as_it_is_shown() {
     repo.git(&["add", "."]);
     repo.commit("seed");
     look(&repo, head, |tree| {
-        let listed = call(tree, "list_files", json!({"glob": ""}));
+        let listed = call(tree, "list_files", &json!({"glob": ""}));
         let shown = listed.lines().nth(1).unwrap();
         assert_eq!(listed.lines().count(), 2, "{listed}");
-        let said = call(tree, "read_lines", json!({"path": shown, "first": 1, "last": 2}));
+        let said = call(tree, "read_lines", &json!({"path": shown, "first": 1, "last": 2}));
         assert!(said.ends_with("\n1: x"), "{said}");
     });
 }
@@ -362,10 +362,10 @@ fn many_files_are_counted_by_folder() {
     repo.git(&["add", "."]);
     repo.commit("seed");
     look(&repo, head, |tree| {
-        let all = call(tree, "list_files", json!({"glob": ""}));
+        let all = call(tree, "list_files", &json!({"glob": ""}));
         assert_eq!(all, "301 files:\nREADME.md\nsrc/a/ (150 files)\nsrc/b/ (150 files)");
         for glob in ["src/a", "src/a/", "src/a/*.rs", "./src/a"] {
-            let some = call(tree, "list_files", json!({ "glob": glob }));
+            let some = call(tree, "list_files", &json!({ "glob": glob }));
             assert!(some.starts_with("150 files:\nsrc/a/0.rs\n"), "{glob}: {some}");
         }
     });
@@ -377,8 +377,7 @@ fn the_schema_of_each_tool_is_strict() {
     for spec in SPECS {
         let schema = spec.schema();
         let names: Vec<_> = schema["properties"].as_object().unwrap().keys().cloned().collect();
-        let mut required: Vec<String> = serde_json::from_value(schema["required"].clone()).unwrap();
-        required.sort();
+        let required: Vec<String> = serde_json::from_value(schema["required"].clone()).unwrap();
         assert_eq!(names, required);
         assert_eq!(schema["additionalProperties"], json!(false));
         for property in schema["properties"].as_object().unwrap().values() {

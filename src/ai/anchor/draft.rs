@@ -133,6 +133,8 @@ impl<'a> Drafter<'a> {
             return Anchored::Remark { file: None, line: None, text: text::clean(rules, &all, text::REMARK) };
         };
         let (severity, note) = severity(said.severity);
+        // The document's own words are what such a claim can quote.
+        let quoted = if place.quoted { Quoted::Exactly } else { Quoted::Loosely };
         let draft = Draft {
             rule_id: rule_id(said.category),
             location: None,
@@ -149,7 +151,7 @@ impl<'a> Drafter<'a> {
             convention: Some(place.label),
             references: Vec::new(),
         };
-        Anchored::Candidate(Box::new(self.of_draft(draft, Quoted::Loosely, note.into_iter().collect())))
+        Anchored::Candidate(Box::new(self.of_draft(draft, quoted, note.into_iter().collect())))
     }
 
     fn of_draft(&self, draft: Draft, quoted: Quoted, notes: Vec<String>) -> Candidate {
