@@ -231,8 +231,8 @@ mod tests {
         let compliance = &value["properties"]["design_compliance"]["anyOf"];
         assert_eq!(compliance[1], json!({ "type": "null" }));
         let violation = &compliance[0]["properties"]["violations"]["items"];
-        assert_eq!(fields(violation), ["description", "impact", "issue", "recommendation", "reference"]);
-        assert_eq!(fields(&rebuttal_schema().value), ["nonce", "reason", "refuted"]);
+        assert_eq!(fields(violation), ["issue", "description", "impact", "reference", "recommendation"]);
+        assert_eq!(fields(&rebuttal_schema().value), ["nonce", "refuted", "reason"]);
     }
 
     #[test]
