@@ -110,7 +110,11 @@ fn unseen(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Quote) -> Opti
     let first = *numbers.first()?;
     let shown: Vec<usize> = numbers.iter().filter_map(|n| lines.numbered(file, *n)).collect();
     let place = match (shown.first(), shown.last()) {
-        (Some(first), Some(last)) => at(lines, Occurrence { first: *first, last: *last }, said, Quoted::Exactly),
+        (Some(first), Some(last)) => {
+            let o = Occurrence { first: *first, last: *last };
+            let quoted = if is_tied(lines, o, said) { Quoted::Exactly } else { Quoted::Loosely };
+            at(lines, o, said, quoted)
+        }
         _ => Place::Unchanged { file, line: LineNo::new(first) },
     };
     Some((first, place))
@@ -120,6 +124,7 @@ fn unseen(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Quote) -> Opti
 fn chosen(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Place {
     let cap = |quoted: Quoted| if found.exact { quoted } else { Quoted::Loosely };
     let exactly = |o: Occurrence| match said.line {
+        _ if !is_tied(lines, o, said) => Quoted::Loosely,
         _ if !may_be_part(lines, o, said.line) => cap(Quoted::Exactly),
         Some(n) if lines.entries[o.first].number() == Some(n) => cap(Quoted::AsNumbered),
         _ => Quoted::Loosely,
@@ -160,6 +165,11 @@ fn chosen(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Place {
         return at(lines, *o, said, Quoted::Loosely);
     }
     of_several(lines, said, &here)
+}
+
+/// Tells whether quote and number tie a claim to lines: a quote that every file has (`}`) does only near the number.
+fn is_tied(lines: &Lines<'_>, o: Occurrence, said: Said<'_>) -> bool {
+    said.quote.is_none_or(Quote::is_telling) || said.line.is_some_and(|n| distance(lines, o, n) <= NEAR)
 }
 
 /// Tells whether a quote that equals one line may as well be a part of another that is meant: one near the number,

@@ -234,6 +234,22 @@ fn a_quote_that_may_be_a_part_of_another_line_is_believed_less() {
 }
 
 #[test]
+fn a_quote_that_every_file_has_is_no_tie_away_from_its_number() {
+    let rest: String = (4..=60).map(|i| format!("let value_{i} = compute_{i}(input);\n")).collect();
+    let case = Case::new(&[("src/a.rs", "", &format!("fn a() {{\n    b();\n}}\n{rest}"))]);
+    for (line, quote, expected) in [
+        (50, "}", "src/a.rs:3 loosely"),
+        (0, "}", "src/a.rs:3 loosely"),
+        (4, "}", "src/a.rs:3 exactly"),
+        (3, "}", "src/a.rs:3 exactly"),
+        (50, "    b();\n}", "src/a.rs:2-3 loosely"),
+        (50, "fn a() {\n    b();", "src/a.rs:1-2 exactly"),
+    ] {
+        assert_eq!(place(&case.anchor(claim("src/a.rs", line, quote))), expected, "{line} {quote}");
+    }
+}
+
+#[test]
 fn numbers_of_a_diff_view_are_recognised() {
     let lines: String = (1..=400).map(|i| format!("row {i}\n")).collect();
     let with = |at: &[usize]| -> String {
