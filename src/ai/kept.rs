@@ -55,11 +55,13 @@ pub fn sight(change: &FileChange, rules: &RuleSet, generated: Option<bool>) -> S
     }
     let shown = if entry.new.is_some() { &text.new } else { &text.old };
     let by_program = || {
-        let says = |path: &RepoPath, text: &Text| is_generated_name(path) || text.whole().is_some_and(says_generated);
+        let says = |path: &RepoPath, text: &Text| {
+            is_generated_name(path) || is_minified(path, text) || text.whole().is_some_and(says_generated)
+        };
         let now = says(change.path(), shown);
         let before = entry.old.as_ref().is_some_and(|old| says(&old.path, &text.old));
         let believed = rules.trusts_the_change() || before;
-        now && believed || is_minified(change.path(), shown)
+        now && believed
     };
     match generated {
         Some(true) => Sight::Kept(Skip::Generated),
@@ -246,6 +248,20 @@ mod tests {
         assert_eq!(sight(&added("a.rs", "fn main() {}\n"), &rules, Some(true)), Sight::Kept(Skip::Generated));
         assert_eq!(sight(&added("a.rs", "// @generated\n"), &rules, Some(false)), Sight::Shown);
         assert_eq!(sight(&modified("a", "x\n", "x\n"), &rules, None), Sight::Nothing);
+    }
+
+    #[test]
+    fn in_a_gate_a_change_cannot_make_itself_look_minified() {
+        let (desk, gate) = (rules(true), rules(false));
+        let code = "export function login(user) {\n  return check(user);\n}\n";
+        let hidden = format!("{code}export const skip = true; // {}\n", "x".repeat(4_800));
+        let generated = Sight::Kept(Skip::Generated);
+        assert_eq!(sight(&modified("src/auth.js", code, &hidden), &gate, None), Sight::Shown);
+        assert_eq!(sight(&added("src/auth.js", &hidden), &gate, None), Sight::Shown);
+        assert_eq!(sight(&added("src/auth.min.js", code), &gate, None), Sight::Shown);
+        assert_eq!(sight(&added("src/auth.min.js", code), &desk, None), generated);
+        let small = format!("var a={};\n", "f(1);".repeat(2_000));
+        assert_eq!(sight(&modified("dist/app.js", &small, &small.replace("1", "2")), &gate, None), generated);
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub struct Shown {
     pub guidelines: Vec<String>,
     /// Kinds of secrets that were replaced (rule ids), without repeats, in order of appearance.
     pub redacted: Vec<String>,
+    /// Added lines of which not all is shown: longer than [`MAX_ADDED`] bytes. No model has reviewed the rest.
+    pub cut: Vec<LineNo>,
 }
 
 /// A hunk as a model sees it.
@@ -56,12 +58,15 @@ pub struct ShownLine {
     pub old: Option<LineNo>,
     pub new: Option<LineNo>,
     /// Without its line end; secrets replaced, hidden characters as `\u{202e}`, at most
-    /// [`MAX_LINE`] bytes (what is cut says so).
+    /// [`MAX_LINE`] bytes (what is cut says so). An added line that is longer is several of these, one after the
+    /// other and with the same number.
     pub text: String,
 }
 
-/// Bytes of a line that are shown at most.
+/// Bytes of a line, or of a piece of an added one, that are shown at most.
 pub const MAX_LINE: usize = 2_000;
+/// Bytes of an added line that are shown at most, in pieces.
+pub const MAX_ADDED: usize = 64 << 10;
 
 impl Shown {
     /// Makes what may be shown of a changed file. `None`: nothing but names or modes changed.
@@ -90,8 +95,9 @@ impl Shown {
             Sight::Shown => {}
         }
         let mut redacted = Vec::new();
+        let mut cut = Vec::new();
         let hunks = match change.text() {
-            Some(text) => Renderer::new(&change, text, rules).hunks(&mut redacted),
+            Some(text) => Renderer::new(&change, text, rules).hunks(&mut redacted, &mut cut),
             None => Vec::new(),
         };
         let guideline = |text: &str| redact::text(rules, text.trim().as_bytes()).text;
@@ -99,7 +105,7 @@ impl Shown {
         let name = redact::path(rules, change.path());
         let old = change.entry.old.as_ref().filter(|old| old.path != *change.path());
         let old_name = old.map(|old| redact::path(rules, &old.path));
-        Ok(Some(Self { change, name, old_name, hunks, guidelines, redacted }))
+        Ok(Some(Self { change, name, old_name, hunks, guidelines, redacted, cut }))
     }
 
     /// Returns the path on the new side, or the old one of a deletion.
@@ -195,31 +201,46 @@ impl<'t, 'r> Renderer<'t, 'r> {
         }
     }
 
-    fn hunks(mut self, redacted: &mut Vec<String>) -> Vec<ShownHunk> {
-        self.text.hunks.iter().map(|hunk| self.hunk(hunk, redacted)).collect()
+    fn hunks(mut self, redacted: &mut Vec<String>, cut: &mut Vec<LineNo>) -> Vec<ShownHunk> {
+        self.text.hunks.iter().map(|hunk| self.hunk(hunk, redacted, cut)).collect()
     }
 
-    fn hunk(&mut self, hunk: &'t Hunk, redacted: &mut Vec<String>) -> ShownHunk {
+    fn hunk(&mut self, hunk: &'t Hunk, redacted: &mut Vec<String>, cut: &mut Vec<LineNo>) -> ShownHunk {
         // A deletion is found on the old side, all else where the numbers are.
         let (side, lines) = if hunk.new.count > 0 { (&mut self.new, &hunk.new) } else { (&mut self.old, &hunk.old) };
         let section = match side.text.whole() {
             Some(_) => side.section(side.text.slice(lines), self.language),
             None => redact::text(side.rules, &hunk.section).text,
         };
-        let lines = self.text.lines(hunk).map(|line| self.line(&line, redacted)).collect();
+        let mut lines = Vec::new();
+        for line in self.text.lines(hunk) {
+            if !self.line(&line, redacted, &mut lines) {
+                cut.extend(line.new);
+            }
+        }
         ShownHunk { section, lines }
     }
 
-    fn line(&mut self, line: &Line<'t>, redacted: &mut Vec<String>) -> ShownLine {
+    /// Appends a line; tells whether all of it is shown that has to be.
+    fn line(&mut self, line: &Line<'t>, redacted: &mut Vec<String>, out: &mut Vec<ShownLine>) -> bool {
         let bytes = trim_line_end(line.text);
         let side = if line.kind == LineKind::Removed { &mut self.old } else { &mut self.new };
         let mut text = String::with_capacity(bytes.len());
         side.write(bytes, &mut text, redacted);
-        cut(&mut text);
+        let is_added = line.kind == LineKind::Added;
+        let is_whole = !shorten(&mut text, if is_added { MAX_ADDED } else { MAX_LINE }) || !is_added;
         if self.ends_differ && line.kind != LineKind::Context && line.text.ends_with(b"\r\n") {
             text.push_str("\\u{d}");
         }
-        ShownLine { kind: line.kind, old: line.old, new: line.new, text }
+        let shown = |text: String| ShownLine { kind: line.kind, old: line.old, new: line.new, text };
+        let mut rest = &text[..];
+        while is_added && rest.len() > MAX_LINE {
+            let (piece, after) = rest.split_at(piece_end(rest));
+            out.push(shown(piece.to_owned()));
+            rest = after;
+        }
+        out.push(shown(if rest.len() == text.len() { text } else { rest.to_owned() }));
+        is_whole
     }
 }
 
@@ -227,21 +248,32 @@ fn first_line(text: &[u8]) -> &[u8] {
     memchr::memchr(b'\n', text).map_or(text, |i| &text[..=i])
 }
 
-/// Cuts a line that is too long, and says so.
-fn cut(text: &mut String) {
+/// Cuts a line that is longer than so many bytes, and says so; tells whether it did.
+fn shorten(text: &mut String, most: usize) -> bool {
     const ROOM: usize = 40;
-    if text.len() > MAX_LINE {
-        let end = text.floor_char_boundary(MAX_LINE - ROOM);
+    let is_long = text.len() > most;
+    if is_long {
+        let end = text.floor_char_boundary(most - ROOM);
         let rest = text.len() - end;
         text.truncate(end);
         text.push_str(&format!("… [{rest} more bytes]"));
     }
+    is_long
+}
+
+/// Finds where the first piece of a long line ends: behind a word where that is near.
+fn piece_end(text: &str) -> usize {
+    const NEAR: usize = 200;
+    let most = text.floor_char_boundary(MAX_LINE);
+    let near = text.floor_char_boundary(most - NEAR);
+    let word = text[near..most].rfind(|c: char| c.is_ascii_whitespace() || matches!(c, ';' | ','));
+    word.map_or(most, |i| near + i + 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diff::{Attribute, Body, ChangeKind, Entry, FileMode, Side as DiffSide, code, patch};
+    use crate::diff::{Attribute, Body, ChangeKind, Entry, FileMode, Side as DiffSide, patch};
     use crate::policy::RulesPolicy;
     use crate::rules::secret::generate::generate;
 
@@ -347,11 +379,34 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_are_cut_and_say_so() {
-        let long = code::added(RepoPath::from("a.txt"), "é".repeat(5_000).into_bytes());
-        let s = Shown::new(long, &rules(), &Policy::default()).unwrap().unwrap();
-        let text = &s.hunks[0].lines[0].text;
-        assert!(text.len() <= MAX_LINE && text.ends_with("more bytes]"), "{text}");
+    fn long_lines_beside_the_change_are_cut_and_say_so() {
+        let long = "é".repeat(5_000);
+        let s = shown("a.txt", &format!("{long}\n{long}b\nx\n"), &format!("{long}\ny\n"));
+        for line in s.hunks[0].lines.iter().filter(|l| l.kind != LineKind::Added && l.text != "x") {
+            assert!(line.text.len() <= MAX_LINE && line.text.ends_with("more bytes]"), "{}", line.text);
+        }
+        assert!(s.cut.is_empty());
+    }
+
+    #[test]
+    fn a_long_added_line_is_shown_whole_in_pieces_of_the_same_number() {
+        for unit in ["é", "call(1); ", "x"] {
+            let long = unit.repeat(20_000 / unit.len());
+            let s = shown("a.txt", "a\nz\n", &format!("a\n{long}\nb\nz\n"));
+            let pieces: Vec<&ShownLine> = s.hunks[0].lines.iter().filter(|l| l.new == LineNo::new(2)).collect();
+            assert!(pieces.len() > 9 && pieces.iter().all(|l| l.text.len() <= MAX_LINE && l.kind == LineKind::Added));
+            assert_eq!(pieces.iter().map(|l| l.text.as_str()).collect::<String>(), long);
+            assert_eq!(s.hunks[0].lines.last().unwrap().new, LineNo::new(4));
+            assert!(s.cut.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_is_beyond_the_bound_of_an_added_line_is_recorded() {
+        let s = shown("a.txt", "a\n", &format!("a\n{}\nb\n{}\n", "x ".repeat(40_000), "y".repeat(MAX_ADDED)));
+        assert_eq!(s.cut, [LineNo::new(2).unwrap()]);
+        let last = s.hunks[0].lines.iter().rfind(|l| l.new == LineNo::new(2)).unwrap();
+        assert!(last.text.ends_with(" more bytes]"), "{}", last.text);
     }
 
     #[test]

@@ -25,6 +25,7 @@ fn file(path: &str, hunks: &[usize]) -> Shown {
         },
         guidelines: Vec::new(),
         redacted: Vec::new(),
+        cut: Vec::new(),
     }
 }
 
