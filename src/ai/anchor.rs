@@ -64,6 +64,8 @@ pub enum Anchored {
 #[derive(Clone, Debug)]
 pub struct Candidate {
     pub draft: Draft,
+    /// Position of the [`Group`] it is about: groups may have the same commit, or none.
+    pub group: usize,
     pub commit: Option<ObjectId>,
     /// The backend's configured name.
     pub backend: String,

@@ -12,7 +12,6 @@ use super::kept::Kept;
 use super::material::{Document, Group, Shown, ShownHunk};
 use super::plan::Chunk;
 use super::redact;
-use crate::diff::ObjectId;
 use crate::finding::{Category, Draft};
 use crate::request::Depth;
 use fence::fenced;
@@ -122,11 +121,10 @@ pub fn review(brief: &Brief, group: &Group, chunk: &Chunk, lens: Lens, nonce: &N
 }
 
 /// Asks for the refutation of one claim, alone with its code. `None` where it is tied to no line that can be shown.
-pub fn refute(draft: &Draft, commit: Option<ObjectId>, groups: &[Group], nonce: &Nonce) -> Option<Prompt> {
+pub fn refute(draft: &Draft, group: &Group, nonce: &Nonce) -> Option<Prompt> {
     let location = draft.location.as_ref()?;
     let first = location.lines?.first;
-    let mut files = groups.iter().filter(|g| g.commit == commit).flat_map(|g| &g.files);
-    let file = files.find(|f| *f.path() == location.file)?;
+    let file = group.files.iter().find(|f| *f.path() == location.file)?;
     let (hunk, at) = file.hunks.iter().find_map(|h| {
         let at = h.lines.iter().position(|l| l.new == Some(first))?;
         Some((h, at))

@@ -196,8 +196,8 @@ impl Asking<'_> {
         }));
         asked.models = outcome.models;
         asked.claims = outcome.claims;
-        for f in &mut asked.claims.findings {
-            let group = groups.iter().find(|g| g.commit == f.commit);
+        for (f, group) in asked.claims.findings.iter_mut().zip(&asked.claims.groups) {
+            let group = groups.get(*group);
             let file = group.and_then(|g| g.files.iter().find(|s| Some(s.path()) == f.file()));
             let (Some(file), Some(span)) = (file, f.lines()) else { continue };
             if let Some(text) = file.change.text() {

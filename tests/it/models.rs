@@ -331,3 +331,28 @@ fn dif_17_models_are_not_shown_generated_files_and_lockfiles_and_the_rules_read_
     assert!(!server.saw("protoc") && !server.saw("lockfileVersion"));
     assert_eq!(report["outcome"], "reviewed");
 }
+
+#[test]
+fn a_push_of_two_branches_puts_each_claim_back_with_the_code_of_its_own_branch() {
+    let server = Server::start(|r: &Request| r.review(&[claim()]));
+    let repo = staged(&server, "openai", "depth = \"thorough\"\n");
+    let policy = repo.path().join(".claude-reviewer.toml");
+    let policy = format!("{}[hooks]\npre_push = \"full\"\n", std::fs::read_to_string(policy).unwrap());
+    repo.git(&["reset", "-q", "--hard"]);
+    repo.write(".claude-reviewer.toml", policy);
+    let base = repo.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    let mut input = String::new();
+    for (branch, name) in [("one", "half"), ("two", "middle")] {
+        repo.git(&["checkout", "-q", "-b", branch, &base]);
+        repo.stage("src/half.rs", FLAW.replace("half", name)).commit(branch);
+        let head = repo.git(&["rev-parse", "HEAD"]);
+        input += &format!("refs/heads/{branch} {} refs/heads/{branch} {base}\n", head.trim());
+    }
+    let run = with_key(&repo, &["--hook", "pre-push", "--format", "json"]).stdin(input).run(1);
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    let asked = server.questions();
+    let again = asked.iter().filter(|r| r.is_refutation()).map(Request::prompt).collect::<Vec<_>>();
+    for name in ["fn half", "fn middle"] {
+        assert!(again.iter().any(|p| p.contains(name)), "{name}: {again:#?}\n{report:#}");
+    }
+}

@@ -200,17 +200,17 @@ fn draft(path: &str, line: u32) -> Draft {
 #[test]
 fn a_refutation_reads_as_recorded() {
     let groups = [group(vec![shown(rust_change())])];
-    let p = prompt::refute(&draft("src/names.rs", 5), None, &groups, &nonce()).unwrap();
+    let p = prompt::refute(&draft("src/names.rs", 5), &groups[0], &nonce()).unwrap();
     compare("refute.txt", &[p]);
-    assert!(prompt::refute(&draft("src/other.rs", 5), None, &groups, &nonce()).is_none());
-    assert!(prompt::refute(&draft("src/names.rs", 500), None, &groups, &nonce()).is_none());
+    assert!(prompt::refute(&draft("src/other.rs", 5), &groups[0], &nonce()).is_none());
+    assert!(prompt::refute(&draft("src/names.rs", 500), &groups[0], &nonce()).is_none());
 }
 
 #[test]
 fn the_last_line_of_every_prompt_is_its_nonce() {
     let mut all = asked(&full_brief(), full_group(), Lens::Whole, &WIDE);
     let groups = [group(vec![shown(rust_change())])];
-    all.extend(prompt::refute(&draft("src/names.rs", 5), None, &groups, &nonce()));
+    all.extend(prompt::refute(&draft("src/names.rs", 5), &groups[0], &nonce()));
     for p in all {
         assert_eq!(p.task.lines().last().unwrap(), format!("nonce: {}", nonce().as_str()));
     }
@@ -379,7 +379,7 @@ fn inj_03_exactly_one_fence_pair_survives() {
 #[test]
 fn inj_03_a_claim_cannot_leave_its_fence() {
     let groups = [group(vec![shown(rust_change())])];
-    assert_fenced(&prompt::refute(&draft("src/names.rs", 5), None, &groups, &nonce()).unwrap(), 2);
+    assert_fenced(&prompt::refute(&draft("src/names.rs", 5), &groups[0], &nonce()).unwrap(), 2);
 }
 
 #[test]

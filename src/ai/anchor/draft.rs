@@ -158,6 +158,7 @@ impl<'a> Drafter<'a> {
         let evidence = self.read(draft.location.as_ref());
         Candidate {
             draft,
+            group: self.cx.chunk.group,
             commit: self.cx.group.commit,
             backend: self.cx.backend.to_owned(),
             quoted,

@@ -28,6 +28,8 @@ const SECRET: [u32; 3] = [798, 522, 321];
 #[derive(Debug, Default)]
 pub struct Sealed {
     pub findings: Vec<Finding>,
+    /// Of each finding, the position of its [`Group`](crate::ai::material::Group).
+    pub groups: Vec<usize>,
     /// Claims that say what a rule found already.
     pub echoes: Vec<Echo>,
     /// Claims that hold a rule's finding for a false alarm.
@@ -85,14 +87,13 @@ impl Sealed {
 /// Makes findings of candidates. `found` is what the rules found in the same change, before or after they were
 /// arranged.
 pub fn seal(candidates: Vec<Candidate>, found: &[Finding], rules: &RuleSet) -> Sealed {
-    let mut places: BTreeMap<(Option<ObjectIdKey>, Option<RepoPath>), Vec<Looked>> = BTreeMap::new();
+    let mut places: BTreeMap<(usize, Option<RepoPath>), Vec<Looked>> = BTreeMap::new();
     let mut candidates = candidates;
     // Whichever answered first: the same claims make the same findings.
     candidates.sort_by(|a, b| key(a).cmp(&key(b)));
     for (order, candidate) in candidates.into_iter().enumerate() {
         let file = candidate.draft.location.as_ref().map(|l| l.file.clone());
-        let commit = candidate.commit.map(|c| ObjectIdKey(c.as_bytes().to_vec()));
-        places.entry((commit, file)).or_default().push(Looked::new(candidate, order));
+        places.entry((candidate.group, file)).or_default().push(Looked::new(candidate, order));
     }
     let by_rules: Vec<(usize, &Finding, Words)> = found
         .iter()
@@ -112,12 +113,8 @@ pub fn seal(candidates: Vec<Candidate>, found: &[Finding], rules: &RuleSet) -> S
 
 fn key(c: &Candidate) -> impl Ord + '_ {
     let d = &c.draft;
-    (d.location.as_ref(), Reverse(d.severity), &d.rule_id, &d.title, &d.message, &c.backend)
+    (c.group, d.location.as_ref(), Reverse(d.severity), &d.rule_id, &d.title, &d.message, &c.backend)
 }
-
-/// An object id that has an order.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct ObjectIdKey(Vec<u8>);
 
 /// A candidate with its words.
 #[derive(Debug)]
@@ -270,12 +267,14 @@ fn finish(cluster: Vec<Looked>, by_rules: &[&(usize, &Finding, Words)], rules: &
     finding.commit = merged.commit;
     finding.disputed = merged.disputed;
     sealed.findings.push(finding);
+    sealed.groups.push(merged.group);
 }
 
 /// What several looks say, as one.
 #[derive(Debug)]
 struct Merged {
     draft: Draft,
+    group: usize,
     commit: Option<ObjectId>,
     /// Whose words these are.
     backend: String,
@@ -308,8 +307,9 @@ impl Merged {
         evidence.extend(cluster.iter().filter(|l| counts(l)).flat_map(|l| l.candidate.evidence.iter().cloned()));
         let mut looked = cluster.into_iter();
         let Looked { candidate: best, words, .. } = looked.next()?;
-        let Candidate { draft, commit, backend, disputed, notes, .. } = best;
-        let mut merged = Self { draft, commit, backend, others: Vec::new(), quoted, evidence, disputed, notes, words };
+        let Candidate { draft, group, commit, backend, disputed, notes, .. } = best;
+        let others = Vec::new();
+        let mut merged = Self { draft, group, commit, backend, others, quoted, evidence, disputed, notes, words };
         for other in looked {
             merged.add(&other, counts(&other));
         }

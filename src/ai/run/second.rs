@@ -8,7 +8,6 @@ use crate::ai::anchor::Dispute;
 use crate::ai::ask::Prompt;
 use crate::ai::claim::{self, Rebuttal};
 use crate::ai::{prompt, reply};
-use crate::diff::ObjectId;
 use crate::finding::{Finding, Severity};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
@@ -44,13 +43,18 @@ impl<'a> Session<'a> {
         for i in grave {
             let c = &all.candidates[i];
             let Some(member) = judge(&c.backend) else { continue };
-            let Some(prompt) = prompt::refute(&c.draft, c.commit, self.groups, &self.nonce) else { continue };
-            looks.push(self.rebut(member, prompt, c.commit, Doubted::Claim(i)));
+            let group = c.group;
+            let prompt = self.groups.get(group).and_then(|g| prompt::refute(&c.draft, g, &self.nonce));
+            let Some(prompt) = prompt else { continue };
+            looks.push(self.rebut(member, prompt, group, Doubted::Claim(i)));
         }
         for (i, f) in doubted {
             let Some(member) = judge("") else { continue };
-            let Some(prompt) = prompt::refute(f.draft(), f.commit, self.groups, &self.nonce) else { continue };
-            looks.push(self.rebut(member, prompt, f.commit, Doubted::Rule(i)));
+            // The rules do not say which of several groups without a commit: the first that shows the line.
+            let mut groups = self.groups.iter().enumerate().filter(|(_, g)| g.commit == f.commit);
+            let shown = groups.find_map(|(g, group)| Some((g, prompt::refute(f.draft(), group, &self.nonce)?)));
+            let Some((group, prompt)) = shown else { continue };
+            looks.push(self.rebut(member, prompt, group, Doubted::Rule(i)));
         }
         let mut refuted = Vec::new();
         while let Some((what, answer)) = looks.next().await {
@@ -76,10 +80,10 @@ impl<'a> Session<'a> {
         &self,
         member: &Member<'a>,
         prompt: Prompt,
-        commit: Option<ObjectId>,
+        group: usize,
         what: Doubted,
     ) -> (Doubted, Result<Option<(String, String)>, String>) {
-        let around = self.groups.iter().position(|g| g.commit == commit).and_then(|g| self.around(g));
+        let around = self.around(group);
         let answer = self.question(member, &prompt, claim::rebuttal_schema(), around, reply::rebuttal).await;
         self.step();
         let answer = match answer {

@@ -269,3 +269,13 @@ fn draft_of(finding: &Finding) -> Draft {
         references: Vec::new(),
     }
 }
+
+#[test]
+fn the_same_claim_about_two_branches_of_a_push_stays_two() {
+    // Neither has a commit: each is a net change.
+    let case = case();
+    let of = |group: usize| Candidate { group, ..by(&case, "a", injection()) };
+    let sealed = seal(vec![of(1), of(0)], &[], &case.rules);
+    assert_eq!(listed(&sealed).len(), 2);
+    assert_eq!(sealed.groups, [0, 1]);
+}
