@@ -404,6 +404,11 @@ pub struct Line<'a> {
 }
 
 impl Text {
+    /// Returns how many bytes are known.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Takes the content of a whole file.
     pub(in crate::diff) fn of_file(bytes: Vec<u8>) -> Self {
         let runs = vec![Run { first: 1, bytes: 0..bytes.len() }];

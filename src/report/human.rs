@@ -40,8 +40,11 @@ pub fn render(review: &Review, style: &Style, out: &mut dyn Write) -> io::Result
         set_aside(&mut page, review)?;
         models::write(&mut page, review)?;
         notes(&mut page, review)?;
-        left_out(&mut page, review)?;
+        failed(&mut page, review)?;
+        skipped(&mut page, review)?;
         verdict(&mut page, review)?;
+    } else if review.verdict == Verdict::Incomplete {
+        failed(&mut page, review)?;
     }
     buffer.flush()
 }
@@ -287,30 +290,47 @@ fn notes(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes what was not reviewed and why: failures one by one, skips by reason.
-fn left_out(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
-    let c = &review.coverage;
+/// Writes what was not reviewed although it should have been: a line for each reason.
+fn failed(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     let most = if page.style.verbose { usize::MAX } else { NAMES };
-    if !c.failed.is_empty() {
-        let shown = c.failed.len().min(most);
-        page.gap()?;
-        for (path, reason) in &c.failed[..shown] {
-            let name = match path {
-                Some(p) => Inert::new(p.as_bytes()),
-                None => Inert::from("the change as a whole"),
-            };
-            let line = Line::new()
-                .put(YELLOW, "not reviewed: ")
-                .put(BOLD, name)
-                .put(PLAIN, ": ")
-                .put(PLAIN, Inert::new(reason));
-            page.wrapped(&line, 4)?;
-        }
-        if shown < c.failed.len() {
-            let text = format!("not reviewed: and {} more (-v lists them all)", c.failed.len() - shown);
-            page.wrapped(&Line::new().put(YELLOW, Inert::new(text)), 4)?;
+    let mut reasons: Vec<(&str, Vec<&Option<RepoPath>>)> = Vec::new();
+    for (path, reason) in &review.coverage.failed {
+        match reasons.iter_mut().find(|(r, _)| r == reason) {
+            Some((_, paths)) => paths.push(path),
+            None => reasons.push((reason, vec![path])),
         }
     }
+    if !reasons.is_empty() {
+        page.gap()?;
+    }
+    for (reason, paths) in reasons.iter().take(most) {
+        let name = |path: &Option<RepoPath>| match path {
+            Some(p) => Inert::new(p.as_bytes()).to_string(),
+            None => "the change as a whole".to_owned(),
+        };
+        let shown = paths.len().min(most);
+        let mut names = paths[..shown].iter().map(|p| name(p)).collect::<Vec<_>>().join(", ");
+        if shown < paths.len() {
+            names.push_str(&format!(" and {} more", paths.len() - shown));
+        }
+        let line = Line::new()
+            .put(YELLOW, "not reviewed: ")
+            .put(BOLD, Inert::new(names))
+            .put(PLAIN, ": ")
+            .put(PLAIN, Inert::new(reason));
+        page.wrapped(&line, 4)?;
+    }
+    if reasons.len() > most {
+        let text = format!("not reviewed: and for {} more reasons (-v lists them all)", reasons.len() - most);
+        page.wrapped(&Line::new().put(YELLOW, Inert::new(text)), 4)?;
+    }
+    Ok(())
+}
+
+/// Writes what was left out with the policy's consent, by reason.
+fn skipped(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
+    let c = &review.coverage;
+    let most = if page.style.verbose { usize::MAX } else { NAMES };
     let mut reasons: BTreeMap<&str, Vec<&RepoPath>> = BTreeMap::new();
     for (path, skip) in &c.skipped {
         reasons.entry(skip.name()).or_default().push(path);
@@ -343,7 +363,8 @@ fn verdict(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     let let_through = review.exit == ExitStatus::Pass;
     let (style, word, text) = match (review.outcome, review.verdict) {
         (Outcome::Cancelled, _) => (YELLOW, "CANCELLED", "the review was stopped before its end".to_owned()),
-        (_, Verdict::Pass) => (GREEN, "PASS", "nothing found".to_owned()),
+        (_, Verdict::Pass) if found.is_empty() => (GREEN, "PASS", "nothing found".to_owned()),
+        (_, Verdict::Pass) => (GREEN, "PASS", format!("{found}; nothing that blocks")),
         (_, Verdict::Warn) => (GREEN, "PASS", format!("{found}; nothing that blocks")),
         (_, Verdict::Incomplete) if found.is_empty() => (YELLOW, "INCOMPLETE", missing(review)),
         (_, Verdict::Incomplete) => (YELLOW, "INCOMPLETE", format!("{}; so far: {found}", missing(review))),

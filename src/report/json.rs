@@ -220,7 +220,7 @@ fn severity(s: finding::Severity) -> wire::Severity {
     }
 }
 
-fn usage(u: &ai::Usage) -> wire::Usage {
+pub(super) fn usage(u: &ai::Usage) -> wire::Usage {
     wire::Usage {
         backend: u.backend.clone(),
         model: u.model.clone(),

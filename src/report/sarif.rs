@@ -72,7 +72,9 @@ fn properties(review: &Review) -> sarif::PropertyBag {
     let ids = facts.into_iter().filter_map(|(k, v)| Some((k, json!(v.as_ref()?))));
     let policy = json!({ "origin": review.policy.origin, "hash": review.policy.hash });
     let known = [("source", json!(s.kind)), ("verdict", json!(review.verdict.name())), ("policy", policy)];
-    bag(None, known.into_iter().chain(ids))
+    let usage: Vec<_> = review.models.usage.iter().map(super::json::usage).collect();
+    let usage = (!usage.is_empty()).then(|| ("usage", json!(usage)));
+    bag(None, known.into_iter().chain(ids).chain(usage))
 }
 
 /// Returns the findings to report, in their order: all of them, or the worst.

@@ -20,12 +20,16 @@ use crate::stop::{Signal, Stop};
 use crate::untrusted::Inert;
 use crate::verdict::{Coverage, Skip};
 use std::collections::{HashMap, HashSet};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-/// Bytes of shown lines that are held at the same time; what is beyond is named and not sent.
-const MOST: usize = 48 << 20;
+/// Bytes that the files which models are shown may take; what is beyond is named and not sent.
+const MOST: usize = 256 << 20;
+/// Bytes that a shown line takes besides its text.
+const LINE: usize = 96;
+/// How long the project's own tests may take.
+const TESTS: Duration = Duration::from_secs(30 * 60);
 /// Findings of the rules that are told while a model still looks.
 const SO_FAR: usize = 20;
 
@@ -68,8 +72,10 @@ struct Gathered {
     groups: Vec<Group>,
     skipped: Vec<(RepoPath, Skip)>,
     failed: Vec<(Option<RepoPath>, String)>,
-    cut: Vec<RepoPath>,
+    /// What is not shown, and which limit kept it.
+    cut: Vec<(RepoPath, String)>,
     bytes: usize,
+    deadline: Option<Instant>,
 }
 
 impl Asking<'_> {
@@ -83,6 +89,9 @@ impl Asking<'_> {
         let prompts = self.request.debug_prompts.as_deref().map(Prompts::open).transpose()?;
         let (tell, told) = oneshot::channel();
         Ok(std::thread::scope(|s| {
+            // Heard on a thread of their own: the one that asks has stretches in which it only works.
+            let (over, ended) = oneshot::channel::<()>();
+            s.spawn(|| hear(self.stop(), ended));
             let asking = s.spawn(|| self.ask(prompts.as_ref(), told));
             let found = self.floor.review();
             self.world.progress.so_far(&so_far(&found.findings));
@@ -93,6 +102,7 @@ impl Asking<'_> {
                 asked.coverage.failed.push((None, "an internal error ended the model review".to_owned()));
                 asked
             });
+            drop(over);
             (found, Some(asked))
         }))
     }
@@ -120,35 +130,28 @@ impl Asking<'_> {
             Ok(runtime) => runtime,
             Err(e) => return failed(format!("no model was asked: {e}")),
         };
-        let asked = runtime.block_on(async {
-            tokio::select! {
-                biased;
-                e = signals(self.stop()) => failed(format!("no model was asked: signals cannot be heard: {e}")),
-                asked = self.work(prompts, told) => asked,
-            }
-        });
+        let asked = runtime.block_on(self.work(prompts, told));
         // Looking up a name cannot be broken off: dropping the runtime would wait for it, past deadline and Ctrl-C.
         runtime.shutdown_background();
         asked
     }
 
     async fn work(&self, prompts: Option<&Prompts>, told: oneshot::Receiver<Vec<Finding>>) -> Asked {
-        let deadline = Instant::now() + self.policy().review.timeout;
         let mut asked = Asked::default();
         let top = self.floor.scan.repo.and_then(Repo::worktree);
         if let (Some(command), Some(top)) = (self.test_command(), top) {
+            let deadline = Instant::now() + TESTS;
             asked.tests = Some(testing::tests(command, top, self.world.env, deadline, self.stop()).await);
         }
         if self.backends.is_empty() {
-            // Signals are heard until the rules are done.
-            let _ = told.await;
             return asked;
         }
-        let gathered = self.gather();
+        let deadline = Instant::now() + self.policy().review.timeout;
+        let gathered = self.gather(deadline);
         let brief = self.brief(&gathered, &mut asked);
-        let Gathered { groups, skipped, failed, cut, bytes: _ } = gathered;
-        asked.coverage.skipped = skipped;
-        asked.coverage.failed = failed;
+        let Gathered { groups, skipped, failed, cut, .. } = gathered;
+        asked.coverage.skipped.extend(skipped);
+        asked.coverage.failed.extend(failed);
         let scan = &self.floor.scan;
         let job = Job {
             repo: scan.repo,
@@ -172,12 +175,11 @@ impl Asking<'_> {
             }
         }
         let outcome = run::review(&job, &groups, brief, told).await;
-        let limit = cut.into_iter().map(|p| (p, format!("more than {} MiB of changes", MOST >> 20)));
-        for (path, limit) in limit.chain(outcome.cut) {
+        for (path, limit) in cut.into_iter().chain(outcome.cut) {
             match self.policy().on_truncated {
                 OnIncomplete::Warn => asked.coverage.skipped.push((path, Skip::Limit)),
                 OnIncomplete::Fail => {
-                    asked.coverage.failed.push((Some(path), format!("no model was asked about it: {limit}")));
+                    asked.coverage.failed.push((Some(path), format!("not all of it was asked about: {limit}")));
                 }
             }
         }
@@ -212,8 +214,8 @@ impl Asking<'_> {
 
     /// Reads what may be shown. The rules have said already what cannot be read; it is said again, and dropped as a
     /// repeat.
-    fn gather(&self) -> Gathered {
-        let mut out = Gathered::default();
+    fn gather(&self, deadline: Instant) -> Gathered {
+        let mut out = Gathered { deadline: Some(deadline), ..Gathered::default() };
         let mut reader = self.floor.scan.repo.map(Repo::reader);
         for part in self.floor.parts.iter().filter(|p| p.scope == Scope::All) {
             match (&part.content, reader.as_mut()) {
@@ -224,9 +226,10 @@ impl Asking<'_> {
                 },
                 (Content::Given(files), _) => {
                     let mut group = Group { commit: part.commit, tree: None, messages: Vec::new(), files: Vec::new() };
-                    for file in files {
-                        if self.floor.scan.is_wanted(file.path()) {
-                            self.show(file.clone(), None, &mut group, &mut out);
+                    for file in files.iter().filter(|f| self.floor.scan.is_wanted(f.path())) {
+                        match self.is_enough(&out) {
+                            Some(why) => out.cut.push((file.path().clone(), why)),
+                            None => self.show(file.clone(), None, &mut group, &mut out),
                         }
                     }
                     out.push(group);
@@ -249,15 +252,14 @@ impl Asking<'_> {
             if !self.floor.scan.is_wanted(path) {
                 continue;
             }
-            if out.bytes > MOST {
-                out.cut.push(path.clone());
+            if let Some(why) = self.is_enough(out) {
+                out.cut.push((path.clone(), why));
                 continue;
             }
             match self.floor.scan.load(change, index, reader) {
                 Ok(file) => {
                     // The change does not say what of it is generated; nor does a state that cannot be read.
-                    let judge = self.governing.state.as_ref();
-                    let generated = judge.and_then(|s| reader.generated(s, file.path()).ok().flatten());
+                    let generated = reader.generated(&change.base, file.path()).ok().flatten();
                     self.show(file, generated, &mut group, out);
                 }
                 Err(e) => out.failed.push((Some(path.clone()), scan::reason(&e))),
@@ -266,11 +268,25 @@ impl Asking<'_> {
         out.push(group);
     }
 
+    /// Says why nothing more is read, where that is so.
+    fn is_enough(&self, out: &Gathered) -> Option<String> {
+        if self.stop().signal().is_some() {
+            return Some("the review was stopped".to_owned());
+        }
+        if out.deadline.is_some_and(|d| Instant::now() >= d) {
+            return Some(format!("timeout = {:?}", self.policy().review.timeout));
+        }
+        (out.bytes > MOST).then(|| format!("more than {} MiB of changed files", MOST >> 20))
+    }
+
     fn show(&self, file: FileChange, generated: Option<bool>, group: &mut Group, out: &mut Gathered) {
         let path = file.path().clone();
         match Shown::marked(file, generated, self.floor.scan.rules, self.policy()) {
             Ok(Some(shown)) => {
-                out.bytes += shown.hunks.iter().flat_map(|h| &h.lines).map(|l| l.text.len()).sum::<usize>();
+                out.bytes += size(&shown);
+                if let Some(line) = shown.cut.first() {
+                    out.cut.push((path, format!("line {line} is too long to be shown")));
+                }
                 group.files.push(shown);
             }
             Ok(None) => {}
@@ -334,21 +350,30 @@ impl Gathered {
     }
 }
 
-/// Ends the run when a signal says so; returns only where signals cannot be heard.
-async fn signals(stop: &Stop) -> std::io::Error {
-    let hear = |kind| signal(kind);
-    let (mut interrupt, mut terminate, mut hangup) =
-        match (hear(SignalKind::interrupt()), hear(SignalKind::terminate()), hear(SignalKind::hangup())) {
-            (Ok(i), Ok(t), Ok(h)) => (i, t, h),
-            (Err(e), ..) | (_, Err(e), _) | (.., Err(e)) => return e,
-        };
-    loop {
-        tokio::select! {
-            _ = interrupt.recv() => stop.now(Signal::Interrupt),
-            _ = terminate.recv() => stop.now(Signal::Terminate),
-            _ = hangup.recv() => stop.now(Signal::Terminate),
+/// Returns about how many bytes a file takes that is shown: both its sides, and its lines.
+fn size(file: &Shown) -> usize {
+    let sides = file.change.text().map_or(0, |t| t.old.size() + t.new.size());
+    sides + file.hunks.iter().flat_map(|h| &h.lines).map(|l| l.text.len() + LINE).sum::<usize>()
+}
+
+/// Ends the run when a signal says so, until the review is over.
+///
+/// Where signals cannot be heard, they do what they do without anybody listening: they end the process.
+fn hear(stop: &Stop, over: oneshot::Receiver<()>) {
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
+    runtime.block_on(async {
+        let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
+        let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = signals else { return };
+        tokio::pin!(over);
+        loop {
+            tokio::select! {
+                _ = &mut over => return,
+                _ = interrupt.recv() => stop.now(Signal::Interrupt),
+                _ = terminate.recv() => stop.now(Signal::Terminate),
+                _ = hangup.recv() => stop.now(Signal::Terminate),
+            }
         }
-    }
+    });
 }
 
 /// Puts the rules' findings into lines for who waits.

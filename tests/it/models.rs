@@ -356,3 +356,31 @@ fn a_push_of_two_branches_puts_each_claim_back_with_the_code_of_its_own_branch()
         assert!(again.iter().any(|p| p.contains(name)), "{name}: {again:#?}\n{report:#}");
     }
 }
+
+#[test]
+fn a_document_that_cannot_be_given_makes_the_review_incomplete() {
+    let server = Server::start(|r: &Request| r.review(&[]));
+    let repo = staged(&server, "openai", "");
+    let report = report(&repo, &["staged", "--doc", "nowhere.md"], 3);
+    let failed = report["coverage"]["failed"].to_string();
+    assert!(failed.contains("nowhere.md was not given to a model: there is no such file"), "{failed}");
+}
+
+#[test]
+fn a_change_does_not_take_itself_out_of_sight_by_calling_itself_generated() {
+    let server = Server::start(|r: &Request| r.review(&[]));
+    let repo = staged(&server, "openai", "");
+    repo.stage(".gitattributes", "*.rs linguist-generated\n");
+    report(&repo, &["staged"], 0);
+    assert!(server.saw("n / (n - n)"));
+}
+
+#[test]
+fn a_limit_of_time_holds_while_the_change_is_read() {
+    let server = Server::start(|r: &Request| r.review(&[]));
+    let repo = staged(&server, "openai", "");
+    let report = report(&repo, &["staged", "--timeout", "1ms"], 3);
+    let failed = report["coverage"]["failed"].to_string();
+    assert!(failed.contains("timeout = 1ms"), "{failed}");
+    assert_eq!(server.questions().len(), 0);
+}

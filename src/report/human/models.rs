@@ -117,7 +117,10 @@ fn spent(u: &Usage) -> String {
     if !u.model.is_empty() {
         text.push_str(&format!(" ({})", u.model));
     }
-    text.push_str(&format!(": {}", plural(usize::try_from(s.requests).unwrap_or(usize::MAX), "request")));
+    match usize::try_from(s.requests).unwrap_or(usize::MAX) {
+        0 => text.push_str(": all from the cache"),
+        n => text.push_str(&format!(": {}", plural(n, "request"))),
+    }
     if s.input_tokens + s.output_tokens > 0 {
         text.push_str(&format!(", {} tokens in", grouped(s.input_tokens)));
         if s.cached_tokens > 0 {
