@@ -361,7 +361,8 @@ impl Request {
 
     /// Tells whether it asks about one claim, not for a review.
     pub fn is_refutation(&self) -> bool {
-        String::from_utf8_lossy(&self.body).contains("\"refuted\"")
+        // As the form of the answer, or told in words beside tools.
+        String::from_utf8_lossy(&self.body).contains("\"refuted\"") || self.prompt().contains("\"refuted\"")
     }
 
     /// Answers the question whether a claim holds.

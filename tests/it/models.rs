@@ -173,6 +173,36 @@ fn in_mode_first_the_next_backend_answers_for_one_that_does_not() {
 }
 
 #[test]
+fn beside_tools_a_form_that_cannot_be_prescribed_is_told_in_the_stable_front() {
+    for kind in ["openai", "anthropic", "google"] {
+        // Every question is answered after a look around.
+        let server = Server::start(|r: &Request| match r.json().to_string().contains("half.rs is") {
+            false => r.calls(&[("search", json!({"pattern": "half.rs is", "glob": ""}))]),
+            true => r.review(&[]),
+        });
+        let repo = staged(&server, kind, "depth = \"thorough\"\n");
+        report(&repo, &["staged"], 0);
+        let front = |r: &Request| match kind {
+            "openai" => r.json()["messages"][0]["content"].clone(),
+            "anthropic" => r.json()["system"][0]["text"].clone(),
+            _ => r.json()["systemInstruction"]["parts"][0]["text"].clone(),
+        };
+        let questions = server.questions();
+        let fronts: Vec<_> = questions.iter().map(front).collect();
+        assert!(fronts.len() > 1 && fronts.iter().all(|f| *f == fronts[0]), "{kind}: {fronts:#?}");
+        let front = fronts[0].as_str().unwrap();
+        assert!(!questions[0].json()["tools"].is_null(), "{kind}");
+        for field in ["nonce", "files_reviewed", "end_line", "quote", "missing_requirements", "follows_architecture"] {
+            assert!(front.contains(&format!("\"{field}\"")), "{kind}: {field}: {front}");
+        }
+    }
+    // Without tools it is prescribed, and not said twice.
+    let server = Server::start(|r: &Request| r.review(&[]));
+    report(&staged(&server, "openai", ""), &["staged"], 0);
+    assert!(!server.questions()[0].prompt().contains("follows_architecture"));
+}
+
+#[test]
 fn at_depth_thorough_a_claim_that_is_refuted_is_disputed_and_does_not_block() {
     let server = Server::start(|r: &Request| {
         if r.prompt().contains("\"refuted\"") || r.json().to_string().contains("refuted") {

@@ -68,7 +68,7 @@ fn body(talk: &Talk<'_>) -> Value {
         "model": talk.model,
         "max_tokens": MAX_TOKENS,
         "stream": true,
-        "system": [cached(prompt.system)],
+        "system": [cached(talk.instructions)],
         "messages": messages,
     });
     if let Some(form) = talk.schema {

@@ -65,7 +65,7 @@ fn body(talk: &Talk<'_>) -> Value {
             }
         });
     }
-    let mut body = json!({ "systemInstruction": { "parts": [part(prompt.system)] }, "contents": contents });
+    let mut body = json!({ "systemInstruction": { "parts": [part(talk.instructions)] }, "contents": contents });
     if let Some(form) = talk.schema {
         body["generationConfig"] = json!({
             "responseMimeType": "application/json",

@@ -37,7 +37,7 @@ fn body(talk: &Talk<'_>) -> Value {
     let prompt = talk.prompt;
     let question = prompt.parts().collect::<Vec<_>>().join("\n\n");
     let mut messages =
-        vec![json!({ "role": "system", "content": prompt.system }), json!({ "role": "user", "content": question })];
+        vec![json!({ "role": "system", "content": talk.instructions }), json!({ "role": "user", "content": question })];
     for turn in talk.turns {
         match turn {
             Turn::Said(message) => messages.push(message.clone()),

@@ -8,6 +8,7 @@ use crate::ai::ask::{Answer, Ask, Cause, Failure, Prompt, Repair, Schema, Spent}
 use crate::ai::tools::Session;
 use crate::ai::tree::Tree;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// How often a model may come back with tool calls; their number and bytes are bounded by the [`Session`].
@@ -59,6 +60,8 @@ pub(super) struct Dialect {
 pub(super) struct Talk<'a> {
     pub(super) model: &'a str,
     pub(super) prompt: &'a Prompt,
+    /// The instructions of the prompt; with the form of the answer where it cannot be prescribed all the time.
+    pub(super) instructions: &'a str,
     /// The form of the answer; `None`: not prescribed this time.
     pub(super) schema: Option<&'a Schema>,
     pub(super) tools: Tools,
@@ -162,6 +165,9 @@ async fn converse(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>, spent: 
     let mut rounds = 0;
     let mut most = 0;
     let mut now_answer = false;
+    // The same in every round, so that what stands in front of the conversation stays as it was.
+    let is_told = session.is_some() && !http.schema_beside_tools();
+    let instructions = if is_told { Cow::Owned(with_form(ask)) } else { Cow::Borrowed(ask.prompt.system) };
     loop {
         let tools = match &session {
             None => Tools::Absent,
@@ -170,7 +176,15 @@ async fn converse(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>, spent: 
         };
         let constrained = tools != Tools::Open || http.schema_beside_tools();
         let schema = constrained.then_some(ask.schema);
-        let talk = Talk { model, prompt: ask.prompt, schema, tools, turns: &turns, own: http.is_own() };
+        let talk = Talk {
+            model,
+            prompt: ask.prompt,
+            instructions: &instructions,
+            schema,
+            tools,
+            turns: &turns,
+            own: http.is_own(),
+        };
         let said = http.say(&talk, &limits, spent).await?;
         spent.add(&said.usage);
         if let Some((cause, message)) = said.stopped {
@@ -215,6 +229,12 @@ async fn converse(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>, spent: 
         turns.push(Turn::Told(outcomes));
         rounds += 1;
     }
+}
+
+/// Returns the instructions with the form of the answer: for servers that do not take it beside tools.
+fn with_form(ask: &Ask<'_>) -> String {
+    let (system, form) = (ask.prompt.system.trim_end(), &ask.schema.value);
+    format!("{system}\n\nThe schema that your answer follows, every member of it present:\n{form}\n")
 }
 
 /// The turns that ask for a reply once more.
