@@ -4,7 +4,7 @@
 //! generated counts there only where it did so before.
 
 use super::redact;
-use crate::diff::{Body, FileChange, RepoPath, Text};
+use crate::diff::{Body, FileChange, FileMode, RepoPath, Text};
 use crate::rules::RuleSet;
 use crate::verdict::Skip;
 
@@ -47,13 +47,19 @@ pub fn sight(change: &FileChange, rules: &RuleSet, generated: Option<bool>) -> S
         return Sight::Nothing;
     }
     let entry = &change.entry;
-    if [&entry.old, &entry.new].into_iter().flatten().any(|s| redact::is_sensitive(&s.path)) {
+    let (side, shown) = if entry.new.is_some() { (&entry.new, &text.new) } else { (&entry.old, &text.old) };
+    // A name hides no program from a gate; what is secret in it is replaced as everywhere.
+    let is_script = shown.whole().is_some_and(|t| t.starts_with(b"#!"));
+    let is_run = || side.as_ref().is_some_and(|s| s.mode == FileMode::Executable);
+    let hides = |is_data: fn(&[u8]) -> bool| {
+        rules.trusts_the_change() || !is_script && !(is_run() && shown.whole().is_some_and(|t| !is_data(t)))
+    };
+    if [&entry.old, &entry.new].into_iter().flatten().any(|s| redact::is_sensitive(&s.path)) && hides(is_secret) {
         return Sight::Kept(Skip::Sensitive);
     }
-    if is_lockfile(change.path()) {
+    if is_lockfile(change.path()) && hides(|_| false) {
         return Sight::Kept(Skip::Lockfile);
     }
-    let shown = if entry.new.is_some() { &text.new } else { &text.old };
     let by_program = || {
         let says = |path: &RepoPath, text: &Text| {
             is_generated_name(path) || is_minified(path, text) || text.whole().is_some_and(says_generated)
@@ -68,6 +74,18 @@ pub fn sight(change: &FileChange, rules: &RuleSet, generated: Option<bool>) -> S
         None if by_program() => Sight::Kept(Skip::Generated),
         _ => Sight::Shown,
     }
+}
+
+/// Tells whether a text is what a file of secrets holds: a key, no text, or settings alone.
+fn is_secret(text: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(text) else { return true };
+    let lines = || text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#'));
+    let is_setting = |line: &str| {
+        let line = line.strip_prefix("export ").unwrap_or(line);
+        let name = line.split_once('=').map_or("", |(name, _)| name);
+        !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
+    };
+    text.contains("-----BEGIN ") || lines().all(is_setting) || lines().all(|l| !l.contains(' '))
 }
 
 /// Tells whether a file is written by a package manager, by its name.
@@ -197,7 +215,7 @@ fn is_minified(path: &RepoPath, text: &Text) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diff::{Attribute, ChangeKind, Entry, FileMode, Side, code};
+    use crate::diff::{Attribute, ChangeKind, Entry, Side, code};
     use crate::policy::RulesPolicy;
     use crate::rules::Suppressions;
 
@@ -262,6 +280,31 @@ mod tests {
         assert_eq!(sight(&added("src/auth.min.js", code), &desk, None), generated);
         let small = format!("var a={};\n", "f(1);".repeat(2_000));
         assert_eq!(sight(&modified("dist/app.js", &small, &small.replace("1", "2")), &gate, None), generated);
+    }
+
+    #[test]
+    fn in_a_gate_no_name_hides_a_program() {
+        let (desk, gate) = (rules(true), rules(false));
+        let run = |path: &str, text: &str| {
+            let mut change = added(path, text);
+            change.entry.new.as_mut().unwrap().mode = FileMode::Executable;
+            change
+        };
+        let (script, code) = ("#!/bin/sh\nrm -rf /\n", "import os\nos.system('x')\n");
+        for (change, kept) in [
+            (added("boot.key", script), None),
+            (added("go.sum", script), None),
+            (run("boot.key", code), None),
+            (run("go.sum", code), None),
+            (added("run.env.sh", "rm -rf /\n"), None),
+            (run(".env", "A=1\nexport B=two words\n"), Some(Skip::Sensitive)),
+            (run("boot.key", "0123456789abcdef\n"), Some(Skip::Sensitive)),
+            (added("go.sum", "example.com/a v1.0.0 h1:abc=\n"), Some(Skip::Lockfile)),
+        ] {
+            let expected = kept.map_or(Sight::Shown, Sight::Kept);
+            assert_eq!(sight(&change, &gate, None), expected, "{:?}", change.path());
+        }
+        assert_eq!(sight(&added(".envrc", script), &desk, None), Sight::Kept(Skip::Sensitive));
     }
 
     #[test]

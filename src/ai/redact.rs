@@ -172,7 +172,11 @@ fn is_plain(name: &str) -> bool {
 
 fn is_environment(name: &str) -> bool {
     // `.env.d.ts` declares types, `.env.rs` is a program.
-    const PROGRAM: &[&str] = &["ts", "js", "mjs", "cjs", "py", "rb", "go", "rs", "java", "kt", "php", "md", "vault"];
+    const PROGRAM: &[&str] = &[
+        "ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs", "vue", "py", "rb", "go", "rs", "java", "kt", "kts",
+        "scala", "groovy", "swift", "c", "h", "cc", "cpp", "hpp", "cs", "php", "pl", "lua", "ex", "exs", "hs", "clj",
+        "dart", "sh", "bash", "zsh", "fish", "ksh", "ps1", "bat", "cmd", "sql", "tf", "html", "md", "vault",
+    ];
     let Some((stem, rest)) = name.split_once(".env") else { return name == ".envrc" };
     let ends = rest.is_empty() || rest.starts_with(['.', '-', '_']) || rest == "rc";
     let program = rest.rsplit('.').next().is_some_and(|e| PROGRAM.contains(&e));
@@ -415,6 +419,8 @@ mod tests {
             ".env.sample",
             "example.env",
             ".env.d.ts",
+            "run.env.sh",
+            "load.env.ps1",
             "env.rs",
             "environment.yml",
             "src/.environment",

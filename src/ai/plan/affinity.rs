@@ -72,6 +72,13 @@ impl Name {
         }
     }
 
+    /// Returns the language and the folders that a source shares with its test: without those that keep them apart.
+    fn home(&self) -> (&str, Vec<&str>) {
+        const APART: &[&str] = &["test", "tests", "__tests__", "spec", "specs", "src", "source", "lib", "main"];
+        let folders = self.folders.iter().map(String::as_str).filter(|f| !APART.contains(f));
+        (family(&self.extension), folders.collect())
+    }
+
     /// Tells how many folders two files share, counted from the file up and from the top down.
     fn nearness(&self, other: &Self) -> usize {
         let top = self.folders.iter().zip(&other.folders).take_while(|(a, b)| a == b).count();
@@ -93,6 +100,9 @@ fn tested(stem: &str, original: &str) -> Option<String> {
     without.map(str::to_owned).or_else(camel).filter(|s| !s.is_empty())
 }
 
+/// Sources, and tests, of one name from which on they are joined by their folders alone: no nearest is looked for.
+const MANY: usize = 200;
+
 /// Joins each test with the source of the same name that is nearest.
 fn sources_and_tests(names: &[Name], union: &mut Union) {
     let mut by_stem: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -101,7 +111,20 @@ fn sources_and_tests(names: &[Name], union: &mut Union) {
     }
     for group in by_stem.values() {
         let sources: Vec<usize> = group.iter().copied().filter(|i| !names[*i].is_test).collect();
-        for test in group.iter().copied().filter(|i| names[*i].is_test) {
+        let tests = || group.iter().copied().filter(|i| names[*i].is_test);
+        if sources.len().min(tests().count()) > MANY {
+            let mut by_folder: BTreeMap<(&str, Vec<&str>), usize> = BTreeMap::new();
+            for source in &sources {
+                by_folder.entry(names[*source].home()).or_insert(*source);
+            }
+            for test in tests() {
+                if let Some(source) = by_folder.get(&names[test].home()) {
+                    union.join(*source, test);
+                }
+            }
+            continue;
+        }
+        for test in tests() {
             let alike = |s: &usize| family(&names[*s].extension) == family(&names[test].extension);
             let near = |s: &usize| (names[*s].nearness(&names[test]), std::cmp::Reverse(*s));
             if let Some(source) = sources.iter().copied().filter(alike).max_by_key(near) {
@@ -127,16 +150,19 @@ fn migrations(names: &[Name], union: &mut Union) {
         let word = |w: &str| matches!(w, "model" | "models" | "entity" | "entities" | "schema" | "schemas");
         !n.is_migration && !n.is_test && (n.folders.iter().any(|f| word(f)) || word(&n.stem))
     };
-    let models: Vec<usize> = (0..names.len()).filter(|i| is_model(&names[*i])).collect();
+    // The first model of each word, and of each folder.
+    let (mut by_word, mut by_folder) = (BTreeMap::<&str, usize>::new(), BTreeMap::<&[String], usize>::new());
+    for (i, model) in names.iter().enumerate().filter(|(_, n)| is_model(n)) {
+        for word in &model.words {
+            by_word.entry(word).or_insert(i);
+        }
+        by_folder.entry(&model.folders).or_insert(i);
+    }
     for (i, migration) in names.iter().enumerate().filter(|(_, n)| n.is_migration) {
-        let named = |m: &&usize| names[**m].words.iter().any(|w| migration.words.contains(w));
+        let named = migration.words.iter().filter_map(|w| by_word.get(w.as_str())).min();
         // Django keeps an application's migrations beside its models.
-        let beside = |m: &&usize| {
-            names[**m].folders.len() < migration.folders.len() && migration.folders.starts_with(&names[**m].folders)
-        };
-        let found =
-            models.iter().find(named).or_else(|| models.iter().find(|m| beside(m) && !names[**m].folders.is_empty()));
-        if let Some(model) = found {
+        let above = || (1..migration.folders.len()).filter_map(|n| by_folder.get(&migration.folders[..n])).min();
+        if let Some(model) = named.or_else(above) {
             union.join(*model, i);
         }
     }

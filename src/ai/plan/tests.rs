@@ -195,3 +195,18 @@ fn halving_ends_and_loses_nothing() {
     assert_eq!(done.len(), 42);
     assert_complete(&groups, &Plan { chunks: done, left_out: Vec::new() });
 }
+
+#[test]
+fn thousands_of_files_of_one_name_are_joined_by_their_folders_in_good_time() {
+    let begun = std::time::Instant::now();
+    let files: Vec<_> = (0..5_000)
+        .flat_map(|i| [file(&format!("m{i}/src/index.ts"), &[1]), file(&format!("m{i}/tests/index.test.ts"), &[1])])
+        .chain((0..5_000).flat_map(|i| {
+            [file(&format!("db/models/m{i}a.rb"), &[1]), file(&format!("db/migrate/2024_add{i}.rb"), &[1])]
+        }))
+        .collect();
+    let all = affinity::clusters(&files);
+    let pairs = (0..5_000).filter(|i| all.contains(&vec![i * 2, i * 2 + 1]));
+    assert_eq!(pairs.take(50).count(), 50);
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
+}

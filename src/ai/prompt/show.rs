@@ -7,6 +7,9 @@ use crate::diff::{ChangeKind, FileMode, LineKind};
 use std::fmt::Write as _;
 use std::ops::Range;
 
+/// Lines above a part of a hunk in which its section is looked for.
+const LOOK_BACK: usize = 2_000;
+
 /// Appends the files of a chunk.
 pub(super) fn chunk(group: &Group, chunk: &Chunk, out: &mut String) {
     for (i, piece) in chunk.pieces.iter().enumerate() {
@@ -60,8 +63,10 @@ fn hunk(file: &Shown, part: &HunkPart, out: &mut String) {
 /// Appends the line that says what the lines from `start` on lie in: inside a hunk, what starts above in it.
 pub(super) fn section(file: &Shown, hunk: &ShownHunk, start: usize, out: &mut String) {
     let language = Language::of(file.path());
-    let side = |l: &&ShownLine| l.kind != LineKind::Removed || hunk.lines.iter().all(|l| l.kind == LineKind::Removed);
-    let inside = hunk.lines[..start].iter().rev().filter(side);
+    // Where all is removed, what is above is, too.
+    let is_gone = !hunk.lines.iter().any(|l| l.kind != LineKind::Removed);
+    let side = |l: &&ShownLine| is_gone || l.kind != LineKind::Removed;
+    let inside = hunk.lines[..start].iter().rev().take(LOOK_BACK).filter(side);
     let inside = inside.into_iter().find_map(|l| language.start(l.text.as_bytes()).and_then(|r| l.text.get(r)));
     match inside.unwrap_or(&hunk.section) {
         "" => out.push_str("@@\n"),
@@ -85,5 +90,42 @@ pub(super) fn lines(hunk: &ShownHunk, range: Range<usize>, out: &mut String) {
         }
         out.push_str(&line.text);
         out.push('\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diff::{Attribute, Body, Entry, FileChange, RepoPath, Side};
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn a_part_of_a_long_deletion_is_shown_in_time_that_grows_with_its_lines() {
+        let line = |text: &str| ShownLine { kind: LineKind::Removed, old: None, new: None, text: text.to_owned() };
+        let mut lines: Vec<ShownLine> = (0..200_000).map(|_| line("    x()")).collect();
+        let hunk = |lines| ShownHunk { section: "def above():".to_owned(), lines };
+        let file = Shown {
+            name: "a.py".to_owned(),
+            old_name: None,
+            hunks: Vec::new(),
+            change: FileChange {
+                entry: Entry {
+                    kind: ChangeKind::Deleted,
+                    old: Some(Side { path: RepoPath::from("a.py"), mode: FileMode::Regular, id: None }),
+                    new: None,
+                },
+                body: Body::between(Some(b"x\n".to_vec()), None, Attribute::Unset),
+            },
+            guidelines: Vec::new(),
+            redacted: Vec::new(),
+            cut: Vec::new(),
+        };
+        let (mut out, begun) = (String::new(), Instant::now());
+        section(&file, &hunk(std::mem::take(&mut lines)), 200_000, &mut out);
+        assert_eq!(out, "@@ def above():\n");
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        out.clear();
+        section(&file, &hunk(vec![line("def gone():"), line("    x()")]), 2, &mut out);
+        assert_eq!(out, "@@ def gone():\n");
     }
 }
