@@ -20,9 +20,10 @@
 //!
 //! One group is the other way round. *Operator-only* keys (programs, commands, keys and their variables,
 //! storage paths, endpoints; see `Trust`) say what this machine runs and where its data goes. There the
-//! person's file stands above the team's, and the team's file is heard only where it is trusted: it is the
-//! policy at the merge base, it was named by `--config`, or `policy trust` has pinned exactly this content
-//! for this user. Otherwise the value is not used and a note says so. A backend that lost a value in this way
+//! person's file stands above the team's (though not above one that `--config` names for this run), and the
+//! team's file is heard only where it is trusted: it is the policy at the merge base, it was named by
+//! `--config`, or `policy trust` has pinned exactly this content for this user. Otherwise the value is not used
+//! and a note says so. A backend that lost a value in this way
 //! is [withheld](Backend::withheld): it is not asked at all, since it would be another one than was meant.
 
 pub mod glob;
@@ -138,6 +139,8 @@ pub struct Backend {
     /// A command line that prints the key.
     pub api_key_command: Option<String>,
     pub max_retries: u32,
+    /// What the model takes of prompt and answer together; `None`: what such a backend takes at least.
+    pub context_tokens: Option<u32>,
     /// USD per million tokens.
     pub price: Option<Price>,
     /// The endpoint was chosen by a file that this user does not trust (a loopback address): no key of any
@@ -510,6 +513,7 @@ impl Backend {
             api_key_env: None,
             api_key_command: None,
             max_retries: 3,
+            context_tokens: None,
             price: None,
             keyless: false,
             withheld: None,

@@ -474,6 +474,15 @@ pub(super) static BACKEND: &[Key<Backend>] = &[
         set: |b, v| b.max_retries = v.count(),
     },
     Key {
+        name: "context_tokens",
+        about: "How many tokens the model takes, prompt and answer together. Absent: what its kind takes at least; for a server of this machine 8000.",
+        kind: Kind::Count(2_000, 4_000_000),
+        trust: Trust::Open,
+        weaker: Weaker::Never,
+        get: |b| b.context_tokens.map_or(Value::Unset, Value::Count),
+        set: |b, v| b.context_tokens = Some(v.count()),
+    },
+    Key {
         name: "price",
         about: "US dollars per million tokens, where the provider reports no cost.",
         kind: Kind::Price,

@@ -4,7 +4,7 @@ use super::keys::{self, Key, Trust};
 use super::kind::{Url, did_you_mean};
 use super::parse::{Parsed, Problem, Setting, Slot};
 use super::value::{Value, closest};
-use super::{Backend, BackendKind, File, Layer, Note, Origin, Policy, Project};
+use super::{Backend, BackendKind, File, Layer, Note, Origin, Policy, Project, ProjectOrigin};
 use crate::env::Env;
 use crate::request::{Depth, OnIncomplete, Overrides};
 
@@ -46,8 +46,10 @@ pub(super) fn files<'a>(user: Option<Read<'a>>, project: Option<(&'a Project, Re
         merge.policy.paths.extend(read.parsed.paths.iter().cloned());
         merge.policy.guidelines.extend(read.parsed.guidelines.iter().cloned());
     }
-    if let Some((_, read)) = &project {
-        for s in read.parsed.settings.iter().filter(|s| !s.slot.trust().prefers_user()) {
+    if let Some((p, read)) = &project {
+        // A file that somebody named for this very run is a later word than their own file.
+        let named = p.trusted && p.from == ProjectOrigin::Flag;
+        for s in read.parsed.settings.iter().filter(|s| named || !s.slot.trust().prefers_user()) {
             merge.set(&s.slot, &s.value, read.origin(Layer::Project, s));
         }
         merge.policy.paths.extend(read.parsed.paths.iter().cloned());
@@ -338,6 +340,7 @@ mod tests {
         user: &'a str,
         project: &'a str,
         trusted: bool,
+        named: bool,
         env: &'a [(&'a str, &'a str)],
         flags: Overrides,
     }
@@ -347,7 +350,7 @@ mod tests {
             let file = |name: &str, text: &str| File { name: name.to_owned(), bytes: text.as_bytes().to_vec() };
             let user = file("~/.config/claude-reviewer/config.toml", self.user);
             let project = Project {
-                from: ProjectOrigin::Worktree,
+                from: if self.named { ProjectOrigin::Flag } else { ProjectOrigin::Worktree },
                 file: file(".claude-reviewer.toml", self.project),
                 trusted: self.trusted,
             };
@@ -363,6 +366,18 @@ mod tests {
             let e = self.try_load().unwrap_err();
             [&[e.message][..], &e.hints].concat().join(" | ")
         }
+    }
+
+    #[test]
+    fn a_file_that_was_named_for_the_run_decides_where_the_change_goes() {
+        let user = "[backend.local]\nkind = 'openai'\nbase_url = 'https://one.example/v1'";
+        let project = "[backend.local]\nkind = 'openai'\nbase_url = 'https://two.example/v1'";
+        let address = |named: bool| {
+            let case = Case { user, project, trusted: true, named, ..Case::default() };
+            case.load().policy.backend("local").unwrap().base_url.clone().unwrap()
+        };
+        assert_eq!(address(false), "https://one.example/v1");
+        assert_eq!(address(true), "https://two.example/v1");
     }
 
     #[test]

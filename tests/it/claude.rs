@@ -109,6 +109,7 @@ impl Fake {
             api_key_env: None,
             api_key_command: None,
             max_retries: 1,
+            context_tokens: None,
             price: None,
             keyless: false,
             withheld: None,

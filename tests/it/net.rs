@@ -44,6 +44,7 @@ fn question(kind: BackendKind, url: &str) -> Question {
             api_key_env: None,
             api_key_command: None,
             max_retries: 1,
+            context_tokens: None,
             price: None,
             keyless: false,
             withheld: None,

@@ -63,6 +63,7 @@ pub(super) struct Claude {
     secrets: Vec<Key>,
     /// Where private folders are made.
     parent: PathBuf,
+    capacity: usize,
     version: OnceCell<Option<Version>>,
     /// The empty folder.
     desk: OnceCell<Desk>,
@@ -117,6 +118,7 @@ impl Claude {
             env: env::allowed(env, repo_top, policy.max_retries),
             secrets: env::secrets(env),
             parent,
+            capacity: policy.context_tokens.map_or(CAPACITY, super::url::bytes_of).min(MAX_PROMPT / 2),
             version: OnceCell::new(),
             desk: OnceCell::new(),
             snapshots: Mutex::default(),
@@ -140,7 +142,7 @@ impl Claude {
 
     /// Returns how many bytes of prompt one request may have.
     pub(super) fn capacity(&self) -> usize {
-        CAPACITY
+        self.capacity
     }
 
     /// Asks the program for its version, once, and returns the model.

@@ -8,7 +8,7 @@ use super::proxy::Proxies;
 use super::retry;
 use super::sse::Events;
 use super::talk::{self, Complaint, Dialect, Said, Talk};
-use super::url::Address;
+use super::url::{Address, bytes_of};
 use crate::ai::ask::{Answer, Ask, Cause, Failure, Spent};
 use crate::ai::tree::Tree;
 use crate::env::Env;
@@ -188,7 +188,7 @@ impl Http {
             key_name: policy.api_key_env.clone().unwrap_or_else(|| usual.to_owned()),
             name: policy.name.clone(),
             model: OnceCell::new_with(policy.model.clone()),
-            capacity: address.capacity(dialect),
+            capacity: policy.context_tokens.map_or_else(|| address.capacity(dialect), bytes_of),
             max_retries: policy.max_retries,
             proxies: if address.is_secure() { Proxies::of(env)? } else { Proxies::default() },
             address,

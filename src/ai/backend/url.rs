@@ -12,6 +12,12 @@ const LOCAL: usize = 24_000;
 /// Bytes of prompt for a compatible server elsewhere: 32,000 tokens with the answer.
 const ELSEWHERE: usize = 64_000;
 
+/// Returns how many bytes of prompt a context takes, with room for an answer: three for a token, of which code has
+/// mostly four.
+pub(super) fn bytes_of(tokens: u32) -> usize {
+    tokens as usize * 3
+}
+
 /// The address of a server, up to the version.
 #[derive(Clone, Debug)]
 pub(super) struct Address {
