@@ -22,6 +22,7 @@ use super::{Compliance, Missing, Violation};
 use crate::diff::{LineNo, ObjectId, RepoPath};
 use crate::finding::{Draft, Evidence};
 use crate::rules::RuleSet;
+pub(super) use cite::section_of;
 use draft::{Documented, Drafter};
 pub use seal::{Dispute, Echo, Noted, Sealed, seal};
 

@@ -52,7 +52,8 @@ pub fn sight(change: &FileChange, rules: &RuleSet, generated: Option<bool>) -> S
     let is_script = shown.whole().is_some_and(|t| t.starts_with(b"#!"));
     let is_run = || side.as_ref().is_some_and(|s| s.mode == FileMode::Executable);
     let hides = |is_data: fn(&[u8]) -> bool| {
-        rules.trusts_the_change() || !is_script && !(is_run() && shown.whole().is_some_and(|t| !is_data(t)))
+        let is_program = is_script || is_run() && shown.whole().is_some_and(|t| !is_data(t));
+        rules.trusts_the_change() || !is_program
     };
     if [&entry.old, &entry.new].into_iter().flatten().any(|s| redact::is_sensitive(&s.path)) && hides(is_secret) {
         return Sight::Kept(Skip::Sensitive);

@@ -6,10 +6,11 @@
 mod fence;
 mod show;
 
+use super::anchor::section_of;
 use super::ask::{Nonce, Prompt};
 use super::context::shortened;
 use super::kept::Kept;
-use super::material::{Document, Group, Shown, ShownHunk};
+use super::material::{Document, Group, Shown, ShownHunk, ShownLine};
 use super::plan::Chunk;
 use super::redact;
 use crate::finding::{Category, Draft};
@@ -104,6 +105,9 @@ const SYSTEM: &str = include_str!("prompt/system.md");
 const REFUTE: &str = include_str!("prompt/refute.md");
 const AROUND: &str = include_str!("prompt/around.md");
 const DECIDE: &str = include_str!("prompt/decide.md");
+const PART: &str = include_str!("prompt/part.md");
+/// Bytes of a cited section that the judge of a claim is shown.
+const CITED: usize = 4 << 10;
 /// Lines around a claim that its judge is shown, at most.
 const CLAIM_LINES: usize = 80;
 /// Names of kept files that a request tells at most.
@@ -115,19 +119,28 @@ pub fn review(brief: &Brief, group: &Group, chunk: &Chunk, lens: Lens, nonce: &N
         system: SYSTEM,
         context: context(brief, nonce),
         chunk: part(brief, group, chunk, nonce),
-        task: task(brief, lens, nonce),
+        task: task(brief, lens, group.tree.is_some(), is_part(group, chunk), nonce),
         nonce: nonce.clone(),
     }
 }
 
+/// Tells whether others are asked about more of the same change.
+fn is_part(group: &Group, chunk: &Chunk) -> bool {
+    chunk.pieces.len() < group.files.len() || chunk.pieces.iter().any(|p| p.split)
+}
+
 /// Asks for the refutation of one claim, alone with its code. `None` where it is tied to no line that can be shown.
-pub fn refute(draft: &Draft, group: &Group, nonce: &Nonce) -> Option<Prompt> {
+pub fn refute(brief: &Brief, draft: &Draft, group: &Group, nonce: &Nonce) -> Option<Prompt> {
     let location = draft.location.as_ref()?;
     let first = location.lines?.first;
     let file = group.files.iter().find(|f| *f.path() == location.file)?;
+    // Of a long line in pieces, the one that is quoted.
+    let is_quoted = |l: &&ShownLine| !draft.quote.is_empty() && l.text.contains(draft.quote.trim());
     let (hunk, at) = file.hunks.iter().find_map(|h| {
         let at = h.lines.iter().position(|l| l.new == Some(first))?;
-        Some((h, at))
+        let pieces = h.lines[at..].iter().take_while(|l| l.new == Some(first));
+        let piece = pieces.enumerate().find(|(_, l)| is_quoted(l)).map_or(0, |(i, _)| i);
+        Some((h, at + piece))
     })?;
     let mut chunk = String::new();
     let mut code = String::new();
@@ -136,21 +149,29 @@ pub fn refute(draft: &Draft, group: &Group, nonce: &Nonce) -> Option<Prompt> {
     show::section(file, hunk, shown.start, &mut code);
     show::lines(hunk, shown, &mut code);
     fenced(nonce, "code", &code, &mut chunk);
+    if let Some(section) = draft.convention.as_deref().and_then(|label| cited(brief, file, label)) {
+        document(nonce, "conventions", &section, &mut chunk);
+    }
     fenced(nonce, "claim", &claim(draft, file), &mut chunk);
-    Some(Prompt {
-        system: REFUTE,
-        context: String::new(),
-        chunk,
-        task: format!("{DECIDE}nonce: {}", nonce.as_str()),
-        nonce: nonce.clone(),
-    })
+    let mut task = DECIDE.to_owned();
+    ending(brief, group.tree.is_some(), nonce, &mut task);
+    Some(Prompt { system: REFUTE, context: String::new(), chunk, task, nonce: nonce.clone() })
+}
+
+/// Returns what stands where a claim cites, no more than [`CITED`] bytes of it.
+fn cited(brief: &Brief, file: &Shown, label: &str) -> Option<Document> {
+    let guidelines = Document { name: "guidelines".to_owned(), text: file.guidelines.join("\n"), folder: Vec::new() };
+    let all = brief.conventions.iter().chain(&brief.documents).chain([&guidelines]);
+    let section = all.into_iter().find_map(|d| section_of(label, d))?;
+    let (text, _) = shortened(section.to_owned(), CITED);
+    Some(Document { name: redact::visible(label.as_bytes()), text, folder: Vec::new() })
 }
 
 /// Returns how many bytes of a request are the same in all of them, at most: what a chunk cannot have.
 pub fn fixed_bytes(brief: &Brief) -> usize {
     let nonce = Nonce::new([0; 16]);
     let lenses = Lens::THOROUGH.iter().chain([&Lens::Whole]);
-    let task = lenses.map(|l| task(brief, *l, &nonce).len()).max().unwrap_or_default();
+    let task = lenses.map(|l| task(brief, *l, true, true, &nonce).len()).max().unwrap_or_default();
     let scoped: usize = brief.conventions.iter().filter(|d| !d.folder.is_empty()).map(|d| d.text.len() + 200).sum();
     SYSTEM.len() + context(brief, &nonce).len() + scoped + task + 400
 }
@@ -247,18 +268,27 @@ fn kept(brief: &Brief, files: &[&Shown], out: &mut String) {
     let _ = writeln!(out, "\nchanged too, not shown: {}{more}", names.join(", "));
 }
 
-fn task(brief: &Brief, lens: Lens, nonce: &Nonce) -> String {
+/// Writes what is asked. `has_tree`: there is one to look around in.
+fn task(brief: &Brief, lens: Lens, has_tree: bool, is_part: bool, nonce: &Nonce) -> String {
     let mut out = lens.task().to_owned();
+    if is_part {
+        out.push_str(PART);
+    }
     if !brief.focus.is_empty() {
         let names: Vec<_> = brief.focus.iter().map(|c| c.name()).collect();
         let _ = writeln!(out, "Focus on: {}.", names.join(", "));
     }
-    if brief.depth == Depth::Thorough {
+    ending(brief, has_tree, nonce, &mut out);
+    out
+}
+
+/// Appends what every task ends with.
+fn ending(brief: &Brief, has_tree: bool, nonce: &Nonce, out: &mut String) {
+    if has_tree && brief.depth == Depth::Thorough {
         out.push_str(AROUND);
     }
     out.push_str("nonce: ");
     out.push_str(nonce.as_str());
-    out
 }
 
 /// Picks the lines around a place of a hunk.
@@ -271,10 +301,14 @@ fn around(hunk: &ShownHunk, at: usize) -> Range<usize> {
 fn claim(draft: &Draft, file: &Shown) -> String {
     let line = draft.location.as_ref().and_then(|l| l.lines).map_or(0, |l| l.first.get());
     let mut out = format!("file: {}\nline: {line}\nseverity: {}\n", file.name, draft.severity);
-    let failure = draft.failure.as_deref().unwrap_or_default();
-    for (name, text) in
-        [("quote", draft.quote.as_str()), ("title", &draft.title), ("message", &draft.message), ("failure", failure)]
-    {
+    let (failure, convention) = (draft.failure.as_deref(), draft.convention.as_deref());
+    for (name, text) in [
+        ("quote", draft.quote.as_str()),
+        ("title", &draft.title),
+        ("message", &draft.message),
+        ("failure", failure.unwrap_or_default()),
+        ("convention", convention.unwrap_or_default()),
+    ] {
         if !text.is_empty() {
             let _ = writeln!(out, "{name}: {}", redact::visible(text.as_bytes()));
         }

@@ -149,7 +149,8 @@ fn a_prompt_without_anything_to_tell_reads_as_recorded() {
 #[test]
 fn the_lenses_of_a_thorough_review_read_as_recorded() {
     let brief = Brief { depth: Depth::Thorough, ..Brief::default() };
-    let ask = |lens| asked(&brief, group(vec![shown(rust_change())]), lens, &WIDE).remove(0);
+    let group = || Group { tree: Some(State::Index), ..group(vec![shown(rust_change())]) };
+    let ask = |lens| asked(&brief, group(), lens, &WIDE).remove(0);
     let all: Vec<Prompt> = Lens::THOROUGH.into_iter().map(ask).collect();
     compare("lenses.txt", &all);
     for p in &all {
@@ -200,17 +201,71 @@ fn draft(path: &str, line: u32) -> Draft {
 #[test]
 fn a_refutation_reads_as_recorded() {
     let groups = [group(vec![shown(rust_change())])];
-    let p = prompt::refute(&draft("src/names.rs", 5), &groups[0], &nonce()).unwrap();
+    let p = prompt::refute(&Brief::default(), &draft("src/names.rs", 5), &groups[0], &nonce()).unwrap();
     compare("refute.txt", &[p]);
-    assert!(prompt::refute(&draft("src/other.rs", 5), &groups[0], &nonce()).is_none());
-    assert!(prompt::refute(&draft("src/names.rs", 500), &groups[0], &nonce()).is_none());
+    assert!(prompt::refute(&Brief::default(), &draft("src/other.rs", 5), &groups[0], &nonce()).is_none());
+    assert!(prompt::refute(&Brief::default(), &draft("src/names.rs", 500), &groups[0], &nonce()).is_none());
+}
+
+#[test]
+fn who_refutes_is_shown_what_the_claim_cites_and_offered_the_tree() {
+    let brief = Brief { depth: Depth::Thorough, ..full_brief() };
+    let cites = |label: &str| Draft { convention: Some(label.to_owned()), ..draft("src/names.rs", 5) };
+    let group = Group { tree: Some(State::Index), ..group(vec![shown(rust_change())]) };
+    let p = prompt::refute(&brief, &cites("CLAUDE.md#Errors"), &group, &nonce()).unwrap();
+    assert_fenced(&p, 3);
+    assert!(p.chunk.contains("conventions>\nname: CLAUDE.md#Errors\n\n\nNever unwrap.\n"), "{}", p.chunk);
+    assert!(p.chunk.contains("\nconvention: CLAUDE.md#Errors\n"), "{}", p.chunk);
+    assert!(p.task.contains("with your tools"), "{}", p.task);
+    let p = prompt::refute(&brief, &cites("NONE.md#Errors"), &group, &nonce()).unwrap();
+    assert!(p.chunk.contains("\nconvention: NONE.md#Errors\n") && !p.chunk.contains("Never unwrap"), "{}", p.chunk);
+}
+
+#[test]
+fn tools_are_spoken_of_only_where_there_is_a_tree() {
+    let brief = Brief { depth: Depth::Thorough, ..Brief::default() };
+    let task = |tree| {
+        let group = Group { tree, ..group(vec![shown(rust_change())]) };
+        let review = asked(
+            &brief,
+            Group { tree: group.tree.clone(), ..self::group(vec![shown(rust_change())]) },
+            Lens::Security,
+            &WIDE,
+        );
+        let refute = prompt::refute(&brief, &draft("src/names.rs", 5), &group, &nonce()).unwrap();
+        [review[0].task.contains("your tools"), refute.task.contains("your tools")]
+    };
+    assert_eq!(task(Some(State::Index)), [true, true]);
+    assert_eq!(task(None), [false, false]);
+}
+
+#[test]
+fn others_are_spoken_of_only_where_a_request_is_a_part_of_the_change() {
+    let text: String = (0..30).map(|i| format!("def part{i}(): return {i}\n")).collect();
+    let said = |files: Vec<Shown>, limits: Limits| {
+        let all = asked(&Brief::default(), group(files), Lens::Whole, &limits);
+        all.iter().map(|p| whole(p).contains("others review the rest")).collect::<Vec<_>>()
+    };
+    let files = || vec![shown(rust_change()), shown(added("a.py", &text))];
+    assert_eq!(said(files(), WIDE), [false]);
+    assert_eq!(said(files(), Limits { files: 1, ..WIDE }), [true, true]);
+    assert_eq!(said(vec![shown(added("a.py", &text))], Limits { lines: 15, ..WIDE }), [true, true]);
+}
+
+#[test]
+fn a_long_added_line_reaches_the_model_whole() {
+    let line = "call(1); ".repeat(1_000);
+    let p = one(&Brief::default(), vec![shown(added("a.py", format!("a();\n{line}\nb();\n")))]);
+    let told: String = p.chunk.lines().filter_map(|l| l.strip_prefix("2+")).collect();
+    assert_eq!(told, line);
+    assert!(p.chunk.contains("\n3+b();\n"), "{}", p.chunk);
 }
 
 #[test]
 fn the_last_line_of_every_prompt_is_its_nonce() {
     let mut all = asked(&full_brief(), full_group(), Lens::Whole, &WIDE);
     let groups = [group(vec![shown(rust_change())])];
-    all.extend(prompt::refute(&draft("src/names.rs", 5), &groups[0], &nonce()));
+    all.extend(prompt::refute(&Brief::default(), &draft("src/names.rs", 5), &groups[0], &nonce()));
     for p in all {
         assert_eq!(p.task.lines().last().unwrap(), format!("nonce: {}", nonce().as_str()));
     }
@@ -379,7 +434,7 @@ fn inj_03_exactly_one_fence_pair_survives() {
 #[test]
 fn inj_03_a_claim_cannot_leave_its_fence() {
     let groups = [group(vec![shown(rust_change())])];
-    assert_fenced(&prompt::refute(&draft("src/names.rs", 5), &groups[0], &nonce()).unwrap(), 2);
+    assert_fenced(&prompt::refute(&Brief::default(), &draft("src/names.rs", 5), &groups[0], &nonce()).unwrap(), 2);
 }
 
 #[test]

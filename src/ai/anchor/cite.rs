@@ -38,6 +38,18 @@ pub(super) fn find<'d>(
     }
 }
 
+/// Returns what stands under the heading that is cited: `label` as in [`Citation`].
+pub(in crate::ai) fn section_of<'d>(label: &str, document: &'d Document) -> Option<&'d str> {
+    match label.strip_prefix(document.name.as_str())? {
+        "" => Some(&document.text),
+        rest => {
+            let title = rest.strip_prefix('#')?;
+            let heading = headings(&document.text).into_iter().find(|h| h.title == title)?;
+            document.text.get(heading.start..heading.end)
+        }
+    }
+}
+
 /// Returns what follows the name of a document.
 fn after_name<'c>(cited: &'c str, name: &str) -> Option<&'c str> {
     let cited = cited.trim_start_matches(['`', '"', '\'', '[', '(', ' ']);
@@ -255,6 +267,16 @@ Use four spaces.
         assert_eq!(label("design.md#Pools", "x").unwrap().0, "docs/design.md#Pools");
         assert_eq!(label("docs/design.md#pools", "x").unwrap().0, "docs/design.md#Pools");
         assert_eq!(label("notes.txt: \"Every migration must be reversible\"", "").unwrap().0, "notes.txt");
+    }
+
+    #[test]
+    fn what_stands_under_a_cited_heading_is_found_by_its_label() {
+        let all = documents();
+        let section = |label: &str| all.iter().find_map(|d| section_of(label, d)).map(str::trim);
+        assert_eq!(section("CLAUDE.md#Messages"), Some("- Errors are **lowercase fragments**."));
+        assert_eq!(section("notes.txt"), Some("Every migration must be reversible."));
+        assert_eq!(section("CLAUDE.md#None"), None);
+        assert_eq!(section("OTHER.md#Messages"), None);
     }
 
     #[test]

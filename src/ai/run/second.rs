@@ -44,7 +44,7 @@ impl<'a> Session<'a> {
             let c = &all.candidates[i];
             let Some(member) = judge(&c.backend) else { continue };
             let group = c.group;
-            let prompt = self.groups.get(group).and_then(|g| prompt::refute(&c.draft, g, &self.nonce));
+            let prompt = self.groups.get(group).and_then(|g| prompt::refute(self.brief, &c.draft, g, &self.nonce));
             let Some(prompt) = prompt else { continue };
             looks.push(self.rebut(member, prompt, group, Doubted::Claim(i)));
         }
@@ -52,7 +52,8 @@ impl<'a> Session<'a> {
             let Some(member) = judge("") else { continue };
             // The rules do not say which of several groups without a commit: the first that shows the line.
             let mut groups = self.groups.iter().enumerate().filter(|(_, g)| g.commit == f.commit);
-            let shown = groups.find_map(|(g, group)| Some((g, prompt::refute(f.draft(), group, &self.nonce)?)));
+            let shown =
+                groups.find_map(|(g, group)| Some((g, prompt::refute(self.brief, f.draft(), group, &self.nonce)?)));
             let Some((group, prompt)) = shown else { continue };
             looks.push(self.rebut(member, prompt, group, Doubted::Rule(i)));
         }
