@@ -141,7 +141,15 @@ impl Asking<'_> {
         let top = self.floor.scan.repo.and_then(Repo::worktree);
         if let (Some(command), Some(top)) = (self.test_command(), top) {
             let deadline = Instant::now() + TESTS;
-            asked.tests = Some(testing::tests(command, top, self.world.env, deadline, self.stop()).await);
+            let tests = testing::tests(command, top, self.world.env, deadline, self.stop()).await;
+            // What the tests print is foreign, and may hold what they were given.
+            let mask = |s: String| String::from_utf8_lossy(&self.floor.scan.rules.mask(s.as_bytes())).into_owned();
+            asked.tests = Some(TestResults {
+                passed: tests.passed,
+                summary: mask(tests.summary),
+                failing: tests.failing.into_iter().map(mask).collect(),
+                coverage: tests.coverage,
+            });
         }
         if self.backends.is_empty() {
             return asked;
