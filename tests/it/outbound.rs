@@ -199,6 +199,25 @@ fn a_change_under_gate_cannot_take_itself_out_of_sight() {
 }
 
 #[test]
+fn a_long_line_hides_nothing_from_a_gate_and_what_is_found_in_it_keeps_its_number() {
+    let bad = "eval(input.at(0))";
+    let line = format!("go(); /* {} */ {bad}; /* {} */", "x ".repeat(2_400), "y ".repeat(2_400));
+    let quote = line.clone();
+    let server = Server::start(move |r: &Request| r.review(&[finding("src/auth.js", 2, &quote)]));
+    let repo = repo(&server, "openai");
+    let code = "function login(user) { return check(user); }\n";
+    repo.stage(".claude-reviewer.toml", server.policy("openai")).stage("src/auth.js", code).commit("base");
+    repo.git(&["checkout", "-q", "-b", "topic"]);
+    repo.stage("src/auth.js", format!("{code}{line}\nlast();\n")).commit("topic");
+    let report = report(&repo, &["branch", "--base", "main", "--gate"], 1);
+    assert_eq!(server.questions()[0].files(), ["src/auth.js"]);
+    let prompt = server.questions()[0].prompt();
+    assert_eq!(prompt.lines().filter_map(|l| l.strip_prefix("2+")).collect::<String>(), line);
+    let found = report["findings"].as_array().unwrap().iter().find(|f| f["file"] == "src/auth.js" && f["line"] == 2);
+    assert!(found.is_some(), "{report:#}");
+}
+
+#[test]
 fn sec_10_no_variable_of_the_environment_reaches_the_server() {
     const NAMES: [&str; 20] = [
         "AWS_SECRET_ACCESS_KEY",
