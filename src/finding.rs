@@ -426,6 +426,10 @@ pub fn arrange(mut findings: Vec<Finding>) -> Vec<Finding> {
             }
             a.confidence = a.confidence.max(b.confidence);
             a.draft.severity = a.draft.severity.max(b.draft.severity);
+            // A claim that is refuted about one branch of a push still stands about the other.
+            if *a.origin() != Origin::Rules && b.disputed.is_none() {
+                a.disputed = None;
+            }
             if a.suppressed.is_some() {
                 a.suppressed.clone_from(&b.suppressed);
             }

@@ -24,7 +24,7 @@ use crate::finding::{Draft, Evidence};
 use crate::rules::RuleSet;
 pub(super) use cite::section_of;
 use draft::{Documented, Drafter};
-pub use seal::{Dispute, Echo, Noted, Sealed, seal};
+pub use seal::{Dispute, Echo, Noted, Sealed, alike, seal};
 
 /// What a reply was asked about.
 #[derive(Clone, Copy, Debug)]

@@ -240,7 +240,10 @@ impl<'a> Session<'a> {
     fn plan(&self, teams: Vec<Vec<Member<'a>>>, out: &mut Outcome) -> Vec<Team<'a>> {
         let review = &self.job.policy.review;
         let lenses = if review.depth == Depth::Thorough { Lens::THOROUGH.len() } else { 1 };
-        let share = (review.max_requests as usize / (teams.len() * lenses).max(1)).max(1);
+        // The second look needs some, too.
+        let kept = if review.depth == Depth::Thorough { (review.max_requests as usize / 5).max(1) } else { 0 };
+        let looks = (review.max_requests as usize).saturating_sub(kept);
+        let share = (looks / (teams.len() * lenses).max(1)).max(1);
         teams
             .into_iter()
             .map(|members| {

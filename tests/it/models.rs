@@ -414,3 +414,34 @@ fn a_limit_of_time_holds_while_the_change_is_read() {
     assert!(failed.contains("timeout = 1ms"), "{failed}");
     assert_eq!(server.questions().len(), 0);
 }
+
+/// Tells whether one claim is to be refuted, whether or not the form of the answer is prescribed.
+fn puts_back(r: &Request) -> bool {
+    r.prompt().contains("You check one claim")
+}
+
+#[test]
+fn a_claim_of_every_lens_is_put_back_once_and_the_verdict_holds_for_all_of_them() {
+    let server = Server::start(|r: &Request| if puts_back(r) { r.verdict(true) } else { r.review(&[claim()]) });
+    let repo = staged(&server, "openai", "depth = \"thorough\"\n");
+    let report = report(&repo, &["staged"], 0);
+    assert_eq!(server.questions().iter().filter(|r| puts_back(r)).count(), 1, "{report:#}");
+    assert_eq!(report["findings"][0]["blocking"], false, "{report:#}");
+}
+
+#[test]
+fn some_requests_are_kept_for_the_second_look_and_what_was_not_had_is_named() {
+    let server = Server::start(|r: &Request| if puts_back(r) { r.verdict(false) } else { r.review(&[claim()]) });
+    let repo = staged(&server, "openai", "depth = \"thorough\"\nmax_files = 1\nmax_requests = 12\n");
+    repo.stage("web/other.py", "def f(x):\n    return x\n");
+    repo.stage("web/third.py", "def g(x):\n    return x\n");
+    report(&repo, &["staged"], 1);
+    let asked = server.questions();
+    // Under 4 lenses 2 requests each, which leaves one file out, and at least 2 that are kept.
+    assert_eq!((asked.len(), asked.iter().filter(|r| puts_back(r)).count()), (9, 1));
+
+    let repo = staged(&server, "openai", "depth = \"thorough\"\nmax_requests = 4\n");
+    let report = report(&repo, &["staged"], 1);
+    let note = report["notes"].as_array().unwrap().iter().find(|n| n.to_string().contains("a second look")).unwrap();
+    assert_eq!((&note["file"], &note["line"]), (&json!("src/half.rs"), &json!(2)), "{report:#}");
+}

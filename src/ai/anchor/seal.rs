@@ -87,14 +87,9 @@ impl Sealed {
 /// Makes findings of candidates. `found` is what the rules found in the same change, before or after they were
 /// arranged.
 pub fn seal(candidates: Vec<Candidate>, found: &[Finding], rules: &RuleSet) -> Sealed {
-    let mut places: BTreeMap<(usize, Option<RepoPath>), Vec<Looked>> = BTreeMap::new();
     let mut candidates = candidates;
     // Whichever answered first: the same claims make the same findings.
     candidates.sort_by(|a, b| key(a).cmp(&key(b)));
-    for (order, candidate) in candidates.into_iter().enumerate() {
-        let file = candidate.draft.location.as_ref().map(|l| l.file.clone());
-        places.entry((candidate.group, file)).or_default().push(Looked::new(candidate, order));
-    }
     let by_rules: Vec<(usize, &Finding, Words)> = found
         .iter()
         .enumerate()
@@ -102,13 +97,38 @@ pub fn seal(candidates: Vec<Candidate>, found: &[Finding], rules: &RuleSet) -> S
         .map(|(i, f)| (i, f, Words::of(&[f.title(), f.message()])))
         .collect();
     let mut sealed = Sealed::default();
-    for ((_, file), looked) in places {
+    for ((_, file), looked) in places(candidates) {
         let there: Vec<_> = by_rules.iter().filter(|(_, f, _)| f.file() == file.as_ref()).collect();
         for cluster in clusters(looked) {
             finish(cluster, &there, rules, &mut sealed);
         }
     }
     sealed
+}
+
+/// Puts candidates in order and returns, by their positions, which of them one backend says repeatedly: under several
+/// lenses, or in two chunks. The best comes first.
+pub fn alike(candidates: &mut [Candidate]) -> Vec<Vec<usize>> {
+    candidates.sort_by(|a, b| key(a).cmp(&key(b)));
+    let mut all: Vec<Vec<usize>> = Vec::new();
+    for cluster in places(candidates.to_vec()).into_values().flat_map(clusters) {
+        let mut voices: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for looked in &cluster {
+            voices.entry(&looked.candidate.backend).or_default().push(looked.order);
+        }
+        all.extend(voices.into_values());
+    }
+    all
+}
+
+/// Sorts candidates by the file that they are about, and numbers them.
+fn places(candidates: Vec<Candidate>) -> BTreeMap<(usize, Option<RepoPath>), Vec<Looked>> {
+    let mut places: BTreeMap<_, Vec<Looked>> = BTreeMap::new();
+    for (order, candidate) in candidates.into_iter().enumerate() {
+        let file = candidate.draft.location.as_ref().map(|l| l.file.clone());
+        places.entry((candidate.group, file)).or_default().push(Looked::new(candidate, order));
+    }
+    places
 }
 
 fn key(c: &Candidate) -> impl Ord + '_ {

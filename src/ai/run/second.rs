@@ -4,11 +4,11 @@ use super::look::Looked;
 use super::member::Member;
 use super::question::{Asked, Why};
 use super::{Outcome, Remark, Session, Team, described, foreign};
-use crate::ai::anchor::Dispute;
+use crate::ai::anchor::{self, Dispute};
 use crate::ai::ask::Prompt;
 use crate::ai::claim::{self, Rebuttal};
 use crate::ai::{prompt, reply};
-use crate::finding::{Finding, Severity};
+use crate::finding::{Finding, Location, Severity};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
 /// Rules' findings that are asked about, at most.
@@ -16,8 +16,8 @@ const DOUBTS: usize = 10;
 
 /// What is put back to be refuted.
 enum Doubted {
-    /// Position among the candidates.
-    Claim(usize),
+    /// Positions among the candidates, all of which say the same.
+    Claim(Vec<usize>),
     /// Position among the rules' findings.
     Rule(usize),
 }
@@ -29,24 +29,26 @@ impl<'a> Session<'a> {
             let members = || teams.iter().flat_map(|t| &t.members);
             members().find(|m| m.name() == backend).or_else(|| members().next())
         };
-        let grave: Vec<usize> =
-            (0..all.candidates.len()).filter(|i| all.candidates[*i].draft.severity >= Severity::Major).collect();
+        // What one backend says under several lenses is asked about once.
+        let claims = anchor::alike(&mut all.candidates);
         let doubted: Vec<(usize, &Finding)> = floor
             .iter()
             .enumerate()
             .filter(|(_, f)| f.counts() && f.severity() >= Severity::Major && can_be_shown(f))
             .take(DOUBTS)
             .collect();
-        self.planned.set(self.planned.get() + grave.len() + doubted.len());
-        self.tell();
         let mut looks = FuturesUnordered::new();
-        for i in grave {
-            let c = &all.candidates[i];
+        for same in claims {
+            let grave = same.iter().map(|i| &all.candidates[*i]).filter(|c| c.draft.severity >= Severity::Major);
+            let mut shown = grave.filter_map(|c| {
+                let prompt = prompt::refute(self.brief, &c.draft, self.groups.get(c.group)?, &self.nonce)?;
+                Some((c, prompt))
+            });
+            let Some((c, prompt)) = shown.next() else { continue };
             let Some(member) = judge(&c.backend) else { continue };
-            let group = c.group;
-            let prompt = self.groups.get(group).and_then(|g| prompt::refute(self.brief, &c.draft, g, &self.nonce));
-            let Some(prompt) = prompt else { continue };
-            looks.push(self.rebut(member, prompt, group, Doubted::Claim(i)));
+            let (group, place) = (c.group, c.draft.location.clone());
+            drop(shown);
+            looks.push(self.rebut(member, prompt, group, (Doubted::Claim(same), place)));
         }
         for (i, f) in doubted {
             let Some(member) = judge("") else { continue };
@@ -55,21 +57,31 @@ impl<'a> Session<'a> {
             let shown =
                 groups.find_map(|(g, group)| Some((g, prompt::refute(self.brief, f.draft(), group, &self.nonce)?)));
             let Some((group, prompt)) = shown else { continue };
-            looks.push(self.rebut(member, prompt, group, Doubted::Rule(i)));
+            looks.push(self.rebut(member, prompt, group, (Doubted::Rule(i), f.draft().location.clone())));
         }
+        self.planned.set(self.planned.get() + looks.len());
+        self.tell();
         let mut refuted = Vec::new();
-        while let Some((what, answer)) = looks.next().await {
+        while let Some(((what, place), answer)) = looks.next().await {
             match answer {
                 Ok(Some(refuted_by)) => refuted.push((what, refuted_by)),
                 Ok(None) => {}
                 // Nobody refuted it: it stands.
-                Err(text) => out.remarks.push(Remark::of_the_run(text)),
+                Err(text) => out.remarks.push(Remark {
+                    line: place.as_ref().and_then(|l| l.lines).map(|l| l.first),
+                    file: place.map(|l| l.file),
+                    ..Remark::of_the_run(text)
+                }),
             }
         }
         drop(looks);
         for (what, (backend, reason)) in refuted {
             match what {
-                Doubted::Claim(i) => all.candidates[i].disputed = Some(format!("{backend}: {reason}")),
+                Doubted::Claim(same) => {
+                    for i in same {
+                        all.candidates[i].disputed = Some(format!("{backend}: {reason}"));
+                    }
+                }
                 Doubted::Rule(rule) => out.claims.disputes.push(Dispute { rule, backend, reason }),
             }
         }
@@ -82,8 +94,8 @@ impl<'a> Session<'a> {
         member: &Member<'a>,
         prompt: Prompt,
         group: usize,
-        what: Doubted,
-    ) -> (Doubted, Result<Option<(String, String)>, String>) {
+        what: (Doubted, Option<Location>),
+    ) -> ((Doubted, Option<Location>), Result<Option<(String, String)>, String>) {
         let around = self.around(group);
         let answer = self.question(member, &prompt, claim::rebuttal_schema(), around, reply::rebuttal).await;
         self.step();

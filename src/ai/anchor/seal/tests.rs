@@ -279,3 +279,28 @@ fn the_same_claim_about_two_branches_of_a_push_stays_two() {
     assert_eq!(listed(&sealed).len(), 2);
     assert_eq!(sealed.groups, [0, 1]);
 }
+
+#[test]
+fn what_one_backend_says_under_several_lenses_is_one_thing_to_ask_about() {
+    let case = case();
+    let leak = Claim {
+        title: "The cursor is never closed".to_owned(),
+        message: "Every call keeps a cursor open until the process ends.".to_owned(),
+        ..claim("app/run.py", 7, QUERY)
+    };
+    let again = Claim { title: "SQL injection by name".to_owned(), ..injection() };
+    let mut all =
+        [by(&case, "a", injection()), by(&case, "b", injection()), by(&case, "a", leak), by(&case, "a", again)];
+    let titles = |all: &[Candidate], same: &[usize]| {
+        let title = |i: &usize| format!("{} {}", all[*i].backend, all[*i].draft.title);
+        let mut titles: Vec<_> = same.iter().map(title).collect();
+        titles.sort();
+        titles
+    };
+    let same = alike(&mut all);
+    let mut said: Vec<_> = same.iter().map(|s| titles(&all, s)).collect();
+    said.sort();
+    let both = vec!["a SQL injection".to_owned(), "a SQL injection by name".to_owned()];
+    let expected = [both, vec!["a The cursor is never closed".to_owned()], vec!["b SQL injection".to_owned()]];
+    assert_eq!(said, expected);
+}
