@@ -154,6 +154,6 @@ fn key(patient: &Patient<'_>, backend: &policy::Backend) -> Check {
     let name = backend.api_key_env.as_deref().unwrap_or(usual);
     match patient.env.os(name) {
         Some(_) => Check::good("key", format!("{name} is set")),
-        None => Check::good("key", format!("none: {name} is not set")),
+        None => Check::good("key", format!("none is sent: {name} is not set")),
     }
 }
