@@ -23,7 +23,7 @@ use crate::diff::{LineNo, RepoPath};
 use crate::env::Env;
 use crate::finding::Finding;
 use crate::git::Repo;
-use crate::policy::{Mode, Policy};
+use crate::policy::{Layer, Mode, Policy};
 use crate::progress::Progress;
 use crate::request::{CacheUse, Depth};
 use crate::rules::RuleSet;
@@ -232,6 +232,7 @@ impl<'a> Session<'a> {
         out.models.missing = missing;
         out.models.opinions = opinions;
         out.models.usage = self.usage.take();
+        out.remarks.extend(self.unpriced(&out.models.usage));
         out.models.tidy();
         out
     }
@@ -261,6 +262,19 @@ impl<'a> Session<'a> {
                 Team { members, chunks }
             })
             .collect()
+    }
+
+    /// Says of which backends a limit of cost that somebody set could not be held.
+    fn unpriced(&self, usage: &[Usage]) -> Vec<Remark> {
+        if self.job.policy.origin_of("review.max_cost_usd").layer == Layer::Default {
+            return Vec::new();
+        }
+        let unknown = usage.iter().filter(|u| u.spent.requests > 0 && u.spent.cost_usd.is_none());
+        let say = |u: &Usage| {
+            let name = &u.backend;
+            format!("max_cost_usd could not be held for {name}: it names no cost, and [backend.{name}] no price")
+        };
+        unknown.map(|u| Remark::of_the_run(say(u))).collect()
     }
 
     fn path(&self, group: usize, file: usize) -> RepoPath {

@@ -96,7 +96,10 @@ impl<'a> Session<'a> {
         let price = job.policy.backend(member.name()).and_then(|b| b.price.as_ref());
         let bytes = prompt.system.len() + prompt.context.len() + prompt.chunk.len() + prompt.task.len();
         let ticket = self.budget.borrow_mut().reserve(bytes, price).map_err(Why::Limit)?;
-        let budget_usd = Some(self.budget.borrow().left());
+        // Several are asked at once, and none knows of the others: together they may spend what is left.
+        let open = self.planned.get().saturating_sub(self.answered.get());
+        let together = open.clamp(1, job.policy.review.jobs.max(1) as usize);
+        let budget_usd = Some(self.budget.borrow().left() / together as f64);
         let ask = Ask { prompt, schema, repair, deadline: job.deadline, budget_usd, stop: job.stop };
         if let Some(prompts) = job.prompts {
             prompts.append(member.name(), &ask);
