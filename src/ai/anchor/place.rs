@@ -169,7 +169,7 @@ fn chosen(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Place {
 
 /// Tells whether quote and number tie a claim to lines: a quote that every file has (`}`) does only near the number.
 fn is_tied(lines: &Lines<'_>, o: Occurrence, said: Said<'_>) -> bool {
-    said.quote.is_none_or(Quote::is_telling) || said.line.is_some_and(|n| distance(lines, o, n) <= NEAR)
+    said.quote.is_none_or(Quote::says_something) || said.line.is_some_and(|n| distance(lines, o, n) <= NEAR)
 }
 
 /// Tells whether a quote that equals one line may as well be a part of another that is meant: one near the number,

@@ -3,6 +3,8 @@
 use super::lines::{Lines, bare, fold};
 use crate::diff::LineKind;
 
+/// Letters and digits of a quote that says something.
+const SAYING: usize = 3;
 /// Letters and digits below which a quote says nothing about which line it is.
 const TELLING: usize = 4;
 /// Characters that a part of a line must have.
@@ -60,8 +62,17 @@ impl Quote {
 
     /// Tells whether the quote is long enough to name a line of any file.
     pub(super) fn is_telling(&self) -> bool {
+        self.letters() >= TELLING
+    }
+
+    /// Tells whether the quote is more than what every file has: `}`, `);`.
+    pub(super) fn says_something(&self) -> bool {
+        self.letters() >= SAYING
+    }
+
+    fn letters(&self) -> usize {
         let letters = |l: &[String]| l.last().map_or(0, |s| s.chars().filter(|c| c.is_alphanumeric()).count());
-        self.lines.iter().map(|l| letters(l)).sum::<usize>() >= TELLING
+        self.lines.iter().map(|l| letters(l)).sum()
     }
 
     /// Returns the quote's first line with all taken off that a display puts around it.
