@@ -454,3 +454,25 @@ fn a_limit_of_cost_that_nobody_can_hold_is_told() {
     assert!(!told(&["staged", "--no-cache"]));
     assert!(told(&["staged", "--no-cache", "--max-cost", "0.5"]));
 }
+
+#[test]
+fn a_design_violation_blocks_where_the_words_it_cites_stand_in_the_document() {
+    for (cited, code) in
+        [("docs/design.md#Pools: \"pools are independent of exercises\"", 1), ("docs/design.md#Pools", 0)]
+    {
+        let server = Server::start(move |r: &Request| {
+            let mut answer = r.document(&[]);
+            answer["design_compliance"] = json!({"follows_architecture": false, "violations": [{
+                "issue": "pools refer to exercises", "description": "the schema has exercise_id",
+                "impact": "critical", "reference": cited, "recommendation": "drop the field",
+            }]});
+            r.text(&answer.to_string())
+        });
+        let repo = staged(&server, "openai", "");
+        repo.write("docs/design.md", "# Design\n\n## Pools\n\nPools are independent of exercises.\n");
+        let report = report(&repo, &["staged", "--doc", "docs/design.md"], code);
+        let f = &report["findings"][0];
+        assert_eq!((&f["severity"], &f["file"]), (&json!("critical"), &Value::Null), "{report:#}");
+        assert_eq!(report["design_compliance"]["violations"].as_array().unwrap().len(), 1, "{report:#}");
+    }
+}
