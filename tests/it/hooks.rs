@@ -672,7 +672,9 @@ fn hok_08_a_missing_binary_stops_the_commit_with_one_line() {
     repo.stage("README.md", "# A project\n").commit("first");
     let copy = repo.home().join("bin/claude-reviewer");
     fs::create_dir(copy.parent().unwrap()).unwrap();
-    fs::copy(binary(), &copy).unwrap();
+    // By a program of its own: a file that this process has open for writing is, for a moment, open in every child
+    // that another test starts, and cannot be run.
+    assert!(Command::new("cp").arg(binary()).arg(&copy).status().unwrap().success());
     let out = Command::new(&copy).arg("install-hooks").current_dir(repo.path()).output().unwrap();
     assert!(out.status.success(), "{}", text(&out));
     repo.stage("app.ini", CLEAN);
