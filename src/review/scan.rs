@@ -244,7 +244,6 @@ impl Scan<'_> {
             out.coverage.hunks_total += hunks;
             match &file.body {
                 // Git says that of code, too, where a NUL or an attribute makes it.
-                // Git says that of code, too, where a NUL or an attribute makes it.
                 Body::Binary(b) if b.is_withheld() && file.entry.new.is_some() && rules::is_code(file.path()) => {
                     let why = "the patch calls it binary and lacks its content; `git diff --binary` has it";
                     out.coverage.failed.push((Some(file.path().clone()), why.to_owned()));
