@@ -56,17 +56,6 @@ impl Lens {
     /// The lenses of depth thorough, each a request of its own.
     pub const THOROUGH: [Self; 4] = [Self::Correctness, Self::Security, Self::Conventions, Self::Tests];
 
-    /// Returns the name in progress and logs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Whole => "whole",
-            Self::Correctness => "correctness",
-            Self::Security => "security",
-            Self::Conventions => "conventions",
-            Self::Tests => "tests",
-        }
-    }
-
     fn task(self) -> &'static str {
         match self {
             Self::Whole => include_str!("prompt/whole.md"),
