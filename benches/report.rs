@@ -10,6 +10,7 @@ use claude_reviewer::progress::Silent;
 use claude_reviewer::report::{Format, Style, render};
 use claude_reviewer::request::{Input, ReviewRequest, Source};
 use claude_reviewer::review::{World, run};
+use claude_reviewer::stop::Stop;
 use std::time::Instant;
 
 const ROUNDS: u32 = 9;
@@ -28,7 +29,8 @@ fn main() {
     let env = Env::from_pairs(dir.path().to_owned(), Vec::<(String, String)>::new());
     let source = Source::Code(names.into_iter().map(Input::File).collect());
     let request = ReviewRequest { offline: true, ..ReviewRequest::new(source, dir.path().to_owned()) };
-    let world = World { env: &env, progress: &Silent, now: jiff::Timestamp::UNIX_EPOCH, script: None };
+    let stop = Stop::default();
+    let world = World { env: &env, progress: &Silent, now: jiff::Timestamp::UNIX_EPOCH, stop: &stop, script: None };
     let review = run(&request, &world).expect("a review");
     println!("{} findings", review.findings.len());
     for format in Format::ALL {

@@ -456,6 +456,13 @@ impl Text {
     }
 }
 
+impl Lines {
+    /// Returns how many bytes the lines take.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
 impl TextChange {
     /// Returns the runs of consecutive added lines, top down.
     pub fn added(&self) -> impl Iterator<Item = Block<'_>> {
@@ -569,6 +576,7 @@ mod between;
 pub mod code;
 mod content;
 mod hunks;
+mod masked;
 pub mod patch;
 pub mod unified;
 

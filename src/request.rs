@@ -47,6 +47,7 @@ impl ReviewRequest {
             brief: Brief::default(),
             cache: CacheUse::default(),
             debug_prompts: None,
+            record: false,
             hook: None,
             on_block: OnBlock::Fail,
         }
@@ -160,6 +161,8 @@ pub struct ReviewRequest {
     pub cache: CacheUse,
     /// Every prompt is appended to this file, which only its owner may read.
     pub debug_prompts: Option<PathBuf>,
+    /// The change is wanted as text afterwards, for the store.
+    pub record: bool,
     /// The git hook that asks, whose mode policy sets.
     pub hook: Option<Hook>,
     pub on_block: OnBlock,
@@ -172,6 +175,10 @@ pub struct Brief {
     pub summary: Option<String>,
     /// Design documents that the change should follow.
     pub documents: Vec<PathBuf>,
+    /// What to look at, in the author's words, where it is none of the categories.
+    pub focus: Vec<String>,
+    /// Earlier rounds of the same review, oldest first, in words.
+    pub previous: Vec<String>,
 }
 
 /// Whether a model's earlier answer to the same question counts.

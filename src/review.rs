@@ -6,6 +6,8 @@
 mod files;
 mod governing;
 mod models;
+mod place;
+mod record;
 mod scan;
 mod source;
 mod testing;
@@ -25,6 +27,9 @@ use crate::stop::{Signal, Stop};
 use crate::verdict::{Coverage, Outcome, Verdict, exit_status, judge};
 use files::Files;
 use models::Asked;
+pub use place::{Place, place};
+pub use record::Record;
+use record::{Piece, Recorder};
 use scan::{Scan, Scanned};
 use source::Part;
 use std::collections::HashSet;
@@ -52,6 +57,20 @@ pub struct Review {
     pub tests: Option<TestResults>,
     pub timestamp: jiff::Timestamp,
     pub duration: Duration,
+    /// Where this review may be stored; `None` where there is no worktree.
+    pub place: Option<Place>,
+    /// The change as text, where the request asks for it.
+    pub record: Option<Record>,
+    /// The stored review that this is; `None` where nothing is stored.
+    pub session: Option<SessionRef>,
+}
+
+/// A round of a stored session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionRef {
+    pub id: String,
+    /// From 1.
+    pub round: u32,
 }
 
 /// What was reviewed, in the words of reports.
@@ -110,6 +129,8 @@ pub struct World<'a> {
     pub env: &'a Env,
     pub progress: &'a dyn Progress,
     pub now: jiff::Timestamp,
+    /// Ends the review early. Signals of the process are heard besides, where models are asked.
+    pub stop: &'a Stop,
     /// Answers in place of every backend's: for the program's test of itself.
     pub script: Option<&'a Script>,
 }
@@ -154,7 +175,8 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         .with_suppressions(Suppressions { honour_added: request.authority == Authority::Worktree });
     let files = Files::new(&request.files, &request.dir, resolved.repo.as_ref().and_then(Repo::worktree))?;
     let backends = if request.backends.is_empty() { &policy.review.backends } else { &request.backends };
-    let stop = Stop::default();
+    let stop = world.stop;
+    let recorder = request.record.then(Recorder::default);
     let floor = Floor {
         scan: scan::Scan {
             repo: resolved.repo.as_ref(),
@@ -163,7 +185,8 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
             files: &files,
             progress: world.progress,
             jobs: request.overrides.jobs,
-            stop: &stop,
+            stop,
+            recorder: recorder.as_ref(),
         },
         parts: &parts,
         waivers: &waivers,
@@ -172,7 +195,7 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     let ask = if request.offline || mode == Some(HookMode::Rules) { &[][..] } else { backends };
     let asking = models::Asking { request, world, governing: &governing, floor: &floor, backends: ask };
     let (found, asked) = if asking.is_needed() { asking.beside_the_rules()? } else { (floor.review(), None) };
-    let Found { mut findings, mut coverage, first_change, notes: said, seen } = found;
+    let Found { mut findings, mut coverage, first_change, notes: said, seen, pieces } = found;
     notes.extend(said);
     let nothing = coverage.files_total == 0 && findings.is_empty() && coverage.is_complete();
     if request.offline && !nothing && mode != Some(HookMode::Rules) {
@@ -230,6 +253,9 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         tests,
         timestamp: world.now,
         duration: started.elapsed(),
+        place: resolved.repo.as_ref().and_then(|repo| Place::of(repo, policy, world.env)),
+        record: recorder.map(|_| Record::of(pieces)),
+        session: None,
     })
 }
 
@@ -250,6 +276,8 @@ struct Found {
     notes: Vec<Note>,
     /// What was read of the worktree.
     seen: Vec<(RepoPath, ObjectId)>,
+    /// The change as text, where it is wanted.
+    pieces: Vec<Piece>,
 }
 
 impl Floor<'_> {
@@ -266,8 +294,8 @@ impl Floor<'_> {
         }
         let mut findings = arrange(without_repeats(std::mem::take(&mut scanned.findings), self.parts));
         waive(&mut findings, self.waivers, self.env, repo);
-        let Scanned { coverage, first, notes, seen, .. } = scanned;
-        Found { findings, coverage, first_change: first, notes, seen }
+        let Scanned { coverage, first, notes, seen, pieces, .. } = scanned;
+        Found { findings, coverage, first_change: first, notes, seen, pieces }
     }
 }
 

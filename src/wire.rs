@@ -5,6 +5,7 @@
 //! `schemas/report.schema.json` is generated from here.
 
 mod calm;
+pub mod stored;
 
 pub use self::calm::write;
 

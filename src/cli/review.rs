@@ -12,6 +12,7 @@ use crate::request::{
     Authority, Brief, CacheUse, Depth, Input, OnBlock, OnIncomplete, Overrides, ReviewRequest, Source,
 };
 use crate::review::{self, Review, World};
+use crate::stop::Stop;
 use crate::verdict::Verdict;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -236,7 +237,9 @@ fn review(context: &Context, args: &Args) -> Result<ExitStatus> {
     refuse_shared_targets(context, o)?;
     let request = request(context, args)?;
     let progress = progress::of(&context.env, context.global.quiet);
-    let world = World { env: &context.env, progress: progress.as_ref(), now: jiff::Timestamp::now(), script: None };
+    let stop = Stop::default();
+    let now = jiff::Timestamp::now();
+    let world = World { env: &context.env, progress: progress.as_ref(), now, stop: &stop, script: None };
     let result = review::run(&request, &world);
     drop(progress);
     let review = result?;
@@ -299,9 +302,10 @@ fn request(context: &Context, args: &Args) -> Result<ReviewRequest> {
         waivers: o.waive.clone(),
         offline: o.offline,
         backends: o.backend.clone(),
-        brief: Brief { summary: o.summary.clone(), documents: o.doc.clone() },
+        brief: Brief { summary: o.summary.clone(), documents: o.doc.clone(), ..Brief::default() },
         cache: if o.no_cache { CacheUse::Refused } else { CacheUse::Allowed },
         debug_prompts: o.debug_prompts.as_ref().map(|f| context.dir.join(f)),
+        record: false,
         hook,
         on_block: if o.exit_zero { OnBlock::ExitZero } else { OnBlock::Fail },
     })

@@ -41,6 +41,11 @@ pub fn write(change: &FileChange, out: &mut Vec<u8>) {
     }
 }
 
+/// Appends what a patch says of a path before its lines.
+pub fn write_head(change: &FileChange, out: &mut Vec<u8>) {
+    write(&FileChange { entry: change.entry.clone(), body: Body::Same }, out);
+}
+
 /// Appends the hunks alone, from the first `@@` on.
 pub fn write_hunks(text: &TextChange, out: &mut Vec<u8>) {
     let mut section = Vec::new();

@@ -14,6 +14,7 @@ use crate::policy::Backend;
 use crate::progress::Silent;
 use crate::request::{CacheUse, Input, ReviewRequest, Source};
 use crate::review::{self, Review, World};
+use crate::stop::Stop;
 use crate::verdict::Verdict;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -118,7 +119,8 @@ fn review(patient: &Patient<'_>, lines: &[String], backends: &[String], script: 
     request.config = patient.config.cloned();
     request.cache = CacheUse::Refused;
     request.backends = backends.to_vec();
-    let world = World { env: patient.env, progress: &Silent, now: jiff::Timestamp::now(), script };
+    let stop = Stop::default();
+    let world = World { env: patient.env, progress: &Silent, now: jiff::Timestamp::now(), stop: &stop, script };
     review::run(&request, &world)
 }
 

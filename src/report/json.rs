@@ -25,8 +25,8 @@ pub fn report(review: &Review) -> wire::Report {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             rules_hash: review.rules_hash.clone(),
         },
-        review_id: None,
-        round: 1,
+        review_id: review.session.as_ref().map(|s| s.id.clone()),
+        round: review.session.as_ref().map_or(1, |s| s.round),
         outcome: match review.outcome {
             verdict::Outcome::Reviewed => wire::Outcome::Reviewed,
             verdict::Outcome::Incomplete => wire::Outcome::Incomplete,

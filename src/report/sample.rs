@@ -121,6 +121,9 @@ pub(crate) fn empty() -> Review {
         tests: None,
         timestamp: jiff::Timestamp::from_second(1_700_000_000).unwrap(),
         duration: Duration::from_micros(700),
+        place: None,
+        record: None,
+        session: None,
     }
 }
 
@@ -436,6 +439,9 @@ pub(crate) fn full() -> Review {
         }),
         timestamp: jiff::Timestamp::from_second(1_700_000_000).unwrap(),
         duration: Duration::from_millis(3_420),
+        place: None,
+        record: None,
+        session: None,
     }
 }
 

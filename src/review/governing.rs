@@ -74,6 +74,24 @@ pub(super) fn load(
     Ok(Governing { policy, info, team_rules, state })
 }
 
+/// Loads the policy of the worktree or of HEAD, without the team's rules and without what it says beside.
+pub(super) fn policy_alone(request: &ReviewRequest, env: &Env, repo: &Repo) -> Result<Policy> {
+    let user = File::user(env)?;
+    let state = match request.authority {
+        Authority::Worktree if repo.worktree().is_some() => Some(State::Worktree),
+        Authority::Worktree | Authority::Head | Authority::Base => {
+            repo.head()?.map(|id| repo.state_of(id)).transpose()?
+        }
+    };
+    let project = match (&request.config, &state) {
+        (Some(path), _) => Some(Project::from_flag(path, &request.dir)?),
+        (None, Some(state)) => project_file(request.authority, state, repo, &mut repo.reader(), env)?,
+        (None, None) => None,
+    };
+    let sources = Sources { user: user.as_ref(), project: project.as_ref(), env, overrides: &request.overrides };
+    Ok(policy::load(&sources)?.policy)
+}
+
 fn project_file(
     authority: Authority,
     state: &State,

@@ -312,6 +312,7 @@ impl Asking<'_> {
             depth: review.depth,
             summary: request.brief.summary.as_deref().map(|s| context::summary(s, rules)),
             focus: review.focus.clone(),
+            previous: request.brief.previous.iter().map(|t| context::summary(t, rules)).collect(),
             tests: asked.tests.as_ref().map(|t| context::summary(&t.summary, rules)),
             kept: gathered.skipped.iter().map(|(path, why)| Kept::new(path.clone(), *why, rules)).collect(),
             ..Brief::default()

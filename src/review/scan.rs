@@ -2,6 +2,7 @@
 
 use super::Note;
 use super::files::Files;
+use super::record::{Piece, Recorder};
 use super::source::{Content, Part};
 use crate::diff::{Body, Entry, FileChange, LineKind, ObjectId, RepoPath, TextChange, trim_line_end};
 use crate::error::{Kind, Result};
@@ -39,6 +40,8 @@ pub(super) struct Scan<'a> {
     /// Threads at most; `None`: as many as there are cores.
     pub(super) jobs: Option<u32>,
     pub(super) stop: &'a Stop,
+    /// Writes the change down, where somebody wants it.
+    pub(super) recorder: Option<&'a Recorder>,
 }
 
 /// What a scan found, in no particular order.
@@ -51,6 +54,7 @@ pub(super) struct Scanned {
     pub(super) seen: Vec<(RepoPath, ObjectId)>,
     /// The first changed line: of a file with added lines if there is one.
     pub(super) first: Option<Location>,
+    pub(super) pieces: Vec<Piece>,
 }
 
 /// A unit of work for one thread.
@@ -141,8 +145,8 @@ impl Scan<'_> {
             Unit::File { part, entry } => {
                 let p = &parts[part];
                 match (&p.content, reader) {
-                    (Content::Change(change), Some(reader)) => self.entry(p, change, entry, reader, out),
-                    (Content::Given(files), _) => self.file(p, &files[entry], out),
+                    (Content::Change(change), Some(reader)) => self.entry(p, (part, change), entry, reader, out),
+                    (Content::Given(files), _) => self.file(p, (part, entry), &files[entry], out),
                     _ => {}
                 }
             }
@@ -152,7 +156,7 @@ impl Scan<'_> {
                 match reader.alone(*id) {
                     Ok(change) => {
                         for entry in 0..change.entries.len() {
-                            self.entry(p, &change, entry, reader, out);
+                            self.entry(p, (part, &change), entry, reader, out);
                         }
                         self.whole_change(p, &change, out);
                     }
@@ -162,7 +166,15 @@ impl Scan<'_> {
         }
     }
 
-    fn entry(&self, part: &Part, change: &Change, index: usize, reader: &mut Reader<'_>, out: &mut Scanned) {
+    /// `change` is that of the part with this number.
+    fn entry(
+        &self,
+        part: &Part,
+        (number, change): (usize, &Change),
+        index: usize,
+        reader: &mut Reader<'_>,
+        out: &mut Scanned,
+    ) {
         let path = change.entries[index].path();
         if !self.selected(path) {
             return;
@@ -171,7 +183,7 @@ impl Scan<'_> {
             return out.skip(part, path, Skip::Ignored);
         }
         match self.load(change, index, reader) {
-            Ok(file) => self.scan(part, &file, out),
+            Ok(file) => self.scan(part, (number, index), &file, out),
             Err(e) => {
                 out.coverage.files_total += usize::from(part.scope == Scope::All);
                 out.coverage.failed.push((Some(path.clone()), reason(&e)));
@@ -202,21 +214,23 @@ impl Scan<'_> {
         }
     }
 
-    fn file(&self, part: &Part, file: &FileChange, out: &mut Scanned) {
+    fn file(&self, part: &Part, order: (usize, usize), file: &FileChange, out: &mut Scanned) {
         if !self.selected(file.path()) {
             return;
         }
         if self.policy.ignores(file.path()) {
             return out.skip(part, file.path(), Skip::Ignored);
         }
-        self.scan(part, file, out);
+        self.scan(part, order, file, out);
     }
 
     fn selected(&self, path: &RepoPath) -> bool {
         self.files.select(path)
     }
 
-    fn scan(&self, part: &Part, file: &FileChange, out: &mut Scanned) {
+    /// `order`: the place of the file in the change.
+    fn scan(&self, part: &Part, order: (usize, usize), file: &FileChange, out: &mut Scanned) {
+        out.pieces.extend(self.recorder.and_then(|r| r.piece(part, order, file, self.rules)));
         let first = out.findings.len();
         // What surrounds the lines of a patch is whatever its author wrote there.
         let is_part = part.commit.is_some() || matches!(part.content, Content::Given(_));
@@ -325,7 +339,8 @@ impl Scanned {
     }
 
     fn merge(&mut self, other: Self) {
-        let Self { findings, notes, coverage: c, first, seen } = other;
+        let Self { findings, notes, coverage: c, first, seen, pieces } = other;
+        self.pieces.extend(pieces);
         self.seen.extend(seen);
         let both = [self.first.take(), first].into_iter().flatten();
         self.first = both.min_by(|a, b| (a.lines.is_none(), &a.file).cmp(&(b.lines.is_none(), &b.file)));

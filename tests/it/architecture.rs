@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The modules in the order in which they may know each other: a module imports only what stands before it.
-const ORDER: [&str; 21] = [
+const ORDER: [&str; 26] = [
     "untrusted",
     "env",
     "error",
@@ -23,7 +23,12 @@ const ORDER: [&str; 21] = [
     "review",
     "wire",
     "report",
+    "history",
+    "rounds",
+    "judge",
+    "counsel",
     "doctor",
+    "mcp",
     "cli",
     "main",
 ];

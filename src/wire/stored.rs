@@ -1,0 +1,368 @@
+//! What a session is on disk: `request.json`, `round-N/{review.json, response.json, seal.json}`, `complete.json`,
+//! `latest.json`.
+//!
+//! The first fields of a stored review are those of the review format that coding agents know (`review_id`,
+//! `status`, `design_compliance`, `comments`, …); the whole report stands beside them.
+
+use super::{Outcome, Report, Severity, Source, TestResults, Tool, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The version of everything in this file.
+pub const STORED_VERSION: u32 = 1;
+
+/// How a session stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    InProgress,
+    NeedsChanges,
+    /// In answers only: what was asked for was not all reviewed.
+    Incomplete,
+    /// The last round was broken off.
+    Cancelled,
+    Approved,
+    Abandoned,
+    Merged,
+}
+
+/// `request.json`: what was asked for when the session began.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Request {
+    pub schema_version: u32,
+    pub review_id: String,
+    /// RFC 3339, UTC.
+    #[schemars(extend("format" = "date-time"))]
+    pub timestamp: String,
+    /// What the author says was asked for and done. Foreign text, secrets masked.
+    pub summary: Option<String>,
+    pub relevant_docs: Vec<String>,
+    pub focus_areas: Vec<String>,
+    pub source: Source,
+    /// What was asked for, in the words that a follow-up starts from.
+    pub asked: Asked,
+    /// For people: `the staged change`.
+    pub label: String,
+    /// Who asked, as far as the environment tells.
+    pub author: String,
+    /// `cli`, `pre-commit`, `pre-push`, `mcp`.
+    pub via: String,
+    pub tool: Tool,
+    pub change: Change,
+}
+
+/// A source, as it was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Asked {
+    /// The revision, range or branch that was named.
+    pub rev: Option<String>,
+    /// New files were included, where that was asked.
+    pub untracked: bool,
+    /// The globs that narrowed the review.
+    pub files: Vec<String>,
+}
+
+/// What is kept of a change.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Change {
+    /// SHA-256 of `changes.diff`, hexadecimal.
+    pub hash: String,
+    pub bytes: u64,
+    /// Files whose lines are not in it: too large, or holding secrets by their name.
+    pub left_out: Vec<String>,
+}
+
+/// `round-N/review.json`, and what `request_review` answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "claude-reviewer stored review")]
+pub struct Review {
+    pub schema_version: u32,
+    pub review_id: String,
+    #[schemars(extend("format" = "date-time"))]
+    pub timestamp: String,
+    pub status: Status,
+    pub round: u32,
+    pub outcome: Outcome,
+    pub verdict: Verdict,
+    /// Null where no design document was given.
+    pub design_compliance: Option<Compliance>,
+    pub comments: Vec<Comment>,
+    pub missing_requirements: Vec<Requirement>,
+    pub summary: Counts,
+    /// Null where no tests were run.
+    pub test_results: Option<TestResults>,
+    /// `needs_changes`, `lgtm_with_suggestions`, `lgtm`; null where nothing was assessed.
+    pub overall_assessment: Option<super::Assessment>,
+    /// What became of the findings of the round before; null in the first round.
+    pub since: Option<Since>,
+    /// What to do next.
+    pub advice: Advice,
+    /// The change of this round.
+    pub change: Change,
+    pub report: Report,
+}
+
+/// Whether the change follows the design documents.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Compliance {
+    pub follows_architecture: bool,
+    pub major_violations: Vec<super::Violation>,
+}
+
+/// A finding, in the words of a reviewer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comment {
+    /// The finding of `report` that it is: `F1`.
+    pub id: String,
+    pub fingerprint: String,
+    /// `specific`: about a line; `general`: about a file or the whole change.
+    pub r#type: CommentType,
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    pub severity: Severity,
+    /// `architecture`, `design`, `bug`, `performance`, `style`, `security`, `missing_feature`, `best-practice`,
+    /// `test`.
+    pub category: String,
+    pub comment: String,
+    pub suggested_fix: Option<String>,
+    pub blocking: bool,
+}
+
+/// What a comment is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CommentType {
+    Specific,
+    General,
+}
+
+/// What the documents ask for and the change lacks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Requirement {
+    pub requirement: String,
+    /// `document#heading`.
+    pub design_doc_reference: Option<String>,
+    pub severity: Severity,
+}
+
+/// Totals.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Counts {
+    pub design_violations: usize,
+    pub critical_issues: usize,
+    pub major_issues: usize,
+    pub minor_issues: usize,
+    pub suggestions: usize,
+}
+
+/// What became of the findings of earlier rounds: told by code regions and fingerprints, not by a model.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Since {
+    /// The round that this one is compared with.
+    pub round: u32,
+    pub entries: Vec<Entry>,
+    pub fixed: usize,
+    pub still_there: usize,
+    pub moved: usize,
+    pub reopened: usize,
+    pub new: usize,
+    pub introduced_by_fix: usize,
+    /// Could not be told: this round did not look there.
+    pub unchecked: usize,
+}
+
+/// One finding over two rounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Entry {
+    pub state: State,
+    pub fingerprint: String,
+    /// In this round's report; null where it is gone.
+    pub id: Option<String>,
+    /// In the earlier round's report; null where it is new.
+    pub previous_id: Option<String>,
+    pub rule_id: String,
+    pub severity: Severity,
+    pub title: String,
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    pub previous_line: Option<u32>,
+}
+
+/// What became of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Its code changed, and it is not found any more.
+    Fixed,
+    /// The same code, or code that has the same trouble.
+    StillThere,
+    /// The same text at another place.
+    Moved,
+    /// It was gone in the round before.
+    Reopened,
+    /// In code that was there in the round before.
+    New,
+    /// In code that changed since the round before.
+    IntroducedByFix,
+    /// This round did not look there.
+    Unchecked,
+}
+
+/// What to do next, for whoever asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Advice {
+    pub action: Action,
+    /// One or two sentences.
+    pub text: String,
+    /// Why another round would not help, where that is so.
+    pub circling: Vec<String>,
+}
+
+/// What can be done next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// Nothing blocks: close the session.
+    Complete,
+    /// Mend what blocks, then ask for another round.
+    Fix,
+    /// Rounds do not converge, or are used up: a person decides.
+    AskAPerson,
+    /// A backend could not answer: try later, not at once.
+    RetryLater,
+    /// Nothing differs: there is nothing to review.
+    Nothing,
+}
+
+/// `round-N/response.json`: what the coder says to the findings of a round. Foreign text, secrets masked.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Response {
+    pub schema_version: u32,
+    pub review_id: String,
+    /// The round that it answers.
+    pub round: u32,
+    #[schemars(extend("format" = "date-time"))]
+    pub timestamp: String,
+    /// Ids (`F1`) or fingerprints of findings.
+    pub addressed: Vec<String>,
+    pub explanations: Vec<Explanation>,
+    pub modified_files: Vec<String>,
+    pub questions: Vec<String>,
+    /// What was said in free text.
+    pub text: Option<String>,
+}
+
+/// Why a finding was not addressed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Explanation {
+    /// Id (`F1`) or fingerprint; null: about several, or none in particular.
+    pub finding: Option<String>,
+    pub text: String,
+}
+
+/// `round-N/seal.json`: the hash chain over everything that stands before it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Seal {
+    pub schema_version: u32,
+    /// The head before this round; null in the first.
+    pub previous: Option<String>,
+    /// SHA-256, hexadecimal.
+    pub head: String,
+}
+
+/// `complete.json`: how the session was closed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Completion {
+    pub schema_version: u32,
+    pub review_id: String,
+    /// Oldest first; the last one counts.
+    pub entries: Vec<Closing>,
+}
+
+/// One word that closed a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Closing {
+    /// `approved`, `abandoned` or `merged`.
+    pub status: Status,
+    pub notes: Option<String>,
+    pub actor: String,
+    /// `cli` or `mcp`.
+    pub via: String,
+    #[schemars(extend("format" = "date-time"))]
+    pub timestamp: String,
+    /// It was closed though findings were open or the last round was incomplete.
+    pub forced: bool,
+    /// Fingerprints of the findings that blocked then.
+    pub open: Vec<String>,
+    /// The head of the rounds that it speaks of.
+    pub head: String,
+}
+
+/// `latest.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Latest {
+    pub schema_version: u32,
+    pub review_id: String,
+    #[schemars(extend("format" = "date-time"))]
+    pub timestamp: String,
+    /// Relative to the store: `sessions/2026-01-31-001`.
+    pub path: String,
+}
+
+/// A session in a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Overview {
+    pub review_id: String,
+    #[schemars(extend("format" = "date-time"))]
+    pub timestamp: String,
+    pub status: Status,
+    pub rounds: u32,
+    pub outcome: Outcome,
+    pub verdict: Verdict,
+    pub summary: Counts,
+    pub author: String,
+    pub via: String,
+    pub source: Source,
+    pub label: String,
+    /// The head of the hash chain.
+    pub head: String,
+}
+
+/// What cannot be read of a store.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Damaged {
+    pub review_id: String,
+    pub why: String,
+    /// Where it was put, relative to the store; null: it stays where it is.
+    pub moved_to: Option<String>,
+}
+
+/// What `history --format json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct History {
+    pub schema_version: u32,
+    /// Newest first.
+    pub sessions: Vec<Overview>,
+    pub damaged: Vec<Damaged>,
+}
+
+/// A whole session, as `history ID --format json` prints it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Session {
+    pub schema_version: u32,
+    pub review_id: String,
+    pub status: Status,
+    pub request: Request,
+    pub rounds: Vec<Round>,
+    pub completion: Option<Completion>,
+    /// The head of the hash chain.
+    pub head: String,
+}
+
+/// One round of a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Round {
+    pub review: Review,
+    pub response: Option<Response>,
+    pub seal: Seal,
+}
