@@ -19,9 +19,9 @@ use crate::error::{Error, ExitStatus, Result};
 use crate::finding::{Finding, Location, Waiver, arrange};
 use crate::git::Repo;
 use crate::hooks::Hook;
-use crate::policy::{self, HookMode, Waive};
+use crate::policy::{self, HookMode, Policy, Waive};
 use crate::progress::Progress;
-use crate::request::{Authority, ReviewRequest};
+use crate::request::{Authority, OnBlock, ReviewRequest};
 use crate::rules::{RuleSet, Scope, Suppressions};
 use crate::stop::{Signal, Stop};
 use crate::verdict::{Coverage, Outcome, Verdict, exit_status, judge};
@@ -49,6 +49,8 @@ pub struct Review {
     /// The first changed line, for formats in which every finding needs a place.
     pub first_change: Option<Location>,
     pub policy: PolicyInfo,
+    /// The policy itself, for whoever judges again.
+    pub judged_by: Box<Policy>,
     pub rules_hash: String,
     /// No backend was configured: the rules alone reviewed.
     pub rules_only: bool,
@@ -215,7 +217,7 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         findings.extend(claims.findings);
         findings.extend(beside);
         findings = arrange(findings);
-        waive(&mut findings, &waivers, world.env, resolved.repo.as_ref());
+        waive(&mut findings, &waivers, &actor(world.env, resolved.repo.as_ref()));
         coverage.add(c);
         coverage.files_reviewed = coverage.files_reviewed.saturating_sub(lost.files);
         coverage.hunks_reviewed = coverage.hunks_reviewed.saturating_sub(lost.hunks);
@@ -237,6 +239,7 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         Some(Signal::Interrupt) => ExitStatus::Interrupted,
         Some(Signal::Terminate) => ExitStatus::Terminated,
     };
+    let place = resolved.repo.as_ref().and_then(|repo| Place::of(repo, policy, world.env));
     Ok(Review {
         source: resolved.info,
         outcome,
@@ -253,10 +256,39 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         tests,
         timestamp: world.now,
         duration: started.elapsed(),
-        place: resolved.repo.as_ref().and_then(|repo| Place::of(repo, policy, world.env)),
+        place,
+        judged_by: Box::new(governing.policy),
         record: recorder.map(|_| Record::of(pieces)),
         session: None,
     })
+}
+
+impl Review {
+    /// Adds findings of an earlier round that still stand, and judges again.
+    ///
+    /// # Errors
+    ///
+    /// Usage: a waiver that is none.
+    pub fn add(&mut self, earlier: Vec<Finding>, request: &ReviewRequest, world: &World<'_>) -> Result<()> {
+        let waivers = policy::waivers(&request.waivers, world.env)?;
+        self.findings.extend(earlier);
+        self.findings = arrange(std::mem::take(&mut self.findings));
+        let actor = self.place.as_ref().map_or_else(|| actor(world.env, None), |p| p.actor.clone());
+        waive(&mut self.findings, &waivers, &actor);
+        self.judge_again(request.on_block);
+        Ok(())
+    }
+
+    /// Computes the verdict and the exit from what is there now. How a signal ended the review stays.
+    pub fn judge_again(&mut self, on_block: OnBlock) {
+        self.verdict = judge(&mut self.findings, &self.coverage, &self.judged_by);
+        if self.outcome == Outcome::NothingToReview && !self.findings.is_empty() {
+            self.outcome = Outcome::Reviewed;
+        }
+        if self.outcome != Outcome::Cancelled {
+            self.exit = exit_status(self.verdict, self.judged_by.on_incomplete, on_block);
+        }
+    }
 }
 
 /// The review that always happens: the rules over everything, without network.
@@ -293,7 +325,9 @@ impl Floor<'_> {
             governing::weakened(repo, self.parts, rules, &mut scanned);
         }
         let mut findings = arrange(without_repeats(std::mem::take(&mut scanned.findings), self.parts));
-        waive(&mut findings, self.waivers, self.env, repo);
+        if !self.waivers.is_empty() {
+            waive(&mut findings, self.waivers, &actor(self.env, repo));
+        }
         let Scanned { coverage, first, notes, seen, pieces, .. } = scanned;
         Found { findings, coverage, first_change: first, notes, seen, pieces }
     }
@@ -317,14 +351,10 @@ fn without_repeats(findings: Vec<Finding>, parts: &[Part]) -> Vec<Finding> {
 }
 
 /// Marks the findings that a person let through.
-fn waive(findings: &mut [Finding], waivers: &[Waive], env: &Env, repo: Option<&Repo>) {
-    if waivers.is_empty() {
-        return;
-    }
-    let actor = actor(env, repo);
+fn waive(findings: &mut [Finding], waivers: &[Waive], actor: &str) {
     for w in waivers {
         for f in findings.iter_mut().filter(|f| w.covers(f.fingerprint().as_str())) {
-            f.waived = Some(Waiver { reason: w.reason.clone(), actor: actor.clone() });
+            f.waived = Some(Waiver { reason: w.reason.clone(), actor: actor.to_owned() });
         }
     }
 }

@@ -93,6 +93,9 @@ pub struct Review {
     pub test_results: Option<TestResults>,
     /// `needs_changes`, `lgtm_with_suggestions`, `lgtm`; null where nothing was assessed.
     pub overall_assessment: Option<super::Assessment>,
+    /// What the author says of this round. Foreign text, secrets masked.
+    #[serde(default)]
+    pub author_summary: Option<String>,
     /// What became of the findings of the round before; null in the first round.
     pub since: Option<Since>,
     /// What to do next.

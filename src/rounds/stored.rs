@@ -1,0 +1,112 @@
+//! A review in the words of the store.
+
+use crate::review::{Record, Review};
+use crate::verdict::{Outcome, Verdict};
+use crate::wire::stored::{self, Advice, Change, Comment, CommentType, Compliance, Counts, Requirement, Since, Status};
+use crate::wire::{Category, Finding, Report, Severity};
+
+/// What a round has besides its review.
+#[derive(Clone, Debug)]
+pub(super) struct Beside {
+    /// What the author says of this round. Secrets masked.
+    pub(super) author_summary: Option<String>,
+    pub(super) since: Option<Since>,
+    pub(super) advice: Advice,
+    pub(super) change: Change,
+}
+
+/// Returns what is stored of a round; `report` is that of the review, with its id and round.
+pub(super) fn review(review: &Review, report: Report, beside: Beside) -> stored::Review {
+    let counts: Vec<&Finding> = report.findings.iter().filter(|f| f.suppressed.is_none() && f.waived.is_none()).collect();
+    let of = |s: Severity| counts.iter().filter(|f| f.severity == s).count();
+    let violations = report.design_compliance.as_ref().map_or(0, |c| c.violations.len());
+    stored::Review {
+        schema_version: stored::STORED_VERSION,
+        review_id: report.review_id.clone().unwrap_or_default(),
+        timestamp: report.timestamp.clone(),
+        status: status(review),
+        round: report.round,
+        outcome: report.outcome,
+        verdict: report.verdict,
+        design_compliance: report.design_compliance.as_ref().map(|c| Compliance {
+            follows_architecture: c.follows_architecture,
+            major_violations: c.violations.clone(),
+        }),
+        comments: counts.iter().map(|f| comment(f)).collect(),
+        missing_requirements: report
+            .missing_requirements
+            .iter()
+            .map(|m| Requirement {
+                requirement: m.requirement.clone(),
+                design_doc_reference: m.reference.clone(),
+                severity: m.severity,
+            })
+            .collect(),
+        summary: Counts {
+            design_violations: violations,
+            critical_issues: of(Severity::Critical),
+            major_issues: of(Severity::Major),
+            minor_issues: of(Severity::Minor),
+            suggestions: of(Severity::Suggestion),
+        },
+        test_results: report.test_results.clone(),
+        overall_assessment: report.assessment,
+        author_summary: beside.author_summary,
+        since: beside.since,
+        advice: beside.advice,
+        change: beside.change,
+        report,
+    }
+}
+
+/// Returns how a session stands after a round.
+fn status(review: &Review) -> Status {
+    match (review.outcome, review.verdict) {
+        (Outcome::Cancelled, _) => Status::Cancelled,
+        (_, Verdict::Block) => Status::NeedsChanges,
+        (_, Verdict::Pass | Verdict::Warn | Verdict::Incomplete) => Status::InProgress,
+    }
+}
+
+/// Returns what is told of the text of a change.
+pub(super) fn change(record: &Record) -> Change {
+    Change { hash: record.hash(), bytes: record.text.len() as u64, left_out: record.left_out.clone() }
+}
+
+fn comment(f: &Finding) -> Comment {
+    let mut text = f.message.clone();
+    if !text.to_lowercase().contains(&f.title.to_lowercase()) {
+        text = format!("{}: {text}", f.title);
+    }
+    if let Some(failure) = &f.failure {
+        text.push_str("\n\n");
+        text.push_str(failure);
+    }
+    Comment {
+        id: f.id.clone(),
+        fingerprint: f.fingerprint.clone(),
+        r#type: if f.line.is_some() { CommentType::Specific } else { CommentType::General },
+        file: f.file.clone(),
+        line: f.line,
+        severity: f.severity,
+        category: category(f.category).to_owned(),
+        comment: text,
+        suggested_fix: f.replacement.clone().or_else(|| f.suggestion.clone()),
+        blocking: f.blocking,
+    }
+}
+
+/// Returns a category as the review format calls it.
+fn category(c: Category) -> &'static str {
+    match c {
+        Category::Bug => "bug",
+        Category::Security => "security",
+        Category::Performance => "performance",
+        Category::Style => "style",
+        Category::Architecture => "architecture",
+        Category::Design => "design",
+        Category::MissingRequirement => "missing_feature",
+        Category::BestPractice => "best-practice",
+        Category::Test => "test",
+    }
+}
