@@ -582,5 +582,13 @@ pub mod unified;
 
 pub use between::Attribute;
 
+/// Returns which lines of `old` were replaced by which of `new`: ranges of lines from 0, in order; either may be
+/// empty.
+pub fn replaced(old: &[u8], new: &[u8]) -> Vec<(Range<u32>, Range<u32>)> {
+    let range = |l: &Lines| l.start - 1..l.start - 1 + l.count;
+    let hunks = hunks::between(old, new);
+    hunks.iter().flat_map(|h| &h.edits).map(|e| (range(&e.old), range(&e.new))).collect()
+}
+
 #[cfg(test)]
 mod tests;

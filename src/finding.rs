@@ -1,7 +1,8 @@
 //! Findings: what is wrong, where, how bad, and what proves it.
 //!
 //! A [`Finding`] is made from a [`Proof`] only. `rules` proves by a match in the change, `ai::anchor` by a
-//! claim that was found again in it; nothing else may name `Proof` (a test scans the sources).
+//! claim that was found again in it, `rounds::recall` brings back what was stored; nothing else may name `Proof` (a
+//! test scans the sources).
 
 use crate::diff::{LineNo, ObjectId, RepoPath};
 use sha2::{Digest as _, Sha256};
@@ -183,23 +184,30 @@ pub enum Evidence {
 
 /// Proof that a finding speaks of the change under review.
 ///
-/// Only `rules` and `ai::anchor` may make one.
+/// Only `rules` and `ai::anchor` may make one, and `rounds::recall` for a finding that was proven when it was stored.
 #[derive(Debug)]
 pub struct Proof {
     origin: Origin,
     evidence: Vec<Evidence>,
     confidence: Confidence,
+    /// As it was recorded.
+    fingerprint: Option<Fingerprint>,
 }
 
 impl Proof {
     /// Says that a rule matched in the change.
     pub(crate) fn rule(id: &str, confidence: Confidence) -> Self {
-        Self { origin: Origin::Rules, evidence: vec![Evidence::Rule(id.to_owned())], confidence }
+        Self { origin: Origin::Rules, evidence: vec![Evidence::Rule(id.to_owned())], confidence, fingerprint: None }
     }
 
     /// Says that a backend's claim was found again in the change. Confidence follows from the evidence.
     pub(crate) fn claim(backend: &str, evidence: Vec<Evidence>, confidence: Confidence) -> Self {
-        Self { origin: Origin::Backend(backend.to_owned()), evidence, confidence }
+        Self { origin: Origin::Backend(backend.to_owned()), evidence, confidence, fingerprint: None }
+    }
+
+    /// Says that a finding was proven when it was recorded, and what it was known by.
+    pub(crate) fn recorded(origin: Origin, evidence: Vec<Evidence>, confidence: Confidence, fingerprint: &str) -> Self {
+        Self { origin, evidence, confidence, fingerprint: Some(Fingerprint(fingerprint.to_owned())) }
     }
 }
 
@@ -266,8 +274,8 @@ pub struct Finding {
 impl Finding {
     /// Makes a finding. The proof's maker answers for the draft's location and quote.
     pub fn new(proof: Proof, draft: Draft) -> Self {
-        let fingerprint = Fingerprint::of(&draft, 0);
-        let Proof { origin, evidence, confidence } = proof;
+        let Proof { origin, evidence, confidence, fingerprint } = proof;
+        let fingerprint = fingerprint.unwrap_or_else(|| Fingerprint::of(&draft, 0));
         Self {
             draft,
             origin,

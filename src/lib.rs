@@ -17,6 +17,7 @@ pub mod progress;
 pub mod report;
 pub mod request;
 pub mod review;
+pub mod rounds;
 pub mod rules;
 pub mod stop;
 pub mod untrusted;

@@ -293,7 +293,7 @@ fn stdout_belongs_to_the_command_line() {
 
 #[test]
 fn only_what_proves_a_finding_names_a_proof() {
-    only(&["finding", "rules", "ai/anchor"], &["Proof"]);
+    only(&["finding", "rules", "ai/anchor", "rounds/recall"], &["Proof"]);
 }
 
 #[test]

@@ -1,0 +1,210 @@
+//! What to do after a round, and whether another one would help. Pure.
+//!
+//! An agent reads these sentences and does what they say, so each names one thing to do and where it ends.
+
+use super::compare::{Again, Earlier};
+use crate::wire::stored::{Action, Advice, Since, State};
+use crate::wire::{Finding, Outcome, Report, Severity, Verdict};
+
+/// Names of findings that a sentence tells.
+const NAMES: usize = 5;
+/// Rounds over which blocking findings should become fewer.
+const TREND: usize = 3;
+/// Characters of a reason that is not ours.
+const REASON: usize = 200;
+
+/// What the advice is taken from.
+#[derive(Clone, Copy, Debug)]
+pub struct Told<'a> {
+    /// The finished report of this round.
+    pub report: &'a Report,
+    /// `None` in the first round.
+    pub since: Option<&'a Since>,
+    pub again: &'a [Again],
+    /// The rounds before, oldest first.
+    pub earlier: &'a [Earlier<'a>],
+    pub max_rounds: u32,
+    /// The backends that were to look.
+    pub backends: &'a [String],
+}
+
+/// Says what to do next.
+pub fn advice(told: &Told<'_>) -> Advice {
+    let report = told.report;
+    let blocking: Vec<&Finding> = report.findings.iter().filter(|f| f.blocking).collect();
+    let mut circling = told.circling(&blocking);
+    let say = |action, text: String| (action, text);
+    let (action, text) = match (report.outcome, report.verdict) {
+        (Outcome::NothingToReview, _) => say(
+            Action::Nothing,
+            "Nothing differs, so nothing was reviewed. This is no approval. Ask again only after something changed."
+                .to_owned(),
+        ),
+        (Outcome::Cancelled, _) => say(
+            Action::RetryLater,
+            "The review was stopped before it ended. It says nothing about the change; ask again when it may run \
+             to its end."
+                .to_owned(),
+        ),
+        (_, Verdict::Block) => told.blocked(&blocking, &circling),
+        (_, Verdict::Incomplete) => told.incomplete(),
+        (_, Verdict::Pass | Verdict::Warn) => {
+            let (action, text, nits) = told.passed();
+            circling.extend(nits);
+            (action, text)
+        }
+    };
+    Advice { action, text, circling }
+}
+
+impl Told<'_> {
+    fn is_last(&self) -> bool {
+        self.report.round >= self.max_rounds
+    }
+
+    /// Says why rounds do not converge.
+    fn circling(&self, blocking: &[&Finding]) -> Vec<String> {
+        let mut out = Vec::new();
+        for a in self.again.iter().take(NAMES) {
+            let at = a.line.map_or_else(String::new, |l| format!(":{l}"));
+            out.push(format!(
+                "{} stands at {}{at}, where {} of round {} was mended",
+                a.id, a.file, a.previous_id, a.round
+            ));
+        }
+        let before = self.earlier.last().and_then(|e| Some((e.review.since.as_ref()?, &e.review.report)));
+        if let (Some(now), Some((before, report))) = (self.since, before)
+            && introduced(now, self.report) > 0
+            && introduced(before, report) > 0
+        {
+            out.push("the fixes of two rounds running brought new findings".to_owned());
+        }
+        let counts = self.earlier.iter().map(|e| e.review.report.findings.iter().filter(|f| f.blocking).count());
+        let counts: Vec<usize> = counts.chain([blocking.len()]).collect();
+        if let Some(trend) = counts.len().checked_sub(TREND).map(|from| &counts[from..])
+            && trend[0] > 0
+            && trend.is_sorted()
+        {
+            let numbers: Vec<_> = trend.iter().map(usize::to_string).collect();
+            out.push(format!("the number of blocking findings does not fall: {}", numbers.join(", ")));
+        }
+        if self.is_last() && !blocking.is_empty() {
+            out.push(format!("round {} of {} is used up", self.report.round, self.max_rounds));
+        }
+        out
+    }
+
+    fn blocked(&self, blocking: &[&Finding], circling: &[String]) -> (Action, String) {
+        let names = names(blocking.iter().map(|f| f.id.as_str()));
+        let verb = if blocking.len() == 1 { "blocks" } else { "block" };
+        if !circling.is_empty() {
+            let text = format!(
+                "Stop here: {names} still {verb}, and another round is not likely to end it. Show the findings to a \
+                 person, who decides; do not ask for another review of this session on your own."
+            );
+            return (Action::AskAPerson, text);
+        }
+        let mut text = format!(
+            "{names} {verb}. Mend what is right, then ask for one follow-up of this session and say what you did. \
+             Where a finding is wrong, leave the code and explain it in the response."
+        );
+        if self.carried(blocking) {
+            text.push_str(" What was not found again in unchanged code still counts: change that code or explain it.");
+        }
+        if self.report.outcome == Outcome::Incomplete {
+            text.push_str(" Part of the change was not reviewed: see coverage.failed.");
+        }
+        (Action::Fix, text)
+    }
+
+    /// Tells whether something blocks that was there before.
+    fn carried(&self, blocking: &[&Finding]) -> bool {
+        let entries = self.since.iter().flat_map(|s| &s.entries);
+        let mut still = entries.filter(|e| e.state == State::StillThere);
+        still.any(|e| blocking.iter().any(|f| Some(&f.id) == e.id.as_ref()))
+    }
+
+    fn incomplete(&self) -> (Action, String) {
+        let failed = &self.report.coverage.failed;
+        let of_backend = |reason: &str| {
+            let name = |b: &String| reason.strip_prefix(b.as_str()).is_some_and(|rest| rest.starts_with(": "));
+            self.backends.iter().any(name)
+        };
+        let reason = |text: &str| {
+            let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let cut: String = text.chars().take(REASON).collect();
+            if cut.len() < text.len() { format!("{cut}…") } else { cut }
+        };
+        if let Some(f) = failed.iter().find(|f| of_backend(&f.reason)) {
+            let text = format!(
+                "No complete review: {}. This is no approval, and nothing is wrong with the change for it. Do not \
+                 call again at once: go on with other work and ask again later, or tell a person if it stays so.",
+                reason(&f.reason)
+            );
+            return (Action::RetryLater, text);
+        }
+        let first = failed.first().map_or_else(String::new, |f| {
+            let file = f.file.as_ref().map_or_else(String::new, |f| format!("{f}: "));
+            format!(" ({file}{})", reason(&f.reason))
+        });
+        let text = format!(
+            "No complete review: part of the change was not looked at{first}. Asking again changes nothing by \
+             itself; show coverage.failed to a person, who removes the cause or decides without it."
+        );
+        (Action::AskAPerson, text)
+    }
+
+    /// Says how a round ends in which nothing blocks, and why another one would not help.
+    fn passed(&self) -> (Action, String, Option<String>) {
+        let entries = self.since.iter().flat_map(|s| &s.entries);
+        let grave = |s: Severity| matches!(s, Severity::Critical | Severity::Major);
+        let unchecked: Vec<&str> = entries
+            .filter(|e| e.state == State::Unchecked && grave(e.severity))
+            .filter_map(|e| e.previous_id.as_deref())
+            .collect();
+        if !unchecked.is_empty() {
+            let text = format!(
+                "Nothing blocks in this round, but it did not look for {} of the round before. Do not close the \
+                 session yet: ask again later, with the backends that found it.",
+                names(unchecked.into_iter())
+            );
+            return (Action::RetryLater, text, None);
+        }
+        let left: Vec<&Finding> =
+            self.report.findings.iter().filter(|f| f.suppressed.is_none() && f.waived.is_none()).collect();
+        if left.is_empty() {
+            return (Action::Complete, "Nothing was found. Close the session as approved.".to_owned(), None);
+        }
+        let small = left.iter().all(|f| !grave(f.severity));
+        let names = names(left.iter().map(|f| f.id.as_str()));
+        let text = format!(
+            "Nothing blocks. What is left ({names}) is optional: mend it if it is worth it, but do not ask for \
+             another round because of it. Close the session as approved."
+        );
+        let nits = small && self.report.round > 1;
+        (Action::Complete, text, nits.then(|| "only small findings are left".to_owned()))
+    }
+}
+
+/// Counts the findings of some weight that a fix brought.
+fn introduced(since: &Since, report: &Report) -> usize {
+    let new = since.entries.iter().filter(|e| e.state == State::IntroducedByFix && e.severity != Severity::Suggestion);
+    let counts = |id: &String| {
+        let mut all = report.findings.iter();
+        all.any(|f| f.id == *id && f.suppressed.is_none() && f.waived.is_none())
+    };
+    new.filter(|e| e.id.as_ref().is_some_and(counts)).count()
+}
+
+/// Joins names: `F1`, `F1 and F2`, `F1, F2, F3, F4, F5 and 3 more`.
+fn names<'n>(all: impl Iterator<Item = &'n str>) -> String {
+    let all: Vec<&str> = all.collect();
+    match all.as_slice() {
+        [one] => (*one).to_owned(),
+        [first @ .., last] if all.len() <= NAMES => format!("{} and {last}", first.join(", ")),
+        _ => format!("{} and {} more", all[..NAMES.min(all.len())].join(", "), all.len().saturating_sub(NAMES)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,297 @@
+//! A stored report as the review that it was, so that every format can show it and a policy can judge it again. Pure.
+//!
+//! A finding that was proven when it was recorded needs no new proof. What a report does not hold does not come back:
+//! the columns of a match, the texts of dropped claims, the label of the source (which the stored request has).
+
+use super::region::changes;
+use crate::ai::ask::Spent;
+use crate::ai::{Compliance, Dropped, Missing, Models, Opinion, Usage, Violation};
+use crate::diff::{FileChange, LineKind, LineNo, ObjectId, RepoPath, trim_line_end, unified};
+use crate::error::ExitStatus;
+use crate::finding::{
+    Category, Confidence, Draft, Evidence, Finding, Frame, FrameLine, LineSpan, Location, Origin, Proof, Severity,
+    Suppression, Waiver,
+};
+use crate::review::{Note, PolicyInfo, Review, SessionRef, SourceInfo, TestResults};
+use crate::verdict::{Coverage, Outcome, Skip, Verdict};
+use crate::wire;
+use std::time::Duration;
+
+/// Lines around a finding that are shown, lines of it, and bytes of a line.
+const AROUND: u32 = 1;
+const FRAME_LINES: u32 = 8;
+const FRAME_BYTES: usize = 1_000;
+
+/// Returns the review that a report tells of. `change` is the stored change; what cannot be read of it shows no code.
+pub fn review(report: &wire::Report, change: &[u8]) -> Review {
+    let files = changes(change).unwrap_or_default();
+    let mut asked: Vec<String> = report.usage.iter().map(|u| u.backend.clone()).collect();
+    asked.dedup();
+    Review {
+        source: source(&report.source),
+        outcome: match report.outcome {
+            wire::Outcome::Reviewed => Outcome::Reviewed,
+            wire::Outcome::Incomplete => Outcome::Incomplete,
+            wire::Outcome::NothingToReview => Outcome::NothingToReview,
+            wire::Outcome::Cancelled => Outcome::Cancelled,
+        },
+        verdict: match report.verdict {
+            wire::Verdict::Pass => Verdict::Pass,
+            wire::Verdict::Warn => Verdict::Warn,
+            wire::Verdict::Block => Verdict::Block,
+            wire::Verdict::Incomplete => Verdict::Incomplete,
+        },
+        exit: ExitStatus::ALL.into_iter().find(|e| e.code() == report.exit_code).unwrap_or(ExitStatus::Incomplete),
+        findings: report.findings.iter().map(|f| framed(f, &files)).collect(),
+        notes: report.notes.iter().map(note).collect(),
+        coverage: coverage(&report.coverage),
+        first_change: first_change(&files),
+        policy: PolicyInfo { origin: report.policy.origin.clone(), hash: report.policy.hash.clone() },
+        judged_by: Box::default(),
+        rules_hash: report.tool.rules_hash.clone(),
+        rules_only: asked.is_empty(),
+        models: models(report, asked),
+        tests: report.test_results.as_ref().map(|t| TestResults {
+            passed: t.passed,
+            summary: t.summary.clone(),
+            failing: t.failing_tests.clone(),
+            coverage: t.coverage.clone(),
+        }),
+        timestamp: report.timestamp.parse().unwrap_or_default(),
+        duration: Duration::from_millis(report.duration_ms),
+        place: None,
+        record: None,
+        session: report.review_id.clone().map(|id| SessionRef { id, round: report.round }),
+    }
+}
+
+/// Returns recorded findings, with their code as `change` shows it.
+pub fn findings(recorded: &[wire::Finding], change: &[u8]) -> Vec<Finding> {
+    let files = changes(change).unwrap_or_default();
+    recorded.iter().map(|f| framed(f, &files)).collect()
+}
+
+/// Returns a recorded finding as it was, without its code.
+fn finding(f: &wire::Finding) -> Finding {
+    let draft = Draft {
+        rule_id: f.rule_id.clone(),
+        location: f.file.as_deref().map(|file| Location { file: path(file), lines: span(f) }),
+        severity: severity(f.severity),
+        category: category(f.category),
+        title: f.title.clone(),
+        message: f.message.clone(),
+        failure: f.failure.clone(),
+        suggestion: f.suggestion.clone(),
+        replacement: f.replacement.clone(),
+        quote: f.quote.clone(),
+        cwe: f.cwe,
+        convention: f.convention.clone(),
+        references: f.references.clone(),
+    };
+    let origin = match f.origin.as_str() {
+        name if name == Origin::Rules.name() => Origin::Rules,
+        name => Origin::Backend(name.to_owned()),
+    };
+    let confidence = match f.confidence {
+        wire::Confidence::High => Confidence::High,
+        wire::Confidence::Medium => Confidence::Medium,
+        wire::Confidence::Low => Confidence::Low,
+    };
+    let evidence = f.evidence.iter().filter_map(|e| evidence(e)).collect();
+    let mut out = Finding::new(Proof::recorded(origin, evidence, confidence, &f.fingerprint), draft);
+    out.commit = f.commit.as_deref().and_then(ObjectId::from_hex);
+    out.suppressed = f
+        .suppressed
+        .as_ref()
+        .map(|s| Suppression { by: if s.by == "inline" { "inline" } else { "policy" }, reason: s.reason.clone() });
+    out.waived = f.waived.as_ref().map(|w| Waiver { reason: w.reason.clone(), actor: w.actor.clone() });
+    out.disputed.clone_from(&f.disputed);
+    out.blocking = f.blocking;
+    out
+}
+
+fn framed(f: &wire::Finding, files: &[(Option<String>, FileChange)]) -> Finding {
+    let mut out = finding(f);
+    if let (Some(file), Some(span)) = (out.file(), out.lines()) {
+        let fits = |(commit, change): &&(Option<String>, FileChange)| *commit == f.commit && change.path() == file;
+        out.frame = files.iter().rev().find(fits).and_then(|(_, change)| frame(change, span));
+    }
+    out
+}
+
+/// Takes the lines around a finding from the stored change, where they are masked already.
+fn frame(change: &FileChange, span: LineSpan) -> Option<Frame> {
+    let text = change.text()?;
+    let at = span.first.get();
+    let hunk = text.hunks.iter().find(|h| h.new.start <= at && at < h.new.start.saturating_add(h.new.count))?;
+    let last = span.last.get().min(at.saturating_add(FRAME_LINES - 1));
+    let wanted = at.saturating_sub(AROUND)..=last.saturating_add(AROUND);
+    let shown = text.lines(hunk).filter_map(|l| Some((l.new?, l))).filter(|(n, _)| wanted.contains(&n.get()));
+    let mut first = None;
+    let lines = shown.map(|(n, l)| {
+        first.get_or_insert(n);
+        let whole = trim_line_end(l.text);
+        let text = whole[..whole.len().min(FRAME_BYTES)].to_vec();
+        FrameLine { text, skipped: 0, added: l.kind == LineKind::Added }
+    });
+    let lines = lines.collect();
+    Some(Frame { first: first?, lines })
+}
+
+fn first_change(files: &[(Option<String>, FileChange)]) -> Option<Location> {
+    files.iter().find_map(|(_, change)| {
+        let first = change.text()?.added().next()?.first;
+        let span = LineSpan { first, last: first, columns: None };
+        Some(Location { file: change.path().clone(), lines: Some(span) })
+    })
+}
+
+fn source(s: &wire::Source) -> SourceInfo {
+    let kind = match s.kind {
+        wire::SourceKind::Staged => "staged",
+        wire::SourceKind::Unstaged => "unstaged",
+        wire::SourceKind::Changes => "changes",
+        wire::SourceKind::Commit => "commit",
+        wire::SourceKind::Branch => "branch",
+        wire::SourceKind::Patch => "patch",
+        wire::SourceKind::Code => "code",
+        wire::SourceKind::Pr => "pr",
+    };
+    SourceInfo { kind, base: s.base.clone(), head: s.head.clone(), tree: s.tree.clone(), label: kind.to_owned() }
+}
+
+fn note(n: &wire::Note) -> Note {
+    Note {
+        file: n.file.as_deref().map(path),
+        line: n.line.and_then(LineNo::new),
+        text: n.text.clone(),
+        origin: n.origin.clone(),
+    }
+}
+
+fn coverage(c: &wire::Coverage) -> Coverage {
+    const SKIPS: [Skip; 7] =
+        [Skip::Ignored, Skip::Binary, Skip::Submodule, Skip::Generated, Skip::Lockfile, Skip::Sensitive, Skip::Limit];
+    let why = |name: &str| SKIPS.into_iter().find(|s| s.name() == name).unwrap_or(Skip::Ignored);
+    Coverage {
+        files_total: c.files_total,
+        files_reviewed: c.files_reviewed,
+        hunks_total: c.hunks_total,
+        hunks_reviewed: c.hunks_reviewed,
+        cached: c.cached,
+        skipped: c.skipped.iter().map(|s| (path(&s.file), why(&s.reason))).collect(),
+        failed: c.failed.iter().map(|f| (f.file.as_deref().map(path), f.reason.clone())).collect(),
+    }
+}
+
+fn models(report: &wire::Report, asked: Vec<String>) -> Models {
+    // Only how many there were is stored.
+    let dropped = Dropped { backend: String::new(), claim: "a claim".to_owned(), why: "its text was not stored" };
+    Models {
+        asked,
+        usage: report
+            .usage
+            .iter()
+            .map(|u| Usage {
+                backend: u.backend.clone(),
+                model: u.model.clone(),
+                spent: Spent {
+                    requests: u.requests,
+                    input_tokens: u.input_tokens,
+                    cached_tokens: u.cached_tokens,
+                    output_tokens: u.output_tokens,
+                    cost_usd: u.cost_usd,
+                },
+                duration: Duration::from_millis(u.duration_ms),
+            })
+            .collect(),
+        dropped: vec![dropped; report.summary.dropped],
+        compliance: report.design_compliance.as_ref().map(|c| Compliance {
+            follows: c.follows_architecture,
+            violations: c
+                .violations
+                .iter()
+                .map(|v| Violation {
+                    issue: v.issue.clone(),
+                    description: v.description.clone(),
+                    impact: severity(v.impact),
+                    reference: v.reference.clone(),
+                    recommendation: v.recommendation.clone(),
+                })
+                .collect(),
+        }),
+        missing: report
+            .missing_requirements
+            .iter()
+            .map(|m| Missing {
+                requirement: m.requirement.clone(),
+                reference: m.reference.clone(),
+                severity: severity(m.severity),
+            })
+            .collect(),
+        opinions: report
+            .opinions
+            .iter()
+            .map(|o| Opinion { backend: o.backend.clone(), text: o.text.clone() })
+            .collect(),
+    }
+}
+
+fn span(f: &wire::Finding) -> Option<LineSpan> {
+    let first = LineNo::new(f.line?)?;
+    let last = f.end_line.and_then(LineNo::new).filter(|l| *l >= first).unwrap_or(first);
+    Some(LineSpan { first, last, columns: None })
+}
+
+fn evidence(text: &str) -> Option<Evidence> {
+    if text == "quote" {
+        return Some(Evidence::Quote);
+    }
+    let (kind, rest) = text.split_once(':')?;
+    match kind {
+        "rule" => Some(Evidence::Rule(rest.to_owned())),
+        "backend" => Some(Evidence::Backend(rest.to_owned())),
+        "read" => {
+            let (file, lines) = rest.rsplit_once(':')?;
+            let (first, last) = lines.split_once('-')?;
+            let line = |n: &str| n.parse().ok().and_then(LineNo::new);
+            Some(Evidence::Read { path: path(file), first: line(first)?, last: line(last)? })
+        }
+        _ => None,
+    }
+}
+
+/// Reads a path as reports write it: what is no UTF-8 stands there as git quotes it.
+fn path(wire: &str) -> RepoPath {
+    let quoted = unified::unquote(wire.as_bytes());
+    match quoted.filter(|(bytes, end)| *end == wire.len() && std::str::from_utf8(bytes).is_err()) {
+        Some((bytes, _)) => RepoPath::new(bytes),
+        None => RepoPath::from(wire),
+    }
+}
+
+fn severity(s: wire::Severity) -> Severity {
+    match s {
+        wire::Severity::Critical => Severity::Critical,
+        wire::Severity::Major => Severity::Major,
+        wire::Severity::Minor => Severity::Minor,
+        wire::Severity::Suggestion => Severity::Suggestion,
+    }
+}
+
+fn category(c: wire::Category) -> Category {
+    match c {
+        wire::Category::Bug => Category::Bug,
+        wire::Category::Security => Category::Security,
+        wire::Category::Performance => Category::Performance,
+        wire::Category::Style => Category::Style,
+        wire::Category::Architecture => Category::Architecture,
+        wire::Category::Design => Category::Design,
+        wire::Category::MissingRequirement => Category::MissingRequirement,
+        wire::Category::BestPractice => Category::BestPractice,
+        wire::Category::Test => Category::Test,
+    }
+}
+
+#[cfg(test)]
+mod tests;

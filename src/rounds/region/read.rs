@@ -1,0 +1,178 @@
+//! A stored change, read back: the files with their hunks.
+
+use super::Side;
+use crate::diff::patch;
+use crate::diff::{Body, FileChange, LineKind, ObjectId};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// A file of a change.
+#[derive(Clone, Debug)]
+pub(super) struct Shown {
+    pub(super) commit: Option<String>,
+    /// The path on the new side, or the old one of a deletion, as reports write it.
+    pub(super) path: String,
+    /// There is a new side.
+    pub(super) is_there: bool,
+    /// Path and content of the old side.
+    pub(super) old: Option<(String, Option<ObjectId>)>,
+    pub(super) new_id: Option<ObjectId>,
+    /// `None`: the lines are not known.
+    pub(super) hunks: Option<Vec<Hunk>>,
+}
+
+/// A hunk; ranges of lines from 1.
+#[derive(Clone, Debug)]
+pub(super) struct Hunk {
+    pub(super) old: Range<u32>,
+    pub(super) new: Range<u32>,
+    lines: Vec<(LineKind, Vec<u8>)>,
+}
+
+/// Reads a change; `None`: it cannot be read.
+pub(super) fn files(side: Side<'_>) -> Option<Vec<Shown>> {
+    let mut out = Vec::new();
+    for (commit, text) in parts(side.text) {
+        for change in patch::parse(text).ok()? {
+            out.push(Shown::of(&change, commit.clone(), side.left_out));
+        }
+    }
+    Some(out)
+}
+
+/// Returns a change's files with the commits that they belong to; `None`: it cannot be read.
+pub(in crate::rounds) fn changes(text: &[u8]) -> Option<Vec<(Option<String>, FileChange)>> {
+    let mut out = Vec::new();
+    for (commit, text) in parts(text) {
+        out.extend(patch::parse(text).ok()?.into_iter().map(|c| (commit.clone(), c)));
+    }
+    Some(out)
+}
+
+/// Cuts the text where a commit is named. No line of a hunk begins like that.
+fn parts(text: &[u8]) -> Vec<(Option<String>, &[u8])> {
+    let commit = |line: &[u8]| {
+        let id = std::str::from_utf8(line.strip_prefix(b"commit ")?).ok()?;
+        ObjectId::from_hex(id).map(|_| id.to_owned())
+    };
+    let mut out: Vec<(Option<String>, Range<usize>)> = vec![(None, 0..0)];
+    let mut at = 0;
+    for line in text.split_inclusive(|b| *b == b'\n') {
+        let end = at + line.len();
+        match commit(line.strip_suffix(b"\n").unwrap_or(line)) {
+            Some(id) => out.push((Some(id), end..end)),
+            None => {
+                if let Some(last) = out.last_mut() {
+                    last.1.end = end;
+                }
+            }
+        }
+        at = end;
+    }
+    out.into_iter().filter(|(_, r)| !r.is_empty()).map(|(c, r)| (c, &text[r])).collect()
+}
+
+impl Shown {
+    fn of(change: &FileChange, commit: Option<String>, left_out: &[String]) -> Self {
+        let entry = &change.entry;
+        let path = change.path().to_wire();
+        let hunks = match &change.body {
+            _ if left_out.contains(&path) => None,
+            Body::Text(text) => {
+                let hunk = |h: &crate::diff::Hunk| Hunk {
+                    old: h.old.start..h.old.start.saturating_add(h.old.count),
+                    new: h.new.start..h.new.start.saturating_add(h.new.count),
+                    lines: text.lines(h).map(|l| (l.kind, l.text.to_vec())).collect(),
+                };
+                Some(text.hunks.iter().map(hunk).collect())
+            }
+            Body::Same => Some(Vec::new()),
+            Body::Binary(_) | Body::Submodule { .. } => None,
+        };
+        Self {
+            commit,
+            path,
+            is_there: entry.new.is_some(),
+            old: entry.old.as_ref().map(|s| (s.path.to_wire(), s.id)),
+            new_id: entry.new.as_ref().and_then(|s| s.id),
+            hunks,
+        }
+    }
+
+    /// Returns the file as it is where nothing changed.
+    pub(super) fn as_base(&self) -> Self {
+        let new_id = self.old.as_ref().and_then(|(_, id)| *id);
+        Self { new_id, hunks: Some(Vec::new()), ..self.clone() }
+    }
+
+    /// Returns how many lines a new file has in common with another new one, in percent of the larger.
+    pub(super) fn likeness(&self, other: &Self) -> usize {
+        if self.old.is_some() || other.old.is_some() || !other.is_there {
+            return 0;
+        }
+        if self.new_id.is_some() && self.new_id == other.new_id {
+            return 100;
+        }
+        let lines = |s: &Self| -> Vec<Vec<u8>> {
+            let all = s.hunks.iter().flatten().flat_map(Hunk::new_lines);
+            all.map(<[u8]>::trim_ascii).filter(|l| !l.is_empty()).map(<[u8]>::to_vec).collect()
+        };
+        let (ours, theirs) = (lines(self), lines(other));
+        let mut counts: HashMap<&[u8], usize> = HashMap::new();
+        for line in &ours {
+            *counts.entry(line).or_default() += 1;
+        }
+        let known = |l: &&Vec<u8>| {
+            counts.get_mut(l.as_slice()).is_some_and(|n| {
+                *n > 0 && {
+                    *n -= 1;
+                    true
+                }
+            })
+        };
+        let common = theirs.iter().filter(known).count();
+        common * 100 / ours.len().max(theirs.len()).max(1)
+    }
+}
+
+impl Hunk {
+    /// Returns the lines of the new side.
+    pub(super) fn new_lines(&self) -> impl Iterator<Item = &[u8]> {
+        self.lines.iter().filter(|(kind, _)| *kind != LineKind::Removed).map(|(_, text)| &text[..])
+    }
+
+    /// Returns some lines of the old side.
+    pub(super) fn old_lines(&self, numbers: Range<u32>) -> Option<impl Iterator<Item = &[u8]>> {
+        let skip = numbers.start.checked_sub(self.old.start)? as usize;
+        let old = self.lines.iter().filter(|(kind, _)| *kind != LineKind::Added);
+        Some(old.skip(skip).take(numbers.len()).map(|(_, text)| &text[..]))
+    }
+
+    pub(super) fn added(&self) -> u32 {
+        self.new.end - self.new.start
+    }
+
+    pub(super) fn removed(&self) -> u32 {
+        self.old.end - self.old.start
+    }
+
+    /// Returns which lines were replaced by which.
+    pub(super) fn edits(&self) -> Vec<(Range<u32>, Range<u32>)> {
+        let mut out: Vec<(Range<u32>, Range<u32>)> = Vec::new();
+        let (mut old, mut new) = (self.old.start, self.new.start);
+        for (kind, _) in &self.lines {
+            let is_open = out.last().is_some_and(|(o, n)| o.end == old && n.end == new);
+            if *kind != LineKind::Context && !is_open {
+                out.push((old..old, new..new));
+            }
+            old += u32::from(*kind != LineKind::Added);
+            new += u32::from(*kind != LineKind::Removed);
+            if *kind != LineKind::Context
+                && let Some(last) = out.last_mut()
+            {
+                (last.0.end, last.1.end) = (old, new);
+            }
+        }
+        out
+    }
+}

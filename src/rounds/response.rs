@@ -1,0 +1,390 @@
+//! What a coder says to the findings of a round: from JSON, from the Markdown that coders are told to write, or as
+//! free text. Foreign text: bounded here, masked before it is stored.
+
+use crate::error::{Error, Result};
+use crate::rules::RuleSet;
+use crate::wire::stored::{Explanation, Response, STORED_VERSION};
+use serde_json::Value;
+
+/// Bytes of an answer; a larger one is refused.
+pub const MOST: usize = 256 << 10;
+/// Bytes of one item, of free text, and items of a list. What is beyond is cut.
+const ITEM: usize = 4 << 10;
+const TEXT: usize = 16 << 10;
+const ITEMS: usize = 200;
+
+/// A coder's answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Given {
+    /// Ids (`F1`) or fingerprints of findings.
+    pub addressed: Vec<String>,
+    pub explanations: Vec<Explanation>,
+    pub modified_files: Vec<String>,
+    pub questions: Vec<String>,
+    /// What was said besides.
+    pub text: Option<String>,
+}
+
+impl Given {
+    /// Reads an answer: JSON, Markdown with the headings of the review response, or free text.
+    ///
+    /// # Errors
+    ///
+    /// Usage: too large, or JSON that is not an answer.
+    pub fn parse(text: &str) -> Result<Self> {
+        if text.len() > MOST {
+            let size = text.len();
+            return Err(Error::usage(format!("the response has {size} bytes, more than {MOST}")));
+        }
+        let text = text.trim_start_matches('\u{feff}').trim();
+        if text.starts_with(['{', '[', '"']) {
+            match serde_json::from_str(text) {
+                Ok(value) => return Self::from_json(&value),
+                // A list in Markdown may begin so, too.
+                Err(e) if text.starts_with('{') => {
+                    return Err(Error::usage("the response is no JSON").caused_by(&e).hint(HINT));
+                }
+                Err(_) => {}
+            }
+        }
+        Ok(markdown(text).bounded())
+    }
+
+    /// Reads an answer that came as JSON.
+    ///
+    /// # Errors
+    ///
+    /// Usage: not of the form of an answer.
+    pub fn from_json(value: &Value) -> Result<Self> {
+        let mut out = Self::default();
+        match value {
+            Value::Null => {}
+            Value::String(text) => return Self::parse_text(text),
+            Value::Array(items) => items.iter().try_for_each(|i| out.explain(i, None))?,
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    out.field(name, value)?;
+                }
+            }
+            Value::Bool(_) | Value::Number(_) => {
+                return Err(Error::usage("the response is neither an object nor a text").hint(HINT));
+            }
+        }
+        Ok(out.bounded())
+    }
+
+    /// Reads a text that stands inside of JSON: it is not looked into for JSON again.
+    fn parse_text(text: &str) -> Result<Self> {
+        if text.len() > MOST {
+            return Err(Error::usage(format!("the response has {} bytes, more than {MOST}", text.len())));
+        }
+        Ok(markdown(text.trim()).bounded())
+    }
+
+    /// Tells whether nothing is said.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns the answer as it is stored: to `round` of a session, secrets masked.
+    pub fn stored(&self, review_id: &str, round: u32, timestamp: &str, rules: &RuleSet) -> Response {
+        let mask = |s: &String| String::from_utf8_lossy(&rules.mask(s.as_bytes())).into_owned();
+        Response {
+            schema_version: STORED_VERSION,
+            review_id: review_id.to_owned(),
+            round,
+            timestamp: timestamp.to_owned(),
+            addressed: self.addressed.iter().map(mask).collect(),
+            explanations: self
+                .explanations
+                .iter()
+                .map(|e| Explanation { finding: e.finding.as_ref().map(mask), text: mask(&e.text) })
+                .collect(),
+            modified_files: self.modified_files.iter().map(mask).collect(),
+            questions: self.questions.iter().map(mask).collect(),
+            text: self.text.as_ref().map(mask),
+        }
+    }
+
+    fn field(&mut self, name: &str, value: &Value) -> Result<()> {
+        let name = name.trim().to_ascii_lowercase().replace([' ', '-'], "_");
+        match Section::of(&name) {
+            Some(Section::Addressed) => each(value, &mut |v| self.address(v)),
+            Some(Section::Explanations) => match value {
+                // {"F2": "because …"}
+                Value::Object(map)
+                    if !map.keys().any(|k| FINDING.contains(&k.as_str()) || SAYS.contains(&k.as_str())) =>
+                {
+                    map.iter().try_for_each(|(name, v)| self.explain(v, Some(name)))
+                }
+                _ => each(value, &mut |v| self.explain(v, None)),
+            },
+            Some(Section::Files) => each(value, &mut |v| {
+                self.modified_files.extend(words_of(v, &["file", "path", "name"])?);
+                Ok(())
+            }),
+            Some(Section::Questions) => each(value, &mut |v| {
+                self.questions.extend(words_of(v, &["question", "text", "message"])?);
+                Ok(())
+            }),
+            None if ["text", "summary", "notes", "message", "comment", "response"].contains(&name.as_str()) => {
+                each(value, &mut |v| {
+                    words_of(v, SAYS)?.iter().for_each(|w| self.say(w));
+                    Ok(())
+                })
+            }
+            // An agent adds what it likes; what has no meaning here is left out.
+            None => Ok(()),
+        }
+    }
+
+    fn address(&mut self, value: &Value) -> Result<()> {
+        match value {
+            Value::Object(fields) => {
+                let named = FINDING.iter().find_map(|k| fields.get(*k)).and_then(Value::as_str);
+                self.addressed.extend(
+                    named.and_then(|n| name_at_start(n).map_or_else(|| Some(n.to_owned()), |(id, _)| Some(id))),
+                );
+                for text in SAYS.iter().filter_map(|k| fields.get(*k)).filter_map(Value::as_str) {
+                    match named {
+                        Some(name) => self.say(&format!("{name}: {text}")),
+                        None => self.address_text(text),
+                    }
+                }
+            }
+            other => words_of(other, &[])?.iter().for_each(|w| self.address_text(w)),
+        }
+        Ok(())
+    }
+
+    /// Takes `F1`, `F1, F2`, `F1: what was done`, or words about something that has no name.
+    fn address_text(&mut self, text: &str) {
+        let names = names_in(text);
+        let is_list = text.split([',', ' ', ';']).filter(|w| !w.is_empty()).count() == names.len();
+        match names.is_empty() {
+            true => self.addressed.push(text.trim().to_owned()),
+            false => {
+                let new: Vec<_> = names.into_iter().filter(|n| !self.addressed.contains(n)).collect();
+                self.addressed.extend(new);
+                if !is_list {
+                    self.say(text);
+                }
+            }
+        }
+    }
+
+    fn explain(&mut self, value: &Value, finding: Option<&str>) -> Result<()> {
+        match value {
+            Value::Object(fields) => {
+                let named = FINDING.iter().find_map(|k| fields.get(*k)).and_then(Value::as_str).or(finding);
+                let text = SAYS.iter().filter_map(|k| fields.get(*k)).filter_map(Value::as_str);
+                let text = text.collect::<Vec<_>>().join("\n");
+                let finding = named.map(|n| name_at_start(n).map_or_else(|| n.trim().to_owned(), |(id, _)| id));
+                if finding.is_some() || !text.is_empty() {
+                    self.explanations.push(Explanation { finding, text });
+                }
+            }
+            other => {
+                if let Some(text) = words_of(other, SAYS)? {
+                    match finding {
+                        Some(name) => {
+                            let finding = name_at_start(name).map_or_else(|| name.trim().to_owned(), |(id, _)| id);
+                            self.explanations.push(Explanation { finding: Some(finding), text });
+                        }
+                        None => self.explain_text(&text),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn explain_text(&mut self, text: &str) {
+        let text = text.trim();
+        let said = match name_at_start(text) {
+            Some((id, rest)) => Explanation { finding: Some(id), text: rest.to_owned() },
+            None => Explanation { finding: None, text: text.to_owned() },
+        };
+        self.explanations.push(said);
+    }
+
+    fn say(&mut self, text: &str) {
+        let text = text.trim();
+        if text.is_empty() {
+            return;
+        }
+        match &mut self.text {
+            Some(all) => {
+                all.push('\n');
+                all.push_str(text);
+            }
+            None => self.text = Some(text.to_owned()),
+        }
+    }
+
+    fn bounded(mut self) -> Self {
+        for list in [&mut self.addressed, &mut self.modified_files, &mut self.questions] {
+            list.retain(|item| !item.trim().is_empty());
+            list.truncate(ITEMS);
+            list.iter_mut().for_each(|item| cut(item, ITEM));
+        }
+        self.explanations.retain(|e| !e.text.trim().is_empty());
+        self.explanations.truncate(ITEMS);
+        for e in &mut self.explanations {
+            cut(&mut e.text, ITEM);
+            e.finding.iter_mut().for_each(|f| cut(f, ITEM));
+        }
+        self.text.iter_mut().for_each(|t| cut(t, TEXT));
+        self.text = self.text.filter(|t| !t.trim().is_empty());
+        self
+    }
+}
+
+const HINT: &str = r#"write {"addressed": ["F1"], "explanations": [{"finding": "F2", "text": "…"}], "modified_files": ["…"], "questions": []}"#;
+/// What an object may call the finding, and the text about it.
+const FINDING: &[&str] = &["finding", "id", "finding_id", "fingerprint", "issue"];
+const SAYS: &[&str] = &["text", "explanation", "reason", "message", "why", "description", "comment"];
+
+/// A part of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Section {
+    Addressed,
+    Explanations,
+    Files,
+    Questions,
+}
+
+impl Section {
+    /// Knows a part by its name: lower case, `_` for spaces.
+    fn of(name: &str) -> Option<Self> {
+        let starts = |all: &[&str]| all.iter().any(|s| name.starts_with(s));
+        match name {
+            _ if starts(&["addressed", "issues_addressed", "fixed"]) => Some(Self::Addressed),
+            _ if starts(&["explanation", "not_addressed", "unaddressed"]) => Some(Self::Explanations),
+            _ if starts(&["modified_files", "files_modified", "changed_files", "modified"]) => Some(Self::Files),
+            _ if starts(&["question", "clarification"]) => Some(Self::Questions),
+            _ => None,
+        }
+    }
+}
+
+/// Calls for the value, or for each of a list.
+fn each(value: &Value, take: &mut dyn FnMut(&Value) -> Result<()>) -> Result<()> {
+    match value {
+        Value::Null => Ok(()),
+        Value::Array(items) => items.iter().try_for_each(take),
+        other => take(other),
+    }
+}
+
+/// Returns the text of a value; of an object, that of the first of these fields.
+fn words_of(value: &Value, fields: &[&str]) -> Result<Option<String>> {
+    match value {
+        Value::Null => Ok(None),
+        Value::String(s) => Ok(Some(s.trim().to_owned())),
+        Value::Number(n) => Ok(Some(n.to_string())),
+        Value::Object(map) => Ok(fields.iter().find_map(|f| map.get(*f)?.as_str()).map(|s| s.trim().to_owned())),
+        Value::Bool(_) | Value::Array(_) => {
+            Err(Error::usage("the response holds a list in a list, or true or false, where a text belongs").hint(HINT))
+        }
+    }
+}
+
+/// Reads an answer with headings; what stands under none of them is free text.
+fn markdown(text: &str) -> Given {
+    let mut out = Given::default();
+    let mut section = None;
+    let mut items: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let heading = line.strip_prefix('#').map(|l| l.trim_start_matches('#').trim().trim_end_matches(':'));
+        if let Some(heading) = heading {
+            let name = heading.to_ascii_lowercase().replace([' ', '/'], "_");
+            let known = Section::of(&name);
+            let is_title = name.starts_with("review_response");
+            if known.is_some() || is_title {
+                out.end(section, &mut items);
+                section = known;
+                continue;
+            }
+        }
+        let trimmed = line.trim();
+        let item = bullet(trimmed);
+        match (item, items.last_mut()) {
+            (Some(item), _) => items.push(item.to_owned()),
+            (None, Some(last)) if !trimmed.is_empty() && (section.is_none() || line.starts_with(' ')) => {
+                last.push('\n');
+                last.push_str(trimmed);
+            }
+            (None, _) if !trimmed.is_empty() => items.push(trimmed.to_owned()),
+            _ => {}
+        }
+    }
+    out.end(section, &mut items);
+    out
+}
+
+impl Given {
+    fn end(&mut self, section: Option<Section>, items: &mut Vec<String>) {
+        const NOTHING: [&str; 6] = ["none", "n/a", "-", "nothing", "no", "none."];
+        for item in items.drain(..).filter(|i| !NOTHING.contains(&i.to_ascii_lowercase().as_str())) {
+            match section {
+                Some(Section::Addressed) => self.address_text(&item),
+                Some(Section::Explanations) => self.explain_text(&item),
+                Some(Section::Files) => self.modified_files.push(item.trim_matches('`').to_owned()),
+                Some(Section::Questions) => self.questions.push(item),
+                None => self.say(&item),
+            }
+        }
+    }
+}
+
+/// Returns what stands behind the mark of a list.
+fn bullet(line: &str) -> Option<&str> {
+    if let Some(rest) = ["- ", "* ", "+ "].iter().find_map(|m| line.strip_prefix(m)) {
+        let rest = rest.trim_start();
+        return Some(["[x] ", "[X] ", "[ ] "].iter().find_map(|m| rest.strip_prefix(m)).unwrap_or(rest));
+    }
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = &line[digits..];
+    if (1..=3).contains(&digits) { rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") ")) } else { None }
+}
+
+/// Returns the name of a finding that a text begins with, and what follows it.
+fn name_at_start(text: &str) -> Option<(String, &str)> {
+    let inner = text.trim_start_matches(['*', '`', '[', '(', '#', ' ']);
+    let end = inner.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(inner.len());
+    let name = name(&inner[..end])?;
+    let rest = inner[end..].trim_start_matches(['*', '`', ']', ')', ':', '-', '–', '—', ' ', '.', ',']);
+    Some((name, rest))
+}
+
+/// Returns the names of findings in a text.
+fn names_in(text: &str) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for found in text.split(|c: char| !c.is_ascii_alphanumeric()).filter_map(name) {
+        if !out.contains(&found) {
+            out.push(found);
+        }
+    }
+    out
+}
+
+/// Knows the name of a finding: `F12`, or a fingerprint.
+fn name(word: &str) -> Option<String> {
+    let id =
+        word.strip_prefix(['F', 'f']).filter(|n| (1..=5).contains(&n.len()) && n.bytes().all(|b| b.is_ascii_digit()));
+    if let Some(number) = id {
+        return Some(format!("F{number}"));
+    }
+    (word.len() == 32 && word.bytes().all(|b| b.is_ascii_hexdigit())).then(|| word.to_ascii_lowercase())
+}
+
+fn cut(text: &mut String, most: usize) {
+    if text.len() > most {
+        text.truncate(text.floor_char_boundary(most));
+        text.push('…');
+    }
+}
+
+#[cfg(test)]
+mod tests;

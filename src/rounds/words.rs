@@ -1,0 +1,96 @@
+//! An earlier round in words, for a prompt. Data: what fences it is the prompt's business. Pure.
+//!
+//! A round is put into the same words in every later round, so that an answer about it is found again.
+
+use crate::wire::Finding;
+use crate::wire::stored::{Response, Review};
+use std::fmt::Write as _;
+
+/// Bytes of all of it; of a message; of each thing that the coder says.
+const MOST: usize = 12 << 10;
+const MESSAGE: usize = 400;
+const SAID: usize = 1_000;
+/// Findings, and things that the coder says, that are told.
+const FINDINGS: usize = 50;
+const ITEMS: usize = 30;
+
+/// Puts into words what a follow-up round starts from: what the round before found, what the coder answered, and what
+/// the author says of this round. Everything as it is stored: secrets masked.
+pub fn round(before: &Review, response: Option<&Response>, summary: Option<&str>) -> String {
+    let mut out = format!("Findings of round {}:\n", before.round);
+    let counting = |f: &&Finding| f.suppressed.is_none() && f.waived.is_none();
+    let all: Vec<&Finding> = before.report.findings.iter().filter(counting).collect();
+    // The worst first; of equals, as they stand.
+    let mut order = all.clone();
+    order.sort_by_key(|f| (!f.blocking, f.severity as u8));
+    for f in order.iter().take(FINDINGS) {
+        finding(f, &mut out);
+    }
+    match all.len() {
+        0 => out.push_str("none\n"),
+        n if n > FINDINGS => out.push_str(&format!("and {} more\n", n - FINDINGS)),
+        _ => {}
+    }
+    if let Some(r) = response {
+        answered(r, &mut out);
+    }
+    if let Some(text) = summary.filter(|s| !s.trim().is_empty()) {
+        let _ = writeln!(out, "The author says of round {}: {}", before.round + 1, line(text, SAID * 4));
+    }
+    cut(out, MOST)
+}
+
+fn finding(f: &Finding, out: &mut String) {
+    let place = match (&f.file, f.line) {
+        (Some(file), Some(line)) => format!("{}:{line}", line_of(file)),
+        (Some(file), None) => line_of(file),
+        (None, _) => "the change as a whole".to_owned(),
+    };
+    let disputed = if f.disputed.is_some() { ", disputed" } else { "" };
+    let severity = format!("{:?}", f.severity).to_lowercase();
+    let _ = writeln!(out, "- {} {place} {severity}{disputed}: {}", f.id, line(&f.title, MESSAGE));
+    if !f.message.trim().is_empty() && f.message != f.title {
+        let _ = writeln!(out, "  {}", line(&f.message, MESSAGE));
+    }
+}
+
+fn answered(r: &Response, out: &mut String) {
+    let mut list = |head: &str, items: &mut dyn Iterator<Item = String>| {
+        let items: Vec<String> = items.take(ITEMS).filter(|i| !i.is_empty()).collect();
+        if !items.is_empty() {
+            let _ = writeln!(out, "{head}:");
+            items.iter().for_each(|i| out.push_str(&format!("- {i}\n")));
+        }
+    };
+    list("The coder says that these are addressed", &mut r.addressed.iter().map(|a| line(a, SAID)));
+    let explained = |e: &crate::wire::stored::Explanation| match &e.finding {
+        Some(name) => format!("{}: {}", line(name, SAID), line(&e.text, SAID)),
+        None => line(&e.text, SAID),
+    };
+    list("The coder explains", &mut r.explanations.iter().map(explained));
+    list("The coder names as changed", &mut r.modified_files.iter().map(|f| line(f, SAID)));
+    list("The coder asks", &mut r.questions.iter().map(|q| line(q, SAID)));
+    if let Some(text) = &r.text {
+        list("The coder says", &mut std::iter::once(line(text, SAID * 2)));
+    }
+}
+
+fn line_of(text: &str) -> String {
+    line(text, SAID)
+}
+
+/// Puts a text on one line of at most so many bytes.
+fn line(text: &str, most: usize) -> String {
+    cut(text.split_whitespace().collect::<Vec<_>>().join(" "), most)
+}
+
+fn cut(mut text: String, most: usize) -> String {
+    if text.len() > most {
+        text.truncate(text.floor_char_boundary(most));
+        text.push('…');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;
