@@ -10,6 +10,7 @@ pub mod env;
 pub mod error;
 pub mod finding;
 pub mod git;
+pub mod history;
 pub mod hooks;
 pub mod policy;
 pub mod process;

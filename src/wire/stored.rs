@@ -4,9 +4,11 @@
 //! The first fields of a stored review are those of the review format that coding agents know (`review_id`,
 //! `status`, `design_compliance`, `comments`, …); the whole report stands beside them.
 
-use super::{Outcome, Report, Severity, Source, TestResults, Tool, Verdict};
+use super::{Outcome, Report, SCHEMA_VERSION, Severity, Source, TestResults, Tool, Verdict};
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// The version of everything in this file.
 pub const STORED_VERSION: u32 = 1;
@@ -269,8 +271,19 @@ pub struct Seal {
     pub schema_version: u32,
     /// The head before this round; null in the first.
     pub previous: Option<String>,
+    /// What the head covers, in order: tells which file was edited.
+    pub files: Vec<Sealed>,
     /// SHA-256, hexadecimal.
     pub head: String,
+}
+
+/// A file that a head covers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sealed {
+    /// Relative to the session: `round-1/review.json`.
+    pub name: String,
+    /// SHA-256 of its content, hexadecimal.
+    pub sha256: String,
 }
 
 /// `complete.json`: how the session was closed.
@@ -299,6 +312,8 @@ pub struct Closing {
     pub open: Vec<String>,
     /// The head of the rounds that it speaks of.
     pub head: String,
+    /// The head of the hash chain with this entry; empty before it is stored.
+    pub seal: String,
 }
 
 /// `latest.json`.
@@ -368,4 +383,49 @@ pub struct Round {
     pub review: Review,
     pub response: Option<Response>,
     pub seal: Seal,
+}
+
+/// Why a stored document is not understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// A newer program wrote it: its version.
+    Future(u64),
+    /// It is no such document: why.
+    Malformed(String),
+}
+
+/// The versions in a document: its own, and that of the report in it.
+#[derive(Deserialize)]
+struct Versions {
+    schema_version: Value,
+    #[serde(default)]
+    report: Option<ReportVersion>,
+}
+
+#[derive(Deserialize)]
+struct ReportVersion {
+    schema_version: Value,
+}
+
+/// Reads a stored document. Its version is looked at before anything else of it is.
+pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unread> {
+    let malformed = |e: serde_json::Error| {
+        // What the document says is cited there, at any length.
+        let why = e.to_string();
+        Unread::Malformed(why.chars().take(200).collect())
+    };
+    let versions: Versions = serde_json::from_slice(bytes).map_err(malformed)?;
+    check(&versions.schema_version, STORED_VERSION)?;
+    if let Some(report) = versions.report {
+        check(&report.schema_version, SCHEMA_VERSION)?;
+    }
+    serde_json::from_slice(bytes).map_err(malformed)
+}
+
+fn check(version: &Value, newest: u32) -> Result<(), Unread> {
+    match version.as_u64() {
+        Some(v) if (1..=u64::from(newest)).contains(&v) => Ok(()),
+        Some(v) if v > 0 => Err(Unread::Future(v)),
+        _ => Err(Unread::Malformed("its schema_version is no version".to_owned())),
+    }
 }

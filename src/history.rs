@@ -1,0 +1,149 @@
+//! Stored reviews: `.reviews/` in the worktree that was reviewed.
+//!
+//! ```text
+//! .reviews/.gitignore                  the folder ignores itself, unless `history.commit`
+//! .reviews/latest.json                 the newest session
+//! .reviews/sessions/2026-01-31-001/    request.json, changes.diff, complete.json once it is closed
+//!                   …/round-1/         review.json, seal.json, response.json once it is answered
+//!                   …/round-2/         as before, and the changes.diff of the round
+//! .reviews/tmp/                        what is being written
+//! .reviews/.corrupt/                   sessions that could not be read
+//! .reviews/lock                        one writer at a time
+//! ```
+//!
+//! A session and a round appear as a whole: they are written in `tmp/`, reach the disk, and are renamed to their
+//! place. Readers take no lock. The formats are in [`crate::wire::stored`]. What is given is stored as it is: secrets
+//! were masked before.
+
+mod chain;
+mod disk;
+mod id;
+mod list;
+mod lock;
+mod prune;
+mod read;
+mod trouble;
+mod verify;
+mod write;
+
+pub use disk::{Act, Faults, Step};
+pub use id::SessionId;
+pub use prune::Pruned;
+pub use verify::{Checked, Edit};
+pub use write::{Closing, Saved};
+
+use crate::error::Result;
+use crate::review::Place;
+use disk::{Folder, Missing};
+use lock::Lock;
+use std::path::Path;
+use std::time::Duration;
+use trouble::Trouble;
+
+const SESSIONS: &str = "sessions";
+const TMP: &str = "tmp";
+const CORRUPT: &str = ".corrupt";
+const LATEST: &str = "latest.json";
+const GITIGNORE: &str = ".gitignore";
+/// What the folder's `.gitignore` says: everything, or what is this machine's own where reviews are committed.
+const IGNORE_ALL: &[u8] = b"*\n";
+const IGNORE_OWN: &[u8] = b"/.corrupt/\n/latest.json\n/lock\n/tmp/\n";
+/// How long a writer waits for another one.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// An open store.
+#[derive(Debug)]
+pub struct Store {
+    root: Folder,
+    patience: Duration,
+}
+
+/// What tests change about a store.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub faults: Faults,
+    /// How long to wait for another writer.
+    pub patience: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { faults: Faults::default(), patience: PATIENCE }
+    }
+}
+
+impl Store {
+    /// Opens the store of a place to write to it, and makes what is missing of it.
+    ///
+    /// # Errors
+    ///
+    /// Usage where the folder is a link, no folder, or somebody else's; incomplete where it cannot be written.
+    pub fn open(place: &Place) -> Result<Self> {
+        Self::open_with(place, &Options::default())
+    }
+
+    /// Opens as [`Store::open`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::open`].
+    pub fn open_with(place: &Place, options: &Options) -> Result<Self> {
+        let open = || {
+            let path = Path::new(&place.history.path);
+            let root = Folder::root(&place.top, path, Missing::Make, &options.faults)?;
+            let store = Self { root, patience: options.patience };
+            store.prepare(place.history.commit)?;
+            Ok(store)
+        };
+        open().map_err(|t: Trouble| t.error(format!("reviews cannot be stored in {}", place.history.path)))
+    }
+
+    /// Opens the store of a place to read it; `None` where nothing was stored yet.
+    ///
+    /// # Errors
+    ///
+    /// Usage where the folder is a link, no folder, or somebody else's.
+    pub fn find(place: &Place) -> Result<Option<Self>> {
+        Self::find_with(place, &Options::default())
+    }
+
+    /// Opens as [`Store::find`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::find`].
+    pub fn find_with(place: &Place, options: &Options) -> Result<Option<Self>> {
+        let path = Path::new(&place.history.path);
+        match Folder::root(&place.top, path, Missing::Absent, &options.faults) {
+            Ok(root) => Ok(Some(Self { root, patience: options.patience })),
+            Err(Trouble::Absent) => Ok(None),
+            Err(t) => Err(t.error(format!("stored reviews cannot be read from {}", place.history.path))),
+        }
+    }
+
+    /// Makes the folders, and sees to it that git does not see what is not to be committed.
+    fn prepare(&self, commit: bool) -> trouble::Result<()> {
+        if !commit {
+            self.root.tighten()?;
+        }
+        self.root.make(TMP)?;
+        let wanted = if commit { IGNORE_OWN } else { IGNORE_ALL };
+        match self.root.read(GITIGNORE, 4096) {
+            Ok(text) if text == wanted => {}
+            // Somebody's own words stay.
+            Ok(text) if !text.is_empty() && text != IGNORE_ALL && text != IGNORE_OWN => {}
+            Ok(_) | Err(Trouble::Absent) => self.replace(GITIGNORE, wanted)?,
+            Err(t) => return Err(t),
+        }
+        self.root.make(SESSIONS)?;
+        Ok(())
+    }
+
+    fn lock(&self) -> trouble::Result<Lock> {
+        Lock::take(&self.root, self.patience)
+    }
+
+    fn sessions(&self) -> trouble::Result<Folder> {
+        self.root.folder(SESSIONS)
+    }
+}

@@ -1,0 +1,94 @@
+//! The hash chain of a session: each head covers everything that stands before it. Pure.
+//!
+//! A head is the SHA-256, in lower-case hexadecimal, of the head before it with a line end (nothing in the first
+//! round), then of each file its name, a line end, its length in decimal digits, a line end, and its bytes. So it can
+//! be computed with `printf`, `cat` and `sha256sum`.
+//!
+//! Round 1 covers `request.json`, `changes.diff` and `round-1/review.json`; round N the answer to the round before
+//! (`round-M/response.json`) where there is one, `round-N/changes.diff` and `round-N/review.json`. A closing covers
+//! its entry of `complete.json` as compact JSON with an empty `seal`, under the name `complete.json`.
+
+use crate::wire::stored::{STORED_VERSION, Seal, Sealed};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
+
+/// A file that a head covers: its name, relative to the session, and its content.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Covered<'a> {
+    pub(super) name: &'a str,
+    pub(super) bytes: &'a [u8],
+}
+
+/// Returns the head over these files and everything before them.
+pub(super) fn head(previous: Option<&str>, files: &[Covered<'_>]) -> String {
+    let mut hash = Sha256::new();
+    if let Some(previous) = previous {
+        hash.update(previous.as_bytes());
+        hash.update(b"\n");
+    }
+    for file in files {
+        hash.update(format!("{}\n{}\n", file.name, file.bytes.len()).as_bytes());
+        hash.update(file.bytes);
+    }
+    hex(&hash.finalize())
+}
+
+/// Seals the files of a round.
+pub(super) fn seal(previous: Option<&str>, files: &[Covered<'_>]) -> Seal {
+    let sealed = |f: &Covered<'_>| Sealed { name: f.name.to_owned(), sha256: hex(&Sha256::digest(f.bytes)) };
+    Seal {
+        schema_version: STORED_VERSION,
+        previous: previous.map(str::to_owned),
+        files: files.iter().map(sealed).collect(),
+        head: head(previous, files),
+    }
+}
+
+/// Returns the head over an entry of `complete.json`, whatever its own `seal` says.
+pub(super) fn closing(previous: &str, entry: &Value) -> String {
+    let mut entry = entry.clone();
+    if let Some(object) = entry.as_object_mut() {
+        object.insert("seal".to_owned(), Value::String(String::new()));
+    }
+    let text = entry.to_string();
+    head(Some(previous), &[Covered { name: "complete.json", bytes: text.as_bytes() }])
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut hex, b| {
+        let _ = write!(hex, "{b:02x}");
+        hex
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILES: [Covered<'static>; 2] =
+        [Covered { name: "request.json", bytes: b"{}\n" }, Covered { name: "changes.diff", bytes: b"" }];
+
+    #[test]
+    fn a_head_is_what_sha256sum_makes_of_names_lengths_and_bytes() {
+        let by_hand = |text: &str| hex(&Sha256::digest(text.as_bytes()));
+        assert_eq!(head(None, &FILES), by_hand("request.json\n3\n{}\nchanges.diff\n0\n"));
+        assert_eq!(head(Some("ab"), &FILES), by_hand("ab\nrequest.json\n3\n{}\nchanges.diff\n0\n"));
+    }
+
+    #[test]
+    fn what_moves_between_files_changes_the_head() {
+        let moved = [Covered { name: "request.json", bytes: b"{}" }, Covered { name: "changes.diff", bytes: b"\n" }];
+        assert_ne!(head(None, &FILES), head(None, &moved));
+        assert_ne!(head(None, &FILES), head(Some(&head(None, &[])), &FILES));
+    }
+
+    #[test]
+    fn the_seal_of_a_closing_covers_fields_that_this_version_does_not_know() {
+        let entry = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+        let sealed = closing("ab", &entry(r#"{"status":"approved","later":1,"seal":"x"}"#));
+        assert_eq!(sealed, closing("ab", &entry(r#"{"status":"approved","later":1,"seal":""}"#)));
+        assert_ne!(sealed, closing("ab", &entry(r#"{"status":"approved","later":2,"seal":"x"}"#)));
+        assert_ne!(sealed, closing("ac", &entry(r#"{"status":"approved","later":1,"seal":"x"}"#)));
+    }
+}

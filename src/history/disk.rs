@@ -1,0 +1,429 @@
+//! The only file operations of the store.
+//!
+//! Every name is looked up in an open folder, links are never followed, what belongs to somebody else is refused, and
+//! modes are 0700 and 0600 whatever the umask says. Before each operation a test may make it fail.
+
+use super::trouble::{Result, Trouble};
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Component, Path};
+use std::sync::Arc;
+
+/// Folders inside each other, before removing them is given up.
+const DEEPEST: u32 = 8;
+
+/// A file operation that is about to happen.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a> {
+    pub act: Act,
+    /// What it is done to, as messages name it: `.reviews/latest.json`.
+    pub name: &'a str,
+}
+
+/// What is done to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    Open,
+    Look,
+    List,
+    Read,
+    MakeFolder,
+    Create,
+    /// One half of what is written.
+    Write,
+    SetMode,
+    Sync,
+    Rename,
+    Remove,
+    Lock,
+}
+
+/// Where tests make file operations fail: asked before each one. Nothing outside tests sets it.
+#[derive(Clone, Default)]
+pub struct Faults(Option<Arc<Before>>);
+
+/// Asked before a file operation; an error is the operation's result.
+type Before = dyn Fn(&Step<'_>) -> io::Result<()> + Send + Sync;
+
+impl Faults {
+    /// Makes every operation ask first; an error is the operation's result. What is written is written in two
+    /// halves then, each a step of its own.
+    pub fn new(before: impl Fn(&Step<'_>) -> io::Result<()> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(before)))
+    }
+
+    fn ask(&self, act: Act, name: &str) -> io::Result<()> {
+        self.0.as_ref().map_or(Ok(()), |ask| ask(&Step { act, name }))
+    }
+}
+
+impl fmt::Debug for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Faults(some)" } else { "Faults(none)" })
+    }
+}
+
+/// An open folder of the store.
+#[derive(Debug)]
+pub(super) struct Folder {
+    file: File,
+    /// As messages name it.
+    shown: String,
+    faults: Faults,
+}
+
+/// Whether a folder is made where it is missing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Missing {
+    Make,
+    Absent,
+}
+
+/// What is known of a name without opening it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Looked {
+    pub(super) is_folder: bool,
+    /// Seconds and nanoseconds of the last change.
+    pub(super) modified: (i64, i64),
+}
+
+impl Folder {
+    /// Opens the folder at `path` below `top`, without following a link below `top`.
+    ///
+    /// A path that is absolute or climbs was named by the operator: its parent is taken as it is.
+    pub(super) fn root(top: &Path, path: &Path, missing: Missing, faults: &Faults) -> Result<Self> {
+        let plain = path.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
+        let (start, names): (_, Vec<_>) = match (plain, path.parent(), path.file_name()) {
+            (false, Some(parent), Some(name)) => (top.join(parent), vec![name.to_owned()]),
+            _ => {
+                let normal = |c: Component<'_>| matches!(c, Component::Normal(_)).then(|| c.as_os_str().to_owned());
+                (top.to_owned(), path.components().filter_map(normal).collect())
+            }
+        };
+        let shown = start.display().to_string();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = attempt(faults, Act::Open, &shown, || rustix::fs::open(&start, flags, Mode::empty()));
+        let file = opened.map_err(|e| failed("cannot open", &shown, e))?;
+        let mut folder = Self { file: file.into(), shown: String::new(), faults: faults.clone() };
+        let last = names.len().saturating_sub(1);
+        for (i, name) in names.iter().enumerate() {
+            let Some(name) = name.to_str() else {
+                return Err(Trouble::Refused(path.display().to_string(), "is no UTF-8".to_owned()));
+            };
+            folder = match (folder.enter(name, i == last), missing) {
+                (Err(Trouble::Absent), Missing::Make) => folder.make_any(name, i == last)?,
+                (found, _) => found?,
+            };
+        }
+        Ok(folder)
+    }
+
+    /// Returns a name in this folder as messages show it.
+    pub(super) fn shown(&self, name: &str) -> String {
+        if self.shown.is_empty() { name.to_owned() } else { format!("{}/{name}", self.shown) }
+    }
+
+    /// Opens a folder in this one.
+    pub(super) fn folder(&self, name: &str) -> Result<Self> {
+        self.enter(name, true)
+    }
+
+    /// Opens a folder in this one, or makes it.
+    pub(super) fn make(&self, name: &str) -> Result<Self> {
+        match self.folder(name) {
+            Err(Trouble::Absent) => self.make_any(name, true),
+            found => found,
+        }
+    }
+
+    /// Makes a folder that must not exist.
+    pub(super) fn make_new(&self, name: &str) -> Result<Self> {
+        self.try_act(Act::MakeFolder, name, || rustix::fs::mkdirat(&self.file, name, Mode::RWXU))
+            .map_err(|e| failed("cannot make", &self.shown(name), e))?;
+        self.made(name)
+    }
+
+    /// Makes a folder that somebody else may make at the same time.
+    fn make_any(&self, name: &str, own: bool) -> Result<Self> {
+        match self.try_act(Act::MakeFolder, name, || rustix::fs::mkdirat(&self.file, name, Mode::RWXU)) {
+            Ok(()) => self.made(name),
+            Err(e) if is(&e, &[Errno::EXIST]) => self.enter(name, own),
+            Err(e) => Err(failed("cannot make", &self.shown(name), e)),
+        }
+    }
+
+    /// Opens a folder that was just made, and gives it its mode.
+    fn made(&self, name: &str) -> Result<Self> {
+        let folder = match self.enter(name, true) {
+            // A umask that takes the owner's own rights.
+            Err(Trouble::Failed(_, e)) if is(&e, &[Errno::ACCESS]) => {
+                self.try_act(Act::SetMode, name, || {
+                    rustix::fs::chmodat(&self.file, name, Mode::RWXU, AtFlags::empty())
+                })
+                .map_err(|e| failed("cannot set the mode of", &self.shown(name), e))?;
+                self.enter(name, true)?
+            }
+            folder => folder?,
+        };
+        folder.tighten()?;
+        Ok(folder)
+    }
+
+    fn enter(&self, name: &str, own: bool) -> Result<Self> {
+        let shown = self.shown(name);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = match self.try_act(Act::Open, name, || rustix::fs::openat(&self.file, name, flags, Mode::empty())) {
+            Ok(file) => File::from(file),
+            Err(e) if is(&e, &[Errno::NOENT]) => return Err(Trouble::Absent),
+            Err(e) if is(&e, &[Errno::NOTDIR, Errno::LOOP]) => {
+                let stat = self.stat(name)?;
+                return Err(Trouble::Refused(shown, format!("is {}, not a folder", kind(&stat))));
+            }
+            Err(e) => return Err(failed("cannot open", &shown, e)),
+        };
+        let folder = Self { file, shown, faults: self.faults.clone() };
+        if own {
+            owned(&folder.stat_of(&folder.file, &folder.shown)?, &folder.shown)?;
+        }
+        Ok(folder)
+    }
+
+    /// Takes everybody else's rights to the folder.
+    pub(super) fn tighten(&self) -> Result<()> {
+        let stat = self.stat_of(&self.file, &self.shown)?;
+        if Mode::from_raw_mode(stat.st_mode as _).bits() & 0o777 == Mode::RWXU.bits() {
+            return Ok(());
+        }
+        attempt(&self.faults, Act::SetMode, &self.shown, || rustix::fs::fchmod(&self.file, Mode::RWXU))
+            .map_err(|e| failed("cannot set the mode of", &self.shown, e))
+    }
+
+    /// Lists the names in it; those that are no UTF-8 are left out.
+    pub(super) fn names(&self) -> Result<Vec<String>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let list = || {
+            // An open folder remembers how far it was read: this one is read from its start.
+            let mut names = Vec::new();
+            for entry in Dir::new(rustix::fs::openat(&self.file, ".", flags, Mode::empty())?)? {
+                match entry?.file_name().to_str() {
+                    Ok("." | "..") | Err(_) => {}
+                    Ok(name) => names.push(name.to_owned()),
+                }
+            }
+            Ok(names)
+        };
+        attempt(&self.faults, Act::List, &self.shown, list).map_err(|e| failed("cannot list", &self.shown, e))
+    }
+
+    /// Looks at a name without opening what it stands for.
+    pub(super) fn look(&self, name: &str) -> Result<Looked> {
+        self.stat(name).map(|stat| looked(&stat))
+    }
+
+    /// Looks at the folder itself.
+    pub(super) fn look_at_self(&self) -> Result<Looked> {
+        self.stat_of(&self.file, &self.shown).map(|stat| looked(&stat))
+    }
+
+    fn stat(&self, name: &str) -> Result<Stat> {
+        match self.try_act(Act::Look, name, || rustix::fs::statat(&self.file, name, AtFlags::SYMLINK_NOFOLLOW)) {
+            Ok(stat) => Ok(stat),
+            Err(e) if is(&e, &[Errno::NOENT]) => Err(Trouble::Absent),
+            Err(e) => Err(failed("cannot look at", &self.shown(name), e)),
+        }
+    }
+
+    fn stat_of(&self, file: &File, shown: &str) -> Result<Stat> {
+        attempt(&self.faults, Act::Look, shown, || rustix::fs::fstat(file))
+            .map_err(|e| failed("cannot look at", shown, e))
+    }
+
+    /// Reads a file of at most `most` bytes.
+    pub(super) fn read(&self, name: &str, most: u64) -> Result<Vec<u8>> {
+        let shown = self.shown(name);
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = self.open(name, flags)?;
+        let size = u64::try_from(regular(&self.stat_of(&file, &shown)?, &shown)?.st_size).unwrap_or(0);
+        let too_large = || Trouble::Damaged(shown.clone(), format!("it is larger than {most} bytes"));
+        if size > most {
+            return Err(too_large());
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
+        let read = self.faults.ask(Act::Read, &shown).and_then(|()| (&file).take(most + 1).read_to_end(&mut bytes));
+        read.map_err(|e| failed("cannot read", &shown, e))?;
+        if bytes.len() as u64 > most { Err(too_large()) } else { Ok(bytes) }
+    }
+
+    fn open(&self, name: &str, flags: OFlags) -> Result<File> {
+        let shown = self.shown(name);
+        match self.try_act(Act::Open, name, || rustix::fs::openat(&self.file, name, flags, Mode::RUSR | Mode::WUSR)) {
+            Ok(file) => Ok(file.into()),
+            Err(e) if is(&e, &[Errno::NOENT]) => Err(Trouble::Absent),
+            Err(e) if is(&e, &[Errno::LOOP, Errno::NXIO, Errno::ISDIR]) => {
+                let stat = self.stat(name)?;
+                Err(Trouble::Refused(shown, format!("is {}, not a file", kind(&stat))))
+            }
+            Err(e) => Err(failed("cannot open", &shown, e)),
+        }
+    }
+
+    /// Writes a file that must not exist, and waits until the disk has it.
+    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let shown = self.shown(name);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let file: File = self
+            .try_act(Act::Create, name, || rustix::fs::openat(&self.file, name, flags, mode))
+            .map_err(|e| failed("cannot create", &shown, e))?
+            .into();
+        attempt(&self.faults, Act::SetMode, &shown, || rustix::fs::fchmod(&file, mode))
+            .map_err(|e| failed("cannot set the mode of", &shown, e))?;
+        let halves = match &self.faults.0 {
+            None => bytes.split_at(bytes.len()),
+            Some(_) => bytes.split_at(bytes.len() / 2),
+        };
+        for half in [halves.0, halves.1] {
+            let write = || (&file).write_all(half);
+            retry(|| self.faults.ask(Act::Write, &shown).and_then(|()| write()))
+                .map_err(|e| failed("cannot write", &shown, e))?;
+        }
+        retry(|| self.faults.ask(Act::Sync, &shown).and_then(|()| file.sync_all()))
+            .map_err(|e| failed("cannot write to the disk", &shown, e))
+    }
+
+    /// Waits until the disk has the names in this folder.
+    pub(super) fn sync(&self) -> Result<()> {
+        match retry(|| self.faults.ask(Act::Sync, &self.shown).and_then(|()| self.file.sync_all())) {
+            // A file system that has nothing to say to this.
+            Err(e) if is(&e, &[Errno::INVAL]) => Ok(()),
+            synced => synced.map_err(|e| failed("cannot write to the disk", &self.shown, e)),
+        }
+    }
+
+    /// Puts a file or folder at another place, in one step.
+    pub(super) fn rename(&self, name: &str, to: &Self, new: &str) -> Result<()> {
+        let rename = || rustix::fs::renameat(&self.file, name, &to.file, new);
+        self.try_act(Act::Rename, name, rename).map_err(|e| {
+            let what = format!("cannot put {} to {}", self.shown(name), to.shown(new));
+            Trouble::Failed(what, e)
+        })
+    }
+
+    /// Removes a file or a link; one that is gone already is fine.
+    pub(super) fn remove(&self, name: &str) -> Result<()> {
+        match self.try_act(Act::Remove, name, || rustix::fs::unlinkat(&self.file, name, AtFlags::empty())) {
+            Err(e) if is(&e, &[Errno::NOENT]) => Ok(()),
+            removed => removed.map_err(|e| failed("cannot remove", &self.shown(name), e)),
+        }
+    }
+
+    /// Removes a file or a folder with everything in it. No link is followed.
+    pub(super) fn remove_all(&self, name: &str) -> Result<()> {
+        self.remove_below(name, 0)
+    }
+
+    fn remove_below(&self, name: &str, depth: u32) -> Result<()> {
+        let is_folder = match self.look(name) {
+            Err(Trouble::Absent) => return Ok(()),
+            looked => looked?.is_folder,
+        };
+        if !is_folder {
+            return self.remove(name);
+        }
+        if depth > DEEPEST {
+            return Err(Trouble::Refused(self.shown(name), "lies too deep".to_owned()));
+        }
+        let folder = self.enter(name, true)?;
+        for inner in folder.names()? {
+            folder.remove_below(&inner, depth + 1)?;
+        }
+        match self.try_act(Act::Remove, name, || rustix::fs::unlinkat(&self.file, name, AtFlags::REMOVEDIR)) {
+            Err(e) if is(&e, &[Errno::NOENT]) => Ok(()),
+            removed => removed.map_err(|e| failed("cannot remove", &self.shown(name), e)),
+        }
+    }
+
+    /// Opens the file whose lock is the lock of the store.
+    pub(super) fn open_lock(&self, name: &str) -> Result<File> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = self.open(name, flags)?;
+        regular(&self.stat_of(&file, &self.shown(name))?, &self.shown(name))?;
+        Ok(file)
+    }
+
+    /// Takes the lock; `false` where somebody else has it.
+    pub(super) fn try_lock(&self, file: &File, name: &str) -> Result<bool> {
+        match self.try_act(Act::Lock, name, || rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive)) {
+            Ok(()) => Ok(true),
+            Err(e) if is(&e, &[Errno::WOULDBLOCK]) => Ok(false),
+            Err(e) => Err(failed("cannot lock", &self.shown(name), e)),
+        }
+    }
+
+    fn try_act<T>(&self, act: Act, name: &str, f: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {
+        match self.faults.0 {
+            None => attempt(&self.faults, act, "", f),
+            Some(_) => attempt(&self.faults, act, &self.shown(name), f),
+        }
+    }
+}
+
+/// Does an operation, unless a test says otherwise, again where a signal came between.
+fn attempt<T>(faults: &Faults, act: Act, name: &str, mut f: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {
+    retry(|| faults.ask(act, name).and_then(|()| f().map_err(io::Error::from)))
+}
+
+fn retry<T>(mut f: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match f() {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}
+
+fn failed(what: &str, name: &str, e: io::Error) -> Trouble {
+    Trouble::Failed(format!("{what} {name}"), e)
+}
+
+fn is(e: &io::Error, which: &[Errno]) -> bool {
+    Errno::from_io_error(e).is_some_and(|e| which.contains(&e))
+}
+
+fn looked(stat: &Stat) -> Looked {
+    Looked {
+        is_folder: FileType::from_raw_mode(stat.st_mode as _) == FileType::Directory,
+        modified: (stat.st_mtime, stat.st_mtime_nsec as i64),
+    }
+}
+
+/// Names what a file is.
+fn kind(stat: &Stat) -> &'static str {
+    match FileType::from_raw_mode(stat.st_mode as _) {
+        FileType::RegularFile => "a file",
+        FileType::Directory => "a folder",
+        FileType::Symlink => "a symbolic link",
+        FileType::Fifo => "a pipe",
+        FileType::Socket => "a socket",
+        _ => "a device",
+    }
+}
+
+fn regular<'a>(stat: &'a Stat, shown: &str) -> Result<&'a Stat> {
+    if FileType::from_raw_mode(stat.st_mode as _) != FileType::RegularFile {
+        return Err(Trouble::Refused(shown.to_owned(), format!("is {}, not a file", kind(stat))));
+    }
+    owned(stat, shown)?;
+    Ok(stat)
+}
+
+fn owned(stat: &Stat, shown: &str) -> Result<()> {
+    let (owner, own) = (stat.st_uid, rustix::process::geteuid().as_raw());
+    if owner == own {
+        return Ok(());
+    }
+    Err(Trouble::Refused(shown.to_owned(), format!("belongs to user {owner}, not to user {own} who runs this")))
+}

@@ -1,0 +1,60 @@
+//! Lists sessions, newest first, without reading more of them than is shown.
+
+use super::read::{SEAL, chain_end, completion, document, request, required, review, round_name, rounds, status};
+use super::trouble::{Result, Trouble};
+use super::{SessionId, Store};
+use crate::error;
+use crate::wire::stored::{History, Overview, STORED_VERSION, Seal};
+use std::collections::BinaryHeap;
+
+/// Damaged sessions that one listing looks at, beyond those that it shows.
+const MOST_DAMAGED: usize = 100;
+
+impl Store {
+    /// Lists the newest sessions, at most `limit`. What cannot be read on the way is told, and put aside where it is
+    /// damaged.
+    ///
+    /// # Errors
+    ///
+    /// Incomplete where the store cannot be read.
+    pub fn list(&self, limit: usize) -> error::Result<History> {
+        let ids = self.ids().map_err(|t| t.error("the stored reviews cannot be listed"))?;
+        // Sorts only as far as it is asked.
+        let mut ids = BinaryHeap::from(ids);
+        let mut history = History { schema_version: STORED_VERSION, sessions: Vec::new(), damaged: Vec::new() };
+        while history.sessions.len() < limit && history.damaged.len() < MOST_DAMAGED {
+            let Some(id) = ids.pop() else { break };
+            match self.overview(id) {
+                Ok(overview) => history.sessions.push(overview),
+                // Removed since the names were listed.
+                Err(Trouble::Absent) => {}
+                Err(t) => history.damaged.push(self.damaged(id, &t)),
+            }
+        }
+        Ok(history)
+    }
+
+    fn overview(&self, id: SessionId) -> Result<Overview> {
+        let folder = self.sessions()?.folder(&id.to_string())?;
+        let request = request(&folder, id)?;
+        let count = rounds(&folder)?;
+        let round = folder.folder(&round_name(count))?;
+        let review = review(&round, id, count)?;
+        let seal: Seal = required(document(&round, SEAL), &round, SEAL)?;
+        let completion = completion(&folder, id)?;
+        Ok(Overview {
+            review_id: id.to_string(),
+            status: status(completion.as_ref(), &review),
+            head: chain_end(completion.as_ref(), &seal),
+            timestamp: request.timestamp,
+            rounds: count,
+            outcome: review.outcome,
+            verdict: review.verdict,
+            summary: review.summary,
+            author: request.author,
+            via: request.via,
+            source: request.source,
+            label: request.label,
+        })
+    }
+}

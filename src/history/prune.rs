@@ -1,0 +1,68 @@
+//! Removes old sessions, and what broken runs left behind.
+
+use super::disk::Folder;
+use super::trouble::{Result, Trouble};
+use super::write::unique;
+use super::{SessionId, Store, TMP};
+use crate::error;
+use jiff::Timestamp;
+
+/// Seconds after which a half-written session belongs to nobody.
+const STALE: i64 = 3600;
+
+/// What was removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Oldest first.
+    pub removed: Vec<SessionId>,
+    /// Sessions that are left.
+    pub kept: usize,
+    /// What broken runs had left in `tmp/`.
+    pub swept: usize,
+}
+
+impl Store {
+    /// Removes all but the newest `keep` sessions, open ones included, and what broken runs left.
+    ///
+    /// # Errors
+    ///
+    /// Incomplete where the system says no; what was removed until then is gone.
+    pub fn prune(&self, keep: usize, now: Timestamp) -> error::Result<Pruned> {
+        self.shorten(keep, now).map_err(|t| t.error("old reviews cannot be removed"))
+    }
+
+    fn shorten(&self, keep: usize, now: Timestamp) -> Result<Pruned> {
+        let tmp = self.root.make(TMP)?;
+        let lock = self.lock()?;
+        let mut ids = self.ids()?;
+        ids.sort_unstable();
+        let old = ids.len().saturating_sub(keep);
+        let kept = ids.len() - old;
+        ids.truncate(old);
+        let mut aside = Vec::new();
+        if !ids.is_empty() {
+            let sessions = self.sessions()?;
+            for id in &ids {
+                let name = unique("old");
+                match sessions.rename(&id.to_string(), &tmp, &name) {
+                    Err(Trouble::Absent) => {}
+                    renamed => renamed?,
+                }
+                aside.push(name);
+            }
+            sessions.sync()?;
+        }
+        drop(lock);
+        for name in aside {
+            tmp.remove_all(&name)?;
+        }
+        Ok(Pruned { removed: ids, kept, swept: sweep(&tmp, now) })
+    }
+}
+
+/// Removes what nobody writes any more; returns how much. Trouble is left for the next time.
+pub(super) fn sweep(tmp: &Folder, now: Timestamp) -> usize {
+    let Ok(names) = tmp.names() else { return 0 };
+    let stale = |name: &&String| tmp.look(name).is_ok_and(|l| l.modified.0 < now.as_second() - STALE);
+    names.iter().filter(stale).filter(|name| tmp.remove_all(name).is_ok()).count()
+}

@@ -1,0 +1,300 @@
+//! Reads sessions, and puts aside what cannot be read.
+
+use super::disk::Folder;
+use super::trouble::{Result, Trouble};
+use super::{CORRUPT, LATEST, SESSIONS, SessionId, Store};
+use crate::error::{self, Error};
+use crate::wire::stored::{self, Completion, Damaged, Latest, Request, Response, Review, Round, Seal, Session, Unread};
+use serde::de::DeserializeOwned;
+use std::time::Duration;
+
+pub(super) const REQUEST: &str = "request.json";
+pub(super) const CHANGE: &str = "changes.diff";
+pub(super) const REVIEW: &str = "review.json";
+pub(super) const RESPONSE: &str = "response.json";
+pub(super) const SEAL: &str = "seal.json";
+pub(super) const COMPLETE: &str = "complete.json";
+
+/// Bytes of a file, by what it is. What is larger is neither written nor read.
+pub(super) fn most(name: &str) -> u64 {
+    match name {
+        CHANGE | REVIEW => 64 << 20,
+        SEAL | LATEST => 64 << 10,
+        _ => 8 << 20,
+    }
+}
+
+/// Rounds that a session has at most; policy allows far fewer.
+pub(super) const MOST_ROUNDS: u32 = 10_000;
+/// How long a reader waits for a writer before it leaves a damaged session where it is.
+const AWHILE: Duration = Duration::from_millis(200);
+
+/// Returns the folder name of a round.
+pub(super) fn round_name(round: u32) -> String {
+    format!("round-{round}")
+}
+
+/// Reads a document of the store.
+pub(super) fn document<T: DeserializeOwned>(folder: &Folder, name: &str) -> Result<T> {
+    understand(&folder.read(name, most(name))?, || folder.shown(name))
+}
+
+pub(super) fn understand<T: DeserializeOwned>(bytes: &[u8], shown: impl Fn() -> String) -> Result<T> {
+    stored::read(bytes).map_err(|e| match e {
+        Unread::Future(version) => Trouble::Future(shown(), version),
+        Unread::Malformed(_) if bytes.is_empty() => Trouble::Damaged(shown(), "it is empty".to_owned()),
+        Unread::Malformed(_) if bytes.iter().all(|b| *b == 0) => {
+            Trouble::Damaged(shown(), "it holds nothing but zeros".to_owned())
+        }
+        Unread::Malformed(why) => Trouble::Damaged(shown(), why),
+    })
+}
+
+/// Returns a document; `None` where there is none.
+pub(super) fn optional<T>(read: Result<T>) -> Result<Option<T>> {
+    match read {
+        Err(Trouble::Absent) => Ok(None),
+        read => read.map(Some),
+    }
+}
+
+/// Returns a document of a session, which is damaged where it lacks one.
+pub(super) fn required<T>(read: Result<T>, folder: &Folder, name: &str) -> Result<T> {
+    match read {
+        Err(Trouble::Absent) => Err(Trouble::Damaged(folder.shown(name), "it is missing".to_owned())),
+        read => read,
+    }
+}
+
+/// Counts the rounds of a session, which are numbered from 1 without a gap.
+pub(super) fn rounds(session: &Folder) -> Result<u32> {
+    let mut numbers: Vec<u32> = session.names()?.iter().filter_map(|n| round_number(n)).collect();
+    numbers.sort_unstable();
+    let count = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+    match numbers.iter().zip(1..).find(|(have, want)| **have != *want) {
+        Some((_, missing)) => Err(Trouble::Damaged(session.shown(&round_name(missing)), "it is missing".to_owned())),
+        None if numbers.is_empty() => Err(Trouble::Damaged(session.shown(&round_name(1)), "it is missing".to_owned())),
+        None if count > MOST_ROUNDS => {
+            Err(Trouble::Damaged(session.shown(&round_name(count)), "no session has so many rounds".to_owned()))
+        }
+        None => Ok(count),
+    }
+}
+
+/// Returns the number of a round by its folder's name.
+pub(super) fn round_number(name: &str) -> Option<u32> {
+    let number = name.strip_prefix("round-")?.parse().ok()?;
+    (name == round_name(number)).then_some(number)
+}
+
+/// Reads the review of a round and checks that it is the one it stands for.
+pub(super) fn review(folder: &Folder, id: SessionId, round: u32) -> Result<Review> {
+    let review: Review = required(document(folder, REVIEW), folder, REVIEW)?;
+    if review.round != round {
+        let why = format!("it says that it is round {}", review.round);
+        return Err(Trouble::Damaged(folder.shown(REVIEW), why));
+    }
+    speaks_of(&review.review_id, id, folder, REVIEW)?;
+    Ok(review)
+}
+
+pub(super) fn request(folder: &Folder, id: SessionId) -> Result<Request> {
+    let request: Request = required(document(folder, REQUEST), folder, REQUEST)?;
+    speaks_of(&request.review_id, id, folder, REQUEST)?;
+    Ok(request)
+}
+
+pub(super) fn completion(folder: &Folder, id: SessionId) -> Result<Option<Completion>> {
+    let completion: Option<Completion> = optional(document(folder, COMPLETE))?;
+    if let Some(completion) = &completion {
+        speaks_of(&completion.review_id, id, folder, COMPLETE)?;
+        if completion.entries.is_empty() {
+            return Err(Trouble::Damaged(folder.shown(COMPLETE), "it says nothing".to_owned()));
+        }
+    }
+    Ok(completion)
+}
+
+fn speaks_of(said: &str, id: SessionId, folder: &Folder, name: &str) -> Result<()> {
+    if SessionId::parse(said) == Some(id) {
+        return Ok(());
+    }
+    Err(Trouble::Damaged(folder.shown(name), "it speaks of another review".to_owned()))
+}
+
+/// Returns how a session stands: as it was closed, else as its last round left it.
+pub(super) fn status(completion: Option<&Completion>, last: &Review) -> stored::Status {
+    completion.and_then(|c| c.entries.last()).map_or(last.status, |closing| closing.status)
+}
+
+/// Returns the end of the hash chain.
+pub(super) fn chain_end(completion: Option<&Completion>, last: &Seal) -> String {
+    completion.and_then(|c| c.entries.last()).map_or_else(|| last.head.clone(), |closing| closing.seal.clone())
+}
+
+impl Store {
+    /// Reads a session.
+    ///
+    /// # Errors
+    ///
+    /// Usage where there is none of this name, or a newer program wrote it, or it is damaged: then it was put into
+    /// `.corrupt`, which the error tells.
+    pub fn session(&self, id: &SessionId) -> error::Result<Session> {
+        match self.load(*id) {
+            Ok(session) => Ok(session),
+            Err(t) => Err(self.unreadable(*id, t)),
+        }
+    }
+
+    /// Returns the change of a round, as it is stored.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::session`]; usage where there is no such round.
+    pub fn change(&self, id: &SessionId, round: u32) -> error::Result<Vec<u8>> {
+        let read = || {
+            let session = self.sessions()?.folder(&id.to_string())?;
+            if round == 0 || round > rounds(&session)? {
+                return Ok(None);
+            }
+            let folder = if round == 1 { session } else { session.folder(&round_name(round))? };
+            required(folder.read(CHANGE, most(CHANGE)), &folder, CHANGE).map(Some)
+        };
+        match read() {
+            Ok(Some(bytes)) => Ok(bytes),
+            Ok(None) => Err(no_round(id, round)),
+            Err(t) => Err(self.unreadable(*id, t)),
+        }
+    }
+
+    /// Returns the newest session; `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// Incomplete where the store cannot be read.
+    pub fn latest(&self) -> error::Result<Option<SessionId>> {
+        self.newest().map_err(|t| t.error("the stored reviews cannot be listed"))
+    }
+
+    pub(super) fn load(&self, id: SessionId) -> Result<Session> {
+        let folder = self.sessions()?.folder(&id.to_string())?;
+        let request = request(&folder, id)?;
+        let count = rounds(&folder)?;
+        let mut all: Vec<Round> = Vec::new();
+        for n in 1..=count {
+            let name = round_name(n);
+            let round = required(folder.folder(&name), &folder, &name)?;
+            // An answer counts once the round that follows it is there: both come at once.
+            let response: Option<Response> = if n < count { optional(document(&round, RESPONSE))? } else { None };
+            let seal = required(document(&round, SEAL), &round, SEAL)?;
+            all.push(Round { review: review(&round, id, n)?, response, seal });
+        }
+        let completion = completion(&folder, id)?;
+        let Some(last) = all.last() else { return Err(Trouble::Absent) };
+        let (status, head) = (status(completion.as_ref(), &last.review), chain_end(completion.as_ref(), &last.seal));
+        let review_id = id.to_string();
+        Ok(Session {
+            schema_version: stored::STORED_VERSION,
+            review_id,
+            status,
+            request,
+            rounds: all,
+            completion,
+            head,
+        })
+    }
+
+    /// Lists the names of sessions, in no order.
+    pub(super) fn ids(&self) -> Result<Vec<SessionId>> {
+        let names = match self.sessions() {
+            Ok(sessions) => sessions.names()?,
+            Err(Trouble::Absent) => Vec::new(),
+            Err(t) => return Err(t),
+        };
+        Ok(names.iter().filter_map(|n| SessionId::parse(n)).collect())
+    }
+
+    /// Returns the newest session: as `latest.json` says where it is newer than everything that happened to the
+    /// sessions, else as their names say.
+    pub(super) fn newest(&self) -> Result<Option<SessionId>> {
+        if let Some(id) = self.pointed_at()? {
+            return Ok(Some(id));
+        }
+        Ok(self.ids()?.into_iter().max())
+    }
+
+    fn pointed_at(&self) -> Result<Option<SessionId>> {
+        let Some(id) = self.pointer() else { return Ok(None) };
+        let sessions = match self.sessions() {
+            Ok(sessions) => sessions,
+            Err(Trouble::Absent) => return Ok(None),
+            Err(t) => return Err(t),
+        };
+        let newer = self.root.look(LATEST)?.modified >= sessions.look_at_self()?.modified;
+        let there = newer && sessions.look(&id.to_string()).is_ok_and(|l| l.is_folder);
+        Ok(there.then_some(id))
+    }
+
+    /// Returns what `latest.json` says, whether or not it is so. It can be made again: what is wrong with it is no
+    /// error.
+    pub(super) fn pointer(&self) -> Option<SessionId> {
+        SessionId::parse(&document::<Latest>(&self.root, LATEST).ok()?.review_id)
+    }
+
+    /// Makes the error about a session that cannot be read; what is damaged is put aside first.
+    pub(super) fn unreadable(&self, id: SessionId, trouble: Trouble) -> Error {
+        let what = format!("review {id} cannot be read");
+        match trouble {
+            Trouble::Absent => {
+                let put_aside = self.root.folder(CORRUPT).is_ok_and(|c| c.look(&id.to_string()).is_ok());
+                let error = Error::usage(format!("there is no review {id}"));
+                if put_aside {
+                    error.hint(format!("it was damaged: what is left of it is in {}/{id}", self.root.shown(CORRUPT)))
+                } else {
+                    error.hint("`claude-reviewer history` lists what there is")
+                }
+            }
+            Trouble::Damaged(..) => {
+                let aside = self.put_aside(id);
+                let error = trouble.error(what);
+                match aside {
+                    Some(place) => error.hint(format!("what is left of it was put into {}", self.root.shown(&place))),
+                    None => error,
+                }
+            }
+            t => t.error(what),
+        }
+    }
+
+    /// Tells of a session that cannot be read, and puts it aside where it is damaged.
+    pub(super) fn damaged(&self, id: SessionId, trouble: &Trouble) -> Damaged {
+        let moved_to = match trouble {
+            Trouble::Damaged(..) => self.put_aside(id),
+            _ => None,
+        };
+        Damaged { review_id: id.to_string(), why: trouble.line(), moved_to }
+    }
+
+    /// Puts a damaged session into `.corrupt`; returns where, relative to the store. Where that cannot be done it
+    /// stays.
+    fn put_aside(&self, id: SessionId) -> Option<String> {
+        let _lock = super::lock::Lock::take(&self.root, AWHILE).ok()?;
+        // Somebody may have mended or moved it.
+        if !matches!(self.load(id), Err(Trouble::Damaged(..))) {
+            return None;
+        }
+        let (sessions, corrupt) = (self.sessions().ok()?, self.root.make(CORRUPT).ok()?);
+        let name = id.to_string();
+        let free = |n: &String| matches!(corrupt.look(n), Err(Trouble::Absent));
+        let aside = std::iter::once(name.clone()).chain((2..100).map(|n| format!("{name}.{n}"))).find(free)?;
+        sessions.rename(&name, &corrupt, &aside).ok()?;
+        let _ = corrupt.sync().and_then(|()| self.root.folder(SESSIONS)?.sync());
+        Some(format!("{CORRUPT}/{aside}"))
+    }
+}
+
+/// Makes the error about a round that a session does not have.
+pub(super) fn no_round(id: &SessionId, round: u32) -> Error {
+    Error::usage(format!("review {id} has no round {round}"))
+        .hint(format!("`claude-reviewer history {id}` lists its rounds"))
+}

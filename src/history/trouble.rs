@@ -1,0 +1,84 @@
+//! What goes wrong in a store, and how it is told.
+
+use crate::error::{Error, Kind};
+use rustix::io::Errno;
+use std::io;
+
+/// Why something in a store cannot be had.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// There is no such thing.
+    Absent,
+    /// A newer program wrote it: the file, and its version.
+    Future(String, u64),
+    /// It is not what was written: the file, and why.
+    Damaged(String, String),
+    /// It is not followed or touched: a link, a pipe, somebody else's.
+    Refused(String, String),
+    /// The system said no: what was tried, and what it said.
+    Failed(String, io::Error),
+    /// Somebody else holds the lock.
+    Locked(String),
+}
+
+pub(super) type Result<T> = std::result::Result<T, Trouble>;
+
+impl Trouble {
+    /// Makes an error of it. `what` is what could not be done.
+    pub(super) fn error(self, what: impl Into<String>) -> Error {
+        let error = |kind, cause: String| Error { kind, message: what.into(), causes: vec![cause], hints: Vec::new() };
+        match self {
+            Self::Absent => error(Kind::Usage, "there is nothing there".to_owned()),
+            Self::Future(file, version) => {
+                let cause = format!("{file} was written by a newer claude-reviewer: its schema_version is {version}");
+                error(Kind::Usage, cause).hint("update claude-reviewer; the file is left as it is")
+            }
+            Self::Damaged(file, why) => error(Kind::Usage, format!("{file} is damaged: {why}")),
+            Self::Refused(name, why) => {
+                error(Kind::Usage, format!("{name} {why}")).hint(format!("look at it with `ls -la {name}`"))
+            }
+            Self::Failed(what, e) => {
+                let hint = hint(&what, &e);
+                let mut error = error(Kind::Incomplete, format!("{what}: {e}"));
+                error.hints.extend(hint);
+                error
+            }
+            Self::Locked(holder) => error(Kind::Incomplete, format!("{holder} holds the lock of the store"))
+                .hint("wait until it is done, then run this again"),
+        }
+    }
+
+    /// Returns the same in one line.
+    pub(super) fn line(&self) -> String {
+        match self {
+            Self::Absent => "it is missing".to_owned(),
+            Self::Future(file, version) => {
+                format!("{file} has schema_version {version}, which is newer than this program")
+            }
+            Self::Damaged(file, why) => format!("{file}: {why}"),
+            Self::Refused(name, why) => format!("{name} {why}"),
+            Self::Failed(what, e) => format!("{what}: {e}"),
+            Self::Locked(holder) => format!("{holder} holds the lock of the store"),
+        }
+    }
+}
+
+/// Returns what to do about an error of the system, where there is something.
+fn hint(what: &str, e: &io::Error) -> Option<String> {
+    let hint = match Errno::from_io_error(e)? {
+        Errno::NOSPC | Errno::DQUOT | Errno::FBIG => {
+            "make room, or remove old reviews: `claude-reviewer history prune --keep 100`"
+        }
+        Errno::ROFS | Errno::ACCESS | Errno::PERM => {
+            "reviews are stored in `.reviews`; `[history] path` in the policy names another folder"
+        }
+        Errno::XDEV => {
+            "everything in the store must lie on one file system: `[history] path` in the policy names another folder"
+        }
+        Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS if what.contains("lock") => {
+            "this file system has no locks: `[history] path` in the policy names a folder on another one"
+        }
+        _ => return None,
+    };
+    Some(hint.to_owned())
+}

@@ -1,0 +1,300 @@
+//! Looks whether anything in a session was edited since it was stored.
+//!
+//! A file that was changed, added or removed does not go with the seal of its round. Whoever makes a new seal as well
+//! makes new heads: a head that was noted elsewhere is then nowhere in the session.
+
+use super::chain::{self, Covered};
+use super::disk::Folder;
+use super::read::{CHANGE, COMPLETE, REQUEST, RESPONSE, REVIEW, SEAL, most, round_name, round_number, understand};
+use super::trouble::{Result, Trouble};
+use super::{CORRUPT, SessionId, Store};
+use crate::error;
+use crate::wire;
+use crate::wire::stored::{Completion, Request, Review, Seal};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// A session that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    pub id: String,
+    pub rounds: u32,
+    /// The end of the hash chain; `None` where it has none.
+    pub head: Option<String>,
+    /// What is not as it was stored; empty: everything is.
+    pub edits: Vec<Edit>,
+}
+
+/// Something that is not as it was stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// `None`: the session as a whole, or how it was closed.
+    pub round: Option<u32>,
+    /// Relative to the session: `round-1/review.json`; empty: the session as a whole.
+    pub file: String,
+    pub why: String,
+}
+
+impl Store {
+    /// Looks at one session or at all of them, oldest first.
+    ///
+    /// `noted` is a head that was written down elsewhere: the session must have had it.
+    ///
+    /// # Errors
+    ///
+    /// Usage where there is no such session; incomplete where the store cannot be read.
+    pub fn verify(&self, id: Option<&SessionId>, noted: Option<&str>) -> error::Result<Vec<Checked>> {
+        let failed = |t: Trouble| t.error("the stored reviews cannot be checked");
+        if let Some(id) = id {
+            return match self.check(*id, noted) {
+                Err(Trouble::Absent) => Err(self.unreadable(*id, Trouble::Absent)),
+                checked => Ok(vec![checked.map_err(failed)?]),
+            };
+        }
+        let mut ids = self.ids().map_err(failed)?;
+        ids.sort_unstable();
+        let mut all = Vec::new();
+        for id in ids {
+            match self.check(id, noted) {
+                // Removed since the names were listed.
+                Err(Trouble::Absent) => {}
+                checked => all.push(checked.map_err(failed)?),
+            }
+        }
+        let mut aside = match self.root.folder(CORRUPT) {
+            Ok(corrupt) => corrupt.names().map_err(failed)?,
+            Err(Trouble::Absent) => Vec::new(),
+            Err(t) => return Err(failed(t)),
+        };
+        aside.sort_unstable();
+        for id in aside {
+            let why = format!("it was damaged, and put into {}", self.root.shown(CORRUPT));
+            let edit = Edit { round: None, file: String::new(), why };
+            all.push(Checked { id, rounds: 0, head: None, edits: vec![edit] });
+        }
+        Ok(all)
+    }
+
+    /// Looks at one session. What cannot be read of it is an edit; an error is the session that is not there, or a
+    /// system that says no.
+    fn check(&self, id: SessionId, noted: Option<&str>) -> Result<Checked> {
+        let mut look = Look { id, heads: Vec::new(), edits: Vec::new() };
+        let mut rounds = 0;
+        match self.sessions()?.folder(&id.to_string()) {
+            Err(t @ (Trouble::Refused(..) | Trouble::Damaged(..))) => look.edit(None, "", t.line()),
+            Err(t) => return Err(t),
+            Ok(folder) => {
+                rounds = look.rounds(&folder)?;
+                look.closings(&folder)?;
+            }
+        }
+        let head = look.heads.last().cloned();
+        if let Some(noted) = noted
+            && !look.heads.iter().any(|h| h.eq_ignore_ascii_case(noted))
+        {
+            look.edit(None, "", format!("it never had the head {noted}"));
+        }
+        Ok(Checked { id: id.to_string(), rounds, head, edits: look.edits })
+    }
+}
+
+/// What was seen of a session so far.
+struct Look {
+    id: SessionId,
+    /// Those that the seals name.
+    heads: Vec<String>,
+    edits: Vec<Edit>,
+}
+
+impl Look {
+    fn edit(&mut self, round: Option<u32>, file: &str, why: impl Into<String>) {
+        self.edits.push(Edit { round, file: file.to_owned(), why: why.into() });
+    }
+
+    /// Reads a file; `None` where it is not there, or is not one that can be read, which is an edit.
+    fn bytes(&mut self, folder: &Folder, name: &str, round: Option<u32>, path: &str) -> Result<Option<Vec<u8>>> {
+        match folder.read(name, most(name)) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(Trouble::Absent) => Ok(None),
+            Err(Trouble::Refused(_, why) | Trouble::Damaged(_, why)) => {
+                self.edit(round, path, why);
+                Ok(None)
+            }
+            Err(t) => Err(t),
+        }
+    }
+
+    /// Looks at every round; returns how many there are.
+    fn rounds(&mut self, session: &Folder) -> Result<u32> {
+        let names = session.names()?;
+        let count = names.iter().filter_map(|n| round_number(n)).max().unwrap_or(0);
+        let known = |n: &str| [REQUEST, CHANGE, COMPLETE].contains(&n) || round_number(n).is_some();
+        let mut strange: Vec<_> = names.iter().filter(|n| !known(n)).collect();
+        strange.sort_unstable();
+        strange.iter().for_each(|n| self.edit(None, n, "it is no part of a session"));
+        if count == 0 {
+            self.edit(None, "", "it has no round");
+        }
+        let mut before: Option<Folder> = None;
+        // A name like `round-4000000000` is one gap, not four billion.
+        let mut missing = (1..=count).filter(|n| !names.contains(&round_name(*n)));
+        if let Some(missing) = missing.next() {
+            self.edit(Some(missing), &round_name(missing), "it is missing");
+            return Ok(missing - 1);
+        }
+        for n in 1..=count {
+            let name = round_name(n);
+            let round = match session.folder(&name) {
+                Ok(round) => round,
+                Err(Trouble::Refused(_, why) | Trouble::Damaged(_, why)) => {
+                    self.edit(Some(n), &name, why);
+                    return Ok(count);
+                }
+                Err(t) => return Err(t),
+            };
+            self.round(session, before.as_ref(), &round, n)?;
+            let known = |f: &str| [REVIEW, SEAL, RESPONSE].contains(&f) || (f == CHANGE && n > 1);
+            let mut strange: Vec<_> = round.names()?.into_iter().filter(|f| !known(f)).collect();
+            strange.sort_unstable();
+            strange.iter().for_each(|f| self.edit(Some(n), &format!("{name}/{f}"), "it is no part of a round"));
+            before = Some(round);
+        }
+        Ok(count)
+    }
+
+    fn round(&mut self, session: &Folder, before: Option<&Folder>, round: &Folder, n: u32) -> Result<()> {
+        let name = round_name(n);
+        let mut files: Vec<(String, Vec<u8>)> = Vec::new();
+        let mut required = Vec::new();
+        if let Some(before) = before {
+            let path = format!("{}/{RESPONSE}", round_name(n - 1));
+            // It answers the round before; it is sealed with the one that followed.
+            if let Some(bytes) = self.bytes(before, RESPONSE, Some(n - 1), &path)? {
+                files.push((path, bytes));
+            }
+            required.push((round, CHANGE, format!("{name}/{CHANGE}")));
+        } else {
+            required.push((session, REQUEST, REQUEST.to_owned()));
+            required.push((session, CHANGE, CHANGE.to_owned()));
+        }
+        required.push((round, REVIEW, format!("{name}/{REVIEW}")));
+        for (folder, file, path) in required {
+            if let Some(bytes) = self.bytes(folder, file, Some(n), &path)? {
+                files.push((path, bytes));
+            }
+        }
+        for (path, bytes) in &files {
+            let understood = match path.rsplit('/').next() {
+                Some(REQUEST) => self.understands::<Request>(bytes, |r| &r.review_id),
+                Some(REVIEW) => self.understands::<Review>(bytes, |r| &r.review_id),
+                _ => Ok(()),
+            };
+            if let Err(why) = understood {
+                self.edit(Some(n), path, why);
+            }
+        }
+        self.seal(round, n, &files)
+    }
+
+    fn understands<T: DeserializeOwned>(
+        &self,
+        bytes: &[u8],
+        id: impl Fn(&T) -> &str,
+    ) -> std::result::Result<(), String> {
+        match understand::<T>(bytes, String::new) {
+            Ok(document) if id(&document) == self.id.to_string() => Ok(()),
+            Ok(_) => Err("it speaks of another review".to_owned()),
+            Err(t) => Err(why(t)),
+        }
+    }
+
+    fn seal(&mut self, round: &Folder, n: u32, files: &[(String, Vec<u8>)]) -> Result<()> {
+        let path = format!("{}/{SEAL}", round_name(n));
+        let Some(bytes) = self.bytes(round, SEAL, Some(n), &path)? else {
+            if !self.edits.iter().any(|e| e.file == path) {
+                self.edit(Some(n), &path, "it is missing");
+            }
+            return Ok(());
+        };
+        let seal: Seal = match understand(&bytes, String::new) {
+            Ok(seal) => seal,
+            Err(t) => {
+                self.edit(Some(n), &path, why(t));
+                return Ok(());
+            }
+        };
+        let previous = self.heads.last().cloned();
+        let covered: Vec<_> = files.iter().map(|(name, bytes)| Covered { name, bytes }).collect();
+        let now = chain::seal(previous.as_deref(), &covered);
+        let edits = self.edits.len();
+        if now.head != seal.head {
+            for (i, file) in now.files.iter().enumerate() {
+                match seal.files.iter().find(|f| f.name == file.name) {
+                    Some(sealed) if sealed.sha256 == file.sha256 => {}
+                    Some(_) => self.edit(Some(n), &file.name, "it is not what was stored"),
+                    None => self.edit(Some(n), &now.files[i].name, "it was not there when the round was stored"),
+                }
+            }
+            for file in seal.files.iter().filter(|f| !now.files.iter().any(|g| g.name == f.name)) {
+                self.edit(Some(n), &file.name, "it was there when the round was stored");
+            }
+            if self.edits.len() == edits {
+                self.edit(Some(n), &path, "its head is not that of the round");
+            }
+        } else if now.files != seal.files || now.previous != seal.previous {
+            self.edit(Some(n), &path, "it is not what was stored");
+        }
+        if now.head != seal.head && now.previous != seal.previous {
+            self.edit(Some(n), &path, "it does not follow what stands before it");
+        }
+        if self.edits.len() == edits && !is_as_written(&bytes) {
+            self.edit(Some(n), &path, "it is not what was stored");
+        }
+        self.heads.push(seal.head);
+        Ok(())
+    }
+
+    /// Looks at how the session was closed.
+    fn closings(&mut self, session: &Folder) -> Result<()> {
+        let Some(bytes) = self.bytes(session, COMPLETE, None, COMPLETE)? else { return Ok(()) };
+        let completion = match understand::<Completion>(&bytes, String::new) {
+            Ok(completion) => completion,
+            Err(t) => {
+                self.edit(None, COMPLETE, why(t));
+                return Ok(());
+            }
+        };
+        let rounds = self.heads.last().cloned();
+        let values: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let values = values.get("entries").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let edits = self.edits.len();
+        for (entry, value) in completion.entries.iter().zip(values) {
+            let previous = self.heads.last().cloned().unwrap_or_default();
+            if chain::closing(&previous, value) != entry.seal || rounds.as_ref() != Some(&entry.head) {
+                self.edit(None, COMPLETE, format!("the entry of {} is not what was stored", entry.timestamp));
+            }
+            self.heads.push(entry.seal.clone());
+        }
+        if completion.review_id != self.id.to_string() {
+            self.edit(None, COMPLETE, "it speaks of another review");
+        } else if completion.entries.is_empty() || self.edits.len() == edits && !is_as_written(&bytes) {
+            self.edit(None, COMPLETE, "it is not what was stored");
+        }
+        Ok(())
+    }
+}
+
+/// Says what is wrong with a file that the edit names already.
+fn why(trouble: Trouble) -> String {
+    match trouble {
+        Trouble::Damaged(_, why) | Trouble::Refused(_, why) => why,
+        Trouble::Future(_, version) => format!("its schema_version is {version}, which is newer than this program"),
+        t => t.line(),
+    }
+}
+
+/// Tells whether a document is written as this program writes: no byte could differ and mean the same.
+fn is_as_written(bytes: &[u8]) -> bool {
+    let mut again = Vec::with_capacity(bytes.len());
+    serde_json::from_slice::<Value>(bytes).is_ok_and(|value| wire::write(&value, &mut again).is_ok() && again == bytes)
+}

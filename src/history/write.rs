@@ -1,0 +1,360 @@
+//! Stores sessions, rounds and closings: each appears as a whole or not at all.
+
+use super::chain::{self, Covered};
+use super::disk::Folder;
+use super::read::{CHANGE, COMPLETE, MOST_ROUNDS, REQUEST, RESPONSE, REVIEW, SEAL, most, round_name};
+use super::trouble::{Result, Trouble};
+use super::{CORRUPT, LATEST, SESSIONS, SessionId, Store, TMP, prune};
+use crate::error::{self, Error};
+use crate::review::Record;
+use crate::wire;
+use crate::wire::stored::{self, Completion, Latest, Request, Response, Review, STORED_VERSION, Session, Status};
+use crate::wire::{Outcome, Verdict};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// A round that was stored.
+#[derive(Clone, Debug)]
+pub struct Saved {
+    pub id: SessionId,
+    /// From 1.
+    pub round: u32,
+    /// The head of the hash chain, to be noted elsewhere.
+    pub head: String,
+    pub review: Review,
+}
+
+/// How a session is to be closed.
+#[derive(Clone, Debug)]
+pub struct Closing {
+    /// `Approved`, `Abandoned` or `Merged`.
+    pub status: Status,
+    pub notes: Option<String>,
+    /// Who closes it.
+    pub actor: String,
+    /// `cli` or `mcp`.
+    pub via: &'static str,
+    pub now: Timestamp,
+}
+
+/// A folder in `tmp/` that is removed unless it was put to its place.
+struct Draft<'a> {
+    tmp: &'a Folder,
+    name: String,
+    folder: Folder,
+}
+
+impl<'a> Draft<'a> {
+    fn new(tmp: &'a Folder) -> Result<Self> {
+        let name = unique("new");
+        Ok(Self { folder: tmp.make_new(&name)?, name, tmp })
+    }
+}
+
+impl Drop for Draft<'_> {
+    fn drop(&mut self) {
+        // What is left is removed when it is old.
+        let _ = self.tmp.remove_all(&self.name);
+    }
+}
+
+/// Returns a name that nothing else in `tmp/` has.
+pub(super) fn unique(what: &str) -> String {
+    let mut bytes = [0; 8];
+    if getrandom::fill(&mut bytes).is_err() {
+        bytes = fastrand::u64(..).to_le_bytes();
+    }
+    bytes.iter().fold(format!("{what}-{}-", std::process::id()), |mut name, b| {
+        let _ = write!(name, "{b:02x}");
+        name
+    })
+}
+
+impl Store {
+    /// Stores a new session with its first round. `write` is told the name and returns what is stored.
+    ///
+    /// # Errors
+    ///
+    /// Incomplete where the system says no, usage where the store is not ours to write: nothing is stored then.
+    pub fn create(
+        &self,
+        now: Timestamp,
+        change: &Record,
+        write: &dyn Fn(&SessionId) -> (Request, Review),
+    ) -> error::Result<Saved> {
+        self.begin(now, change, write).map_err(|t| t.error("the review was not stored"))
+    }
+
+    fn begin(&self, now: Timestamp, change: &Record, write: &dyn Fn(&SessionId) -> (Request, Review)) -> Result<Saved> {
+        let tmp = self.root.make(TMP)?;
+        let draft = Draft::new(&tmp)?;
+        put(&draft.folder, CHANGE, &change.text)?;
+        let lock = self.lock()?;
+        let id = self.free_id(now)?;
+        let (request, review) = write(&id);
+        let request = text(&request)?;
+        put(&draft.folder, REQUEST, &request)?;
+        let round = draft.folder.make_new(&round_name(1))?;
+        let covered = [(REQUEST.to_owned(), request.as_slice()), (CHANGE.to_owned(), &change.text)];
+        let head = put_round(&round, None, &covered, &review)?;
+        draft.folder.sync()?;
+        let sessions = self.root.make(SESSIONS)?;
+        place(&draft, &sessions, &id.to_string())?;
+        let latest = Latest {
+            schema_version: STORED_VERSION,
+            review_id: id.to_string(),
+            timestamp: review.timestamp.clone(),
+            path: format!("{SESSIONS}/{id}"),
+        };
+        // The session is stored. Whoever finds this file missing or old looks at the sessions instead.
+        let _ = text(&latest).and_then(|text| self.replace(LATEST, &text));
+        drop(lock);
+        prune::sweep(&tmp, now);
+        Ok(Saved { id, round: 1, head, review })
+    }
+
+    /// Stores a further round of a session, and with it the answer to the round before. `write` is told the number of
+    /// the round and returns what is stored.
+    ///
+    /// # Errors
+    ///
+    /// Usage where there is no such session, it is closed, or it cannot be read; incomplete where the system says no.
+    /// Nothing is stored then.
+    pub fn append(
+        &self,
+        id: &SessionId,
+        now: Timestamp,
+        change: &Record,
+        response: Option<Response>,
+        write: &dyn Fn(u32) -> Review,
+    ) -> error::Result<Saved> {
+        let failed = |t: Trouble| match t {
+            Trouble::Absent | Trouble::Damaged(..) | Trouble::Future(..) => self.unreadable(*id, t),
+            t => t.error(format!("the review was not stored as a round of {id}")),
+        };
+        let tmp = self.root.make(TMP).map_err(failed)?;
+        let draft = Draft::new(&tmp).map_err(failed)?;
+        put(&draft.folder, CHANGE, &change.text).map_err(failed)?;
+        let response = response.map(|r| text(&r)).transpose().map_err(failed)?;
+        let _lock = self.lock().map_err(failed)?;
+        let session = self.load(*id).map_err(failed)?;
+        open_for_more(&session)?;
+        let saved = self.add_round(*id, &session, &draft, change, response.as_deref(), write).map_err(failed)?;
+        prune::sweep(&tmp, now);
+        Ok(saved)
+    }
+
+    fn add_round(
+        &self,
+        id: SessionId,
+        session: &Session,
+        draft: &Draft<'_>,
+        change: &Record,
+        response: Option<&[u8]>,
+        write: &dyn Fn(u32) -> Review,
+    ) -> Result<Saved> {
+        let folder = self.sessions()?.folder(&id.to_string())?;
+        let last = u32::try_from(session.rounds.len()).unwrap_or(MOST_ROUNDS);
+        let before = folder.folder(&round_name(last))?;
+        let (round, answer) = (last + 1, format!("{}/{RESPONSE}", round_name(last)));
+        let mut covered = Vec::new();
+        if let Some(response) = response {
+            covered.push((answer, response));
+        }
+        covered.push((format!("{}/{CHANGE}", round_name(round)), &change.text));
+        let review = write(round);
+        let head = put_round(&draft.folder, Some(&session.head), &covered, &review)?;
+        // An answer does not count before the round that follows it is there: what is left of one that never came
+        // is replaced.
+        match response {
+            Some(response) => {
+                let name = unique("answer");
+                put(draft.tmp, &name, response)?;
+                let placed = draft.tmp.rename(&name, &before, RESPONSE);
+                if placed.is_err() {
+                    let _ = draft.tmp.remove(&name);
+                }
+                placed?;
+            }
+            None => before.remove(RESPONSE)?,
+        }
+        let placed = before.sync().and_then(|()| place(draft, &folder, &round_name(round)));
+        if placed.is_err() {
+            let _ = before.remove(RESPONSE);
+        }
+        placed?;
+        Ok(Saved { id, round, head, review })
+    }
+
+    /// Closes a session. The same word twice changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// Usage where there is no such session, or where it is to be approved although findings block or its last round
+    /// is incomplete, unless `force` says that this is meant: then it is recorded.
+    pub fn complete(&self, id: &SessionId, closing: Closing, force: bool) -> error::Result<Session> {
+        let failed = |t: Trouble| match t {
+            Trouble::Absent | Trouble::Damaged(..) | Trouble::Future(..) => self.unreadable(*id, t),
+            t => t.error(format!("review {id} was not closed")),
+        };
+        let _lock = self.lock().map_err(failed)?;
+        let session = self.load(*id).map_err(failed)?;
+        let Some(last) = session.rounds.last() else { return Ok(session) };
+        let open: Vec<String> =
+            last.review.report.findings.iter().filter(|f| f.blocking).map(|f| f.fingerprint.clone()).collect();
+        let doubt = doubt(&last.review, open.len());
+        if let (Status::Approved, false, Some(doubt)) = (closing.status, force, &doubt) {
+            let error = Error::usage(format!("review {id} cannot be approved: {doubt}"));
+            let again = format!("mend it and review again: `claude-reviewer review --follow-up {id}`");
+            let force =
+                format!("`claude-reviewer complete {id} --status approved --force` approves it, and records that");
+            return Err(if closing.via == "mcp" { error.hint(again) } else { error.hint(again).hint(force) });
+        }
+        let mut entries = session.completion.map(|c| c.entries).unwrap_or_default();
+        if entries
+            .last()
+            .is_some_and(|e| e.status == closing.status && (closing.notes.is_none() || e.notes == closing.notes))
+        {
+            return self.load(*id).map_err(failed);
+        }
+        let mut entry = stored::Closing {
+            status: closing.status,
+            notes: closing.notes,
+            actor: closing.actor,
+            via: closing.via.to_owned(),
+            timestamp: closing.now.to_string(),
+            forced: closing.status == Status::Approved && doubt.is_some(),
+            open,
+            head: last.seal.head.clone(),
+            seal: String::new(),
+        };
+        let value = serde_json::to_value(&entry).unwrap_or_default();
+        entry.seal = chain::closing(&session.head, &value);
+        entries.push(entry);
+        let completion = Completion { schema_version: STORED_VERSION, review_id: id.to_string(), entries };
+        self.close(*id, &completion).map_err(failed)?;
+        self.load(*id).map_err(failed)
+    }
+
+    fn close(&self, id: SessionId, completion: &Completion) -> Result<()> {
+        let folder = self.sessions()?.folder(&id.to_string())?;
+        self.replace_in(&folder, COMPLETE, &text(completion)?)
+    }
+
+    /// Returns the name of the next session: of today, or of the newest one's day where the clock went back.
+    fn free_id(&self, now: Timestamp) -> Result<SessionId> {
+        let today = now.to_zoned(TimeZone::UTC).date();
+        let mut newest = self.newest()?;
+        if newest.is_none() || newest != self.pointer() {
+            // Names that were put aside or removed are not given again.
+            let aside = match self.root.folder(CORRUPT) {
+                Ok(corrupt) => corrupt.names()?.iter().filter_map(|n| SessionId::parse(n.split('.').next()?)).max(),
+                Err(_) => None,
+            };
+            newest = newest.max(aside).max(self.pointer().filter(|id| id.date() <= today));
+        }
+        let mut id = match newest {
+            Some(newest) if newest.date() >= today => newest.next(),
+            _ => Some(SessionId::first(today)),
+        };
+        let sessions = self.root.make(SESSIONS)?;
+        while let Some(free) = id {
+            match sessions.look(&free.to_string()) {
+                Err(Trouble::Absent) => return Ok(free),
+                Err(t) => return Err(t),
+                Ok(_) => id = free.next(),
+            }
+        }
+        Err(Trouble::Refused(sessions.shown(""), "has no name left for another session".to_owned()))
+    }
+
+    /// Puts a file into the store's folder, in place of what is there.
+    pub(super) fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.replace_in(&self.root, name, bytes)
+    }
+
+    fn replace_in(&self, folder: &Folder, name: &str, bytes: &[u8]) -> Result<()> {
+        let tmp = self.root.make(TMP)?;
+        let new = unique("file");
+        let put = put(&tmp, &new, bytes).and_then(|()| tmp.rename(&new, folder, name));
+        if put.is_err() {
+            let _ = tmp.remove(&new);
+        }
+        put?;
+        folder.sync()
+    }
+}
+
+/// Refuses a further round of a session that is closed.
+fn open_for_more(session: &Session) -> error::Result<()> {
+    let closed = session.completion.as_ref().and_then(|c| c.entries.last());
+    let Some(closing) = closed else { return Ok(()) };
+    let word = word(closing.status);
+    let error = Error::usage(format!("review {} is closed: it was {word} on {}", session.review_id, closing.timestamp));
+    Err(error.hint("start a new one: `claude-reviewer review`"))
+}
+
+/// Says why a session should not be approved as its last round left it.
+fn doubt(last: &Review, open: usize) -> Option<String> {
+    match (open, last.outcome, last.verdict) {
+        (1, _, _) => Some("1 finding blocks".to_owned()),
+        (2.., _, _) => Some(format!("{open} findings block")),
+        (_, Outcome::Cancelled, _) => Some("its last round was broken off".to_owned()),
+        (_, Outcome::Incomplete, _) | (_, _, Verdict::Incomplete) => Some("its last round is incomplete".to_owned()),
+        (_, _, Verdict::Block) => Some("its last round blocks".to_owned()),
+        _ => None,
+    }
+}
+
+/// Returns a status as documents and the command line write it.
+fn word(status: Status) -> &'static str {
+    match status {
+        Status::InProgress => "in_progress",
+        Status::NeedsChanges => "needs_changes",
+        Status::Incomplete => "incomplete",
+        Status::Cancelled => "cancelled",
+        Status::Approved => "approved",
+        Status::Abandoned => "abandoned",
+        Status::Merged => "merged",
+    }
+}
+
+/// Writes the review and the seal of a round; returns the head.
+fn put_round(folder: &Folder, previous: Option<&str>, covered: &[(String, &[u8])], review: &Review) -> Result<String> {
+    let text_of_review = text(review)?;
+    let name = format!("{}/{REVIEW}", round_name(review.round));
+    let mut files: Vec<Covered<'_>> = covered.iter().map(|(name, bytes)| Covered { name, bytes }).collect();
+    files.push(Covered { name: &name, bytes: &text_of_review });
+    let seal = chain::seal(previous, &files);
+    put(folder, REVIEW, &text_of_review)?;
+    put(folder, SEAL, &text(&seal)?)?;
+    folder.sync()?;
+    Ok(seal.head)
+}
+
+/// Renames a draft to its place; where the disk does not have it for sure, it is taken back.
+fn place(draft: &Draft<'_>, to: &Folder, name: &str) -> Result<()> {
+    draft.tmp.rename(&draft.name, to, name)?;
+    let synced = to.sync();
+    if synced.is_err() {
+        let _ = to.rename(name, draft.tmp, &draft.name);
+    }
+    synced
+}
+
+/// Writes a file of a session, which must not be larger than what is read again.
+fn put(folder: &Folder, name: &str, bytes: &[u8]) -> Result<()> {
+    if bytes.len() as u64 > most(name) {
+        let why = format!("would be larger than {} bytes", most(name));
+        return Err(Trouble::Refused(folder.shown(name), why));
+    }
+    folder.write(name, bytes)
+}
+
+fn text(document: &impl Serialize) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    wire::write(document, &mut bytes).map_err(|e| Trouble::Failed("cannot write a document".to_owned(), e))?;
+    Ok(bytes)
+}
