@@ -24,6 +24,7 @@ mod snapshot;
 pub mod tools;
 pub mod tree;
 
+use crate::diff::{LineNo, RepoPath};
 use crate::finding::Severity;
 use ask::Spent;
 use std::time::Duration;
@@ -40,6 +41,31 @@ pub struct Models {
     pub missing: Vec<Missing>,
     /// What models say of the change as a whole: their opinion, which decides nothing.
     pub opinions: Vec<Opinion>,
+    /// How each criterion of the contract stands, in its order; empty unless one was given and somebody was asked.
+    pub criteria: Vec<Judged>,
+}
+
+/// How a criterion of a contract stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judged {
+    pub id: String,
+    /// `None`: it could not be decided.
+    pub met: Option<bool>,
+    /// A model's words, or ours where nobody's are good enough. Secrets masked.
+    pub reason: String,
+    /// Lines of the change that were found again; there are some whenever `met` is `Some(true)`.
+    pub evidence: Option<Spot>,
+    /// Whose word it is.
+    pub backend: Option<String>,
+}
+
+/// Lines of the change, as they were shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spot {
+    pub file: RepoPath,
+    /// The first line, on the new side; `None`: it was removed.
+    pub line: Option<LineNo>,
+    pub quote: String,
 }
 
 impl Models {

@@ -12,6 +12,7 @@ pub mod finding;
 pub mod git;
 pub mod history;
 pub mod hooks;
+pub mod judge;
 pub mod policy;
 pub mod process;
 pub mod progress;

@@ -1,5 +1,6 @@
 //! What is asked for: the one type that the command line, the hooks and MCP all build.
 
+use crate::diff::RepoPath;
 use crate::finding::{Category, Severity};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -179,6 +180,30 @@ pub struct Brief {
     pub focus: Vec<String>,
     /// Earlier rounds of the same review, oldest first, in words.
     pub previous: Vec<String>,
+    /// The task that the change is to fulfil, and by which it is judged.
+    pub contract: Option<Contract>,
+}
+
+/// A task that was given, as far as a reviewer needs it. Foreign text, secrets and all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contract {
+    /// The file that it was read from, from the top of the repository.
+    pub file: RepoPath,
+    /// Markdown with a heading for each requirement and criterion, so that each can be cited.
+    pub text: String,
+    /// What is judged one by one; never empty.
+    pub criteria: Vec<Criterion>,
+    /// Files that models are not shown as part of the change, since they speak of it: the task itself, reports of
+    /// earlier judgements. The rules read them all the same.
+    pub apart: Vec<RepoPath>,
+}
+
+/// One thing that a task asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Criterion {
+    /// `AC1`; unique in its contract, letters, digits, `.`, `_` and `-`.
+    pub id: String,
+    pub text: String,
 }
 
 /// Whether a model's earlier answer to the same question counts.

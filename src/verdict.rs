@@ -83,6 +83,9 @@ pub enum Skip {
     Sensitive,
     /// Beyond what one review may send, where policy lets that pass.
     Limit,
+    /// The task by which the change is judged, or a report of that: kept from models as a part of the change, read
+    /// by the rules.
+    Contract,
 }
 
 impl Skip {
@@ -96,6 +99,7 @@ impl Skip {
             Self::Lockfile => "lockfile",
             Self::Sensitive => "sensitive",
             Self::Limit => "limit",
+            Self::Contract => "contract",
         }
     }
 }

@@ -5,6 +5,8 @@
 //! `schemas/report.schema.json` is generated from here.
 
 mod calm;
+pub mod counsel;
+pub mod judge;
 pub mod stored;
 
 pub use self::calm::write;

@@ -8,7 +8,7 @@ use crate::git::{Change, Reader, State};
 use crate::rules::RuleSet;
 use std::collections::BTreeSet;
 use std::io::Read as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// Bytes of one conventions file that are shown, and of all of them.
 const CONVENTIONS: usize = 32 << 10;
@@ -128,6 +128,39 @@ pub fn documents(named: &[PathBuf], dir: &Path, top: Option<&Path>, rules: &Rule
 }
 
 fn document(path: &Path, dir: &Path, top: &Path, rules: &RuleSet) -> Result<Document, String> {
+    let Inside { path: own, bytes } = inside(path, dir, top)?;
+    let text = redact::file(rules, &own, &bytes).text;
+    Ok(Document { name: redact::path(rules, &own), text, folder: Vec::new() })
+}
+
+/// A text file that somebody named, as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inside {
+    /// From the top of what it lies in, links resolved.
+    pub path: RepoPath,
+    /// At most [`MAX_DOCUMENT`]; secrets and all.
+    pub bytes: Vec<u8>,
+}
+
+/// Reads a text file that somebody named: nothing outside of `top` (not by a link either), nothing of git's, nothing
+/// that holds secrets by its name. `path` may be relative to `dir`.
+///
+/// # Errors
+/// Why it is not read: a lowercase fragment without the name.
+pub fn inside(path: &Path, dir: &Path, top: &Path) -> Result<Inside, String> {
+    let (full, own) = locate(path, dir, top)?;
+    let bytes = read(&full)?;
+    if memchr::memchr(0, &bytes).is_some() && !bytes.starts_with(b"\xff\xfe") && !bytes.starts_with(b"\xfe\xff") {
+        return Err("it is no text".to_owned());
+    }
+    Ok(Inside { path: own, bytes })
+}
+
+/// Finds a file that somebody named, by the rules of [`inside`]: where it is, and its path from `top`.
+///
+/// # Errors
+/// As [`inside`]; what kind of file it is, is not looked at.
+pub fn locate(path: &Path, dir: &Path, top: &Path) -> Result<(PathBuf, RepoPath), String> {
     let failed = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
         _ => format!("it cannot be read: {e}"),
@@ -143,18 +176,13 @@ fn document(path: &Path, dir: &Path, top: &Path, rules: &RuleSet) -> Result<Docu
     }
     let own = RepoPath::new(bytes.to_vec());
     let named = RepoPath::new(path.as_os_str().as_encoded_bytes().to_vec());
-    if inside.components().any(|c| c == Component::Normal(".git".as_ref())) {
+    if inside.components().any(|c| c.as_os_str().eq_ignore_ascii_case(".git")) {
         return Err("it belongs to git".to_owned());
     }
     if redact::is_sensitive(&own) || redact::is_sensitive(&named) {
         return Err("it holds secrets by its name".to_owned());
     }
-    let bytes = read(&full)?;
-    if memchr::memchr(0, &bytes).is_some() && !bytes.starts_with(b"\xff\xfe") && !bytes.starts_with(b"\xfe\xff") {
-        return Err("it is no text".to_owned());
-    }
-    let text = redact::file(rules, &own, &bytes).text;
-    Ok(Document { name: redact::path(rules, &own), text, folder: Vec::new() })
+    Ok((full, own))
 }
 
 /// Reads a regular file. A pipe is not waited for: it is opened without, and looked at before it is read.

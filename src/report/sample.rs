@@ -477,6 +477,7 @@ fn models() -> Models {
                 recommendation: Some("drop the field".to_owned()),
             }],
         }),
+        criteria: Vec::new(),
         opinions: vec![Opinion {
             backend: "local".to_owned(),
             text: "The change adds pools; two handlers do not check who asks.".to_owned(),

@@ -229,6 +229,8 @@ fn models(report: &wire::Report, asked: Vec<String>) -> Models {
                 severity: severity(m.severity),
             })
             .collect(),
+        // Judgements are not stored as reviews.
+        criteria: Vec::new(),
         opinions: report
             .opinions
             .iter()

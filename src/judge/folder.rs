@@ -1,0 +1,192 @@
+//! Where reports of a judgement are written: a folder inside the root that no link leads out of.
+//!
+//! Every step of the way is opened from the one before, without following links, so that nothing that somebody
+//! puts there meanwhile leads elsewhere. A report takes the place of the one before as a whole.
+
+use crate::error::{Error, Result};
+use rustix::fs::{AtFlags, Mode, OFlags, fsync, mkdirat, openat, renameat, unlinkat};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path};
+
+/// Names on the way, at most.
+const DEEPEST: usize = 32;
+
+/// A folder that is open.
+#[derive(Debug)]
+pub(super) struct Folder {
+    fd: OwnedFd,
+    /// From the root; empty: the root itself.
+    path: String,
+}
+
+/// The names of the folders between the root and the reports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Way(Vec<String>);
+
+impl Way {
+    /// Takes apart where reports should go: relative to the root, or absolute and below it.
+    ///
+    /// # Errors
+    /// Usage: it leads out of the root, into git's or the store's own folders, or is no text.
+    pub(super) fn parse(named: &Path, root: &Path) -> Result<Self> {
+        let shown = named.display();
+        let refused = |why: &str| {
+            Err(Error::usage(format!("report_dir {shown}: {why}")).hint("name a folder inside the root: _handoff"))
+        };
+        let real = root.canonicalize();
+        let below = |top: &Path| named.strip_prefix(top).ok().map(Path::to_owned);
+        let inside = match named.is_absolute() {
+            true => below(root).or_else(|| below(real.as_deref().ok()?)),
+            false => Some(named.to_owned()),
+        };
+        let Some(inside) = inside else { return refused("it lies outside of the root") };
+        let mut names = Vec::new();
+        for component in inside.components() {
+            match component {
+                Component::CurDir => {}
+                Component::Normal(name) => match name.to_str() {
+                    Some(name) if name.chars().any(char::is_control) => return refused("its name is no text"),
+                    Some(name) => names.push(name.to_owned()),
+                    None => return refused("its name is no text"),
+                },
+                Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
+                    return refused("it may lead out of the root");
+                }
+            }
+        }
+        let own = |n: &String| n.eq_ignore_ascii_case(".git") || n.eq_ignore_ascii_case(".reviews");
+        if names.iter().any(own) {
+            return refused("it belongs to git or to the store");
+        }
+        match names.len() > DEEPEST {
+            true => refused("it is too deep"),
+            false => Ok(Self(names)),
+        }
+    }
+
+    /// Returns a path below, from the root.
+    pub(super) fn file(&self, name: &str) -> String {
+        self.0.iter().map(String::as_str).chain([name]).collect::<Vec<_>>().join("/")
+    }
+
+    /// Opens the folder, and makes what is missing of it.
+    ///
+    /// # Errors
+    /// Usage: a part of the way is a link or no folder. Incomplete: it cannot be made.
+    pub(super) fn make(&self, root: &Path) -> Result<Folder> {
+        self.open(root, true).map_err(|(name, e)| {
+            let error = match e {
+                Errno::LOOP | Errno::NOTDIR => Error::usage(format!(
+                    "report_dir: {name} is a link or no folder; reports are not written through it"
+                )),
+                e => Error::incomplete(format!("report_dir: {name} cannot be made: {e}")),
+            };
+            error.hint("name another folder inside the root")
+        })
+    }
+
+    /// Opens the folder where it is there already.
+    pub(super) fn find(&self, root: &Path) -> Option<Folder> {
+        self.open(root, false).ok()
+    }
+
+    fn open(&self, root: &Path, make: bool) -> std::result::Result<Folder, (String, Errno)> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut fd = rustix::fs::open(root, flags, Mode::empty()).map_err(|e| (root.display().to_string(), e))?;
+        for (i, name) in self.0.iter().enumerate() {
+            let failed = |e: Errno| (self.0[..=i].join("/"), e);
+            if make {
+                match mkdirat(&fd, name.as_str(), Mode::from_raw_mode(0o777)) {
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(e) => return Err(failed(e)),
+                }
+            }
+            fd = openat(&fd, name.as_str(), flags | OFlags::NOFOLLOW, Mode::empty()).map_err(failed)?;
+        }
+        Ok(Folder { fd, path: self.0.join("/") })
+    }
+}
+
+impl Folder {
+    /// Tells whether something has this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    }
+
+    /// Puts a file in the place of what has its name: a reader sees the old one or the new one, whole.
+    ///
+    /// # Errors
+    /// Incomplete: it cannot be written; nothing has changed then.
+    pub(super) fn put(&self, name: &str, text: &str) -> Result<()> {
+        let shown = if self.path.is_empty() { name.to_owned() } else { format!("{}/{name}", self.path) };
+        let failed = |e: &dyn std::error::Error| Error::incomplete(format!("{shown} cannot be written: {e}"));
+        let random: String = std::iter::repeat_with(fastrand::alphanumeric).take(12).collect();
+        let temporary = format!(".{name}.{random}.tmp");
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = openat(&self.fd, temporary.as_str(), flags, Mode::from_raw_mode(0o666)).map_err(|e| failed(&e))?;
+        let mut file = File::from(fd);
+        let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+        let placed = written
+            .map_err(|e| failed(&e))
+            .and_then(|()| renameat(&self.fd, temporary.as_str(), &self.fd, name).map_err(|e| failed(&e)));
+        if placed.is_err() {
+            // What cannot be taken away is a file of its own that nobody reads.
+            let _ = unlinkat(&self.fd, temporary.as_str(), AtFlags::empty());
+        }
+        placed?;
+        fsync(&self.fd).map_err(|e| failed(&e))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_way_stays_inside_of_the_root() {
+        let root = Path::new("/no/such/root");
+        for (named, way) in [
+            ("_handoff", Some("_handoff/x")),
+            ("./a//b/", Some("a/b/x")),
+            (".", Some("x")),
+            ("", Some("x")),
+            ("/no/such/root/a", Some("a/x")),
+            ("..", None),
+            ("a/../../b", None),
+            ("../../x", None),
+            ("/etc", None),
+            ("/no/such/root/../x", None),
+            (".git", None),
+            ("a/.GIT/hooks", None),
+            (".reviews/sessions", None),
+            ("a\nb", None),
+        ] {
+            let found = Way::parse(Path::new(named), root).ok().map(|w| w.file("x"));
+            assert_eq!(found.as_deref(), way, "{named}");
+        }
+    }
+
+    #[test]
+    fn a_link_on_the_way_is_refused_and_a_link_in_the_place_of_a_report_is_replaced() {
+        let (root, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        symlink(other.path(), root.path().join("out")).unwrap();
+        for named in ["out", "out/deeper"] {
+            let way = Way::parse(Path::new(named), root.path()).unwrap();
+            assert!(way.make(root.path()).is_err(), "{named}");
+        }
+        let victim = other.path().join("victim");
+        std::fs::write(&victim, "kept").unwrap();
+        let way = Way::parse(Path::new("a/b"), root.path()).unwrap();
+        let folder = way.make(root.path()).unwrap();
+        symlink(&victim, root.path().join("a/b/R.json")).unwrap();
+        folder.put("R.json", "new").unwrap();
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "kept");
+        assert_eq!(std::fs::read_to_string(root.path().join("a/b/R.json")).unwrap(), "new");
+        assert_eq!(std::fs::read_dir(root.path().join("a/b")).unwrap().count(), 1, "no temporary file is left");
+        assert!(std::fs::read_dir(other.path()).unwrap().count() == 1);
+    }
+}

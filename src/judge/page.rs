@@ -1,0 +1,130 @@
+//! `JUDGE_REPORT.md`: the report for people. Whatever others wrote stands there as text and does nothing.
+
+use crate::untrusted::markdown;
+use crate::wire::judge::{Criterion, Issue, JudgeReport, JudgeVerdict, Outcome};
+use std::fmt::Write as _;
+
+/// Returns the name of a verdict, as it is written in JSON.
+pub(super) fn name(verdict: JudgeVerdict) -> &'static str {
+    match verdict {
+        JudgeVerdict::Pass => "PASS",
+        JudgeVerdict::Conditional => "CONDITIONAL",
+        JudgeVerdict::Fail => "FAIL",
+        JudgeVerdict::CriticalHalt => "CRITICAL_HALT",
+    }
+}
+
+/// Returns the name of an outcome, as it is written in JSON.
+pub(super) fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Reviewed => "reviewed",
+        Outcome::Incomplete => "incomplete",
+        Outcome::NothingToReview => "nothing_to_review",
+        Outcome::Cancelled => "cancelled",
+        Outcome::Error => "error",
+    }
+}
+
+/// Writes a report. `summary` is ours.
+pub(super) fn render(report: &JudgeReport, summary: &str) -> String {
+    let mut out = "# Judge report\n\n".to_owned();
+    let task = report.task_id.as_deref().map_or_else(|| "not named".to_owned(), line);
+    let verdict = report.verdict.map_or("none", name);
+    let _ = writeln!(out, "- Task: {task}");
+    let _ = writeln!(out, "- Verdict: **{}**", verdict.replace('_', "\\_"));
+    let _ = writeln!(out, "- Outcome: {}", line(outcome(report.outcome)));
+    if let Some(contract) = &report.contract {
+        let _ = writeln!(out, "- Contract: {} (SHA-256 {})", line(&contract.path), contract.sha256);
+    }
+    let _ = writeln!(out, "- Began: {}", line(&report.timestamp));
+    let _ = writeln!(out, "- Duration: {:.1} s, tokens: {}\n", report.duration_ms as f64 / 1000.0, report.tokens_used);
+    let _ = writeln!(out, "{}\n", line(summary));
+    if let Some(error) = &report.error {
+        let _ = writeln!(out, "**There is no verdict.** {}\n", line(error));
+    }
+    issues(&mut out, "Blocking issues", &report.blocking_issues);
+    if !report.criteria.is_empty() {
+        out.push_str("## Criteria\n\n");
+        report.criteria.iter().for_each(|c| criterion(&mut out, c));
+    }
+    issues(&mut out, "Suggestions", &report.suggestions);
+    if !report.notes.is_empty() {
+        out.push_str("## Notes\n\n");
+        report.notes.iter().for_each(|n| out.push_str(&format!("- {}\n", line(n))));
+        out.push('\n');
+    }
+    if let Some(review) = &report.report {
+        let c = &review.coverage;
+        let _ = writeln!(out, "## Coverage\n\n{} of {} files reviewed.\n", c.files_reviewed, c.files_total);
+        for s in &c.skipped {
+            let _ = writeln!(out, "- not shown to a model: {} ({})", line(&s.file), line(&s.reason));
+        }
+        for f in &c.failed {
+            let file = f.file.as_deref().map_or_else(|| "the change as a whole".to_owned(), line);
+            let _ = writeln!(out, "- **not reviewed**: {file}: {}", line(&f.reason));
+        }
+    }
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    out
+}
+
+fn issues(out: &mut String, heading: &str, all: &[Issue]) {
+    if all.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "## {heading}\n");
+    for issue in all {
+        let severity = issue.severity.map_or("not met", severity);
+        let _ = writeln!(out, "### {}: {} ({severity})\n", line(&issue.id), line(&issue.title));
+        if let Some(file) = &issue.file {
+            let at = issue.line.map(|n| format!(", line {n}")).unwrap_or_default();
+            let _ = writeln!(out, "{}{at}\n", line(file));
+        }
+        quoted(out, &issue.message);
+        if let Some(suggestion) = &issue.suggestion {
+            out.push_str("What to do:\n\n");
+            quoted(out, suggestion);
+        }
+    }
+}
+
+fn criterion(out: &mut String, c: &Criterion) {
+    let met = match c.met {
+        Some(true) => "met",
+        Some(false) => "**not met**",
+        None => "**not decided**",
+    };
+    let _ = writeln!(out, "- {} {met}: {}", line(&c.id), line(&c.text));
+    if !c.reason.is_empty() {
+        let who = c.backend.as_deref().map(|b| format!("{}: ", line(b))).unwrap_or_default();
+        let _ = writeln!(out, "  - {who}{}", line(&c.reason));
+    }
+    if let Some(e) = &c.evidence {
+        let at = e.line.map(|n| format!(", line {n}")).unwrap_or_default();
+        let _ = writeln!(out, "  - {}{at}: “{}”", line(&e.file), line(&e.quote));
+    }
+    out.push('\n');
+}
+
+fn severity(severity: crate::wire::Severity) -> &'static str {
+    match severity {
+        crate::wire::Severity::Critical => "critical",
+        crate::wire::Severity::Major => "major",
+        crate::wire::Severity::Minor => "minor",
+        crate::wire::Severity::Suggestion => "suggestion",
+    }
+}
+
+/// Returns foreign text on one line, which acts nowhere.
+fn line(text: &str) -> String {
+    markdown(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Writes foreign text of several lines as a quotation.
+fn quoted(out: &mut String, text: &str) {
+    for l in markdown(text).lines() {
+        let _ = writeln!(out, "> {}", l.trim_end());
+    }
+    out.push('\n');
+}

@@ -1,0 +1,102 @@
+//! What a change is worth: a pure function of the review and the criteria.
+
+use crate::ai::Judged;
+use crate::finding::Severity;
+use crate::verdict;
+use crate::wire::judge::JudgeVerdict;
+
+/// What of a finding decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Weight {
+    pub(super) severity: Severity,
+    /// Neither suppressed nor waived.
+    pub(super) counts: bool,
+    /// It blocks under the policy that rules.
+    pub(super) blocking: bool,
+}
+
+impl Weight {
+    /// Tells whether nothing may go on: a critical finding that is as proven as policy asks for.
+    pub(super) fn halts(self) -> bool {
+        self.counts && self.blocking && self.severity == Severity::Critical
+    }
+}
+
+/// Says what a review and its criteria come to. `None`: the review is not complete, or there was nothing to review,
+/// so that nobody can say.
+pub(super) fn verdict(
+    outcome: verdict::Outcome,
+    complete: bool,
+    said: verdict::Verdict,
+    findings: impl IntoIterator<Item = Weight>,
+    criteria: &[Judged],
+) -> Option<JudgeVerdict> {
+    if outcome != verdict::Outcome::Reviewed || !complete {
+        return None;
+    }
+    let (mut halts, mut blocks) = (false, said == verdict::Verdict::Block);
+    for f in findings {
+        halts |= f.halts();
+        blocks |= f.counts && f.blocking;
+    }
+    let has = |met: Option<bool>| criteria.iter().any(|c| c.met == met);
+    Some(match () {
+        () if halts => JudgeVerdict::CriticalHalt,
+        () if blocks || has(Some(false)) => JudgeVerdict::Fail,
+        () if said != verdict::Verdict::Pass || has(None) => JudgeVerdict::Conditional,
+        () => JudgeVerdict::Pass,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use verdict::{Outcome, Verdict};
+
+    fn judged(met: &[Option<bool>]) -> Vec<Judged> {
+        met.iter().map(|met| Judged { met: *met, ..Judged::default() }).collect()
+    }
+
+    fn weight(severity: Severity, counts: bool, blocking: bool) -> Weight {
+        Weight { severity, counts, blocking }
+    }
+
+    #[test]
+    fn the_worst_decides() {
+        let critical = weight(Severity::Critical, true, true);
+        let major = weight(Severity::Major, true, true);
+        let unproven = weight(Severity::Critical, true, false);
+        let waived = weight(Severity::Critical, false, false);
+        let minor = weight(Severity::Minor, true, false);
+        let (yes, no, open) = (Some(true), Some(false), None);
+        for (said, findings, criteria, expected) in [
+            (Verdict::Pass, vec![], vec![yes, yes], JudgeVerdict::Pass),
+            (Verdict::Pass, vec![], vec![], JudgeVerdict::Pass),
+            (Verdict::Pass, vec![waived], vec![yes], JudgeVerdict::Pass),
+            (Verdict::Pass, vec![], vec![yes, open], JudgeVerdict::Conditional),
+            (Verdict::Warn, vec![minor], vec![yes], JudgeVerdict::Conditional),
+            (Verdict::Warn, vec![unproven], vec![yes], JudgeVerdict::Conditional),
+            (Verdict::Pass, vec![], vec![yes, no, open], JudgeVerdict::Fail),
+            (Verdict::Block, vec![major], vec![yes], JudgeVerdict::Fail),
+            (Verdict::Block, vec![major, critical], vec![no], JudgeVerdict::CriticalHalt),
+            (Verdict::Block, vec![critical], vec![yes], JudgeVerdict::CriticalHalt),
+        ] {
+            let found = verdict(Outcome::Reviewed, true, said, findings.clone(), &judged(&criteria));
+            assert_eq!(found, Some(expected), "{said:?} {findings:?} {criteria:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_reviewed_completely_has_no_verdict() {
+        let critical = [weight(Severity::Critical, true, true)];
+        for (outcome, complete) in [
+            (Outcome::Incomplete, false),
+            (Outcome::Reviewed, false),
+            (Outcome::NothingToReview, true),
+            (Outcome::Cancelled, true),
+        ] {
+            let found = verdict(outcome, complete, Verdict::Block, critical, &judged(&[Some(true)]));
+            assert_eq!(found, None, "{outcome:?}");
+        }
+    }
+}
