@@ -76,6 +76,12 @@ pub struct Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
+    /// Puts the message and what caused it on one line.
+    pub fn on_one_line(&self) -> String {
+        let causes = self.causes.iter().flat_map(|c| [": ", c]);
+        std::iter::once(self.message.as_str()).chain(causes).collect()
+    }
+
     /// Makes an error about what the caller gave.
     pub fn usage(message: impl Into<String>) -> Self {
         Self { kind: Kind::Usage, message: message.into(), causes: Vec::new(), hints: Vec::new() }

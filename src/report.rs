@@ -15,6 +15,7 @@ mod tests;
 use crate::finding::{Finding, Origin, Severity};
 use crate::review::Review;
 use crate::untrusted::Inert;
+use crate::wire::stored::Since;
 use std::io::{self, Write};
 
 /// A form of report.
@@ -95,6 +96,24 @@ pub fn summary_line(review: &Review) -> String {
     let (reviewed, total, exit) = (c.files_reviewed, c.files_total, review.exit.code());
     let backend = Inert::new(backends(review).join(","));
     format!("review: {state} files={reviewed}/{total} backend={backend} findings={findings} exit={exit}")
+}
+
+/// Returns what became of the findings of the round before: `2 fixed, 1 still there`.
+pub fn since(s: &Since) -> String {
+    let all = [
+        (s.fixed, "fixed"),
+        (s.still_there, "still there"),
+        (s.moved, "moved"),
+        (s.reopened, "reopened"),
+        (s.introduced_by_fix, "introduced by a fix"),
+        (s.new, "new"),
+        (s.unchecked, "not looked at again"),
+    ];
+    let parts: Vec<_> = all.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    match parts.is_empty() {
+        true => format!("nothing was found in round {}, nor now", s.round),
+        false => format!("{} since round {}", parts.join(", "), s.round),
+    }
 }
 
 /// Returns who looked, `rules` first.

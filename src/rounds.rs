@@ -1,8 +1,245 @@
-//! Reviews that follow one another.
+//! Rounds of a review: what earlier ones found, what became of it, and what is stored.
+//!
+//! The one way in for the command line, the hooks and MCP. [`review`] puts what is known of a session into the
+//! request, lets [`crate::review`] do the work, compares, and hands the outcome to [`crate::history`]. What a model
+//! says of earlier findings decides nothing: fingerprints and code regions do.
 
 pub mod advice;
 pub mod compare;
+mod follow;
 pub mod recall;
 pub mod region;
 pub mod response;
+mod stored;
 pub mod words;
+
+use crate::ai::context;
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::history::{Saved, SessionId, Store};
+use crate::policy::RulesPolicy;
+use crate::report::json;
+use crate::request::{ReviewRequest, Source};
+use crate::review::{self, Place, Record, Review, SessionRef, World};
+use crate::rules::RuleSet;
+use crate::verdict::Outcome;
+use crate::wire;
+use crate::wire::stored::{Asked, Response, STORED_VERSION};
+use advice::Told;
+use follow::{Compared, Follow};
+use response::Given;
+use stored::Beside;
+
+/// A review that may be stored, and may follow an earlier one.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    pub request: ReviewRequest,
+    /// The session that this is a further round of.
+    pub follow_up: Option<SessionId>,
+    /// What the coder says to the findings of the round before.
+    pub response: Option<Given>,
+    pub save: Save,
+    /// Who asks: `cli`, `pre-commit`, `pre-push`, `mcp`.
+    pub via: &'static str,
+}
+
+/// Whether a review is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Save {
+    No,
+    Yes,
+    /// It is incomplete where it cannot be stored.
+    Required,
+}
+
+/// A finished round.
+#[derive(Debug)]
+pub struct Done {
+    /// With its session where it was stored.
+    pub review: Review,
+    /// The review as it is stored, or would be: without an id then.
+    pub stored: wire::stored::Review,
+    /// Why it is not stored, though it was to be.
+    pub unsaved: Option<String>,
+}
+
+/// Finds where reviews are stored, and the store where there is one. For what looks at stored reviews.
+///
+/// # Errors
+///
+/// Usage: no repository, no worktree, a malformed policy; a store that is not this user's own.
+pub fn open(request: &ReviewRequest, env: &Env) -> Result<(Place, Option<Store>)> {
+    let (place, _) = review::place(request, env)?;
+    let store = Store::find(&place)?;
+    Ok((place, store))
+}
+
+/// Finds the stored review that a person means: its id, or `latest`.
+///
+/// # Errors
+///
+/// Usage: not the form of an id; nothing is stored here. An id of which nothing is stored is found out by who uses it.
+pub fn named(name: &str, request: &ReviewRequest, env: &Env) -> Result<SessionId> {
+    if name != "latest" {
+        return SessionId::parse(name).ok_or_else(|| {
+            let error = Error::usage(format!("{name:?} is not the id of a review: YYYY-MM-DD-NNN, or latest"));
+            error.hint("`claude-reviewer history` lists them")
+        });
+    }
+    let (_, store) = open(request, env)?;
+    let latest = store.map(|s| s.latest()).transpose()?.flatten();
+    latest.ok_or_else(|| Error::usage("no review is stored here yet").hint("claude-reviewer review"))
+}
+
+/// Reviews what is asked for, compares it with the round before, and stores it.
+///
+/// Nothing is stored where nothing differs, unless it is a further round.
+///
+/// # Errors
+///
+/// Those of [`review::run`]; usage for a follow-up of a session that is unknown, closed, or has had all its rounds.
+/// That a review cannot be stored is no error: it is told beside the review.
+pub fn review(ask: &Ask, world: &World<'_>) -> Result<Done> {
+    let mut request = ask.request.clone();
+    // What is stored of people's words is masked as what is shown to models is.
+    let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
+    let follow = ask.follow_up.as_ref().map(|id| Follow::open(id, &ask.request, world.env)).transpose()?;
+    request.record = ask.save != Save::No || follow.is_some();
+    let said = ask.request.brief.summary.as_deref().map(|s| context::summary(s, &rules));
+    let answer = match (&follow, &ask.response) {
+        (Some(f), Some(given)) => Some(given.stored(&f.id.to_string(), f.last().round, &world.now.to_string(), &rules)),
+        (None, Some(_)) => {
+            let error = Error::usage("a response answers a stored review, and none is named");
+            return Err(error.hint("name it: --follow-up latest"));
+        }
+        (_, None) => None,
+    };
+    if let Some(f) = &follow {
+        f.prepare(&mut request, answer.as_ref(), said.as_deref());
+    }
+    let mut review = review::run(&request, world)?;
+    let record = review.record.take().unwrap_or_default();
+    let compared = match &follow {
+        Some(f) => Some(f.compare(&mut review, &record, answer.as_ref(), &request, world)?),
+        None => None,
+    };
+    let round = Round { ask, follow, said, answer, compared, record, rules };
+    Ok(round.end(review, world))
+}
+
+/// A round whose review is done.
+struct Round<'a> {
+    ask: &'a Ask,
+    follow: Option<Follow>,
+    /// What the author says of the round.
+    said: Option<String>,
+    answer: Option<Response>,
+    compared: Option<Compared>,
+    record: Record,
+    rules: RuleSet,
+}
+
+impl Round<'_> {
+    /// Stores the round where it is to be.
+    fn end(self, mut review: Review, world: &World<'_>) -> Done {
+        let number = self.follow.as_ref().map_or(1, |f| f.last().round + 1);
+        let nothing = review.outcome == Outcome::NothingToReview && self.follow.is_none();
+        let saved = match (self.ask.save, &review.place) {
+            (Save::No, _) => None,
+            (Save::Yes, _) if nothing => None,
+            (Save::Yes, None) => None,
+            (Save::Required, None) => Some(Err("there is no worktree to store it in".to_owned())),
+            (Save::Yes | Save::Required, Some(place)) => {
+                Some(self.save(&review, place, world).map_err(|e| e.on_one_line()))
+            }
+        };
+        let unsaved = match saved {
+            Some(Ok(saved)) => {
+                review.session = Some(SessionRef { id: saved.id.to_string(), round: saved.round });
+                return Done { review, stored: saved.review, unsaved: None };
+            }
+            Some(Err(why)) => Some(why),
+            None => None,
+        };
+        if let (Some(why), Save::Required) = (&unsaved, self.ask.save) {
+            review.coverage.failed.push((None, format!("the review could not be stored: {why}")));
+            if review.outcome != Outcome::Cancelled {
+                review.outcome = Outcome::Incomplete;
+            }
+            review.judge_again(self.ask.request.on_block);
+        }
+        let stored = self.stored(&review, "", number);
+        Done { review, stored, unsaved }
+    }
+
+    fn save(&self, review: &Review, place: &Place, world: &World<'_>) -> Result<Saved> {
+        match &self.follow {
+            Some(f) => {
+                let id = f.id.to_string();
+                let write = |round: u32| self.stored(review, &id, round);
+                f.store.append(&f.id, world.now, &self.record, self.answer.clone(), &write)
+            }
+            None => {
+                let write = |id: &SessionId| {
+                    let id = id.to_string();
+                    (self.request(review, place, &id), self.stored(review, &id, 1))
+                };
+                Store::open(place)?.create(world.now, &self.record, &write)
+            }
+        }
+    }
+
+    /// Returns the review in the words of the store.
+    fn stored(&self, review: &Review, id: &str, round: u32) -> wire::stored::Review {
+        let mut report = json::report(review);
+        report.review_id = Some(id.to_owned()).filter(|id| !id.is_empty());
+        report.round = round;
+        let advice = advice::advice(&Told {
+            report: &report,
+            since: self.compared.as_ref().map(|c| &c.since),
+            again: self.compared.as_ref().map_or(&[], |c| &c.again),
+            earlier: &self.follow.as_ref().map_or_else(Vec::new, Follow::earlier),
+            max_rounds: match (&self.follow, &review.place) {
+                (Some(f), _) => f.max_rounds,
+                (None, place) => place.as_ref().map_or(u32::MAX, |p| p.max_rounds),
+            },
+            backends: &review.models.asked,
+        });
+        let beside = Beside {
+            author_summary: self.said.clone(),
+            since: self.compared.as_ref().map(|c| c.since.clone()),
+            advice,
+            change: stored::change(&self.record),
+        };
+        stored::review(review, report, beside)
+    }
+
+    /// Returns what was asked for, in the words of the store.
+    fn request(&self, review: &Review, place: &Place, id: &str) -> wire::stored::Request {
+        let asked = &self.ask.request;
+        let report = json::report(review);
+        let shown = |text: &str| context::summary(text, &self.rules);
+        let (rev, untracked) = match &asked.source {
+            Source::Commit { rev, .. } => (Some(rev.clone()), false),
+            Source::Branch { head, .. } => (head.clone(), false),
+            Source::Unstaged { untracked } => (None, *untracked),
+            _ => (None, false),
+        };
+        let focus = review.judged_by.review.focus.iter().map(|c| c.name().to_owned());
+        wire::stored::Request {
+            schema_version: STORED_VERSION,
+            review_id: id.to_owned(),
+            timestamp: review.timestamp.to_string(),
+            summary: self.said.clone(),
+            relevant_docs: asked.brief.documents.iter().map(|d| shown(&d.to_string_lossy())).collect(),
+            focus_areas: focus.chain(asked.brief.focus.iter().map(|f| shown(f))).collect(),
+            source: report.source,
+            asked: Asked { rev, untracked, files: asked.files.clone() },
+            label: shown(&review.source.label),
+            author: shown(&place.actor),
+            via: self.ask.via.to_owned(),
+            tool: report.tool,
+            change: stored::change(&self.record),
+        }
+    }
+}

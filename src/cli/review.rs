@@ -11,8 +11,11 @@ use crate::report::{self, Format, Style};
 use crate::request::{
     Authority, Brief, CacheUse, Depth, Input, OnBlock, OnIncomplete, Overrides, ReviewRequest, Source,
 };
-use crate::review::{self, Review, World};
+use crate::review::{Review, World};
+use crate::rounds::response::Given;
+use crate::rounds::{self, Ask, Done, Save};
 use crate::stop::Stop;
+use crate::untrusted::Inert;
 use crate::verdict::Verdict;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -127,9 +130,18 @@ struct Options {
     /// Files scanned, and requests made, at the same time
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     jobs: Option<u32>,
+    /// A further round of this stored review (an id, or latest)
+    #[arg(long, global = true, value_name = "REVIEW_ID")]
+    follow_up: Option<String>,
+    /// What you say to the findings of the round before: JSON or Markdown, - for standard input
+    #[arg(long, global = true, value_name = "FILE", requires = "follow_up")]
+    response: Option<PathBuf>,
     /// Do not store the review
-    #[arg(long, global = true)]
+    #[arg(long, global = true, conflicts_with_all = ["require_history", "follow_up"])]
     no_save: bool,
+    /// The review is incomplete where it cannot be stored
+    #[arg(long, global = true)]
+    require_history: bool,
     /// How the report on standard output looks
     #[arg(long, global = true, default_value = "human", value_name = "FORMAT", value_parser = format_parser())]
     format: Format,
@@ -236,16 +248,58 @@ fn review(context: &Context, args: &Args) -> Result<ExitStatus> {
     }
     refuse_shared_targets(context, o)?;
     let request = request(context, args)?;
+    let follow_up = o.follow_up.as_deref().map(|name| rounds::named(name, &request, &context.env)).transpose()?;
+    let response = o.response.as_deref().map(|file| response(context, file)).transpose()?;
     let progress = progress::of(&context.env, context.global.quiet);
     let stop = Stop::default();
     let now = jiff::Timestamp::now();
     let world = World { env: &context.env, progress: progress.as_ref(), now, stop: &stop, script: None };
-    let result = review::run(&request, &world);
+    let save = match (o.no_save, o.require_history) {
+        (true, _) => Save::No,
+        (_, true) => Save::Required,
+        _ => Save::Yes,
+    };
+    let via = request.hook.map_or("cli", Hook::name);
+    let result = rounds::review(&Ask { request, follow_up, response, save, via }, &world);
     drop(progress);
-    let review = result?;
-    write_reports(context, o, &review)?;
-    eprint_line(&report::summary_line(&review));
-    Ok(review.exit)
+    let done = result?;
+    write_reports(context, o, &done.review)?;
+    tell(context, &done);
+    eprint_line(&report::summary_line(&done.review));
+    Ok(done.review.exit)
+}
+
+/// Says what became of earlier findings, and what could not be stored.
+fn tell(context: &Context, done: &Done) {
+    if let (Some(since), false) = (&done.stored.since, context.global.quiet) {
+        eprint_line(&format!("round {}: {}", done.stored.round, report::since(since)));
+        for why in &done.stored.advice.circling {
+            eprint_line(&format!("round {}: {}", done.stored.round, Inert::new(why)));
+        }
+        eprint_line(&format!("advice: {}", Inert::new(&done.stored.advice.text)));
+    }
+    if let Some(why) = &done.unsaved {
+        eprint_line(&format!("note: history not saved: {}", Inert::new(why)));
+    }
+}
+
+/// Reads what the coder says to the findings of the round before.
+fn response(context: &Context, file: &Path) -> Result<Given> {
+    let name = file.display();
+    let mut bytes = Vec::new();
+    let limit = rounds::response::MOST as u64 + 1;
+    let read = match file.as_os_str() == "-" {
+        true => std::io::stdin().lock().take(limit).read_to_end(&mut bytes),
+        false => {
+            let path = context.dir.join(file);
+            if !path.is_file() {
+                return Err(Error::usage(format!("the response {name} is no file that can be read")));
+            }
+            std::fs::File::open(path).and_then(|f| f.take(limit).read_to_end(&mut bytes))
+        }
+    };
+    read.map_err(|e| Error::usage(format!("the response {name} cannot be read")).caused_by(&e))?;
+    Given::parse(&String::from_utf8_lossy(&bytes))
 }
 
 fn request(context: &Context, args: &Args) -> Result<ReviewRequest> {

@@ -444,6 +444,10 @@ fn basis(review: &Review) -> String {
     parts.extend(set_aside(review.findings.iter().filter(|f| f.suppressed.is_some()).count(), "suppressed"));
     parts.extend(set_aside(review.findings.iter().filter(|f| f.waived.is_some()).count(), "waived"));
     parts.push(elapsed(review.duration));
+    parts.extend(review.session.as_ref().map(|s| match s.round {
+        1 => format!("stored as {}", s.id),
+        n => format!("round {n} of {}", s.id),
+    }));
     parts.join(", ")
 }
 

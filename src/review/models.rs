@@ -270,7 +270,7 @@ impl Asking<'_> {
                     let generated = reader.generated(&change.base, file.path()).ok().flatten();
                     self.show(file, generated, &mut group, out);
                 }
-                Err(e) => out.failed.push((Some(path.clone()), scan::reason(&e))),
+                Err(e) => out.failed.push((Some(path.clone()), e.on_one_line())),
             }
         }
         out.push(group);

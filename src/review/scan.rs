@@ -186,7 +186,7 @@ impl Scan<'_> {
             Ok(file) => self.scan(part, (number, index), &file, out),
             Err(e) => {
                 out.coverage.files_total += usize::from(part.scope == Scope::All);
-                out.coverage.failed.push((Some(path.clone()), reason(&e)));
+                out.coverage.failed.push((Some(path.clone()), e.on_one_line()));
             }
         }
     }
@@ -348,16 +348,6 @@ impl Scanned {
         self.notes.extend(notes);
         self.coverage.add(c);
     }
-}
-
-/// Puts an error and what caused it on one line.
-pub(super) fn reason(e: &crate::error::Error) -> String {
-    let mut text = e.message.clone();
-    for c in &e.causes {
-        text.push_str(": ");
-        text.push_str(c);
-    }
-    text
 }
 
 /// Takes the lines around a finding, secrets masked.

@@ -1,0 +1,157 @@
+//! A further round: what the session knows goes into the request, and what is found is compared with it.
+
+use super::compare::{Again, Comparison, Current, Earlier};
+use super::recall;
+use super::region::Side;
+use super::words;
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::history::{SessionId, Store};
+use crate::report::json;
+use crate::request::{ReviewRequest, Source};
+use crate::review::{self, Record, Review, World};
+use crate::wire;
+use crate::wire::SourceKind;
+use crate::wire::stored::{Response, Round, Session, Since, Status};
+use std::path::PathBuf;
+
+/// The session that a further round belongs to.
+#[derive(Debug)]
+pub(super) struct Follow {
+    pub(super) id: SessionId,
+    pub(super) store: Store,
+    pub(super) max_rounds: u32,
+    session: Session,
+    /// The change of each round.
+    changes: Vec<Vec<u8>>,
+    /// The last round that was stored when this one began.
+    last: Round,
+    /// The commit that is checked out.
+    head: Option<String>,
+}
+
+impl Follow {
+    /// Opens the session.
+    ///
+    /// # Errors
+    ///
+    /// Usage: there is none, it is closed, or it has had all its rounds.
+    pub(super) fn open(id: &SessionId, request: &ReviewRequest, env: &Env) -> Result<Self> {
+        let (place, _) = review::place(request, env)?;
+        let store = Store::find(&place)?.ok_or_else(|| {
+            let error = Error::usage(format!("there is no review {id}: nothing is stored here"));
+            error.hint("leave out --follow-up to begin a session")
+        })?;
+        let session = store.session(id)?;
+        if matches!(session.status, Status::Approved | Status::Abandoned | Status::Merged) {
+            let error = Error::usage(format!("the review {id} is closed"));
+            return Err(error.hint("begin another one, without naming an earlier review"));
+        }
+        let Some(last) = session.rounds.last().cloned() else {
+            return Err(Error::usage(format!("the review {id} has no round to follow")));
+        };
+        if last.review.round >= place.max_rounds {
+            let n = place.max_rounds;
+            let error = Error::usage(format!("the review {id} has had all of its {n} rounds (review.max_rounds)"));
+            return Err(error
+                .hint(format!("let a person look: claude-reviewer history {id}"))
+                .hint(format!("or close it: claude-reviewer complete {id} --status abandoned")));
+        }
+        let changes = session.rounds.iter().map(|r| store.change(id, r.review.round)).collect::<Result<_>>()?;
+        Ok(Self { id: *id, store, max_rounds: place.max_rounds, session, changes, last, head: place.head })
+    }
+
+    /// Returns the round that this one follows.
+    pub(super) fn last(&self) -> &wire::stored::Review {
+        &self.last.review
+    }
+
+    /// Puts what the session knows into the request.
+    ///
+    /// The author's first words stay those of every round, so that what did not change is not asked again; the later
+    /// ones go with the round that they were said in.
+    pub(super) fn prepare(&self, request: &mut ReviewRequest, answer: Option<&Response>, said: Option<&str>) {
+        let begun = &self.session.request;
+        self.source(request);
+        if request.files.is_empty() {
+            request.files.clone_from(&begun.asked.files);
+        }
+        if request.brief.documents.is_empty() {
+            request.brief.documents = begun.relevant_docs.iter().map(PathBuf::from).collect();
+        }
+        request.brief.summary.clone_from(&begun.summary);
+        let rounds = &self.session.rounds;
+        let later = rounds.iter().skip(1).map(|r| r.review.author_summary.as_deref()).chain([said]);
+        request.brief.previous = rounds
+            .iter()
+            .zip(later)
+            .map(|(round, said)| {
+                let own = round.review.round == self.last.review.round;
+                let response = if own && answer.is_some() { answer } else { round.response.as_ref() };
+                words::round(&round.review, response, said)
+            })
+            .collect();
+    }
+
+    /// Takes up the session's source where the request names none, and its base where it names one of that kind.
+    fn source(&self, request: &mut ReviewRequest) {
+        let begun = &self.session.request;
+        let base = begun.source.base.clone();
+        let since_base = || Source::Changes { base: base.clone().or_else(|| begun.source.head.clone()) };
+        match &mut request.source {
+            Source::Auto => {
+                request.source = match begun.source.kind {
+                    // What was staged then may be committed by now.
+                    SourceKind::Staged if base == self.head => Source::Staged,
+                    SourceKind::Unstaged => Source::Unstaged { untracked: begun.asked.untracked },
+                    SourceKind::Branch if base.is_some() => {
+                        Source::Branch { head: begun.asked.rev.clone(), base: base.clone() }
+                    }
+                    _ => since_base(),
+                };
+            }
+            Source::Changes { base: named @ None } | Source::Branch { base: named @ None, .. } => *named = base,
+            _ => {}
+        }
+    }
+
+    /// Returns the earlier rounds as they are compared with, oldest first.
+    pub(super) fn earlier(&self) -> Vec<Earlier<'_>> {
+        let rounds = self.session.rounds.iter().zip(&self.changes);
+        rounds.map(|(r, change)| Earlier { review: &r.review, response: r.response.as_ref(), change }).collect()
+    }
+
+    /// Compares with the earlier rounds. What a backend found, and nobody mended, stays a finding of the review.
+    pub(super) fn compare(
+        &self,
+        review: &mut Review,
+        record: &Record,
+        answer: Option<&Response>,
+        request: &ReviewRequest,
+        world: &World<'_>,
+    ) -> Result<Compared> {
+        let report = json::report(review);
+        let now = Current {
+            change: Side { text: &record.text, left_out: &record.left_out },
+            source: &report.source,
+            narrowed: !request.files.is_empty(),
+        };
+        let comparison = Comparison::new(&self.earlier(), &now);
+        let carried = comparison.carried(&report, answer.or(self.last.response.as_ref()));
+        if !carried.is_empty() {
+            review.add(recall::findings(&carried, &record.text), request, world)?;
+        }
+        let report = json::report(review);
+        let since = comparison.since(&report);
+        let again = comparison.again(&report, &since);
+        Ok(Compared { since, again })
+    }
+}
+
+/// What became of earlier findings.
+#[derive(Debug)]
+pub(super) struct Compared {
+    pub(super) since: Since,
+    /// Findings where others had been mended.
+    pub(super) again: Vec<Again>,
+}
