@@ -41,6 +41,8 @@ pub struct Models {
     pub missing: Vec<Missing>,
     /// What models say of the change as a whole: their opinion, which decides nothing.
     pub opinions: Vec<Opinion>,
+    /// Why questions have no answer, for whoever thinks of asking again.
+    pub setbacks: Vec<Setback>,
     /// How each criterion of the contract stands, in its order; empty unless one was given and somebody was asked.
     pub criteria: Vec<Judged>,
 }
@@ -66,6 +68,21 @@ pub struct Spot {
     /// The first line, on the new side; `None`: it was removed.
     pub line: Option<LineNo>,
     pub quote: String,
+}
+
+/// A question that has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setback {
+    pub backend: String,
+    pub cause: ask::Cause,
+    /// When the provider says that it makes sense to ask again.
+    pub retry_after: Option<Duration>,
+}
+
+impl Setback {
+    pub(crate) fn of(backend: &str, failure: &ask::Failure) -> Self {
+        Self { backend: backend.to_owned(), cause: failure.cause, retry_after: failure.retry_after }
+    }
 }
 
 impl Models {

@@ -6,6 +6,7 @@ mod hooks;
 mod policy;
 mod review;
 mod rules;
+mod serve;
 
 use crate::env::Env;
 use crate::error::{Error, ExitStatus};
@@ -65,6 +66,8 @@ enum Command {
     Doctor(doctor::Args),
     /// List and explain the built-in rules, test a team's own
     Rules(rules::Args),
+    /// Serve coding agents over the Model Context Protocol
+    ServeMcp(serve::Args),
     /// Print a completion script
     Completions(generate::Completions),
     /// Print the manual page
@@ -118,6 +121,7 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
         Command::Policy(args) => policy::run(&context, &args),
         Command::Doctor(args) => doctor::run(&context, &args),
         Command::Rules(args) => rules::run(&context, &args),
+        Command::ServeMcp(args) => serve::run(&context, &args),
         Command::Completions(args) => generate::completions(&args),
         Command::Man => generate::man(),
     }

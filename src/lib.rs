@@ -13,6 +13,7 @@ pub mod git;
 pub mod history;
 pub mod hooks;
 pub mod judge;
+pub mod mcp;
 pub mod policy;
 pub mod process;
 pub mod progress;

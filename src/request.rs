@@ -90,6 +90,11 @@ pub struct PushRange {
 pub enum Input {
     File(PathBuf),
     Stdin,
+    /// What the caller holds, under a name that tells what it is.
+    Text {
+        name: String,
+        text: String,
+    },
 }
 
 /// A hook of git that the program can be.

@@ -9,7 +9,7 @@ pub mod counsel;
 pub mod judge;
 pub mod stored;
 
-pub use self::calm::write;
+pub use self::calm::{line, write};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -18,7 +18,7 @@ use super::material::Group;
 use super::plan::{self, Chunk, Plan};
 use super::prompt::{self, Brief, Lens};
 use super::tree::Tree;
-use super::{Models, Script, Usage};
+use super::{Models, Script, Setback, Usage};
 use crate::diff::{LineNo, RepoPath};
 use crate::env::Env;
 use crate::finding::Finding;
@@ -114,11 +114,15 @@ fn open<'a>(job: &Job<'a>, out: &mut Outcome) -> Vec<Vec<Member<'a>>> {
     for name in job.backends {
         match Member::open(name, job, &pool) {
             Ok(member) => open.push(member),
-            Err(f) => failures.push(format!("{name}: {}", described(&f))),
+            Err(f) => {
+                out.models.setbacks.push(Setback::of(name, &f));
+                failures.push(format!("{name}: {}", described(&f)));
+            }
         }
     }
     let first = job.policy.review.mode == Mode::First;
     if first && !open.is_empty() {
+        out.models.setbacks.clear();
         let skipped = failures.drain(..).map(|f| Remark::of_the_run(format!("the next backend is asked: {f}")));
         out.remarks.extend(skipped);
     }
@@ -150,6 +154,7 @@ struct Session<'a> {
     /// Of each group, made when somebody looks around.
     trees: Vec<OnceCell<Tree<'a>>>,
     usage: RefCell<Vec<Usage>>,
+    setbacks: RefCell<Vec<Setback>>,
     began: Instant,
     planned: Cell<usize>,
     answered: Cell<usize>,
@@ -179,6 +184,7 @@ impl<'a> Session<'a> {
             permits: Semaphore::new(review.jobs.max(1) as usize),
             trees: groups.iter().map(|_| OnceCell::new()).collect(),
             usage: RefCell::default(),
+            setbacks: RefCell::default(),
             began: Instant::now(),
             planned: Cell::new(0),
             answered: Cell::new(0),
@@ -232,6 +238,7 @@ impl<'a> Session<'a> {
         out.models.missing = missing;
         out.models.opinions = opinions;
         out.models.usage = self.usage.take();
+        out.models.setbacks.extend(self.setbacks.take());
         out.remarks.extend(self.unpriced(&out.models.usage));
         out.models.tidy();
         out

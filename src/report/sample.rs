@@ -477,6 +477,7 @@ fn models() -> Models {
                 recommendation: Some("drop the field".to_owned()),
             }],
         }),
+        setbacks: Vec::new(),
         criteria: Vec::new(),
         opinions: vec![Opinion {
             backend: "local".to_owned(),

@@ -202,6 +202,10 @@ fn head_state(repo: &Repo) -> Result<State> {
 fn read_input(input: &Input, dir: &Path) -> Result<(String, Vec<u8>)> {
     let mut bytes = Vec::new();
     let (name, result) = match input {
+        Input::Text { name, text } => {
+            bytes.extend_from_slice(text.as_bytes());
+            (name.clone(), Ok(bytes.len()))
+        }
         Input::Stdin => ("<stdin>".to_owned(), std::io::stdin().lock().take(MAX_INPUT + 1).read_to_end(&mut bytes)),
         Input::File(path) => {
             let name = path.to_string_lossy().into_owned();

@@ -230,6 +230,7 @@ fn models(report: &wire::Report, asked: Vec<String>) -> Models {
             })
             .collect(),
         // Judgements are not stored as reviews.
+        setbacks: Vec::new(),
         criteria: Vec::new(),
         opinions: report
             .opinions

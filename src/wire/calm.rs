@@ -2,7 +2,7 @@
 
 use crate::untrusted::is_active;
 use serde::Serialize;
-use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
+use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
 use std::io::{self, Write};
 
 /// Writes a document, indented, with a line end.
@@ -15,10 +15,21 @@ pub fn write(document: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     buffer.flush()
 }
 
-/// Writes indented JSON whose strings hold nothing active.
-struct Calm<'a>(PrettyFormatter<'a>);
+/// Returns a document on one line, without a line end; escaped as [`write`] does.
+///
+/// # Errors
+///
+/// The document is none that JSON can hold.
+pub fn line(document: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    document.serialize(&mut Serializer::with_formatter(&mut line, Calm(CompactFormatter)))?;
+    Ok(line)
+}
 
-impl Formatter for Calm<'_> {
+/// Writes JSON whose strings hold nothing active.
+struct Calm<F>(F);
+
+impl<F: Formatter> Formatter for Calm<F> {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
         let plain = fragment.bytes().all(|b| matches!(b, b' '..=b'~'));
         if plain && memchr::memmem::find(fragment.as_bytes(), b"##").is_none() {

@@ -249,6 +249,11 @@ fn only_the_sarif_report_names_its_types() {
 }
 
 #[test]
+fn only_the_mcp_server_names_its_sdk() {
+    only(&["mcp"], &["rmcp"]);
+}
+
+#[test]
 fn only_env_reads_the_environment() {
     let mut wrong = Vec::new();
     for source in sources().iter().filter(|s| !s.is_in(&["env"])) {
@@ -288,7 +293,7 @@ fn only_wire_types_are_written_out() {
 
 #[test]
 fn stdout_belongs_to_the_command_line() {
-    only(&["cli", "report"], &["io::stdout", "stdout()", "println!", "print!"]);
+    only(&["cli", "report", "mcp"], &["io::stdout", "stdout()", "println!", "print!"]);
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod doctor;
 mod git;
 mod hooks;
 mod loopback;
+mod mcp;
 mod models;
 mod net;
 mod outbound;

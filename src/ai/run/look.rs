@@ -9,7 +9,7 @@ use crate::ai::claim;
 use crate::ai::plan::{self, Chunk};
 use crate::ai::prompt::{self, Lens};
 use crate::ai::reply;
-use crate::ai::{Compliance, Dropped, Missing, Opinion};
+use crate::ai::{Compliance, Dropped, Missing, Opinion, Setback};
 use crate::diff::RepoPath;
 use std::future::Future;
 use std::pin::Pin;
@@ -44,7 +44,7 @@ impl<'a> Session<'a> {
     /// Asks about one chunk, and in smaller parts where it is too large.
     pub(super) fn look<'f>(&'f self, team: &'f Team<'a>, chunk: Chunk, lens: Lens) -> Boxed<'f, Looked> {
         Box::pin(async move {
-            let mut said = Vec::new();
+            let (mut said, mut setbacks) = (Vec::new(), Vec::new());
             for member in &team.members {
                 match self.look_with(member, &chunk, lens).await {
                     Ok(mut looked) => {
@@ -73,6 +73,7 @@ impl<'a> Session<'a> {
                         }
                         let stopped = f.cause == Cause::Stopped;
                         said.push(format!("{}: {}", member.name(), described(&f)));
+                        setbacks.push(Setback::of(member.name(), &f));
                         if stopped {
                             break;
                         }
@@ -80,6 +81,7 @@ impl<'a> Session<'a> {
                 }
             }
             self.step();
+            self.setbacks.borrow_mut().extend(setbacks);
             let why = said.join("; ");
             let failed = self.paths(&chunk).into_iter().map(|p| (Some(p), why.clone())).collect();
             Looked { failed, ..Looked::default() }

@@ -1,0 +1,175 @@
+//! What a tool answers: an object for programs, a short text for the agent, and, where something went wrong, the
+//! words that keep an agent from asking the same again and again.
+
+use crate::ai::Setback;
+use crate::ai::ask::Cause;
+use crate::error::{Error, Kind};
+use crate::untrusted::Inert;
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::{Map, Value, json};
+
+/// Bytes of the text.
+const MOST: usize = 24 << 10;
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Answer {
+    pub(super) content: Map<String, Value>,
+    /// Lines; each is made inert.
+    pub(super) text: String,
+    pub(super) is_error: bool,
+}
+
+impl Answer {
+    /// Makes an answer.
+    pub(super) fn new(content: Map<String, Value>, text: impl Into<String>) -> Self {
+        Self { content, text: text.into(), is_error: false }
+    }
+
+    /// Makes the answer to something that cannot be done.
+    pub(super) fn error(e: &Error) -> Self {
+        let retryable = e.kind == Kind::Incomplete;
+        let mut message = e.message.clone();
+        for cause in &e.causes {
+            message.push_str(": ");
+            message.push_str(cause);
+        }
+        let hint = (!e.hints.is_empty()).then(|| e.hints.join("; "));
+        let again = match retryable {
+            true => {
+                "Trying once more later may help. Do not call this tool in a loop: if it fails again, tell the user."
+            }
+            false => "Do not call this tool again with the same arguments: the answer would be the same.",
+        };
+        let mut text = format!("error: {message}\n");
+        if let Some(hint) = &hint {
+            text.push_str(&format!("hint: {hint}\n"));
+        }
+        text.push_str(again);
+        let content = json!({
+            "status": "error", "outcome": "error", "retryable": retryable, "retry_after_s": null,
+            "message": inert(&message), "hint": hint.as_deref().map(inert),
+        });
+        Self { content: object(content), text, is_error: true }
+    }
+
+    /// Makes the answer to something that this program did wrong.
+    pub(super) fn internal() -> Self {
+        Self::error(
+            &Error::usage("an internal error ended the call")
+                .hint("standard error of serve-mcp says where; please report it"),
+        )
+    }
+
+    /// Returns it as the protocol has it.
+    pub(super) fn into_result(self) -> CallToolResult {
+        let mut text: String = Inert::lines(&self.text).map(|l| format!("{l}\n")).collect();
+        if text.len() > MOST {
+            text.truncate(text.floor_char_boundary(MOST));
+            text.push_str("\n[the rest is in the structured content]\n");
+        }
+        let content = vec![ContentBlock::text(text.trim_end())];
+        let mut result = if self.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
+        result.structured_content = Some(Value::Object(self.content));
+        result
+    }
+}
+
+/// Returns foreign text that a client may print.
+fn inert(text: &str) -> String {
+    Inert::new(text).to_string()
+}
+
+/// Returns the members of an object; of anything else, none.
+pub(super) fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(o) => o,
+        _ => Map::new(),
+    }
+}
+
+/// Returns a document of [`crate::wire`] as an object.
+pub(super) fn document(document: &impl serde::Serialize) -> Map<String, Value> {
+    object(serde_json::to_value(document).unwrap_or_default())
+}
+
+/// What an agent is told of a review that is not whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Retry {
+    pub(super) retryable: bool,
+    /// Seconds, where somebody says how long.
+    pub(super) after: Option<u64>,
+}
+
+impl Retry {
+    /// Finds out from what backends said: whether asking again later can help at all.
+    pub(super) fn of(setbacks: &[Setback]) -> Self {
+        let passes = |s: &&Setback| match s.cause {
+            Cause::Unreachable | Cause::TimedOut | Cause::Malformed | Cause::CutOff => true,
+            // A limit passes by itself; a bad key does not.
+            Cause::Refused => s.retry_after.is_some(),
+            Cause::Setup | Cause::TooLarge | Cause::Declined | Cause::Stopped => false,
+        };
+        let after = setbacks.iter().filter(passes).filter_map(|s| s.retry_after).max();
+        let after = after.map(|d| d.as_secs() + u64::from(d.subsec_nanos() > 0));
+        Self { retryable: setbacks.iter().any(|s| passes(&s)), after }
+    }
+
+    /// Adds it to an answer.
+    pub(super) fn tell(self, content: &mut Map<String, Value>) {
+        content.insert("status".to_owned(), "incomplete".into());
+        content.insert("retryable".to_owned(), self.retryable.into());
+        content.insert("retry_after_s".to_owned(), self.after.into());
+    }
+
+    /// Says it to an agent.
+    pub(super) fn words(self) -> String {
+        let what = match self {
+            Self { retryable: true, after: Some(s) } => {
+                format!("A backend could not answer. It may in {s} s, not before")
+            }
+            Self { retryable: true, after: None } => "A backend could not answer. It may later".to_owned(),
+            Self { retryable: false, .. } => "Asking again will not change that".to_owned(),
+        };
+        format!(
+            "INCOMPLETE: not everything was reviewed, so this is no approval. {what}. \
+             Do not call this tool in a loop: tell the user what is missing."
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn setback(cause: Cause, after: Option<u64>) -> Setback {
+        Setback { backend: "b".to_owned(), cause, retry_after: after.map(Duration::from_secs) }
+    }
+
+    #[test]
+    fn only_what_passes_by_itself_is_worth_another_call() {
+        for (setbacks, retryable, after) in [
+            (vec![], false, None),
+            (vec![setback(Cause::Setup, None)], false, None),
+            (vec![setback(Cause::Refused, None)], false, None),
+            (vec![setback(Cause::Refused, Some(30))], true, Some(30)),
+            (vec![setback(Cause::Unreachable, None)], true, None),
+            (vec![setback(Cause::TimedOut, Some(5)), setback(Cause::Refused, Some(60))], true, Some(60)),
+        ] {
+            assert_eq!(Retry::of(&setbacks), Retry { retryable, after }, "{setbacks:?}");
+        }
+    }
+
+    #[test]
+    fn an_error_says_not_to_ask_the_same_again() {
+        let answer = Answer::error(&Error::usage("no \u{1b}[31mrepository").hint("git init"));
+        assert_eq!(answer.content["status"], "error");
+        assert_eq!(answer.content["retryable"], false);
+        assert!(!answer.content["message"].as_str().unwrap().contains('\u{1b}'));
+        let result = answer.into_result();
+        assert_eq!(result.is_error, Some(true));
+        let text = serde_json::to_string(&result.content).unwrap();
+        assert!(text.contains("again with the same arguments") && !text.contains("\\u001b"), "{text}");
+    }
+}

@@ -1,0 +1,253 @@
+//! Arguments of tools: one table says what a tool takes, and both the schema that clients see and the check of what
+//! they send come from it.
+
+use serde_json::{Map, Value, json};
+
+/// Bytes of a text, where nothing else is said.
+pub(super) const TEXT: usize = 64 << 10;
+
+/// One argument.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arg {
+    pub(super) name: &'static str,
+    /// For the one who fills it in.
+    pub(super) about: &'static str,
+    pub(super) kind: Kind,
+    pub(super) required: bool,
+}
+
+/// What an argument may be.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    /// A text of at most so many bytes.
+    Text(usize),
+    /// One of these; the default first where it has one.
+    Choice {
+        of: &'static [&'static str],
+        default: Option<&'static str>,
+    },
+    /// A list of texts: how many, and how long.
+    Texts {
+        most: usize,
+        bytes: usize,
+    },
+    /// A list of some of these. Clients are shown these; `also` is understood besides.
+    Choices {
+        of: &'static [&'static str],
+        also: fn(&str) -> bool,
+    },
+    Number {
+        from: i64,
+        to: i64,
+        default: i64,
+    },
+    /// A text or an object with members as a schema says.
+    TextOrObject(fn() -> Value),
+}
+
+/// What somebody sent, checked against the table.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Given(Map<String, Value>);
+
+impl Given {
+    /// Checks arguments. What is null is not there.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that names the argument.
+    pub(super) fn check(args: &[Arg], sent: Map<String, Value>) -> Result<Self, String> {
+        let names = || args.iter().map(|a| a.name).collect::<Vec<_>>().join(", ");
+        let mut given = Map::new();
+        for (name, value) in sent {
+            let Some(arg) = args.iter().find(|a| a.name == name) else {
+                let takes = if args.is_empty() { "none are taken".to_owned() } else { format!("known: {}", names()) };
+                return Err(format!("unknown argument {}; {takes}", shown(&name)));
+            };
+            if !value.is_null() {
+                arg.kind.check(&value).map_err(|why| format!("{name} must be {why}"))?;
+                given.insert(name, value);
+            }
+        }
+        match args.iter().find(|a| a.required && !given.contains_key(a.name)) {
+            Some(missing) => Err(format!("{} is missing: {}", missing.name, missing.about)),
+            None => Ok(Self(given)),
+        }
+    }
+
+    /// Returns a text.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name).and_then(Value::as_str)
+    }
+
+    /// Returns a list of texts; empty where there is none.
+    pub(super) fn texts(&self, name: &str) -> Vec<&str> {
+        let list = self.0.get(name).and_then(Value::as_array);
+        list.map(|l| l.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
+    }
+
+    /// Returns a number.
+    pub(super) fn number(&self, name: &str) -> Option<i64> {
+        self.0.get(name).and_then(whole)
+    }
+
+    /// Returns whatever was sent.
+    pub(super) fn value(&self, name: &str) -> Option<&Value> {
+        self.0.get(name)
+    }
+}
+
+/// Returns a whole number; `5.0` is one.
+fn whole(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| value.as_f64().filter(|f| f.fract() == 0.0 && f.abs() < 1e15).map(|f| f as i64))
+}
+
+/// Returns a short form of foreign text.
+pub(super) fn shown(text: &str) -> String {
+    let end = text.floor_char_boundary(80);
+    let more = if end < text.len() { "…" } else { "" };
+    format!("{:?}{more}", &text[..end])
+}
+
+impl Kind {
+    /// Says what it must be, if it is not.
+    fn check(self, value: &Value) -> Result<(), String> {
+        let one_of = |of: &[&str]| of.join(", ");
+        match self {
+            Self::Text(most) => match value.as_str() {
+                None => Err("a string".to_owned()),
+                Some(s) if s.len() > most => Err(format!("at most {most} bytes long; it has {}", s.len())),
+                Some(_) => Ok(()),
+            },
+            Self::Choice { of, .. } => match value.as_str() {
+                Some(s) if of.contains(&s) => Ok(()),
+                Some(s) => Err(format!("one of {}; it is {}", one_of(of), shown(s))),
+                None => Err(format!("a string, one of {}", one_of(of))),
+            },
+            Self::Texts { most, bytes } => {
+                let list = value.as_array().ok_or("a list of strings")?;
+                if list.len() > most {
+                    return Err(format!("a list of at most {most}; it has {}", list.len()));
+                }
+                match list.iter().position(|v| v.as_str().is_none_or(|s| s.len() > bytes)) {
+                    Some(at) => Err(format!("a list of strings of at most {bytes} bytes each; item {at} is none")),
+                    None => Ok(()),
+                }
+            }
+            Self::Choices { of, also } => {
+                let list = value.as_array().ok_or_else(|| format!("a list, of {}", one_of(of)))?;
+                for v in list {
+                    match v.as_str() {
+                        Some(s) if of.contains(&s) || also(s) => {}
+                        Some(s) => return Err(format!("a list of {}; one item is {}", one_of(of), shown(s))),
+                        None => return Err(format!("a list of strings, of {}", one_of(of))),
+                    }
+                }
+                if list.len() > 64 { Err("a list of at most 64".to_owned()) } else { Ok(()) }
+            }
+            Self::Number { from, to, .. } => match whole(value) {
+                Some(n) if (from..=to).contains(&n) => Ok(()),
+                _ => Err(format!("a whole number from {from} to {to}")),
+            },
+            Self::TextOrObject(_) => match value {
+                Value::String(s) if s.len() <= TEXT => Ok(()),
+                Value::Object(_) => Ok(()),
+                _ => Err(format!("a string of at most {TEXT} bytes, or an object")),
+            },
+        }
+    }
+
+    fn schema(self) -> Value {
+        match self {
+            Self::Text(most) => json!({"type": "string", "maxLength": most}),
+            Self::Choice { of, default: None } => json!({"type": "string", "enum": of}),
+            Self::Choice { of, default: Some(d) } => json!({"type": "string", "enum": of, "default": d}),
+            Self::Texts { most, bytes } => {
+                json!({"type": "array", "items": {"type": "string", "maxLength": bytes}, "maxItems": most})
+            }
+            Self::Choices { of, .. } => json!({"type": "array", "items": {"type": "string", "enum": of}}),
+            Self::Number { from, to, default } => {
+                json!({"type": "integer", "minimum": from, "maximum": to, "default": default})
+            }
+            Self::TextOrObject(schema) => json!({"anyOf": [{"type": "string", "maxLength": TEXT}, schema()]}),
+        }
+    }
+}
+
+/// Returns the schema of what a tool takes.
+pub(super) fn schema(args: &[Arg]) -> Map<String, Value> {
+    let mut properties = Map::new();
+    for arg in args {
+        let mut schema = arg.kind.schema();
+        if let Value::Object(members) = &mut schema {
+            members.insert("description".to_owned(), arg.about.into());
+        }
+        properties.insert(arg.name.to_owned(), schema);
+    }
+    let required: Vec<_> = args.iter().filter(|a| a.required).map(|a| a.name).collect();
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), "object".into());
+    schema.insert("properties".to_owned(), properties.into());
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), required.into());
+    }
+    schema.insert("additionalProperties".to_owned(), false.into());
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ARGS: &[Arg] = &[
+        Arg { name: "code", about: "what is reviewed", kind: Kind::Text(8), required: true },
+        Arg { name: "n", about: "how many", kind: Kind::Number { from: 1, to: 9, default: 5 }, required: false },
+        Arg {
+            name: "how",
+            about: "how",
+            kind: Kind::Choice { of: &["quick", "thorough"], default: Some("quick") },
+            required: false,
+        },
+        Arg { name: "list", about: "list", kind: Kind::Texts { most: 2, bytes: 3 }, required: false },
+    ];
+
+    fn check(value: Value) -> Result<Given, String> {
+        let Value::Object(map) = value else { panic!("an object") };
+        Given::check(ARGS, map)
+    }
+
+    #[test]
+    fn every_complaint_names_the_argument() {
+        for (value, says) in [
+            (json!({}), "code is missing: what is reviewed"),
+            (json!({"code": null}), "code is missing"),
+            (json!({"code": 1}), "code must be a string"),
+            (json!({"code": "123456789"}), "code must be at most 8 bytes long; it has 9"),
+            (json!({"code": "x", "cod": 1}), "unknown argument \"cod\"; known: code, n, how, list"),
+            (json!({"code": "x", "n": 0}), "n must be a whole number from 1 to 9"),
+            (json!({"code": "x", "n": 1.5}), "n must be a whole number"),
+            (json!({"code": "x", "n": "3"}), "n must be a whole number"),
+            (json!({"code": "x", "how": "deep"}), "how must be one of quick, thorough; it is \"deep\""),
+            (json!({"code": "x", "how": ["quick"]}), "how must be a string"),
+            (json!({"code": "x", "list": "a"}), "list must be a list"),
+            (json!({"code": "x", "list": ["a", 1]}), "list must be a list of strings of at most 3 bytes each; item 1"),
+            (json!({"code": "x", "list": ["a", "b", "c"]}), "list must be a list of at most 2"),
+        ] {
+            let said = check(value.clone()).unwrap_err();
+            assert!(said.starts_with(says), "{value}: {said}");
+        }
+        let given = check(json!({"code": "x", "n": 3.0, "how": null, "list": ["a"]})).unwrap();
+        assert_eq!((given.text("code"), given.number("n"), given.text("how")), (Some("x"), Some(3), None));
+        assert_eq!(given.texts("list"), ["a"]);
+    }
+
+    #[test]
+    fn the_schema_says_the_same_as_the_check() {
+        let schema = Value::Object(schema(ARGS));
+        assert_eq!(schema["required"], json!(["code"]));
+        assert_eq!(schema["additionalProperties"], json!(false));
+        assert_eq!(schema["properties"]["how"]["default"], json!("quick"));
+        assert_eq!(schema["properties"]["n"]["type"], json!("integer"));
+        assert!(schema["properties"].as_object().unwrap().values().all(|p| p["description"].is_string()));
+        assert!(!schema.to_string().contains("\"format\""));
+    }
+}

@@ -1,0 +1,410 @@
+//! Where a client may point: every path of an argument is below a folder that is served, whatever links, `..` and
+//! `.git` files say.
+//!
+//! Paths are resolved before they are used; what they hold is not read here but for the two small files by which a
+//! linked worktree is known. What is outside is told apart from what is missing by nobody.
+
+use crate::ai::context::MAX_DOCUMENT;
+use crate::ai::redact::is_sensitive;
+use crate::diff::RepoPath;
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::git::Repo;
+use std::ffi::OsStr;
+use std::io::Read as _;
+use std::path::{Component, Path, PathBuf};
+
+/// Bytes of a path.
+const MOST: usize = 4096;
+/// Bytes of a revision.
+const MOST_OF_A_REVISION: usize = 256;
+
+/// The folders that are served; never none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fence {
+    /// Without links. The first is where relative paths begin.
+    roots: Vec<PathBuf>,
+}
+
+impl Fence {
+    /// Serves `root`, or, where nobody names one, the repository around `dir`, or `dir` itself.
+    ///
+    /// # Errors
+    ///
+    /// The folder is none.
+    pub(super) fn new(root: Option<&Path>, dir: &Path, env: &Env) -> Result<Self> {
+        let around = || {
+            let top = Repo::find(dir, env).ok().flatten()?.worktree()?.canonicalize().ok()?;
+            // A worktree that lies elsewhere is somebody else's idea of where we are.
+            dir.canonicalize().ok()?.starts_with(&top).then_some(top)
+        };
+        let named = root.map(|r| dir.join(r));
+        let path = named.or_else(around).unwrap_or_else(|| dir.to_owned());
+        let root = path.canonicalize().ok().filter(|p| p.is_dir());
+        let root = root.ok_or_else(|| Error::usage(format!("{} is no folder that can be served", path.display())))?;
+        Ok(Self { roots: vec![root] })
+    }
+
+    /// Returns the fence that a client's own folders make: they narrow what the operator named, and take the place of
+    /// what nobody named. Folders that are none do not count; without any, the fence stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// None of them lies where the operator lets it.
+    pub(super) fn narrowed(&self, uris: &[String], named: bool) -> Result<Self> {
+        let theirs: Vec<PathBuf> = uris.iter().filter_map(|u| folder_of(u)).collect();
+        if theirs.is_empty() {
+            return Ok(self.clone());
+        }
+        let mut roots: Vec<PathBuf> = Vec::new();
+        for root in theirs {
+            let kept = match named {
+                false => Some(root),
+                true => self.roots.iter().find_map(|own| match (root.starts_with(own), own.starts_with(&root)) {
+                    (true, _) => Some(root.clone()),
+                    (_, true) => Some(own.clone()),
+                    _ => None,
+                }),
+            };
+            roots.extend(kept.filter(|k| !roots.contains(k)));
+        }
+        match roots.is_empty() {
+            true => Err(Error::usage("none of the client's roots lies below the folder that is served")
+                .hint("start serve-mcp with another --root, or open another folder in the client")),
+            false => Ok(Self { roots }),
+        }
+    }
+
+    /// Returns the folder where relative paths begin.
+    pub(super) fn root(&self) -> &Path {
+        self.roots.first().map_or(Path::new("/nonexistent"), PathBuf::as_path)
+    }
+
+    fn holds(&self, path: &Path) -> bool {
+        self.roots.iter().any(|r| path.starts_with(r))
+    }
+
+    /// Resolves a path of an argument. Relative ones begin at `from`.
+    ///
+    /// # Errors
+    ///
+    /// It leads out, is missing, or is none.
+    pub(super) fn path(&self, text: &str, from: &Path) -> Result<PathBuf> {
+        let path = plain(text)?;
+        let full = from.join(path).canonicalize().ok().filter(|p| self.holds(p));
+        full.ok_or_else(|| {
+            Error::usage(format!("{} is not below the folder that is served, or is not there", shown(text)))
+                .hint(format!("name something below {}", self.root().display()))
+        })
+    }
+
+    /// Finds the repository that a folder lies in: its worktree and its `.git` lie inside the fence. Returns the
+    /// top of the worktree.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or it leads out.
+    pub(super) fn repository(&self, text: Option<&str>, env: &Env) -> Result<PathBuf> {
+        let dir = match text {
+            Some(text) => self.path(text, self.root())?,
+            None => self.root().to_owned(),
+        };
+        if !dir.is_dir() {
+            return Err(Error::usage(format!("{} is no folder", shown(text.unwrap_or("."))))
+                .hint("repository_path is the folder of a git repository"));
+        }
+        let around = dir.ancestors().take_while(|a| self.holds(a)).find(|a| a.join(".git").symlink_metadata().is_ok());
+        let Some(top) = around else {
+            return Err(Error::usage(format!(
+                "{} is not in a git repository that is served",
+                shown(text.unwrap_or("."))
+            ))
+            .hint("repository_path is the folder of a git repository")
+            .hint("`git init` makes one; `serve-mcp --root DIR` serves another folder"));
+        };
+        if !self.owns(top) {
+            return Err(Error::usage(format!("the .git of {} leads out of the folder that is served", top.display()))
+                .hint("serve the folder that holds both: `serve-mcp --root DIR`"));
+        }
+        let repo = Repo::open(top, env)?;
+        // What the repository's own configuration says of its worktree is the repository's word.
+        let real = repo.worktree().and_then(|w| w.canonicalize().ok());
+        match real.as_deref() == Some(top) {
+            true => Ok(top.to_owned()),
+            false => Err(Error::usage(format!("the worktree of {} is another folder", top.display()))
+                .hint("`git config --unset core.worktree` in it")),
+        }
+    }
+
+    /// Tells whether the `.git` of a folder is its own: a folder inside the fence, or a file of a linked worktree
+    /// whose repository knows it.
+    fn owns(&self, top: &Path) -> bool {
+        let dot_git = top.join(".git");
+        let Ok(real) = dot_git.canonicalize() else { return false };
+        if !self.holds(&real) {
+            return false;
+        }
+        if real.is_dir() {
+            return true;
+        }
+        let Some(text) = small_file(&real) else { return false };
+        let Some(target) = text.strip_prefix("gitdir:").map(str::trim) else { return false };
+        let Ok(git_dir) = top.join(target).canonicalize() else { return false };
+        if self.holds(&git_dir) {
+            return true;
+        }
+        let registered = git_dir.parent().is_some_and(|p| p.file_name() == Some(OsStr::new("worktrees")));
+        let back = small_file(&git_dir.join("gitdir")).map(|t| git_dir.join(t.trim()));
+        registered && back.and_then(|b| b.canonicalize().ok()).as_deref() == Some(real.as_path())
+    }
+
+    /// Looks whether a document may be given to a reviewer: a regular file inside the fence, not too large, none of
+    /// git's and none that holds secrets by its name. Returns its path.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    pub(super) fn document(&self, text: &str, from: &Path) -> Result<PathBuf> {
+        let full = self.path(text, from)?;
+        let inside = self.roots.iter().find_map(|r| full.strip_prefix(r).ok()).unwrap_or(&full);
+        let refused = |why: &str| Err(Error::usage(format!("{} {why}", shown(text))));
+        if inside.components().any(|c| matches!(c, Component::Normal(n) if n.eq_ignore_ascii_case(".git"))) {
+            return refused("belongs to git");
+        }
+        let named = RepoPath::new(text.as_bytes().to_vec());
+        if is_sensitive(&RepoPath::new(inside.as_os_str().as_encoded_bytes().to_vec())) || is_sensitive(&named) {
+            return refused("holds secrets by its name");
+        }
+        match full.symlink_metadata() {
+            Ok(about) if !about.is_file() => refused("is no regular file"),
+            Ok(about) if about.len() > MAX_DOCUMENT as u64 => {
+                refused(&format!("is larger than {} KiB", MAX_DOCUMENT >> 10))
+            }
+            Ok(_) => Ok(full),
+            Err(_) => refused("cannot be read"),
+        }
+    }
+}
+
+/// Returns a path that is nothing but one.
+fn plain(text: &str) -> Result<&Path> {
+    let refused = |why: &str| Err(Error::usage(format!("{} is no path here: {why}", shown(text))));
+    if text.is_empty() {
+        return refused("it is empty");
+    }
+    if text.len() > MOST {
+        return refused("it is too long");
+    }
+    if text.chars().any(char::is_control) {
+        return refused("it has control characters");
+    }
+    if text.starts_with('~') {
+        return refused("~ is not expanded");
+    }
+    let path = Path::new(text);
+    if path.components().any(|c| c == Component::ParentDir) {
+        return refused("it goes up by ..");
+    }
+    Ok(path)
+}
+
+/// Checks that a text is a revision and nothing else: no option, no list, no range, no path in a tree.
+///
+/// # Errors
+///
+/// It is none; `name` is the argument.
+pub(super) fn revision<'t>(name: &str, text: &'t str) -> Result<&'t str> {
+    let allowed = |c: char| c.is_alphanumeric() || "._/-@{}^~#+=".contains(c);
+    let fine = !text.is_empty()
+        && text.len() <= MOST_OF_A_REVISION
+        && !text.starts_with('-')
+        && !text.contains("..")
+        && text.chars().all(allowed);
+    if fine {
+        return Ok(text);
+    }
+    Err(Error::usage(format!("{name} is no revision: {}", shown(text)))
+        .hint("give a commit id, a branch or a tag, as 1a2b3c4d, main or v1.2; to review a range, use review_branch"))
+}
+
+/// Returns the folder that a root's address names.
+fn folder_of(uri: &str) -> Option<PathBuf> {
+    let rest = uri.strip_prefix("file://")?;
+    let path = rest.strip_prefix("localhost").unwrap_or(rest);
+    let bytes = unescape(path.split(['?', '#']).next()?)?;
+    let path = PathBuf::from(String::from_utf8(bytes).ok()?);
+    path.is_absolute().then(|| path.canonicalize().ok()).flatten().filter(|p| p.is_dir())
+}
+
+/// Undoes the escapes of an address.
+fn unescape(text: &str) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(b) = bytes.next() {
+        let digit = |b: Option<u8>| char::from(b?).to_digit(16).and_then(|d| u8::try_from(d).ok());
+        match b {
+            b'%' => out.push(digit(bytes.next())? * 16 + digit(bytes.next())?),
+            _ => out.push(b),
+        }
+    }
+    (!out.contains(&0)).then_some(out)
+}
+
+/// Reads a file of a few lines.
+fn small_file(path: &Path) -> Option<String> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let file = std::fs::File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    file.take(MOST as u64 + 64).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+fn shown(text: &str) -> String {
+    super::args::shown(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    struct Place {
+        dir: tempfile::TempDir,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            for folder in ["in/a/b", "out", "in/.git"] {
+                std::fs::create_dir_all(dir.path().join(folder)).unwrap();
+            }
+            std::fs::write(dir.path().join("out/secret.md"), "x").unwrap();
+            std::fs::write(dir.path().join("in/a/doc.md"), "x").unwrap();
+            Self { dir }
+        }
+
+        fn path(&self, below: &str) -> PathBuf {
+            self.dir.path().canonicalize().unwrap().join(below)
+        }
+
+        fn fence(&self) -> Fence {
+            Fence::new(Some(&self.path("in")), &self.path(""), &Env::default()).unwrap()
+        }
+    }
+
+    #[test]
+    fn mcp_06_a_path_stays_below_the_root() {
+        let place = Place::new();
+        let fence = place.fence();
+        symlink(place.path("out"), place.path("in/way")).unwrap();
+        symlink(place.path("in/a"), place.path("in/inner")).unwrap();
+        let absolute = place.path("in/a").display().to_string();
+        for fine in ["a", "a/b", ".", "inner/b", absolute.as_str(), "./a/doc.md"] {
+            assert!(fence.path(fine, fence.root()).is_ok(), "{fine}");
+        }
+        let outside = place.path("out").display().to_string();
+        let long = "a/".repeat(600_000);
+        let bad =
+            ["", "/etc", "../out", "a/../../out", "a/..", "way", "way/secret.md", "~", "~root", "a\0b", "missing"];
+        for bad in bad.into_iter().chain([outside.as_str(), long.as_str()]) {
+            let said = fence.path(bad, fence.root()).unwrap_err();
+            assert!(said.message.len() < 300, "{}", said.message);
+        }
+        // Nobody learns what is outside: a file and no file are one answer.
+        let say = |p: &str| fence.path(p, fence.root()).unwrap_err().message.replace(p, "");
+        assert_eq!(say("way/secret.md"), say("way/nothing.md"));
+    }
+
+    #[test]
+    fn a_document_is_a_small_regular_file_and_no_secret() {
+        let place = Place::new();
+        let fence = place.fence();
+        let write =
+            |name: &str, size: usize| std::fs::write(place.path(&format!("in/{name}")), vec![b'x'; size]).unwrap();
+        write(".env", 1);
+        write(".env.production", 1);
+        write("id_rsa", 1);
+        write("large.md", MAX_DOCUMENT + 1);
+        write(".git/config", 1);
+        symlink(place.path("in/.env"), place.path("in/plain.md")).unwrap();
+        symlink("/proc/self/environ", place.path("in/environ.md")).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            place.path("in/pipe.md"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        )
+        .unwrap();
+        assert!(fence.document("a/doc.md", fence.root()).is_ok());
+        for (name, why) in [
+            (".env", "secrets"),
+            (".env.production", "secrets"),
+            ("id_rsa", "secrets"),
+            ("plain.md", "secrets"),
+            ("large.md", "larger than"),
+            (".git/config", "belongs to git"),
+            ("environ.md", "is not below"),
+            ("/proc/self/environ", "is not below"),
+            ("pipe.md", "no regular file"),
+            ("a", "no regular file"),
+        ] {
+            let said = fence.document(name, fence.root()).unwrap_err().message;
+            assert!(said.contains(why), "{name}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_git_file_that_leads_out_counts_only_where_it_is_known_there() {
+        let place = Place::new();
+        let fence = place.fence();
+        let tree = place.path("in/tree");
+        let admin = place.path("out/repo/.git/worktrees/tree");
+        std::fs::create_dir_all(&tree).unwrap();
+        std::fs::create_dir_all(&admin).unwrap();
+        std::fs::write(tree.join(".git"), format!("gitdir: {}\n", admin.display())).unwrap();
+        assert!(!fence.owns(&tree));
+        std::fs::write(admin.join("gitdir"), format!("{}\n", place.path("in/other/.git").display())).unwrap();
+        assert!(!fence.owns(&tree));
+        std::fs::write(admin.join("gitdir"), format!("{}\n", tree.join(".git").display())).unwrap();
+        assert!(fence.owns(&tree));
+        std::fs::write(tree.join(".git"), format!("gitdir: {}\n", place.path("out/repo/.git").display())).unwrap();
+        assert!(!fence.owns(&tree));
+        std::fs::remove_file(tree.join(".git")).unwrap();
+        symlink(place.path("out/repo/.git"), tree.join(".git")).unwrap();
+        assert!(!fence.owns(&tree));
+    }
+
+    #[test]
+    fn mcp_07_only_a_revision_is_one() {
+        for fine in ["HEAD", "HEAD~2", "HEAD^", "main@{upstream}", "feature/x", "v1.2", "1a2b3c4d", "größe"] {
+            assert!(revision("commit_sha", fine).is_ok(), "{fine}");
+        }
+        let long = "a".repeat(MOST_OF_A_REVISION + 1);
+        for bad in
+            ["", "--output=/x", "-p", "HEAD;id", "HEAD id", "$(id)", "a..b", "HEAD:f", "a\nb", "`id`", "a\0", &long]
+        {
+            assert!(revision("commit_sha", bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn roots_of_a_client_narrow_what_the_operator_named() {
+        let place = Place::new();
+        let fence = place.fence();
+        let uri = |below: &str| format!("file://{}", place.path(below).display());
+        let roots = |uris: &[String], named| fence.narrowed(uris, named).map(|f| f.roots);
+        assert_eq!(roots(&[uri("in/a")], true).unwrap(), [place.path("in/a")]);
+        assert_eq!(roots(&[uri("")], true).unwrap(), [place.path("in")]);
+        assert!(roots(&[uri("out")], true).is_err());
+        assert_eq!(roots(&[uri("out")], false).unwrap(), [place.path("out")]);
+        assert_eq!(roots(&[uri("in/%61"), uri("in/a")], true).unwrap(), [place.path("in/a")]);
+        for nothing in ["https://example.com/x", "file://relative", "file:///no/such/folder", "file://%zz", "x"] {
+            assert_eq!(roots(&[nothing.to_owned()], true).unwrap(), [place.path("in")], "{nothing}");
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! Lines in, lines out: one JSON-RPC message each, in bounded memory, whatever the other side sends.
+//!
+//! One thread reads standard input, one writes standard output, and nothing else writes there. What is no message
+//! is not answered, or answered once: whoever sends garbage may be answering garbage with garbage. What cannot be
+//! taken up (too large, too many at once, an id that is taken) is refused here and never reaches the server.
+
+use super::calls::{Calls, Refused};
+use super::log::Log;
+use super::scan::Scan;
+use crate::stop::Signal;
+use rmcp::RoleServer;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, GetMeta as _, NumberOrString,
+    ProtocolVersion, RequestId, ServerJsonRpcMessage, ServerResult,
+};
+use rmcp::transport::Transport;
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+
+/// Bytes of a message; what is longer is thrown away while it streams by.
+pub(super) const MOST: usize = 16 << 20;
+/// Values in a message: as text they are small, as values they are not.
+const MOST_VALUES: usize = 100_000;
+/// Messages without an id that are answered, until a proper one comes.
+const PATIENCE: u32 = 3;
+/// What is written before the reader of it has to take some.
+const WAITING: usize = 64;
+/// How long requests may still take when nothing more will come.
+const GRACE: Duration = Duration::from_millis(1000);
+
+/// What the reading thread hands over.
+#[derive(Debug)]
+enum Line {
+    /// A message, without its line end.
+    Whole(Vec<u8>, Scan),
+    TooLong(Scan),
+}
+
+/// Both directions.
+#[derive(Debug)]
+pub(super) struct Lines {
+    incoming: mpsc::Receiver<Line>,
+    outgoing: mpsc::Sender<Vec<u8>>,
+    /// Nobody reads standard output any more, or the program is to end.
+    gone: watch::Receiver<bool>,
+    calls: Arc<Calls>,
+    log: Log,
+    /// Refusals that are still to be written.
+    refusals: VecDeque<Vec<u8>>,
+    patience: u32,
+    /// A session has begun: the server takes notifications.
+    begun: bool,
+    /// Since when nothing more comes, and what is open gets no longer than this.
+    until: Option<Instant>,
+}
+
+/// What is left of [`Lines`] for whoever ends the program.
+#[derive(Debug)]
+pub(super) struct Ends {
+    /// Set to true: nothing more is read.
+    pub(super) gone: watch::Sender<bool>,
+    /// Closed when everything was written.
+    pub(super) written: tokio::sync::oneshot::Receiver<()>,
+}
+
+/// Starts both threads.
+///
+/// # Errors
+///
+/// A thread cannot be started.
+pub(super) fn open(
+    input: impl Read + Send + 'static,
+    output: impl Write + Send + 'static,
+    calls: Arc<Calls>,
+    log: Log,
+) -> io::Result<(Lines, Ends)> {
+    // One message waits, one is read.
+    let (to_server, incoming) = mpsc::channel(1);
+    let (outgoing, to_client) = mpsc::channel(WAITING);
+    let (gone_tx, gone) = watch::channel(false);
+    let (done, written) = tokio::sync::oneshot::channel();
+    let is_gone = gone_tx.clone();
+    std::thread::Builder::new().name("mcp-read".to_owned()).spawn(move || read(input, &to_server))?;
+    std::thread::Builder::new().name("mcp-write".to_owned()).spawn(move || {
+        write(output, to_client, &is_gone);
+        drop(done);
+    })?;
+    let lines = Lines {
+        incoming,
+        outgoing,
+        gone,
+        calls,
+        log,
+        refusals: VecDeque::new(),
+        patience: PATIENCE,
+        begun: false,
+        until: None,
+    };
+    Ok((lines, Ends { gone: gone_tx, written }))
+}
+
+/// Reads lines until there are no more, or nobody wants them.
+fn read(mut input: impl Read, to: &mpsc::Sender<Line>) {
+    let mut buffer = vec![0; 64 << 10];
+    let (mut line, mut scan, mut too_long) = (Vec::new(), Scan::default(), false);
+    loop {
+        let got = match input.read(&mut buffer) {
+            Ok(0) => return,
+            Ok(n) => n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => return,
+        };
+        for piece in buffer[..got].split_inclusive(|b| *b == b'\n') {
+            let (text, ends) = match piece.strip_suffix(b"\n") {
+                Some(text) => (text, true),
+                None => (piece, false),
+            };
+            scan.feed(text);
+            if too_long || line.len() + text.len() > MOST {
+                too_long = true;
+                line = Vec::new();
+            } else {
+                line.extend_from_slice(text);
+            }
+            if !ends {
+                continue;
+            }
+            let scan = std::mem::take(&mut scan);
+            let whole = std::mem::take(&mut line);
+            let next = if std::mem::take(&mut too_long) { Line::TooLong(scan) } else { Line::Whole(whole, scan) };
+            if to.blocking_send(next).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Writes lines until there are no more, or nobody reads them.
+fn write(mut output: impl Write, mut from: mpsc::Receiver<Vec<u8>>, gone: &watch::Sender<bool>) {
+    while let Some(line) = from.blocking_recv() {
+        if output.write_all(&line).and_then(|()| output.flush()).is_err() {
+            gone.send_replace(true);
+            return;
+        }
+    }
+}
+
+/// Puts a message on a line. What a terminal would act on stands escaped, as in every report.
+fn line_of(message: &impl serde::Serialize) -> Vec<u8> {
+    let mut line = crate::wire::line(message).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
+/// What becomes of a line.
+enum Taken {
+    Message(Box<ClientJsonRpcMessage>),
+    Refuse(Option<RequestId>, ErrorData),
+    Ignore(&'static str),
+}
+
+impl Lines {
+    /// Finds out what a line is.
+    fn take(&mut self, line: Line) -> Taken {
+        let (bytes, scan) = match line {
+            Line::Whole(bytes, scan) => (bytes, scan),
+            Line::TooLong(scan) => {
+                let why = format!("the message is longer than {} MiB", MOST >> 20);
+                return Taken::Refuse(id_of(&scan), ErrorData::invalid_request(why, None));
+            }
+        };
+        let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes).trim_ascii();
+        if text.is_empty() {
+            return Taken::Ignore("an empty line");
+        }
+        if scan.values() > MOST_VALUES {
+            let why = format!("the message has more than {MOST_VALUES} values");
+            return Taken::Refuse(id_of(&scan), ErrorData::invalid_request(why, None));
+        }
+        let parsed = serde_json::from_slice::<ClientJsonRpcMessage>(text);
+        match parsed {
+            Ok(ClientJsonRpcMessage::Request(request)) => {
+                let is_call = matches!(request.request, ClientRequest::CallToolRequest(_));
+                match self.calls.begin(&request.id, text.len(), is_call) {
+                    Ok(()) => {}
+                    Err(Refused::Taken) => {
+                        let why = "the id belongs to a request that is not answered yet";
+                        return Taken::Refuse(None, ErrorData::invalid_request(why, None));
+                    }
+                    Err(Refused::Busy) => {
+                        let why = "too many requests are open; wait for answers, then ask again";
+                        return Taken::Refuse(Some(request.id), ErrorData::new(ErrorCode(-32000), why, None));
+                    }
+                }
+                self.begun |= begins(&request.request);
+                self.patience = PATIENCE;
+                Taken::Message(Box::new(ClientJsonRpcMessage::Request(request)))
+            }
+            Ok(_) if !self.begun => Taken::Ignore("a message before the session"),
+            Ok(ClientJsonRpcMessage::Notification(n)) => {
+                if let ClientNotification::CancelledNotification(c) = &n.notification
+                    && let Some(id) = &c.params.request_id
+                {
+                    self.calls.cancel(id);
+                }
+                Taken::Message(Box::new(ClientJsonRpcMessage::Notification(n)))
+            }
+            Ok(other) => Taken::Message(Box::new(other)),
+            Err(_) => no_message(text, &scan),
+        }
+    }
+
+    /// Keeps a refusal for writing.
+    fn refuse(&mut self, id: Option<RequestId>, error: ErrorData) {
+        self.log.say(1, || format!("refused: {}", error.message));
+        if id.is_none() {
+            if self.patience == 0 {
+                return;
+            }
+            self.patience -= 1;
+        }
+        self.refusals.push_back(line_of(&ServerJsonRpcMessage::error(error, id)));
+    }
+}
+
+/// Waits until nobody reads what is written, or the program is to end.
+async fn gone(gone: &mut watch::Receiver<bool>) {
+    // The sender is gone only when the program ends.
+    let _ = gone.wait_for(|gone| *gone).await;
+}
+
+/// Returns an id as the protocol has it.
+fn id_of(scan: &Scan) -> Option<RequestId> {
+    match scan.id()? {
+        Value::String(s) => Some(NumberOrString::String(s.into())),
+        Value::Number(n) => n.as_i64().map(NumberOrString::Number),
+        _ => None,
+    }
+}
+
+/// Tells whether a request begins a session: the handshake, or a request that says itself which protocol it speaks.
+fn begins(request: &ClientRequest) -> bool {
+    let meta = request.get_meta();
+    match request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::DiscoverRequest(_) => false,
+        _ => {
+            meta.missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty()
+                && meta.protocol_version().is_some_and(|v| ProtocolVersion::KNOWN_VERSIONS.contains(&v))
+        }
+    }
+}
+
+/// Says what is wrong with a line that is no message of the protocol.
+fn no_message(text: &[u8], scan: &Scan) -> Taken {
+    let Ok(value) = serde_json::from_slice::<Value>(text) else {
+        // No answer: it may be an answer itself.
+        return Taken::Ignore("a line that is no JSON");
+    };
+    match &value {
+        Value::Array(_) => Taken::Refuse(
+            None,
+            ErrorData::invalid_request("batches are not taken: send each message on a line of its own", None),
+        ),
+        Value::Object(o) if o.contains_key("result") || o.contains_key("error") => {
+            Taken::Ignore("an answer that is none")
+        }
+        Value::Object(o) if o.contains_key("method") && !o.contains_key("id") => {
+            Taken::Ignore("a notification that is none")
+        }
+        _ => {
+            let why = "no JSON-RPC 2.0 message: jsonrpc, id and method are needed, and params is an object";
+            Taken::Refuse(id_of(scan), ErrorData::invalid_request(why, None))
+        }
+    }
+}
+
+impl Transport<RoleServer> for Lines {
+    type Error = io::Error;
+
+    fn send(&mut self, item: ServerJsonRpcMessage) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let answered = match &item {
+            ServerJsonRpcMessage::Response(r) => {
+                self.begun |= matches!(r.result, ServerResult::InitializeResult(_));
+                Some(r.id.clone())
+            }
+            ServerJsonRpcMessage::Error(e) => e.id.clone(),
+            ServerJsonRpcMessage::Request(_) | ServerJsonRpcMessage::Notification(_) => None,
+        };
+        let line = line_of(&item);
+        let outgoing = self.outgoing.clone();
+        let calls = Arc::clone(&self.calls);
+        async move {
+            let sent = outgoing.send(line).await;
+            if let Some(id) = answered {
+                calls.end(&id);
+            }
+            sent.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
+        }
+    }
+
+    /// Returns the next message. Nothing is lost when the future is dropped and made again.
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        loop {
+            while !self.refusals.is_empty() {
+                let Ok(room) = self.outgoing.reserve().await else { return None };
+                if let Some(line) = self.refusals.pop_front() {
+                    room.send(line);
+                }
+            }
+            if let Some(until) = self.until {
+                tokio::select! {
+                    () = self.calls.idle() => {}
+                    () = tokio::time::sleep_until(until) => {}
+                    () = gone(&mut self.gone) => {}
+                }
+                self.calls.stop(Signal::Interrupt);
+                return None;
+            }
+            let line = tokio::select! {
+                line = self.incoming.recv() => line,
+                () = gone(&mut self.gone) => {
+                    self.calls.stop(Signal::Interrupt);
+                    return None;
+                }
+            };
+            let Some(line) = line else {
+                self.log.say(1, || "standard input is closed".to_owned());
+                self.until = Some(Instant::now() + GRACE);
+                continue;
+            };
+            match self.take(line) {
+                Taken::Message(message) => return Some(*message),
+                Taken::Refuse(id, error) => self.refuse(id, error),
+                Taken::Ignore(what) => self.log.say(1, || format!("not answered: {what}")),
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

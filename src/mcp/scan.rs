@@ -1,0 +1,153 @@
+//! Looks over a message of JSON while it streams by: how many values it has, and the id at its top.
+//!
+//! So a message that is too large can be refused by its own id without being held, and one that is small as text
+//! and huge as values is refused before it is parsed. Pure.
+
+/// Bytes of an id that are kept.
+const MOST_OF_AN_ID: usize = 512;
+
+/// What is known of a message so far.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    /// Containers that are open.
+    depth: usize,
+    /// Values, members counted as one with their names.
+    values: usize,
+    in_string: bool,
+    escaped: bool,
+    /// The string at depth 1 that was read last: perhaps a name.
+    text: Vec<u8>,
+    /// At depth 1, behind `"id":`.
+    is_id: bool,
+    /// At depth 1, before a colon.
+    is_name: bool,
+    id: Vec<u8>,
+}
+
+impl Scan {
+    /// Reads on.
+    pub(super) fn feed(&mut self, bytes: &[u8]) {
+        for &b in bytes {
+            self.byte(b);
+        }
+    }
+
+    /// Returns how many values there are.
+    pub(super) fn values(&self) -> usize {
+        self.values
+    }
+
+    /// Returns the id as it stands there: a string or a number.
+    pub(super) fn id(&self) -> Option<serde_json::Value> {
+        let value: serde_json::Value = serde_json::from_slice(&self.id).ok()?;
+        (value.is_string() || value.is_i64()).then_some(value)
+    }
+
+    fn byte(&mut self, b: u8) {
+        if self.in_string {
+            self.keep(b);
+            match b {
+                _ if self.escaped => self.escaped = false,
+                b'\\' => self.escaped = true,
+                b'"' => self.in_string = false,
+                _ => {}
+            }
+            return;
+        }
+        match b {
+            b'"' => {
+                self.in_string = true;
+                self.text.clear();
+                self.keep(b);
+            }
+            b'{' | b'[' => {
+                self.depth += 1;
+                self.values += 1;
+                self.is_name = b == b'{';
+                self.keep(b);
+            }
+            b'}' | b']' => {
+                self.depth = self.depth.saturating_sub(1);
+                if self.depth == 0 {
+                    self.is_id = false;
+                }
+                self.keep(b);
+            }
+            b',' => {
+                self.values += 1;
+                if self.depth == 1 {
+                    (self.is_id, self.is_name) = (false, true);
+                }
+                self.keep(b);
+            }
+            b':' if self.depth == 1 && self.is_name => {
+                self.is_name = false;
+                self.is_id = self.text == b"\"id\"";
+                if self.is_id {
+                    self.id.clear();
+                }
+            }
+            _ => self.keep(b),
+        }
+    }
+
+    /// Keeps what may be a name or the id.
+    fn keep(&mut self, b: u8) {
+        if self.is_id {
+            // Longer ones are cut, and so no JSON.
+            if self.id.len() < MOST_OF_AN_ID {
+                self.id.push(b);
+            }
+        } else if self.depth == 1 && self.is_name && self.in_string && self.text.len() < 8 {
+            self.text.push(b);
+        } else if self.depth == 1 && self.is_name && self.text.len() < 8 && b == b'"' {
+            self.text.push(b);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn scan(text: &str) -> Scan {
+        let mut scan = Scan::default();
+        // As pieces, as a pipe delivers it.
+        text.as_bytes().chunks(3).for_each(|c| scan.feed(c));
+        scan
+    }
+
+    #[test]
+    fn finds_the_id_at_the_top_and_no_other() {
+        for (text, id) in [
+            (r#"{"jsonrpc":"2.0","id":7,"method":"x"}"#, json!(7)),
+            (r#"{"method":"x","params":{"id":1,"a":["id",{"id":2}]}, "id" : "a\"b" }"#, json!("a\"b")),
+            (r#"{"params":{"text":"\"id\":9,{[\\"},"id":-3}"#, json!(-3)),
+            (r#"{"id":1.5}"#, json!(null)),
+            (r#"{"id":null}"#, json!(null)),
+            (r#"{"id":{"id":1}}"#, json!(null)),
+            (r#"{"ids":4,"xid":5}"#, json!(null)),
+            (r#"[{"id":4}]"#, json!(null)),
+            (r#"{"a":"id","b":3}"#, json!(null)),
+        ] {
+            assert_eq!(scan(text).id().unwrap_or_default(), id, "{text}");
+        }
+        let long = format!(r#"{{"id":"{}"}}"#, "x".repeat(1 << 20));
+        let scan = scan(&long);
+        assert!(scan.id().is_none() && scan.id.len() <= MOST_OF_AN_ID);
+    }
+
+    #[test]
+    fn counts_values_and_not_what_stands_in_strings() {
+        assert_eq!(scan(r#"{"a":"[[[,,,{{","b":1}"#).values(), 2);
+        assert_eq!(scan("[0,0,0,[],[]]").values(), 7);
+    }
+
+    #[test]
+    fn is_not_upset_by_what_is_no_json() {
+        for text in ["", "]]]}}}", "\"", "{\"id\"", ":::", "{\"id\":", "\\\"{"] {
+            assert!(scan(text).id().is_none());
+        }
+    }
+}

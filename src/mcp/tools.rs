@@ -1,0 +1,174 @@
+//! The menu: every tool with its words, what it takes, what it answers and what it does. One file a group.
+//!
+//! Clients give context, never instructions: no argument reaches a model but fenced as data, by the same path that a
+//! review from the command line takes.
+
+pub(super) mod stateless;
+
+use super::answer::Answer;
+use super::args::{self, Arg, Given};
+use super::fence::Fence;
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::git::Repo;
+use crate::policy::{self, File, Policy, Sources};
+use crate::progress::Progress;
+use crate::request::{Authority, Overrides, ReviewRequest, Source};
+use crate::review::{self, World};
+use crate::stop::Stop;
+use rmcp::model::ToolAnnotations;
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A tool.
+#[derive(Clone, Copy)]
+pub(super) struct Tool {
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    pub(super) about: &'static str,
+    pub(super) args: &'static [Arg],
+    pub(super) answers: fn() -> Value,
+    pub(super) effect: Effect,
+    /// May ask a model.
+    pub(super) asks: bool,
+    pub(super) run: fn(&Call<'_>) -> Result<Answer>,
+}
+
+/// What a tool does to the world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// Nothing.
+    Reads,
+    /// Adds to the store of reviews, or writes reports.
+    Adds,
+    /// The same, and a second time nothing more.
+    Settles,
+}
+
+impl std::fmt::Debug for Tool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tool").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// What a tool works with.
+pub(super) struct Call<'a> {
+    pub(super) given: &'a Given,
+    pub(super) fence: &'a Fence,
+    pub(super) env: &'a Env,
+    /// A policy file that the operator named.
+    pub(super) config: Option<&'a Path>,
+    pub(super) progress: &'a dyn Progress,
+    pub(super) stop: &'a Stop,
+    pub(super) now: jiff::Timestamp,
+}
+
+impl std::fmt::Debug for Call<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Call").field("given", &self.given).finish_non_exhaustive()
+    }
+}
+
+/// Every tool, in the order in which clients see them.
+pub(super) const ALL: &[&[Tool]] = &[stateless::TOOLS];
+
+/// Returns every tool.
+pub(super) fn all() -> impl Iterator<Item = &'static Tool> {
+    ALL.iter().copied().flatten()
+}
+
+impl Tool {
+    /// Returns the tool as clients see it.
+    pub(super) fn listed(&self) -> rmcp::model::Tool {
+        let annotations = ToolAnnotations::with_title(self.title)
+            .read_only(self.effect == Effect::Reads)
+            .destructive(false)
+            .idempotent(self.effect != Effect::Adds)
+            .open_world(self.asks);
+        let output = super::answer::object((self.answers)());
+        rmcp::model::Tool::new(self.name, self.about, Arc::new(args::schema(self.args)))
+            .with_title(self.title)
+            .with_raw_output_schema(Arc::new(output))
+            .with_annotations(annotations)
+    }
+}
+
+impl Call<'_> {
+    /// Returns what a review sees of the world.
+    pub(super) fn world(&self) -> World<'_> {
+        World { env: self.env, progress: self.progress, now: self.now, stop: self.stop, script: None }
+    }
+
+    /// Asks for a review as a client may: under the policy at HEAD, which the one under review cannot write.
+    pub(super) fn request(&self, source: Source, dir: PathBuf) -> ReviewRequest {
+        let config = self.config.map(Path::to_owned);
+        ReviewRequest { authority: Authority::Head, config, ..ReviewRequest::new(source, dir) }
+    }
+
+    /// Returns the policy that rules in a folder.
+    ///
+    /// # Errors
+    ///
+    /// A malformed policy, or a repository that cannot be read.
+    pub(super) fn policy(&self, dir: &Path) -> Result<Policy> {
+        policy_of(dir, self.config, self.env)
+    }
+
+    /// Checks the backend that a client chose: only what the policy enables can be chosen. `None`: as policy says.
+    ///
+    /// # Errors
+    ///
+    /// It is not enabled.
+    pub(super) fn provider(&self, dir: &Path) -> Result<Vec<String>> {
+        let Some(name) = self.given.text("provider") else { return Ok(Vec::new()) };
+        let enabled = self.policy(dir)?.review.backends;
+        if enabled.iter().any(|b| b == name) {
+            return Ok(vec![name.to_owned()]);
+        }
+        let error = Error::usage(format!("provider {} is not enabled", args::shown(name)));
+        Err(match enabled.is_empty() {
+            true => error.hint("leave provider out: the policy enables no backend, and the built-in rules review"),
+            false => {
+                error.hint(format!("the policy enables {}; leave provider out for its choice", enabled.join(", ")))
+            }
+        })
+    }
+}
+
+/// Returns the policy that rules a client's calls in a folder: HEAD's, or the user's where there is no repository.
+///
+/// # Errors
+///
+/// A malformed policy, or a repository that cannot be read.
+pub(super) fn policy_of(dir: &Path, config: Option<&Path>, env: &Env) -> Result<Policy> {
+    let has_worktree = Repo::find(dir, env)?.is_some_and(|r| r.worktree().is_some());
+    if has_worktree {
+        let config = config.map(Path::to_owned);
+        let request = ReviewRequest::new(Source::Auto, dir.to_owned());
+        let request = ReviewRequest { authority: Authority::Head, config, ..request };
+        return review::place(&request, env).map(|(_, policy)| policy);
+    }
+    let user = File::user(env)?;
+    let project = config.map(|c| policy::Project::from_flag(c, dir)).transpose()?;
+    let overrides = Overrides::default();
+    let sources = Sources { user: user.as_ref(), project: project.as_ref(), env, overrides: &overrides };
+    Ok(policy::load(&sources)?.policy)
+}
+
+/// Returns a schema of an answer: these members, of which none is promised, since an error has its own.
+pub(super) fn schema(members: Value) -> Value {
+    let mut properties = super::answer::object(serde_json::json!({
+        "status": {"type": ["string", "null"], "description": "incomplete or error where something is missing"},
+        "outcome": {"type": "string", "description": "reviewed, incomplete, nothing_to_review, cancelled or error"},
+        "retryable": {"type": "boolean", "description": "Whether asking again later can help"},
+        "retry_after_s": {"type": ["integer", "null"], "description": "Seconds to wait, where somebody says how long"},
+        "message": {"type": "string", "description": "What went wrong"},
+        "hint": {"type": ["string", "null"], "description": "What to do about it"},
+    }));
+    properties.extend(super::answer::object(members));
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), "object".into());
+    schema.insert("properties".to_owned(), properties.into());
+    Value::Object(schema)
+}

@@ -1,0 +1,435 @@
+//! Reviews that nothing is kept of: code that is handed over, what is staged or not, a commit, a branch.
+
+use super::{Call, Effect, Tool, schema};
+use crate::error::{Error, Result};
+use crate::finding::Category;
+use crate::mcp::answer::{Answer, Retry, document};
+use crate::mcp::args::{Arg, Kind};
+use crate::mcp::fence::revision;
+use crate::report;
+use crate::request::{Depth, Input, ReviewRequest, Source};
+use crate::review::{self, Review};
+use crate::wire;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// Bytes of code that is handed over.
+const CODE: usize = 8 << 20;
+/// Findings that the text names.
+const NAMED: usize = 20;
+
+pub(in crate::mcp) const FOCUS: Kind = Kind::Choices { of: AREAS, also: |s| Category::parse(s).is_some() };
+const AREAS: &[&str] = &[
+    "bugs",
+    "security",
+    "performance",
+    "style",
+    "best-practices",
+    "architecture",
+    "design",
+    "missing-requirements",
+    "tests",
+];
+
+const PROVIDER: Arg = Arg {
+    name: "provider",
+    about: "The backend to ask: one of those that the policy enables. Leave it out for the policy's choice.",
+    kind: Kind::Text(128),
+    required: false,
+};
+const DEPTH: Arg = Arg {
+    name: "review_depth",
+    about: "quick: one look at the change. thorough: several looks that may read around it. Default: the policy's.",
+    kind: Kind::Choice { of: &["quick", "thorough"], default: None },
+    required: false,
+};
+const AREAS_ARG: Arg =
+    Arg { name: "focus_areas", about: "What to look for. Leave it out for everything.", kind: FOCUS, required: false };
+const PATH: Arg = Arg {
+    name: "repository_path",
+    about: "A folder of the git repository, below the folder that is served. Default: that folder.",
+    kind: Kind::Text(4096),
+    required: false,
+};
+
+pub(super) const TOOLS: &[Tool] = &[
+    Tool {
+        name: "review_code",
+        title: "Review code",
+        about: "Reviews a piece of code that you hand over, every line of it. Nothing is stored.",
+        args: &[
+            Arg { name: "code", about: "The code.", kind: Kind::Text(CODE), required: true },
+            Arg {
+                name: "language",
+                about: "The language, as python, go or rust.",
+                kind: Kind::Text(40),
+                required: false,
+            },
+            PROVIDER,
+            DEPTH,
+            AREAS_ARG,
+        ],
+        answers,
+        effect: Effect::Reads,
+        asks: true,
+        run: code,
+    },
+    Tool {
+        name: "review_staged",
+        title: "Review staged changes",
+        about: "Reviews what is staged (HEAD against the index). Nothing is stored; for rounds use request_review.",
+        args: &[PATH, PROVIDER, DEPTH, AREAS_ARG],
+        answers,
+        effect: Effect::Reads,
+        asks: true,
+        run: |call| in_repository(call, Source::Staged, Vec::new()),
+    },
+    Tool {
+        name: "review_unstaged",
+        title: "Review unstaged changes",
+        about: "Reviews what is not staged (the index against the worktree). New files count once they are added. \
+                Nothing is stored.",
+        args: &[PATH, PROVIDER, DEPTH, AREAS_ARG],
+        answers,
+        effect: Effect::Reads,
+        asks: true,
+        run: |call| in_repository(call, Source::Unstaged { untracked: false }, Vec::new()),
+    },
+    Tool {
+        name: "review_commit",
+        title: "Review a commit",
+        about: "Reviews one commit against its first parent. Nothing is stored.",
+        args: &[
+            Arg {
+                name: "commit_sha",
+                about: "A commit: its id, or a name such as HEAD, HEAD~1 or v1.2.",
+                kind: Kind::Text(1024),
+                required: true,
+            },
+            PATH,
+            PROVIDER,
+            DEPTH,
+            AREAS_ARG,
+        ],
+        answers,
+        effect: Effect::Reads,
+        asks: true,
+        run: commit,
+    },
+    Tool {
+        name: "review_branch",
+        title: "Review a branch",
+        about: "Reviews a branch against its merge base with another, and the secrets of each of its commits. \
+                Nothing is stored.",
+        args: &[
+            Arg { name: "branch", about: "What is reviewed. Default: HEAD.", kind: Kind::Text(1024), required: false },
+            Arg {
+                name: "base_branch",
+                about: "What it is measured against. Default: the upstream or the default branch.",
+                kind: Kind::Text(1024),
+                required: false,
+            },
+            Arg {
+                name: "file_list",
+                about: "Only these files (paths from repository_path, or globs).",
+                kind: Kind::Texts { most: 1000, bytes: 4096 },
+                required: false,
+            },
+            PATH,
+            PROVIDER,
+            DEPTH,
+            AREAS_ARG,
+        ],
+        answers,
+        effect: Effect::Reads,
+        asks: true,
+        run: branch,
+    },
+];
+
+fn code(call: &Call<'_>) -> Result<Answer> {
+    let text = call.given.text("code").unwrap_or_default();
+    if text.trim().is_empty() {
+        return Err(Error::usage("code is empty").hint("hand over the code, or use review_staged for what is staged"));
+    }
+    let name = format!("code.{}", extension(call.given.text("language").unwrap_or_default()));
+    let source = Source::Code(vec![Input::Text { name, text: text.to_owned() }]);
+    let dir = call.fence.root().to_owned();
+    answer(call, asked(call, source, dir)?)
+}
+
+fn in_repository(call: &Call<'_>, source: Source, files: Vec<String>) -> Result<Answer> {
+    // The top is the worktree of the repository, the folder where globs begin is the one that was named.
+    let top = call.fence.repository(call.given.text("repository_path"), call.env)?;
+    let dir = match call.given.text("repository_path") {
+        Some(path) => call.fence.path(path, call.fence.root())?,
+        None => top,
+    };
+    let request = ReviewRequest { files, ..asked(call, source, dir)? };
+    answer(call, request)
+}
+
+fn commit(call: &Call<'_>) -> Result<Answer> {
+    let rev = revision("commit_sha", call.given.text("commit_sha").unwrap_or_default())?.to_owned();
+    in_repository(call, Source::Commit { rev, parent: None }, Vec::new())
+}
+
+fn branch(call: &Call<'_>) -> Result<Answer> {
+    let rev = |name| call.given.text(name).map(|r| revision(name, r).map(str::to_owned)).transpose();
+    let (head, base) = (rev("branch")?, rev("base_branch")?);
+    let files = call.given.texts("file_list");
+    let bad = |f: &&&str| f.is_empty() || f.starts_with(['/', '~', '-']) || f.split('/').any(|p| p == "..");
+    if let Some(bad) = files.iter().find(|f| bad(f) || f.chars().any(char::is_control)) {
+        return Err(Error::usage(format!("file_list: {} is no path from repository_path", super::args::shown(bad))));
+    }
+    let files = files.into_iter().map(str::to_owned).collect();
+    in_repository(call, Source::Branch { head, base }, files)
+}
+
+/// Builds the request from what all these tools take.
+fn asked(call: &Call<'_>, source: Source, dir: PathBuf) -> Result<ReviewRequest> {
+    let mut request = call.request(source, dir);
+    request.backends = call.provider(&request.dir)?;
+    request.overrides.depth = depth(call);
+    request.overrides.focus = focus(call);
+    // Its lines are counted; nothing of it is kept.
+    request.record = true;
+    Ok(request)
+}
+
+pub(super) fn depth(call: &Call<'_>) -> Option<Depth> {
+    call.given.text("review_depth").map(|d| if d == "thorough" { Depth::Thorough } else { Depth::Quick })
+}
+
+/// Returns the areas that were chosen; `None` where none was.
+fn focus(call: &Call<'_>) -> Option<Vec<Category>> {
+    let areas: Vec<_> = call.given.texts("focus_areas").into_iter().filter_map(Category::parse).collect();
+    (!areas.is_empty()).then_some(areas)
+}
+
+fn answer(call: &Call<'_>, request: ReviewRequest) -> Result<Answer> {
+    let review = review::run(&request, &call.world())?;
+    let report = report::json::report(&review);
+    let mut content = document(&report);
+    content.insert("provider".to_owned(), provider(&review).into());
+    content.insert("metadata".to_owned(), metadata(&review));
+    let mut text = words(&report);
+    if report.outcome == wire::Outcome::Incomplete || report.verdict == wire::Verdict::Incomplete {
+        let retry = Retry::of(&review.models.setbacks);
+        retry.tell(&mut content);
+        text = format!("{}\n{text}", retry.words());
+    }
+    Ok(Answer::new(content, text))
+}
+
+/// Returns who reviewed: the backends that were to look, or the rules alone.
+fn provider(review: &Review) -> String {
+    if review.models.asked.is_empty() { "rules".to_owned() } else { review.models.asked.join(", ") }
+}
+
+fn metadata(review: &Review) -> Value {
+    let lines = review.record.as_ref().map(|r| Lines::of(&r.text)).unwrap_or_default();
+    let models: Vec<_> = review.models.usage.iter().map(|u| u.model.as_str()).filter(|m| !m.is_empty()).collect();
+    json!({
+        "source_type": if review.source.kind == "code" { "arbitrary" } else { review.source.kind },
+        "file_count": review.coverage.files_total,
+        "line_count": lines.shown,
+        "lines_added": lines.added,
+        "lines_removed": lines.removed,
+        "model": (!models.is_empty()).then(|| models.join(", ")),
+    })
+}
+
+/// The lines of a change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Lines {
+    /// On the new side, those around a change included.
+    shown: usize,
+    added: usize,
+    removed: usize,
+}
+
+impl Lines {
+    /// Counts the lines of a unified diff. What looks like a file's head inside a hunk is a line.
+    fn of(diff: &[u8]) -> Self {
+        let mut out = Self::default();
+        let (mut old, mut new) = (0u64, 0u64);
+        for line in diff.split(|b| *b == b'\n') {
+            match line.first() {
+                Some(b'@') if old == 0 && new == 0 => (old, new) = hunk(line).unwrap_or_default(),
+                Some(b'+') if new > 0 => {
+                    new -= 1;
+                    out.added += 1;
+                    out.shown += 1;
+                }
+                Some(b'-') if old > 0 => {
+                    old -= 1;
+                    out.removed += 1;
+                }
+                Some(b' ') if old > 0 && new > 0 => {
+                    (old, new) = (old - 1, new - 1);
+                    out.shown += 1;
+                }
+                _ => {}
+            }
+        }
+        out
+    }
+}
+
+/// Returns how many lines both sides of a hunk have.
+fn hunk(line: &[u8]) -> Option<(u64, u64)> {
+    let mut words = std::str::from_utf8(line.split(|b| *b == b' ').nth(1)?)
+        .into_iter()
+        .chain(line.split(|b| *b == b' ').nth(2).and_then(|w| std::str::from_utf8(w).ok()));
+    let mut count = || Some(words.next()?.split_once(',').map_or(Some(1), |(_, n)| n.parse().ok())?);
+    Some((count()?, count()?))
+}
+
+/// Says what a review found to whoever has to act on it.
+pub(super) fn words(report: &wire::Report) -> String {
+    let s = &report.summary;
+    if report.outcome == wire::Outcome::NothingToReview {
+        return "Nothing differs: there was nothing to review. That is no approval.".to_owned();
+    }
+    let mut text = format!(
+        "verdict: {}. {}\ncritical {}, major {}, minor {}, suggestions {}\n",
+        name(&report.verdict),
+        s.text,
+        s.critical,
+        s.major,
+        s.minor,
+        s.suggestion
+    );
+    let counted = || report.findings.iter().filter(|f| f.suppressed.is_none() && f.waived.is_none());
+    for f in counted().take(NAMED) {
+        let place = match (&f.file, f.line) {
+            (Some(file), Some(line)) => format!("{file}:{line}"),
+            (Some(file), None) => file.clone(),
+            _ => "the change".to_owned(),
+        };
+        let blocks = if f.blocking { " (blocks)" } else { "" };
+        let what = format!("{} {} {place}: {}{blocks}. {}", f.id, name(&f.severity), f.title, f.message);
+        text.push_str(&what.replace('\n', " "));
+        if let Some(fix) = &f.suggestion {
+            text.push_str(&format!(" Fix: {}", fix.replace('\n', " ")));
+        }
+        text.push('\n');
+    }
+    let more = counted().count().saturating_sub(NAMED);
+    if more > 0 {
+        text.push_str(&format!("{more} more are in the structured content.\n"));
+    }
+    for f in &report.coverage.failed {
+        let what = f.file.as_deref().unwrap_or("the change");
+        text.push_str(&format!("not reviewed: {what}: {}\n", f.reason.replace('\n', " ")));
+    }
+    text
+}
+
+/// Returns the name of a value as the report writes it.
+pub(super) fn name(value: &impl serde::Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// Returns the end of a file's name in a language; an unknown one is plain text.
+fn extension(language: &str) -> &'static str {
+    const KNOWN: &[(&str, &[&str])] = &[
+        ("c", &["c"]),
+        ("cc", &["c++", "cpp", "cc", "cxx"]),
+        ("clj", &["clojure", "clj"]),
+        ("cs", &["c#", "csharp", "cs"]),
+        ("css", &["css", "scss"]),
+        ("dart", &["dart"]),
+        ("Dockerfile", &["dockerfile", "docker"]),
+        ("ex", &["elixir", "ex", "exs"]),
+        ("go", &["go", "golang"]),
+        ("groovy", &["groovy"]),
+        ("hs", &["haskell", "hs"]),
+        ("html", &["html"]),
+        ("java", &["java"]),
+        ("js", &["javascript", "js", "node", "nodejs"]),
+        ("json", &["json"]),
+        ("jsx", &["jsx"]),
+        ("kt", &["kotlin", "kt"]),
+        ("lua", &["lua"]),
+        ("md", &["markdown", "md"]),
+        ("php", &["php"]),
+        ("pl", &["perl", "pl"]),
+        ("ps1", &["powershell", "ps1"]),
+        ("py", &["python", "py", "python3"]),
+        ("r", &["r"]),
+        ("rb", &["ruby", "rb"]),
+        ("rs", &["rust", "rs"]),
+        ("scala", &["scala"]),
+        ("sh", &["shell", "bash", "sh", "zsh"]),
+        ("sql", &["sql", "postgresql", "mysql"]),
+        ("swift", &["swift"]),
+        ("tf", &["terraform", "hcl", "tf"]),
+        ("toml", &["toml"]),
+        ("ts", &["typescript", "ts"]),
+        ("tsx", &["tsx"]),
+        ("vue", &["vue"]),
+        ("xml", &["xml"]),
+        ("yml", &["yaml", "yml"]),
+    ];
+    let language = language.trim().to_ascii_lowercase();
+    KNOWN.iter().find(|(_, names)| names.contains(&language.as_str())).map_or("txt", |(end, _)| end)
+}
+
+/// Returns the schema of the answers: the JSON report, and beside it who reviewed what.
+fn answers() -> Value {
+    schema(json!({
+        "schema_version": {"type": "integer"},
+        "verdict": {"type": "string", "enum": ["pass", "warn", "block", "incomplete"]},
+        "assessment": {"type": ["string", "null"], "enum": ["lgtm", "lgtm_with_suggestions", "needs_changes", null]},
+        "summary": {"type": "object", "properties": {
+            "text": {"type": "string"}, "critical": {"type": "integer"}, "major": {"type": "integer"},
+            "minor": {"type": "integer"}, "suggestion": {"type": "integer"}}},
+        "findings": {"type": "array", "items": finding()},
+        "notes": {"type": "array", "items": {"type": "object"}},
+        "coverage": coverage(),
+        "provider": {"type": "string", "description": "The backends that looked, or rules"},
+        "metadata": {"type": "object", "properties": {
+            "source_type": {"type": "string"}, "file_count": {"type": "integer"}, "line_count": {"type": "integer"},
+            "lines_added": {"type": "integer"}, "lines_removed": {"type": "integer"},
+            "model": {"type": ["string", "null"]}}},
+        "duration_ms": {"type": "integer"},
+    }))
+}
+
+pub(super) fn finding() -> Value {
+    json!({"type": "object", "properties": {
+        "id": {"type": "string"}, "fingerprint": {"type": "string"}, "rule_id": {"type": "string"},
+        "origin": {"type": "string"}, "file": {"type": ["string", "null"]}, "line": {"type": ["integer", "null"]},
+        "severity": {"type": "string", "enum": ["critical", "major", "minor", "suggestion"]},
+        "category": {"type": "string"}, "confidence": {"type": "string", "enum": ["high", "medium", "low"]},
+        "title": {"type": "string"}, "message": {"type": "string"}, "suggestion": {"type": ["string", "null"]},
+        "quote": {"type": "string"}, "blocking": {"type": "boolean"}}})
+}
+
+fn coverage() -> Value {
+    json!({"type": "object", "properties": {
+        "files_total": {"type": "integer"}, "files_reviewed": {"type": "integer"},
+        "skipped": {"type": "array", "items": {"type": "object"}},
+        "failed": {"type": "array", "items": {"type": "object"}}}})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_the_lines_of_hunks_and_nothing_else() {
+        let diff = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@ fn\n a\n--- b\n+++ c\n d\n\\ No newline\n\
+                     --- a/y\n+++ b/y\n@@ -0,0 +1 @@\n+z\n";
+        assert_eq!(Lines::of(diff), Lines { shown: 4, added: 2, removed: 1 });
+        assert_eq!(Lines::of(b""), Lines::default());
+        assert_eq!(Lines::of(b"@@ nonsense\n+a\n"), Lines::default());
+    }
+
+    #[test]
+    fn a_language_becomes_the_end_of_a_name_and_nothing_else() {
+        assert_eq!(["Python", "c++", "../../x", "rs\n", ""].map(extension), ["py", "cc", "txt", "rs", "txt"]);
+    }
+}

@@ -1,0 +1,5 @@
+//! `serve-mcp`: the real binary, spoken to in raw lines.
+
+mod client;
+mod lines;
+mod reviews;

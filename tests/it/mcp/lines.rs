@@ -1,0 +1,294 @@
+//! The protocol and what is no protocol: handshakes, garbage, sizes, the end.
+
+use super::client::{Client, text};
+use crate::support::Repo;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// The members by which a request of the newest generation says who asks.
+fn meta() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
+fn repo() -> Repo {
+    let repo = Repo::new();
+    repo.stage("a.txt", "one\n").commit("first");
+    repo
+}
+
+#[test]
+fn the_server_says_who_it_is_and_what_to_call_when() {
+    let repo = repo();
+    let mut client = Client::start(&repo, &[]);
+    let info = client.shake_hands(json!({}));
+    assert_eq!(info["serverInfo"]["name"], "claude-reviewer");
+    assert_eq!(info["serverInfo"]["version"], env!("CARGO_PKG_VERSION"));
+    assert!(info["serverInfo"]["title"].is_string());
+    let words = info["instructions"].as_str().unwrap();
+    for word in ["request_review", "previous_review_id", "mark_review_complete", "incomplete", "Stop"] {
+        assert!(words.contains(word), "{word}");
+    }
+    let tools = client.request("tools/list", json!({}))["result"]["tools"].clone();
+    let tools = tools.as_array().unwrap();
+    for tool in tools {
+        let name = &tool["name"];
+        assert!(tool["title"].is_string() && tool["description"].is_string(), "{name}");
+        assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{name}");
+        assert_eq!(tool["outputSchema"]["type"], "object", "{name}");
+        assert_eq!(tool["annotations"]["destructiveHint"], false, "{name}");
+        for (arg, schema) in tool["inputSchema"]["properties"].as_object().unwrap() {
+            assert!(schema["description"].is_string(), "{name}: {arg}");
+        }
+    }
+    let all = Value::from(tools.clone()).to_string();
+    assert!(!all.contains("\"format\"") && all.len() < 48 << 10, "{} bytes", all.len());
+    let end = client.close();
+    assert_eq!((end.code, end.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn the_newest_generation_needs_no_handshake() {
+    let repo = repo();
+    let mut client = Client::start(&repo, &[]);
+    let found = client.request("server/discover", json!({"_meta": meta()}));
+    assert!(found["result"]["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28")), "{found}");
+    let tools = client.request("tools/list", json!({"_meta": meta()}));
+    assert!(tools["result"]["tools"].as_array().is_some_and(|t| t.len() > 4), "{tools}");
+    repo.stage("b.py", crate::support::line_with_key());
+    let params = json!({"name": "review_staged", "arguments": {}, "_meta": meta()});
+    let answer = client.request("tools/call", params);
+    assert_eq!(answer["result"]["structuredContent"]["verdict"], "block", "{answer}");
+    assert_eq!(client.close().code, Some(0));
+}
+
+#[test]
+fn mcp_01_standard_output_holds_messages_only_at_any_log_level() {
+    let repo = repo();
+    repo.stage("b.py", crate::support::line_with_key());
+    for level in ["-q", "-v", "-vvv"] {
+        // The client fails on any line that is no message.
+        let mut client = Client::ready(&repo, &[level]);
+        assert_eq!(client.content("review_staged", json!({}))["verdict"], "block");
+        client.raw(b"\x1b]0;title\x07\n");
+        client.refused("review_commit", json!({"commit_sha": "\u{1b}[2J"}));
+        let end = client.close();
+        assert_eq!(end.code, Some(0));
+        assert_eq!(end.stderr.is_empty(), level == "-q", "{level}: {}", end.stderr);
+        assert!(!end.stderr.contains('\u{1b}'), "{:?}", end.stderr);
+    }
+}
+
+#[test]
+fn mcp_02_garbage_starts_no_storm_and_hides_no_request() {
+    let repo = repo();
+    let mut client = Client::ready(&repo, &[]);
+    let megabyte = vec![b'x'; 1 << 20];
+    for garbage in [&b"garbage"[..], b"\xff\xfe\x00\x80", &megabyte, b"{", b"}{", b"null", b"7", b"\"x\"", b"[]", b""] {
+        for _ in 0..20 {
+            client.raw(garbage);
+            client.raw(b"\n");
+        }
+    }
+    client.raw(b"{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}\r\n");
+    let answer = client.request("ping", json!({}));
+    assert!(answer["result"].is_object(), "{answer}");
+    assert!(client.aside.len() <= 3, "{} answers to garbage", client.aside.len());
+    assert!(client.aside.iter().all(|m| m["id"].is_null() && m["error"]["code"] == -32600), "{:?}", client.aside);
+    // What has an id is answered by it.
+    client.raw(b"{\"id\":\"a\",\"method\":\"ping\"}\n");
+    assert_eq!(client.answer("a")["error"]["code"], -32600);
+    assert_eq!(client.close().code, Some(0));
+}
+
+#[test]
+fn mcp_03_a_notification_is_never_answered() {
+    let repo = repo();
+    let mut client = Client::start(&repo, &[]);
+    // Before the session, and in it.
+    for round in 0..2 {
+        for method in
+            ["notifications/initialized", "notifications/unknown", "nonsense", "tools/call", "$/cancelRequest"]
+        {
+            client.notify(method, json!({"x": 1}));
+        }
+        client.notify("notifications/cancelled", json!({"requestId": 99}));
+        client.send(&json!({"jsonrpc": "2.0", "id": 5, "result": {}}));
+        client.send(&json!({"jsonrpc": "2.0", "id": null, "error": {"code": 1, "message": "x"}}));
+        if round == 0 {
+            client.shake_hands(json!({}));
+        }
+    }
+    assert!(client.request("ping", json!({}))["result"].is_object());
+    assert!(client.aside.is_empty(), "{:?}", client.aside);
+    assert_eq!(client.close().code, Some(0));
+}
+
+#[test]
+fn mcp_04_the_handshake_comes_first_and_once() {
+    let repo = repo();
+    let mut client = Client::start(&repo, &[]);
+    let early = client.request("tools/list", json!({}));
+    assert!(early["error"]["code"].is_i64(), "{early}");
+    let malformed = client.request("initialize", json!({"protocolVersion": 5}));
+    assert!(malformed["error"]["code"].is_i64(), "{malformed}");
+    let unknown =
+        json!({"protocolVersion": "1999-01-01", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let answer = client.request("initialize", unknown.clone());
+    let version = answer["result"]["protocolVersion"].as_str().unwrap();
+    assert!(["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"].contains(&version), "{version}");
+    let again = client.request("initialize", unknown);
+    assert_eq!(again["error"]["code"], -32600, "{again}");
+    assert!(client.request("tools/list", json!({}))["result"]["tools"].is_array());
+    let mut meta = meta();
+    meta["io.modelcontextprotocol/protocolVersion"] = json!("2999-01-01");
+    let later = client.request("tools/list", json!({"_meta": meta}));
+    assert!(later["error"]["data"]["supported"].is_array(), "{later}");
+    assert_eq!(client.close().code, Some(0));
+}
+
+#[test]
+fn mcp_05_what_does_not_fit_is_named() {
+    let repo = repo();
+    let mut client = Client::ready(&repo, &[]);
+    assert_eq!(client.request("no/such", json!({}))["error"]["code"], -32601);
+    let unknown = client.request("tools/call", json!({"name": "review_moon", "arguments": {}}));
+    assert_eq!(unknown["error"]["code"], -32602);
+    assert!(unknown["error"]["message"].as_str().unwrap().contains("review_moon"), "{unknown}");
+    for params in [json!({}), json!({"name": 5}), json!({"name": "review_staged", "arguments": [1]}), json!([1])] {
+        let answer = client.request("tools/call", params.clone());
+        assert!([-32600, -32602].map(Value::from).contains(&answer["error"]["code"]), "{params}: {answer}");
+    }
+    for (tool, arguments, says) in [
+        ("review_commit", json!({}), "commit_sha is missing"),
+        ("review_commit", json!({"commit_sha": 7}), "commit_sha must be a string"),
+        ("review_commit", json!({"commit_sha": "HEAD", "sha": "x"}), "unknown argument \"sha\""),
+        ("review_code", json!({"code": "x", "review_depth": "deep"}), "review_depth must be one of quick, thorough"),
+        ("review_code", json!({"code": "x", "focus_areas": ["moon"]}), "focus_areas must be a list of bugs"),
+        ("review_code", json!({"code": "x", "provider": "openai"}), "provider \"openai\" is not enabled"),
+        ("review_code", json!({"code": " "}), "code is empty"),
+        ("review_branch", json!({"file_list": "a"}), "file_list must be a list"),
+        ("review_branch", json!({"file_list": ["../x"]}), "file_list"),
+    ] {
+        let result = client.refused(tool, arguments.clone());
+        let message = result["structuredContent"]["message"].as_str().unwrap();
+        assert!(message.contains(says), "{tool} {arguments}: {message}");
+        assert_eq!(result["structuredContent"]["retryable"], false);
+        assert!(text(&result).contains("again with the same arguments"), "{}", text(&result));
+    }
+    for id in [json!("text"), json!(-1), json!(0), json!("7")] {
+        client.send(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
+        assert_eq!(client.answer(id.clone())["id"], id);
+    }
+    client.send(&json!({"jsonrpc": "2.0", "id": null, "method": "ping"}));
+    assert_eq!(client.answer(Value::Null)["error"]["code"], -32600);
+    for focus in ["bugs", "best-practices", "best_practice", "Security"] {
+        client.content("review_code", json!({"code": "x = 1\n", "language": "python", "focus_areas": [focus]}));
+    }
+    assert_eq!(client.close().code, Some(0));
+}
+
+#[test]
+fn mcp_12_the_server_ends_with_its_client() {
+    let repo = repo();
+    // Nobody ever said anything; a session; half a line.
+    let ends = [Client::start(&repo, &[]).close(), Client::ready(&repo, &[]).close(), {
+        let mut client = Client::ready(&repo, &[]);
+        client.raw(b"{\"jsonrpc\":\"2.0\",\"id\":1");
+        client.close()
+    }];
+    for end in ends {
+        assert_eq!(end.code, Some(0), "{}", end.stderr);
+        assert!(end.took < Duration::from_secs(2), "{:?}", end.took);
+    }
+}
+
+#[test]
+fn mcp_12_what_was_asked_before_the_end_is_answered() {
+    let repo = repo();
+    repo.stage("b.py", crate::support::line_with_key());
+    let mut client = Client::ready(&repo, &[]);
+    let id = client.ask("tools/call", json!({"name": "review_staged", "arguments": {}}));
+    let end = client.close();
+    assert_eq!(end.code, Some(0));
+    let answer = end.rest.iter().find(|m| m["id"] == id).unwrap();
+    assert_eq!(answer["result"]["structuredContent"]["verdict"], "block");
+}
+
+#[test]
+fn mcp_12_signals_end_the_server_cleanly() {
+    let repo = repo();
+    for signal in [rustix::process::Signal::TERM, rustix::process::Signal::INT] {
+        let mut client = Client::ready(&repo, &[]);
+        let began = Instant::now();
+        let pid = rustix::process::Pid::from_raw(i32::try_from(client.pid()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+        let end = client.end(began);
+        assert_eq!(end.code, Some(0), "{}", end.stderr);
+        assert!(end.took < Duration::from_secs(2), "{:?}", end.took);
+    }
+}
+
+#[test]
+fn mcp_13_twenty_at_once_are_answered_by_their_ids() {
+    let repo = repo();
+    repo.stage("b.py", crate::support::line_with_key());
+    let mut client = Client::ready(&repo, &[]);
+    let ids: Vec<String> = (0..20).map(|n| format!("call-{n}")).collect();
+    for id in &ids {
+        let params = json!({"name": "review_staged", "arguments": {}});
+        client.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}));
+    }
+    // One that is open cannot be asked for again.
+    for id in ids.iter().rev() {
+        let answer = client.answer(id.as_str());
+        assert_eq!(answer["result"]["structuredContent"]["verdict"], "block", "{answer}");
+    }
+    assert!(client.aside.is_empty(), "{:?}", client.aside);
+    assert_eq!(client.close().code, Some(0));
+}
+
+/// Returns the most memory that a process ever had, in bytes.
+#[cfg(target_os = "linux")]
+fn peak(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn mcp_14_what_is_too_large_is_refused_in_bounded_memory() {
+    let repo = repo();
+    let mut client = Client::ready(&repo, &[]);
+    let piece = vec![b'x'; 1 << 20];
+    // An argument of 64 MB, with the id in front; a line of 100 MB, with the id behind.
+    client.raw(b"{\"jsonrpc\":\"2.0\",\"id\":\"front\",\"method\":\"tools/call\",\"params\":{\"name\":\"review_code\",\"arguments\":{\"code\":\"");
+    (0..64).for_each(|_| client.raw(&piece));
+    client.raw(b"\"}}}\n");
+    assert_eq!(client.answer("front")["error"]["code"], -32600);
+    client.raw(b"{\"params\":{\"x\":\"");
+    (0..100).for_each(|_| client.raw(&piece));
+    client.raw(b"\"},\"method\":\"tools/call\",\"jsonrpc\":\"2.0\",\"id\":\"behind\"}\n");
+    assert_eq!(client.answer("behind")["error"]["code"], -32600);
+    (0..100).for_each(|_| client.raw(&piece));
+    client.raw(b"\n");
+    assert_eq!(client.answer(Value::Null)["error"]["code"], -32600);
+    // Small as text, huge as values.
+    client.raw(b"{\"jsonrpc\":\"2.0\",\"id\":\"many\",\"method\":\"tools/call\",\"params\":{\"name\":\"x\",\"arguments\":{\"a\":[0");
+    let zeros = b",0".repeat(1 << 19);
+    (0..12).for_each(|_| client.raw(&zeros));
+    client.raw(b"]}}}\n");
+    assert_eq!(client.answer("many")["error"]["code"], -32600);
+    // Deep.
+    client.raw(b"{\"jsonrpc\":\"2.0\",\"id\":\"deep\",\"method\":\"ping\",\"params\":");
+    client.raw(&b"[".repeat(90_000));
+    client.raw(b"\n");
+    assert!(client.request("ping", json!({}))["result"].is_object());
+    let most = peak(client.pid());
+    assert!(most < 160 << 20, "{} MiB", most >> 20);
+    assert_eq!(client.close().code, Some(0));
+}

@@ -1,0 +1,208 @@
+//! Reviews over MCP that nothing is kept of, and where a client may point.
+
+use super::client::{Client, text};
+use crate::support::{Repo, line_with_key};
+use serde_json::{Value, json};
+
+/// Takes out what differs between two runs, and what only MCP says.
+fn comparable(mut report: Value) -> Value {
+    let members = report.as_object_mut().unwrap();
+    for name in ["timestamp", "duration_ms", "provider", "metadata"] {
+        members.remove(name);
+    }
+    members["policy"].as_object_mut().unwrap().remove("origin");
+    report
+}
+
+fn fixture() -> Repo {
+    let repo = Repo::new();
+    repo.stage("src/a.py", "import os\n").commit("first");
+    repo.stage("src/a.py", format!("import os\n{}os.system('rm ' + name)\n", line_with_key()));
+    repo.stage("docs/b.md", "<<<<<<< HEAD\nx\n");
+    repo
+}
+
+#[test]
+fn the_command_line_and_the_tool_say_the_same() {
+    let repo = fixture();
+    let mut client = Client::ready(&repo, &[]);
+    let told = client.content("review_staged", json!({}));
+    assert_eq!(told["provider"], "rules");
+    let metadata = json!({"source_type": "staged", "file_count": 2, "line_count": 5, "lines_added": 4,
+        "lines_removed": 0, "model": null});
+    assert_eq!(told["metadata"], metadata);
+    assert_eq!(comparable(told), comparable(repo.review_json(&["staged"], 1)));
+    repo.git(&["commit", "-q", "-m", "second"]);
+    let told = client.content("review_commit", json!({"commit_sha": "HEAD"}));
+    assert_eq!(comparable(told), comparable(repo.review_json(&["commit", "HEAD"], 1)));
+    repo.write("src/a.py", "import os\nos.system('rm ' + name)\nprint(1)\n");
+    let told = client.content("review_unstaged", json!({"repository_path": "src"}));
+    assert_eq!(told["metadata"]["lines_removed"], 1, "{}", told["metadata"]);
+    assert_eq!(comparable(told), comparable(repo.review_json(&["unstaged"], 0)));
+}
+
+#[test]
+fn a_branch_is_reviewed_file_by_file_where_that_is_asked() {
+    let repo = Repo::new();
+    repo.stage("a.py", "x = 1\n").commit("first");
+    repo.git(&["checkout", "-q", "-b", "topic"]);
+    repo.stage("[id].py", line_with_key()).stage("b.py", "y = 2\n").commit("second");
+    let mut client = Client::ready(&repo, &[]);
+    let all = client.content("review_branch", json!({"branch": "topic", "base_branch": "main"}));
+    assert_eq!((&all["verdict"], &all["source"]["kind"]), (&json!("block"), &json!("branch")));
+    let one = json!({"branch": "topic", "base_branch": "main", "file_list": ["b.py"]});
+    assert_eq!(client.content("review_branch", one)["verdict"], "pass");
+    let other = json!({"base_branch": "main", "file_list": ["[id].py"]});
+    assert_eq!(client.content("review_branch", other)["verdict"], "block");
+}
+
+#[test]
+fn code_is_reviewed_in_and_outside_of_a_repository() {
+    let repo = fixture();
+    std::fs::create_dir_all(repo.outside()).unwrap();
+    for dir in [repo.path(), repo.outside()] {
+        let mut client = Client::start_in(&repo, &dir, &[], &[]);
+        client.shake_hands(json!({}));
+        let told = client.content("review_code", json!({"code": line_with_key(), "language": "Python"}));
+        assert_eq!(told["verdict"], "block");
+        assert_eq!(told["findings"][0]["file"], "code.py");
+        assert_eq!(told["metadata"]["source_type"], "arbitrary");
+        assert_eq!((&told["metadata"]["line_count"], &told["metadata"]["lines_added"]), (&json!(1), &json!(1)));
+        let secret = line_with_key().trim_end().rsplit(' ').next().unwrap().to_owned();
+        assert!(!told.to_string().contains(&secret), "SEC-08: the key stands in the answer");
+        assert!(!dir.join(".reviews").exists());
+    }
+}
+
+#[test]
+fn nothing_to_review_is_no_approval() {
+    let repo = Repo::new();
+    repo.stage("a.py", "x = 1\n").commit("first");
+    let mut client = Client::ready(&repo, &[]);
+    let result = client.call("review_staged", json!({}));
+    assert_eq!(result["structuredContent"]["outcome"], "nothing_to_review");
+    assert_eq!(result["structuredContent"]["assessment"], Value::Null);
+    assert!(text(&result).contains("no approval"), "{}", text(&result));
+}
+
+#[test]
+fn a_finding_s_words_cannot_act_on_a_terminal() {
+    let repo = Repo::new();
+    repo.stage("a.py", "x = 1\n").commit("first");
+    let name = "src/\u{202e}evil\u{1b}[31m.py";
+    repo.stage(name, line_with_key());
+    let mut client = Client::ready(&repo, &[]);
+    let result = client.call("review_staged", json!({}));
+    assert!(text(&result).chars().all(|c| c == '\n' || !c.is_control() && c != '\u{202e}'), "{}", text(&result));
+}
+
+#[test]
+fn the_policy_at_head_rules_and_not_the_one_that_is_being_written() {
+    let repo = Repo::new();
+    repo.stage("a.py", "x = 1\n").stage(".claude-reviewer.toml", "version = 1\n").commit("first");
+    repo.stage("a.py", line_with_key());
+    repo.stage(".claude-reviewer.toml", "version = 1\nignore = [\"**\"]\nblock_on = []\n");
+    let mut client = Client::ready(&repo, &[]);
+    let told = client.content("review_staged", json!({}));
+    assert_eq!((&told["verdict"], &told["policy"]["origin"]), (&json!("block"), &json!("head")));
+}
+
+#[test]
+fn the_policy_narrows_the_menu() {
+    let repo = Repo::new();
+    let policy = "version = 1\n[mcp]\ntools = [\"review_staged\"]\n";
+    repo.stage(".claude-reviewer.toml", policy).commit("first");
+    let mut client = Client::ready(&repo, &[]);
+    let tools = client.request("tools/list", json!({}))["result"]["tools"].clone();
+    assert_eq!(tools.as_array().unwrap().iter().map(|t| &t["name"]).collect::<Vec<_>>(), ["review_staged"]);
+    client.content("review_staged", json!({}));
+    let result = client.refused("review_code", json!({"code": "x"}));
+    assert!(text(&result).contains("does not offer"), "{}", text(&result));
+    // What is only in the worktree opens nothing.
+    repo.write(".claude-reviewer.toml", "version = 1\n");
+    client.refused("review_code", json!({"code": "x"}));
+}
+
+#[test]
+fn mcp_06_nothing_outside_of_the_root_is_reviewed() {
+    let repo = fixture();
+    let outside = repo.outside();
+    std::fs::create_dir_all(&outside).unwrap();
+    repo.git(&["init", "-q", outside.to_str().unwrap()]);
+    std::os::unix::fs::symlink(&outside, repo.path().join("way")).unwrap();
+    std::fs::create_dir_all(repo.path().join("nested")).unwrap();
+    std::fs::write(repo.path().join("nested/.git"), format!("gitdir: {}/.git\n", outside.display())).unwrap();
+    let mut client = Client::ready(&repo, &[]);
+    let long = "x".repeat(1 << 20);
+    let outside = outside.to_str().unwrap();
+    for path in ["/etc", "../..", "way", "~", "~/x", "a\0b", &long, outside, "nested", "", "no/such", "src/a.py"] {
+        let result = client.refused("review_staged", json!({"repository_path": path}));
+        assert!(text(&result).len() < 2000, "{}", text(&result).len());
+    }
+    // What the repository says of its own worktree counts for nothing.
+    repo.git(&["config", "core.worktree", outside]);
+    client.refused("review_staged", json!({}));
+}
+
+#[test]
+fn mcp_06_a_linked_worktree_is_served_where_its_repository_knows_it() {
+    let repo = fixture();
+    repo.git(&["commit", "-q", "-m", "second"]);
+    let linked = repo.outside();
+    repo.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "-b", "linked"]);
+    std::fs::write(linked.join("docs/b.md"), line_with_key()).unwrap();
+    let mut client = Client::start_in(&repo, &linked, &["--root", "."], &[]);
+    client.shake_hands(json!({}));
+    assert_eq!(client.content("review_unstaged", json!({}))["verdict"], "block");
+}
+
+#[test]
+fn mcp_06_variables_of_git_point_nowhere_else() {
+    let repo = fixture();
+    let outside = repo.outside();
+    std::fs::create_dir_all(&outside).unwrap();
+    repo.git(&["init", "-q", outside.to_str().unwrap()]);
+    let dir = outside.join(".git").to_str().unwrap().to_owned();
+    let mut client = Client::start_in(&repo, &repo.path(), &[], &[("GIT_DIR", &dir)]);
+    client.shake_hands(json!({}));
+    assert_eq!(client.content("review_staged", json!({}))["verdict"], "block");
+}
+
+#[test]
+fn mcp_06_a_client_s_roots_narrow_the_fence() {
+    let repo = fixture();
+    std::fs::create_dir_all(repo.path().join("part")).unwrap();
+    repo.git(&["init", "-q", "part"]);
+    let part = repo.path().join("part");
+    let mut client = Client::start(&repo, &["--root", "."]);
+    client.shake_hands(json!({"roots": {"listChanged": true}}));
+    let id = client.ask("tools/call", json!({"name": "review_staged", "arguments": {"repository_path": ".."}}));
+    let asked = loop {
+        let message = client.next_within(std::time::Duration::from_secs(20)).unwrap();
+        if message["method"] == "roots/list" {
+            break message;
+        }
+    };
+    let roots = json!({"roots": [{"uri": format!("file://{}", part.display())}]});
+    client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": roots}));
+    assert_eq!(client.answer(id)["result"]["isError"], true);
+    // The folder that is left is another repository, in which nothing is staged.
+    assert_eq!(client.content("review_staged", json!({}))["outcome"], "nothing_to_review");
+    client.refused("review_staged", json!({"repository_path": repo.path()}));
+}
+
+#[test]
+fn mcp_07_a_revision_is_no_option_and_no_command() {
+    let repo = fixture();
+    let mut client = Client::ready(&repo, &[]);
+    let target = repo.outside().join("written");
+    for rev in
+        [format!("--output={}", target.display()), "HEAD;id".to_owned(), "-p".to_owned(), "HEAD..HEAD".to_owned()]
+    {
+        client.refused("review_commit", json!({"commit_sha": rev}));
+        client.refused("review_branch", json!({"branch": rev}));
+        client.refused("review_branch", json!({"base_branch": rev}));
+    }
+    client.refused("review_commit", json!({"commit_sha": "no-such-revision"}));
+    assert!(!target.exists());
+}
