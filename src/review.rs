@@ -3,6 +3,7 @@
 //! There is exactly one [`run`]. The command line, the hooks and MCP build a
 //! [`ReviewRequest`](crate::request::ReviewRequest) and call it.
 
+mod consult;
 mod files;
 mod governing;
 mod models;
@@ -25,6 +26,7 @@ use crate::request::{Authority, OnBlock, ReviewRequest};
 use crate::rules::{RuleSet, Scope, Suppressions};
 use crate::stop::{Signal, Stop};
 use crate::verdict::{Coverage, Outcome, Verdict, exit_status, judge};
+pub use consult::Consultation;
 use files::Files;
 use models::Asked;
 pub use place::{Place, place};

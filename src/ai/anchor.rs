@@ -12,6 +12,7 @@ mod quote;
 mod replace;
 mod same;
 mod seal;
+mod spot;
 mod text;
 
 use super::ask::Read;
@@ -25,6 +26,7 @@ use crate::rules::RuleSet;
 pub(super) use cite::section_of;
 use draft::{Documented, Drafter};
 pub use seal::{Dispute, Echo, Noted, Sealed, alike, seal};
+pub use spot::{line_of, says, spot};
 
 /// What a reply was asked about.
 #[derive(Clone, Copy, Debug)]

@@ -4,6 +4,9 @@
 //! reader of replies, `reply`: a server that holds its model to it gets no chance to go astray, and a reply of
 //! another is not lost for a misspelled severity.
 
+pub mod counsel;
+pub mod criteria;
+
 use super::ask;
 use crate::finding::{Category, Severity};
 use schemars::generate::SchemaSettings;
@@ -180,7 +183,9 @@ mod tests {
 
     #[test]
     fn every_object_of_a_schema_is_closed_and_requires_all_it_has() {
-        for schema in [schema(), rebuttal_schema()] {
+        for schema in
+            [schema(), rebuttal_schema(), criteria::schema(), counsel::proposal_schema(), counsel::decision_schema()]
+        {
             let mut objects = 0;
             visit(&schema.value, &mut |o| {
                 for key in o.keys() {

@@ -5,6 +5,7 @@ use super::material::Document;
 use super::redact;
 use crate::diff::{ObjectId, RepoPath};
 use crate::git::{Change, Reader, State};
+use crate::request::{Contract, Criterion};
 use crate::rules::RuleSet;
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -237,6 +238,18 @@ pub fn messages(reader: &mut Reader<'_>, change: &Change, commit: Option<ObjectI
 pub fn summary(text: &str, rules: &RuleSet) -> String {
     let (text, rest) = shortened(redact::text(rules, text.trim().as_bytes()).text, ALL_MESSAGES);
     if rest > 0 { format!("{text}\n[{rest} more bytes]") } else { text }
+}
+
+/// Returns a contract as a document that can be cited: `contract#Requirement R1`.
+pub fn contract(contract: &Contract, rules: &RuleSet) -> Document {
+    let text = redact::text(rules, contract.text.as_bytes()).text;
+    Document { name: "contract".to_owned(), text, folder: Vec::new() }
+}
+
+/// Returns the criteria of a contract as they may be shown.
+pub fn criteria(contract: &Contract, rules: &RuleSet) -> Vec<Criterion> {
+    let shown = |c: &Criterion| Criterion { id: c.id.clone(), text: redact::text(rules, c.text.as_bytes()).text };
+    contract.criteria.iter().map(shown).collect()
 }
 
 /// Cuts a text at the end of a line, or of a character; returns the bytes that are left out.

@@ -3,6 +3,8 @@
 //! A prompt is, in this order, instructions that never change, the context of the run, a part of the change, and
 //! the task: what providers cache is the front. Its last line is the nonce, which a reply must repeat.
 
+mod consult;
+mod criteria;
 mod fence;
 mod show;
 
@@ -14,7 +16,9 @@ use super::material::{Document, Group, Shown, ShownHunk, ShownLine};
 use super::plan::Chunk;
 use super::redact;
 use crate::finding::{Category, Draft};
-use crate::request::Depth;
+use crate::request::{Criterion, Depth};
+pub use consult::{Exhibit, consult};
+pub use criteria::criteria;
 use fence::fenced;
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -37,6 +41,8 @@ pub struct Brief {
     pub previous: Vec<String>,
     /// Changed files that no model is shown.
     pub kept: Vec<Kept>,
+    /// What the task asks for, one by one; the task itself is among the documents.
+    pub criteria: Vec<Criterion>,
 }
 
 /// What a request looks for.
@@ -162,7 +168,7 @@ pub fn fixed_bytes(brief: &Brief) -> usize {
     let lenses = Lens::THOROUGH.iter().chain([&Lens::Whole]);
     let task = lenses.map(|l| task(brief, *l, true, true, &nonce).len()).max().unwrap_or_default();
     let scoped: usize = brief.conventions.iter().filter(|d| !d.folder.is_empty()).map(|d| d.text.len() + 200).sum();
-    SYSTEM.len() + context(brief, &nonce).len() + scoped + task + 400
+    SYSTEM.len() + context(brief, &nonce).len() + scoped + task + criteria::bytes(brief, &nonce) + 400
 }
 
 /// Writes what all requests of a run share.

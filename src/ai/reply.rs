@@ -10,6 +10,7 @@
 //! into what somebody else wrote.
 
 mod consistent;
+mod counsel;
 mod json;
 mod read;
 
@@ -18,6 +19,7 @@ use super::ask::Nonce;
 use super::claim::{Rebuttal, Reply};
 use super::material::Shown;
 use crate::diff::RepoPath;
+pub use counsel::{criteria, decision, proposal};
 use json::{Fault, Json, Object};
 
 /// Bytes of a reply.

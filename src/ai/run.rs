@@ -3,6 +3,8 @@
 //! One thread waits for all answers. Nothing here knows a provider, and nothing here decides a verdict: what was
 //! not answered is named, what was claimed is anchored.
 
+mod consult;
+mod criteria;
 mod look;
 mod member;
 mod question;
@@ -28,6 +30,8 @@ use crate::progress::Progress;
 use crate::request::{CacheUse, Depth};
 use crate::rules::RuleSet;
 use crate::stop::Stop;
+pub use consult::{Consulted, Question, consult};
+use futures_util::future::join;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use look::Looked;
 use member::Member;
@@ -203,14 +207,23 @@ impl<'a> Session<'a> {
         }
         // What is known to every view was not asked about.
         let mut cached = vec![0; views.len()];
-        self.planned.set(looks.len());
+        let judged = if self.brief.criteria.is_empty() { 0 } else { teams.iter().map(|t| t.chunks.len()).sum() };
+        self.planned.set(looks.len() + judged);
         self.tell();
         let mut all = Looked::default();
-        while let Some((view, looked)) = looks.next().await {
-            cached[view] += looked.cached;
-            all.merge(looked);
-        }
+        let reviewed = async {
+            while let Some((view, looked)) = looks.next().await {
+                cached[view] += looked.cached;
+                all.merge(looked);
+            }
+        };
+        let ((), votes) = join(reviewed, self.judged(teams)).await;
         drop(looks);
+        out.failed.extend(votes.failed.iter().cloned());
+        out.cut.extend(votes.cut.iter().cloned());
+        if !teams.is_empty() {
+            out.models.criteria = votes.count(&self.brief.criteria, out.cut.is_empty());
+        }
         // The sender can only be gone because the rules broke off, which the review reports.
         let floor = floor.await.unwrap_or_default();
         if self.job.policy.review.depth == Depth::Thorough {
@@ -251,7 +264,9 @@ impl<'a> Session<'a> {
         // The second look needs some, too.
         let kept = if review.depth == Depth::Thorough { (review.max_requests as usize / 5).max(1) } else { 0 };
         let looks = (review.max_requests as usize).saturating_sub(kept);
-        let share = (looks / (teams.len() * lenses).max(1)).max(1);
+        // The criteria are a question of their own.
+        let questions = lenses + usize::from(!self.brief.criteria.is_empty());
+        let share = (looks / (teams.len() * questions).max(1)).max(1);
         teams
             .into_iter()
             .map(|members| {

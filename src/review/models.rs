@@ -289,6 +289,9 @@ impl Asking<'_> {
 
     fn show(&self, file: FileChange, generated: Option<bool>, group: &mut Group, out: &mut Gathered) {
         let path = file.path().clone();
+        if self.request.brief.contract.as_ref().is_some_and(|c| c.apart.contains(&path)) {
+            return out.skipped.push((path, Skip::Contract));
+        }
         match Shown::marked(file, generated, self.floor.scan.rules, self.policy()) {
             Ok(Some(shown)) => {
                 out.bytes += size(&shown);
@@ -338,6 +341,12 @@ impl Asking<'_> {
         for d in brief.conventions.iter().chain(&brief.documents) {
             look("a document that a model is given", Some(&RepoPath::from(d.name.as_str())), &d.text);
         }
+        if let Some(contract) = &request.brief.contract {
+            let document = context::contract(contract, rules);
+            look("the contract of the task", Some(&contract.file), &document.text);
+            brief.documents.push(document);
+            brief.criteria = context::criteria(contract, rules);
+        }
         if let Some(text) = &brief.summary {
             look("the summary of the change", None, text);
         }
@@ -368,7 +377,7 @@ fn size(file: &Shown) -> usize {
 /// Ends the run when a signal says so, until the review is over.
 ///
 /// Where signals cannot be heard, they do what they do without anybody listening: they end the process.
-fn hear(stop: &Stop, over: oneshot::Receiver<()>) {
+pub(super) fn hear(stop: &Stop, over: oneshot::Receiver<()>) {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
     runtime.block_on(async {
         let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);

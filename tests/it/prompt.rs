@@ -113,6 +113,7 @@ fn full_brief() -> Brief {
             Kept { path: RepoPath::from("src/names.lock"), name: "src/names.lock".to_owned(), why: Skip::Lockfile },
             Kept { path: RepoPath::from("far/b.pb.go"), name: "far/b.pb.go".to_owned(), why: Skip::Generated },
         ],
+        criteria: Vec::new(),
     }
 }
 

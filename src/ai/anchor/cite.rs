@@ -108,6 +108,11 @@ fn stands_in(passage: &str, section: &str, least: usize) -> bool {
         && section.contains(&passage)
 }
 
+/// Tells whether words stand in a text, marks, white space and case apart: at least two, of ten characters in all.
+pub(super) fn holds(text: &str, words: &str) -> bool {
+    stands_in(words, &plain(text), PASSAGE_WORDS)
+}
+
 /// Returns what stands in quotes or code spans.
 fn passages(text: &str) -> impl Iterator<Item = &str> {
     const QUOTES: [(char, char); 5] = [('"', '"'), ('“', '”'), ('`', '`'), ('‘', '’'), ('«', '»')];

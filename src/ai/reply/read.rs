@@ -48,7 +48,7 @@ pub(super) fn rebuttal(mut o: Object) -> Result<Rebuttal, Problem> {
 }
 
 /// Reads every entry of a list of objects.
-fn entries<T>(list: Vec<Json>, name: &str, read: fn(Object) -> T) -> Result<Vec<T>, Problem> {
+pub(super) fn entries<T>(list: Vec<Json>, name: &str, read: fn(Object) -> T) -> Result<Vec<T>, Problem> {
     if list.len() > MAX_FINDINGS {
         return Err(Problem::final_(format!("the reply has more than {MAX_FINDINGS} {name}")));
     }
@@ -135,7 +135,7 @@ fn missing(mut o: Object) -> Missing {
 }
 
 /// Takes the first text of several keys that is not blank.
-fn text(o: &mut Object, keys: &[&str]) -> Option<String> {
+pub(super) fn text(o: &mut Object, keys: &[&str]) -> Option<String> {
     let mut texts = keys.iter().filter_map(|k| o.take(k).and_then(Json::into_text));
     texts.find(|t| !t.trim().is_empty())
 }
@@ -181,7 +181,7 @@ fn weakness(value: &Json) -> Option<i64> {
     (1..100_000).contains(&number).then_some(number)
 }
 
-fn boolean(value: &Json) -> Option<bool> {
+pub(super) fn boolean(value: &Json) -> Option<bool> {
     match value {
         Json::Bool(b) => Some(*b),
         Json::Text(s) => match s.trim().to_ascii_lowercase().as_str() {

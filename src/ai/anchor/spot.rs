@@ -1,0 +1,48 @@
+//! Finds words again that are to show something: in the change, or in a document.
+
+use super::cite;
+use super::lines::Lines;
+use super::path::Names;
+use super::quote::{Occurrence, Quote};
+use crate::ai::Spot;
+use crate::ai::material::Group;
+use crate::ai::plan::Chunk;
+use crate::diff::LineKind;
+
+/// Lines of a quote that are kept.
+const KEPT: usize = 10;
+
+/// Finds a quote in what was shown: equal but for white space and a diff marker, long enough to mean something, and
+/// with a line that was added or removed. `file` is what the quote is said to stand in; it must be so.
+pub fn spot(quote: &str, file: Option<&str>, group: &Group, chunk: &Chunk) -> Option<Spot> {
+    let quote = Quote::new(quote).filter(Quote::is_telling)?;
+    let lines = Lines::new(group, chunk, None);
+    let found = quote.find_exactly(&lines).filter(|f| f.exact)?;
+    let named = match file.map(str::trim).filter(|f| !f.is_empty()) {
+        Some(name) => Some(Names::new(&group.files).find(name)?),
+        None => None,
+    };
+    let is_changed = |o: &&Occurrence| {
+        let mut entries = lines.entries[o.first..=o.last].iter();
+        entries.any(|e| e.shown.kind != LineKind::Context)
+    };
+    let is_there = |o: &&Occurrence| named.is_none_or(|f| lines.entries[o.first].file == f);
+    let place = found.all.iter().filter(is_there).find(is_changed)?;
+    let entries = &lines.entries[place.first..=place.last];
+    let text: Vec<&str> = entries.iter().take(KEPT).map(|e| e.text).collect();
+    Some(Spot {
+        file: lines.file(entries.first()?.file).path().clone(),
+        line: entries.iter().find_map(|e| e.shown.new),
+        quote: text.join("\n"),
+    })
+}
+
+/// Tells whether words stand in a text, white space, marks and case apart, and are enough to mean something.
+pub fn says(text: &str, words: &str) -> bool {
+    cite::holds(text, words)
+}
+
+/// Returns the line of a text, from 1, in which words begin that stand there; `None`: they go over several.
+pub fn line_of(text: &str, words: &str) -> Option<u32> {
+    (1..).zip(text.lines()).find(|(_, line)| says(line, words)).map(|(n, _)| n)
+}

@@ -1,0 +1,73 @@
+//! What a model is asked to say of documents: whether a proposal can be worked from, who is right in a disagreement.
+
+use super::{severities, strict_schema_of};
+use crate::ai::ask;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use std::sync::LazyLock;
+
+/// What is said of a proposal.
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
+pub struct Proposal {
+    /// The value of the prompt's last line.
+    pub nonce: String,
+    /// Somebody who knows nothing else can do what it asks for.
+    pub valid: bool,
+    pub issues: Vec<Flaw>,
+}
+
+/// What is wrong with a proposal.
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
+pub struct Flaw {
+    #[schemars(schema_with = "severities")]
+    pub severity: String,
+    /// What is wrong or missing, and what it leads to.
+    pub issue: String,
+    /// What to write instead.
+    pub suggestion: Option<String>,
+    /// The words that are wrong, verbatim; null for what is missing.
+    pub quote: Option<String>,
+}
+
+/// Who is right.
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
+pub struct Decision {
+    /// The value of the prompt's last line.
+    pub nonce: String,
+    #[schemars(schema_with = "sides")]
+    pub side: String,
+    /// What decides, point by point.
+    pub reasoning: String,
+    /// The words that decide; at least one.
+    pub quotes: Vec<Passage>,
+}
+
+/// Words of a document.
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
+pub struct Passage {
+    #[schemars(schema_with = "documents")]
+    pub document: String,
+    /// Verbatim, at least a few words.
+    pub quote: String,
+}
+
+/// Returns the form of a [`Proposal`]: always the same text.
+pub fn proposal_schema() -> &'static ask::Schema {
+    static SCHEMA: LazyLock<ask::Schema> =
+        LazyLock::new(|| ask::Schema { name: "proposal", value: strict_schema_of::<Proposal>() });
+    &SCHEMA
+}
+
+/// Returns the form of a [`Decision`]: always the same text.
+pub fn decision_schema() -> &'static ask::Schema {
+    static SCHEMA: LazyLock<ask::Schema> =
+        LazyLock::new(|| ask::Schema { name: "decision", value: strict_schema_of::<Decision>() });
+    &SCHEMA
+}
+
+fn sides(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": ["floor_manager", "judge"] })
+}
+
+fn documents(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": ["contract", "rebuttal", "judge_report"] })
+}

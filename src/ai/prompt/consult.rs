@@ -1,0 +1,21 @@
+//! A question about documents, beside any change.
+
+use super::{document, fenced};
+use crate::ai::ask::{Nonce, Prompt};
+use crate::ai::material::Document;
+
+/// A document that a question is about, and what it is: `proposal`, `contract`.
+pub type Exhibit = (&'static str, Document);
+
+/// Asks about documents. `system` and `task` are templates without anything of the run.
+pub fn consult(system: &'static str, task: &str, exhibits: &[Exhibit], nonce: &Nonce) -> Prompt {
+    let mut chunk = String::new();
+    for (kind, exhibit) in exhibits {
+        match exhibit.name.is_empty() {
+            true => fenced(nonce, kind, &exhibit.text, &mut chunk),
+            false => document(nonce, kind, exhibit, &mut chunk),
+        }
+    }
+    let task = format!("{}\nnonce: {}", task.trim_end(), nonce.as_str());
+    Prompt { system, context: String::new(), chunk, task, nonce: nonce.clone() }
+}

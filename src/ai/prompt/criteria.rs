@@ -1,0 +1,43 @@
+//! The question how the criteria of a contract stand.
+
+use super::{Brief, PART, context, ending, fenced, is_part, part};
+use crate::ai::ask::{Nonce, Prompt};
+use crate::ai::material::Group;
+use crate::ai::plan::Chunk;
+use std::fmt::Write as _;
+
+const SYSTEM: &str = include_str!("criteria.md");
+const TASK: &str = "Judge each criterion of the task above by the change above, in the order in which they stand.\n";
+
+/// Asks how each criterion stands, as far as a chunk shows.
+pub fn criteria(brief: &Brief, group: &Group, chunk: &Chunk, nonce: &Nonce) -> Prompt {
+    let mut context = context(brief, nonce);
+    list(brief, nonce, &mut context);
+    let mut task = TASK.to_owned();
+    if is_part(group, chunk) {
+        task.push_str(PART);
+    }
+    ending(brief, group.tree.is_some(), nonce, &mut task);
+    Prompt { system: SYSTEM, context, chunk: part(brief, group, chunk, nonce), task, nonce: nonce.clone() }
+}
+
+/// Returns how many bytes the question has beyond those of a review.
+pub(super) fn bytes(brief: &Brief, nonce: &Nonce) -> usize {
+    if brief.criteria.is_empty() {
+        return 0;
+    }
+    let mut listed = String::new();
+    list(brief, nonce, &mut listed);
+    listed.len() + SYSTEM.len().saturating_sub(super::SYSTEM.len())
+}
+
+fn list(brief: &Brief, nonce: &Nonce, out: &mut String) {
+    let mut text = String::new();
+    for c in &brief.criteria {
+        let _ = writeln!(text, "id: {}", c.id);
+        for line in c.text.lines().filter(|l| !l.trim().is_empty()) {
+            let _ = writeln!(text, "> {}", line.trim());
+        }
+    }
+    fenced(nonce, "criteria", &text, out);
+}

@@ -1,0 +1,84 @@
+//! One question that is no review of a change: documents, a form, an answer from the first who has one.
+
+use super::question::{Asked, Why};
+use super::{Job, Outcome, Session, described, open};
+use crate::ai::Usage;
+use crate::ai::ask::{Cause, Nonce, Schema};
+use crate::ai::prompt::{self, Brief, Exhibit};
+use crate::ai::reply::Problem;
+
+/// A question about documents.
+#[derive(Debug)]
+pub struct Question<T> {
+    /// A template; nothing of the run.
+    pub system: &'static str,
+    /// A template, too; the nonce is put behind it.
+    pub task: &'static str,
+    /// Redacted.
+    pub exhibits: Vec<Exhibit>,
+    pub schema: &'static Schema,
+    pub parse: fn(&str, &Nonce) -> Result<T, Problem>,
+}
+
+/// What came of a question.
+#[derive(Debug)]
+pub struct Consulted<T> {
+    /// Who answered, and what.
+    pub answer: Option<(String, T)>,
+    /// Why the others did not, one for each that was tried.
+    pub failed: Vec<String>,
+    pub usage: Vec<Usage>,
+    /// The deadline passed, or a limit was reached.
+    pub timed_out: bool,
+    /// The run was ended.
+    pub stopped: bool,
+}
+
+/// Asks one backend after another, in the order of the policy, until one answers.
+pub async fn consult<T>(job: &Job<'_>, question: &Question<T>) -> Consulted<T> {
+    let mut opened = Outcome::default();
+    let teams = open(job, &mut opened);
+    let failures = opened.failed.into_iter().map(|(_, why)| why);
+    let mut out = Consulted {
+        answer: None,
+        failed: failures.chain(opened.remarks.into_iter().map(|r| r.text)).collect(),
+        usage: Vec::new(),
+        timed_out: false,
+        stopped: false,
+    };
+    let brief = Brief::default();
+    let session = Session::new(job, &[], &brief);
+    session.planned.set(1);
+    session.tell();
+    let prompt = prompt::consult(question.system, question.task, &question.exhibits, &session.nonce);
+    let bytes = prompt.system.len() + prompt.chunk.len() + prompt.task.len();
+    for member in teams.iter().flatten() {
+        let name = member.name();
+        if bytes > member.capacity() {
+            out.failed.push(format!("{name}: the documents do not fit"));
+            continue;
+        }
+        match session.question(member, &prompt, question.schema, None, question.parse).await {
+            Ok(Asked { value, keep, .. }) => {
+                session.store(keep);
+                out.answer = Some((name.to_owned(), value));
+                break;
+            }
+            Err(Why::Limit(limit)) => {
+                out.failed.push(format!("{name}: {limit}"));
+                out.timed_out |= limit.starts_with("timeout");
+            }
+            Err(Why::Failed(f)) => {
+                out.failed.push(format!("{name}: {}", described(&f)));
+                out.timed_out |= f.cause == Cause::TimedOut;
+                out.stopped |= f.cause == Cause::Stopped;
+            }
+        }
+        if out.stopped {
+            break;
+        }
+    }
+    session.step();
+    out.usage = session.usage.take();
+    out
+}

@@ -1,0 +1,242 @@
+//! The criteria of a contract, asked beside the review: models say how each stands, code checks what they quote.
+
+use super::member::Member;
+use super::question::{Asked, Why};
+use super::{Session, Team, described, foreign};
+use crate::ai::anchor;
+use crate::ai::ask::Cause;
+use crate::ai::claim::criteria as form;
+use crate::ai::plan::{self, Chunk};
+use crate::ai::{Judged, Spot};
+use crate::ai::{prompt, reply};
+use crate::diff::RepoPath;
+use crate::request::Criterion;
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use std::future::Future;
+use std::pin::Pin;
+
+/// Bytes of a reason that are kept.
+const REASON: usize = 2_000;
+
+/// What somebody says of a criterion, having seen a part of the change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Vote {
+    /// Position of the criterion.
+    criterion: usize,
+    backend: String,
+    /// As it is said; `None`: unknown.
+    met: Option<bool>,
+    /// Where the quote was found again.
+    spot: Option<Spot>,
+    reason: String,
+}
+
+/// What became of all the questions.
+#[derive(Debug, Default)]
+pub(super) struct Votes {
+    all: Vec<Vote>,
+    pub(super) failed: Vec<(Option<RepoPath>, String)>,
+    pub(super) cut: Vec<(RepoPath, String)>,
+}
+
+impl Votes {
+    fn merge(&mut self, other: Self) {
+        self.all.extend(other.all);
+        self.failed.extend(other.failed);
+        self.cut.extend(other.cut);
+    }
+
+    /// Says how each criterion stands. `whole`: nothing of the change was left out for a limit.
+    pub(super) fn count(mut self, criteria: &[Criterion], whole: bool) -> Vec<Judged> {
+        // Not by who answered first.
+        self.all.sort_by(|a, b| (a.criterion, &a.backend, &a.reason).cmp(&(b.criterion, &b.backend, &b.reason)));
+        let whole = whole && self.failed.is_empty() && self.cut.is_empty();
+        let one = |(i, c): (usize, &Criterion)| {
+            let votes: Vec<&Vote> = self.all.iter().filter(|v| v.criterion == i).collect();
+            decide(c, &votes, whole)
+        };
+        criteria.iter().enumerate().map(one).collect()
+    }
+}
+
+/// Decides how one criterion stands.
+fn decide(criterion: &Criterion, votes: &[&Vote], whole: bool) -> Judged {
+    let shown = votes.iter().find(|v| v.met == Some(true) && v.spot.is_some());
+    let unmet = votes.iter().find(|v| v.met == Some(false));
+    let claimed = votes.iter().find(|v| v.met == Some(true));
+    let unknown = votes.iter().find(|v| !v.reason.is_empty());
+    let (met, vote, reason) = match (shown, unmet) {
+        (Some(yes), Some(no)) => {
+            let both = format!(
+                "answers differ: {} says met ({}); {} says unmet ({})",
+                yes.backend, yes.reason, no.backend, no.reason
+            );
+            (None, Some(yes), both)
+        }
+        (Some(yes), None) => (Some(true), Some(yes), yes.reason.clone()),
+        (None, Some(no)) if whole => (Some(false), Some(no), no.reason.clone()),
+        (None, Some(no)) => (None, Some(no), format!("not all of the change was asked about; {}", no.reason)),
+        (None, None) => match (claimed, unknown) {
+            (Some(claim), _) => {
+                let why = format!("said to be met, but no changed line was quoted that shows it: {}", claim.reason);
+                (None, Some(claim), why)
+            }
+            (None, Some(vote)) => (None, Some(vote), vote.reason.clone()),
+            (None, None) => (None, None, "nobody answered".to_owned()),
+        },
+    };
+    Judged {
+        id: criterion.id.clone(),
+        met,
+        reason,
+        evidence: vote.and_then(|v| v.spot.clone()).filter(|_| met != Some(false)),
+        backend: vote.map(|v| v.backend.clone()),
+    }
+}
+
+/// A future of this thread that calls itself.
+type Boxed<'f, T> = Pin<Box<dyn Future<Output = T> + 'f>>;
+
+impl<'a> Session<'a> {
+    /// Asks every team about every chunk. Nobody, where there are no criteria.
+    pub(super) async fn judged(&self, teams: &[Team<'a>]) -> Votes {
+        let mut votes = Votes::default();
+        let mut asked: FuturesUnordered<_> = teams
+            .iter()
+            .filter(|_| !self.brief.criteria.is_empty())
+            .flat_map(|team| team.chunks.iter().map(move |c| self.judge(team, c.clone())))
+            .collect();
+        while let Some(part) = asked.next().await {
+            votes.merge(part);
+        }
+        votes
+    }
+
+    /// Asks one team about one chunk, and about smaller parts where it is too large.
+    fn judge<'f>(&'f self, team: &'f Team<'a>, chunk: Chunk) -> Boxed<'f, Votes> {
+        Box::pin(async move {
+            let mut said = Vec::new();
+            for member in &team.members {
+                match self.judge_with(member, &chunk).await {
+                    Ok(all) => {
+                        self.step();
+                        return Votes { all, ..Votes::default() };
+                    }
+                    Err(Why::Limit(limit)) => {
+                        self.step();
+                        let cut = self.paths(&chunk).into_iter().map(|p| (p, limit.clone())).collect();
+                        return Votes { cut, ..Votes::default() };
+                    }
+                    Err(Why::Failed(f)) => {
+                        if f.cause == Cause::TooLarge
+                            && let Some((one, other)) = plan::halve(&chunk, self.groups)
+                        {
+                            self.planned.set(self.planned.get() + 1);
+                            let mut both = self.judge(team, one).await;
+                            both.merge(self.judge(team, other).await);
+                            return both;
+                        }
+                        let stopped = f.cause == Cause::Stopped;
+                        said.push(format!("{}: {}", member.name(), described(&f)));
+                        if stopped {
+                            break;
+                        }
+                    }
+                }
+            }
+            self.step();
+            let why = format!("the criteria were not judged: {}", said.join("; "));
+            Votes { failed: vec![(None, why)], ..Votes::default() }
+        })
+    }
+
+    async fn judge_with(&self, member: &Member<'a>, chunk: &Chunk) -> Result<Vec<Vote>, Why> {
+        let group = &self.groups[chunk.group];
+        let prompt = prompt::criteria(self.brief, group, chunk, &self.nonce);
+        let around = self.around(chunk.group);
+        let asked = self.question(member, &prompt, form::schema(), around, reply::criteria).await?;
+        let Asked { value, keep, .. } = asked;
+        let criteria = &self.brief.criteria;
+        let mut votes = Vec::new();
+        for stand in &value.criteria {
+            let Some(criterion) = criteria.iter().position(|c| c.id == stand.id.trim()) else { continue };
+            let met = stand.met().flatten();
+            let quote = stand.quote.as_deref().filter(|_| met == Some(true));
+            let reason = foreign(stand.reason.trim(), self.job.rules);
+            votes.push(Vote {
+                criterion,
+                backend: member.name().to_owned(),
+                met,
+                spot: quote.and_then(|q| anchor::spot(q, stand.file.as_deref(), group, chunk)),
+                reason: reason[..reason.floor_char_boundary(REASON)].to_owned(),
+            });
+        }
+        if votes.len() == criteria.len() {
+            self.store(keep);
+        }
+        Ok(votes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spot() -> Spot {
+        Spot { file: RepoPath::from("a.rs"), line: None, quote: "x".to_owned() }
+    }
+
+    /// A vote: `+` met and found again, `~` met and not found, `-` unmet, `?` unknown.
+    fn vote(sign: char) -> Vote {
+        Vote {
+            criterion: 0,
+            backend: "one".to_owned(),
+            met: match sign {
+                '+' | '~' => Some(true),
+                '-' => Some(false),
+                _ => None,
+            },
+            spot: (sign == '+').then(spot),
+            reason: sign.to_string(),
+        }
+    }
+
+    fn decided(signs: &str, whole: bool) -> Judged {
+        let criterion = Criterion { id: "AC1".to_owned(), text: "it works".to_owned() };
+        let votes = Votes { all: signs.chars().map(vote).collect(), ..Votes::default() };
+        votes.count(&[criterion], whole).remove(0)
+    }
+
+    #[test]
+    fn a_criterion_is_met_by_a_quote_and_unmet_by_a_word_that_nothing_contradicts() {
+        for (signs, met) in [
+            ("+", Some(true)),
+            ("+?", Some(true)),
+            ("++~", Some(true)),
+            ("-", Some(false)),
+            ("-?", Some(false)),
+            ("-~", Some(false)),
+            ("+-", None),
+            ("~", None),
+            ("?", None),
+            ("", None),
+        ] {
+            let judged = decided(signs, true);
+            assert_eq!(judged.met, met, "{signs}");
+            assert_eq!(judged.evidence.is_some(), signs.contains('+'), "{signs}");
+            assert!(!judged.reason.is_empty(), "{signs}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_all_asked_about_proves_nothing_missing() {
+        assert_eq!(decided("-", false).met, None);
+        assert_eq!(decided("+", false).met, Some(true));
+    }
+
+    #[test]
+    fn answers_are_counted_alike_in_any_order() {
+        assert_eq!(decided("?~", true), decided("~?", true));
+        assert_eq!(decided("-+", true), decided("+-", true));
+    }
+}

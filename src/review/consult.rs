@@ -1,0 +1,106 @@
+//! Asks a question about documents under the policy that rules where they lie: the same backends, limits, keys and
+//! cache as for a review.
+
+use super::{World, governing, models, source};
+use crate::ai::run::{Consulted, Job, Question, consult};
+use crate::error::{Error, Result};
+use crate::git::Repo;
+use crate::policy::Policy;
+use crate::request::{ReviewRequest, Source};
+use crate::rules::RuleSet;
+use std::time::Instant;
+use tokio::sync::oneshot;
+
+/// Where a question is asked: whose policy rules, and the rules that find secrets.
+#[derive(Debug)]
+pub struct Consultation {
+    request: ReviewRequest,
+    repo: Option<Repo>,
+    policy: Policy,
+    rules: RuleSet,
+}
+
+impl Consultation {
+    /// Finds out what rules for a request; its source is not looked at.
+    ///
+    /// # Errors
+    ///
+    /// Usage: a malformed policy, an unknown backend, a repository that cannot be opened.
+    pub fn open(request: &ReviewRequest, world: &World<'_>) -> Result<Self> {
+        let request = ReviewRequest { source: Source::Code(Vec::new()), ..request.clone() };
+        let resolved = source::resolve(&request, world.env)?;
+        let governing = governing::load(&request, world.env, &resolved, &mut Vec::new())?;
+        let rules = RuleSet::new(&governing.policy.rules, &governing.team_rules)?;
+        if let Some(name) = request.backends.iter().find(|b| governing.policy.backend(b).is_none()) {
+            return Err(Error::usage(format!("unknown backend {name}")));
+        }
+        Ok(Self { request, repo: resolved.repo, policy: governing.policy, rules })
+    }
+
+    /// Returns the rules by which documents are redacted.
+    pub fn rules(&self) -> &RuleSet {
+        &self.rules
+    }
+
+    /// Returns the policy that rules.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Returns the repository around, if there is one.
+    pub fn repo(&self) -> Option<&Repo> {
+        self.repo.as_ref()
+    }
+
+    /// Returns the names of those who would be asked, in order.
+    pub fn backends(&self) -> &[String] {
+        match (self.request.offline, self.request.backends.is_empty()) {
+            (true, _) => &[],
+            (false, true) => &self.policy.review.backends,
+            (false, false) => &self.request.backends,
+        }
+    }
+
+    /// Asks. `None`: there is nobody to be asked.
+    ///
+    /// # Errors
+    ///
+    /// Incomplete: no thread or clock could be had.
+    pub fn ask<T: Send>(&self, question: &Question<T>, world: &World<'_>) -> Result<Option<Consulted<T>>> {
+        if self.backends().is_empty() {
+            return Ok(None);
+        }
+        let deadline = Instant::now() + self.policy.review.timeout;
+        let job = Job {
+            repo: self.repo.as_ref(),
+            policy: &self.policy,
+            rules: &self.rules,
+            env: world.env,
+            progress: world.progress,
+            stop: world.stop,
+            backends: self.backends(),
+            cache: self.request.cache,
+            max_tokens: self.request.overrides.max_tokens,
+            deadline,
+            script: None,
+            prompts: None,
+        };
+        // Not on the caller's thread, which may be one of a runtime.
+        std::thread::scope(|s| {
+            let (over, ended) = oneshot::channel::<()>();
+            s.spawn(|| models::hear(world.stop, ended));
+            let asking = s.spawn(|| {
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build()
+                    .map_err(|e| Error::incomplete("no model was asked").caused_by(&e))?;
+                let consulted = runtime.block_on(consult(&job, question));
+                runtime.shutdown_background();
+                Ok(Some(consulted))
+            });
+            let asked = asking.join();
+            drop(over);
+            asked.unwrap_or_else(|_| Err(Error::incomplete("an internal error ended the question")))
+        })
+    }
+}
