@@ -449,7 +449,27 @@ impl Default for Policy {
 impl Policy {
     /// Tells whether a path is left out of the review.
     pub fn ignores(&self, path: &RepoPath) -> bool {
-        !self.ignore.is_empty() && self.compiled.ignore.get_or_init(|| compile(&self.ignore)).matches(path)
+        let named = !self.ignore.is_empty() && self.compiled.ignore.get_or_init(|| compile(&self.ignore)).matches(path);
+        named || self.is_record(path)
+    }
+
+    /// Tells whether a path is a stored review that is meant to be committed: what it tells of code is no code.
+    fn is_record(&self, path: &RepoPath) -> bool {
+        const FILES: [&str; 6] =
+            ["request.json", "changes.diff", "review.json", "response.json", "seal.json", "complete.json"];
+        let inside = || {
+            let path = std::str::from_utf8(path.as_bytes()).ok()?;
+            path.strip_prefix(self.history.path.trim_end_matches('/'))?.strip_prefix('/')
+        };
+        let Some(inside) = self.history.commit.then(inside).flatten() else { return false };
+        let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+        let round = |s: &str| s.strip_prefix("round-").is_some_and(digits);
+        match inside.split('/').collect::<Vec<_>>()[..] {
+            ["latest.json" | ".gitignore"] => true,
+            ["sessions", id, file] => digits(id) && FILES.contains(&file),
+            ["sessions", id, n, file] => digits(id) && round(n) && FILES.contains(&file),
+            _ => false,
+        }
     }
 
     /// Returns the thresholds for a path; for a whole-change finding (`None`) the top level's.

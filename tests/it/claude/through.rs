@@ -58,7 +58,8 @@ impl Setup {
     fn state(&self) -> (Vec<u8>, String, String) {
         let index = std::fs::read(self.repo.path().join(".git/index")).unwrap();
         let head = self.repo.git(&["rev-parse", "HEAD"]);
-        let listing = self.repo.git(&["status", "--porcelain", "-uall", "--ignored"]);
+        // The store of reviews is ours, and git does not see it.
+        let listing = self.repo.git(&["status", "--porcelain", "-uall", "--ignored", "--", ":!.reviews"]);
         (index, head, listing)
     }
 
