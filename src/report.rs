@@ -8,7 +8,7 @@ pub mod json;
 pub mod sarif;
 
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 #[cfg(test)]
 mod tests;
 

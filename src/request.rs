@@ -183,8 +183,8 @@ pub struct Brief {
     pub documents: Vec<PathBuf>,
     /// What to look at, in the author's words, where it is none of the categories.
     pub focus: Vec<String>,
-    /// Earlier rounds of the same review, oldest first, in words.
-    pub previous: Vec<String>,
+    /// What went before each follow-up round of the same review, oldest first.
+    pub previous: Vec<Previous>,
     /// The task that the change is to fulfil, and by which it is judged.
     pub contract: Option<Contract>,
 }
@@ -209,6 +209,18 @@ pub struct Criterion {
     /// `AC1`; unique in its contract, letters, digits, `.`, `_` and `-`.
     pub id: String,
     pub text: String,
+}
+
+/// What a follow-up round started from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Previous {
+    /// The findings of the round before and what the coder answered, in words.
+    pub text: String,
+    /// Files, as reports write them, of which the coder explained a finding: models are asked about them again though
+    /// the code is as it was.
+    pub explained: Vec<String>,
+    /// A finding was explained that is about no file: everything is asked about again.
+    pub all: bool,
 }
 
 /// Whether a model's earlier answer to the same question counts.

@@ -10,6 +10,8 @@ mod follow;
 pub mod recall;
 pub mod region;
 pub mod response;
+#[cfg(test)]
+mod sample;
 mod stored;
 pub mod words;
 

@@ -13,10 +13,10 @@ use super::ask::{Nonce, Prompt};
 use super::context::shortened;
 use super::kept::Kept;
 use super::material::{Document, Group, Shown, ShownHunk, ShownLine};
-use super::plan::Chunk;
+use super::plan::{Chunk, Piece};
 use super::redact;
 use crate::finding::{Category, Draft};
-use crate::request::{Criterion, Depth};
+use crate::request::{Criterion, Depth, Previous};
 pub use consult::{Exhibit, consult};
 pub use criteria::criteria;
 use fence::fenced;
@@ -35,10 +35,12 @@ pub struct Brief {
     pub conventions: Vec<Document>,
     /// What to look at; empty: everything.
     pub focus: Vec<Category>,
+    /// What to look at with special care, in the author's words.
+    pub areas: Vec<String>,
     /// How the project's tests ended, in a line or a few.
     pub tests: Option<String>,
-    /// Earlier rounds of the same review, oldest first.
-    pub previous: Vec<String>,
+    /// What went before each follow-up round of the same review, oldest first.
+    pub previous: Vec<Previous>,
     /// Changed files that no model is shown.
     pub kept: Vec<Kept>,
     /// What the task asks for, one by one; the task itself is among the documents.
@@ -101,6 +103,8 @@ const REFUTE: &str = include_str!("prompt/refute.md");
 const AROUND: &str = include_str!("prompt/around.md");
 const DECIDE: &str = include_str!("prompt/decide.md");
 const PART: &str = include_str!("prompt/part.md");
+const AGAIN: &str = include_str!("prompt/again.md");
+const AREAS: &str = include_str!("prompt/areas.md");
 /// Bytes of a cited section that the judge of a claim is shown.
 const CITED: usize = 4 << 10;
 /// Lines around a claim that its judge is shown, at most.
@@ -110,11 +114,30 @@ const KEPT_NAMES: usize = 10;
 
 /// Asks for the review of a chunk.
 pub fn review(brief: &Brief, group: &Group, chunk: &Chunk, lens: Lens, nonce: &Nonce) -> Prompt {
+    review_after(brief.previous.len(), brief, group, chunk, lens, nonce)
+}
+
+/// Returns the questions about a chunk to which an answer would still do, the oldest first: it was asked the same when
+/// there were fewer rounds, and the chunk is as it was. An explanation of a finding in one of its files is something
+/// new to be told.
+pub fn earlier(brief: &Brief, group: &Group, chunk: &Chunk, lens: Lens, nonce: &Nonce) -> Vec<Prompt> {
+    let is_told = |p: &Previous| {
+        let names = |piece: &Piece| p.explained.contains(&group.files[piece.file].path().to_wire());
+        p.all || chunk.pieces.iter().any(names)
+    };
+    let least = brief.previous.iter().rposition(is_told).map_or(0, |i| i + 1);
+    let all = least..brief.previous.len();
+    all.map(|rounds| review_after(rounds, brief, group, chunk, lens, nonce)).collect()
+}
+
+/// Asks for the review of a chunk as if only so many follow-up rounds were known.
+fn review_after(rounds: usize, brief: &Brief, group: &Group, chunk: &Chunk, lens: Lens, nonce: &Nonce) -> Prompt {
+    let previous = &brief.previous[..rounds];
     Prompt {
         system: SYSTEM,
-        context: context(brief, nonce),
+        context: context(brief, previous, nonce),
         chunk: part(brief, group, chunk, nonce),
-        task: task(brief, lens, group.tree.is_some(), is_part(group, chunk), nonce),
+        task: task(brief, previous, lens, group.tree.is_some(), is_part(group, chunk), nonce),
         nonce: nonce.clone(),
     }
 }
@@ -166,13 +189,14 @@ fn cited(brief: &Brief, file: &Shown, label: &str) -> Option<Document> {
 pub fn fixed_bytes(brief: &Brief) -> usize {
     let nonce = Nonce::new([0; 16]);
     let lenses = Lens::THOROUGH.iter().chain([&Lens::Whole]);
-    let task = lenses.map(|l| task(brief, *l, true, true, &nonce).len()).max().unwrap_or_default();
+    let task = lenses.map(|l| task(brief, &brief.previous, *l, true, true, &nonce).len()).max().unwrap_or_default();
     let scoped: usize = brief.conventions.iter().filter(|d| !d.folder.is_empty()).map(|d| d.text.len() + 200).sum();
-    SYSTEM.len() + context(brief, &nonce).len() + scoped + task + criteria::bytes(brief, &nonce) + 400
+    let context = context(brief, &brief.previous, &nonce).len();
+    SYSTEM.len() + context + scoped + task + criteria::bytes(brief, &nonce) + 400
 }
 
 /// Writes what all requests of a run share.
-fn context(brief: &Brief, nonce: &Nonce) -> String {
+fn context(brief: &Brief, previous: &[Previous], nonce: &Nonce) -> String {
     let mut out = String::new();
     for d in brief.conventions.iter().filter(|d| d.folder.is_empty()) {
         document(nonce, "conventions", d, &mut out);
@@ -183,11 +207,14 @@ fn context(brief: &Brief, nonce: &Nonce) -> String {
     if let Some(summary) = &brief.summary {
         fenced(nonce, "request", summary, &mut out);
     }
+    if !brief.areas.is_empty() {
+        fenced(nonce, "focus", &brief.areas.join("\n"), &mut out);
+    }
     if let Some(tests) = &brief.tests {
         fenced(nonce, "test results", tests, &mut out);
     }
-    for round in &brief.previous {
-        fenced(nonce, "previous round", round, &mut out);
+    for round in previous {
+        fenced(nonce, "previous round", &round.text, &mut out);
     }
     out
 }
@@ -264,10 +291,16 @@ fn kept(brief: &Brief, files: &[&Shown], out: &mut String) {
 }
 
 /// Writes what is asked. `has_tree`: there is one to look around in.
-fn task(brief: &Brief, lens: Lens, has_tree: bool, is_part: bool, nonce: &Nonce) -> String {
+fn task(brief: &Brief, previous: &[Previous], lens: Lens, has_tree: bool, is_part: bool, nonce: &Nonce) -> String {
     let mut out = lens.task().to_owned();
     if is_part {
         out.push_str(PART);
+    }
+    if !previous.is_empty() {
+        out.push_str(AGAIN);
+    }
+    if !brief.areas.is_empty() {
+        out.push_str(AREAS);
     }
     if !brief.focus.is_empty() {
         let names: Vec<_> = brief.focus.iter().map(|c| c.name()).collect();

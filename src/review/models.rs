@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::finding::Finding;
 use crate::git::{Change, Reader, Repo, State};
 use crate::policy::Policy;
-use crate::request::{OnIncomplete, ReviewRequest};
+use crate::request::{OnIncomplete, Previous, ReviewRequest};
 use crate::rules::{Scope, Seen};
 use crate::stop::{Signal, Stop};
 use crate::untrusted::Inert;
@@ -315,7 +315,13 @@ impl Asking<'_> {
             depth: review.depth,
             summary: request.brief.summary.as_deref().map(|s| context::summary(s, rules)),
             focus: review.focus.clone(),
-            previous: request.brief.previous.iter().map(|t| context::summary(t, rules)).collect(),
+            areas: request.brief.focus.iter().map(|t| context::summary(t, rules)).collect(),
+            previous: request
+                .brief
+                .previous
+                .iter()
+                .map(|p| Previous { text: context::summary(&p.text, rules), ..p.clone() })
+                .collect(),
             tests: asked.tests.as_ref().map(|t| context::summary(&t.summary, rules)),
             kept: gathered.skipped.iter().map(|(path, why)| Kept::new(path.clone(), *why, rules)).collect(),
             ..Brief::default()
@@ -349,6 +355,9 @@ impl Asking<'_> {
         }
         if let Some(text) = &brief.summary {
             look("the summary of the change", None, text);
+        }
+        for text in &brief.areas {
+            look("what to look at", None, text);
         }
         for message in gathered.groups.iter().flat_map(|g| &g.messages) {
             look("a commit message", None, message);

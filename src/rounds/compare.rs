@@ -7,6 +7,7 @@ mod alike;
 mod pair;
 
 use super::region::{Alignment, Kept, Place, Side};
+use super::words::names;
 use crate::wire::stored::{Entry, Response, Review, Since, State};
 use crate::wire::{Finding, Outcome, Report};
 use pair::Pairs;
@@ -282,12 +283,12 @@ fn looked_at(now: &Report, file: Option<&str>, is_rule: bool) -> bool {
     !failed && !skipped
 }
 
-/// Tells whether a finding stands where lines of an earlier round were that changed.
+/// Tells whether a finding stands where one of an earlier round stood.
 fn stands_at(f: &Finding, before: &Finding, round: &Round<'_>) -> bool {
     let Some(Place::At(spot)) = alike::place(before, &round.alignment) else { return false };
     let Some(line) = f.line.filter(|_| f.file.as_deref() == Some(spot.file.as_str())) else { return false };
     let last = f.end_line.unwrap_or(line);
-    spot.kept != Kept::Whole && line < spot.lines.end.max(spot.lines.start + 1) && spot.lines.start <= last
+    line < spot.lines.end.max(spot.lines.start + 1) && spot.lines.start <= last
 }
 
 /// Puts a finding where its lines are now.
@@ -320,11 +321,7 @@ fn carried(open: &Open<'_>, response: Option<&Response>) -> Option<Finding> {
 fn explained(f: &Finding, response: &Response) -> Option<String> {
     /// Characters of an explanation that are told.
     const MOST: usize = 300;
-    let names = |name: &str| {
-        let name = name.trim();
-        name.eq_ignore_ascii_case(&f.id) || name.len() >= 8 && f.fingerprint.starts_with(name)
-    };
-    let said = response.explanations.iter().find(|e| e.finding.as_deref().is_some_and(names))?;
+    let said = response.explanations.iter().find(|e| e.finding.as_deref().is_some_and(|name| names(name, f)))?;
     let text = said.text.split_whitespace().collect::<Vec<_>>().join(" ");
     let text: String = text.chars().take(MOST).collect();
     Some(format!("not repeated after the explanation: {text}"))

@@ -139,7 +139,10 @@ impl Alignment {
     fn push(&mut self, before: Option<&Shown>, now: Option<&Shown>) {
         let name = |s: &Shown| Name { commit: s.commit.clone(), path: s.path.clone() };
         let map = map(before, now, self.same_base);
-        self.files.push(Pair { before: before.map(name), now: now.map(name), map });
+        // What the earlier change does not touch was there as the base has it.
+        let base = now.filter(|_| self.same_base).and_then(|n| n.old.as_ref());
+        let base = base.map(|(path, _)| Name { commit: None, path: path.clone() });
+        self.files.push(Pair { before: before.map(name).or(base), now: now.map(name), map });
     }
 
     fn before(&self, commit: Option<&str>, path: &str) -> Option<&Pair> {

@@ -2,12 +2,15 @@
 //!
 //! A round is put into the same words in every later round, so that an answer about it is found again.
 
+use crate::request::Previous;
 use crate::wire::Finding;
 use crate::wire::stored::{Response, Review};
 use std::fmt::Write as _;
 
-/// Bytes of all of it; of a message; of each thing that the coder says.
-const MOST: usize = 12 << 10;
+/// Bytes of all findings, of the answer, of what the author says; of a message; of each thing that the coder says.
+const FOUND: usize = 6 << 10;
+const ANSWER: usize = 4 << 10;
+const SUMMARY: usize = 3 << 10;
 const MESSAGE: usize = 400;
 const SAID: usize = 1_000;
 /// Findings, and things that the coder says, that are told.
@@ -16,7 +19,7 @@ const ITEMS: usize = 30;
 
 /// Puts into words what a follow-up round starts from: what the round before found, what the coder answered, and what
 /// the author says of this round. Everything as it is stored: secrets masked.
-pub fn round(before: &Review, response: Option<&Response>, summary: Option<&str>) -> String {
+pub fn round(before: &Review, response: Option<&Response>, summary: Option<&str>) -> Previous {
     let mut out = format!("Findings of round {}:\n", before.round);
     let counting = |f: &&Finding| f.suppressed.is_none() && f.waived.is_none();
     let all: Vec<&Finding> = before.report.findings.iter().filter(counting).collect();
@@ -26,18 +29,34 @@ pub fn round(before: &Review, response: Option<&Response>, summary: Option<&str>
     for f in order.iter().take(FINDINGS) {
         finding(f, &mut out);
     }
+    out = cut(out, FOUND);
     match all.len() {
         0 => out.push_str("none\n"),
         n if n > FINDINGS => out.push_str(&format!("and {} more\n", n - FINDINGS)),
         _ => {}
     }
     if let Some(r) = response {
-        answered(r, &mut out);
+        let mut answer = String::new();
+        answered(r, &mut answer);
+        out.push_str(&cut(answer, ANSWER));
     }
     if let Some(text) = summary.filter(|s| !s.trim().is_empty()) {
-        let _ = writeln!(out, "The author says of round {}: {}", before.round + 1, line(text, SAID * 4));
+        let _ = writeln!(out, "The author says of round {}: {}", before.round + 1, line(text, SUMMARY));
     }
-    cut(out, MOST)
+    let all = &before.report.findings;
+    let explained = response.iter().flat_map(|r| &r.explanations).filter_map(|e| e.finding.as_deref());
+    let explained: Vec<&Finding> = explained.flat_map(|name| all.iter().filter(move |f| names(name, f))).collect();
+    let mut files: Vec<String> = explained.iter().filter_map(|f| f.file.clone()).collect();
+    files.sort();
+    files.dedup();
+    Previous { text: out, explained: files, all: explained.iter().any(|f| f.file.is_none()) }
+}
+
+/// Tells whether a coder's name of a finding is this one's: its id, or the start of its fingerprint.
+pub(super) fn names(name: &str, f: &Finding) -> bool {
+    let name = name.trim();
+    name.eq_ignore_ascii_case(&f.id)
+        || name.len() >= 8 && f.fingerprint.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
 }
 
 fn finding(f: &Finding, out: &mut String) {
@@ -84,10 +103,15 @@ fn line(text: &str, most: usize) -> String {
     cut(text.split_whitespace().collect::<Vec<_>>().join(" "), most)
 }
 
+/// Cuts a text; one that had lines still ends with one.
 fn cut(mut text: String, most: usize) -> String {
     if text.len() > most {
+        let lines = text.ends_with('\n');
         text.truncate(text.floor_char_boundary(most));
         text.push('…');
+        if lines {
+            text.push('\n');
+        }
     }
     text
 }

@@ -11,7 +11,7 @@ const TASK: &str = "Judge each criterion of the task above by the change above, 
 
 /// Asks how each criterion stands, as far as a chunk shows.
 pub fn criteria(brief: &Brief, group: &Group, chunk: &Chunk, nonce: &Nonce) -> Prompt {
-    let mut context = context(brief, nonce);
+    let mut context = context(brief, &brief.previous, nonce);
     list(brief, nonce, &mut context);
     let mut task = TASK.to_owned();
     if is_part(group, chunk) {

@@ -58,7 +58,7 @@ pub async fn consult<T>(job: &Job<'_>, question: &Question<T>) -> Consulted<T> {
             out.failed.push(format!("{name}: the documents do not fit"));
             continue;
         }
-        match session.question(member, &prompt, question.schema, None, question.parse).await {
+        match session.question(member, &prompt, &[], question.schema, None, question.parse).await {
             Ok(Asked { value, keep, .. }) => {
                 session.store(keep);
                 out.answer = Some((name.to_owned(), value));

@@ -154,7 +154,7 @@ impl<'a> Session<'a> {
         let group = &self.groups[chunk.group];
         let prompt = prompt::criteria(self.brief, group, chunk, &self.nonce);
         let around = self.around(chunk.group);
-        let asked = self.question(member, &prompt, form::schema(), around, reply::criteria).await?;
+        let asked = self.question(member, &prompt, &[], form::schema(), around, reply::criteria).await?;
         let Asked { value, keep, .. } = asked;
         let criteria = &self.brief.criteria;
         let mut votes = Vec::new();

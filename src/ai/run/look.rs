@@ -92,9 +92,10 @@ impl<'a> Session<'a> {
     async fn look_with(&self, member: &Member<'a>, chunk: &Chunk, lens: Lens) -> Result<Looked, Why> {
         let group = &self.groups[chunk.group];
         let prompt = prompt::review(self.brief, group, chunk, lens, &self.nonce);
+        let earlier = prompt::earlier(self.brief, group, chunk, lens, &self.nonce);
         let schema = claim::schema();
         let around = self.around(chunk.group);
-        let asked = self.question(member, &prompt, schema, around, reply::parse).await?;
+        let asked = self.question(member, &prompt, &earlier, schema, around, reply::parse).await?;
         let Asked { value: reply, read, cached, keep } = asked;
         let name = member.name();
         let mut out = Looked::default();

@@ -31,11 +31,12 @@ pub(super) struct Asked<T> {
 
 impl<'a> Session<'a> {
     /// Asks a question until there is an answer that can be read: from the cache, from the backend, or after one
-    /// request to repair it.
+    /// request to repair it. An answer that the cache has to one of the `earlier` questions will do, too.
     pub(super) async fn question<T>(
         &self,
         member: &Member<'a>,
         prompt: &Prompt,
+        earlier: &[Prompt],
         schema: &'static Schema,
         around: Option<&Tree<'a>>,
         parse: fn(&str, &Nonce) -> Result<T, Problem>,
@@ -43,17 +44,19 @@ impl<'a> Session<'a> {
         let tree = around.and_then(Tree::id);
         // What a worktree holds has no name: a model that looks around in it is asked anew.
         let nameless = around.is_some() && tree.is_none();
-        let key = self
-            .cache
-            .as_ref()
-            .filter(|_| !nameless)
-            .and_then(|_| member.key(prompt, schema, self.job.policy.review.depth, tree));
-        if let (Some(cache), Some(key)) = (&self.cache, &key)
-            && let Some(kept) = cache.get(key, &prompt.nonce)
-            && let Ok(value) = parse(&kept.text, &prompt.nonce)
-        {
-            self.used(member.name(), &kept.model, None);
-            return Ok(Asked { value, read: kept.read, cached: true, keep: None });
+        let cache = self.cache.as_ref().filter(|_| !nameless);
+        let key_of = |p| cache.and_then(|_| member.key(p, schema, self.job.policy.review.depth, tree));
+        let key = key_of(prompt);
+        if let Some(cache) = cache {
+            // What was answered first is looked for first: a chunk that is as it was is told no other story.
+            for key in earlier.iter().filter_map(key_of).chain(key) {
+                if let Some(kept) = cache.get(&key, &prompt.nonce)
+                    && let Ok(value) = parse(&kept.text, &prompt.nonce)
+                {
+                    self.used(member.name(), &kept.model, None);
+                    return Ok(Asked { value, read: kept.read, cached: true, keep: None });
+                }
+            }
         }
         // Nobody can close it.
         let _permit = self.permits.acquire().await;

@@ -97,7 +97,7 @@ impl<'a> Session<'a> {
         what: (Doubted, Option<Location>),
     ) -> ((Doubted, Option<Location>), Result<Option<(String, String)>, String>) {
         let around = self.around(group);
-        let answer = self.question(member, &prompt, claim::rebuttal_schema(), around, reply::rebuttal).await;
+        let answer = self.question(member, &prompt, &[], claim::rebuttal_schema(), around, reply::rebuttal).await;
         self.step();
         let answer = match answer {
             Ok(Asked { value: Rebuttal { refuted, reason, .. }, keep, .. }) => {

@@ -1,1 +1,178 @@
+use super::super::sample::{claim, report, rule, stored};
+use super::*;
+use crate::wire::Failed;
+use crate::wire::stored::{Entry, Review};
 
+fn small(line: u32) -> Finding {
+    Finding { severity: Severity::Minor, blocking: false, ..claim(line, "Slow") }
+}
+
+fn since(states: &[(State, &str, Severity)]) -> Since {
+    let entry = |(state, id, severity): &(State, &str, Severity)| Entry {
+        state: *state,
+        fingerprint: (*id).to_owned(),
+        id: (*state != State::Unchecked && *state != State::Fixed).then(|| (*id).to_owned()),
+        previous_id: Some((*id).to_owned()),
+        rule_id: "ai-bug".to_owned(),
+        severity: *severity,
+        title: String::new(),
+        file: None,
+        line: None,
+        previous_line: None,
+    };
+    Since { entries: states.iter().map(entry).collect(), ..Since::default() }
+}
+
+#[derive(Default)]
+struct Case {
+    earlier: Vec<Review>,
+    since: Option<Since>,
+    again: Vec<Again>,
+}
+
+impl Case {
+    fn of(&self, report: &Report) -> Advice {
+        let earlier: Vec<_> =
+            self.earlier.iter().map(|review| Earlier { review, response: None, change: b"" }).collect();
+        advice(&Told {
+            report,
+            since: self.since.as_ref(),
+            again: &self.again,
+            earlier: &earlier,
+            max_rounds: 5,
+            backends: &["m".to_owned()],
+        })
+    }
+}
+
+fn first(report: &Report) -> Advice {
+    Case::default().of(report)
+}
+
+fn with(report: Report, change: impl Fn(&mut Report)) -> Report {
+    let mut report = report;
+    change(&mut report);
+    report
+}
+
+#[test]
+fn each_end_of_a_round_has_its_advice() {
+    let warned = || with(report(1, vec![small(1)]), |r| r.verdict = Verdict::Warn);
+    let incomplete = |reason: &str| {
+        with(report(1, vec![]), |r| {
+            (r.verdict, r.outcome) = (Verdict::Incomplete, Outcome::Incomplete);
+            r.coverage.failed = vec![Failed { file: Some("a.rs".to_owned()), reason: reason.to_owned() }];
+        })
+    };
+    for (report, action, says) in [
+        (report(1, vec![]), Action::Complete, "Nothing was found. Close the session"),
+        (warned(), Action::Complete, "What is left (F1) is optional"),
+        (report(1, vec![claim(1, "x")]), Action::Fix, "F1 blocks. Mend what is right, then ask for one follow-up"),
+        (report(1, vec![claim(1, "x"), rule("y", 2)]), Action::Fix, "F1 and F2 block."),
+        (with(report(1, vec![]), |r| r.outcome = Outcome::NothingToReview), Action::Nothing, "This is no approval"),
+        (with(report(1, vec![claim(1, "x")]), |r| r.outcome = Outcome::Cancelled), Action::RetryLater, "was stopped"),
+        (incomplete("m: connection refused"), Action::RetryLater, "m: connection refused. This is no approval"),
+        (incomplete("the object is damaged"), Action::AskAPerson, "(a.rs: the object is damaged)"),
+    ] {
+        let advice = first(&report);
+        assert_eq!(advice.action, action, "{}", advice.text);
+        assert!(advice.text.contains(says), "{}", advice.text);
+        assert_eq!(advice.circling, [] as [String; 0]);
+    }
+    assert!(first(&incomplete("m: refused")).text.contains("Do not call again at once"));
+    let mut both = report(1, vec![claim(1, "x")]);
+    both.outcome = Outcome::Incomplete;
+    assert!(first(&both).text.contains("Part of the change was not reviewed"));
+}
+
+#[test]
+fn many_findings_are_named_in_short() {
+    let many = report(1, (1..9).map(|n| claim(n, "x")).collect());
+    assert!(first(&many).text.starts_with("F1, F2, F3, F4, F5 and 3 more block."), "{}", first(&many).text);
+}
+
+#[test]
+fn rounds_that_circle_go_to_a_person() {
+    let blocked = |round| report(round, vec![claim(1, "x"), claim(2, "y")]);
+    let before = |round, n: u32, since| stored(report(round, (1..=n).map(|l| claim(l, "x")).collect()), since);
+    let introduced = || Some(since(&[(State::IntroducedByFix, "F1", Severity::Major)]));
+    let again =
+        Again { id: "F1".to_owned(), file: "a.rs".to_owned(), line: Some(7), previous_id: "F3".to_owned(), round: 1 };
+    for (case, round, says) in [
+        (
+            Case { again: vec![again], earlier: vec![before(1, 3, None), before(2, 2, None)], ..Case::default() },
+            3,
+            "F1 stands at a.rs:7, where F3 of round 1 was mended",
+        ),
+        (
+            Case {
+                since: introduced(),
+                earlier: vec![before(1, 3, None), before(2, 3, introduced())],
+                ..Case::default()
+            },
+            3,
+            "the fixes of two rounds running brought new findings",
+        ),
+        (
+            Case { earlier: vec![before(1, 1, None), before(2, 2, None)], ..Case::default() },
+            3,
+            "the number of blocking findings does not fall: 1, 2, 2",
+        ),
+        (Case { earlier: vec![before(4, 3, None)], ..Case::default() }, 5, "round 5 of 5 is used up"),
+    ] {
+        let advice = case.of(&blocked(round));
+        assert_eq!((advice.action, advice.circling), (Action::AskAPerson, vec![says.to_owned()]));
+        assert!(advice.text.contains("Show the findings to a person"), "{}", advice.text);
+    }
+    // What converges does not.
+    for case in [
+        Case { earlier: vec![before(1, 3, None), before(2, 3, None)], ..Case::default() },
+        Case { since: introduced(), earlier: vec![before(1, 5, None), before(2, 4, None)], ..Case::default() },
+    ] {
+        let advice = case.of(&blocked(3));
+        assert_eq!((advice.action, advice.circling), (Action::Fix, vec![]));
+    }
+    // Introduced suggestions are none that count.
+    let minor = || Some(since(&[(State::IntroducedByFix, "F1", Severity::Suggestion)]));
+    let case = Case { since: minor(), earlier: vec![before(1, 5, None), before(2, 4, minor())], ..Case::default() };
+    assert_eq!(case.of(&blocked(3)).circling, [] as [String; 0]);
+}
+
+#[test]
+fn only_small_findings_end_a_session() {
+    let warned = |round| with(report(round, vec![small(1), small(2)]), |r| r.verdict = Verdict::Warn);
+    let case = Case { earlier: vec![stored(report(1, vec![claim(1, "x")]), None)], ..Case::default() };
+    let advice = case.of(&warned(2));
+    assert_eq!((advice.action, advice.circling), (Action::Complete, vec!["only small findings are left".to_owned()]));
+    assert!(advice.text.contains("do not ask for another round because of it"), "{}", advice.text);
+    // Even in the last round.
+    assert_eq!(case.of(&warned(5)).action, Action::Complete);
+}
+
+#[test]
+fn what_nobody_looked_for_is_no_approval() {
+    let unchecked = Case { since: Some(since(&[(State::Unchecked, "F2", Severity::Major)])), ..Case::default() };
+    let advice = unchecked.of(&report(2, vec![]));
+    assert_eq!(advice.action, Action::RetryLater);
+    assert!(advice.text.contains("did not look for F2"), "{}", advice.text);
+    let minor = Case { since: Some(since(&[(State::Unchecked, "F2", Severity::Minor)])), ..Case::default() };
+    assert_eq!(minor.of(&report(2, vec![])).action, Action::Complete);
+}
+
+#[test]
+fn what_was_not_found_again_is_told_how_to_end() {
+    let still = Case { since: Some(since(&[(State::StillThere, "F1", Severity::Major)])), ..Case::default() };
+    let text = still.of(&report(2, vec![claim(1, "x")])).text;
+    assert!(text.contains("change that code or explain it"), "{text}");
+}
+
+#[test]
+fn a_foreign_reason_is_one_short_line() {
+    let long = format!("m: {}", "no\n\n".repeat(500));
+    let r = with(report(1, vec![]), |r| {
+        (r.verdict, r.outcome) = (Verdict::Incomplete, Outcome::Incomplete);
+        r.coverage.failed = vec![Failed { file: None, reason: long.clone() }];
+    });
+    let text = first(&r).text;
+    assert!(!text.contains('\n') && text.len() < 600, "{text}");
+}

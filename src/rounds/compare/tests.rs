@@ -1,1 +1,378 @@
+use super::super::sample::{change, claim, explains, report, rule, stored};
+use super::*;
+use crate::wire::{Failed, Severity, Skipped, SourceKind, Suppression, Waiver};
 
+/// Lines with numbers; `with` puts lines behind some of them.
+fn text(with: &[(u32, &str)]) -> String {
+    let line = |n: u32| {
+        let more: String = with.iter().filter(|(after, _)| *after == n).map(|(_, l)| format!("{l}\n")).collect();
+        format!("line {n}\n{more}")
+    };
+    (1..40).map(line).collect()
+}
+
+/// A session: the texts of `a.rs`, round by round, with what was found in each.
+struct Case {
+    rounds: Vec<(String, Report, Option<Since>)>,
+    response: Option<Response>,
+    same_base: bool,
+    narrowed: bool,
+}
+
+impl Case {
+    /// The first round: `a.rs` with lines put in.
+    fn first(with: &[(u32, &str)], findings: Vec<Finding>) -> Self {
+        let rounds = vec![(text(with), report(1, findings), None)];
+        Self { rounds, response: None, same_base: true, narrowed: false }
+    }
+
+    /// A further round, as it would be stored.
+    fn then(mut self, with: &[(u32, &str)], findings: Vec<Finding>) -> Self {
+        let (since, _, report) = self.compare(with, findings);
+        self.rounds.push((text(with), report, Some(since)));
+        self
+    }
+
+    fn report(&self, findings: Vec<Finding>) -> Report {
+        report(self.rounds.len() as u32 + 1, findings)
+    }
+
+    fn compare(&self, with: &[(u32, &str)], findings: Vec<Finding>) -> (Since, Vec<Finding>, Report) {
+        self.compare_with(with, self.report(findings))
+    }
+
+    /// Returns what became of everything, what was carried over, and the finished report.
+    fn compare_with(&self, with: &[(u32, &str)], mut now: Report) -> (Since, Vec<Finding>, Report) {
+        let base = text(&[]);
+        let source = |r: &mut Report| {
+            r.source.kind = SourceKind::Changes;
+            r.source.base = self.same_base.then(|| "1".repeat(40));
+        };
+        source(&mut now);
+        let diff = |new: &str| change("a.rs", &base, new);
+        let stored: Vec<(Review, Vec<u8>)> = self
+            .rounds
+            .iter()
+            .map(|(text, report, since)| {
+                let mut report = report.clone();
+                source(&mut report);
+                (stored(report, since.clone()), diff(text))
+            })
+            .collect();
+        let earlier: Vec<Earlier<'_>> =
+            stored.iter().map(|(review, change)| Earlier { review, response: None, change }).collect();
+        let change = diff(&text(with));
+        let current = Current {
+            change: Side { text: &change, left_out: &[] },
+            source: &now.source.clone(),
+            narrowed: self.narrowed,
+        };
+        let comparison = Comparison::new(&earlier, &current);
+        let carried = comparison.carried(&now, self.response.as_ref());
+        let mut all = now.findings.clone();
+        all.extend(carried.clone());
+        all.sort_by_key(|f| (f.file.clone(), f.line));
+        let finished = Report {
+            source: now.source.clone(),
+            coverage: now.coverage.clone(),
+            usage: now.usage.clone(),
+            outcome: now.outcome,
+            ..report(now.round, all)
+        };
+        let finished = Report { tool: now.tool.clone(), ..finished };
+        let since = comparison.since(&finished);
+        assert_eq!(since, comparison.since(&finished), "the same every time");
+        (since, carried, finished)
+    }
+}
+
+/// Puts entries into short words: state, id before, id now.
+fn told(since: &Since) -> Vec<String> {
+    let id = |id: &Option<String>| id.clone().unwrap_or_else(|| "-".to_owned());
+    let name = |e: &Entry| serde_json::to_string(&e.state).unwrap().trim_matches('"').to_owned();
+    since.entries.iter().map(|e| format!("{} {} {}", name(e), id(&e.previous_id), id(&e.id))).collect()
+}
+
+const BAD: &[(u32, &str)] = &[(20, "bad")];
+
+#[test]
+fn what_became_of_a_finding_follows_from_its_code() {
+    let first = || Case::first(BAD, vec![claim(21, "Off by one")]);
+    let same = |line| claim(line, "Off by one");
+    for (what, with, now, expected) in [
+        ("nothing changed", BAD, vec![same(21)], vec!["still_there F1 F1"]),
+        ("lines above", &[(3, "x"), (20, "bad")][..], vec![same(22)], vec!["still_there F1 F1"]),
+        ("mended", &[(20, "good")], vec![], vec!["fixed F1 -"]),
+        ("removed, something else changed", &[(3, "x")], vec![], vec!["fixed F1 -"]),
+        ("a guard above it", &[(19, "guard"), (20, "bad")], vec![], vec!["fixed F1 -"]),
+        (
+            "other words",
+            BAD,
+            vec![Finding { quote: "bad".to_owned(), ..claim(21, "Wrong bound of a loop") }],
+            vec!["still_there F1 F1"],
+        ),
+        (
+            "another category",
+            BAD,
+            vec![Finding { rule_id: "ai-design".to_owned(), ..claim(21, "Bound is wrong") }],
+            vec!["still_there F1 F1"],
+        ),
+        (
+            "changed, the same trouble",
+            &[(20, "bad, again")],
+            vec![Finding { quote: "bad, again".to_owned(), ..claim(21, "Off by one") }],
+            vec!["still_there F1 F1"],
+        ),
+        (
+            "changed, another trouble",
+            &[(20, "worse")],
+            vec![claim(21, "Reads a freed buffer")],
+            vec!["introduced_by_fix - F1", "fixed F1 -"],
+        ),
+        ("moved away", &[(30, "bad")], vec![same(31)], vec!["moved F1 F1"]),
+        ("new elsewhere, old code", &[(20, "good")], vec![claim(8, "Leaks a handle")], vec!["new - F1", "fixed F1 -"]),
+        (
+            "new elsewhere, new code",
+            &[(20, "good"), (30, "leak")],
+            vec![claim(32, "Leaks a handle")],
+            vec!["introduced_by_fix - F1", "fixed F1 -"],
+        ),
+        (
+            "a check was taken away above it",
+            &[(20, "good")],
+            vec![claim(22, "Not checked")],
+            vec!["introduced_by_fix - F1", "fixed F1 -"],
+        ),
+    ] {
+        let (since, carried, _) = first().compare(with, now);
+        assert_eq!((told(&since), carried.len()), (expected.into_iter().map(str::to_owned).collect(), 0), "{what}");
+        assert_eq!(since.round, 1);
+    }
+}
+
+#[test]
+fn a_claim_that_nobody_repeats_about_unchanged_code_is_carried_over() {
+    let first = Case::first(
+        BAD,
+        vec![Finding { evidence: vec!["quote".to_owned(), "backend:n".to_owned()], ..claim(21, "Off by one") }],
+    );
+    for (with, line) in [(BAD, 21), (&[(3, "x"), (3, "y"), (20, "bad")][..], 23), (&[(20, "bad"), (30, "x")], 21)] {
+        let (since, carried, now) = first.compare(with, vec![]);
+        assert_eq!(told(&since), ["still_there F1 F1"], "{with:?}");
+        assert_eq!((carried[0].line, carried[0].end_line), (Some(line), Some(line)));
+        assert_eq!((&carried[0].evidence, &carried[0].disputed), (&first.rounds[0].1.findings[0].evidence, &None));
+        assert_eq!(now.findings.len(), 1);
+    }
+    // And again in the round after that, until its code changes.
+    let second = Case::first(BAD, vec![claim(21, "Off by one")]).then(BAD, vec![]);
+    assert_eq!(told(&second.compare(BAD, vec![]).0), ["still_there F1 F1"]);
+    assert_eq!(told(&second.compare(&[(20, "good")], vec![]).0), ["fixed F1 -"]);
+}
+
+#[test]
+fn what_the_coder_explained_is_carried_as_disputed() {
+    let mut case = Case::first(BAD, vec![claim(21, "Off by one"), claim(5, "Unused"), claim(9, "Slow")]);
+    let fingerprint = case.rounds[0].1.findings[1].fingerprint.clone();
+    case.response = Some(explains("f1", "the bound is\ninclusive here"));
+    case.response.as_mut().unwrap().explanations.extend(explains(&fingerprint, "it is used by the build").explanations);
+    case.response
+        .as_mut()
+        .unwrap()
+        .explanations
+        .push(crate::wire::stored::Explanation { finding: None, text: "all is well".to_owned() });
+    let (since, carried, _) = case.compare(BAD, vec![]);
+    assert_eq!(since.still_there, 3);
+    let disputed: Vec<_> = carried.iter().map(|f| f.disputed.as_deref()).collect();
+    let said = "not repeated after the explanation: the bound is inclusive here";
+    assert_eq!(disputed, [Some(said), Some("not repeated after the explanation: it is used by the build"), None]);
+    // What is repeated stands, whatever was explained.
+    let (_, carried, now) = case.compare(BAD, vec![claim(21, "Off by one")]);
+    assert_eq!(carried.len(), 2);
+    assert!(now.findings.iter().any(|f| f.line == Some(21) && f.disputed.is_none()));
+}
+
+#[test]
+fn nobody_looked_is_not_mended() {
+    let first = Case::first(BAD, vec![claim(21, "Off by one"), rule("py-eval", 25)]);
+    let mended = &[(20, "good")][..];
+    let with = |change: &dyn Fn(&mut Report)| {
+        let mut now = first.report(vec![]);
+        change(&mut now);
+        told(&first.compare_with(mended, now).0)
+    };
+    let rule_says = "fixed F2 -";
+    assert_eq!(with(&|_| {}), ["fixed F1 -", rule_says]);
+    assert_eq!(with(&|r| r.usage.clear()), ["unchecked F1 -", rule_says]);
+    assert_eq!(with(&|r| r.usage[0].backend = "other".to_owned()), ["unchecked F1 -", rule_says]);
+    let fail = |file: Option<&str>| Failed { file: file.map(str::to_owned), reason: "m: refused".to_owned() };
+    assert_eq!(with(&|r| r.coverage.failed.push(fail(None))), ["unchecked F1 -", rule_says]);
+    assert_eq!(with(&|r| r.coverage.failed.push(fail(Some("b.rs")))), ["fixed F1 -", rule_says]);
+    assert_eq!(with(&|r| r.coverage.failed.push(fail(Some("a.rs")))), ["unchecked F1 -", "unchecked F2 -"]);
+    let skip = |why: &str| Skipped { file: "a.rs".to_owned(), reason: why.to_owned() };
+    assert_eq!(with(&|r| r.coverage.skipped.push(skip("generated"))), ["unchecked F1 -", rule_says]);
+    assert_eq!(with(&|r| r.coverage.skipped.push(skip("ignored"))), ["unchecked F1 -", "unchecked F2 -"]);
+    assert_eq!(with(&|r| r.outcome = Outcome::Cancelled), ["unchecked F1 -", "unchecked F2 -"]);
+    // Carried over is only what was looked at.
+    let mut now = first.report(vec![rule("py-eval", 25)]);
+    now.usage.clear();
+    let (since, carried, _) = first.compare_with(BAD, now);
+    assert_eq!((told(&since), carried.len()), (vec!["still_there F2 F1".to_owned(), "unchecked F1 -".to_owned()], 0));
+}
+
+#[test]
+fn what_was_not_looked_for_stays_open_until_somebody_does() {
+    let mut case = Case::first(BAD, vec![claim(21, "Off by one")]);
+    // The second round was made without the backend.
+    let mut now = case.report(vec![]);
+    now.usage.clear();
+    let (since, _, report) = case.compare_with(BAD, now);
+    assert_eq!(told(&since), ["unchecked F1 -"]);
+    case.rounds.push((text(BAD), report, Some(since)));
+    assert_eq!(told(&case.compare(BAD, vec![claim(21, "Off by one")]).0), ["still_there F1 F1"]);
+    assert_eq!(told(&case.compare(&[(20, "good")], vec![]).0), ["fixed F1 -"]);
+    let (since, carried, _) = case.compare(BAD, vec![]);
+    assert_eq!((told(&since), carried.len()), (vec!["still_there F1 F1".to_owned()], 1));
+}
+
+#[test]
+fn a_rule_is_believed_and_never_carried() {
+    let first = Case::first(BAD, vec![rule("py-eval", 21)]);
+    let gone = |with: &[(u32, &str)], change: &dyn Fn(&mut Report)| {
+        let mut now = first.report(vec![]);
+        change(&mut now);
+        let (since, carried, _) = first.compare_with(with, now);
+        assert_eq!(carried, []);
+        told(&since).remove(0)
+    };
+    assert_eq!(gone(&[(20, "good")], &|_| {}), "fixed F1 -");
+    // The same code, and the rule is silent: it is off, or its file is.
+    assert_eq!(gone(BAD, &|_| {}), "unchecked F1 -");
+    assert_eq!(gone(&[(3, "x"), (20, "bad")], &|_| {}), "fixed F1 -");
+    assert_eq!(gone(&[(3, "x"), (20, "bad")], &|r| r.tool.rules_hash = "other".to_owned()), "unchecked F1 -");
+    // Set aside in the file or let through is still there.
+    for set_aside in [
+        Finding {
+            suppressed: Some(Suppression { by: "inline".to_owned(), reason: "x".to_owned() }),
+            ..rule("py-eval", 22)
+        },
+        Finding { waived: Some(Waiver { reason: "x".to_owned(), actor: "y".to_owned() }), ..rule("py-eval", 22) },
+    ] {
+        assert_eq!(told(&first.compare(&[(19, "# off"), (20, "bad")], vec![set_aside]).0), ["still_there F1 F1"]);
+    }
+    // Another rule at the same place is something else.
+    let (since, ..) = first.compare(&[(20, "good")], vec![rule("py-exec", 21)]);
+    assert_eq!(told(&since), ["introduced_by_fix - F1", "fixed F1 -"]);
+    // Another secret in its place is not.
+    let (since, ..) =
+        first.compare(&[(20, "good")], vec![Finding { quote: "other".to_owned(), ..rule("py-eval", 21) }]);
+    assert_eq!(told(&since), ["still_there F1 F1"]);
+}
+
+#[test]
+fn equal_lines_are_told_apart_by_where_they_stand() {
+    let twice = &[(10, "bad"), (30, "bad")][..];
+    let first = Case::first(twice, vec![rule("py-eval", 11), rule("py-eval", 32)]);
+    // The first one was mended: the second one has its fingerprint now.
+    let (since, _, now) = first.compare(&[(10, "good"), (30, "bad")], vec![rule("py-eval", 32)]);
+    assert_eq!(now.findings[0].fingerprint, first.rounds[0].1.findings[0].fingerprint);
+    assert_eq!(told(&since), ["still_there F2 F1", "fixed F1 -"]);
+    // One more before them.
+    let more = &[(5, "bad"), (10, "bad"), (30, "bad")][..];
+    let (since, ..) = first.compare(more, vec![rule("py-eval", 6), rule("py-eval", 12), rule("py-eval", 33)]);
+    assert_eq!(told(&since), ["introduced_by_fix - F1", "still_there F1 F2", "still_there F2 F3"]);
+    // Two claims about one line stay two.
+    let first = Case::first(BAD, vec![claim(21, "Off by one"), claim(21, "Reads a freed buffer")]);
+    let (since, ..) =
+        first.compare(BAD, vec![claim(21, "A buffer is read after it was freed"), claim(21, "Bound off by one")]);
+    assert_eq!(told(&since), ["still_there F2 F1", "still_there F1 F2"]);
+}
+
+#[test]
+fn what_comes_back_is_reopened() {
+    let case = Case::first(BAD, vec![claim(21, "Off by one")]).then(&[(20, "good")], vec![]);
+    let (since, _, now) = case.compare(BAD, vec![claim(21, "Off by one")]);
+    assert_eq!(told(&since), ["reopened F1 F1"]);
+    assert_eq!((since.round, since.reopened), (2, 1));
+    // In other words, too; another trouble at the place is none that comes back, but it is told.
+    let (since, ..) = case.compare(BAD, vec![Finding { quote: "bad".to_owned(), ..claim(21, "Loop is off by one") }]);
+    assert_eq!(told(&since), ["reopened F1 F1"]);
+    let (since, _, other) = case.compare(&[(20, "worse")], vec![claim(21, "Reads a freed buffer")]);
+    assert_eq!(told(&since), ["introduced_by_fix - F1"]);
+    for (report, with) in [(now, BAD), (other, &[(20, "worse")][..])] {
+        let again = again(&case, with, &report);
+        assert_eq!(again.len(), 1, "{with:?}");
+        assert_eq!((again[0].line, again[0].previous_id.as_str(), again[0].round), (Some(21), "F1", 1));
+    }
+    let (_, _, far) = case.compare(&[(20, "good"), (30, "x")], vec![claim(32, "Leaks a handle")]);
+    assert_eq!(again(&case, &[(20, "good"), (30, "x")], &far), []);
+}
+
+fn again(case: &Case, with: &[(u32, &str)], report: &Report) -> Vec<Again> {
+    let base = text(&[]);
+    let stored: Vec<_> = case
+        .rounds
+        .iter()
+        .map(|(t, r, s)| {
+            let mut r = r.clone();
+            r.source = report.source.clone();
+            (stored(r, s.clone()), change("a.rs", &base, t))
+        })
+        .collect();
+    let earlier: Vec<_> = stored.iter().map(|(review, change)| Earlier { review, response: None, change }).collect();
+    let now = change("a.rs", &base, &text(with));
+    let current = Current { change: Side { text: &now, left_out: &[] }, source: &report.source, narrowed: false };
+    let comparison = Comparison::new(&earlier, &current);
+    comparison.again(report, &comparison.since(report))
+}
+
+#[test]
+fn findings_without_lines_are_compared_by_file_and_words() {
+    let file = |title: &str| Finding { line: None, end_line: None, quote: String::new(), ..claim(1, title) };
+    let whole = |title: &str| Finding { file: None, ..file(title) };
+    let first = Case::first(BAD, vec![whole("No test for the limit"), file("The module has two purposes")]);
+    // Said again; not said again about what is as it was; not said again after something changed.
+    let again = vec![whole("No test covers the limit"), file("The module has two purposes")];
+    assert_eq!(told(&first.compare(BAD, again).0), ["still_there F1 F1", "still_there F2 F2"]);
+    let (since, carried, _) = first.compare(BAD, vec![]);
+    assert_eq!(
+        (told(&since), carried.len()),
+        (vec!["still_there F1 F1".to_owned(), "still_there F2 F2".to_owned()], 2)
+    );
+    assert_eq!(told(&first.compare(&[(20, "good")], vec![]).0), ["fixed F1 -", "fixed F2 -"]);
+    let other = vec![whole("The changelog is missing")];
+    assert_eq!(told(&first.compare(&[(20, "good")], other).0), ["new - F1", "fixed F1 -", "fixed F2 -"]);
+    // A rule says the same of the same: what is new came with the change.
+    let lockfile = |id| Finding { file: None, line: None, end_line: None, ..rule(id, 1) };
+    let first = Case::first(BAD, vec![]);
+    assert_eq!(told(&first.compare(&[(20, "good")], vec![lockfile("drift")]).0), ["introduced_by_fix - F1"]);
+    assert_eq!(told(&first.compare(BAD, vec![lockfile("drift")]).0), ["new - F1"]);
+}
+
+#[test]
+fn what_left_the_change_is_mended_unless_only_a_part_was_asked_for() {
+    let mut case = Case::first(BAD, vec![claim(21, "Off by one"), rule("py-eval", 21)]);
+    let mut now = case.report(vec![]);
+    // Nothing is left to ask about.
+    now.usage.clear();
+    now.outcome = Outcome::NothingToReview;
+    assert_eq!(told(&case.compare_with(&[], now.clone()).0), ["fixed F1 -", "fixed F2 -"]);
+    case.narrowed = true;
+    assert_eq!(told(&case.compare_with(&[], now.clone()).0), ["unchecked F1 -", "unchecked F2 -"]);
+    // Of another base nobody can tell.
+    case.narrowed = false;
+    case.same_base = false;
+    assert_eq!(told(&case.compare_with(&[], now).0), ["unchecked F1 -", "fixed F2 -"]);
+}
+
+#[test]
+fn severities_and_places_are_those_of_the_newest_report() {
+    let first = Case::first(BAD, vec![claim(21, "Off by one")]);
+    let worse = Finding { severity: Severity::Critical, ..claim(22, "Off by one") };
+    let (since, ..) = first.compare(&[(3, "x"), (20, "bad")], vec![worse]);
+    let e = &since.entries[0];
+    assert_eq!((e.severity, e.line, e.previous_line), (Severity::Critical, Some(22), Some(21)));
+    assert_eq!(since.still_there, 1);
+    let (since, ..) = first.compare(&[(20, "good")], vec![]);
+    let e = &since.entries[0];
+    assert_eq!((e.line, e.previous_line, e.file.as_deref()), (None, Some(21), Some("a.rs")));
+}

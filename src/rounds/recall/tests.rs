@@ -1,1 +1,99 @@
+use super::*;
+use crate::finding::arrange;
+use crate::report::{Format, Style, json, render, sample};
 
+fn written(review: &Review, format: Format) -> String {
+    let mut out = Vec::new();
+    let style = Style { verbose: true, ..Style::default() };
+    render(review, format, &style, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn a_recalled_review_says_the_same_again() {
+    let samples = [
+        sample::empty(),
+        sample::clean(),
+        sample::warned(),
+        sample::full(),
+        sample::incomplete(ExitStatus::Pass),
+        sample::incomplete(ExitStatus::Incomplete),
+    ];
+    for mut known in samples {
+        known.session = Some(SessionRef { id: "2026-01-31-001".to_owned(), round: 3 });
+        let report = json::report(&known);
+        let recalled = review(&report, b"");
+        assert_eq!(json::report(&recalled), report);
+        assert_eq!(written(&recalled, Format::Json), written(&known, Format::Json));
+        for (a, b) in recalled.findings.iter().zip(&known.findings) {
+            assert_eq!(
+                (a.fingerprint(), a.evidence(), a.lines().map(|l| l.last)),
+                (b.fingerprint(), b.evidence(), b.lines().map(|l| l.last))
+            );
+        }
+        for format in [Format::Human, Format::Sarif] {
+            assert!(!written(&recalled, format).is_empty());
+        }
+    }
+}
+
+#[test]
+fn fingerprints_are_those_that_were_stored_until_findings_are_arranged_anew() {
+    let mut report = json::report(&sample::full());
+    report.findings[0].fingerprint = "0".repeat(32);
+    let recalled = review(&report, b"");
+    assert_eq!(recalled.findings[0].fingerprint().as_str(), "0".repeat(32));
+    // Arranging gives the same fingerprints to the same findings.
+    let known = sample::full();
+    let again = arrange(review(&json::report(&known), b"").findings);
+    let prints = |all: &[Finding]| all.iter().map(|f| f.fingerprint().to_string()).collect::<Vec<_>>();
+    assert_eq!(prints(&again), prints(&known.findings));
+}
+
+#[test]
+fn the_code_of_a_finding_is_that_of_the_stored_change() {
+    let report = json::report(&sample::warned());
+    let f = &report.findings[0];
+    assert_eq!((f.file.as_deref(), f.line), (Some("web/cart.ts"), Some(8)));
+    let change = b"diff --git a/web/cart.ts b/web/cart.ts\n--- a/web/cart.ts\n+++ b/web/cart.ts\n\
+                   @@ -6,3 +6,4 @@\n }\n export function total(cart: Cart) {\n+  debugger;\n   return sum(cart);\n";
+    let recalled = review(&report, change);
+    let frame = recalled.findings[0].frame.as_ref().unwrap();
+    let lines: Vec<_> = frame.lines.iter().map(|l| (l.added, String::from_utf8_lossy(&l.text).into_owned())).collect();
+    assert_eq!(frame.first.get(), 7);
+    assert_eq!(
+        lines,
+        [
+            (false, "export function total(cart: Cart) {".to_owned()),
+            (true, "  debugger;".to_owned()),
+            (false, "  return sum(cart);".to_owned()),
+        ]
+    );
+    let human = written(&recalled, Format::Human);
+    assert!(human.contains("debugger;") && human.contains("web/cart.ts:8"), "{human}");
+    assert_eq!(recalled.first_change.unwrap().lines.unwrap().first.get(), 8);
+    // Without a change that can be read there is no code, and the rest is there.
+    for damaged in [&b""[..], b"@@ -1 +1 @@\n"] {
+        let recalled = review(&report, damaged);
+        assert!(recalled.findings[0].frame.is_none() && written(&recalled, Format::Human).contains("web/cart.ts:8"));
+    }
+}
+
+#[test]
+fn names_come_back_as_they_were() {
+    for name in [&b"a.rs"[..], b"\"quoted\".rs", b"caf\xe9/x y.py", "日本語".as_bytes(), b"tab\there"] {
+        let known = RepoPath::new(name);
+        assert_eq!(path(&known.to_wire()), known);
+    }
+    for text in ["rule:x", "quote", "read:a:b.rs:3-7", "backend:m"] {
+        let e = evidence(text).unwrap();
+        let again = match &e {
+            Evidence::Rule(id) => format!("rule:{id}"),
+            Evidence::Quote => "quote".to_owned(),
+            Evidence::Read { path, first, last } => format!("read:{}:{first}-{last}", path.to_wire()),
+            Evidence::Backend(name) => format!("backend:{name}"),
+        };
+        assert_eq!(again, text);
+    }
+    assert_eq!(evidence("read:a.rs:0-7"), None);
+}

@@ -1,1 +1,75 @@
+use super::super::sample::{claim, explains, report, rule, stored};
+use super::*;
+use crate::wire::stored::Explanation;
+use crate::wire::{Severity, Waiver};
 
+#[test]
+fn a_round_reads_as_it_went() {
+    let small =
+        Finding { severity: Severity::Minor, blocking: false, disputed: Some("why".to_owned()), ..claim(3, "Slow") };
+    let whole = Finding {
+        file: None,
+        line: None,
+        message: "No test\ncovers it.".to_owned(),
+        blocking: false,
+        ..claim(1, "No test")
+    };
+    let waived =
+        Finding { waived: Some(Waiver { reason: "x".to_owned(), actor: "y".to_owned() }), ..rule("py-eval", 9) };
+    let before = stored(report(2, vec![whole, small, claim(21, "Off by one"), waived]), None);
+    let mut response = explains("F2", "it runs once,\nat start");
+    response.addressed = vec!["F3".to_owned()];
+    response.modified_files = vec!["a.rs".to_owned()];
+    response.questions = vec!["is a list needed?".to_owned()];
+    response.text = Some("thanks".to_owned());
+    let told = round(&before, Some(&response), Some("The bound is right now."));
+    assert_eq!(
+        told.text,
+        "Findings of round 2:\n\
+         - F3 a.rs:21 major: Off by one\n  Off by one.\n\
+         - F1 the change as a whole major: No test\n  No test covers it.\n\
+         - F2 a.rs:3 minor, disputed: Slow\n  Slow.\n\
+         The coder says that these are addressed:\n- F3\n\
+         The coder explains:\n- F2: it runs once, at start\n\
+         The coder names as changed:\n- a.rs\n\
+         The coder asks:\n- is a list needed?\n\
+         The coder says:\n- thanks\n\
+         The author says of round 3: The bound is right now.\n"
+    );
+    assert_eq!((told.explained, told.all), (vec!["a.rs".to_owned()], false));
+    let nothing = round(&stored(report(1, vec![]), None), None, None);
+    assert_eq!(nothing.text, "Findings of round 1:\nnone\n");
+}
+
+#[test]
+fn what_is_about_no_file_is_asked_about_everywhere() {
+    let whole = Finding { file: None, line: None, ..claim(1, "No test") };
+    let before = stored(report(1, vec![whole, claim(2, "Slow")]), None);
+    let ask = |names: &[&str]| {
+        let explanations = names.iter().map(|n| Explanation { finding: Some((*n).to_owned()), text: "x".to_owned() });
+        let told =
+            round(&before, Some(&Response { explanations: explanations.collect(), ..Response::default() }), None);
+        (told.explained, told.all)
+    };
+    let file = vec!["a.rs".to_owned()];
+    assert_eq!(ask(&["F1"]), (vec![], true));
+    assert_eq!(ask(&["f2", "F2", "F9"]), (file.clone(), false));
+    assert_eq!(ask(&["F1", "F2"]), (file, true));
+    let general = Explanation { finding: None, text: "all of it is right".to_owned() };
+    let told = round(&before, Some(&Response { explanations: vec![general], ..Response::default() }), None);
+    assert_eq!((told.explained, told.all), (vec![], false));
+}
+
+#[test]
+fn a_round_is_bounded_whatever_it_holds() {
+    let long = "word ".repeat(10_000);
+    let all = (0..500).map(|n| Finding { message: long.clone(), title: long.clone(), ..claim(n + 1, "x") }).collect();
+    let before = stored(report(1, all), None);
+    let explanation = Explanation { finding: Some(long.clone()), text: long.clone() };
+    let response = Response { explanations: vec![explanation; 500], text: Some(long.clone()), ..Response::default() };
+    let told = round(&before, Some(&response), Some(&long));
+    assert!(told.text.len() < 14 << 10, "{}", told.text.len());
+    assert!(told.text.contains("\nand 450 more\n") && told.text.contains("\nThe coder explains:\n"));
+    let few = round(&stored(report(1, vec![claim(1, &long)]), None), Some(&response), Some(&long));
+    assert!(few.text.contains("The author says of round 2"), "the coder's words leave room for what follows");
+}

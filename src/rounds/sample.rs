@@ -1,0 +1,124 @@
+//! Stored rounds for the tests of what compares them.
+
+use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, RepoPath, Side, unified};
+use crate::report::{json, sample};
+use crate::wire::stored::{Action, Advice, Change, Counts, Response, Review, Since, Status};
+use crate::wire::{Category, Confidence, Disposition, Finding, Outcome, Report, Severity, Usage, Verdict};
+
+/// A claim of the backend `m` at a line of `a.rs`.
+pub(super) fn claim(line: u32, title: &str) -> Finding {
+    Finding {
+        id: String::new(),
+        fingerprint: String::new(),
+        rule_id: "ai-bug".to_owned(),
+        origin: "m".to_owned(),
+        file: Some("a.rs".to_owned()),
+        line: Some(line),
+        end_line: Some(line),
+        commit: None,
+        severity: Severity::Major,
+        category: Category::Bug,
+        confidence: Confidence::Medium,
+        title: title.to_owned(),
+        message: format!("{title}."),
+        failure: None,
+        suggestion: None,
+        replacement: None,
+        quote: format!("quote of {title}"),
+        cwe: None,
+        convention: None,
+        evidence: vec!["quote".to_owned()],
+        blocking: true,
+        disputed: None,
+        waived: None,
+        disposition: Disposition::Pending,
+        suppressed: None,
+        references: Vec::new(),
+    }
+}
+
+/// What a rule found at a line of `a.rs`.
+pub(super) fn rule(id: &str, line: u32) -> Finding {
+    let quote = format!("text of {id}");
+    Finding { rule_id: id.to_owned(), origin: "rules".to_owned(), quote, ..claim(line, id) }
+}
+
+/// A finished report of a round that asked the backend `m`: ids and fingerprints as a run gives them.
+pub(super) fn report(round: u32, mut findings: Vec<Finding>) -> Report {
+    let mut seen: Vec<String> = Vec::new();
+    for (i, f) in findings.iter_mut().enumerate() {
+        f.id = format!("F{}", i + 1);
+        let words: Vec<_> = f.quote.split_whitespace().collect();
+        let key = format!("{}|{:?}|{}", f.rule_id, f.file, words.join(" "));
+        let ordinal = seen.iter().filter(|k| **k == key).count();
+        f.fingerprint = format!("{key}#{ordinal}");
+        seen.push(key);
+    }
+    let blocks = findings.iter().any(|f| f.blocking);
+    let usage = Usage {
+        backend: "m".to_owned(),
+        model: "model".to_owned(),
+        requests: 1,
+        input_tokens: 0,
+        cached_tokens: 0,
+        output_tokens: 0,
+        cost_usd: None,
+        duration_ms: 0,
+    };
+    Report {
+        round,
+        findings,
+        verdict: if blocks { Verdict::Block } else { Verdict::Pass },
+        outcome: Outcome::Reviewed,
+        usage: vec![usage],
+        ..json::report(&sample::clean())
+    }
+}
+
+/// A round as it is stored.
+pub(super) fn stored(report: Report, since: Option<Since>) -> Review {
+    Review {
+        schema_version: 1,
+        review_id: "2026-01-31-001".to_owned(),
+        timestamp: report.timestamp.clone(),
+        status: Status::NeedsChanges,
+        round: report.round,
+        outcome: report.outcome,
+        verdict: report.verdict,
+        design_compliance: None,
+        comments: Vec::new(),
+        missing_requirements: Vec::new(),
+        summary: Counts::default(),
+        test_results: None,
+        overall_assessment: None,
+        author_summary: None,
+        since,
+        advice: Advice { action: Action::Fix, text: String::new(), circling: Vec::new() },
+        change: Change::default(),
+        report,
+    }
+}
+
+/// An answer that explains a finding.
+pub(super) fn explains(finding: &str, text: &str) -> Response {
+    let explanations =
+        vec![crate::wire::stored::Explanation { finding: Some(finding.to_owned()), text: text.to_owned() }];
+    Response { explanations, ..Response::default() }
+}
+
+/// The change of a file from one text to another; from nothing where `old` is empty.
+pub(super) fn change(path: &str, old: &str, new: &str) -> Vec<u8> {
+    if old == new {
+        return Vec::new();
+    }
+    let side = || Some(Side { path: RepoPath::from(path), mode: FileMode::Regular, id: None });
+    let (kind, before) = match old {
+        "" => (ChangeKind::Added, None),
+        _ => (ChangeKind::Modified, side()),
+    };
+    let bytes = |s: &str| Some(s.as_bytes().to_vec());
+    let body = Body::between(bytes(old).filter(|b| !b.is_empty()), bytes(new), Attribute::Unset);
+    let mut out = Vec::new();
+    unified::write(&FileChange { entry: Entry { kind, old: before, new: side() }, body }, &mut out);
+    out
+}
