@@ -9,7 +9,7 @@ mod pair;
 use super::region::{Alignment, Kept, Place, Side};
 use super::words::names;
 use crate::wire::stored::{Entry, Response, Review, Since, State};
-use crate::wire::{Finding, Outcome, Report};
+use crate::wire::{Finding, Outcome, Report, SourceKind};
 use pair::Pairs;
 
 /// A round that was stored.
@@ -70,7 +70,9 @@ impl<'a> Comparison<'a> {
     pub fn new(earlier: &[Earlier<'a>], now: &Current<'_>) -> Self {
         let round = |e: &Earlier<'a>| {
             let source = &e.review.report.source;
-            let same_base = source.kind == now.source.kind && source.base.is_some() && source.base == now.source.base;
+            // What is not staged is compared with the index, which has no name.
+            let named = [source, now.source].iter().all(|s| s.kind != SourceKind::Unstaged);
+            let same_base = named && source.base.is_some() && source.base == now.source.base;
             let before = Side { text: e.change, left_out: &e.review.change.left_out };
             Round { earlier: *e, alignment: Alignment::between(before, now.change, same_base) }
         };

@@ -134,7 +134,7 @@ impl Follow {
         let now = Current {
             change: Side { text: &record.text, left_out: &record.left_out },
             source: &report.source,
-            narrowed: !request.files.is_empty(),
+            narrowed: request.files != self.session.request.asked.files,
         };
         let comparison = Comparison::new(&self.earlier(), &now);
         let carried = comparison.carried(&report, answer.or(self.last.response.as_ref()));

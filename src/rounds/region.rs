@@ -138,9 +138,11 @@ impl Alignment {
 
     fn push(&mut self, before: Option<&Shown>, now: Option<&Shown>) {
         let name = |s: &Shown| Name { commit: s.commit.clone(), path: s.path.clone() };
-        let map = map(before, now, self.same_base);
+        // The commits of a range start from each other.
+        let same_base = self.same_base && [before, now].into_iter().flatten().all(|s| s.commit.is_none());
+        let map = map(before, now, same_base);
         // What the earlier change does not touch was there as the base has it.
-        let base = now.filter(|_| self.same_base).and_then(|n| n.old.as_ref());
+        let base = now.filter(|_| same_base).and_then(|n| n.old.as_ref());
         let base = base.map(|(path, _)| Name { commit: None, path: path.clone() });
         self.files.push(Pair { before: before.map(name).or(base), now: now.map(name), map });
     }
