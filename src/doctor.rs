@@ -5,6 +5,7 @@
 
 mod backends;
 mod canary;
+mod health;
 mod place;
 
 use crate::ai::ask::Failure;
@@ -12,6 +13,7 @@ use crate::env::Env;
 use crate::error::ExitStatus;
 use crate::git::Repo;
 use crate::policy::Policy;
+pub use health::health;
 use std::fmt;
 use std::path::{Path, PathBuf};
 

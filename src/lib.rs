@@ -4,6 +4,7 @@
 
 pub mod ai;
 pub mod cli;
+pub mod counsel;
 pub mod diff;
 pub mod doctor;
 pub mod env;

@@ -26,7 +26,7 @@ use crate::rules::RuleSet;
 pub(super) use cite::section_of;
 use draft::{Documented, Drafter};
 pub use seal::{Dispute, Echo, Noted, Sealed, alike, seal};
-pub use spot::{line_of, says, spot};
+pub use spot::{empty_sections, line_of, says, spot, titles};
 
 /// What a reply was asked about.
 #[derive(Clone, Copy, Debug)]

@@ -46,3 +46,13 @@ pub fn says(text: &str, words: &str) -> bool {
 pub fn line_of(text: &str, words: &str) -> Option<u32> {
     (1..).zip(text.lines()).find(|(_, line)| says(line, words)).map(|(n, _)| n)
 }
+
+/// Returns the headings of a text, in order.
+pub fn titles(text: &str) -> Vec<&str> {
+    cite::outline(text).into_iter().map(|(title, _)| title).collect()
+}
+
+/// Returns the headings under which nothing stands, not even another heading.
+pub fn empty_sections(text: &str) -> Vec<&str> {
+    cite::outline(text).into_iter().filter(|(_, under)| under.trim().is_empty()).map(|(title, _)| title).collect()
+}

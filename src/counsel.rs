@@ -1,0 +1,391 @@
+//! Answers that are no review of a change: whether a proposal can be worked from, who is right in a disagreement,
+//! and a look at whole files for weaknesses.
+//!
+//! What callers name is a path, never an instruction: the questions are fixed, the documents are data. What a model
+//! quotes is looked up in them.
+
+mod plain;
+
+use crate::ai::ask::Spent;
+use crate::ai::claim::counsel as form;
+use crate::ai::material::Document;
+use crate::ai::run::{Consulted, Question};
+use crate::ai::{anchor, context, redact, reply};
+use crate::error::{Error, Result};
+use crate::finding::{Category, Severity};
+use crate::judge::seconds;
+use crate::request::{Authority, CacheUse, Depth, Input, ReviewRequest, Source};
+use crate::review::{self, Consultation, Review, World};
+use crate::rules::RuleSet;
+use crate::wire::counsel::{
+    COUNSEL_VERSION, Conduct, Outcome, ProposalCheck, ProposalIssue, Quotation, Resolution, Side,
+};
+use plain::Flaw;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Files that are audited at once, at most.
+pub const MAX_AUDITED: usize = 500;
+
+/// Who asks, and where.
+#[derive(Clone, Debug)]
+pub struct CounselAsk {
+    /// Everything that is read lies below.
+    pub root: PathBuf,
+    /// Backends named for this question; empty: as policy says.
+    pub backends: Vec<String>,
+    /// A policy file that the operator named.
+    pub config: Option<PathBuf>,
+    pub cache: CacheUse,
+    /// `None`: as policy says.
+    pub timeout: Option<Duration>,
+}
+
+/// The documents of a disagreement.
+#[derive(Clone, Debug)]
+pub struct Dispute {
+    pub contract: PathBuf,
+    pub rebuttal: PathBuf,
+    pub judge_report: PathBuf,
+}
+
+impl CounselAsk {
+    /// Asks as the policy at HEAD has it.
+    pub fn new(root: PathBuf) -> Self {
+        Self { root, backends: Vec::new(), config: None, cache: CacheUse::default(), timeout: None }
+    }
+
+    /// Returns the request with everything but its source.
+    fn request(&self) -> ReviewRequest {
+        let mut request = ReviewRequest::new(Source::Code(Vec::new()), self.root.clone());
+        request.authority = Authority::Head;
+        request.backends.clone_from(&self.backends);
+        request.config.clone_from(&self.config);
+        request.cache = self.cache;
+        request.overrides.timeout = self.timeout;
+        request
+    }
+}
+
+/// Checks whether a proposal can be worked from.
+///
+/// What can be seen without a model is looked at first; without one, nothing is called valid.
+///
+/// # Errors
+///
+/// Usage: a malformed policy, an unknown backend. Incomplete: nobody could be asked for want of a thread.
+pub fn validate_proposal(ask: &CounselAsk, proposal: &Path, world: &World<'_>) -> Result<ProposalCheck> {
+    let started = Instant::now();
+    let consultation = Consultation::open(&ask.request(), world)?;
+    let rules = consultation.rules();
+    let context::Inside { path, bytes } = match context::inside(proposal, &ask.root, &ask.root) {
+        Ok(read) => read,
+        Err(why) => {
+            let conduct = refused(proposal, &why, rules, started);
+            let summary = "Nothing was checked. Mend what `error` names before asking again.".to_owned();
+            return Ok(checked(None, Vec::new(), summary, conduct));
+        }
+    };
+    let flaws = plain::look(&path, &bytes, rules);
+    let sound = flaws.iter().all(|f| f.severity < Severity::Major);
+    let mut issues: Vec<ProposalIssue> = flaws.into_iter().map(seen).collect();
+    let text = redact::file(rules, &path, &bytes).text;
+    // Nobody is asked about nothing.
+    let consulted = match text.trim().is_empty() {
+        true => None,
+        false => {
+            let document = Document { name: redact::path(rules, &path), text: text.clone(), folder: Vec::new() };
+            consultation.ask(&proposal_question(document), world)?
+        }
+    };
+    let (answer, conduct) = conduct(consulted, rules, started);
+    let Some((backend, said)) = answer else {
+        let valid = if sound { None } else { Some(false) };
+        let summary = match (valid, conduct.outcome) {
+            (Some(_), _) => format!("Not valid: {}; no model looked at it.", count(issues.len(), "issue")),
+            (None, Outcome::Cancelled) => "Nobody knows whether it is valid: the check was cancelled.".to_owned(),
+            (None, _) => "Nobody knows whether it is valid: nothing that can be seen without a model is wrong, and no \
+                          model answered. Do not ask again in a loop: mend what `error` names, or tell a person."
+                .to_owned(),
+        };
+        return Ok(checked(valid, issues, summary, conduct));
+    };
+    let mut grave = false;
+    for flaw in &said.issues {
+        let severity = Severity::parse(&flaw.severity).unwrap_or(Severity::Major);
+        let quote = flaw.quote.as_deref().map(str::trim).filter(|q| !q.is_empty());
+        let line = quote.and_then(|q| anchor::line_of(&text, q));
+        let verified = quote.is_some_and(|q| anchor::says(&text, q));
+        grave |= verified && severity >= Severity::Major;
+        issues.push(ProposalIssue {
+            severity: wire(severity),
+            issue: masked(rules, &flaw.issue),
+            suggestion: flaw.suggestion.as_deref().map(|s| masked(rules, s)),
+            quote: quote.map(|q| masked(rules, q)),
+            line,
+            verified,
+            origin: backend.clone(),
+        });
+    }
+    let valid = sound && said.valid && !grave;
+    let word = if valid { "Valid" } else { "Not valid" };
+    let summary = format!("{word}: {}, {backend} looked at it.", count(issues.len(), "issue"));
+    Ok(checked(Some(valid), issues, summary, conduct))
+}
+
+/// Says who is right: the floor manager who rebuts a judge's report, or the judge. Nobody, where no backend answers,
+/// where the answer rests on no words of the documents, or where one of them speaks to whoever decides.
+///
+/// # Errors
+///
+/// As [`validate_proposal`].
+pub fn resolve_conflict(ask: &CounselAsk, dispute: &Dispute, world: &World<'_>) -> Result<Resolution> {
+    let started = Instant::now();
+    let consultation = Consultation::open(&ask.request(), world)?;
+    let rules = consultation.rules();
+    let named: [(&'static str, &Path); 3] =
+        [("contract", &dispute.contract), ("rebuttal", &dispute.rebuttal), ("judge_report", &dispute.judge_report)];
+    let mut exhibits: Vec<(&'static str, Document)> = Vec::new();
+    for (kind, file) in named {
+        let read = context::inside(file, &ask.root, &ask.root).and_then(|read| match read.bytes.trim_ascii() {
+            b"" => Err("it is empty".to_owned()),
+            _ => Ok(read),
+        });
+        let context::Inside { path, bytes } = match read {
+            Ok(read) => read,
+            Err(why) => return Ok(undecided(refused(file, &why, rules, started), "")),
+        };
+        let mut orders = Vec::new();
+        rules.scan_beside(kind, Some(&path), &bytes, &mut orders);
+        if let Some(order) = orders.first() {
+            let line = order.lines().map(|l| format!(", line {}", l.first)).unwrap_or_default();
+            let why = format!("it tells whoever decides what to answer{line}; a person has to look at this");
+            return Ok(undecided(refused(file, &why, rules, started), ""));
+        }
+        let text = redact::file(rules, &path, &bytes).text;
+        exhibits.push((kind, Document { name: redact::path(rules, &path), text, folder: Vec::new() }));
+    }
+    let question = conflict_question(exhibits);
+    let (answer, mut conduct) = conduct(consultation.ask(&question, world)?, rules, started);
+    let Some((_, said)) = answer else { return Ok(undecided(conduct, "")) };
+    let quotes: Vec<Quotation> = said
+        .quotes
+        .iter()
+        .map(|passage| {
+            let kind = passage.document.trim();
+            let document = question.exhibits.iter().find(|(k, _)| *k == kind);
+            let verified = document.is_some_and(|(_, d)| anchor::says(&d.text, &passage.quote));
+            let quote = masked(rules, &passage.quote);
+            Quotation { document: masked(rules, kind), quote, verified }
+        })
+        .collect();
+    let reasoning = masked(rules, &said.reasoning);
+    let supported = quotes.iter().any(|q| q.verified);
+    let side = if said.side == "judge" { Side::Judge } else { Side::FloorManager };
+    if !supported {
+        let why = "the answer rests on no words that stand in the documents";
+        conduct.error = Some(why.to_owned());
+        (conduct.outcome, conduct.status, conduct.retryable) = (Outcome::Incomplete, Outcome::Incomplete, true);
+        return Ok(Resolution { quotes, ..undecided(conduct, &reasoning) });
+    }
+    let name = if side == Side::Judge { "the judge" } else { "the floor manager" };
+    let summary = format!("{} is right, as far as the documents say.", capitalized(name));
+    Ok(Resolution {
+        schema_version: COUNSEL_VERSION,
+        success: true,
+        side: Some(side),
+        reasoning,
+        quotes,
+        summary,
+        conduct,
+    })
+}
+
+/// Looks at whole files for weaknesses, as hard as it can: a review like any other, under the policy at HEAD.
+/// `dir` is what relative names start from; `None`: the root.
+///
+/// # Errors
+///
+/// Usage: no files or too many, one that lies outside of the root, is git's, holds secrets by its name or is no
+/// regular file; and what [`review::run`] says.
+pub fn security_audit(ask: &CounselAsk, files: &[PathBuf], dir: Option<&Path>, world: &World<'_>) -> Result<Review> {
+    if files.is_empty() || files.len() > MAX_AUDITED {
+        let error = Error::usage(format!("{} files are named", files.len()));
+        return Err(error.hint(format!("name from 1 to {MAX_AUDITED}")));
+    }
+    let dir = ask.root.join(dir.unwrap_or_else(|| Path::new("")));
+    if !inside(&dir, &ask.root) {
+        return Err(Error::usage("working_directory lies outside of the root, or is not there"));
+    }
+    let mut inputs: Vec<Input> = Vec::new();
+    for file in files {
+        let refused = |why: &str| Error::usage(format!("{}: {why}", file.display()));
+        let (full, _) = context::locate(file, &dir, &ask.root).map_err(|why| refused(&why))?;
+        if !full.is_file() {
+            return Err(refused("it is no regular file"));
+        }
+        let below = ask.root.canonicalize().ok().and_then(|root| full.strip_prefix(root).ok().map(Path::to_owned));
+        let input = Input::File(below.unwrap_or(full));
+        if !inputs.contains(&input) {
+            inputs.push(input);
+        }
+    }
+    let mut request = ask.request();
+    request.source = Source::Code(inputs);
+    request.overrides.focus = Some(vec![Category::Security]);
+    request.overrides.depth = Some(Depth::Thorough);
+    review::run(&request, world)
+}
+
+/// Returns the question whether a proposal can be worked from.
+fn proposal_question(proposal: Document) -> Question<form::Proposal> {
+    Question {
+        system: include_str!("counsel/proposal.md"),
+        task: "Check the proposal above.",
+        exhibits: vec![("proposal", proposal)],
+        schema: form::proposal_schema(),
+        parse: reply::proposal,
+    }
+}
+
+/// Returns the question who is right.
+fn conflict_question(exhibits: Vec<(&'static str, Document)>) -> Question<form::Decision> {
+    Question {
+        system: include_str!("counsel/conflict.md"),
+        task: "Decide who is right: the floor manager (rebuttal) or the judge (judge_report).",
+        exhibits,
+        schema: form::decision_schema(),
+        parse: reply::decision,
+    }
+}
+
+/// Tells whether a folder lies below another, or is it.
+fn inside(dir: &Path, root: &Path) -> bool {
+    let real = |p: &Path| p.canonicalize().ok().filter(|p| p.is_dir());
+    matches!((real(dir), real(root)), (Some(dir), Some(root)) if dir.starts_with(&root))
+}
+
+fn checked(valid: Option<bool>, issues: Vec<ProposalIssue>, summary: String, conduct: Conduct) -> ProposalCheck {
+    ProposalCheck { schema_version: COUNSEL_VERSION, success: valid.is_some(), valid, issues, summary, conduct }
+}
+
+fn undecided(conduct: Conduct, reasoning: &str) -> Resolution {
+    let next = match conduct.outcome {
+        Outcome::Error => "Mend what `error` names before asking again.",
+        _ => "Do not ask again in a loop: mend what `error` names, or let a person decide.",
+    };
+    Resolution {
+        schema_version: COUNSEL_VERSION,
+        success: false,
+        side: None,
+        reasoning: reasoning.to_owned(),
+        quotes: Vec::new(),
+        summary: format!("Nobody was found to be right. {next}"),
+        conduct,
+    }
+}
+
+/// Says that a document cannot be used.
+fn refused(file: &Path, why: &str, rules: &RuleSet, started: Instant) -> Conduct {
+    let name = redact::name(rules, file.as_os_str().as_encoded_bytes());
+    Conduct {
+        outcome: Outcome::Error,
+        status: Outcome::Error,
+        retryable: false,
+        retry_after_s: None,
+        error: Some(format!("{name} cannot be used: {why}")),
+        timed_out: false,
+        backend: None,
+        model: None,
+        tokens_used: 0,
+        cost_usd: None,
+        duration_ms: since(started),
+        notes: Vec::new(),
+    }
+}
+
+/// Says how a question went, and takes the answer out. `None`: nobody was to be asked.
+fn conduct<T>(consulted: Option<Consulted<T>>, rules: &RuleSet, started: Instant) -> (Option<(String, T)>, Conduct) {
+    let Some(consulted) = consulted else {
+        let conduct = Conduct {
+            outcome: Outcome::Incomplete,
+            status: Outcome::Incomplete,
+            retryable: false,
+            retry_after_s: None,
+            error: Some("no backend is configured: set review.backends in the policy".to_owned()),
+            timed_out: false,
+            backend: None,
+            model: None,
+            tokens_used: 0,
+            cost_usd: None,
+            duration_ms: since(started),
+            notes: Vec::new(),
+        };
+        return (None, conduct);
+    };
+    let Consulted { answer, failed, usage, timed_out, stopped } = consulted;
+    let mut spent = Spent::default();
+    usage.iter().for_each(|u| spent.add(&u.spent));
+    let backend = answer.as_ref().map(|(name, _)| name.clone());
+    let model = usage.iter().find(|u| Some(&u.backend) == backend.as_ref()).map(|u| u.model.clone());
+    let failed: Vec<String> = failed.iter().map(|f| masked(rules, f)).collect();
+    let outcome = match (&answer, stopped) {
+        (Some(_), _) => Outcome::Reviewed,
+        (None, true) => Outcome::Cancelled,
+        (None, false) => Outcome::Incomplete,
+    };
+    let has_answer = answer.is_some();
+    let conduct = Conduct {
+        outcome,
+        status: outcome,
+        retryable: !has_answer,
+        retry_after_s: failed.iter().filter(|_| !has_answer).filter_map(|f| seconds(f)).max(),
+        error: (!has_answer).then(|| format!("no model answered: {}", failed.join("; "))),
+        timed_out: timed_out && !has_answer,
+        backend,
+        model: model.filter(|m| !m.is_empty()),
+        tokens_used: spent.input_tokens + spent.output_tokens,
+        cost_usd: spent.cost_usd,
+        duration_ms: since(started),
+        notes: if has_answer { failed } else { Vec::new() },
+    };
+    (answer, conduct)
+}
+
+fn seen(flaw: Flaw) -> ProposalIssue {
+    ProposalIssue {
+        severity: wire(flaw.severity),
+        issue: flaw.issue,
+        suggestion: flaw.suggestion,
+        quote: flaw.quote,
+        line: flaw.line,
+        verified: true,
+        origin: "rules".to_owned(),
+    }
+}
+
+fn wire(severity: Severity) -> crate::wire::Severity {
+    match severity {
+        Severity::Critical => crate::wire::Severity::Critical,
+        Severity::Major => crate::wire::Severity::Major,
+        Severity::Minor => crate::wire::Severity::Minor,
+        Severity::Suggestion => crate::wire::Severity::Suggestion,
+    }
+}
+
+fn masked(rules: &RuleSet, text: &str) -> String {
+    String::from_utf8_lossy(&rules.mask(text.trim().as_bytes())).into_owned()
+}
+
+fn since(started: Instant) -> u64 {
+    u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}

@@ -1,0 +1,105 @@
+//! Whether models can be asked here, for a program that wants to know before it asks. Nothing is sent to a provider.
+
+use super::{Check, Patient, Section, State, backends, place};
+use crate::ai::backend::{Backend, Pool};
+use crate::counsel::CounselAsk;
+use crate::error::Result;
+use crate::git::Repo;
+use crate::policy::{self, BackendKind, Policy};
+use crate::review::{Consultation, World};
+use crate::wire::counsel as wire;
+use std::time::{Duration, Instant};
+
+/// How long the program may take to say its version.
+const TIME: Duration = Duration::from_secs(30);
+
+/// Looks whether the Claude Code program answers, and how every backend is that policy names.
+///
+/// # Errors
+///
+/// Usage: a malformed policy, a repository that cannot be opened.
+pub fn health(ask: &CounselAsk, world: &World<'_>) -> Result<wire::Health> {
+    let mut request = crate::request::ReviewRequest::new(crate::request::Source::Code(Vec::new()), ask.root.clone());
+    request.authority = crate::request::Authority::Head;
+    request.config.clone_from(&ask.config);
+    let consultation = Consultation::open(&request, world)?;
+    let policy = consultation.policy();
+    let names = consultation.backends();
+    let patient = Patient {
+        env: world.env,
+        dir: &ask.root,
+        repo: consultation.repo(),
+        policy,
+        policy_files: policy.origin_label(),
+        policy_notes: &[],
+        config: ask.config.as_ref(),
+        backends: names,
+        offline: true,
+        probe: false,
+    };
+    let (version, error) = match claude(&patient, world) {
+        Ok(version) => (version, None),
+        Err(why) => (None, Some(why)),
+    };
+    let asked = if names.is_empty() { Vec::new() } else { backends::examine(&patient) };
+    let backends: Vec<wire::BackendHealth> = names.iter().map(|name| of(name, policy, &asked)).collect();
+    let mut tools = place::tools(&patient).checks;
+    tools.extend(place::policy(&patient).checks);
+    let claude = match (&version, &error) {
+        (_, Some(why)) => format!("The Claude Code program is not available: {why}."),
+        (Some(version), None) => format!("Claude Code {version} is available."),
+        (None, None) => "Claude Code is available.".to_owned(),
+    };
+    let ready = backends.iter().filter(|b| b.available).count();
+    let others = match backends.len() {
+        0 => "Policy names no backend: reviews are done by the rules alone.".to_owned(),
+        n => format!("{ready} of {n} backends that policy names can be asked, as far as can be seen from here."),
+    };
+    Ok(wire::Health {
+        schema_version: wire::COUNSEL_VERSION,
+        available: error.is_none(),
+        version,
+        error,
+        server_version: env!("CARGO_PKG_VERSION").to_owned(),
+        backends,
+        tools: tools.into_iter().map(told).collect(),
+        summary: format!("{claude} {others}"),
+    })
+}
+
+/// Asks the program for its version; `Err`: why it cannot be used.
+fn claude(patient: &Patient<'_>, world: &World<'_>) -> std::result::Result<Option<String>, String> {
+    let is_program = |b: &&policy::Backend| b.kind == Some(BackendKind::Claude);
+    let known = || patient.policy.backends.iter().find(is_program);
+    let backend = patient.policy.backend("claude").filter(is_program).or_else(known);
+    let backend = backend.ok_or_else(|| "policy knows no such backend".to_owned())?;
+    let said = |f: crate::ai::ask::Failure| match f.hint {
+        Some(hint) => format!("{} ({hint})", f.message),
+        None => f.message,
+    };
+    let top = patient.repo.and_then(Repo::worktree);
+    let open = Backend::open(backend, patient.env, top, &Pool::default()).map_err(said)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
+    runtime.block_on(open.version(Instant::now() + TIME, world.stop)).map_err(said)
+}
+
+fn of(name: &str, policy: &Policy, sections: &[Section]) -> wire::BackendHealth {
+    let title = format!("backend {name}");
+    let checks = sections.iter().find(|s| s.title == title).map(|s| s.checks.clone()).unwrap_or_default();
+    let kind = policy.backend(name).and_then(|b| b.kind).map(|k| k.name().to_owned());
+    wire::BackendHealth {
+        name: name.to_owned(),
+        kind,
+        available: !checks.is_empty() && checks.iter().all(|c| c.state != State::Bad),
+        checks: checks.into_iter().map(told).collect(),
+    }
+}
+
+fn told(check: Check) -> wire::Check {
+    wire::Check {
+        name: check.name.to_owned(),
+        state: check.state.name().to_owned(),
+        text: check.text,
+        hint: check.hint,
+    }
+}
