@@ -8,6 +8,8 @@ mod fence;
 mod lines;
 mod log;
 mod progress;
+mod prompts;
+mod resources;
 mod scan;
 mod server;
 mod tools;
@@ -26,10 +28,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How long stopped runs may take to end, their programs with them.
-const STOPPING: Duration = Duration::from_millis(700);
+/// How long stopped runs may take to end: a program that does not heed a signal is killed after a second.
+const STOPPING: Duration = Duration::from_millis(1250);
 /// How long the last lines may take to be written.
-const WRITING: Duration = Duration::from_millis(150);
+const WRITING: Duration = Duration::from_millis(100);
 
 /// How the server is started.
 #[derive(Debug)]
@@ -93,8 +95,8 @@ async fn until_gone(server: Server, lines: lines::Lines, ends: Ends, calls: &Cal
         std::future::pending::<()>().await;
     };
     let stopping = async {
-        calls.ending().await;
-        tokio::time::sleep(STOPPING).await;
+        let began = calls.ending().await;
+        tokio::time::sleep_until(began + STOPPING).await;
     };
     tokio::select! {
         () = served => {}
@@ -102,8 +104,8 @@ async fn until_gone(server: Server, lines: lines::Lines, ends: Ends, calls: &Cal
         () = stopping => {}
     }
     // Programs that a review started end with it; it is waited for, not for long.
-    calls.stop(Signal::Terminate);
-    let _ = tokio::time::timeout(STOPPING, calls.still()).await;
+    let began = calls.stop(Signal::Terminate);
+    let _ = tokio::time::timeout_at(began + STOPPING, calls.still()).await;
     let _ = tokio::time::timeout(WRITING, written).await;
     Ok(())
 }

@@ -41,7 +41,7 @@ pub(super) enum Kind {
         to: i64,
         default: i64,
     },
-    /// A text or an object with members as a schema says.
+    /// A text or an object; the schema says which. The tool looks into it.
     TextOrObject(fn() -> Value),
 }
 
@@ -168,7 +168,7 @@ impl Kind {
             Self::Number { from, to, default } => {
                 json!({"type": "integer", "minimum": from, "maximum": to, "default": default})
             }
-            Self::TextOrObject(schema) => json!({"anyOf": [{"type": "string", "maxLength": TEXT}, schema()]}),
+            Self::TextOrObject(schema) => schema(),
         }
     }
 }

@@ -5,6 +5,7 @@ use rmcp::model::RequestId;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, Semaphore};
+use tokio::time::Instant;
 
 /// Requests that may be open at a time, and the bytes that they may hold together.
 const MOST: usize = 64;
@@ -33,7 +34,7 @@ struct Inner {
     bytes: usize,
     running: HashMap<u64, Stop>,
     next: u64,
-    ended: Option<Signal>,
+    ended: Option<(Signal, Instant)>,
 }
 
 /// A request that is not answered.
@@ -110,20 +111,21 @@ impl Calls {
         let key = inner.next;
         inner.next += 1;
         inner.running.insert(key, stop.clone());
-        if let Some(signal) = inner.ended {
+        if let Some((signal, _)) = inner.ended {
             stop.now(signal);
         }
         drop(inner);
         Running { calls: Arc::clone(self), key, stop }
     }
 
-    /// Stops every run, and every later one.
-    pub(super) fn stop(&self, signal: Signal) {
+    /// Stops every run, and every later one. Returns when that was first asked for.
+    pub(super) fn stop(&self, signal: Signal) -> Instant {
         let mut inner = self.inner();
-        inner.ended = Some(signal);
+        let (_, began) = *inner.ended.get_or_insert_with(|| (signal, Instant::now()));
         inner.running.values().for_each(|s| s.now(signal));
         drop(inner);
         self.changed.notify_waiters();
+        began
     }
 
     /// Waits until nothing is open and nothing runs.
@@ -143,14 +145,15 @@ impl Calls {
         }
     }
 
-    /// Waits until everything is to stop.
-    pub(super) async fn ending(&self) {
+    /// Waits until everything is to stop; returns since when.
+    pub(super) async fn ending(&self) -> Instant {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            if self.inner().ended.is_some() {
-                return;
+            let ended = self.inner().ended;
+            if let Some((_, began)) = ended {
+                return began;
             }
             changed.await;
         }

@@ -31,7 +31,7 @@ const PATIENCE: u32 = 3;
 /// What is written before the reader of it has to take some.
 const WAITING: usize = 64;
 /// How long requests may still take when nothing more will come.
-const GRACE: Duration = Duration::from_millis(1000);
+const GRACE: Duration = Duration::from_millis(500);
 
 /// What the reading thread hands over.
 #[derive(Debug)]

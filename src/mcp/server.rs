@@ -6,14 +6,19 @@ use super::calls::Calls;
 use super::fence::Fence;
 use super::log::Log;
 use super::progress::Bridge;
+use super::prompts;
+use super::resources;
 use super::tools::{self, Call, Tool};
 use crate::env::Env;
 use crate::error::{Error, Result};
+use crate::progress::Silent;
 use crate::stop::{Signal, Stop};
+use crate::untrusted::Inert;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
-    InitializeRequestParams, InitializeResult, ListToolsResult, PaginatedRequestParams, RequestId, ServerCapabilities,
-    ServerConfig,
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, ErrorData, GetPromptRequestParams,
+    GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, RequestId, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -93,6 +98,33 @@ impl Server {
         let policy = tools::policy_of(fence.root(), self.shared.config.as_deref(), &self.shared.env)?;
         let offered = |t: &&Tool| policy.mcp.tools.as_ref().is_none_or(|names| names.iter().any(|n| n == t.name));
         Ok(tools::all().filter(offered).collect())
+    }
+
+    /// Looks into the store, apart from the thread that waits for everybody.
+    async fn look<T: Send + 'static>(
+        &self,
+        peer: &Peer<RoleServer>,
+        look: impl FnOnce(&Call<'_>) -> Result<T> + Send + 'static,
+    ) -> std::result::Result<T, ErrorData> {
+        let failed = |e: Error| ErrorData::internal_error(Inert::new(e.message).to_string(), None);
+        let fence = self.fence(peer).await.map_err(failed)?;
+        let shared = Arc::clone(&self.shared);
+        let looking = tokio::task::spawn_blocking(move || {
+            let (given, stop) = (Given::default(), Stop::default());
+            look(&Call {
+                given: &given,
+                fence: &fence,
+                env: &shared.env,
+                config: shared.config.as_deref(),
+                progress: &Silent,
+                stop: &stop,
+                now: jiff::Timestamp::now(),
+            })
+        });
+        match looking.await {
+            Ok(found) => found.map_err(failed),
+            Err(_) => Err(ErrorData::internal_error("an internal error ended the request", None)),
+        }
     }
 
     async fn call(&self, tool: &'static Tool, given: Given, context: &RequestContext<RoleServer>) -> Answer {
@@ -212,7 +244,7 @@ const METHODS: &[&str] = &[
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_prompts().enable_resources().build();
         let mut own = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
         own.title = Some("Claude reviewer".to_owned());
         own.description = Some(env!("CARGO_PKG_DESCRIPTION").to_owned());
@@ -289,6 +321,58 @@ impl ServerHandler for Server {
             format!("call {}: {how}", context.id)
         });
         Ok(answer.into_result().into())
+    }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> std::result::Result<ListPromptsResult, ErrorData> {
+        Ok(ListPromptsResult::with_all_items(prompts::list()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> std::result::Result<GetPromptResponse, ErrorData> {
+        prompts::get(&request.name, request.arguments.as_ref()).map(Into::into)
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> std::result::Result<ListResourcesResult, ErrorData> {
+        // Where there is no repository, nothing is stored.
+        let found = self.look(&context.peer, |call| Ok(resources::list(call).unwrap_or_default())).await?;
+        Ok(ListResourcesResult::with_all_items(found))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> std::result::Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> std::result::Result<ReadResourceResponse, ErrorData> {
+        let uri = request.uri;
+        let missing = format!("there is no resource {}", super::args::shown(&uri));
+        let found = self.look(&context.peer, move |call| match resources::read(call, &uri) {
+            // Whatever keeps it from being read, a client is told the same: it is not there.
+            Err(e) if e.kind == crate::error::Kind::Usage => Ok(None),
+            other => other,
+        });
+        match found.await? {
+            Some(contents) => Ok(ReadResourceResult::new(vec![contents]).into()),
+            None => Err(ErrorData::resource_not_found(missing, None)),
+        }
     }
 
     async fn on_custom_request(

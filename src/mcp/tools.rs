@@ -3,6 +3,9 @@
 //! Clients give context, never instructions: no argument reaches a model but fenced as data, by the same path that a
 //! review from the command line takes.
 
+mod judge;
+pub(super) mod review_words;
+pub(super) mod session;
 pub(super) mod stateless;
 
 use super::answer::Answer;
@@ -71,7 +74,7 @@ impl std::fmt::Debug for Call<'_> {
 }
 
 /// Every tool, in the order in which clients see them.
-pub(super) const ALL: &[&[Tool]] = &[stateless::TOOLS];
+pub(super) const ALL: &[&[Tool]] = &[session::TOOLS, stateless::TOOLS, judge::TOOLS];
 
 /// Returns every tool.
 pub(super) fn all() -> impl Iterator<Item = &'static Tool> {
@@ -154,6 +157,12 @@ pub(super) fn policy_of(dir: &Path, config: Option<&Path>, env: &Env) -> Result<
     let overrides = Overrides::default();
     let sources = Sources { user: user.as_ref(), project: project.as_ref(), env, overrides: &overrides };
     Ok(policy::load(&sources)?.policy)
+}
+
+/// Tells whether a text selects files below a folder: a path or a glob that does not lead out.
+pub(super) fn is_pattern(text: &str) -> bool {
+    let leads_out = text.starts_with(['/', '~', '-']) || text.split('/').any(|p| p == "..");
+    !text.is_empty() && text.len() <= 4096 && !leads_out && !text.chars().any(char::is_control)
 }
 
 /// Returns a schema of an answer: these members, of which none is promised, since an error has its own.

@@ -3,3 +3,5 @@
 mod client;
 mod lines;
 mod reviews;
+mod running;
+mod sessions;

@@ -1,6 +1,7 @@
 //! Reviews that nothing is kept of: code that is handed over, what is staged or not, a commit, a branch.
 
-use super::{Call, Effect, Tool, schema};
+use super::review_words as words;
+use super::{Call, Effect, Tool, is_pattern, schema};
 use crate::error::{Error, Result};
 use crate::finding::Category;
 use crate::mcp::answer::{Answer, Retry, document};
@@ -15,8 +16,6 @@ use std::path::PathBuf;
 
 /// Bytes of code that is handed over.
 const CODE: usize = 8 << 20;
-/// Findings that the text names.
-const NAMED: usize = 20;
 
 pub(in crate::mcp) const FOCUS: Kind = Kind::Choices { of: AREAS, also: |s| Category::parse(s).is_some() };
 const AREAS: &[&str] = &[
@@ -178,8 +177,7 @@ fn branch(call: &Call<'_>) -> Result<Answer> {
     let rev = |name| call.given.text(name).map(|r| revision(name, r).map(str::to_owned)).transpose();
     let (head, base) = (rev("branch")?, rev("base_branch")?);
     let files = call.given.texts("file_list");
-    let bad = |f: &&&str| f.is_empty() || f.starts_with(['/', '~', '-']) || f.split('/').any(|p| p == "..");
-    if let Some(bad) = files.iter().find(|f| bad(f) || f.chars().any(char::is_control)) {
+    if let Some(bad) = files.iter().find(|f| !is_pattern(f)) {
         return Err(Error::usage(format!("file_list: {} is no path from repository_path", super::args::shown(bad))));
     }
     let files = files.into_iter().map(str::to_owned).collect();
@@ -213,7 +211,7 @@ fn answer(call: &Call<'_>, request: ReviewRequest) -> Result<Answer> {
     let mut content = document(&report);
     content.insert("provider".to_owned(), provider(&review).into());
     content.insert("metadata".to_owned(), metadata(&review));
-    let mut text = words(&report);
+    let mut text = words::report(&report);
     if report.outcome == wire::Outcome::Incomplete || report.verdict == wire::Verdict::Incomplete {
         let retry = Retry::of(&review.models.setbacks);
         retry.tell(&mut content);
@@ -284,52 +282,6 @@ fn hunk(line: &[u8]) -> Option<(u64, u64)> {
         .chain(line.split(|b| *b == b' ').nth(2).and_then(|w| std::str::from_utf8(w).ok()));
     let mut count = || Some(words.next()?.split_once(',').map_or(Some(1), |(_, n)| n.parse().ok())?);
     Some((count()?, count()?))
-}
-
-/// Says what a review found to whoever has to act on it.
-pub(super) fn words(report: &wire::Report) -> String {
-    let s = &report.summary;
-    if report.outcome == wire::Outcome::NothingToReview {
-        return "Nothing differs: there was nothing to review. That is no approval.".to_owned();
-    }
-    let mut text = format!(
-        "verdict: {}. {}\ncritical {}, major {}, minor {}, suggestions {}\n",
-        name(&report.verdict),
-        s.text,
-        s.critical,
-        s.major,
-        s.minor,
-        s.suggestion
-    );
-    let counted = || report.findings.iter().filter(|f| f.suppressed.is_none() && f.waived.is_none());
-    for f in counted().take(NAMED) {
-        let place = match (&f.file, f.line) {
-            (Some(file), Some(line)) => format!("{file}:{line}"),
-            (Some(file), None) => file.clone(),
-            _ => "the change".to_owned(),
-        };
-        let blocks = if f.blocking { " (blocks)" } else { "" };
-        let what = format!("{} {} {place}: {}{blocks}. {}", f.id, name(&f.severity), f.title, f.message);
-        text.push_str(&what.replace('\n', " "));
-        if let Some(fix) = &f.suggestion {
-            text.push_str(&format!(" Fix: {}", fix.replace('\n', " ")));
-        }
-        text.push('\n');
-    }
-    let more = counted().count().saturating_sub(NAMED);
-    if more > 0 {
-        text.push_str(&format!("{more} more are in the structured content.\n"));
-    }
-    for f in &report.coverage.failed {
-        let what = f.file.as_deref().unwrap_or("the change");
-        text.push_str(&format!("not reviewed: {what}: {}\n", f.reason.replace('\n', " ")));
-    }
-    text
-}
-
-/// Returns the name of a value as the report writes it.
-pub(super) fn name(value: &impl serde::Serialize) -> String {
-    serde_json::to_value(value).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 /// Returns the end of a file's name in a language; an unknown one is plain text.

@@ -31,14 +31,14 @@ fn the_command_line_and_the_tool_say_the_same() {
     let metadata = json!({"source_type": "staged", "file_count": 2, "line_count": 5, "lines_added": 4,
         "lines_removed": 0, "model": null});
     assert_eq!(told["metadata"], metadata);
-    assert_eq!(comparable(told), comparable(repo.review_json(&["staged"], 1)));
+    assert_eq!(comparable(told), comparable(repo.review_json(&["staged", "--no-save"], 1)));
     repo.git(&["commit", "-q", "-m", "second"]);
     let told = client.content("review_commit", json!({"commit_sha": "HEAD"}));
-    assert_eq!(comparable(told), comparable(repo.review_json(&["commit", "HEAD"], 1)));
+    assert_eq!(comparable(told), comparable(repo.review_json(&["commit", "HEAD", "--no-save"], 1)));
     repo.write("src/a.py", "import os\nos.system('rm ' + name)\nprint(1)\n");
     let told = client.content("review_unstaged", json!({"repository_path": "src"}));
     assert_eq!(told["metadata"]["lines_removed"], 1, "{}", told["metadata"]);
-    assert_eq!(comparable(told), comparable(repo.review_json(&["unstaged"], 0)));
+    assert_eq!(comparable(told), comparable(repo.review_json(&["unstaged", "--no-save"], 0)));
 }
 
 #[test]

@@ -1,0 +1,52 @@
+//! What a review found, in words for whoever has to act on it.
+
+use crate::wire;
+
+/// Findings that the text names.
+const NAMED: usize = 20;
+
+/// Says what a review found to whoever has to act on it.
+pub(in crate::mcp) fn report(report: &wire::Report) -> String {
+    let s = &report.summary;
+    if report.outcome == wire::Outcome::NothingToReview {
+        return "Nothing differs: there was nothing to review. That is no approval.".to_owned();
+    }
+    let mut text = format!(
+        "verdict: {}. {}\ncritical {}, major {}, minor {}, suggestions {}\n",
+        name(&report.verdict),
+        s.text,
+        s.critical,
+        s.major,
+        s.minor,
+        s.suggestion
+    );
+    let counted = || report.findings.iter().filter(|f| f.suppressed.is_none() && f.waived.is_none());
+    for f in counted().take(NAMED) {
+        let place = match (&f.file, f.line) {
+            (Some(file), Some(line)) => format!("{file}:{line}"),
+            (Some(file), None) => file.clone(),
+            _ => "the change".to_owned(),
+        };
+        let blocks = if f.blocking { " (blocks)" } else { "" };
+        let what = format!("{} {} {place}: {}{blocks}. {}", f.id, name(&f.severity), f.title, f.message);
+        text.push_str(&what.replace('\n', " "));
+        if let Some(fix) = &f.suggestion {
+            text.push_str(&format!(" Fix: {}", fix.replace('\n', " ")));
+        }
+        text.push('\n');
+    }
+    let more = counted().count().saturating_sub(NAMED);
+    if more > 0 {
+        text.push_str(&format!("{more} more are in the structured content.\n"));
+    }
+    for f in &report.coverage.failed {
+        let what = f.file.as_deref().unwrap_or("the change");
+        text.push_str(&format!("not reviewed: {what}: {}\n", f.reason.replace('\n', " ")));
+    }
+    text
+}
+
+/// Returns the name of a value as the report writes it.
+pub(in crate::mcp) fn name(value: &impl serde::Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+}

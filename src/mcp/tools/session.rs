@@ -1,0 +1,471 @@
+//! Reviews that are kept: a round is asked for, the history looked at, a session closed.
+
+use super::review_words as words;
+use super::stateless::finding;
+use super::{Call, Effect, Tool, schema};
+use crate::ai::context;
+use crate::error::{Error, Result};
+use crate::finding::Category;
+use crate::history::{Closing, SessionId, Store};
+use crate::mcp::answer::{Answer, Retry, document};
+use crate::mcp::args::{Arg, Kind, TEXT, shown};
+use crate::mcp::fence::revision;
+use crate::policy::RulesPolicy;
+use crate::request::{ReviewRequest, Source};
+use crate::review::Place;
+use crate::rounds::response::Given as Response;
+use crate::rounds::{self, Ask, Done, Save};
+use crate::rules::RuleSet;
+use crate::wire::stored::{self, Status};
+use crate::wire::{Outcome, Verdict};
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+
+/// Sessions that one list may name.
+const MOST_LISTED: i64 = 100;
+const SOURCES: &[&str] = &["changes", "staged", "unstaged", "commit", "branch"];
+
+const ID: Kind = Kind::Text(64);
+
+pub(super) const TOOLS: &[Tool] = &[
+    Tool {
+        name: "request_review",
+        title: "Request a review",
+        about: "Reviews your current changes and stores the review; the answer comes at once. Say in summary what you \
+                were asked for and what you did. After fixing what it finds, call it again with previous_review_id and \
+                response: the answer then says what is fixed, still there or new. Follow advice.",
+        args: &[
+            Arg {
+                name: "summary",
+                about: "What was asked for, what you did, and the decisions you took.",
+                kind: Kind::Text(TEXT),
+                required: true,
+            },
+            Arg {
+                name: "relevant_docs",
+                about: "Design documents that the change should follow: paths in the repository.",
+                kind: Kind::Texts { most: 50, bytes: 4096 },
+                required: false,
+            },
+            Arg {
+                name: "focus_areas",
+                about: "What to look at: categories (bugs, security, performance, style, architecture, design, \
+                        missing-requirements, best-practices, tests) or your own words.",
+                kind: Kind::Texts { most: 30, bytes: 1000 },
+                required: false,
+            },
+            Arg {
+                name: "previous_review_id",
+                about: "The review_id of the round before, where this is a further one.",
+                kind: ID,
+                required: false,
+            },
+            Arg {
+                name: "response",
+                about: "What you did about the findings of the round before: which are addressed (F1 or fingerprint), \
+                        why others are not, which files changed, what you ask.",
+                kind: Kind::TextOrObject(response_schema),
+                required: false,
+            },
+            Arg {
+                name: "source",
+                about: "What is reviewed. Default: changes, everything since the default branch, new files included; \
+                        in a further round, what the session began with.",
+                kind: Kind::TextOrObject(source_schema),
+                required: false,
+            },
+        ],
+        answers: review_answer,
+        effect: Effect::Adds,
+        asks: true,
+        run: request_review,
+    },
+    Tool {
+        name: "get_review_history",
+        title: "Look at past reviews",
+        about: "Lists stored reviews, newest first, or shows one with all its rounds.",
+        args: &[
+            Arg {
+                name: "limit",
+                about: "How many to list.",
+                kind: Kind::Number { from: 1, to: MOST_LISTED, default: 5 },
+                required: false,
+            },
+            Arg { name: "review_id", about: "The review to show, or latest.", kind: ID, required: false },
+        ],
+        answers: history_answer,
+        effect: Effect::Reads,
+        asks: false,
+        run: history,
+    },
+    Tool {
+        name: "mark_review_complete",
+        title: "Close a review",
+        about: "Closes a stored review. Approving one is refused while findings block or its last round is incomplete.",
+        args: &[
+            Arg { name: "review_id", about: "The review to close.", kind: ID, required: true },
+            Arg {
+                name: "final_status",
+                about: "How it ended.",
+                kind: Kind::Choice { of: &["approved", "abandoned", "merged"], default: None },
+                required: true,
+            },
+            Arg { name: "notes", about: "What should be remembered.", kind: Kind::Text(16 << 10), required: false },
+        ],
+        answers: complete_answer,
+        effect: Effect::Settles,
+        asks: false,
+        run: complete,
+    },
+];
+
+/// What a client asks of the store.
+impl Call<'_> {
+    /// Returns a request about the repository that is served.
+    fn stored(&self) -> Result<ReviewRequest> {
+        let top = self.fence.repository(None, self.env)?;
+        Ok(self.request(Source::Auto, top))
+    }
+
+    /// Returns the store, where there is one.
+    pub(in crate::mcp) fn store(&self) -> Result<(Place, Option<Store>)> {
+        rounds::open(&self.stored()?, self.env)
+    }
+
+    /// Finds the session that a client means.
+    pub(in crate::mcp) fn session(&self, name: &str) -> Result<(Place, Store, SessionId)> {
+        let unknown = || {
+            Error::usage(format!("there is no review {}", shown(name)))
+                .hint("get_review_history lists them; review_id is as 2026-01-31-001")
+        };
+        let (place, store) = self.store()?;
+        let store = store.ok_or_else(unknown)?;
+        let id = match name {
+            "latest" => store.latest()?,
+            _ => SessionId::parse(name),
+        };
+        Ok((place, store, id.ok_or_else(unknown)?))
+    }
+}
+
+fn request_review(call: &Call<'_>) -> Result<Answer> {
+    let summary = call.given.text("summary").unwrap_or_default().trim();
+    if summary.is_empty() {
+        return Err(Error::usage("summary is empty").hint("say what was asked for and what you did"));
+    }
+    let mut request = call.stored()?;
+    let follow_up = call.given.text("previous_review_id").map(|id| call.session(id).map(|(.., id)| id)).transpose()?;
+    let response = call.given.value("response").map(answered).transpose()?;
+    if response.is_some() && follow_up.is_none() {
+        return Err(Error::usage("response answers an earlier round, and none is named")
+            .hint("give previous_review_id, or leave response out"));
+    }
+    let (documents, refused) = documents(call, &request.dir);
+    let (areas, words): (Vec<_>, Vec<_>) =
+        call.given.texts("focus_areas").into_iter().partition(|f| Category::parse(f).is_some());
+    let areas: Vec<_> = areas.into_iter().filter_map(Category::parse).collect();
+    request.overrides.focus = (!areas.is_empty()).then_some(areas);
+    request.brief.summary = Some(summary.to_owned());
+    request.brief.documents = documents;
+    request.brief.focus = words.into_iter().filter(|w| !w.trim().is_empty()).map(str::to_owned).collect();
+    match call.given.value("source") {
+        Some(value) => (request.source, request.files) = source(value)?,
+        None if follow_up.is_none() => request.source = Source::Changes { base: None },
+        None => {}
+    }
+    let done = rounds::review(&Ask { request, follow_up, response, save: Save::Yes, via: "mcp" }, &call.world())?;
+    Ok(reviewed(&done, &refused))
+}
+
+/// Reads what the coder says.
+fn answered(value: &Value) -> Result<Response> {
+    match value {
+        Value::String(text) => Response::parse(text),
+        other => Response::from_json(other),
+    }
+}
+
+/// Returns the documents that may be given to a reviewer, from the top, and for each of the others why not.
+fn documents(call: &Call<'_>, top: &Path) -> (Vec<PathBuf>, Vec<Value>) {
+    let (mut fine, mut refused) = (Vec::new(), Vec::new());
+    for name in call.given.texts("relevant_docs") {
+        let inside = call.fence.document(name, top).and_then(|full| {
+            let inside = full.strip_prefix(top).map(Path::to_owned);
+            inside.map_err(|_| Error::usage(format!("{} lies outside of the repository", shown(name))))
+        });
+        match inside {
+            Ok(path) => fine.push(path),
+            Err(e) => refused.push(json!({"path": shown(name).trim_matches('"'), "reason": e.message})),
+        }
+    }
+    (fine, refused)
+}
+
+/// Reads what is to be reviewed, and which files of it.
+fn source(value: &Value) -> Result<(Source, Vec<String>)> {
+    let bad = |what: String| {
+        Error::usage(format!("source: {what}")).hint(format!(
+            "one of {}, or an object with kind and, as it needs them, base, head, commit, files",
+            SOURCES.join(", ")
+        ))
+    };
+    let empty = Map::new();
+    let (kind, members) = match value {
+        Value::String(kind) => (kind.as_str(), &empty),
+        Value::Object(o) => {
+            (o.get("kind").and_then(Value::as_str).ok_or_else(|| bad("kind is missing".to_owned()))?, o)
+        }
+        _ => return Err(bad("it is neither a string nor an object".to_owned())),
+    };
+    let takes: &[&str] = match kind {
+        "changes" => &["kind", "base", "files"],
+        "staged" => &["kind", "files"],
+        "unstaged" => &["kind", "untracked", "files"],
+        "commit" => &["kind", "commit", "files"],
+        "branch" => &["kind", "head", "base", "files"],
+        other => return Err(bad(format!("there is no {}", shown(other)))),
+    };
+    if let Some(unknown) = members.keys().find(|k| !takes.contains(&k.as_str())) {
+        return Err(bad(format!("{kind} does not take {}", shown(unknown))));
+    }
+    let rev = |name: &str| match members.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(s)) => revision(&format!("source.{name}"), s).map(|s| Some(s.to_owned())),
+        Some(_) => Err(bad(format!("{name} is no string"))),
+    };
+    let flag = |name: &str| match members.get(name) {
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(b)) => Ok(*b),
+        Some(_) => Err(bad(format!("{name} is neither true nor false"))),
+    };
+    let files = match members.get("files") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(list)) if list.len() <= 1000 => list
+            .iter()
+            .map(|f| f.as_str().filter(|f| super::is_pattern(f)).map(str::to_owned))
+            .collect::<Option<Vec<_>>>()
+            .ok_or_else(|| bad("files holds something that is no path from the top".to_owned()))?,
+        Some(_) => return Err(bad("files is no list of at most 1000 paths".to_owned())),
+    };
+    let source = match kind {
+        "staged" => Source::Staged,
+        "unstaged" => Source::Unstaged { untracked: flag("untracked")? },
+        "commit" => {
+            let rev = rev("commit")?.ok_or_else(|| bad("commit is missing".to_owned()))?;
+            Source::Commit { rev, parent: None }
+        }
+        "branch" => Source::Branch { head: rev("head")?, base: rev("base")? },
+        _ => Source::Changes { base: rev("base")? },
+    };
+    Ok((source, files))
+}
+
+/// Puts a round into an answer.
+fn reviewed(done: &Done, refused: &[Value]) -> Answer {
+    let stored = &done.stored;
+    let mut content = document(stored);
+    let mut text = words::report(&stored.report);
+    if stored.review_id.is_empty() {
+        content.insert("review_id".to_owned(), Value::Null);
+    } else {
+        text = format!("review_id {}, round {}\n{text}", stored.review_id, stored.round);
+    }
+    content.insert("refused_docs".to_owned(), refused.into());
+    content.insert("unsaved".to_owned(), done.unsaved.clone().into());
+    if stored.outcome == Outcome::Incomplete || stored.verdict == Verdict::Incomplete {
+        let retry = Retry::of(&done.review.models.setbacks);
+        retry.tell(&mut content);
+        text = format!("{}\n{text}", retry.words());
+    }
+    if let Some(since) = &stored.since {
+        text.push_str(&format!(
+            "since round {}: fixed {}, still there {}, moved {}, reopened {}, new {}, introduced by the fix {}, not looked at {}\n",
+            since.round,
+            since.fixed,
+            since.still_there,
+            since.moved,
+            since.reopened,
+            since.new,
+            since.introduced_by_fix,
+            since.unchecked
+        ));
+    }
+    for doc in refused {
+        text.push_str(&format!("document not given to the reviewer: {}\n", doc["reason"].as_str().unwrap_or_default()));
+    }
+    if let Some(why) = &done.unsaved {
+        text.push_str(&format!("the review is not stored, so it cannot be followed up: {why}\n"));
+    }
+    text.push_str(&format!("advice ({}): {}\n", words::name(&stored.advice.action), stored.advice.text));
+    for why in &stored.advice.circling {
+        text.push_str(&format!("- {why}\n"));
+    }
+    Answer::new(content, text)
+}
+
+fn history(call: &Call<'_>) -> Result<Answer> {
+    if let Some(name) = call.given.text("review_id") {
+        let (_, store, id) = call.session(name)?;
+        let session = store.session(&id)?;
+        let text = session_words(&session);
+        return Ok(Answer::new(document(&session), text));
+    }
+    let limit = usize::try_from(call.given.number("limit").unwrap_or(5)).unwrap_or(5);
+    let (_, store) = call.store()?;
+    let history = match store {
+        Some(store) => store.list(limit)?,
+        None => stored::History { schema_version: stored::STORED_VERSION, sessions: Vec::new(), damaged: Vec::new() },
+    };
+    let mut text = String::new();
+    for s in &history.sessions {
+        text.push_str(&format!(
+            "{}  {}  verdict {}  rounds {}  {} by {}\n",
+            s.review_id,
+            words::name(&s.status),
+            words::name(&s.verdict),
+            s.rounds,
+            s.label,
+            s.author
+        ));
+    }
+    if history.sessions.is_empty() {
+        text.push_str("no review is stored here yet\n");
+    }
+    for d in &history.damaged {
+        text.push_str(&format!("{} cannot be read: {}\n", d.review_id, d.why));
+    }
+    Ok(Answer::new(document(&history), text))
+}
+
+/// Says how a session stands.
+fn session_words(session: &stored::Session) -> String {
+    let mut text =
+        format!("{}  {}  rounds {}\n", session.review_id, words::name(&session.status), session.rounds.len());
+    if let Some(last) = session.rounds.last() {
+        text.push_str(&words::report(&last.review.report));
+        text.push_str(&format!("advice: {}\n", last.review.advice.text));
+    }
+    text
+}
+
+fn complete(call: &Call<'_>) -> Result<Answer> {
+    let (place, store, id) = call.session(call.given.text("review_id").unwrap_or_default())?;
+    let status = match call.given.text("final_status") {
+        Some("approved") => Status::Approved,
+        Some("merged") => Status::Merged,
+        _ => Status::Abandoned,
+    };
+    // Masked as every other word of an agent that is kept.
+    let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
+    let notes = call.given.text("notes").map(|n| context::summary(n, &rules)).filter(|n| !n.is_empty());
+    let closing = Closing { status, notes, actor: place.actor, via: "mcp", now: call.now };
+    let session = store.complete(&id, closing, false)?;
+    let mut content = Map::new();
+    content.insert("review_id".to_owned(), session.review_id.clone().into());
+    content.insert("status".to_owned(), serde_json::to_value(session.status).unwrap_or_default());
+    content.insert("rounds".to_owned(), session.rounds.len().into());
+    content.insert("completion".to_owned(), serde_json::to_value(&session.completion).unwrap_or_default());
+    content.insert("head".to_owned(), session.head.clone().into());
+    Ok(Answer::new(content, format!("review {} is {}", session.review_id, words::name(&session.status))))
+}
+
+fn response_schema() -> Value {
+    let texts = json!({"type": "array", "items": {"type": "string"}});
+    json!({"anyOf": [{"type": "string", "maxLength": TEXT}, {"type": "object", "properties": {
+        "addressed": texts, "explanations": {"type": "array", "items": {"type": "object", "properties": {
+            "finding": {"type": "string"}, "text": {"type": "string"}}}},
+        "modified_files": texts, "questions": texts, "text": {"type": "string"}}}]})
+}
+
+fn source_schema() -> Value {
+    json!({"anyOf": [{"type": "string", "enum": SOURCES}, {"type": "object", "properties": {
+        "kind": {"type": "string", "enum": SOURCES},
+        "base": {"type": "string", "description": "changes, branch: what it is measured against"},
+        "head": {"type": "string", "description": "branch: what is reviewed; default HEAD"},
+        "commit": {"type": "string", "description": "commit: which"},
+        "untracked": {"type": "boolean", "description": "unstaged: new files too"},
+        "files": {"type": "array", "items": {"type": "string"}, "description": "Only these paths or globs"}},
+        "required": ["kind"], "additionalProperties": false}]})
+}
+
+fn review_answer() -> Value {
+    schema(json!({
+        "review_id": {"type": ["string", "null"], "description": "Null where nothing is stored"},
+        "round": {"type": "integer"},
+        "verdict": {"type": "string", "enum": ["pass", "warn", "block", "incomplete"]},
+        "overall_assessment": {"type": ["string", "null"],
+            "enum": ["lgtm", "lgtm_with_suggestions", "needs_changes", null]},
+        "design_compliance": {"type": ["object", "null"]},
+        "comments": {"type": "array", "items": {"type": "object", "properties": {
+            "id": {"type": "string"}, "fingerprint": {"type": "string"},
+            "type": {"type": "string", "enum": ["specific", "general"]},
+            "file": {"type": ["string", "null"]}, "line": {"type": ["integer", "null"]},
+            "severity": {"type": "string"}, "category": {"type": "string"}, "comment": {"type": "string"},
+            "suggested_fix": {"type": ["string", "null"]}, "blocking": {"type": "boolean"}}}},
+        "missing_requirements": {"type": "array", "items": {"type": "object"}},
+        "summary": {"type": "object"},
+        "test_results": {"type": ["object", "null"]},
+        "since": {"type": ["object", "null"], "description": "What became of the findings of the round before"},
+        "advice": {"type": "object", "properties": {
+            "action": {"type": "string", "enum": ["complete", "fix", "ask_a_person", "retry_later", "nothing"]},
+            "text": {"type": "string"}, "circling": {"type": "array", "items": {"type": "string"}}}},
+        "refused_docs": {"type": "array", "items": {"type": "object"}},
+        "unsaved": {"type": ["string", "null"]},
+        "report": {"type": "object", "properties": {"findings": {"type": "array", "items": finding()}}},
+    }))
+}
+
+fn history_answer() -> Value {
+    schema(json!({
+        "sessions": {"type": "array", "items": {"type": "object"}, "description": "Of a list, newest first"},
+        "damaged": {"type": "array", "items": {"type": "object"}},
+        "review_id": {"type": "string"},
+        "request": {"type": "object"},
+        "rounds": {"type": "array", "items": {"type": "object"}, "description": "Of one review"},
+        "completion": {"type": ["object", "null"]},
+        "head": {"type": "string", "description": "The end of the hash chain; note it to prove later what was stored"},
+    }))
+}
+
+fn complete_answer() -> Value {
+    schema(json!({
+        "review_id": {"type": "string"},
+        "rounds": {"type": "integer"},
+        "completion": {"type": ["object", "null"]},
+        "head": {"type": "string"},
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_is_a_word_or_an_object() {
+        for (value, meant) in [
+            (json!("changes"), Source::Changes { base: None }),
+            (json!("staged"), Source::Staged),
+            (json!({"kind": "unstaged", "untracked": true}), Source::Unstaged { untracked: true }),
+            (json!({"kind": "changes", "base": "main"}), Source::Changes { base: Some("main".to_owned()) }),
+            (json!({"kind": "commit", "commit": "HEAD"}), Source::Commit { rev: "HEAD".to_owned(), parent: None }),
+            (json!({"kind": "branch", "head": null}), Source::Branch { head: None, base: None }),
+        ] {
+            assert_eq!(source(&value).unwrap().0, meant, "{value}");
+        }
+        let files = source(&json!({"kind": "staged", "files": ["src/*.rs"]})).unwrap().1;
+        assert_eq!(files, ["src/*.rs"]);
+        for bad in [
+            json!("patch"),
+            json!("commit"),
+            json!({}),
+            json!({"kind": "staged", "base": "main"}),
+            json!({"kind": "commit", "commit": "--output=x"}),
+            json!({"kind": "changes", "base": 5}),
+            json!({"kind": "unstaged", "untracked": "yes"}),
+            json!({"kind": "staged", "files": ["../x"]}),
+            json!({"kind": "staged", "files": [1]}),
+        ] {
+            assert!(source(&bad).unwrap_err().message.starts_with("source"), "{bad}");
+        }
+    }
+}
