@@ -276,7 +276,7 @@ pub fn plain(text: &str) -> String {
 }
 
 /// Escapes text for Markdown as GitHub renders it: it shows as it is, and nothing becomes markup, HTML, a
-/// mention, a quick action or an image.
+/// mention, a quick action, a link or an image.
 pub fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 8);
     for (i, line) in text.lines().enumerate() {
@@ -303,6 +303,9 @@ pub fn markdown(text: &str) -> String {
                     out.push('\\');
                     out.push(c);
                 }
+                // What looks like an address becomes a link without any mark around it.
+                ':' if line[at..].starts_with("://") => out.push_str("&#58;"),
+                '.' if at >= 3 && line.as_bytes()[at - 3..at].eq_ignore_ascii_case(b"www") => out.push_str("&#46;"),
                 c => out.push(c),
             }
         }
@@ -425,6 +428,8 @@ mod tests {
             ("1. x\n- y", "1\\. x\n\\- y"),
             ("2.5 and a-b", "2\\.5 and a-b"),
             ("```", "\\`\\`\\`"),
+            ("see https://a.example", "see https&#58;//a.example"),
+            ("at www.a.example: b", "at www&#46;a.example: b"),
         ] {
             assert_eq!(markdown(text), escaped);
         }

@@ -349,7 +349,8 @@ impl Asking<'_> {
         }
         if let Some(contract) = &request.brief.contract {
             let document = context::contract(contract, rules);
-            look("the contract of the task", Some(&contract.file), &document.text);
+            // Its lines are not those of the file.
+            look("the contract of the task", None, &document.text);
             brief.documents.push(document);
             brief.criteria = context::criteria(contract, rules);
         }
