@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
@@ -252,7 +253,8 @@ impl Folder {
             return Err(too_large());
         }
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
-        let read = self.faults.ask(Act::Read, &shown).and_then(|()| (&file).take(most + 1).read_to_end(&mut bytes));
+        let read =
+            retry(|| self.faults.ask(Act::Read, &shown).and_then(|()| (&file).take(most + 1).read_to_end(&mut bytes)));
         read.map_err(|e| failed("cannot read", &shown, e))?;
         if bytes.len() as u64 > most { Err(too_large()) } else { Ok(bytes) }
     }
@@ -347,20 +349,11 @@ impl Folder {
     }
 
     /// Opens the file whose lock is the lock of the store.
-    pub(super) fn open_lock(&self, name: &str) -> Result<File> {
+    pub(super) fn open_lock(&self, name: &str) -> Result<LockFile> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = self.open(name, flags)?;
         regular(&self.stat_of(&file, &self.shown(name))?, &self.shown(name))?;
-        Ok(file)
-    }
-
-    /// Takes the lock; `false` where somebody else has it.
-    pub(super) fn try_lock(&self, file: &File, name: &str) -> Result<bool> {
-        match self.try_act(Act::Lock, name, || rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive)) {
-            Ok(()) => Ok(true),
-            Err(e) if is(&e, &[Errno::WOULDBLOCK]) => Ok(false),
-            Err(e) => Err(failed("cannot lock", &self.shown(name), e)),
-        }
+        Ok(LockFile { file, shown: self.shown(name), faults: self.faults.clone() })
     }
 
     fn try_act<T>(&self, act: Act, name: &str, f: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {
@@ -368,6 +361,38 @@ impl Folder {
             None => attempt(&self.faults, act, "", f),
             Some(_) => attempt(&self.faults, act, &self.shown(name), f),
         }
+    }
+}
+
+/// The open file whose lock is the lock of the store. The kernel gives the lock back when this is closed.
+#[derive(Debug)]
+pub(super) struct LockFile {
+    file: File,
+    shown: String,
+    faults: Faults,
+}
+
+impl LockFile {
+    /// Takes the lock; `false` where somebody else has it.
+    pub(super) fn try_lock(&self) -> Result<bool> {
+        let lock = || rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive);
+        match attempt(&self.faults, Act::Lock, &self.shown, lock) {
+            Ok(()) => Ok(true),
+            Err(e) if is(&e, &[Errno::WOULDBLOCK]) => Ok(false),
+            Err(e) => Err(failed("cannot lock", &self.shown, e)),
+        }
+    }
+
+    /// Leaves a word for whoever waits for the lock. Nothing depends on it.
+    pub(super) fn note(&self, text: &str) {
+        let _ = self.file.set_len(0).and_then(|()| self.file.write_all_at(text.as_bytes(), 0));
+    }
+
+    /// Returns the word that the holder left.
+    pub(super) fn noted(&self) -> String {
+        let mut text = [0; 16];
+        let read = self.file.read_at(&mut text, 0).unwrap_or(0);
+        String::from_utf8_lossy(&text[..read]).into_owned()
     }
 }
 

@@ -22,13 +22,19 @@ impl Store {
         // Sorts only as far as it is asked.
         let mut ids = BinaryHeap::from(ids);
         let mut history = History { schema_version: STORED_VERSION, sessions: Vec::new(), damaged: Vec::new() };
+        let mut movable = true;
         while history.sessions.len() < limit && history.damaged.len() < MOST_DAMAGED {
             let Some(id) = ids.pop() else { break };
-            match self.overview(id) {
+            match self.overview(id).map_err(|t| self.since(id, t)) {
                 Ok(overview) => history.sessions.push(overview),
                 // Removed since the names were listed.
                 Err(Trouble::Absent) => {}
-                Err(t) => history.damaged.push(self.damaged(id, &t)),
+                Err(t) => {
+                    let damaged = self.damaged(id, &t, movable);
+                    // What cannot be done once is not tried a hundred times.
+                    movable &= damaged.moved_to.is_some() || !matches!(t, Trouble::Damaged(..));
+                    history.damaged.push(damaged);
+                }
             }
         }
         Ok(history)

@@ -4,8 +4,9 @@ use super::disk::Folder;
 use super::trouble::{Result, Trouble};
 use super::{CORRUPT, LATEST, SESSIONS, SessionId, Store};
 use crate::error::{self, Error};
-use crate::wire::stored::{self, Completion, Damaged, Latest, Request, Response, Review, Round, Seal, Session, Unread};
-use serde::de::DeserializeOwned;
+use crate::wire::stored::{
+    self, Completion, Damaged, Document, Latest, Request, Response, Review, Round, Seal, Session, Unread,
+};
 use std::time::Duration;
 
 pub(super) const REQUEST: &str = "request.json";
@@ -35,11 +36,11 @@ pub(super) fn round_name(round: u32) -> String {
 }
 
 /// Reads a document of the store.
-pub(super) fn document<T: DeserializeOwned>(folder: &Folder, name: &str) -> Result<T> {
+pub(super) fn document<T: Document>(folder: &Folder, name: &str) -> Result<T> {
     understand(&folder.read(name, most(name))?, || folder.shown(name))
 }
 
-pub(super) fn understand<T: DeserializeOwned>(bytes: &[u8], shown: impl Fn() -> String) -> Result<T> {
+pub(super) fn understand<T: Document>(bytes: &[u8], shown: impl Fn() -> String) -> Result<T> {
     stored::read(bytes).map_err(|e| match e {
         Unread::Future(version) => Trouble::Future(shown(), version),
         Unread::Malformed(_) if bytes.is_empty() => Trouble::Damaged(shown(), "it is empty".to_owned()),
@@ -140,10 +141,7 @@ impl Store {
     /// Usage where there is none of this name, or a newer program wrote it, or it is damaged: then it was put into
     /// `.corrupt`, which the error tells.
     pub fn session(&self, id: &SessionId) -> error::Result<Session> {
-        match self.load(*id) {
-            Ok(session) => Ok(session),
-            Err(t) => Err(self.unreadable(*id, t)),
-        }
+        self.load(*id).map_err(|t| self.unreadable(*id, t))
     }
 
     /// Returns the change of a round, as it is stored.
@@ -204,6 +202,19 @@ impl Store {
         })
     }
 
+    /// Returns the trouble with a session, or `Absent` where it was removed while it was read.
+    pub(super) fn since(&self, id: SessionId, trouble: Trouble) -> Trouble {
+        match (&trouble, self.still_there(id)) {
+            (Trouble::Damaged(..), Err(Trouble::Absent)) => Trouble::Absent,
+            _ => trouble,
+        }
+    }
+
+    /// Tells whether a session of which something was missing was removed while it was read.
+    pub(super) fn still_there(&self, id: SessionId) -> Result<()> {
+        self.sessions()?.look(&id.to_string()).map(drop)
+    }
+
     /// Lists the names of sessions, in no order.
     pub(super) fn ids(&self) -> Result<Vec<SessionId>> {
         let names = match self.sessions() {
@@ -244,7 +255,7 @@ impl Store {
     /// Makes the error about a session that cannot be read; what is damaged is put aside first.
     pub(super) fn unreadable(&self, id: SessionId, trouble: Trouble) -> Error {
         let what = format!("review {id} cannot be read");
-        match trouble {
+        match self.since(id, trouble) {
             Trouble::Absent => {
                 let put_aside = self.root.folder(CORRUPT).is_ok_and(|c| c.look(&id.to_string()).is_ok());
                 let error = Error::usage(format!("there is no review {id}"));
@@ -254,9 +265,9 @@ impl Store {
                     error.hint("`claude-reviewer history` lists what there is")
                 }
             }
-            Trouble::Damaged(..) => {
+            damaged @ Trouble::Damaged(..) => {
                 let aside = self.put_aside(id);
-                let error = trouble.error(what);
+                let error = damaged.error(what);
                 match aside {
                     Some(place) => error.hint(format!("what is left of it was put into {}", self.root.shown(&place))),
                     None => error,
@@ -266,10 +277,11 @@ impl Store {
         }
     }
 
-    /// Tells of a session that cannot be read, and puts it aside where it is damaged.
-    pub(super) fn damaged(&self, id: SessionId, trouble: &Trouble) -> Damaged {
+    /// Tells of a session that cannot be read, and puts it aside where it is damaged and
+    /// `movable`.
+    pub(super) fn damaged(&self, id: SessionId, trouble: &Trouble, movable: bool) -> Damaged {
         let moved_to = match trouble {
-            Trouble::Damaged(..) => self.put_aside(id),
+            Trouble::Damaged(..) if movable => self.put_aside(id),
             _ => None,
         };
         Damaged { review_id: id.to_string(), why: trouble.line(), moved_to }

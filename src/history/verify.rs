@@ -10,8 +10,7 @@ use super::trouble::{Result, Trouble};
 use super::{CORRUPT, SessionId, Store};
 use crate::error;
 use crate::wire;
-use crate::wire::stored::{Completion, Request, Review, Seal};
-use serde::de::DeserializeOwned;
+use crate::wire::stored::{Completion, Document, Request, Review, Seal};
 use serde_json::Value;
 
 /// A session that was looked at.
@@ -87,6 +86,9 @@ impl Store {
                 rounds = look.rounds(&folder)?;
                 look.closings(&folder)?;
             }
+        }
+        if !look.edits.is_empty() {
+            self.still_there(id)?;
         }
         let head = look.heads.last().cloned();
         if let Some(noted) = noted
@@ -196,11 +198,7 @@ impl Look {
         self.seal(round, n, &files)
     }
 
-    fn understands<T: DeserializeOwned>(
-        &self,
-        bytes: &[u8],
-        id: impl Fn(&T) -> &str,
-    ) -> std::result::Result<(), String> {
+    fn understands<T: Document>(&self, bytes: &[u8], id: impl Fn(&T) -> &str) -> std::result::Result<(), String> {
         match understand::<T>(bytes, String::new) {
             Ok(document) if id(&document) == self.id.to_string() => Ok(()),
             Ok(_) => Err("it speaks of another review".to_owned()),
@@ -247,7 +245,7 @@ impl Look {
         if now.head != seal.head && now.previous != seal.previous {
             self.edit(Some(n), &path, "it does not follow what stands before it");
         }
-        if self.edits.len() == edits && !is_as_written(&bytes) {
+        if self.edits.len() == edits && !is_as_written(&seal, &bytes) {
             self.edit(Some(n), &path, "it is not what was stored");
         }
         self.heads.push(seal.head);
@@ -265,8 +263,8 @@ impl Look {
             }
         };
         let rounds = self.heads.last().cloned();
-        let values: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-        let values = values.get("entries").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let document: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let values = document.get("entries").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let edits = self.edits.len();
         for (entry, value) in completion.entries.iter().zip(values) {
             let previous = self.heads.last().cloned().unwrap_or_default();
@@ -277,7 +275,7 @@ impl Look {
         }
         if completion.review_id != self.id.to_string() {
             self.edit(None, COMPLETE, "it speaks of another review");
-        } else if completion.entries.is_empty() || self.edits.len() == edits && !is_as_written(&bytes) {
+        } else if completion.entries.is_empty() || self.edits.len() == edits && !is_as_written(&document, &bytes) {
             self.edit(None, COMPLETE, "it is not what was stored");
         }
         Ok(())
@@ -293,8 +291,8 @@ fn why(trouble: Trouble) -> String {
     }
 }
 
-/// Tells whether a document is written as this program writes: no byte could differ and mean the same.
-fn is_as_written(bytes: &[u8]) -> bool {
+/// Tells whether a document is written as this program writes it: no byte could differ and mean the same.
+fn is_as_written(document: &impl Document, bytes: &[u8]) -> bool {
     let mut again = Vec::with_capacity(bytes.len());
-    serde_json::from_slice::<Value>(bytes).is_ok_and(|value| wire::write(&value, &mut again).is_ok() && again == bytes)
+    wire::write(document, &mut again).is_ok() && again == bytes
 }

@@ -8,11 +8,12 @@ use super::{CORRUPT, LATEST, SESSIONS, SessionId, Store, TMP, prune};
 use crate::error::{self, Error};
 use crate::review::Record;
 use crate::wire;
-use crate::wire::stored::{self, Completion, Latest, Request, Response, Review, STORED_VERSION, Session, Status};
+use crate::wire::stored::{
+    self, Completion, Document, Latest, Request, Response, Review, STORED_VERSION, Session, Status,
+};
 use crate::wire::{Outcome, Verdict};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde::Serialize;
 use std::fmt::Write as _;
 
 /// A round that was stored.
@@ -171,8 +172,8 @@ impl Store {
         match response {
             Some(response) => {
                 let name = unique("answer");
-                put(draft.tmp, &name, response)?;
-                let placed = draft.tmp.rename(&name, &before, RESPONSE);
+                let written = put(draft.tmp, &name, response);
+                let placed = written.and_then(|()| draft.tmp.rename(&name, &before, RESPONSE));
                 if placed.is_err() {
                     let _ = draft.tmp.remove(&name);
                 }
@@ -353,7 +354,7 @@ fn put(folder: &Folder, name: &str, bytes: &[u8]) -> Result<()> {
     folder.write(name, bytes)
 }
 
-fn text(document: &impl Serialize) -> Result<Vec<u8>> {
+fn text(document: &impl Document) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     wire::write(document, &mut bytes).map_err(|e| Trouble::Failed("cannot write a document".to_owned(), e))?;
     Ok(bytes)

@@ -266,6 +266,8 @@ pub struct Explanation {
 }
 
 /// `round-N/seal.json`: the hash chain over everything that stands before it.
+///
+/// Every byte of it is checked: a further field needs a new version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Seal {
     pub schema_version: u32,
@@ -385,6 +387,11 @@ pub struct Round {
     pub seal: Seal,
 }
 
+/// What is written into a store, and read from one.
+pub trait Document: Serialize + DeserializeOwned {}
+
+impl<T: Serialize + DeserializeOwned> Document for T {}
+
 /// Why a stored document is not understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unread {
@@ -408,7 +415,7 @@ struct ReportVersion {
 }
 
 /// Reads a stored document. Its version is looked at before anything else of it is.
-pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unread> {
+pub fn read<T: Document>(bytes: &[u8]) -> Result<T, Unread> {
     let malformed = |e: serde_json::Error| {
         // What the document says is cited there, at any length.
         let why = e.to_string();

@@ -292,6 +292,17 @@ fn only_wire_types_are_written_out() {
 }
 
 #[test]
+fn the_store_touches_files_in_one_place() {
+    let calls = ["fs", "File", "OpenOptions", "tempfile"];
+    for source in sources().iter().filter(|s| s.module() == "history" && !s.is_in(&["history/disk"])) {
+        for (i, line) in source.code.lines().enumerate() {
+            let named = calls.iter().any(|c| names(line, c));
+            assert!(!named, "src/{}:{}: {}", source.path, i + 1, line.trim());
+        }
+    }
+}
+
+#[test]
 fn stdout_belongs_to_the_command_line() {
     only(&["cli", "report", "mcp"], &["io::stdout", "stdout()", "println!", "print!"]);
 }

@@ -33,5 +33,6 @@ mod report;
 mod review;
 mod rules;
 mod secrets;
+mod store;
 mod support;
 mod tools;

@@ -1,0 +1,12 @@
+#![cfg(unix)]
+//! The store of reviews, called as a library: rows STO-01 to STO-15, and what the hash chain promises.
+
+mod broken;
+mod chain;
+mod concurrent;
+mod faults;
+mod foreign;
+mod kill;
+mod kit;
+mod many;
+mod names;
