@@ -2,6 +2,7 @@
 
 mod client;
 mod lines;
+mod menu;
 mod reviews;
 mod running;
 mod sessions;

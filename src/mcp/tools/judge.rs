@@ -3,45 +3,107 @@
 //! Clients name files and nothing else: what a model is asked is fixed.
 
 use super::review_words as words;
-use super::{Call, Effect, Tool, schema};
+use super::{Call, Effect, Tool, schema, stateless};
+use crate::counsel::{self, CounselAsk, Dispute, MAX_AUDITED};
+use crate::doctor;
 use crate::error::{Error, Result};
 use crate::git::Repo;
 use crate::judge::{self, JudgeAsk, MAX_TIMEOUT, REPORT_DIR, TIMEOUT};
 use crate::mcp::answer::{Answer, document};
 use crate::mcp::args::{Arg, Kind};
+use crate::wire::counsel::Conduct;
 use crate::wire::judge::Outcome;
-use serde_json::{Value, json};
-use std::path::PathBuf;
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const PATH: Kind = Kind::Text(4096);
 
-pub(super) const TOOLS: &[Tool] = &[Tool {
-    name: "claude_judge_review",
-    title: "Judge a task",
-    about: "Reviews the change against a task contract (specification, requirements, acceptance criteria, changed \
+pub(super) const TOOLS: &[Tool] = &[
+    Tool {
+        name: "claude_judge_review",
+        title: "Judge a task",
+        about: "Reviews the change against a task contract (specification, requirements, acceptance criteria, changed \
             files) and answers PASS, CONDITIONAL, FAIL or CRITICAL_HALT. Writes JUDGE_REPORT.md and JUDGE_REPORT.json \
             into report_dir.",
-    args: &[
-        Arg { name: "contract_path", about: "Path to TASK_CONTRACT.json.", kind: PATH, required: true },
-        Arg {
-            name: "report_dir",
-            about: "The folder of the two reports. Default: _handoff.",
-            kind: PATH,
-            required: false,
-        },
-        Arg {
-            name: "timeout_seconds",
-            about: "How long it may take.",
-            kind: Kind::Number { from: 1, to: MAX_TIMEOUT.as_secs() as i64, default: TIMEOUT.as_secs() as i64 },
-            required: false,
-        },
-    ],
-    answers: judgement,
-    effect: Effect::Adds,
-    asks: true,
-    run: judge,
-}];
+        args: &[
+            Arg { name: "contract_path", about: "Path to TASK_CONTRACT.json.", kind: PATH, required: true },
+            Arg {
+                name: "report_dir",
+                about: "The folder of the two reports. Default: _handoff.",
+                kind: PATH,
+                required: false,
+            },
+            Arg {
+                name: "timeout_seconds",
+                about: "How long it may take.",
+                kind: Kind::Number { from: 1, to: MAX_TIMEOUT.as_secs() as i64, default: TIMEOUT.as_secs() as i64 },
+                required: false,
+            },
+        ],
+        answers: judgement,
+        effect: Effect::Adds,
+        asks: true,
+        run: judge,
+    },
+    Tool {
+        name: "claude_validate_proposal",
+        title: "Check a proposal",
+        about: "Checks whether a proposal (PROPOSAL_FINAL.md) is complete and can be worked from. Reads it and nothing else.",
+        args: &[Arg { name: "proposal_path", about: "Path to the proposal.", kind: PATH, required: true }],
+        answers: proposal_answer,
+        effect: Effect::Reads,
+        asks: true,
+        run: proposal,
+    },
+    Tool {
+        name: "claude_security_audit",
+        title: "Audit files for weaknesses",
+        about: "Looks through whole files for security weaknesses, as hard as it can. Answers as review_code does.",
+        args: &[
+            Arg {
+                name: "files",
+                about: "The files: paths from working_directory.",
+                kind: Kind::Texts { most: MAX_AUDITED, bytes: 4096 },
+                required: true,
+            },
+            Arg {
+                name: "working_directory",
+                about: "A folder below the one that is served. Default: that one.",
+                kind: PATH,
+                required: false,
+            },
+        ],
+        answers: stateless::answers,
+        effect: Effect::Reads,
+        asks: true,
+        run: audit,
+    },
+    Tool {
+        name: "claude_resolve_conflict",
+        title: "Settle a disagreement",
+        about: "Says who is right where a floor manager rebuts the judge's report, by the words of the three documents.",
+        args: &[
+            Arg { name: "contract_path", about: "Path to TASK_CONTRACT.json.", kind: PATH, required: true },
+            Arg { name: "rebuttal_path", about: "Path to the rebuttal.", kind: PATH, required: true },
+            Arg { name: "judge_report_path", about: "Path to the judge's report.", kind: PATH, required: true },
+        ],
+        answers: resolution_answer,
+        effect: Effect::Reads,
+        asks: true,
+        run: conflict,
+    },
+    Tool {
+        name: "claude_health",
+        title: "Who can be asked",
+        about: "Tells whether the Claude program and the backends of the policy can be asked, without asking them.",
+        args: &[],
+        answers: health_answer,
+        effect: Effect::Reads,
+        asks: false,
+        run: health,
+    },
+];
 
 impl Call<'_> {
     /// Returns the folder that is worked in: the repository that is served, or, where there is none, the folder.
@@ -78,8 +140,79 @@ fn judge(call: &Call<'_>) -> Result<Answer> {
     Ok(ended(document(&judged), text, judged.outcome))
 }
 
+impl Call<'_> {
+    fn counsel(&self) -> Result<CounselAsk> {
+        let mut ask = CounselAsk::new(self.home()?);
+        ask.config = self.config.map(Path::to_owned);
+        Ok(ask)
+    }
+
+    /// Returns the document that an argument names.
+    fn named(&self, argument: &str, root: &Path) -> Result<PathBuf> {
+        let named = self.given.text(argument).unwrap_or_default();
+        self.fence.document(named, root).map_err(|e| Error { message: format!("{argument}: {}", e.message), ..e })
+    }
+}
+
+fn proposal(call: &Call<'_>) -> Result<Answer> {
+    let ask = call.counsel()?;
+    let file = call.named("proposal_path", &ask.root)?;
+    let checked = counsel::validate_proposal(&ask, &file, &call.world())?;
+    let mut text = format!("{}\n", checked.summary);
+    for issue in &checked.issues {
+        let line = issue.line.map(|l| format!("line {l}: ")).unwrap_or_default();
+        text.push_str(&format!("{} {line}{}\n", words::name(&issue.severity), issue.issue.replace('\n', " ")));
+    }
+    Ok(conducted(document(&checked), text, &checked.conduct))
+}
+
+fn conflict(call: &Call<'_>) -> Result<Answer> {
+    let ask = call.counsel()?;
+    let dispute = Dispute {
+        contract: call.named("contract_path", &ask.root)?,
+        rebuttal: call.named("rebuttal_path", &ask.root)?,
+        judge_report: call.named("judge_report_path", &ask.root)?,
+    };
+    let resolved = counsel::resolve_conflict(&ask, &dispute, &call.world())?;
+    let text = format!("{}\n{}\n", resolved.summary, resolved.reasoning);
+    Ok(conducted(document(&resolved), text, &resolved.conduct))
+}
+
+fn audit(call: &Call<'_>) -> Result<Answer> {
+    let ask = call.counsel()?;
+    let dir = match call.given.text("working_directory") {
+        Some(dir) => call.fence.path(dir, &ask.root)?,
+        None => ask.root.clone(),
+    };
+    let named = call.given.texts("files");
+    let files = named.into_iter().map(|f| call.fence.path(f, &dir)).collect::<Result<Vec<_>>>()?;
+    let review = counsel::security_audit(&ask, &files, Some(&dir), &call.world())?;
+    Ok(stateless::told(&review))
+}
+
+fn health(call: &Call<'_>) -> Result<Answer> {
+    let health = doctor::health(&call.counsel()?, &call.world())?;
+    let mut text = format!("{}\n", health.summary);
+    for backend in &health.backends {
+        let can = if backend.available { "can be asked" } else { "cannot be asked" };
+        text.push_str(&format!("{} {can}\n", backend.name));
+        for check in backend.checks.iter().filter(|c| c.state != "ok") {
+            text.push_str(&format!("- {}: {}\n", check.name, check.text.replace('\n', " ")));
+        }
+    }
+    Ok(Answer::new(document(&health), text))
+}
+
 /// Makes an answer of what says itself how it went.
-fn ended(content: serde_json::Map<String, Value>, mut text: String, outcome: Outcome) -> Answer {
+fn conducted(content: Map<String, Value>, mut text: String, conduct: &Conduct) -> Answer {
+    if let Some(error) = &conduct.error {
+        text.push_str(&format!("error: {error}\n"));
+    }
+    ended(content, text, conduct.outcome)
+}
+
+/// Makes an answer of what ended so.
+fn ended(content: Map<String, Value>, mut text: String, outcome: Outcome) -> Answer {
     if outcome == Outcome::Error {
         text.push_str("Do not call this tool again with the same arguments.\n");
     }
@@ -88,6 +221,43 @@ fn ended(content: serde_json::Map<String, Value>, mut text: String, outcome: Out
     }
     let is_error = outcome == Outcome::Error;
     Answer { is_error, ..Answer::new(content, format!("outcome: {}\n{text}", words::name(&outcome))) }
+}
+
+fn proposal_answer() -> Value {
+    schema(json!({
+        "success": {"type": "boolean", "description": "valid is known"},
+        "valid": {"type": ["boolean", "null"]},
+        "issues": {"type": "array", "items": {"type": "object", "properties": {
+            "severity": {"type": "string"}, "issue": {"type": "string"}, "suggestion": {"type": ["string", "null"]},
+            "quote": {"type": ["string", "null"]}, "line": {"type": ["integer", "null"]},
+            "verified": {"type": "boolean"}, "origin": {"type": "string"}}}},
+        "error": {"type": ["string", "null"]},
+        "summary": {"type": "string"},
+    }))
+}
+
+fn resolution_answer() -> Value {
+    schema(json!({
+        "success": {"type": "boolean", "description": "There is a side"},
+        "side": {"type": ["string", "null"], "enum": ["floor_manager", "judge", null]},
+        "reasoning": {"type": "string"},
+        "quotes": {"type": "array", "items": {"type": "object", "properties": {
+            "document": {"type": "string"}, "quote": {"type": "string"}, "verified": {"type": "boolean"}}}},
+        "error": {"type": ["string", "null"]},
+        "summary": {"type": "string"},
+    }))
+}
+
+fn health_answer() -> Value {
+    schema(json!({
+        "available": {"type": "boolean", "description": "The Claude program is there and answers"},
+        "version": {"type": ["string", "null"]},
+        "error": {"type": ["string", "null"]},
+        "server_version": {"type": "string"},
+        "backends": {"type": "array", "items": {"type": "object"}},
+        "tools": {"type": "array", "items": {"type": "object"}},
+        "summary": {"type": "string"},
+    }))
 }
 
 fn judgement() -> Value {

@@ -206,18 +206,22 @@ fn focus(call: &Call<'_>) -> Option<Vec<Category>> {
 }
 
 fn answer(call: &Call<'_>, request: ReviewRequest) -> Result<Answer> {
-    let review = review::run(&request, &call.world())?;
-    let report = report::json::report(&review);
+    Ok(told(&review::run(&request, &call.world())?))
+}
+
+/// Makes an answer of a review.
+pub(super) fn told(review: &Review) -> Answer {
+    let report = report::json::report(review);
     let mut content = document(&report);
-    content.insert("provider".to_owned(), provider(&review).into());
-    content.insert("metadata".to_owned(), metadata(&review));
+    content.insert("provider".to_owned(), provider(review).into());
+    content.insert("metadata".to_owned(), metadata(review));
     let mut text = words::report(&report);
     if report.outcome == wire::Outcome::Incomplete || report.verdict == wire::Verdict::Incomplete {
         let retry = Retry::of(&review.models.setbacks);
         retry.tell(&mut content);
         text = format!("{}\n{text}", retry.words());
     }
-    Ok(Answer::new(content, text))
+    Answer::new(content, text)
 }
 
 /// Returns who reviewed: the backends that were to look, or the rules alone.
@@ -330,7 +334,7 @@ fn extension(language: &str) -> &'static str {
 }
 
 /// Returns the schema of the answers: the JSON report, and beside it who reviewed what.
-fn answers() -> Value {
+pub(super) fn answers() -> Value {
     schema(json!({
         "schema_version": {"type": "integer"},
         "verdict": {"type": "string", "enum": ["pass", "warn", "block", "incomplete"]},

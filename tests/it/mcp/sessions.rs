@@ -3,6 +3,9 @@
 use super::client::{Client, text};
 use crate::loopback::{Request, Server};
 use crate::support::{Repo, line_with_key};
+use claude_reviewer::env::Env;
+use claude_reviewer::request::{ReviewRequest, Source};
+use claude_reviewer::rounds;
 use serde_json::{Value, json};
 
 /// A claim about a line.
@@ -20,10 +23,14 @@ fn committed() -> Repo {
     repo
 }
 
-/// Lets the store say whether what it holds is what was written.
+/// Looks whether what is stored is what was written.
 #[track_caller]
 fn verified(repo: &Repo) {
-    repo.reviewer(&["history", "verify"]).run(0);
+    let request = ReviewRequest::new(Source::Auto, repo.path());
+    let env = Env::from_pairs(repo.path(), [("HOME", repo.home())]);
+    let (_, store) = rounds::open(&request, &env).unwrap();
+    let checked = store.unwrap().verify(None, None).unwrap();
+    assert!(!checked.is_empty() && checked.iter().all(|c| c.edits.is_empty()), "{checked:?}");
 }
 
 #[test]

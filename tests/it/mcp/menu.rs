@@ -1,0 +1,179 @@
+//! The menu: which tools there are, what they take, and the judge's part of it with the rules alone.
+
+use super::client::{Client, text};
+use crate::loopback::{Request, Server};
+use crate::support::{Repo, line_with_key};
+use serde_json::{Value, json};
+
+/// Every tool with its arguments; a star marks what is required.
+const MENU: &[(&str, &[&str])] = &[
+    ("request_review", &["summary*", "relevant_docs", "focus_areas", "previous_review_id", "response", "source"]),
+    ("get_review_history", &["limit", "review_id"]),
+    ("mark_review_complete", &["review_id*", "final_status*", "notes"]),
+    ("review_code", &["code*", "language", "provider", "review_depth", "focus_areas"]),
+    ("review_staged", &["repository_path", "provider", "review_depth", "focus_areas"]),
+    ("review_unstaged", &["repository_path", "provider", "review_depth", "focus_areas"]),
+    ("review_commit", &["commit_sha*", "repository_path", "provider", "review_depth", "focus_areas"]),
+    (
+        "review_branch",
+        &["branch", "base_branch", "file_list", "repository_path", "provider", "review_depth", "focus_areas"],
+    ),
+    ("claude_judge_review", &["contract_path*", "report_dir", "timeout_seconds"]),
+    ("claude_validate_proposal", &["proposal_path*"]),
+    ("claude_security_audit", &["files*", "working_directory"]),
+    ("claude_resolve_conflict", &["contract_path*", "rebuttal_path*", "judge_report_path*"]),
+    ("claude_health", &[]),
+];
+
+#[test]
+fn the_menu_is_the_one_that_agents_know() {
+    let repo = Repo::new();
+    let mut client = Client::ready(&repo, &[]);
+    let tools = client.request("tools/list", json!({}))["result"]["tools"].clone();
+    let mut seen = Vec::new();
+    for tool in tools.as_array().unwrap() {
+        let input = &tool["inputSchema"];
+        let required = input["required"].as_array().cloned().unwrap_or_default();
+        let star = |name: &String| if required.contains(&json!(name)) { "*" } else { "" };
+        let names = input["properties"].as_object().unwrap().keys().map(|n| format!("{n}{}", star(n)));
+        seen.push((tool["name"].as_str().unwrap().to_owned(), names.collect::<Vec<_>>()));
+    }
+    let own = |(name, args): &(&str, &[&str])| ((*name).to_owned(), args.iter().map(|a| (*a).to_owned()).collect());
+    assert_eq!(seen, MENU.iter().map(own).collect::<Vec<_>>());
+    let of = |name: &str| tools.as_array().unwrap().iter().find(|t| t["name"] == name).unwrap().clone();
+    assert_eq!(of("get_review_history")["inputSchema"]["properties"]["limit"]["default"], 5);
+    assert_eq!(of("claude_judge_review")["inputSchema"]["properties"]["timeout_seconds"]["default"], 900);
+    for (name, reads, open) in [
+        ("review_staged", true, true),
+        ("request_review", false, true),
+        ("get_review_history", true, false),
+        ("mark_review_complete", false, false),
+        ("claude_judge_review", false, true),
+        ("claude_health", true, false),
+    ] {
+        let hints = of(name)["annotations"].clone();
+        assert_eq!((&hints["readOnlyHint"], &hints["openWorldHint"]), (&json!(reads), &json!(open)), "{name}");
+    }
+}
+
+fn judged(extra: &str) -> Repo {
+    let repo = Repo::new();
+    repo.stage("README.md", "# Sample\n").commit("first");
+    repo.write("src/a.py", format!("x = 1\n{extra}"));
+    let contract = json!({"task_id": "T-1", "specification": {"requirements": ["sets x"]},
+        "acceptance_criteria": ["x is set"], "changed_files": ["src/a.py"]});
+    repo.write("_handoff/TASK_CONTRACT.json", contract.to_string());
+    repo
+}
+
+#[test]
+fn a_task_is_judged_and_the_reports_lie_where_they_were_asked_for() {
+    let repo = judged(&line_with_key());
+    let mut client = Client::ready(&repo, &[]);
+    let contract = json!({"contract_path": "_handoff/TASK_CONTRACT.json"});
+    let told = client.content("claude_judge_review", contract);
+    assert_eq!((&told["success"], &told["verdict"]), (&json!(true), &json!("CRITICAL_HALT")), "{told:#}");
+    assert_eq!(told["report_json_path"], "_handoff/JUDGE_REPORT.json");
+    let report = std::fs::read_to_string(repo.path().join("_handoff/JUDGE_REPORT.json")).unwrap();
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!((&report["task_id"], &report["verdict"]), (&json!("T-1"), &json!("CRITICAL_HALT")));
+    let elsewhere =
+        json!({"contract_path": "_handoff/TASK_CONTRACT.json", "report_dir": "out/judge", "timeout_seconds": 60});
+    client.content("claude_judge_review", elsewhere);
+    assert!(repo.path().join("out/judge/JUDGE_REPORT.md").exists());
+    let outside = repo.outside().to_str().unwrap().to_owned();
+    for dir in ["../x", "~/x", "", ".git/x", "a\nb", &outside] {
+        client
+            .refused("claude_judge_review", json!({"contract_path": "_handoff/TASK_CONTRACT.json", "report_dir": dir}));
+    }
+    assert!(!repo.outside().exists() && !repo.path().join(".git/x").exists());
+    for timeout in [json!(0), json!(-1), json!("60"), json!(10_000_000)] {
+        let arguments = json!({"contract_path": "_handoff/TASK_CONTRACT.json", "timeout_seconds": timeout});
+        client.refused("claude_judge_review", arguments);
+    }
+}
+
+#[test]
+fn no_tool_reads_what_lies_outside() {
+    let repo = judged("");
+    std::fs::create_dir_all(repo.outside()).unwrap();
+    let canary = "words-that-only-stand-outside";
+    std::fs::write(repo.outside().join("x.md"), canary).unwrap();
+    std::os::unix::fs::symlink(repo.outside().join("x.md"), repo.path().join("way.md")).unwrap();
+    repo.write(".env", format!("X={canary}\n"));
+    let fine = "_handoff/TASK_CONTRACT.json";
+    let outside = repo.outside().join("x.md").to_str().unwrap().to_owned();
+    let mut client = Client::ready(&repo, &["--root", "."]);
+    for path in ["../outside/x.md", "way.md", ".env", ".git/config", "~/x", "/proc/self/environ", "", outside.as_str()]
+    {
+        for (tool, arguments) in [
+            ("claude_judge_review", json!({"contract_path": path})),
+            ("claude_validate_proposal", json!({"proposal_path": path})),
+            ("claude_security_audit", json!({"files": [path]})),
+            ("claude_security_audit", json!({"files": ["README.md"], "working_directory": path})),
+            (
+                "claude_resolve_conflict",
+                json!({"contract_path": path, "rebuttal_path": fine, "judge_report_path": fine}),
+            ),
+            (
+                "claude_resolve_conflict",
+                json!({"contract_path": fine, "rebuttal_path": path, "judge_report_path": fine}),
+            ),
+            (
+                "claude_resolve_conflict",
+                json!({"contract_path": fine, "rebuttal_path": fine, "judge_report_path": path}),
+            ),
+        ] {
+            let result = client.refused(tool, arguments);
+            assert!(!result.to_string().contains(canary), "{tool} {path}: {result}");
+        }
+    }
+}
+
+#[test]
+fn questions_that_only_a_model_can_answer_say_so() {
+    let repo = judged("");
+    repo.write("PROPOSAL_FINAL.md", "# Proposal\n\nTODO\n").write("rebuttal.md", "The judge is wrong.\n");
+    repo.write("report.json", "{\"verdict\": \"FAIL\"}\n");
+    let mut client = Client::ready(&repo, &[]);
+    let proposal = client.content("claude_validate_proposal", json!({"proposal_path": "PROPOSAL_FINAL.md"}));
+    assert_ne!(proposal["valid"], true, "{proposal:#}");
+    let dispute = json!({"contract_path": "_handoff/TASK_CONTRACT.json", "rebuttal_path": "rebuttal.md",
+        "judge_report_path": "report.json"});
+    let result = client.call("claude_resolve_conflict", dispute);
+    assert_eq!(result["structuredContent"]["success"], false, "{result:#}");
+    assert_eq!(result["structuredContent"]["side"], Value::Null);
+    assert!(text(&result).to_lowercase().contains("do not"), "{}", text(&result));
+    let health = client.content("claude_health", json!({}));
+    assert!(health["available"].is_boolean() && health["server_version"].is_string(), "{health:#}");
+}
+
+#[test]
+fn whole_files_are_audited() {
+    let repo = judged("");
+    repo.stage("lib/b.py", line_with_key()).commit("second");
+    let mut client = Client::ready(&repo, &[]);
+    let told = client.content("claude_security_audit", json!({"files": ["b.py"], "working_directory": "lib"}));
+    assert_eq!((&told["verdict"], &told["findings"][0]["file"]), (&json!("block"), &json!("lib/b.py")), "{told:#}");
+    client.refused("claude_security_audit", json!({"files": []}));
+}
+
+#[test]
+fn a_provider_is_one_that_the_policy_enables() {
+    let server = Server::start(|r: &Request| r.review(&[]));
+    let repo = Repo::new();
+    repo.stage(".claude-reviewer.toml", server.policy("openai")).commit("first");
+    repo.stage("src/a.rs", "fn a() {}\n");
+    let key = format!("sk-{}", "0".repeat(20));
+    let mut client = Client::start_in(&repo, &repo.path(), &[], &[("OPENAI_API_KEY", &key)]);
+    client.shake_hands(json!({}));
+    let told =
+        client.content("review_staged", json!({"provider": "openai", "focus_areas": ["bugs", "best-practices"]}));
+    assert_eq!((&told["provider"], &told["metadata"]["model"]), (&json!("openai"), &json!("stub-1")), "{told:#}");
+    for name in ["anthropic", "claude", "rules", "", "http://example.com"] {
+        let result = client.refused("review_staged", json!({"provider": name}));
+        assert!(text(&result).contains("enables openai"), "{}", text(&result));
+    }
+    // Naming an endpoint or a model is nothing that a client can do.
+    client.refused("review_staged", json!({"model": "other"}));
+}
