@@ -224,7 +224,7 @@ impl Bench<'_> {
         let mut notes = Vec::new();
         match source {
             Source::Code(_) => {
-                notes.push("nothing differs: the files that the contract names were reviewed whole".to_owned())
+                notes.push("nothing differs: the files that the contract names were reviewed whole".to_owned());
             }
             _ if !named.unchanged.is_empty() => {
                 notes.push(format!("the contract names files that do not differ: {}", list(&named.unchanged)));

@@ -1,4 +1,6 @@
 //! What a judgement is: the answer to whoever asked for it, and `JUDGE_REPORT.json`.
+//!
+//! `schemas/judge-report.schema.json` is generated from here.
 
 use super::{Report, Severity};
 use schemars::JsonSchema;
@@ -144,4 +146,11 @@ pub struct Evidence {
     /// On the new side; null: removed lines.
     pub line: Option<u32>,
     pub quote: String,
+}
+
+/// Returns the JSON schema of [`JudgeReport`] as it is published: indented, with a line end.
+pub fn schema() -> String {
+    let mut text = serde_json::to_string_pretty(&schemars::schema_for!(JudgeReport)).unwrap_or_default();
+    text.push('\n');
+    text
 }

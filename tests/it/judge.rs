@@ -405,6 +405,109 @@ fn a_root_below_the_top_judges_the_whole_change_and_writes_below() {
 }
 
 #[test]
+fn while_a_judgement_runs_no_earlier_verdict_stands() {
+    let repo = Repo::new();
+    let (path, stale) = (repo.path().join("_handoff/JUDGE_REPORT.json"), "{\"verdict\": \"PASS\"}");
+    let server = Server::start(move |request| {
+        let report: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        assert_eq!((&report["verdict"], &report["success"]), (&Value::Null, &json!(false)), "killed now, it says so");
+        match is_about_criteria(request) {
+            true => criteria(request, &[stand("AC1", "met", Some("names.sort();"))]),
+            false => request.review(&[]),
+        }
+    });
+    repo.stage(".claude-reviewer.toml", server.policy("openai"));
+    repo.commit("first");
+    repo.write("src/names.rs", CODE).write("_handoff/TASK_CONTRACT.json", contract().to_string());
+    repo.write("_handoff/JUDGE_REPORT.json", stale);
+    assert_eq!(judged(&repo).verdict, Some(JudgeVerdict::Pass));
+}
+
+#[test]
+fn a_criterion_is_met_by_any_part_of_a_change() {
+    let server = Server::start(|request| match is_about_criteria(request) {
+        true if request.files() == ["src/names.rs"] => criteria(request, &[stand("AC1", "met", Some("names.sort();"))]),
+        true => criteria(request, &[stand("AC1", "unknown", None)]),
+        false => request.review(&[]),
+    });
+    let policy = server.policy("openai").replace("[review]\n", "[review]\nmax_files = 1\n");
+    let repo = changed(&policy, &contract());
+    repo.write("src/other.rs", "pub const OTHER: u8 = 1;\n");
+    let answer = judged(&repo);
+    assert_eq!(answer.verdict, Some(JudgeVerdict::Pass), "{}", report(&repo));
+    let parts: Vec<_> = server.questions().into_iter().filter(is_about_criteria).collect();
+    assert_eq!(parts.len(), 2);
+    assert!(parts.iter().all(|p| p.prompt().contains("This is a part of the change")));
+}
+
+#[test]
+fn backends_that_contradict_each_other_decide_nothing() {
+    let yes = model(vec![stand("AC1", "met", Some("names.sort();"))], vec![]);
+    let no = model(vec![stand("AC1", "unmet", None)], vec![]);
+    let backend = |name: &str, url: &str| {
+        format!("[backend.{name}]\nkind = \"openai\"\nbase_url = \"{url}\"\nmodel = \"stub\"\nmax_retries = 0\n")
+    };
+    let both = |mode: &str| {
+        let (one, two) = (backend("one", &yes.url()), backend("two", &no.url()));
+        format!("version = 1\n[review]\nbackends = [\"one\", \"two\"]\nmode = \"{mode}\"\n{one}{two}")
+    };
+    let repo = changed(&both("all"), &contract());
+    assert_eq!(judged(&repo).verdict, Some(JudgeVerdict::Conditional));
+    let reason = report(&repo)["criteria"][0]["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("one says met") && reason.contains("two says unmet"), "{reason}");
+    // The first that answers is enough.
+    let repo = changed(&both("first"), &contract());
+    assert_eq!(judged(&repo).verdict, Some(JudgeVerdict::Pass));
+    assert_eq!(no.questions().len(), 2, "of the first judgement");
+}
+
+#[test]
+fn the_same_judgement_asks_nobody_a_second_time() {
+    let server = model(vec![stand("AC1", "met", Some("names.sort();"))], vec![]);
+    let repo = changed(&server.policy("openai"), &contract());
+    judged(&repo);
+    assert_eq!(judged(&repo).verdict, Some(JudgeVerdict::Pass));
+    assert_eq!((server.questions().len(), &report(&repo)["tokens_used"]), (2, &json!(0)));
+    // Another criterion is another question.
+    let mut other = contract();
+    other["acceptance_criteria"] = json!(["names are sorted in place"]);
+    repo.write("_handoff/TASK_CONTRACT.json", other.to_string());
+    judged(&repo);
+    assert_eq!(server.questions().len(), 4);
+}
+
+#[test]
+fn what_a_limit_keeps_from_being_asked_leaves_no_verdict() {
+    let server = model(vec![stand("AC1", "met", Some("names.sort();"))], vec![]);
+    let policy = server.policy("openai").replace("[review]\n", "[review]\nmax_requests = 1\n");
+    let repo = changed(&policy, &contract());
+    let answer = judged(&repo);
+    assert_eq!((answer.verdict, answer.outcome), (None, Outcome::Incomplete));
+    assert!(answer.error.as_deref().unwrap().contains("max_requests"), "{:?}", answer.error);
+}
+
+#[test]
+fn the_policy_that_rules_is_the_one_at_head() {
+    let server = model(vec![stand("AC1", "unmet", None)], vec![]);
+    let repo = changed(&server.policy("openai"), &contract());
+    // The one who is judged may write here.
+    repo.write(".claude-reviewer.toml", "version = 1\nblock_on = []\non_incomplete = \"warn\"\n");
+    let answer = judged(&repo);
+    assert_eq!(answer.verdict, Some(JudgeVerdict::Fail), "{answer:?}");
+    assert!(!server.questions().is_empty());
+    assert!(report(&repo)["report"]["findings"].to_string().contains("policy-weakened"));
+}
+
+#[test]
+fn depth_thorough_judges_criteria_too() {
+    let server = model(vec![stand("AC1", "met", Some("names.sort();"))], vec![]);
+    let policy = server.policy("openai").replace("[review]\n", "[review]\ndepth = \"thorough\"\n");
+    let repo = changed(&policy, &contract());
+    assert_eq!(judged(&repo).verdict, Some(JudgeVerdict::Pass), "{}", report(&repo));
+    assert_eq!(server.questions().iter().filter(|r| is_about_criteria(r)).count(), 1);
+}
+
+#[test]
 fn the_prompt_for_criteria_is_what_was_recorded() {
     let server = model(vec![stand("AC1", "met", Some("names.sort();"))], vec![]);
     let repo = changed(&server.policy("openai"), &contract());
@@ -413,17 +516,43 @@ fn the_prompt_for_criteria_is_what_was_recorded() {
     recorded("criteria.txt", &asked);
 }
 
+#[test]
+fn the_published_schema_of_the_report_is_the_one_of_the_types() {
+    compare("schemas/judge-report.schema.json", &claude_reviewer::wire::judge::schema());
+}
+
+#[test]
+fn outside_of_a_repository_the_files_that_the_contract_names_are_judged() {
+    let server = model(vec![stand("AC1", "met", Some("names.sort();"))], vec![]);
+    let repo = Repo::new();
+    let config = repo.home().join(".config/claude-reviewer");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(config.join("config.toml"), server.policy("openai")).unwrap();
+    let plain = repo.outside();
+    std::fs::create_dir_all(plain.join("src")).unwrap();
+    std::fs::write(plain.join("src/names.rs"), CODE).unwrap();
+    std::fs::write(plain.join("C.json"), contract().to_string()).unwrap();
+    let ask = JudgeAsk { timeout: Duration::from_secs(60), ..JudgeAsk::new(plain.clone(), "C.json".into()) };
+    let answer = judged_as(&repo, &ask);
+    assert_eq!(answer.verdict, Some(JudgeVerdict::Pass), "{answer:?}");
+    assert!(plain.join("_handoff/JUDGE_REPORT.md").exists());
+}
+
 /// Compares a prompt with what is recorded; `UPDATE=1` rewrites that, and fails, so that the difference is read.
 #[track_caller]
 pub fn recorded(name: &str, asked: &Request) {
-    let actual = asked.prompt().replace(&asked.nonce(), "NONCE") + "\n";
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/prompts").join(name);
+    compare(&format!("fixtures/prompts/{name}"), &(asked.prompt().replace(&asked.nonce(), "NONCE") + "\n"));
+}
+
+#[track_caller]
+fn compare(file: &str, actual: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     if std::fs::read_to_string(&path).unwrap_or_default() == actual {
         return;
     }
     if Env::of_process().unwrap().var("UPDATE") == Some("1") {
         std::fs::write(&path, actual).unwrap();
-        panic!("rewrote fixtures/prompts/{name}: look at git diff and run again without UPDATE");
+        panic!("rewrote {file}: look at git diff and run again without UPDATE");
     }
-    panic!("fixtures/prompts/{name} differs; UPDATE=1 cargo test --test it judge rewrites it\n{actual}");
+    panic!("{file} differs; UPDATE=1 cargo test --test it judge rewrites it\n{actual}");
 }
