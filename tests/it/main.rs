@@ -31,6 +31,7 @@ mod policy;
 mod prompt;
 mod report;
 mod review;
+mod rounds;
 mod rules;
 mod secrets;
 mod store;
