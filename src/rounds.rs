@@ -9,6 +9,7 @@ pub mod compare;
 mod follow;
 pub mod recall;
 pub mod region;
+pub mod replay;
 pub mod response;
 #[cfg(test)]
 mod sample;

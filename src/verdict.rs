@@ -104,6 +104,9 @@ impl Skip {
     }
 }
 
+/// How the reason begins of a file that a limit kept from being reviewed as a whole.
+pub const CUT_OFF: &str = "not all of it was asked about:";
+
 /// What was reviewed, and what was not, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {

@@ -7,6 +7,7 @@
 mod calm;
 pub mod counsel;
 pub mod judge;
+pub mod replay;
 pub mod stored;
 
 pub use self::calm::{line, write};

@@ -1,5 +1,7 @@
 //! `policy`: shows, checks, converts and trusts policy files.
 
+mod test;
+
 use super::Context;
 use crate::diff::{FileMode, RepoPath};
 use crate::error::{Error, ExitStatus, Result};
@@ -47,6 +49,22 @@ enum Command {
         /// The file to convert; - is standard input
         file: PathBuf,
     },
+    /// Judge stored reviews by the policy, and show which verdicts would be others
+    #[command(
+        after_help = "Only what was stored is judged again. Rules that are new and backends that were not asked \
+        would have to look at the change; that is told, not guessed."
+    )]
+    Test {
+        /// Judge by this file; without it, by the policy here as it stands
+        #[arg(long, value_name = "FILE")]
+        policy: Option<PathBuf>,
+        /// Judge the newest so many sessions
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        limit: usize,
+        /// How to write it
+        #[arg(long, value_enum, default_value = "human")]
+        format: TestFormat,
+    },
     /// Trust this project's policy file as it stands, for this user
     #[command(after_help = "Programs, commands, keys, storage paths and endpoints in a project's file are used only \
         while its content is trusted. Any change to the file ends that.")]
@@ -71,12 +89,22 @@ enum Format {
     Toml,
 }
 
+/// How judged reviews are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum TestFormat {
+    /// The verdicts that would be others, and why
+    Human,
+    /// Every stored round
+    Json,
+}
+
 pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     match &args.command {
         Command::Check { file, at } => check(context, file.as_deref(), at.as_deref()),
         Command::Show { origin, format, at } => show(context, *origin, *format, at.as_deref()),
         Command::Schema => print(&schema::text()),
         Command::Import { file } => convert(context, file),
+        Command::Test { policy, limit, format } => test::run(context, policy.as_deref(), *limit, *format),
         Command::Trust { remove, list } => match (remove, list) {
             (true, _) => distrust(context),
             (_, true) => list_trusted(context),

@@ -18,7 +18,7 @@ use crate::request::{OnIncomplete, Previous, ReviewRequest};
 use crate::rules::{Scope, Seen};
 use crate::stop::{Signal, Stop};
 use crate::untrusted::Inert;
-use crate::verdict::{Coverage, Skip};
+use crate::verdict::{CUT_OFF, Coverage, Skip};
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
@@ -187,7 +187,7 @@ impl Asking<'_> {
             match self.policy().on_truncated {
                 OnIncomplete::Warn => asked.coverage.skipped.push((path, Skip::Limit)),
                 OnIncomplete::Fail => {
-                    asked.coverage.failed.push((Some(path), format!("not all of it was asked about: {limit}")));
+                    asked.coverage.failed.push((Some(path), format!("{CUT_OFF} {limit}")));
                 }
             }
         }

@@ -92,11 +92,7 @@ fn finding(f: &wire::Finding) -> Finding {
         name if name == Origin::Rules.name() => Origin::Rules,
         name => Origin::Backend(name.to_owned()),
     };
-    let confidence = match f.confidence {
-        wire::Confidence::High => Confidence::High,
-        wire::Confidence::Medium => Confidence::Medium,
-        wire::Confidence::Low => Confidence::Low,
-    };
+    let confidence = confidence(f.confidence);
     let evidence = f.evidence.iter().filter_map(|e| evidence(e)).collect();
     let mut out = Finding::new(Proof::recorded(origin, evidence, confidence, &f.fingerprint), draft);
     out.commit = f.commit.as_deref().and_then(ObjectId::from_hex);
@@ -265,7 +261,7 @@ fn evidence(text: &str) -> Option<Evidence> {
 }
 
 /// Reads a path as reports write it: what is no UTF-8 stands there as git quotes it.
-fn path(wire: &str) -> RepoPath {
+pub(super) fn path(wire: &str) -> RepoPath {
     let quoted = unified::unquote(wire.as_bytes());
     match quoted.filter(|(bytes, end)| *end == wire.len() && std::str::from_utf8(bytes).is_err()) {
         Some((bytes, _)) => RepoPath::new(bytes),
@@ -273,12 +269,30 @@ fn path(wire: &str) -> RepoPath {
     }
 }
 
-fn severity(s: wire::Severity) -> Severity {
+pub(super) fn severity(s: wire::Severity) -> Severity {
     match s {
         wire::Severity::Critical => Severity::Critical,
         wire::Severity::Major => Severity::Major,
         wire::Severity::Minor => Severity::Minor,
         wire::Severity::Suggestion => Severity::Suggestion,
+    }
+}
+
+/// Returns a severity as reports write it.
+pub(super) fn wire_severity(s: Severity) -> wire::Severity {
+    match s {
+        Severity::Critical => wire::Severity::Critical,
+        Severity::Major => wire::Severity::Major,
+        Severity::Minor => wire::Severity::Minor,
+        Severity::Suggestion => wire::Severity::Suggestion,
+    }
+}
+
+pub(super) fn confidence(c: wire::Confidence) -> Confidence {
+    match c {
+        wire::Confidence::High => Confidence::High,
+        wire::Confidence::Medium => Confidence::Medium,
+        wire::Confidence::Low => Confidence::Low,
     }
 }
 

@@ -283,3 +283,35 @@ fn inj_08_a_poisoned_store_is_data_and_changes_no_verdict() {
     assert_eq!(severities, [("critical", true), ("major", true)], "{second:#}");
     assert_eq!(second["verdict"], "block");
 }
+
+#[test]
+fn policy_test_shows_which_verdicts_another_policy_would_flip() {
+    let (server, says) = model();
+    let repo = repo(&server.policy("openai"), "");
+    repo.write("src/a.rs", body(30, &[(20, BAD)]));
+    *says.lock().unwrap() = vec![finding("src/a.rs", 21, BAD)];
+    round(&repo, 1, &[], 1);
+    repo.write("src/a.rs", body(30, &[(20, "total = count;")]));
+    says.lock().unwrap().clear();
+    let second = round(&repo, 2, &[], 0);
+    let id = second["review_id"].as_str().unwrap().to_owned();
+    let test = |args: &[&str]| repo.reviewer(&[&["policy", "test"], args].concat()).run(0).stdout;
+    let same = test(&[]);
+    assert!(same.starts_with("2 stored rounds under ") && same.contains(": 0 would end"), "{same}");
+    // Tried out from a file, and as it stands in the worktree.
+    let policy = server.policy("openai");
+    repo.write("strict.toml", policy.replace("version = 1", "version = 1\nmin_confidence = \"high\""));
+    for flipped in [test(&["--policy", "strict.toml"]), {
+        repo.write(".claude-reviewer.toml", policy.replace("version = 1", "version = 1\nignore = [\"src/**\"]"));
+        test(&[])
+    }] {
+        assert!(flipped.contains(": 1 would end with another verdict"), "{flipped}");
+        assert!(flipped.contains(&format!("{id} round 1: block -> ")), "{flipped}");
+        assert!(flipped.contains("  F1 src/a.rs:21 ai-bug: "), "{flipped}");
+    }
+    let json: Value = serde_json::from_str(&test(&["--format", "json", "--limit", "1"])).unwrap();
+    assert_eq!((&json["flips"], &json["rounds"][0]["would_be"]["verdict"]), (&json!(1), &json!("pass")), "{json:#}");
+    assert_eq!(json["rounds"][0]["because"][0]["what"], "gone: its file is ignored");
+    // Nobody was asked for it.
+    assert_eq!(server.questions().len(), 2);
+}

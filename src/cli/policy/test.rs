@@ -1,0 +1,144 @@
+//! `policy test`: stored reviews under the policy as it stands, or under another file.
+
+use super::{Context, Files, TestFormat, eprint, line, print};
+use crate::error::{Error, ExitStatus, Result};
+use crate::history::{SessionId, Store};
+use crate::policy::{self, Loaded, Policy, Project, RulesPolicy, Sources};
+use crate::request::{Overrides, ReviewRequest, Source};
+use crate::rounds::{self, replay};
+use crate::rules::RuleSet;
+use crate::untrusted::Inert;
+use crate::wire::replay::{Because, REPLAY_VERSION, Replay, Replayed};
+use crate::wire::stored::Damaged;
+use crate::wire::{self, Verdict};
+use std::path::Path;
+
+/// Reasons of one round that are told to people.
+const REASONS: usize = 10;
+
+pub(super) fn run(context: &Context, file: Option<&Path>, limit: usize, format: TestFormat) -> Result<ExitStatus> {
+    let files = match file {
+        Some(path) => {
+            let here = Files::find(context, None)?;
+            Files { project: Some(Project::from_flag(path, &context.dir)?), ..here }
+        }
+        None => Files::find(context, None)?,
+    };
+    let Loaded { policy, notes } = policy::load(&Sources {
+        user: files.user.as_ref(),
+        project: files.project.as_ref(),
+        env: &context.env,
+        overrides: &Overrides::default(),
+    })?;
+    if format == TestFormat::Human && !context.global.quiet {
+        for note in &notes {
+            eprint(&format!("note: {}", line(&note.text)));
+        }
+    }
+    let mut request = ReviewRequest::new(Source::Auto, context.dir.clone());
+    // The store is where the policy that rules here says, not where the one that is tried out does.
+    request.config.clone_from(&context.global.config);
+    let (_, store) = rounds::open(&request, &context.env)?;
+    let store = store.ok_or_else(|| Error::usage("no review is stored here yet").hint("claude-reviewer review"))?;
+    let replay = judged(&store, &policy, limit)?;
+    print(&match format {
+        TestFormat::Human => human(&replay, &files.label()),
+        TestFormat::Json => {
+            let mut out = Vec::new();
+            wire::write(&replay, &mut out)
+                .map_err(|e| Error::incomplete("the result cannot be written").caused_by(&e))?;
+            String::from_utf8_lossy(&out).into_owned()
+        }
+    })
+}
+
+fn judged(store: &Store, policy: &Policy, limit: usize) -> Result<Replay> {
+    let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
+    let history = store.list(limit)?;
+    let mut out = Replay {
+        schema_version: REPLAY_VERSION,
+        policy: wire::Policy { origin: policy.origin_label().to_owned(), hash: policy.hash() },
+        rounds: Vec::new(),
+        flips: 0,
+        damaged: history.damaged,
+    };
+    for overview in &history.sessions {
+        let Some(id) = SessionId::parse(&overview.review_id) else { continue };
+        match store.session(&id) {
+            Ok(session) => {
+                out.rounds.extend(session.rounds.iter().map(|r| replay::round(&r.review, policy, &rules)));
+            }
+            Err(e) => out.damaged.push(Damaged { review_id: id.to_string(), why: e.on_one_line(), moved_to: None }),
+        }
+    }
+    out.flips = out.rounds.iter().filter(|r| r.flips).count();
+    Ok(out)
+}
+
+fn human(replay: &Replay, label: &str) -> String {
+    let rounds = replay.rounds.len();
+    let plural = if rounds == 1 { "" } else { "s" };
+    let mut out = format!(
+        "{rounds} stored round{plural} under {label}, hash {}: {} would end with another verdict\n",
+        replay.policy.hash, replay.flips
+    );
+    for r in replay.rounds.iter().filter(|r| r.flips) {
+        out.push('\n');
+        out.push_str(&line(&format!(
+            "{} round {}: {} -> {}",
+            r.review_id,
+            r.round,
+            name(r.was.verdict),
+            name(r.would_be.verdict)
+        )));
+        for b in r.because.iter().take(REASONS) {
+            out.push_str(&format!("  {}", line(&reason(b))));
+        }
+        if r.because.len() > REASONS {
+            out.push_str(&format!("  and {} more\n", r.because.len() - REASONS));
+        }
+    }
+    let unknown = not_known(&replay.rounds);
+    if !unknown.is_empty() {
+        out.push_str("\nnot known without a new review:\n");
+        for (what, count) in unknown {
+            out.push_str(&format!("  {}", line(&format!("{what} ({count} of {rounds})"))));
+        }
+    }
+    for d in &replay.damaged {
+        out.push_str(&format!("damaged: {}", line(&format!("{}: {}", d.review_id, d.why))));
+    }
+    out
+}
+
+/// Returns what no round can tell, each once, with how many rounds it is about.
+fn not_known(rounds: &[Replayed]) -> Vec<(&str, usize)> {
+    let mut out: Vec<(&str, usize)> = Vec::new();
+    for text in rounds.iter().flat_map(|r| &r.unknown) {
+        match out.iter_mut().find(|(known, _)| known == text) {
+            Some((_, count)) => *count += 1,
+            None => out.push((text, 1)),
+        }
+    }
+    out
+}
+
+fn reason(b: &Because) -> String {
+    let place = match (&b.file, b.line) {
+        (Some(file), Some(line)) => format!("{}:{line} ", Inert::new(file)),
+        (Some(file), None) => format!("{} ", Inert::new(file)),
+        (None, _) => String::new(),
+    };
+    let id = b.id.as_ref().map_or_else(String::new, |id| format!("{id} "));
+    let rule = b.rule_id.as_ref().map_or_else(String::new, |r| format!("{r}: "));
+    format!("{id}{place}{rule}{}", b.what)
+}
+
+fn name(v: Verdict) -> &'static str {
+    match v {
+        Verdict::Pass => "pass",
+        Verdict::Warn => "warn",
+        Verdict::Block => "block",
+        Verdict::Incomplete => "incomplete",
+    }
+}

@@ -1,0 +1,191 @@
+//! Stored reviews under another policy: which verdicts would be others, and why. Pure.
+//!
+//! Only what a report holds can be judged again: what was found, and what was not looked at. Rules that are new and
+//! backends that were not asked would have to look at the change; that is said of each round, not guessed.
+
+use super::recall;
+use crate::diff::RepoPath;
+use crate::policy::Policy;
+use crate::request::{OnBlock, OnIncomplete};
+use crate::review::Review;
+use crate::rules::RuleSet;
+use crate::verdict::{CUT_OFF, Outcome, Skip};
+use crate::wire::replay::{Because, Ending, Replayed};
+use crate::wire::stored;
+use crate::wire::{self, Failed, Finding, Report, Skipped};
+
+/// Judges a stored round by a policy. `rules` are the built-in ones, without anything that policy changes of them.
+pub fn round(stored: &stored::Review, policy: &Policy, rules: &RuleSet) -> Replayed {
+    let was = &stored.report;
+    let mut report = was.clone();
+    let mut because = Vec::new();
+    look_away(&mut report, policy, &mut because);
+    weigh(&mut report, policy, rules);
+    truncated(&mut report, policy, &mut because);
+    let mut review = recall::review(&report, b"");
+    review.judged_by = Box::new(policy.clone());
+    if matches!(review.outcome, Outcome::Reviewed | Outcome::Incomplete) {
+        let complete = review.coverage.is_complete();
+        review.outcome = if complete { Outcome::Reviewed } else { Outcome::Incomplete };
+    }
+    review.judge_again(OnBlock::Fail);
+    for (f, judged) in report.findings.iter().zip(&review.findings) {
+        let before = was.findings.iter().find(|b| b.id == f.id);
+        because.extend(before.and_then(|b| differs(b, f, judged.blocking, policy)));
+    }
+    because.sort_by_key(|b| was.findings.iter().position(|f| Some(&f.id) == b.id.as_ref()));
+    let would_be = Ending { verdict: verdict(&review), exit_code: review.exit.code() };
+    let was_ending = Ending { verdict: was.verdict, exit_code: was.exit_code };
+    Replayed {
+        review_id: stored.review_id.clone(),
+        round: stored.round,
+        timestamp: stored.timestamp.clone(),
+        outcome: was.outcome,
+        was: was_ending,
+        would_be,
+        flips: was.verdict != would_be.verdict,
+        because,
+        unknown: unknown(was, policy),
+    }
+}
+
+/// Takes out what the policy does not look at.
+fn look_away(report: &mut Report, policy: &Policy, because: &mut Vec<Because>) {
+    let ignored = |file: &Option<String>| file.as_deref().is_some_and(|f| policy.ignores(&path(f)));
+    let is_off = |f: &Finding| is_rule(f) && policy.rules.disable.contains(&f.rule_id);
+    report.findings.retain(|f| {
+        let what = match (ignored(&f.file), is_off(f)) {
+            (true, _) => "gone: its file is ignored",
+            (_, true) => "gone: the rule is disabled",
+            _ => return true,
+        };
+        because.push(of(f, what.to_owned()));
+        false
+    });
+    let (gone, left): (Vec<Failed>, Vec<Failed>) =
+        std::mem::take(&mut report.coverage.failed).into_iter().partition(|f| ignored(&f.file));
+    report.coverage.failed = left;
+    for f in gone {
+        because.push(about(f.file.clone(), "need not be reviewed: it is ignored".to_owned()));
+        report.coverage.skipped.extend(f.file.map(|file| Skipped { file, reason: Skip::Ignored.name().to_owned() }));
+    }
+}
+
+/// Gives every rule's finding the severity that the policy gives the rule.
+fn weigh(report: &mut Report, policy: &Policy, rules: &RuleSet) {
+    for f in report.findings.iter_mut().filter(|f| is_rule(f)) {
+        let set = policy.rules.severity.iter().rev().find(|(id, _)| *id == f.rule_id).map(|(_, s)| *s);
+        // A team's own rule keeps what it had: its file is not read here.
+        if let Some(severity) = set.or_else(|| rules.severity(&f.rule_id)) {
+            f.severity = recall::wire_severity(severity);
+        }
+    }
+}
+
+/// Treats what a limit cut off as the policy wants it.
+fn truncated(report: &mut Report, policy: &Policy, because: &mut Vec<Because>) {
+    let c = &mut report.coverage;
+    match policy.on_truncated {
+        OnIncomplete::Warn => {
+            let is_cut = |f: &Failed| f.file.is_some() && f.reason.starts_with(CUT_OFF);
+            let (cut, left): (Vec<Failed>, Vec<Failed>) = std::mem::take(&mut c.failed).into_iter().partition(is_cut);
+            c.failed = left;
+            for file in cut.into_iter().filter_map(|f| f.file) {
+                because.push(about(Some(file.clone()), "may be cut off: on_truncated = \"warn\"".to_owned()));
+                c.skipped.push(Skipped { file, reason: Skip::Limit.name().to_owned() });
+            }
+        }
+        OnIncomplete::Fail => {
+            let is_cut = |s: &Skipped| s.reason == Skip::Limit.name();
+            let (cut, left): (Vec<Skipped>, Vec<Skipped>) =
+                std::mem::take(&mut c.skipped).into_iter().partition(is_cut);
+            c.skipped = left;
+            for s in cut {
+                because.push(about(Some(s.file.clone()), "was cut off: on_truncated = \"fail\"".to_owned()));
+                c.failed.push(Failed { file: Some(s.file), reason: format!("{CUT_OFF} a limit") });
+            }
+        }
+    }
+}
+
+/// Says what became of a finding, where that is something else than before.
+fn differs(before: &Finding, f: &Finding, blocks: bool, policy: &Policy) -> Option<Because> {
+    let name = |s: wire::Severity| recall::severity(s).name();
+    let changed = before.severity != f.severity;
+    let weight = if changed {
+        format!("severity {} instead of {}", name(f.severity), name(before.severity))
+    } else {
+        format!("severity {}", name(f.severity))
+    };
+    let thresholds = policy.thresholds(f.file.as_deref().map(path).as_ref());
+    let confidence = recall::confidence(f.confidence);
+    let weak = !is_rule(f) && confidence < thresholds.min_confidence;
+    let what = match (before.blocking, blocks) {
+        (false, true) => format!("blocks: {weight}"),
+        (true, false) if weak => format!("blocks no more: confidence {} is below min_confidence", confidence.name()),
+        (true, false) => format!("blocks no more: {weight}"),
+        _ if changed => weight,
+        _ => return None,
+    };
+    Some(of(before, what))
+}
+
+/// Says what cannot be told without looking at the change again.
+fn unknown(report: &Report, policy: &Policy) -> Vec<String> {
+    let mut out = Vec::new();
+    let asked = |name: &str| report.usage.iter().any(|u| u.backend == name);
+    let new: Vec<_> = policy.review.backends.iter().filter(|b| !asked(b)).map(String::as_str).collect();
+    if !new.is_empty() {
+        out.push(format!("what {} would find: not asked then", new.join(", ")));
+    }
+    let gone: Vec<_> = report
+        .usage
+        .iter()
+        .map(|u| u.backend.as_str())
+        .filter(|u| !policy.review.backends.iter().any(|b| b == u))
+        .collect();
+    if !gone.is_empty() {
+        out.push(format!("what {} found counts, though the policy does not name it", gone.join(", ")));
+    }
+    let was_ignored = |s: &&Skipped| s.reason == Skip::Ignored.name() && !policy.ignores(&path(&s.file));
+    let unread = report.coverage.skipped.iter().filter(was_ignored).count();
+    if unread > 0 {
+        out.push(format!("what is in {unread} file{} that nobody looked at then", if unread == 1 { "" } else { "s" }));
+    }
+    let same = RuleSet::new(&policy.rules, &[]).is_ok_and(|r| r.hash() == report.tool.rules_hash);
+    if !same {
+        out.push("what rules find that were not active then".to_owned());
+    }
+    out
+}
+
+fn is_rule(f: &Finding) -> bool {
+    f.origin == crate::finding::Origin::Rules.name()
+}
+
+fn path(wire: &str) -> RepoPath {
+    recall::path(wire)
+}
+
+fn of(f: &Finding, what: String) -> Because {
+    Because {
+        id: Some(f.id.clone()),
+        fingerprint: Some(f.fingerprint.clone()),
+        rule_id: Some(f.rule_id.clone()),
+        file: f.file.clone(),
+        line: f.line,
+        severity: Some(f.severity),
+        what,
+    }
+}
+
+fn about(file: Option<String>, what: String) -> Because {
+    Because { id: None, fingerprint: None, rule_id: None, file, line: None, severity: None, what }
+}
+
+fn verdict(review: &Review) -> wire::Verdict {
+    crate::report::json::report(review).verdict
+}
+
+#[cfg(test)]
+mod tests;
