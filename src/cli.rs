@@ -1,7 +1,9 @@
 //! The command line: clap types, one file per subcommand, one place that prints errors.
 
+mod complete;
 mod doctor;
 mod generate;
+mod history;
 mod hooks;
 mod policy;
 mod review;
@@ -66,6 +68,10 @@ enum Command {
     Doctor(doctor::Args),
     /// List and explain the built-in rules, test a team's own
     Rules(rules::Args),
+    /// List, show, check and remove stored reviews
+    History(history::Args),
+    /// Close a stored review
+    Complete(complete::Args),
     /// Serve coding agents over the Model Context Protocol
     ServeMcp(serve::Args),
     /// Print a completion script
@@ -121,6 +127,8 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
         Command::Policy(args) => policy::run(&context, &args),
         Command::Doctor(args) => doctor::run(&context, &args),
         Command::Rules(args) => rules::run(&context, &args),
+        Command::History(args) => history::run(&context, &args),
+        Command::Complete(args) => complete::run(&context, &args),
         Command::ServeMcp(args) => serve::run(&context, &args),
         Command::Completions(args) => generate::completions(&args),
         Command::Man => generate::man(),

@@ -139,7 +139,7 @@ fn human(diagnosis: &Diagnosis, style: &Style) -> String {
 }
 
 /// Breaks a text between words; a word that is too long stays whole. At least one line.
-fn wrap(text: &str, columns: usize) -> Vec<String> {
+pub(super) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         match lines.last_mut() {

@@ -292,7 +292,7 @@ impl Store {
 fn open_for_more(session: &Session) -> error::Result<()> {
     let closed = session.completion.as_ref().and_then(|c| c.entries.last());
     let Some(closing) = closed else { return Ok(()) };
-    let word = word(closing.status);
+    let word = closing.status.word();
     let error = Error::usage(format!("review {} is closed: it was {word} on {}", session.review_id, closing.timestamp));
     Err(error.hint("start a new one: `claude-reviewer review`"))
 }
@@ -306,19 +306,6 @@ fn doubt(last: &Review, open: usize) -> Option<String> {
         (_, Outcome::Incomplete, _) | (_, _, Verdict::Incomplete) => Some("its last round is incomplete".to_owned()),
         (_, _, Verdict::Block) => Some("its last round blocks".to_owned()),
         _ => None,
-    }
-}
-
-/// Returns a status as documents and the command line write it.
-fn word(status: Status) -> &'static str {
-    match status {
-        Status::InProgress => "in_progress",
-        Status::NeedsChanges => "needs_changes",
-        Status::Incomplete => "incomplete",
-        Status::Cancelled => "cancelled",
-        Status::Approved => "approved",
-        Status::Abandoned => "abandoned",
-        Status::Merged => "merged",
     }
 }
 

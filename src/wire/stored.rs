@@ -28,6 +28,21 @@ pub enum Status {
     Merged,
 }
 
+impl Status {
+    /// Returns the word that documents and the command line use.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::InProgress => "in_progress",
+            Self::NeedsChanges => "needs_changes",
+            Self::Incomplete => "incomplete",
+            Self::Cancelled => "cancelled",
+            Self::Approved => "approved",
+            Self::Abandoned => "abandoned",
+            Self::Merged => "merged",
+        }
+    }
+}
+
 /// `request.json`: what was asked for when the session began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Request {

@@ -20,6 +20,7 @@ mod coverage;
 mod diff;
 mod doctor;
 mod git;
+mod history;
 mod hooks;
 mod judge;
 mod loopback;

@@ -1,0 +1,73 @@
+//! `complete`: closes a stored review.
+
+use super::Context;
+use super::history::{print, store};
+use crate::ai::context;
+use crate::error::{Error, ExitStatus, Result};
+use crate::history::Closing;
+use crate::policy::RulesPolicy;
+use crate::rounds;
+use crate::rules::RuleSet;
+use crate::untrusted::Inert;
+use crate::wire::stored::Status;
+
+/// Arguments of `complete`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "A review whose last round blocks or is incomplete is approved with --force only. That is \
+    recorded, with who did it and which findings were open.")]
+pub(super) struct Args {
+    /// The review: an id, or latest
+    #[arg(value_name = "REVIEW_ID")]
+    id: String,
+    /// How it ends
+    #[arg(long, value_enum)]
+    status: Word,
+    /// What is to be remembered of it
+    #[arg(long, value_name = "TEXT")]
+    notes: Option<String>,
+    /// Approve although findings block, or the last round is incomplete
+    #[arg(long)]
+    force: bool,
+}
+
+/// How a review can end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Word {
+    Approved,
+    Abandoned,
+    Merged,
+}
+
+pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
+    let request = super::history::request(context);
+    let id = rounds::named(&args.id, &request, &context.env)?;
+    let (place, store) = store(context)?;
+    let store = store.ok_or_else(|| {
+        Error::usage(format!("there is no review {id}")).hint("`claude-reviewer history` lists what there is")
+    })?;
+    let status = match args.status {
+        Word::Approved => Status::Approved,
+        Word::Abandoned => Status::Abandoned,
+        Word::Merged => Status::Merged,
+    };
+    // Masked as everything is that is kept of people's words.
+    let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
+    let masked = |text: &str| context::summary(text, &rules);
+    let notes = args.notes.as_deref().map(masked).filter(|n| !n.is_empty());
+    let closing = Closing { status, notes, actor: masked(&place.actor), via: "cli", now: jiff::Timestamp::now() };
+    let session = store.complete(&id, closing, args.force)?;
+    let mut text = String::new();
+    if !context.global.quiet {
+        let word = session.status.word().replace('_', " ");
+        text = format!("review {id} is {word}\n");
+        let open = session.completion.iter().filter_map(|c| c.entries.last()).map(|e| e.open.len()).sum::<usize>();
+        if open > 0 {
+            text.push_str(&format!(
+                "recorded as open: {open} finding{} that block\n",
+                if open == 1 { "" } else { "s" }
+            ));
+        }
+        text.push_str(&format!("head {}\n", Inert::new(&session.head)));
+    }
+    print(&text)
+}

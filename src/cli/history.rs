@@ -1,0 +1,223 @@
+//! `history`: lists, shows, checks and removes stored reviews.
+
+mod page;
+
+use super::Context;
+use super::review::style;
+use crate::error::{Error, ExitStatus, Result};
+use crate::history::{SessionId, Store};
+use crate::report::{self, Format};
+use crate::request::{ReviewRequest, Source};
+use crate::review::Place;
+use crate::rounds::{self, recall};
+use crate::untrusted::Inert;
+use crate::wire;
+use crate::wire::stored::{History, STORED_VERSION, Session};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _};
+use std::io::{ErrorKind, Write as _};
+
+/// Arguments of `history`.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// Show this review: an id, or latest
+    #[arg(value_name = "REVIEW_ID")]
+    id: Option<String>,
+    /// List this many, the newest first
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    limit: usize,
+    /// How to write it
+    #[arg(long, value_enum, default_value = "human")]
+    format: Shape,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Show a round of a stored review in any form of report
+    Show {
+        /// The review: an id, or latest
+        #[arg(value_name = "REVIEW_ID")]
+        id: String,
+        /// The round; the last one when absent
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        round: Option<u32>,
+        /// The form of the report
+        #[arg(long, value_name = "FORMAT", default_value = "human", value_parser = formats())]
+        format: Format,
+    },
+    /// Look whether a stored review was edited, and print the head of its hash chain
+    #[command(after_help = "A head covers a session from its first byte on. Note it outside of the store (a pull \
+        request, a release, a mail): then even a session that was written anew as a whole is found.\n\n\
+        Exit codes:\n  0  everything is as it was stored\n  1  something was edited; each file and round is named\n  \
+        2  there is no such review")]
+    Verify {
+        /// The review: an id, or latest; all of them when absent
+        #[arg(value_name = "REVIEW_ID")]
+        id: Option<String>,
+        /// A head that was noted: the review must have had it
+        #[arg(long, value_name = "HASH", requires = "id", value_parser = head)]
+        head: Option<String>,
+    },
+    /// Remove all but the newest reviews, open ones included
+    Prune {
+        /// Keep this many
+        #[arg(long, value_name = "N")]
+        keep: usize,
+    },
+}
+
+/// How sessions are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Shape {
+    /// For people
+    Human,
+    /// For programs: versioned
+    Json,
+}
+
+/// The names of the forms of reports, with their help.
+fn formats() -> impl clap::builder::TypedValueParser<Value = Format> {
+    let named = |f: &Format| PossibleValue::new(f.name()).help(f.help());
+    PossibleValuesParser::new(Format::ALL.iter().map(named)).try_map(|name| Format::parse(&name))
+}
+
+fn head(text: &str) -> std::result::Result<String, String> {
+    if text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Ok(text.to_owned());
+    }
+    Err("a head has 64 hexadecimal digits".to_owned())
+}
+
+pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
+    match &args.command {
+        None => match &args.id {
+            None => list(context, args.limit, args.format),
+            Some(id) => session(context, id, args.format),
+        },
+        Some(Command::Show { id, round, format }) => show(context, id, *round, *format),
+        Some(Command::Verify { id, head }) => verify(context, id.as_deref(), head.as_deref()),
+        Some(Command::Prune { keep }) => prune(context, *keep),
+    }
+}
+
+/// Asks for nothing but the place of the store.
+pub(super) fn request(context: &Context) -> ReviewRequest {
+    ReviewRequest { config: context.global.config.clone(), ..ReviewRequest::new(Source::Auto, context.dir.clone()) }
+}
+
+/// Finds the store here, where there is one.
+pub(super) fn store(context: &Context) -> Result<(Place, Option<Store>)> {
+    rounds::open(&request(context), &context.env)
+}
+
+/// Finds a stored review by its id, or the newest by `latest`.
+fn find(context: &Context, name: &str) -> Result<(Store, SessionId, Session)> {
+    let id = rounds::named(name, &request(context), &context.env)?;
+    let (_, store) = store(context)?;
+    let store = store.ok_or_else(|| unknown(id))?;
+    let session = store.session(&id)?;
+    Ok((store, id, session))
+}
+
+fn unknown(id: SessionId) -> Error {
+    Error::usage(format!("there is no review {id}")).hint("`claude-reviewer history` lists what there is")
+}
+
+fn list(context: &Context, limit: usize, shape: Shape) -> Result<ExitStatus> {
+    let (place, store) = store(context)?;
+    let history = match store {
+        Some(store) => store.list(limit)?,
+        None => History { schema_version: STORED_VERSION, sessions: Vec::new(), damaged: Vec::new() },
+    };
+    match shape {
+        Shape::Json => write(|out| wire::write(&history, out)),
+        Shape::Human => {
+            for damaged in &history.damaged {
+                let mut line = format!("warning: review {} cannot be read: {}", damaged.review_id, damaged.why);
+                if let Some(aside) = &damaged.moved_to {
+                    line.push_str(&format!("; what is left of it was put into {}/{aside}", place.history.path));
+                }
+                eprint(&line);
+            }
+            let style = style(context, &context.env);
+            print(&page::list(&history.sessions, &style, jiff::Timestamp::now()))
+        }
+    }
+}
+
+fn session(context: &Context, name: &str, shape: Shape) -> Result<ExitStatus> {
+    let (_, _, session) = find(context, name)?;
+    match shape {
+        Shape::Json => write(|out| wire::write(&session, out)),
+        Shape::Human => print(&page::session(&session, &style(context, &context.env), jiff::Timestamp::now())),
+    }
+}
+
+fn show(context: &Context, name: &str, round: Option<u32>, format: Format) -> Result<ExitStatus> {
+    let (store, id, session) = find(context, name)?;
+    let number = round.unwrap_or(u32::try_from(session.rounds.len()).unwrap_or(u32::MAX));
+    let at = usize::try_from(number).unwrap_or(usize::MAX).saturating_sub(1);
+    // Says which rounds there are.
+    let change = store.change(&id, number)?;
+    let Some(round) = session.rounds.get(at) else { return Err(unknown(id)) };
+    if format == Format::Json {
+        // As it was stored: nothing is lost on the way.
+        return write(|out| wire::write(&round.review.report, out));
+    }
+    let mut review = recall::review(&round.review.report, &change);
+    review.source.label.clone_from(&session.request.label);
+    let style = style(context, &context.env);
+    write(|out| report::render(&review, format, &style, out))
+}
+
+fn verify(context: &Context, name: Option<&str>, noted: Option<&str>) -> Result<ExitStatus> {
+    let id = name.map(|n| rounds::named(n, &request(context), &context.env)).transpose()?;
+    let (_, store) = store(context)?;
+    let checked = match (&store, id) {
+        (Some(store), id) => store.verify(id.as_ref(), noted)?,
+        (None, Some(id)) => return Err(unknown(id)),
+        (None, None) => Vec::new(),
+    };
+    print(&page::checked(&checked, &style(context, &context.env)))?;
+    let whole = checked.iter().all(|c| c.edits.is_empty());
+    Ok(if whole { ExitStatus::Pass } else { ExitStatus::Block })
+}
+
+fn prune(context: &Context, keep: usize) -> Result<ExitStatus> {
+    let (_, store) = store(context)?;
+    let pruned = match store {
+        Some(store) => store.prune(keep, jiff::Timestamp::now())?,
+        None => Default::default(),
+    };
+    if context.global.quiet {
+        return Ok(ExitStatus::Pass);
+    }
+    let mut text: String = pruned.removed.iter().map(|id| format!("removed {id}\n")).collect();
+    text.push_str(&format!("{} removed, {} kept\n", page::reviews(pruned.removed.len()), pruned.kept));
+    if pruned.swept > 0 {
+        text.push_str(&format!("{} left by broken runs removed\n", page::plural(pruned.swept, "file")));
+    }
+    print(&text)
+}
+
+/// Writes text to standard output.
+pub(super) fn print(text: &str) -> Result<ExitStatus> {
+    write(|out| out.write_all(text.as_bytes()))
+}
+
+fn write(f: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> Result<ExitStatus> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    match f(&mut out).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Error::incomplete("standard output cannot be written").caused_by(&e))
+        }
+        _ => Ok(ExitStatus::Pass),
+    }
+}
+
+fn eprint(line: &str) {
+    // Nobody is left to tell when stderr is gone.
+    let _ = std::io::stderr().write_all(format!("{}\n", Inert::new(line).guarded()).as_bytes());
+}

@@ -1,0 +1,343 @@
+//! Stored reviews for people. Everything that comes from a file is foreign, and shown as it is.
+
+use crate::history::Checked;
+use crate::report::Style;
+use crate::untrusted::{Inert, pieces, width};
+use crate::wire::stored::{Counts, Overview, Round, Session, Since};
+use crate::wire::{Outcome, Verdict};
+use anstyle::{AnsiColor, Effects};
+use jiff::Timestamp;
+
+/// The least room for who and what, before a review takes several lines of a list.
+const ROOM: usize = 36;
+
+/// Returns `1 review`, `2 reviews`.
+pub(super) fn reviews(n: usize) -> String {
+    plural(n, "review")
+}
+
+pub(super) fn plural(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+/// Lists sessions: a table where there is room for one, else a few lines each.
+pub(super) fn list(sessions: &[Overview], style: &Style, now: Timestamp) -> String {
+    if sessions.is_empty() {
+        return if style.quiet { String::new() } else { "no review is stored here yet\n".to_owned() };
+    }
+    let row = |s: &Overview| {
+        let verdict = said(s.outcome, s.verdict);
+        let rounds = if s.rounds > 1 { format!("{} ({} rounds)", s.label, s.rounds) } else { s.label.clone() };
+        [
+            s.review_id.clone(),
+            s.status.word().replace('_', " "),
+            verdict.to_owned(),
+            counts(&s.summary),
+            age(&s.timestamp, now),
+            s.author.clone(),
+            rounds,
+        ]
+        .map(|cell| Inert::new(cell).to_string())
+    };
+    let rows: Vec<_> = sessions.iter().map(row).collect();
+    let head = ["ID", "STATUS", "VERDICT", "FINDINGS", "AGE", "AUTHOR", "SOURCE"];
+    let wide = |i: usize| rows.iter().map(|r| width(&r[i])).chain([head[i].len()]).max().unwrap_or(0);
+    let fixed: usize = (0..5).map(|i| wide(i) + 2).sum();
+    let mut text = String::new();
+    if fixed + ROOM > style.width {
+        for (row, s) in rows.iter().zip(sessions) {
+            let [id, status, verdict, counts, age, author, label] = row;
+            let verdict = paint(color(s.outcome, s.verdict), verdict, style);
+            text.push_str(&line(&format!("{}  {status}, {verdict}", bold(id, style))));
+            for words in [format!("{counts}, {age}"), format!("by {author}"), label.clone()] {
+                text.push_str(&line(&format!("  {}", cut(&words, style.width.saturating_sub(2), style))));
+            }
+        }
+        return text;
+    }
+    let author = wide(5).min((style.width - fixed) / 2);
+    let widths = [wide(0), wide(1), wide(2), wide(3), wide(4), author];
+    let label = style.width - fixed - author - 2;
+    let cells = |row: [&str; 7], ink: Option<AnsiColor>| {
+        let mut out = String::new();
+        for (i, cell) in row.iter().enumerate().take(6) {
+            let cell = if i == 5 { cut(cell, author, style) } else { (*cell).to_owned() };
+            let pad = " ".repeat(widths[i].saturating_sub(width(&cell)) + 2);
+            let cell = match ink {
+                Some(_) if i == 2 => paint(ink, &cell, style),
+                _ => cell,
+            };
+            out.push_str(&format!("{cell}{pad}"));
+        }
+        line(format!("{out}{}", cut(row[6], label, style)).trim_end())
+    };
+    if !style.quiet {
+        text.push_str(&cells(head, None));
+    }
+    for (row, s) in rows.iter().zip(sessions) {
+        text.push_str(&cells(row.each_ref().map(String::as_str), color(s.outcome, s.verdict)));
+    }
+    text
+}
+
+/// Shows a session: what was asked, each round, and how it was closed.
+pub(super) fn session(session: &Session, style: &Style, now: Timestamp) -> String {
+    let request = &session.request;
+    let mut page = Page { text: String::new(), style };
+    let title = format!("review {}", session.review_id);
+    page.line(&format!("{}: {}", bold(&title, style), session.status.word().replace('_', " ")));
+    page.field("source", &request.label);
+    page.field("author", &format!("{} ({})", request.author, request.via));
+    page.field("began", &format!("{}, {}", request.timestamp, age(&request.timestamp, now)));
+    if let Some(summary) = &request.summary {
+        page.field("summary", summary);
+    }
+    if !request.focus_areas.is_empty() {
+        page.field("focus", &request.focus_areas.join(", "));
+    }
+    if !request.relevant_docs.is_empty() {
+        page.field("documents", &request.relevant_docs.join(", "));
+    }
+    for round in &session.rounds {
+        page.round(round, now);
+    }
+    for closing in session.completion.iter().flat_map(|c| &c.entries) {
+        page.text.push('\n');
+        let word = closing.status.word().replace('_', " ");
+        page.line(&bold(&format!("closed: {word}"), style));
+        page.field("by", &format!("{} ({}), {}", closing.actor, closing.via, age(&closing.timestamp, now)));
+        if !closing.open.is_empty() || closing.forced {
+            let forced = if closing.forced { "forced" } else { "closed" };
+            page.field("open", &format!("{forced} with {} that blocked", plural(closing.open.len(), "finding")));
+        }
+        if let Some(notes) = &closing.notes {
+            page.field("notes", notes);
+        }
+    }
+    page.text.push('\n');
+    page.field("head", &session.head);
+    page.text
+}
+
+/// Tells of each session whether it is as it was stored.
+pub(super) fn checked(checked: &[Checked], style: &Style) -> String {
+    let mut text = String::new();
+    for c in checked {
+        let id = Inert::new(&c.id);
+        let head = Inert::new(c.head.as_deref().unwrap_or("none"));
+        if c.edits.is_empty() {
+            if !style.quiet {
+                text.push_str(&format!("{} {id}  head {head}\n", paint(Some(AnsiColor::Green), "ok", style)));
+            }
+            continue;
+        }
+        text.push_str(&format!("{} {id}  head {head}\n", paint(Some(AnsiColor::Red), "EDITED", style)));
+        for edit in &c.edits {
+            let round = edit.round.map(|n| format!("round {n}: ")).unwrap_or_default();
+            let file = if edit.file.is_empty() { String::new() } else { format!("{}: ", edit.file) };
+            text.push_str(&line(&format!("  {}", Inert::new(format!("{round}{file}{}", edit.why)))));
+        }
+    }
+    if !style.quiet {
+        let edited = checked.iter().filter(|c| !c.edits.is_empty()).count();
+        text.push_str(&match (checked.len(), edited) {
+            (0, _) => "no review is stored here yet\n".to_owned(),
+            (n, 0) => format!("{} checked, nothing was edited\n", reviews(n)),
+            (n, edited) => format!("{} checked, {edited} edited\n", reviews(n)),
+        });
+    }
+    text
+}
+
+/// A page that is being written.
+struct Page<'a> {
+    text: String,
+    style: &'a Style,
+}
+
+impl Page<'_> {
+    /// Writes a line that is inert already.
+    fn line(&mut self, text: &str) {
+        self.text.push_str(&line(text));
+    }
+
+    /// Writes a name and foreign text, which may have several lines.
+    fn field(&mut self, name: &str, text: &str) {
+        const INDENT: usize = 13;
+        let room = self.style.width.saturating_sub(INDENT);
+        let lines: Vec<_> = Inert::lines(text).flat_map(|l| super::super::doctor::wrap(l.as_str(), room)).collect();
+        for (i, words) in lines.iter().enumerate() {
+            let name = if i == 0 { name } else { "" };
+            self.line(format!("  {name:<11}{words}").trim_end());
+        }
+    }
+
+    fn round(&mut self, round: &Round, now: Timestamp) {
+        let review = &round.review;
+        self.text.push('\n');
+        let verdict = paint(color(review.outcome, review.verdict), said(review.outcome, review.verdict), self.style);
+        let title = bold(&format!("round {}", review.round), self.style);
+        self.line(&format!("{title}: {verdict}, {}", counts(&review.summary)));
+        self.field("when", &age(&review.timestamp, now));
+        if let Some(said) = &review.author_summary
+            && review.round > 1
+        {
+            self.field("summary", said);
+        }
+        if let Some(since) = &review.since {
+            self.field("since", &changes(since));
+        }
+        if !review.report.summary.text.is_empty() {
+            self.field("result", &review.report.summary.text);
+        }
+        self.field("advice", &review.advice.text);
+        if let Some(response) = &round.response {
+            let mut words = vec![format!("{} addressed", response.addressed.len())];
+            if !response.explanations.is_empty() {
+                words.push(format!("{} explained", response.explanations.len()));
+            }
+            if !response.questions.is_empty() {
+                words.push(plural(response.questions.len(), "question"));
+            }
+            self.field("answer", &words.join(", "));
+            for explained in &response.explanations {
+                let finding = explained.finding.as_deref().map(|f| format!("{f}: ")).unwrap_or_default();
+                self.field("", &format!("{finding}{}", explained.text));
+            }
+            for text in response.questions.iter().chain(&response.text) {
+                self.field("", text);
+            }
+        }
+    }
+}
+
+/// Says what became of the findings of the round before.
+fn changes(since: &Since) -> String {
+    let all = [
+        (since.fixed, "fixed"),
+        (since.still_there, "still there"),
+        (since.moved, "moved"),
+        (since.reopened, "reopened"),
+        (since.new, "new"),
+        (since.introduced_by_fix, "introduced by a fix"),
+        (since.unchecked, "not looked at"),
+    ];
+    let some: Vec<_> = all.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    let changes = if some.is_empty() { "nothing to compare".to_owned() } else { some.join(", ") };
+    format!("round {}: {changes}", since.round)
+}
+
+/// Says how many findings there are, worst first.
+fn counts(counts: &Counts) -> String {
+    let all = [
+        (counts.critical_issues, "critical"),
+        (counts.major_issues, "major"),
+        (counts.minor_issues, "minor"),
+        (counts.suggestions, "suggestion"),
+    ];
+    let some: Vec<_> = all.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    if some.is_empty() { "no findings".to_owned() } else { some.join(", ") }
+}
+
+/// Returns the word for a verdict, or for why there is none.
+fn said(outcome: Outcome, verdict: Verdict) -> &'static str {
+    match (outcome, verdict) {
+        (Outcome::Cancelled, _) => "cancelled",
+        (Outcome::NothingToReview, _) => "nothing to review",
+        (_, Verdict::Pass) => "pass",
+        (_, Verdict::Warn) => "warn",
+        (_, Verdict::Block) => "block",
+        (_, Verdict::Incomplete) => "incomplete",
+    }
+}
+
+fn color(outcome: Outcome, verdict: Verdict) -> Option<AnsiColor> {
+    match (outcome, verdict) {
+        (Outcome::Cancelled | Outcome::NothingToReview, _) => None,
+        (_, Verdict::Pass) => Some(AnsiColor::Green),
+        (_, Verdict::Warn | Verdict::Incomplete) => Some(AnsiColor::Yellow),
+        (_, Verdict::Block) => Some(AnsiColor::Red),
+    }
+}
+
+/// Says how long ago something was; what is no time, or lies ahead, is shown as it stands.
+fn age(timestamp: &str, now: Timestamp) -> String {
+    let Ok(then) = timestamp.parse::<Timestamp>() else { return timestamp.to_owned() };
+    let seconds = now.as_second() - then.as_second();
+    match seconds {
+        ..=-60 => timestamp.to_owned(),
+        -59..=59 => "just now".to_owned(),
+        60..=3_599 => format!("{} min ago", seconds / 60),
+        3_600..=86_399 => format!("{} h ago", seconds / 3_600),
+        86_400..=5_183_999 => format!("{} ago", plural(usize::try_from(seconds / 86_400).unwrap_or(0), "day")),
+        _ => then.strftime("%Y-%m-%d").to_string(),
+    }
+}
+
+/// Cuts inert text to a number of columns.
+fn cut(text: &str, columns: usize, style: &Style) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let sign = if style.unicode { "…" } else { ".." };
+    let room = columns.saturating_sub(width(sign));
+    let mut used = 0;
+    let kept: Vec<_> = pieces(text.as_bytes())
+        .take_while(|p| {
+            used += p.width();
+            used <= room
+        })
+        .collect();
+    format!("{}{sign}", kept.iter().collect::<Inert>())
+}
+
+fn paint(color: Option<AnsiColor>, word: &str, style: &Style) -> String {
+    match color {
+        Some(color) if style.color => {
+            format!("{}{word}{}", color.on_default().bold().render(), anstyle::Reset.render())
+        }
+        _ => word.to_owned(),
+    }
+}
+
+fn bold(word: &str, style: &Style) -> String {
+    match style.color {
+        true => format!("{}{word}{}", Effects::BOLD.render(), anstyle::Reset.render()),
+        false => word.to_owned(),
+    }
+}
+
+/// Ends a line, which must not be a command to a CI system.
+fn line(text: &str) -> String {
+    format!("{}\n", crate::untrusted::guard_line(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_is_told_in_the_largest_unit_that_fits() {
+        let now: Timestamp = "2026-03-01T00:00:00Z".parse().unwrap();
+        for (then, told) in [
+            ("2026-03-01T00:00:00Z", "just now"),
+            ("2026-02-28T23:59:00Z", "1 min ago"),
+            ("2026-02-28T22:00:00Z", "2 h ago"),
+            ("2026-02-28T00:00:00Z", "1 day ago"),
+            ("2026-01-31T00:00:00Z", "29 days ago"),
+            ("2025-03-01T00:00:00Z", "2025-03-01"),
+            ("2027-03-01T00:00:00Z", "2027-03-01T00:00:00Z"),
+            ("yesterday", "yesterday"),
+        ] {
+            assert_eq!(age(then, now), told, "{then}");
+        }
+    }
+
+    #[test]
+    fn text_is_cut_by_columns_and_not_by_bytes() {
+        let style = Style { unicode: true, ..Style::default() };
+        assert_eq!(cut("日本語の変更", 7, &style), "日本語…");
+        assert_eq!(cut("short", 5, &style), "short");
+        assert_eq!(cut("a long label", 6, &Style::default()), "a lo..");
+    }
+}
