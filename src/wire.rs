@@ -351,6 +351,16 @@ pub struct Policy {
     pub hash: String,
 }
 
+/// Returns a document as a value; null where it is none that JSON can hold.
+pub fn value(document: &impl Serialize) -> serde_json::Value {
+    serde_json::to_value(document).unwrap_or_default()
+}
+
+/// Returns the name by which documents call something (`needs_changes`); empty for what has none.
+pub fn name(of: &impl Serialize) -> String {
+    value(of).as_str().unwrap_or_default().to_owned()
+}
+
 /// Returns the JSON schema of [`Report`] as it is published: indented, with a line end.
 pub fn schema() -> String {
     let schema = schemars::schema_for!(Report);

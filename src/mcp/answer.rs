@@ -88,11 +88,6 @@ pub(super) fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// Returns a document of [`crate::wire`] as an object.
-pub(super) fn document(document: &impl serde::Serialize) -> Map<String, Value> {
-    object(serde_json::to_value(document).unwrap_or_default())
-}
-
 /// What an agent is told of a review that is not whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Retry {

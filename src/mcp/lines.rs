@@ -151,7 +151,7 @@ fn write(mut output: impl Write, mut from: mpsc::Receiver<Vec<u8>>, gone: &watch
 }
 
 /// Puts a message on a line. What a terminal would act on stands escaped, as in every report.
-fn line_of(message: &impl serde::Serialize) -> Vec<u8> {
+fn line_of(message: &ServerJsonRpcMessage) -> Vec<u8> {
     let mut line = crate::wire::line(message).unwrap_or_default();
     line.push(b'\n');
     line

@@ -29,7 +29,7 @@ pub(super) fn list(call: &Call<'_>) -> Result<Vec<Resource>> {
 }
 
 fn one(s: &Overview) -> Resource {
-    let status = serde_json::to_value(s.status).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default();
+    let status = crate::wire::name(&s.status);
     let label = crate::untrusted::Inert::new(&s.label);
     Resource::new(format!("{SCHEME}{}", s.review_id), s.review_id.clone())
         .with_title(format!("Review {}", s.review_id))

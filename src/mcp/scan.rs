@@ -98,9 +98,7 @@ impl Scan {
             if self.id.len() < MOST_OF_AN_ID {
                 self.id.push(b);
             }
-        } else if self.depth == 1 && self.is_name && self.in_string && self.text.len() < 8 {
-            self.text.push(b);
-        } else if self.depth == 1 && self.is_name && self.text.len() < 8 && b == b'"' {
+        } else if self.depth == 1 && self.is_name && self.text.len() < 8 && (self.in_string || b == b'"') {
             self.text.push(b);
         }
     }

@@ -2,15 +2,15 @@
 //!
 //! Clients name files and nothing else: what a model is asked is fixed.
 
-use super::review_words as words;
 use super::{Call, Effect, Tool, schema, stateless};
 use crate::counsel::{self, CounselAsk, Dispute, MAX_AUDITED};
 use crate::doctor;
 use crate::error::{Error, Result};
 use crate::git::Repo;
 use crate::judge::{self, JudgeAsk, MAX_TIMEOUT, REPORT_DIR, TIMEOUT};
-use crate::mcp::answer::{Answer, document};
+use crate::mcp::answer::{Answer, object};
 use crate::mcp::args::{Arg, Kind};
+use crate::wire;
 use crate::wire::counsel::Conduct;
 use crate::wire::judge::Outcome;
 use serde_json::{Map, Value, json};
@@ -137,7 +137,7 @@ fn judge(call: &Call<'_>) -> Result<Answer> {
     if let Some(path) = &judged.report_md_path {
         text.push_str(&format!("report: {path}\n"));
     }
-    Ok(ended(document(&judged), text, judged.outcome))
+    Ok(ended(object(wire::value(&judged)), text, judged.outcome))
 }
 
 impl Call<'_> {
@@ -161,9 +161,9 @@ fn proposal(call: &Call<'_>) -> Result<Answer> {
     let mut text = format!("{}\n", checked.summary);
     for issue in &checked.issues {
         let line = issue.line.map(|l| format!("line {l}: ")).unwrap_or_default();
-        text.push_str(&format!("{} {line}{}\n", words::name(&issue.severity), issue.issue.replace('\n', " ")));
+        text.push_str(&format!("{} {line}{}\n", wire::name(&issue.severity), issue.issue.replace('\n', " ")));
     }
-    Ok(conducted(document(&checked), text, &checked.conduct))
+    Ok(conducted(object(wire::value(&checked)), text, &checked.conduct))
 }
 
 fn conflict(call: &Call<'_>) -> Result<Answer> {
@@ -175,7 +175,7 @@ fn conflict(call: &Call<'_>) -> Result<Answer> {
     };
     let resolved = counsel::resolve_conflict(&ask, &dispute, &call.world())?;
     let text = format!("{}\n{}\n", resolved.summary, resolved.reasoning);
-    Ok(conducted(document(&resolved), text, &resolved.conduct))
+    Ok(conducted(object(wire::value(&resolved)), text, &resolved.conduct))
 }
 
 fn audit(call: &Call<'_>) -> Result<Answer> {
@@ -200,7 +200,7 @@ fn health(call: &Call<'_>) -> Result<Answer> {
             text.push_str(&format!("- {}: {}\n", check.name, check.text.replace('\n', " ")));
         }
     }
-    Ok(Answer::new(document(&health), text))
+    Ok(Answer::new(object(wire::value(&health)), text))
 }
 
 /// Makes an answer of what says itself how it went.
@@ -220,7 +220,7 @@ fn ended(content: Map<String, Value>, mut text: String, outcome: Outcome) -> Ans
         text = format!("INCOMPLETE: this is no approval. Do not call this tool in a loop.\n{text}");
     }
     let is_error = outcome == Outcome::Error;
-    Answer { is_error, ..Answer::new(content, format!("outcome: {}\n{text}", words::name(&outcome))) }
+    Answer { is_error, ..Answer::new(content, format!("outcome: {}\n{text}", wire::name(&outcome))) }
 }
 
 fn proposal_answer() -> Value {

@@ -13,7 +13,7 @@ pub(in crate::mcp) fn report(report: &wire::Report) -> String {
     }
     let mut text = format!(
         "verdict: {}. {}\ncritical {}, major {}, minor {}, suggestions {}\n",
-        name(&report.verdict),
+        wire::name(&report.verdict),
         s.text,
         s.critical,
         s.major,
@@ -28,7 +28,7 @@ pub(in crate::mcp) fn report(report: &wire::Report) -> String {
             _ => "the change".to_owned(),
         };
         let blocks = if f.blocking { " (blocks)" } else { "" };
-        let what = format!("{} {} {place}: {}{blocks}. {}", f.id, name(&f.severity), f.title, f.message);
+        let what = format!("{} {} {place}: {}{blocks}. {}", f.id, wire::name(&f.severity), f.title, f.message);
         text.push_str(&what.replace('\n', " "));
         if let Some(fix) = &f.suggestion {
             text.push_str(&format!(" Fix: {}", fix.replace('\n', " ")));
@@ -44,9 +44,4 @@ pub(in crate::mcp) fn report(report: &wire::Report) -> String {
         text.push_str(&format!("not reviewed: {what}: {}\n", f.reason.replace('\n', " ")));
     }
     text
-}
-
-/// Returns the name of a value as the report writes it.
-pub(in crate::mcp) fn name(value: &impl serde::Serialize) -> String {
-    serde_json::to_value(value).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
 }

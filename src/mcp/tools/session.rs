@@ -7,7 +7,7 @@ use crate::ai::context;
 use crate::error::{Error, Result};
 use crate::finding::Category;
 use crate::history::{Closing, SessionId, Store};
-use crate::mcp::answer::{Answer, Retry, document};
+use crate::mcp::answer::{Answer, Retry, object};
 use crate::mcp::args::{Arg, Kind, TEXT, shown};
 use crate::mcp::fence::revision;
 use crate::policy::RulesPolicy;
@@ -16,6 +16,7 @@ use crate::review::Place;
 use crate::rounds::response::Given as Response;
 use crate::rounds::{self, Ask, Done, Save};
 use crate::rules::RuleSet;
+use crate::wire;
 use crate::wire::stored::{self, Status};
 use crate::wire::{Outcome, Verdict};
 use serde_json::{Map, Value, json};
@@ -263,7 +264,7 @@ fn source(value: &Value) -> Result<(Source, Vec<String>)> {
 /// Puts a round into an answer.
 fn reviewed(done: &Done, refused: &[Value]) -> Answer {
     let stored = &done.stored;
-    let mut content = document(stored);
+    let mut content = object(wire::value(stored));
     let mut text = words::report(&stored.report);
     if stored.review_id.is_empty() {
         content.insert("review_id".to_owned(), Value::Null);
@@ -296,7 +297,7 @@ fn reviewed(done: &Done, refused: &[Value]) -> Answer {
     if let Some(why) = &done.unsaved {
         text.push_str(&format!("the review is not stored, so it cannot be followed up: {why}\n"));
     }
-    text.push_str(&format!("advice ({}): {}\n", words::name(&stored.advice.action), stored.advice.text));
+    text.push_str(&format!("advice ({}): {}\n", wire::name(&stored.advice.action), stored.advice.text));
     for why in &stored.advice.circling {
         text.push_str(&format!("- {why}\n"));
     }
@@ -308,7 +309,7 @@ fn history(call: &Call<'_>) -> Result<Answer> {
         let (_, store, id) = call.session(name)?;
         let session = store.session(&id)?;
         let text = session_words(&session);
-        return Ok(Answer::new(document(&session), text));
+        return Ok(Answer::new(object(wire::value(&session)), text));
     }
     let limit = usize::try_from(call.given.number("limit").unwrap_or(5)).unwrap_or(5);
     let (_, store) = call.store()?;
@@ -321,8 +322,8 @@ fn history(call: &Call<'_>) -> Result<Answer> {
         text.push_str(&format!(
             "{}  {}  verdict {}  rounds {}  {} by {}\n",
             s.review_id,
-            words::name(&s.status),
-            words::name(&s.verdict),
+            wire::name(&s.status),
+            wire::name(&s.verdict),
             s.rounds,
             s.label,
             s.author
@@ -334,13 +335,12 @@ fn history(call: &Call<'_>) -> Result<Answer> {
     for d in &history.damaged {
         text.push_str(&format!("{} cannot be read: {}\n", d.review_id, d.why));
     }
-    Ok(Answer::new(document(&history), text))
+    Ok(Answer::new(object(wire::value(&history)), text))
 }
 
 /// Says how a session stands.
 fn session_words(session: &stored::Session) -> String {
-    let mut text =
-        format!("{}  {}  rounds {}\n", session.review_id, words::name(&session.status), session.rounds.len());
+    let mut text = format!("{}  {}  rounds {}\n", session.review_id, wire::name(&session.status), session.rounds.len());
     if let Some(last) = session.rounds.last() {
         text.push_str(&words::report(&last.review.report));
         text.push_str(&format!("advice: {}\n", last.review.advice.text));
@@ -362,11 +362,11 @@ fn complete(call: &Call<'_>) -> Result<Answer> {
     let session = store.complete(&id, closing, false)?;
     let mut content = Map::new();
     content.insert("review_id".to_owned(), session.review_id.clone().into());
-    content.insert("status".to_owned(), serde_json::to_value(session.status).unwrap_or_default());
+    content.insert("status".to_owned(), wire::value(&session.status));
     content.insert("rounds".to_owned(), session.rounds.len().into());
-    content.insert("completion".to_owned(), serde_json::to_value(&session.completion).unwrap_or_default());
+    content.insert("completion".to_owned(), wire::value(&session.completion));
     content.insert("head".to_owned(), session.head.clone().into());
-    Ok(Answer::new(content, format!("review {} is {}", session.review_id, words::name(&session.status))))
+    Ok(Answer::new(content, format!("review {} is {}", session.review_id, wire::name(&session.status))))
 }
 
 fn response_schema() -> Value {

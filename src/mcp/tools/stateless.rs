@@ -4,7 +4,7 @@ use super::review_words as words;
 use super::{Call, Effect, Tool, is_pattern, schema};
 use crate::error::{Error, Result};
 use crate::finding::Category;
-use crate::mcp::answer::{Answer, Retry, document};
+use crate::mcp::answer::{Answer, Retry, object};
 use crate::mcp::args::{Arg, Kind};
 use crate::mcp::fence::revision;
 use crate::report;
@@ -154,7 +154,7 @@ fn code(call: &Call<'_>) -> Result<Answer> {
     let name = format!("code.{}", extension(call.given.text("language").unwrap_or_default()));
     let source = Source::Code(vec![Input::Text { name, text: text.to_owned() }]);
     let dir = call.fence.root().to_owned();
-    answer(call, asked(call, source, dir)?)
+    answer(call, &asked(call, source, dir)?)
 }
 
 fn in_repository(call: &Call<'_>, source: Source, files: Vec<String>) -> Result<Answer> {
@@ -165,7 +165,7 @@ fn in_repository(call: &Call<'_>, source: Source, files: Vec<String>) -> Result<
         None => top,
     };
     let request = ReviewRequest { files, ..asked(call, source, dir)? };
-    answer(call, request)
+    answer(call, &request)
 }
 
 fn commit(call: &Call<'_>) -> Result<Answer> {
@@ -205,14 +205,14 @@ fn focus(call: &Call<'_>) -> Option<Vec<Category>> {
     (!areas.is_empty()).then_some(areas)
 }
 
-fn answer(call: &Call<'_>, request: ReviewRequest) -> Result<Answer> {
-    Ok(told(&review::run(&request, &call.world())?))
+fn answer(call: &Call<'_>, request: &ReviewRequest) -> Result<Answer> {
+    Ok(told(&review::run(request, &call.world())?))
 }
 
 /// Makes an answer of a review.
 pub(super) fn told(review: &Review) -> Answer {
     let report = report::json::report(review);
-    let mut content = document(&report);
+    let mut content = object(wire::value(&report));
     content.insert("provider".to_owned(), provider(review).into());
     content.insert("metadata".to_owned(), metadata(review));
     let mut text = words::report(&report);
@@ -279,12 +279,13 @@ impl Lines {
     }
 }
 
-/// Returns how many lines both sides of a hunk have.
+/// Returns how many lines both sides of a hunk have: `@@ -1,3 +1,4 @@`.
 fn hunk(line: &[u8]) -> Option<(u64, u64)> {
-    let mut words = std::str::from_utf8(line.split(|b| *b == b' ').nth(1)?)
-        .into_iter()
-        .chain(line.split(|b| *b == b' ').nth(2).and_then(|w| std::str::from_utf8(w).ok()));
-    let mut count = || Some(words.next()?.split_once(',').map_or(Some(1), |(_, n)| n.parse().ok())?);
+    let mut words = std::str::from_utf8(line.get(..line.len().min(60))?).ok()?.split(' ').skip(1);
+    let mut count = || match words.next()?.split_once(',') {
+        Some((_, n)) => n.parse().ok(),
+        None => Some(1),
+    };
     Some((count()?, count()?))
 }
 

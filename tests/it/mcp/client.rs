@@ -1,11 +1,13 @@
 //! A raw client: JSON-RPC lines over the pipes of the real binary. Whatever stands on its standard output has to be
 //! a message of the protocol.
 
+#![expect(clippy::needless_pass_by_value, reason = "callers write their JSON in place")]
+
 use crate::support::{Repo, binary};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 /// What any answer may take; a generous bound.
@@ -113,10 +115,7 @@ impl Client {
 
     /// Returns the next message, if one comes in time.
     pub fn next_within(&mut self, time: Duration) -> Option<Value> {
-        match self.lines.recv_timeout(time) {
-            Ok(message) => Some(message),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        }
+        self.lines.recv_timeout(time).ok()
     }
 
     /// Waits for the answer to a request; what else comes is kept aside.
