@@ -13,7 +13,7 @@ mod verdict;
 use crate::ai::{Judged, context};
 use crate::diff::RepoPath;
 use crate::error::{Error, Kind, Result};
-use crate::finding::Finding;
+use crate::finding::{Finding, Origin};
 use crate::git::Repo;
 use crate::policy::RulesPolicy;
 use crate::report::json;
@@ -277,7 +277,7 @@ impl Bench<'_> {
         let verdict = verdict::verdict(review.outcome, complete, review.verdict, weights, &judged);
         let mut end = End { verdict, criteria: self.criteria(task, criteria), ..End::default() };
         for (f, said) in review.findings.iter().zip(&report.findings).filter(|(f, _)| f.counts()) {
-            let list = if f.blocking { &mut end.blocking } else { &mut end.suggestions };
+            let list = if f.blocking || weight(f).halts() { &mut end.blocking } else { &mut end.suggestions };
             list.push(issue(said));
         }
         end.blocking.extend(end.criteria.iter().filter(|c| c.met == Some(false)).map(unmet));
@@ -419,7 +419,8 @@ fn found(judged: &[Judged], id: &str) -> Judged {
 }
 
 fn weight(f: &Finding) -> Weight {
-    Weight { severity: f.severity(), counts: f.counts(), blocking: f.blocking }
+    let by_rules = matches!(f.origin(), Origin::Rules);
+    Weight { severity: f.severity(), counts: f.counts(), blocking: f.blocking, by_rules }
 }
 
 fn issue(f: &crate::wire::Finding) -> wire::Issue {

@@ -13,12 +13,14 @@ pub(super) struct Weight {
     pub(super) counts: bool,
     /// It blocks under the policy that rules.
     pub(super) blocking: bool,
+    pub(super) by_rules: bool,
 }
 
 impl Weight {
-    /// Tells whether nothing may go on: a critical finding that is as proven as policy asks for.
+    /// Tells whether nothing may go on: a critical finding of the rules, whatever policy lets block, or one of a model
+    /// that is as proven as policy asks for.
     pub(super) fn halts(self) -> bool {
-        self.counts && self.blocking && self.severity == Severity::Critical
+        self.counts && self.severity == Severity::Critical && (self.blocking || self.by_rules)
     }
 }
 
@@ -58,7 +60,7 @@ mod tests {
     }
 
     fn weight(severity: Severity, counts: bool, blocking: bool) -> Weight {
-        Weight { severity, counts, blocking }
+        Weight { severity, counts, blocking, by_rules: false }
     }
 
     #[test]
@@ -80,6 +82,9 @@ mod tests {
             (Verdict::Block, vec![major], vec![yes], JudgeVerdict::Fail),
             (Verdict::Block, vec![major, critical], vec![no], JudgeVerdict::CriticalHalt),
             (Verdict::Block, vec![critical], vec![yes], JudgeVerdict::CriticalHalt),
+            // Policy lets nothing block.
+            (Verdict::Pass, vec![Weight { by_rules: true, ..unproven }], vec![yes], JudgeVerdict::CriticalHalt),
+            (Verdict::Pass, vec![Weight { by_rules: true, ..waived }], vec![yes], JudgeVerdict::Pass),
         ] {
             let found = verdict(Outcome::Reviewed, true, said, findings.clone(), &judged(&criteria));
             assert_eq!(found, Some(expected), "{said:?} {findings:?} {criteria:?}");
