@@ -1,6 +1,7 @@
 //! A change judged by the task that it was made for: what models say of the criteria, and what counts of that.
 
 use crate::loopback::{Reply, Request, Server, Step, finding};
+use crate::mcp::client::Client;
 use crate::support::{Repo, line_with_key};
 use claude_reviewer::env::Env;
 use claude_reviewer::judge::{JudgeAsk, judge};
@@ -536,6 +537,65 @@ fn outside_of_a_repository_the_files_that_the_contract_names_are_judged() {
     let answer = judged_as(&repo, &ask);
     assert_eq!(answer.verdict, Some(JudgeVerdict::Pass), "{answer:?}");
     assert!(plain.join("_handoff/JUDGE_REPORT.md").exists());
+}
+
+#[test]
+fn the_menu_over_mcp_asks_the_same_questions() {
+    let server = Server::start(|request| {
+        let body = String::from_utf8_lossy(&request.body).into_owned();
+        let with = |mut document: Value| {
+            document["nonce"] = json!(request.nonce());
+            request.text(&document.to_string())
+        };
+        match () {
+            () if body.contains("\"standing\"") => criteria(request, &[stand("AC1", "met", Some("names.sort();"))]),
+            () if body.contains("\"valid\"") => with(json!({ "valid": true, "issues": [] })),
+            () if body.contains("\"side\"") => with(json!({
+                "side": "judge", "reasoning": "It is so.",
+                "quotes": [{ "document": "contract", "quote": "sorted returns the names in order" }],
+            })),
+            () => request.review(&[]),
+        }
+    });
+    let repo = changed(&server.policy("openai"), &contract());
+    repo.write("P.md", "# Goal\n\nSort the names.\n").write("R.md", "# Rebuttal\n\nThey are sorted.\n");
+    let mut client = Client::ready(&repo, &[]);
+    let task = "_handoff/TASK_CONTRACT.json";
+    let told = client.content("claude_judge_review", json!({ "contract_path": task }));
+    assert_eq!((&told["verdict"], &told["blocking_issues_count"]), (&json!("PASS"), &json!(0)), "{told:#}");
+    assert_eq!(report(&repo)["criteria"][0]["met"], true);
+    let told = client.content("claude_validate_proposal", json!({ "proposal_path": "P.md" }));
+    assert_eq!((&told["valid"], &told["backend"]), (&json!(true), &json!("openai")), "{told:#}");
+    let dispute = json!({
+        "contract_path": task, "rebuttal_path": "R.md", "judge_report_path": "_handoff/JUDGE_REPORT.md",
+    });
+    let told = client.content("claude_resolve_conflict", dispute);
+    assert_eq!(told["side"], "judge", "{told:#}");
+    let told = client.content("claude_security_audit", json!({ "files": ["src/names.rs"] }));
+    assert_eq!(told["source"]["kind"], "code", "{told:#}");
+    let told = client.content("claude_health", json!({}));
+    assert_eq!(told["backends"][0]["available"], true, "{told:#}");
+}
+
+#[test]
+fn mcp_11_a_judgement_that_the_client_cancels_is_recorded_as_that() {
+    let server = Server::start(|_| Reply(vec![Step::Wait(Duration::from_secs(60))]));
+    let repo = changed(&server.policy("openai"), &contract());
+    let mut client = Client::ready(&repo, &[]);
+    let arguments = json!({ "contract_path": "_handoff/TASK_CONTRACT.json" });
+    let id = client.ask("tools/call", json!({ "name": "claude_judge_review", "arguments": arguments }));
+    let until = std::time::Instant::now() + Duration::from_secs(60);
+    let wait = |what: &dyn Fn() -> bool| {
+        while !what() {
+            assert!(std::time::Instant::now() < until, "it took too long");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    wait(&|| !server.questions().is_empty());
+    client.notify("notifications/cancelled", json!({ "requestId": id }));
+    wait(&|| report(&repo)["outcome"] == "cancelled");
+    assert_eq!(report(&repo)["verdict"], Value::Null);
+    assert_eq!(client.close().code, Some(0));
 }
 
 /// Compares a prompt with what is recorded; `UPDATE=1` rewrites that, and fails, so that the difference is read.

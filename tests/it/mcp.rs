@@ -1,6 +1,6 @@
 //! `serve-mcp`: the real binary, spoken to in raw lines.
 
-mod client;
+pub mod client;
 mod lines;
 mod menu;
 mod reviews;
