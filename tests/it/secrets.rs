@@ -194,6 +194,29 @@ fn sec_08_no_report_repeats_a_secret() {
 }
 
 #[test]
+fn sec_08_the_store_holds_no_secret_whoever_said_it() {
+    let (removed, context, said, answered, noted) = (aws_key(), github_token(), anthropic_key(), password(), pem());
+    let repo = Repo::new();
+    repo.stage("a.py", format!("old = \"{removed}\"\ntoken = \"{context}\"\nx = 1\n")).commit("seed");
+    let env = format!("PLAIN_WORDS={}\n", text(11, ALNUM, 12));
+    repo.stage("a.py", format!("token = \"{context}\"\nx = 2\n")).stage(".env", &env);
+    repo.review(&["staged", "--summary", &format!("the key is {said}")], 1);
+    let answer = format!("### Explanations\n- F1: db_password = \"{answered}\"\n");
+    repo.reviewer(&["review", "--follow-up", "latest", "--response", "-"]).stdin(answer).run(1);
+    repo.reviewer(&["complete", "latest", "--status", "abandoned", "--notes", &noted]).run(0);
+    let files = files_below(&repo.path().join(".reviews"));
+    assert!(files.iter().any(|f| f.ends_with("round-1/response.json")), "{files:?}");
+    let mut secrets = vec![removed, context, said, answered, env.trim().to_owned()];
+    secrets.extend(pem_body());
+    for file in files {
+        let stored = std::fs::read_to_string(&file).unwrap();
+        for secret in &secrets {
+            assert!(!stored.contains(&secret[8..]), "{} holds {secret}\n{stored}", file.display());
+        }
+    }
+}
+
+#[test]
 fn sec_08_fingerprints_do_not_depend_on_the_secret() {
     let fingerprint = |password: &str| {
         let repo = Repo::new();
