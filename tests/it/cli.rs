@@ -7,18 +7,8 @@ use std::path::Path;
 /// A merge that somebody forgot to finish: the one finding that every release will have.
 const BAD: &str = "<<<<<<< HEAD\none\n=======\ntwo\n>>>>>>> topic\n";
 
-const SUBCOMMANDS: [&str; 10] = [
-    "review",
-    "install-hooks",
-    "policy",
-    "doctor",
-    "rules",
-    "history",
-    "complete",
-    "serve-mcp",
-    "completions",
-    "man",
-];
+const SUBCOMMANDS: [&str; 10] =
+    ["review", "install-hooks", "policy", "doctor", "rules", "history", "complete", "serve-mcp", "completions", "man"];
 
 #[test]
 fn version_and_help_go_to_stdout() {

@@ -199,11 +199,12 @@ fn sec_08_the_store_holds_no_secret_whoever_said_it() {
     let repo = Repo::new();
     repo.stage("a.py", format!("old = \"{removed}\"\ntoken = \"{context}\"\nx = 1\n")).commit("seed");
     let env = format!("PLAIN_WORDS={}\n", text(11, ALNUM, 12));
-    repo.stage("a.py", format!("token = \"{context}\"\nx = 2\n")).stage(".env", &env);
+    let flaw = "import os\nos.system(\"rm \" + input())\n";
+    repo.stage("a.py", format!("token = \"{context}\"\nx = 2\n{flaw}")).stage(".env", &env);
     repo.review(&["staged", "--summary", &format!("the key is {said}")], 1);
     let answer = format!("### Explanations\n- F1: db_password = \"{answered}\"\n");
     repo.reviewer(&["review", "--follow-up", "latest", "--response", "-"]).stdin(answer).run(1);
-    repo.reviewer(&["complete", "latest", "--status", "abandoned", "--notes", &noted]).run(0);
+    repo.reviewer(&["complete", "latest", "--status", "abandoned", "--notes", &format!("it was {noted}")]).run(0);
     let files = files_below(&repo.path().join(".reviews"));
     assert!(files.iter().any(|f| f.ends_with("round-1/response.json")), "{files:?}");
     let mut secrets = vec![removed, context, said, answered, env.trim().to_owned()];

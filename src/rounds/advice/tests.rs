@@ -1,3 +1,5 @@
+//! Cases of `advice`.
+
 use super::super::sample::{claim, report, rule, stored};
 use super::*;
 use crate::wire::Failed;

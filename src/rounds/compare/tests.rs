@@ -1,3 +1,5 @@
+//! Cases of `compare`.
+
 use super::super::sample::{change, claim, explains, report, rule, stored};
 use super::*;
 use crate::wire::{Failed, Severity, Skipped, SourceKind, Suppression, Waiver};

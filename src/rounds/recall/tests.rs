@@ -1,3 +1,5 @@
+//! Cases of `recall`.
+
 use super::*;
 use crate::finding::arrange;
 use crate::report::{Format, Style, json, render, sample};

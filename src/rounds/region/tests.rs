@@ -1,3 +1,5 @@
+//! Cases of `region`.
+
 use super::*;
 use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, ObjectId, RepoPath, unified};
 

@@ -1,3 +1,5 @@
+//! Cases of `replay`.
+
 use super::super::sample::{claim, report, rule, stored};
 use super::*;
 use crate::finding::{Confidence, Severity};

@@ -1,3 +1,5 @@
+//! Cases of `response`.
+
 use super::*;
 use crate::policy::RulesPolicy;
 

@@ -1,3 +1,5 @@
+//! Cases of `words`.
+
 use super::super::sample::{claim, explains, report, rule, stored};
 use super::*;
 use crate::wire::stored::Explanation;
