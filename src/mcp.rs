@@ -3,6 +3,7 @@
 
 mod answer;
 mod args;
+mod batch;
 mod calls;
 mod fence;
 mod lines;
@@ -73,6 +74,7 @@ async fn until_gone(server: Server, lines: lines::Lines, ends: Ends, calls: &Cal
     let failed = |e: std::io::Error| Error::incomplete("signals cannot be heard").caused_by(&e);
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;
     let Ends { gone, written } = ends;
     let served = async {
         let running = match rmcp::serve_server(server, lines).await {
@@ -89,6 +91,7 @@ async fn until_gone(server: Server, lines: lines::Lines, ends: Ends, calls: &Cal
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
+            _ = hangup.recv() => {}
         }
         calls.stop(Signal::Terminate);
         gone.send_replace(true);

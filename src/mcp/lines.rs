@@ -4,6 +4,7 @@
 //! is not answered, or answered once: whoever sends garbage may be answering garbage with garbage. What cannot be
 //! taken up (too large, too many at once, an id that is taken) is refused here and never reaches the server.
 
+use super::batch::Batches;
 use super::calls::{Calls, Refused};
 use super::log::Log;
 use super::scan::Scan;
@@ -19,6 +20,7 @@ use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
@@ -30,6 +32,10 @@ const MOST_VALUES: usize = 100_000;
 const PATIENCE: u32 = 3;
 /// What is written before the reader of it has to take some.
 const WAITING: usize = 64;
+/// Messages of one line, where that may hold several.
+const MOST_MEMBERS: usize = 64;
+/// Lines that are kept for a client that does not read.
+const MOST_REFUSALS: usize = 256;
 /// How long requests may still take when nothing more will come.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -53,6 +59,11 @@ pub(super) struct Lines {
     /// Refusals that are still to be written.
     refusals: VecDeque<Vec<u8>>,
     patience: u32,
+    /// Messages of a line that held several.
+    waiting: VecDeque<ClientJsonRpcMessage>,
+    batches: Batches,
+    /// The session is of a generation that has them.
+    has_batches: bool,
     /// A session has begun: the server takes notifications.
     begun: bool,
     /// Since when nothing more comes, and what is open gets no longer than this.
@@ -98,6 +109,9 @@ pub(super) fn open(
         log,
         refusals: VecDeque::new(),
         patience: PATIENCE,
+        waiting: VecDeque::new(),
+        batches: Batches::default(),
+        has_batches: false,
         begun: false,
         until: None,
     };
@@ -182,6 +196,47 @@ impl Lines {
             let why = format!("the message has more than {MOST_VALUES} values");
             return Taken::Refuse(id_of(&scan), ErrorData::invalid_request(why, None));
         }
+        if self.has_batches && text.starts_with(b"[") {
+            return self.batch(text);
+        }
+        self.message(text, &scan)
+    }
+
+    /// Takes up several messages at once.
+    fn batch(&mut self, text: &[u8]) -> Taken {
+        let Ok(Value::Array(members)) = serde_json::from_slice(text) else {
+            return Taken::Ignore("a line that is no JSON");
+        };
+        if members.is_empty() || members.len() > MOST_MEMBERS {
+            let why = format!("a batch has from 1 to {MOST_MEMBERS} messages");
+            return Taken::Refuse(None, ErrorData::invalid_request(why, None));
+        }
+        let (mut open, mut answers) = (Vec::new(), Vec::new());
+        for member in members {
+            let text = member.to_string();
+            let mut scan = Scan::default();
+            scan.feed(text.as_bytes());
+            match self.message(text.as_bytes(), &scan) {
+                Taken::Message(message) => {
+                    if let ClientJsonRpcMessage::Request(request) = message.as_ref() {
+                        open.push(request.id.clone());
+                    }
+                    self.waiting.push_back(*message);
+                }
+                Taken::Refuse(id, error) => {
+                    let line = line_of(&ServerJsonRpcMessage::error(error, id));
+                    answers.push(line.trim_ascii_end().to_vec());
+                }
+                Taken::Ignore(_) => {}
+            }
+        }
+        let line = self.batches.begin(open, answers);
+        self.queue(line);
+        Taken::Ignore("a batch, taken apart")
+    }
+
+    /// Finds out what a message is.
+    fn message(&mut self, text: &[u8], scan: &Scan) -> Taken {
         let parsed = serde_json::from_slice::<ClientJsonRpcMessage>(text);
         match parsed {
             Ok(ClientJsonRpcMessage::Request(request)) => {
@@ -207,11 +262,13 @@ impl Lines {
                     && let Some(id) = &c.params.request_id
                 {
                     self.calls.cancel(id);
+                    let line = self.batches.forget(id);
+                    self.queue(line);
                 }
                 Taken::Message(Box::new(ClientJsonRpcMessage::Notification(n)))
             }
             Ok(other) => Taken::Message(Box::new(other)),
-            Err(_) => no_message(text, &scan),
+            Err(_) => no_message(text, scan),
         }
     }
 
@@ -224,7 +281,14 @@ impl Lines {
             }
             self.patience -= 1;
         }
-        self.refusals.push_back(line_of(&ServerJsonRpcMessage::error(error, id)));
+        self.queue(Some(line_of(&ServerJsonRpcMessage::error(error, id))));
+    }
+
+    /// Keeps a line for writing. A client that reads nothing does not get everything.
+    fn queue(&mut self, line: Option<Vec<u8>>) {
+        if self.refusals.len() < MOST_REFUSALS {
+            self.refusals.extend(line);
+        }
     }
 }
 
@@ -286,17 +350,26 @@ impl Transport<RoleServer> for Lines {
     fn send(&mut self, item: ServerJsonRpcMessage) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         let answered = match &item {
             ServerJsonRpcMessage::Response(r) => {
-                self.begun |= matches!(r.result, ServerResult::InitializeResult(_));
+                if let ServerResult::InitializeResult(hello) = &r.result {
+                    self.begun = true;
+                    self.has_batches = hello.protocol_version <= ProtocolVersion::V_2025_03_26;
+                }
                 Some(r.id.clone())
             }
             ServerJsonRpcMessage::Error(e) => e.id.clone(),
             ServerJsonRpcMessage::Request(_) | ServerJsonRpcMessage::Notification(_) => None,
         };
-        let line = line_of(&item);
+        let line = match &answered {
+            Some(id) => self.batches.answer(id, line_of(&item)).unwrap_or_else(Some),
+            None => Some(line_of(&item)),
+        };
         let outgoing = self.outgoing.clone();
         let calls = Arc::clone(&self.calls);
         async move {
-            let sent = outgoing.send(line).await;
+            let sent = match line {
+                Some(line) => outgoing.send(line).await,
+                None => Ok(()),
+            };
             if let Some(id) = answered {
                 calls.end(&id);
             }
@@ -307,10 +380,17 @@ impl Transport<RoleServer> for Lines {
     /// Returns the next message. Nothing is lost when the future is dropped and made again.
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            while !self.refusals.is_empty() {
-                let Ok(room) = self.outgoing.reserve().await else { return None };
-                if let Some(line) = self.refusals.pop_front() {
-                    room.send(line);
+            if let Some(message) = self.waiting.pop_front() {
+                return Some(message);
+            }
+            while let Some(line) = self.refusals.pop_front() {
+                match self.outgoing.try_send(line) {
+                    Ok(()) => {}
+                    Err(TrySendError::Full(line)) => {
+                        self.refusals.push_front(line);
+                        break;
+                    }
+                    Err(TrySendError::Closed(_)) => return None,
                 }
             }
             if let Some(until) = self.until {
@@ -324,6 +404,13 @@ impl Transport<RoleServer> for Lines {
             }
             let line = tokio::select! {
                 line = self.incoming.recv() => line,
+                // A client that does not read is heard nevertheless: it may go away.
+                room = self.outgoing.reserve(), if !self.refusals.is_empty() => {
+                    if let (Ok(room), Some(line)) = (room, self.refusals.pop_front()) {
+                        room.send(line);
+                    }
+                    continue;
+                }
                 () = gone(&mut self.gone) => {
                     self.calls.stop(Signal::Interrupt);
                     return None;

@@ -192,6 +192,29 @@ fn mcp_05_what_does_not_fit_is_named() {
 }
 
 #[test]
+fn several_messages_on_a_line_are_answered_on_one_where_the_generation_has_that() {
+    let repo = repo();
+    let mut client = Client::start(&repo, &[]);
+    let hello =
+        json!({"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    assert_eq!(client.request("initialize", hello)["result"]["protocolVersion"], "2025-03-26");
+    let list = |id: &str| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+    let note = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    client.send(&json!([list("a"), note, list("b"), {"id": "c"}]));
+    let all = client.next_within(Duration::from_secs(60)).unwrap();
+    let mut ids: Vec<_> = all.as_array().unwrap().iter().map(|m| m["id"].as_str().unwrap().to_owned()).collect();
+    ids.sort();
+    assert_eq!(ids, ["a", "b", "c"]);
+    // A line of notifications alone is not answered.
+    client.send(&json!([note, note]));
+    assert!(client.request("ping", json!({}))["result"].is_object());
+    assert!(client.aside.is_empty(), "{:?}", client.aside);
+    let mut client = Client::ready(&repo, &[]);
+    client.send(&json!([list("a")]));
+    assert_eq!(client.answer(Value::Null)["error"]["code"], -32600);
+}
+
+#[test]
 fn mcp_12_the_server_ends_with_its_client() {
     let repo = repo();
     // Nobody ever said anything; a session; half a line.

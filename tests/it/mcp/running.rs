@@ -208,6 +208,39 @@ fn mcp_12_a_reader_that_is_gone_ends_the_server() {
 }
 
 #[test]
+fn mcp_12_a_client_that_reads_nothing_can_go_away() {
+    let server = slow(60);
+    let repo = repo(&server);
+    let mut child = std::process::Command::new(crate::support::binary())
+        .arg("serve-mcp")
+        .current_dir(repo.path())
+        .env("HOME", repo.home())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    use std::io::Write as _;
+    let hello =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    writeln!(stdin, "{}", json!({"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": hello})).unwrap();
+    for id in 0..400 {
+        writeln!(stdin, "{}", json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"})).unwrap();
+    }
+    let began = Instant::now();
+    drop(stdin);
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        assert!(began.elapsed() < Duration::from_secs(20), "it does not end");
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    assert_eq!(status.code(), Some(0));
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+#[test]
 fn mcp_13_while_reviews_wait_other_requests_are_answered() {
     let server = slow(2);
     let repo = repo(&server);

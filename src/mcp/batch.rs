@@ -1,0 +1,72 @@
+//! Several messages on one line, as the generations up to 2025-03-26 have it: their answers go together, on one line.
+//!
+//! <https://modelcontextprotocol.io/specification/2025-03-26/basic#batching>
+
+use rmcp::model::RequestId;
+
+/// Lines whose answers are not complete.
+#[derive(Debug, Default)]
+pub(super) struct Batches(Vec<Batch>);
+
+#[derive(Debug)]
+struct Batch {
+    /// Requests without an answer.
+    open: Vec<RequestId>,
+    /// Answers, each without its line end.
+    answers: Vec<Vec<u8>>,
+}
+
+impl Batches {
+    /// Begins with the requests that will be answered, and the answers that are known already; returns the line
+    /// where that is all.
+    pub(super) fn begin(&mut self, open: Vec<RequestId>, answers: Vec<Vec<u8>>) -> Option<Vec<u8>> {
+        self.0.push(Batch { open, answers });
+        self.complete()
+    }
+
+    /// Takes an answer that belongs to a batch; gives back one that does not.
+    ///
+    /// # Errors
+    ///
+    /// The answer: it stands alone.
+    pub(super) fn answer(&mut self, id: &RequestId, line: Vec<u8>) -> Result<Option<Vec<u8>>, Vec<u8>> {
+        let Some(batch) = self.0.iter_mut().find(|b| b.open.contains(id)) else { return Err(line) };
+        batch.open.retain(|o| o != id);
+        batch.answers.push(line.trim_ascii_end().to_vec());
+        Ok(self.complete())
+    }
+
+    /// Hears that a request will not be answered.
+    pub(super) fn forget(&mut self, id: &RequestId) -> Option<Vec<u8>> {
+        self.0.iter_mut().for_each(|b| b.open.retain(|o| o != id));
+        self.complete()
+    }
+
+    /// Returns the line of a batch that is complete. Where nothing is to be answered, there is none.
+    fn complete(&mut self) -> Option<Vec<u8>> {
+        let at = self.0.iter().position(|b| b.open.is_empty())?;
+        let Batch { answers, .. } = self.0.swap_remove(at);
+        (!answers.is_empty()).then(|| [b"[", answers.join(&b","[..]).as_slice(), b"]\n"].concat())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(n: i64) -> RequestId {
+        RequestId::Number(n)
+    }
+
+    #[test]
+    fn answers_go_together_when_the_last_one_is_there() {
+        let mut batches = Batches::default();
+        assert_eq!(batches.begin(vec![id(1), id(2), id(3)], vec![b"{0}".to_vec()]), None);
+        assert_eq!(batches.answer(&id(9), b"x\n".to_vec()), Err(b"x\n".to_vec()));
+        assert_eq!(batches.answer(&id(2), b"{2}\n".to_vec()), Ok(None));
+        assert_eq!(batches.forget(&id(3)), None);
+        assert_eq!(batches.answer(&id(1), b"{1}\n".to_vec()), Ok(Some(b"[{0},{2},{1}]\n".to_vec())));
+        assert_eq!(batches.begin(Vec::new(), Vec::new()), None);
+        assert!(batches.0.is_empty());
+    }
+}
