@@ -9,6 +9,7 @@ mod read;
 use crate::diff;
 use read::Shown;
 pub(in crate::rounds) use read::changes;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// Lines around a place that belong to it: a change there may well be the answer to what was said of it.
@@ -16,7 +17,7 @@ const NEAR: u32 = 3;
 /// The share of lines that a new file has in common with one that is gone, in percent, from which on it is that file.
 const LIKE: usize = 50;
 /// Files without a counterpart that are compared with each other, at most.
-const STRAYS: usize = 200;
+const STRAYS: usize = 64;
 
 /// A round's change, as it is stored.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,6 +32,8 @@ pub struct Side<'a> {
 #[derive(Debug, Default)]
 pub struct Alignment {
     files: Vec<Pair>,
+    /// Positions by path: of the earlier round, of this one.
+    index: [HashMap<String, Vec<usize>>; 2],
     /// Both start from the same state: what is in one of them only is base code in the other.
     same_base: bool,
     /// One of them cannot be read.
@@ -112,8 +115,9 @@ impl Alignment {
         let mut out = Self { same_base, ..Self::default() };
         let mut taken = vec![false; now.len()];
         let mut alone = Vec::new();
+        let names = Names::of(&now);
         for b in &before {
-            match counterpart(b, &now, &taken) {
+            match names.counterpart(b, &now, &taken) {
                 Some(i) => {
                     taken[i] = true;
                     out.push(Some(b), Some(&now[i]));
@@ -121,17 +125,28 @@ impl Alignment {
                 None => alone.push(b),
             }
         }
-        for b in alone {
-            let free = || now.iter().enumerate().filter(|(i, _)| !taken[*i]).take(STRAYS);
-            let like = free().map(|(i, n)| (b.likeness(n), i)).filter(|(share, _)| *share >= LIKE);
+        // A new file under another new name.
+        let is_new = |i: &usize| !taken[*i] && now[*i].old.is_none();
+        let mut strays: Vec<usize> = (0..now.len()).filter(is_new).take(STRAYS).collect();
+        for (nth, b) in alone.into_iter().enumerate() {
+            let tried = if nth < STRAYS { &strays[..] } else { &[] };
+            let like = tried.iter().map(|i| (b.likeness(&now[*i]), *i)).filter(|(share, _)| *share >= LIKE);
             let found = like.max_by_key(|(share, i)| (*share, std::cmp::Reverse(*i))).map(|(_, i)| i);
             if let Some(i) = found {
                 taken[i] = true;
+                strays.retain(|s| *s != i);
             }
             out.push(Some(b), found.map(|i| &now[i]));
         }
         for (n, _) in now.iter().zip(&taken).filter(|(_, taken)| !**taken) {
             out.push(None, Some(n));
+        }
+        for (i, pair) in out.files.iter().enumerate() {
+            for (side, name) in [(0, &pair.before), (1, &pair.now)] {
+                if let Some(name) = name {
+                    out.index[side].entry(name.path.clone()).or_default().push(i);
+                }
+            }
         }
         out
     }
@@ -148,11 +163,24 @@ impl Alignment {
     }
 
     fn before(&self, commit: Option<&str>, path: &str) -> Option<&Pair> {
-        find(&self.files, |p| p.before.as_ref(), commit, path)
+        self.find(0, |p| p.before.as_ref(), commit, path)
     }
 
     fn now(&self, commit: Option<&str>, path: &str) -> Option<&Pair> {
-        find(&self.files, |p| p.now.as_ref(), commit, path)
+        self.find(1, |p| p.now.as_ref(), commit, path)
+    }
+
+    fn find(
+        &self,
+        side: usize,
+        name: impl Fn(&Pair) -> Option<&Name>,
+        commit: Option<&str>,
+        path: &str,
+    ) -> Option<&Pair> {
+        // Without a commit the newest state is meant: the last one of a range.
+        let fits = |n: &Name| commit.is_none() || n.commit.as_deref() == commit;
+        let all = self.index[side].get(path)?.iter().rev().map(|i| &self.files[*i]);
+        all.into_iter().find(|p| name(p).is_some_and(fits))
     }
 
     /// Tells whether anything differs between the rounds; `None` where that cannot be told.
@@ -227,27 +255,37 @@ impl Pair {
     }
 }
 
-fn find<'p>(
-    files: &'p [Pair],
-    side: impl Fn(&Pair) -> Option<&Name>,
-    commit: Option<&str>,
-    path: &str,
-) -> Option<&'p Pair> {
-    // Without a commit the newest state is meant: the last one of a range.
-    let fits = |n: &Name| n.path == path && (commit.is_none() || n.commit.as_deref() == commit);
-    files.iter().rev().find(|p| side(p).is_some_and(fits))
+/// The files of this round by their names.
+struct Names<'n> {
+    new: HashMap<&'n str, Vec<usize>>,
+    old: HashMap<&'n str, Vec<usize>>,
 }
 
-/// Finds the file of this round that has the name of an earlier one, or the same name in the base.
-fn counterpart(file: &Shown, now: &[Shown], taken: &[bool]) -> Option<usize> {
-    let free = || now.iter().enumerate().filter(|(i, _)| !taken[*i]);
-    let first = |fits: &dyn Fn(&Shown) -> bool| free().find(|(_, n)| fits(n)).map(|(i, _)| i);
-    let old = |s: &Shown| s.old.as_ref().map(|(path, _)| path.clone());
-    first(&|n| n.path == file.path && n.commit == file.commit && n.is_there == file.is_there)
-        .or_else(|| first(&|n| n.path == file.path && n.commit == file.commit))
-        .or_else(|| first(&|n| n.path == file.path))
-        .or_else(|| first(&|n| old(file).is_some() && old(n) == old(file) && n.is_there))
-        .or_else(|| first(&|n| n.old.as_ref().is_some_and(|(path, _)| *path == file.path) && n.is_there))
+impl<'n> Names<'n> {
+    fn of(now: &'n [Shown]) -> Self {
+        let mut out = Self { new: HashMap::new(), old: HashMap::new() };
+        for (i, n) in now.iter().enumerate() {
+            out.new.entry(&n.path).or_default().push(i);
+            if let Some((old, _)) = &n.old {
+                out.old.entry(old).or_default().push(i);
+            }
+        }
+        out
+    }
+
+    /// Finds the file of this round that has the name of an earlier one, or the same name in the base.
+    fn counterpart(&self, file: &Shown, now: &[Shown], taken: &[bool]) -> Option<usize> {
+        let first = |all: Option<&Vec<usize>>, fits: &dyn Fn(&Shown) -> bool| {
+            all?.iter().copied().find(|i| !taken[*i] && fits(&now[*i]))
+        };
+        let new = self.new.get(file.path.as_str());
+        let by_old = |path: &str| first(self.old.get(path), &|n| n.is_there);
+        first(new, &|n| n.commit == file.commit && n.is_there == file.is_there)
+            .or_else(|| first(new, &|n| n.commit == file.commit))
+            .or_else(|| first(new, &|_| true))
+            .or_else(|| file.old.as_ref().and_then(|(path, _)| by_old(path)))
+            .or_else(|| by_old(&file.path))
+    }
 }
 
 /// Maps the lines of a file.

@@ -23,7 +23,7 @@ pub fn round(stored: &stored::Review, policy: &Policy, rules: &RuleSet) -> Repla
     weigh(&mut report, policy, rules);
     truncated(&mut report, policy, &mut because);
     let mut review = recall::review(&report, b"");
-    review.judged_by = Box::new(policy.clone());
+    *review.judged_by = policy.clone();
     if matches!(review.outcome, Outcome::Reviewed | Outcome::Incomplete) {
         let complete = review.coverage.is_complete();
         review.outcome = if complete { Outcome::Reviewed } else { Outcome::Incomplete };

@@ -4,6 +4,7 @@ use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, Repo
 use crate::report::{json, sample};
 use crate::wire::stored::{Action, Advice, Change, Counts, Response, Review, Since, Status};
 use crate::wire::{Category, Confidence, Disposition, Finding, Outcome, Report, Severity, Usage, Verdict};
+use std::collections::HashMap;
 
 /// A claim of the backend `m` at a line of `a.rs`.
 pub(super) fn claim(line: u32, title: &str) -> Finding {
@@ -45,14 +46,14 @@ pub(super) fn rule(id: &str, line: u32) -> Finding {
 
 /// A finished report of a round that asked the backend `m`: ids and fingerprints as a run gives them.
 pub(super) fn report(round: u32, mut findings: Vec<Finding>) -> Report {
-    let mut seen: Vec<String> = Vec::new();
+    let mut seen: HashMap<String, usize> = HashMap::new();
     for (i, f) in findings.iter_mut().enumerate() {
         f.id = format!("F{}", i + 1);
         let words: Vec<_> = f.quote.split_whitespace().collect();
         let key = format!("{}|{:?}|{}", f.rule_id, f.file, words.join(" "));
-        let ordinal = seen.iter().filter(|k| **k == key).count();
+        let ordinal = seen.entry(key.clone()).or_default();
         f.fingerprint = format!("{key}#{ordinal}");
-        seen.push(key);
+        *ordinal += 1;
     }
     let blocks = findings.iter().any(|f| f.blocking);
     let usage = Usage {

@@ -246,7 +246,7 @@ fn an_earlier_question_is_the_same_with_fewer_rounds() {
     // Who explained something about the file is heard before an old answer is taken.
     let explains = |file: &str| Previous { explained: vec![file.to_owned()], ..one.clone() };
     assert_eq!(earlier(&with(&[explains("src/other.rs"), two.clone()])).len(), 2);
-    let told = with(&[explains("src/names.rs"), two.clone()]);
+    let told = with(&[explains("src/names.rs"), two]);
     assert_eq!(earlier(&told), [ask(&with(&told.previous[..1]))]);
     assert_eq!(earlier(&with(&[Previous { all: true, ..one.clone() }])), []);
     assert_eq!(earlier(&with(&[one.clone(), explains("src/names.rs")])), []);

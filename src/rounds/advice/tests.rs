@@ -1,4 +1,4 @@
-//! Cases of `advice`.
+//! Ends of rounds, and what is said then.
 
 use super::super::sample::{claim, report, rule, stored};
 use super::*;

@@ -4,6 +4,7 @@ use super::alike::{has_same_text, is_rule, is_same_trouble, likeness, lines, ove
 use super::{Kept, Open, Place};
 use crate::wire::Finding;
 use crate::wire::stored::State;
+use std::collections::HashMap;
 
 /// The pairs.
 #[derive(Debug)]
@@ -17,20 +18,31 @@ pub(super) struct Pairs {
 /// An open finding with its place now.
 struct Known<'c> {
     f: &'c Finding,
-    open: &'c Open<'c>,
+    /// The file as it is called now.
+    file: Option<&'c str>,
     /// `None`: it has no lines.
     place: Option<Place>,
 }
 
+/// Where one is looked for.
+#[derive(Clone, Copy, Debug)]
+enum Reach {
+    /// In its file, as that is called now.
+    File,
+    /// Anywhere, with the same text.
+    Text,
+}
+
 impl Known<'_> {
-    /// Returns the file as it is called now.
-    fn file(&self) -> Option<&str> {
-        let path = self.f.file.as_deref()?;
-        Some(self.open.round.alignment.path(self.f.commit.as_deref(), path).unwrap_or(path))
+    fn of<'c>(open: &'c Open<'c>) -> Known<'c> {
+        let f = open.finding;
+        let alignment = &open.round.alignment;
+        let path = f.file.as_deref().map(|p| alignment.path(f.commit.as_deref(), p).unwrap_or(p));
+        Known { f, file: path, place: place(f, alignment) }
     }
 
     fn is_in_file_of(&self, now: &Finding) -> bool {
-        self.file() == now.file.as_deref()
+        self.file == now.file.as_deref()
     }
 
     /// Tells whether a finding stands on the lines that this one has now.
@@ -48,35 +60,38 @@ impl Known<'_> {
 impl Pairs {
     /// Finds the pairs.
     pub(super) fn of(open: &[Open<'_>], now: &[Finding]) -> Self {
-        let known: Vec<Known<'_>> =
-            open.iter().map(|o| Known { f: o.finding, open: o, place: place(o.finding, &o.round.alignment) }).collect();
+        let known: Vec<Known<'_>> = open.iter().map(Known::of).collect();
         let mut out = Self { now: vec![None; open.len()], before: vec![None; now.len()] };
         use State::{Moved, StillThere};
         // The same text on the same lines.
-        out.take(&known, now, StillThere, |k, n| (k.kept() && k.is_at(n, true) && has_same_text(k.f, n)).then_some(0));
+        out.take(&known, now, StillThere, Reach::File, |k, n| {
+            (k.kept() && k.is_at(n, true) && has_same_text(k.f, n)).then_some(0)
+        });
         // The same text where its lines were replaced: only white space changed, or the like.
-        out.take(&known, now, StillThere, |k, n| (k.is_at(n, false) && has_same_text(k.f, n)).then_some(0));
+        out.take(&known, now, StillThere, Reach::File, |k, n| {
+            (k.is_at(n, false) && has_same_text(k.f, n)).then_some(0)
+        });
         // The same fingerprint without lines: of a file, of the change.
-        out.take(&known, now, StillThere, |k, n| {
+        out.take(&known, now, StillThere, Reach::File, |k, n| {
             let is_whole = k.f.line.is_none() && n.line.is_none() && k.is_in_file_of(n);
             (is_whole && has_same_text(k.f, n) && is_same_trouble(k.f, n)).then(|| likeness(k.f, n))
         });
         // Other words for the same unchanged lines.
-        out.take(&known, now, StillThere, |k, n| {
+        out.take(&known, now, StillThere, Reach::File, |k, n| {
             let same_kind = is_rule(k.f) == is_rule(n) && (!is_rule(n) || k.f.rule_id == n.rule_id);
             let bonus = if k.f.rule_id == n.rule_id { 100 } else { 0 };
             (k.kept() && same_kind && k.is_at(n, false)).then(|| bonus + likeness(k.f, n))
         });
         // Lines that were changed and have the same trouble.
-        out.take(&known, now, StillThere, |k, n| {
+        out.take(&known, now, StillThere, Reach::File, |k, n| {
             (k.is_at(n, false) && is_same_trouble(k.f, n)).then(|| likeness(k.f, n))
         });
         // The same fingerprint, or text, further away.
-        out.take(&known, now, Moved, |k, n| {
+        out.take(&known, now, Moved, Reach::File, |k, n| {
             let same = k.f.fingerprint == n.fingerprint || k.is_in_file_of(n) && has_same_text(k.f, n);
             (same && k.f.line.is_some() && n.line.is_some()).then(|| near(k, n))
         });
-        out.take(&known, now, Moved, |k, n| {
+        out.take(&known, now, Moved, Reach::Text, |k, n| {
             let moved = !k.kept() && k.f.file.is_some() && n.file.is_some() && n.line.is_some() == k.f.line.is_some();
             (moved && !k.f.quote.trim().is_empty() && has_same_text(k.f, n)).then(|| likeness(k.f, n))
         });
@@ -89,12 +104,25 @@ impl Pairs {
         known: &[Known<'_>],
         now: &[Finding],
         state: State,
+        reach: Reach,
         score: impl Fn(&Known<'_>, &Finding) -> Option<usize>,
     ) {
-        let mut all = Vec::new();
+        // Not everything with everything: there may be thousands.
+        let mut there: HashMap<(Option<&str>, String), Vec<usize>> = HashMap::new();
+        let key = |file, f: &Finding| match reach {
+            Reach::File => (file, String::new()),
+            Reach::Text => {
+                let words: Vec<_> = f.quote.split_whitespace().collect();
+                (None, format!("{} {}", f.rule_id, words.join(" ")))
+            }
+        };
         for (i, n) in now.iter().enumerate().filter(|(i, _)| self.before[*i].is_none()) {
-            for (o, k) in known.iter().enumerate().filter(|(o, _)| self.now[*o].is_none()) {
-                all.extend(score(k, n).map(|score| (std::cmp::Reverse(score), o, i)));
+            there.entry(key(n.file.as_deref(), n)).or_default().push(i);
+        }
+        let mut all = Vec::new();
+        for (o, k) in known.iter().enumerate().filter(|(o, _)| self.now[*o].is_none()) {
+            for i in there.get(&key(k.file, k.f)).into_iter().flatten().copied() {
+                all.extend(score(k, &now[i]).map(|score| (std::cmp::Reverse(score), o, i)));
             }
         }
         all.sort_unstable();

@@ -1,4 +1,4 @@
-//! Cases of `compare`.
+//! Sessions of a few rounds, and what became of their findings.
 
 use super::super::sample::{change, claim, explains, report, rule, stored};
 use super::*;
@@ -81,7 +81,7 @@ impl Case {
             outcome: now.outcome,
             ..report(now.round, all)
         };
-        let finished = Report { tool: now.tool.clone(), ..finished };
+        let finished = Report { tool: now.tool, ..finished };
         let since = comparison.since(&finished);
         assert_eq!(since, comparison.since(&finished), "the same every time");
         (since, carried, finished)
@@ -377,4 +377,20 @@ fn severities_and_places_are_those_of_the_newest_report() {
     let (since, ..) = first.compare(&[(20, "good")], vec![]);
     let e = &since.entries[0];
     assert_eq!((e.line, e.previous_line, e.file.as_deref()), (None, Some(21), Some("a.rs")));
+}
+
+#[test]
+fn thousands_of_findings_are_compared_in_no_time() {
+    // Every line is one that a rule flags, in each of two rounds, in many files.
+    let many = |shift: u32| -> Vec<Finding> {
+        let of = |n: u32| Finding {
+            file: Some(format!("f{}.rs", n % 20)),
+            quote: format!("quote {n}"),
+            ..rule("py-eval", n / 20 + 1 + shift)
+        };
+        (0..2_000).map(of).collect()
+    };
+    let first = Case::first(BAD, many(0));
+    let (since, ..) = first.compare(BAD, many(1));
+    assert_eq!((since.entries.len(), since.moved), (2_000, 2_000));
 }

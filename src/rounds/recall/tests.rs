@@ -1,4 +1,4 @@
-//! Cases of `recall`.
+//! Reports that become reviews again.
 
 use super::*;
 use crate::finding::arrange;

@@ -117,6 +117,10 @@ impl Shown {
             let all = s.hunks.iter().flatten().flat_map(Hunk::new_lines);
             all.map(<[u8]>::trim_ascii).filter(|l| !l.is_empty()).map(<[u8]>::to_vec).collect()
         };
+        let size = |s: &Self| -> u32 { s.hunks.iter().flatten().map(Hunk::added).sum() };
+        if size(self) / 3 > size(other) || size(other) / 3 > size(self) {
+            return 0;
+        }
         let (ours, theirs) = (lines(self), lines(other));
         let mut counts: HashMap<&[u8], usize> = HashMap::new();
         for line in &ours {

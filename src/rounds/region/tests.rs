@@ -1,4 +1,4 @@
-//! Cases of `region`.
+//! Lines that are followed from one change to another.
 
 use super::*;
 use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, ObjectId, RepoPath, unified};

@@ -1,4 +1,4 @@
-//! Cases of `replay`.
+//! Stored rounds under other policies.
 
 use super::super::sample::{claim, report, rule, stored};
 use super::*;
@@ -74,7 +74,7 @@ fn each_key_that_judges_is_taken_into_account() {
     let id = one.report.findings[0].rule_id.clone();
     let model = known(vec![Finding { confidence: wire::Confidence::Medium, ..claim(1, "x") }], |_| {});
     let minor = known(vec![Finding { severity: wire::Severity::Minor, blocking: false, ..claim(1, "x") }], |r| {
-        r.verdict = Verdict::Warn
+        r.verdict = Verdict::Warn;
     });
     let cut = known(vec![], |r| {
         (r.outcome, r.verdict, r.exit_code) = (wire::Outcome::Incomplete, Verdict::Incomplete, 3);

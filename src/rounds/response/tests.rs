@@ -1,4 +1,4 @@
-//! Cases of `response`.
+//! Answers in every form that coders write.
 
 use super::*;
 use crate::policy::RulesPolicy;

@@ -1,4 +1,4 @@
-//! Cases of `words`.
+//! Rounds as a prompt tells them.
 
 use super::super::sample::{claim, explains, report, rule, stored};
 use super::*;
