@@ -34,7 +34,8 @@ pub(super) fn list(sessions: &[Overview], style: &Style, now: Timestamp) -> Stri
             verdict.to_owned(),
             counts(&s.summary),
             age(&s.timestamp, now),
-            s.author.clone(),
+            // The name is enough here; a session shows all of it.
+            s.author.split(" <").next().unwrap_or_default().to_owned(),
             rounds,
         ]
         .map(|cell| Inert::new(cell).to_string())
