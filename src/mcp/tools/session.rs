@@ -358,7 +358,8 @@ fn complete(call: &Call<'_>) -> Result<Answer> {
     // Masked as every other word of an agent that is kept.
     let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
     let notes = call.given.text("notes").map(|n| context::summary(n, &rules)).filter(|n| !n.is_empty());
-    let closing = Closing { status, notes, actor: place.actor, via: "mcp", now: call.now };
+    let actor = context::summary(&place.actor, &rules);
+    let closing = Closing { status, notes, actor, via: "mcp", now: call.now };
     let session = store.complete(&id, closing, false)?;
     let mut content = Map::new();
     content.insert("review_id".to_owned(), session.review_id.clone().into());
