@@ -272,8 +272,8 @@ impl Folder {
         }
     }
 
-    /// Writes a file that must not exist, and waits until the disk has it.
-    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+    /// Writes a file that must not exist. What comes back says when the disk has it.
+    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<Unsynced> {
         let shown = self.shown(name);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
@@ -292,17 +292,18 @@ impl Folder {
             retry(|| self.faults.ask(Act::Write, &shown).and_then(|()| write()))
                 .map_err(|e| failed("cannot write", &shown, e))?;
         }
-        retry(|| self.faults.ask(Act::Sync, &shown).and_then(|()| file.sync_all()))
-            .map_err(|e| failed("cannot write to the disk", &shown, e))
+        Ok(Unsynced { file, is_folder: false, shown, faults: self.faults.clone() })
+    }
+
+    /// Returns the names in this folder, as something that the disk is to have.
+    pub(super) fn unsynced(&self) -> Result<Unsynced> {
+        let file = self.file.try_clone().map_err(|e| failed("cannot open", &self.shown, e))?;
+        Ok(Unsynced { file, is_folder: true, shown: self.shown.clone(), faults: self.faults.clone() })
     }
 
     /// Waits until the disk has the names in this folder.
     pub(super) fn sync(&self) -> Result<()> {
-        match retry(|| self.faults.ask(Act::Sync, &self.shown).and_then(|()| self.file.sync_all())) {
-            // A file system that has nothing to say to this.
-            Err(e) if is(&e, &[Errno::INVAL]) => Ok(()),
-            synced => synced.map_err(|e| failed("cannot write to the disk", &self.shown, e)),
-        }
+        synced(&self.faults, &self.file, &self.shown, true)
     }
 
     /// Puts a file or folder at another place, in one step.
@@ -361,6 +362,52 @@ impl Folder {
             None => attempt(&self.faults, act, "", f),
             Some(_) => attempt(&self.faults, act, &self.shown(name), f),
         }
+    }
+}
+
+/// A file or folder that was written to, and that the disk need not have yet.
+#[derive(Debug)]
+#[must_use = "a crash may lose what is not settled"]
+pub(super) struct Unsynced {
+    file: File,
+    is_folder: bool,
+    shown: String,
+    faults: Faults,
+}
+
+impl Unsynced {
+    fn wait(&self) -> Result<()> {
+        synced(&self.faults, &self.file, &self.shown, self.is_folder)
+    }
+}
+
+/// Waits until the disk has all of it: together, since a disk that waits for one waits for all.
+pub(super) fn settle(all: &[Unsynced]) -> Result<()> {
+    let Some((first, others)) = all.split_first() else { return Ok(()) };
+    if first.faults.0.is_some() {
+        // Tests count on the order.
+        return all.iter().try_for_each(Unsynced::wait);
+    }
+    std::thread::scope(|s| {
+        let waits: Vec<_> =
+            others.iter().map(|u| (u, std::thread::Builder::new().spawn_scoped(s, || u.wait()))).collect();
+        let mut result = first.wait();
+        for (unsynced, thread) in waits {
+            let waited = match thread {
+                Ok(thread) => thread.join().unwrap_or_else(|_| unsynced.wait()),
+                Err(_) => unsynced.wait(),
+            };
+            result = result.and(waited);
+        }
+        result
+    })
+}
+
+fn synced(faults: &Faults, file: &File, shown: &str, is_folder: bool) -> Result<()> {
+    match retry(|| faults.ask(Act::Sync, shown).and_then(|()| file.sync_all())) {
+        // A file system that has nothing to say to this.
+        Err(e) if is_folder && is(&e, &[Errno::INVAL]) => Ok(()),
+        synced => synced.map_err(|e| failed("cannot write to the disk", shown, e)),
     }
 }
 

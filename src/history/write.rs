@@ -1,7 +1,7 @@
 //! Stores sessions, rounds and closings: each appears as a whole or not at all.
 
 use super::chain::{self, Covered};
-use super::disk::Folder;
+use super::disk::{Folder, Unsynced, settle};
 use super::read::{CHANGE, COMPLETE, MOST_ROUNDS, REQUEST, RESPONSE, REVIEW, SEAL, most, round_name};
 use super::trouble::{Result, Trouble};
 use super::{CORRUPT, LATEST, SESSIONS, SessionId, Store, TMP, prune};
@@ -9,12 +9,15 @@ use crate::error::{self, Error};
 use crate::review::Record;
 use crate::wire;
 use crate::wire::stored::{
-    self, Completion, Document, Latest, Request, Response, Review, STORED_VERSION, Session, Status,
+    self, Completion, Document, Latest, Request, Response, Review, STORED_VERSION, Session, State, Status,
 };
-use crate::wire::{Outcome, Verdict};
+use crate::wire::{Outcome, Severity, Verdict};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::fmt::Write as _;
+
+/// Bytes of a change that the disk is to have before the lock is taken.
+const LARGE: usize = 256 << 10;
 
 /// A round that was stored.
 #[derive(Clone, Debug)]
@@ -91,16 +94,20 @@ impl Store {
     fn begin(&self, now: Timestamp, change: &Record, write: &dyn Fn(&SessionId) -> (Request, Review)) -> Result<Saved> {
         let tmp = self.root.make(TMP)?;
         let draft = Draft::new(&tmp)?;
-        put(&draft.folder, CHANGE, &change.text)?;
+        let mut written = vec![put(&draft.folder, CHANGE, &change.text)?];
+        if change.text.len() > LARGE {
+            settle(&written)?;
+        }
         let lock = self.lock()?;
         let id = self.free_id(now)?;
         let (request, review) = write(&id);
         let request = text(&request)?;
-        put(&draft.folder, REQUEST, &request)?;
+        written.push(put(&draft.folder, REQUEST, &request)?);
         let round = draft.folder.make_new(&round_name(1))?;
         let covered = [(REQUEST.to_owned(), request.as_slice()), (CHANGE.to_owned(), &change.text)];
-        let head = put_round(&round, None, &covered, &review)?;
-        draft.folder.sync()?;
+        let head = put_round(&round, None, &covered, &review, &mut written)?;
+        written.push(draft.folder.unsynced()?);
+        settle(&written)?;
         let sessions = self.root.make(SESSIONS)?;
         place(&draft, &sessions, &id.to_string())?;
         let latest = Latest {
@@ -109,8 +116,9 @@ impl Store {
             timestamp: review.timestamp.clone(),
             path: format!("{SESSIONS}/{id}"),
         };
-        // The session is stored. Whoever finds this file missing or old looks at the sessions instead.
-        let _ = text(&latest).and_then(|text| self.replace(LATEST, &text));
+        // The session is stored. Whoever finds this file missing, old or torn looks at the sessions instead: the disk
+        // is not waited for.
+        let _ = text(&latest).and_then(|text| self.exchange(&self.root, LATEST, &text, Wait::ForNothing));
         drop(lock);
         prune::sweep(&tmp, now);
         Ok(Saved { id, round: 1, head, review })
@@ -137,7 +145,8 @@ impl Store {
         };
         let tmp = self.root.make(TMP).map_err(failed)?;
         let draft = Draft::new(&tmp).map_err(failed)?;
-        put(&draft.folder, CHANGE, &change.text).map_err(failed)?;
+        let written = put(&draft.folder, CHANGE, &change.text).map_err(failed)?;
+        settle(&[written]).map_err(failed)?;
         let response = response.map(|r| text(&r)).transpose().map_err(failed)?;
         let _lock = self.lock().map_err(failed)?;
         let session = self.load(*id).map_err(failed)?;
@@ -166,20 +175,27 @@ impl Store {
         }
         covered.push((format!("{}/{CHANGE}", round_name(round)), &change.text));
         let review = write(round);
-        let head = put_round(&draft.folder, Some(&session.head), &covered, &review)?;
+        let mut files = Vec::new();
+        let head = put_round(&draft.folder, Some(&session.head), &covered, &review, &mut files)?;
         // An answer does not count before the round that follows it is there: what is left of one that never came
         // is replaced.
         match response {
             Some(response) => {
                 let name = unique("answer");
-                let written = put(draft.tmp, &name, response);
+                let written = put(draft.tmp, &name, response).and_then(|file| {
+                    files.push(file);
+                    settle(&files)
+                });
                 let placed = written.and_then(|()| draft.tmp.rename(&name, &before, RESPONSE));
                 if placed.is_err() {
                     let _ = draft.tmp.remove(&name);
                 }
                 placed?;
             }
-            None => before.remove(RESPONSE)?,
+            None => {
+                settle(&files)?;
+                before.remove(RESPONSE)?;
+            }
         }
         let placed = before.sync().and_then(|()| place(draft, &folder, &round_name(round)));
         if placed.is_err() {
@@ -277,15 +293,28 @@ impl Store {
     }
 
     fn replace_in(&self, folder: &Folder, name: &str, bytes: &[u8]) -> Result<()> {
+        self.exchange(folder, name, bytes, Wait::ForTheDisk)?;
+        folder.sync()
+    }
+
+    fn exchange(&self, folder: &Folder, name: &str, bytes: &[u8], wait: Wait) -> Result<()> {
         let tmp = self.root.make(TMP)?;
         let new = unique("file");
-        let put = put(&tmp, &new, bytes).and_then(|()| tmp.rename(&new, folder, name));
+        let put = put(&tmp, &new, bytes);
+        let put = put.and_then(|file| if wait == Wait::ForTheDisk { settle(&[file]) } else { Ok(()) });
+        let put = put.and_then(|()| tmp.rename(&new, folder, name));
         if put.is_err() {
             let _ = tmp.remove(&new);
         }
-        put?;
-        folder.sync()
+        put
     }
+}
+
+/// Whether the disk is waited for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    ForTheDisk,
+    ForNothing,
 }
 
 /// Refuses a further round of a session that is closed.
@@ -305,20 +334,33 @@ fn doubt(last: &Review, open: usize) -> Option<String> {
         (_, Outcome::Cancelled, _) => Some("its last round was broken off".to_owned()),
         (_, Outcome::Incomplete, _) | (_, _, Verdict::Incomplete) => Some("its last round is incomplete".to_owned()),
         (_, _, Verdict::Block) => Some("its last round blocks".to_owned()),
+        _ if unchecked(last) => Some("its last round did not look for all that was found before".to_owned()),
         _ => None,
     }
 }
 
-/// Writes the review and the seal of a round; returns the head.
-fn put_round(folder: &Folder, previous: Option<&str>, covered: &[(String, &[u8])], review: &Review) -> Result<String> {
+/// Tells whether findings of weight were left where the last round did not look.
+fn unchecked(last: &Review) -> bool {
+    let mut entries = last.since.iter().flat_map(|s| &s.entries);
+    entries.any(|e| e.state == State::Unchecked && matches!(e.severity, Severity::Critical | Severity::Major))
+}
+
+/// Writes the review and the seal of a round; returns the head. What was written is to be settled.
+fn put_round(
+    folder: &Folder,
+    previous: Option<&str>,
+    covered: &[(String, &[u8])],
+    review: &Review,
+    written: &mut Vec<Unsynced>,
+) -> Result<String> {
     let text_of_review = text(review)?;
     let name = format!("{}/{REVIEW}", round_name(review.round));
     let mut files: Vec<Covered<'_>> = covered.iter().map(|(name, bytes)| Covered { name, bytes }).collect();
     files.push(Covered { name: &name, bytes: &text_of_review });
     let seal = chain::seal(previous, &files);
-    put(folder, REVIEW, &text_of_review)?;
-    put(folder, SEAL, &text(&seal)?)?;
-    folder.sync()?;
+    written.push(put(folder, REVIEW, &text_of_review)?);
+    written.push(put(folder, SEAL, &text(&seal)?)?);
+    written.push(folder.unsynced()?);
     Ok(seal.head)
 }
 
@@ -333,7 +375,7 @@ fn place(draft: &Draft<'_>, to: &Folder, name: &str) -> Result<()> {
 }
 
 /// Writes a file of a session, which must not be larger than what is read again.
-fn put(folder: &Folder, name: &str, bytes: &[u8]) -> Result<()> {
+fn put(folder: &Folder, name: &str, bytes: &[u8]) -> Result<Unsynced> {
     if bytes.len() as u64 > most(name) {
         let why = format!("would be larger than {} bytes", most(name));
         return Err(Trouble::Refused(folder.shown(name), why));
