@@ -4,8 +4,10 @@
 //! modes are 0700 and 0600 whatever the umask says. Before each operation a test may make it fail.
 
 use super::trouble::{Result, Trouble};
-use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat};
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
+use std::ffi::CStr;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -204,17 +206,20 @@ impl Folder {
 
     /// Lists the names in it; those that are no UTF-8 are left out.
     pub(super) fn names(&self) -> Result<Vec<String>> {
+        self.names_as(|name| Some(name.to_owned()))
+    }
+
+    /// Lists what the names in it mean; those that mean nothing, or are no UTF-8, are left out.
+    pub(super) fn names_as<T>(&self, read: impl Fn(&str) -> Option<T>) -> Result<Vec<T>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let list = || {
+            let mut all = Vec::new();
             // An open folder remembers how far it was read: this one is read from its start.
-            let mut names = Vec::new();
-            for entry in Dir::new(rustix::fs::openat(&self.file, ".", flags, Mode::empty())?)? {
-                match entry?.file_name().to_str() {
-                    Ok("." | "..") | Err(_) => {}
-                    Ok(name) => names.push(name.to_owned()),
-                }
-            }
-            Ok(names)
+            each_name(rustix::fs::openat(&self.file, ".", flags, Mode::empty())?, |name| match name.to_str() {
+                Ok("." | "..") | Err(_) => {}
+                Ok(name) => all.extend(read(name)),
+            })?;
+            Ok(all)
         };
         attempt(&self.faults, Act::List, &self.shown, list).map_err(|e| failed("cannot list", &self.shown, e))
     }
@@ -363,6 +368,25 @@ impl Folder {
             Some(_) => attempt(&self.faults, act, &self.shown(name), f),
         }
     }
+}
+
+/// Reads a folder without taking memory for each of its names: there may be tens of thousands.
+#[cfg(target_os = "linux")]
+fn each_name(folder: OwnedFd, mut f: impl FnMut(&CStr)) -> rustix::io::Result<()> {
+    let mut buffer = Vec::with_capacity(256 << 10);
+    let mut entries = rustix::fs::RawDir::new(folder, buffer.spare_capacity_mut());
+    while let Some(entry) = entries.next() {
+        f(entry?.file_name());
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn each_name(folder: OwnedFd, mut f: impl FnMut(&CStr)) -> rustix::io::Result<()> {
+    for entry in rustix::fs::Dir::new(folder)? {
+        f(entry?.file_name());
+    }
+    Ok(())
 }
 
 /// A file or folder that was written to, and that the disk need not have yet.

@@ -217,12 +217,11 @@ impl Store {
 
     /// Lists the names of sessions, in no order.
     pub(super) fn ids(&self) -> Result<Vec<SessionId>> {
-        let names = match self.sessions() {
-            Ok(sessions) => sessions.names()?,
-            Err(Trouble::Absent) => Vec::new(),
-            Err(t) => return Err(t),
-        };
-        Ok(names.iter().filter_map(|n| SessionId::parse(n)).collect())
+        match self.sessions() {
+            Ok(sessions) => sessions.names_as(SessionId::parse),
+            Err(Trouble::Absent) => Ok(Vec::new()),
+            Err(t) => Err(t),
+        }
     }
 
     /// Returns the newest session: as `latest.json` says where it is newer than everything that happened to the
