@@ -91,6 +91,8 @@ pub(super) struct Looked {
     pub(super) is_folder: bool,
     /// Seconds and nanoseconds of the last change.
     pub(super) modified: (i64, i64),
+    /// Which file of the machine it is: device and number.
+    pub(super) which: (u64, u64),
 }
 
 impl Folder {
@@ -210,6 +212,8 @@ impl Folder {
     }
 
     /// Lists what the names in it mean; those that mean nothing, or are no UTF-8, are left out.
+    ///
+    /// `Absent` where the folder was removed since it was opened.
     pub(super) fn names_as<T>(&self, read: impl Fn(&str) -> Option<T>) -> Result<Vec<T>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let list = || {
@@ -221,7 +225,10 @@ impl Folder {
             })?;
             Ok(all)
         };
-        attempt(&self.faults, Act::List, &self.shown, list).map_err(|e| failed("cannot list", &self.shown, e))
+        match attempt(&self.faults, Act::List, &self.shown, list) {
+            Err(e) if is(&e, &[Errno::NOENT]) => Err(Trouble::Absent),
+            listed => listed.map_err(|e| failed("cannot list", &self.shown, e)),
+        }
     }
 
     /// Looks at a name without opening what it stands for.
@@ -344,8 +351,16 @@ impl Folder {
         if depth > DEEPEST {
             return Err(Trouble::Refused(self.shown(name), "lies too deep".to_owned()));
         }
-        let folder = self.enter(name, true)?;
-        for inner in folder.names()? {
+        // Somebody else may remove it at the same time.
+        let folder = match self.enter(name, true) {
+            Err(Trouble::Absent) => return Ok(()),
+            folder => folder?,
+        };
+        let names = match folder.names() {
+            Err(Trouble::Absent) => return Ok(()),
+            names => names?,
+        };
+        for inner in names {
             folder.remove_below(&inner, depth + 1)?;
         }
         match self.try_act(Act::Remove, name, || rustix::fs::unlinkat(&self.file, name, AtFlags::REMOVEDIR)) {
@@ -493,6 +508,7 @@ fn looked(stat: &Stat) -> Looked {
     Looked {
         is_folder: FileType::from_raw_mode(stat.st_mode as _) == FileType::Directory,
         modified: (stat.st_mtime, stat.st_mtime_nsec as i64),
+        which: (stat.st_dev as u64, stat.st_ino as u64),
     }
 }
 

@@ -42,12 +42,14 @@ impl Store {
 
     fn overview(&self, id: SessionId) -> Result<Overview> {
         let folder = self.sessions()?.folder(&id.to_string())?;
+        // Before the rounds: none follows a closing.
+        let completion = completion(&folder, id)?;
         let request = request(&folder, id)?;
         let count = rounds(&folder)?;
         let round = folder.folder(&round_name(count))?;
         let review = review(&round, id, count)?;
         let seal: Seal = required(document(&round, SEAL), &round, SEAL)?;
-        let completion = completion(&folder, id)?;
+        self.still_this(id, &folder)?;
         Ok(Overview {
             review_id: id.to_string(),
             status: status(completion.as_ref(), &review),

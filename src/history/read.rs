@@ -153,6 +153,7 @@ impl Store {
         let read = || {
             let session = self.sessions()?.folder(&id.to_string())?;
             if round == 0 || round > rounds(&session)? {
+                self.still_this(*id, &session)?;
                 return Ok(None);
             }
             let folder = if round == 1 { session } else { session.folder(&round_name(round))? };
@@ -176,30 +177,16 @@ impl Store {
 
     pub(super) fn load(&self, id: SessionId) -> Result<Session> {
         let folder = self.sessions()?.folder(&id.to_string())?;
-        let request = request(&folder, id)?;
-        let count = rounds(&folder)?;
-        let mut all: Vec<Round> = Vec::new();
-        for n in 1..=count {
-            let name = round_name(n);
-            let round = required(folder.folder(&name), &folder, &name)?;
-            // An answer counts once the round that follows it is there: both come at once.
-            let response: Option<Response> = if n < count { optional(document(&round, RESPONSE))? } else { None };
-            let seal = required(document(&round, SEAL), &round, SEAL)?;
-            all.push(Round { review: review(&round, id, n)?, response, seal });
-        }
-        let completion = completion(&folder, id)?;
-        let Some(last) = all.last() else { return Err(Trouble::Absent) };
-        let (status, head) = (status(completion.as_ref(), &last.review), chain_end(completion.as_ref(), &last.seal));
-        let review_id = id.to_string();
-        Ok(Session {
-            schema_version: stored::STORED_VERSION,
-            review_id,
-            status,
-            request,
-            rounds: all,
-            completion,
-            head,
-        })
+        let session = load_from(&folder, id)?;
+        self.still_this(id, &folder)?;
+        Ok(session)
+    }
+
+    /// Tells whether a folder that was read is the session still. Where it is not, part of it may have been gone
+    /// when it was read, and what was read is to be dropped.
+    pub(super) fn still_this(&self, id: SessionId, folder: &Folder) -> Result<()> {
+        let now = self.sessions()?.look(&id.to_string())?;
+        if now.which == folder.look_at_self()?.which { Ok(()) } else { Err(Trouble::Absent) }
     }
 
     /// Returns the trouble with a session, or `Absent` where it was removed while it was read.
@@ -302,6 +289,36 @@ impl Store {
         let _ = corrupt.sync().and_then(|()| self.root.folder(SESSIONS)?.sync());
         Some(format!("{CORRUPT}/{aside}"))
     }
+}
+
+/// Reads a session from its folder.
+///
+/// The closing is read first: no round follows one, so that the rounds that are listed after it are those it speaks of.
+fn load_from(folder: &Folder, id: SessionId) -> Result<Session> {
+    let completion = completion(folder, id)?;
+    let request = request(folder, id)?;
+    let count = rounds(folder)?;
+    let mut all: Vec<Round> = Vec::new();
+    for n in 1..=count {
+        let name = round_name(n);
+        let round = required(folder.folder(&name), folder, &name)?;
+        // An answer counts once the round that follows it is there: both come at once.
+        let response: Option<Response> = if n < count { optional(document(&round, RESPONSE))? } else { None };
+        let seal = required(document(&round, SEAL), &round, SEAL)?;
+        all.push(Round { review: review(&round, id, n)?, response, seal });
+    }
+    let Some(last) = all.last() else { return Err(Trouble::Absent) };
+    let (status, head) = (status(completion.as_ref(), &last.review), chain_end(completion.as_ref(), &last.seal));
+    let review_id = id.to_string();
+    Ok(Session {
+        schema_version: stored::STORED_VERSION,
+        review_id,
+        status,
+        request,
+        rounds: all,
+        completion,
+        head,
+    })
 }
 
 /// Makes the error about a round that a session does not have.

@@ -60,8 +60,8 @@ impl Store {
                 checked => all.push(checked.map_err(failed)?),
             }
         }
-        let mut aside = match self.root.folder(CORRUPT) {
-            Ok(corrupt) => corrupt.names().map_err(failed)?,
+        let mut aside = match self.root.folder(CORRUPT).and_then(|c| c.names()) {
+            Ok(names) => names,
             Err(Trouble::Absent) => Vec::new(),
             Err(t) => return Err(failed(t)),
         };
@@ -83,12 +83,14 @@ impl Store {
             Err(t @ (Trouble::Refused(..) | Trouble::Damaged(..))) => look.edit(None, "", t.line()),
             Err(t) => return Err(t),
             Ok(folder) => {
+                // Read before the rounds, none of which follows a closing, and looked at after them.
+                let complete = look.bytes(&folder, COMPLETE, None, COMPLETE)?;
                 rounds = look.rounds(&folder)?;
-                look.closings(&folder)?;
+                if let Some(complete) = complete {
+                    look.closings(&complete);
+                }
+                self.still_this(id, &folder)?;
             }
-        }
-        if !look.edits.is_empty() {
-            self.still_there(id)?;
         }
         let head = look.heads.last().cloned();
         if let Some(noted) = noted
@@ -152,11 +154,22 @@ impl Look {
                     self.edit(Some(n), &name, why);
                     return Ok(count);
                 }
+                Err(Trouble::Absent) => {
+                    self.edit(Some(n), &name, "it is missing");
+                    return Ok(count);
+                }
                 Err(t) => return Err(t),
             };
             self.round(session, before.as_ref(), &round, n)?;
             let known = |f: &str| [REVIEW, SEAL, RESPONSE].contains(&f) || (f == CHANGE && n > 1);
-            let mut strange: Vec<_> = round.names()?.into_iter().filter(|f| !known(f)).collect();
+            let names = match round.names() {
+                Err(Trouble::Absent) => {
+                    self.edit(Some(n), &name, "it is missing");
+                    return Ok(count);
+                }
+                names => names?,
+            };
+            let mut strange: Vec<_> = names.into_iter().filter(|f| !known(f)).collect();
             strange.sort_unstable();
             strange.iter().for_each(|f| self.edit(Some(n), &format!("{name}/{f}"), "it is no part of a round"));
             before = Some(round);
@@ -253,17 +266,13 @@ impl Look {
     }
 
     /// Looks at how the session was closed.
-    fn closings(&mut self, session: &Folder) -> Result<()> {
-        let Some(bytes) = self.bytes(session, COMPLETE, None, COMPLETE)? else { return Ok(()) };
-        let completion = match understand::<Completion>(&bytes, String::new) {
+    fn closings(&mut self, bytes: &[u8]) {
+        let completion = match understand::<Completion>(bytes, String::new) {
             Ok(completion) => completion,
-            Err(t) => {
-                self.edit(None, COMPLETE, why(t));
-                return Ok(());
-            }
+            Err(t) => return self.edit(None, COMPLETE, why(t)),
         };
         let rounds = self.heads.last().cloned();
-        let document: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let document: Value = serde_json::from_slice(bytes).unwrap_or_default();
         let values = document.get("entries").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let edits = self.edits.len();
         for (entry, value) in completion.entries.iter().zip(values) {
@@ -275,10 +284,9 @@ impl Look {
         }
         if completion.review_id != self.id.to_string() {
             self.edit(None, COMPLETE, "it speaks of another review");
-        } else if completion.entries.is_empty() || self.edits.len() == edits && !is_as_written(&document, &bytes) {
+        } else if completion.entries.is_empty() || self.edits.len() == edits && !is_as_written(&document, bytes) {
             self.edit(None, COMPLETE, "it is not what was stored");
         }
-        Ok(())
     }
 }
 

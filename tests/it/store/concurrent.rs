@@ -1,7 +1,11 @@
 //! STO-04, STO-05: many processes at once.
 
-use super::kit::{Yard, append, child, create, day, whole};
+use super::kit::{Yard, append, child, closing, create, day, full_session, whole};
+use claude_reviewer::history::{Act, Faults, Options};
+use claude_reviewer::wire::stored::Status;
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[test]
 fn sto_04_sixteen_processes_store_sixteen_sessions() {
@@ -71,4 +75,123 @@ fn readers_see_whole_sessions_while_others_write() {
         assert!(reader.join().unwrap() > 0);
         wrote.unwrap();
     });
+}
+
+/// Calls `f` before the given file operation of a store, counted from 0.
+fn before(step: usize, f: impl Fn() + Send + Sync + 'static) -> (Options, Arc<AtomicUsize>) {
+    let steps = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&steps);
+    let faults = Faults::new(move |_| {
+        if counted.fetch_add(1, Ordering::SeqCst) == step {
+            f();
+        }
+        Ok(())
+    });
+    (Options { faults, ..Options::default() }, steps)
+}
+
+/// A store that removes no more than this many files and folders.
+fn tired(removals: usize) -> Options {
+    let left = AtomicUsize::new(removals);
+    let faults = Faults::new(move |step| {
+        let over = || left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_err();
+        if step.act == Act::Remove && over() { Err(std::io::Error::other("killed")) } else { Ok(()) }
+    });
+    Options { faults, ..Options::default() }
+}
+
+#[test]
+fn a_reader_that_a_removal_overtakes_sees_the_whole_session_or_none() {
+    for removals in [0, 1, 3, usize::MAX] {
+        for step in 0.. {
+            let yard = Yard::new();
+            let id = full_session(&yard.store());
+            let stored = yard.store().session(&id).unwrap();
+            let place = yard.place();
+            let (options, steps) = before(step, move || {
+                let _ = claude_reviewer::history::Store::open_with(&place, &tired(removals)).unwrap().prune(0, day(31));
+            });
+            let store = yard.store_with(&options);
+            let opened = steps.load(Ordering::SeqCst);
+            match store.session(&id) {
+                Ok(session) => assert_eq!(session, stored, "step {step}"),
+                Err(e) => assert_eq!(e.message, format!("there is no review {id}"), "step {step}: {e:?}"),
+            }
+            let read = steps.load(Ordering::SeqCst);
+            if step < opened {
+                continue;
+            }
+            let reads: [fn(&claude_reviewer::history::Store, &claude_reviewer::wire::stored::Session); 2] = [
+                |store, stored| {
+                    let history = store.list(9).unwrap();
+                    assert_eq!(history.damaged, []);
+                    let seen: Vec<_> = history.sessions.iter().map(|s| (s.status, s.rounds, &s.head)).collect();
+                    assert!(seen.is_empty() || seen == [(stored.status, 2, &stored.head)], "{seen:?}");
+                },
+                |store, stored| {
+                    for checked in store.verify(None, None).unwrap() {
+                        assert_eq!(checked.edits, []);
+                        assert_eq!((checked.rounds, checked.head.as_ref()), (2, Some(&stored.head)));
+                    }
+                },
+            ];
+            for read in reads {
+                let yard = Yard::new();
+                let id = full_session(&yard.store());
+                let stored = yard.store().session(&id).unwrap();
+                let place = yard.place();
+                let (options, _) = before(step, move || {
+                    let store = claude_reviewer::history::Store::open_with(&place, &tired(removals)).unwrap();
+                    let _ = store.prune(0, day(31));
+                });
+                read(&yard.store_with(&options), &stored);
+            }
+            if step > read {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_a_round_and_a_closing_overtake_sees_one_state_of_the_session() {
+    for step in 0.. {
+        let yard = Yard::new();
+        let id = create(&yard.store(), day(31), 1).unwrap().id;
+        let place = yard.place();
+        let (options, steps) = before(step, move || {
+            let store = claude_reviewer::history::Store::open(&place).unwrap();
+            append(&store, &id, day(31)).unwrap();
+            store.complete(&id, closing(Status::Approved), false).unwrap();
+        });
+        let store = yard.store_with(&options);
+        for checked in store.verify(None, None).unwrap() {
+            assert_eq!(checked.edits, [], "step {step}");
+        }
+        let verified = steps.load(Ordering::SeqCst);
+        if step > verified {
+            break;
+        }
+        for listed in [true, false] {
+            let yard = Yard::new();
+            let id = create(&yard.store(), day(31), 1).unwrap().id;
+            let place = yard.place();
+            let (options, _) = before(step, move || {
+                let store = claude_reviewer::history::Store::open(&place).unwrap();
+                append(&store, &id, day(31)).unwrap();
+                store.complete(&id, closing(Status::Approved), false).unwrap();
+            });
+            let store = yard.store_with(&options);
+            let seen = if listed {
+                let history = store.list(9).unwrap();
+                assert_eq!(history.damaged, []);
+                (history.sessions[0].status, history.sessions[0].rounds)
+            } else {
+                let session = store.session(&id).unwrap();
+                (session.status, session.rounds.len() as u32)
+            };
+            let states = [(Status::NeedsChanges, 1), (Status::InProgress, 2), (Status::Approved, 2)];
+            assert!(states.contains(&seen), "step {step}: {seen:?}");
+        }
+    }
 }
