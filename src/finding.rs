@@ -180,6 +180,8 @@ pub enum Evidence {
     Read { path: RepoPath, first: LineNo, last: LineNo },
     /// Another backend says the same.
     Backend(String),
+    /// It was found in this round of the session, and by nobody since: its lines did not change.
+    Carried { round: u32 },
 }
 
 /// Proof that a finding speaks of the change under review.
@@ -359,6 +361,13 @@ impl Finding {
         if !self.evidence.contains(&evidence) {
             self.evidence.push(evidence);
         }
+    }
+    /// Returns the round of the session that found it, where nobody has since.
+    pub fn carried_from(&self) -> Option<u32> {
+        self.evidence.iter().find_map(|e| match e {
+            Evidence::Carried { round } => Some(*round),
+            _ => None,
+        })
     }
     /// Tells whether the finding counts for the verdict.
     pub fn counts(&self) -> bool {

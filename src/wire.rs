@@ -215,7 +215,8 @@ pub struct Finding {
     pub cwe: Option<u32>,
     /// The cited heading of the team's conventions.
     pub convention: Option<String>,
-    /// What supports it: `rule:ID`, `quote`, `read:FILE:FIRST-LAST`, `backend:NAME`.
+    /// What supports it: `rule:ID`, `quote`, `read:FILE:FIRST-LAST`, `backend:NAME`; `carried:round-N`: by nobody since that
+    /// round, though its lines are the same.
     pub evidence: Vec<String>,
     /// This finding blocks under the governing policy.
     pub blocking: bool,

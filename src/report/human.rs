@@ -176,6 +176,9 @@ fn finding(page: &mut Page<'_>, f: &Finding, news: bool) -> io::Result<()> {
     }
     if f.origin().name() != "rules" {
         at = at.put(DIM, "  found by ").put(DIM, Inert::new(f.origin().name()));
+        if let Some(round) = f.carried_from() {
+            at = at.put(DIM, Inert::new(format!(" in round {round}, and not since: its lines did not change")));
+        }
     }
     if f.confidence() == Confidence::Low {
         at = at.put(DIM, "  confidence low");

@@ -239,5 +239,6 @@ fn evidence(e: &Evidence) -> String {
         Evidence::Quote => "quote".to_owned(),
         Evidence::Read { path, first, last } => format!("read:{}:{first}-{last}", path.to_wire()),
         Evidence::Backend(name) => format!("backend:{name}"),
+        Evidence::Carried { round } => format!("carried:round-{round}"),
     }
 }

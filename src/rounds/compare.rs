@@ -311,6 +311,10 @@ fn carried(open: &Open<'_>, response: Option<&Response>) -> Option<Finding> {
             }
         }
     }
+    // Nobody is to believe that it was found twice.
+    if !f.evidence.iter().any(|e| e.starts_with("carried:")) {
+        f.evidence.push(format!("carried:round-{}", open.round.earlier.review.round));
+    }
     // Who let it through does so again, or not.
     f.waived = None;
     if f.disputed.is_none() {

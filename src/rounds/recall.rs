@@ -250,6 +250,7 @@ fn evidence(text: &str) -> Option<Evidence> {
     match kind {
         "rule" => Some(Evidence::Rule(rest.to_owned())),
         "backend" => Some(Evidence::Backend(rest.to_owned())),
+        "carried" => Some(Evidence::Carried { round: rest.strip_prefix("round-")?.parse().ok()? }),
         "read" => {
             let (file, lines) = rest.rsplit_once(':')?;
             let (first, last) = lines.split_once('-')?;

@@ -65,35 +65,35 @@ impl Pairs {
         use State::{Moved, StillThere};
         // The same text on the same lines.
         out.take(&known, now, StillThere, Reach::File, |k, n| {
-            (k.kept() && k.is_at(n, true) && has_same_text(k.f, n)).then_some(0)
+            (k.kept() && k.is_at(n, true) && stands_for(k.f, n)).then(|| likeness(k.f, n))
         });
         // The same text where its lines were replaced: only white space changed, or the like.
         out.take(&known, now, StillThere, Reach::File, |k, n| {
-            (k.is_at(n, false) && has_same_text(k.f, n)).then_some(0)
+            (k.is_at(n, false) && stands_for(k.f, n)).then(|| likeness(k.f, n))
         });
         // The same fingerprint without lines: of a file, of the change.
         out.take(&known, now, StillThere, Reach::File, |k, n| {
             let is_whole = k.f.line.is_none() && n.line.is_none() && k.is_in_file_of(n);
-            (is_whole && has_same_text(k.f, n) && is_same_trouble(k.f, n)).then(|| likeness(k.f, n))
+            (is_whole && stands_for(k.f, n) && is_same_trouble(k.f, n)).then(|| likeness(k.f, n))
         });
         // Other words for the same unchanged lines.
         out.take(&known, now, StillThere, Reach::File, |k, n| {
             let same_kind = is_rule(k.f) == is_rule(n) && (!is_rule(n) || k.f.rule_id == n.rule_id);
             let bonus = if k.f.rule_id == n.rule_id { 100 } else { 0 };
-            (k.kept() && same_kind && k.is_at(n, false)).then(|| bonus + likeness(k.f, n))
+            (k.kept() && same_kind && k.is_at(n, false) && is_as_grave(k.f, n)).then(|| bonus + likeness(k.f, n))
         });
         // Lines that were changed and have the same trouble.
         out.take(&known, now, StillThere, Reach::File, |k, n| {
-            (k.is_at(n, false) && is_same_trouble(k.f, n)).then(|| likeness(k.f, n))
+            (k.is_at(n, false) && is_same_trouble(k.f, n) && is_as_grave(k.f, n)).then(|| likeness(k.f, n))
         });
         // The same fingerprint, or text, further away.
         out.take(&known, now, Moved, Reach::File, |k, n| {
             let same = k.f.fingerprint == n.fingerprint || k.is_in_file_of(n) && has_same_text(k.f, n);
-            (same && k.f.line.is_some() && n.line.is_some()).then(|| near(k, n))
+            (same && is_as_grave(k.f, n) && k.f.line.is_some() && n.line.is_some()).then(|| near(k, n))
         });
         out.take(&known, now, Moved, Reach::Text, |k, n| {
             let moved = !k.kept() && k.f.file.is_some() && n.file.is_some() && n.line.is_some() == k.f.line.is_some();
-            (moved && !k.f.quote.trim().is_empty() && has_same_text(k.f, n)).then(|| likeness(k.f, n))
+            (moved && !k.f.quote.trim().is_empty() && stands_for(k.f, n)).then(|| likeness(k.f, n))
         });
         out
     }
@@ -148,6 +148,17 @@ impl Pairs {
     pub(super) fn left(&self) -> impl Iterator<Item = usize> {
         self.now.iter().enumerate().filter(|(_, n)| n.is_none()).map(|(o, _)| o)
     }
+}
+
+/// Tells whether one of the new round has the same text, and the weight, of an earlier one.
+fn stands_for(before: &Finding, now: &Finding) -> bool {
+    has_same_text(before, now) && is_as_grave(before, now)
+}
+
+/// Tells whether one of the new round may stand for an earlier one: what a model calls a trifle now is not what
+/// blocked before, however much they quote the same line. A rule says the same of the same lines.
+fn is_as_grave(before: &Finding, now: &Finding) -> bool {
+    is_rule(now) || now.blocking || !before.blocking
 }
 
 /// Returns a score: the nearer the higher.

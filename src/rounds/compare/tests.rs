@@ -394,3 +394,34 @@ fn thousands_of_findings_are_compared_in_no_time() {
     let (since, ..) = first.compare(BAD, many(1));
     assert_eq!((since.entries.len(), since.moved), (2_000, 2_000));
 }
+
+#[test]
+fn a_trifle_on_the_same_line_does_not_stand_for_what_blocked() {
+    let nit = |title: &str| Finding {
+        severity: Severity::Suggestion,
+        blocking: false,
+        quote: "quote of Empty list raises".to_owned(),
+        ..claim(5, title)
+    };
+    let far = [(30, "far away")];
+    for title in ["Variable name is short", "Empty list raises"] {
+        let case = Case::first(&[], vec![claim(5, "Empty list raises")]);
+        let (since, carried, report) = case.compare(&far, vec![nit(title)]);
+        assert_eq!(carried.len(), 1, "{title}");
+        assert_eq!(report.findings.iter().filter(|f| f.blocking).count(), 1, "{title}");
+        assert_eq!((since.still_there, since.fixed), (1, 0), "{title}: {since:?}");
+    }
+    let both = Case::first(&[], vec![claim(5, "Empty list raises"), nit("Variable name is short")]);
+    let (since, carried, report) = both.compare(&far, vec![nit("Variable name is short")]);
+    assert_eq!((carried.len(), report.findings.len(), since.still_there), (1, 2, 2), "{since:?}");
+    let worse = Finding { severity: Severity::Critical, ..claim(5, "No item, no head") };
+    let (since, carried, _) = Case::first(&[], vec![claim(5, "Empty list raises")]).compare(&far, vec![worse]);
+    assert_eq!((carried.len(), since.still_there), (0, 1), "other words of the same weight: {since:?}");
+}
+
+#[test]
+fn what_is_carried_over_says_so() {
+    let case = Case::first(&[], vec![claim(5, "Empty list raises")]).then(&[(30, "x")], Vec::new());
+    let (_, carried, _) = case.compare(&[(30, "y")], Vec::new());
+    assert_eq!(carried[0].evidence, ["quote", "carried:round-1"], "also in the third round");
+}

@@ -94,6 +94,7 @@ fn names_come_back_as_they_were() {
             Evidence::Quote => "quote".to_owned(),
             Evidence::Read { path, first, last } => format!("read:{}:{first}-{last}", path.to_wire()),
             Evidence::Backend(name) => format!("backend:{name}"),
+            Evidence::Carried { round } => format!("carried:round-{round}"),
         };
         assert_eq!(again, text);
     }

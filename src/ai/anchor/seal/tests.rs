@@ -38,6 +38,7 @@ fn reading(case: &Case, backend: &str, claim: Claim) -> Candidate {
 /// Writes out findings: severity, confidence, origin, evidence.
 fn listed(sealed: &Sealed) -> Vec<String> {
     let word = |e: &Evidence| match e {
+        Evidence::Carried { round } => format!("carried:{round}"),
         Evidence::Quote => "quote".to_owned(),
         Evidence::Rule(id) => format!("rule:{id}"),
         Evidence::Read { .. } => "read".to_owned(),
