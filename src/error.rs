@@ -62,7 +62,7 @@ pub enum Kind {
 ///
 /// The text is a lowercase fragment that names the object. Foreign text in it need not be escaped: the
 /// one place that prints errors does.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Error {
     pub kind: Kind,
     pub message: String,

@@ -29,8 +29,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How long stopped runs may take to end: a program that does not heed a signal is killed after a second.
-const STOPPING: Duration = Duration::from_millis(1250);
+/// How long stopped runs may take to end: a program that does not heed a signal is killed after 600 ms. With the grace
+/// of what is still open and the last lines, it is over well within 2 s.
+const STOPPING: Duration = Duration::from_millis(900);
 /// How long the last lines may take to be written.
 const WRITING: Duration = Duration::from_millis(100);
 
@@ -59,7 +60,7 @@ pub fn serve(serve: Serve) -> Result<()> {
     let config = serve.config.map(|c| serve.dir.join(c));
     let calls = Arc::new(Calls::default());
     let log = Log(serve.verbose);
-    let shared = Shared { env, config, named: serve.root.is_some(), fence, calls: Arc::clone(&calls), log };
+    let shared = Shared { env, config, fence, calls: Arc::clone(&calls), log };
     let failed = |e: std::io::Error| Error::incomplete("the server cannot be started").caused_by(&e);
     let (lines, ends) = lines::open(std::io::stdin(), std::io::stdout(), Arc::clone(&calls), log).map_err(failed)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;

@@ -23,7 +23,7 @@ use tokio::time::{sleep, sleep_until, timeout};
 /// From the polite signal to the last one, when a program is late.
 const GRACE: Duration = Duration::from_secs(5);
 /// The same when a person waits for the prompt.
-const SHORT_GRACE: Duration = Duration::from_secs(1);
+const SHORT_GRACE: Duration = Duration::from_millis(600);
 /// How long what is still in the pipes is waited for when nobody is left to write.
 const DRAIN: Duration = Duration::from_millis(500);
 /// Between two looks at a group that was told to end.

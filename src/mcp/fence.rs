@@ -24,6 +24,10 @@ const MOST_OF_A_REVISION: usize = 256;
 pub(super) struct Fence {
     /// Without links. The first is where relative paths begin.
     roots: Vec<PathBuf>,
+    /// The operator named it, or it is a repository: a client's folders only narrow it.
+    is_bound: bool,
+    /// The home folder: no client may widen the fence to it.
+    home: Option<PathBuf>,
 }
 
 impl Fence {
@@ -38,28 +42,32 @@ impl Fence {
             // A worktree that lies elsewhere is somebody else's idea of where we are.
             dir.canonicalize().ok()?.starts_with(&top).then_some(top)
         };
-        let named = root.map(|r| dir.join(r));
-        let path = named.or_else(around).unwrap_or_else(|| dir.to_owned());
+        let bound = root.map(|r| dir.join(r)).or_else(around);
+        let is_bound = bound.is_some();
+        let path = bound.unwrap_or_else(|| dir.to_owned());
         let root = path.canonicalize().ok().filter(|p| p.is_dir());
         let root = root.ok_or_else(|| Error::usage(format!("{} is no folder that can be served", path.display())))?;
-        Ok(Self { roots: vec![root] })
+        let home = env.os("HOME").map(PathBuf::from).and_then(|h| h.canonicalize().ok());
+        Ok(Self { roots: vec![root], is_bound, home })
     }
 
-    /// Returns the fence that a client's own folders make: they narrow what the operator named, and take the place of
-    /// what nobody named. Folders that are none do not count; without any, the fence stays as it is.
+    /// Returns the fence that a client's own folders make: they narrow what the operator named or the repository that
+    /// was found, and take the place of what is neither. Folders that are none do not count.
     ///
     /// # Errors
     ///
-    /// None of them lies where the operator lets it.
-    pub(super) fn narrowed(&self, uris: &[String], named: bool) -> Result<Self> {
+    /// None of them is a folder that lies where it may: below what is served, or, where a client says what is served,
+    /// not so high that everything of a person lies below.
+    pub(super) fn narrowed(&self, uris: &[String]) -> Result<Self> {
         let theirs: Vec<PathBuf> = uris.iter().filter_map(|u| folder_of(u)).collect();
         if theirs.is_empty() {
-            return Ok(self.clone());
+            return Err(Error::usage("the client has no folder open that is there")
+                .hint("open a folder in the client; a folder on this machine, by its whole path"));
         }
         let mut roots: Vec<PathBuf> = Vec::new();
         for root in theirs {
-            let kept = match named {
-                false => Some(root),
+            let kept = match self.is_bound {
+                false => Some(root).filter(|r| !self.is_too_wide(r)),
                 true => self.roots.iter().find_map(|own| match (root.starts_with(own), own.starts_with(&root)) {
                     (true, _) => Some(root.clone()),
                     (_, true) => Some(own.clone()),
@@ -69,10 +77,19 @@ impl Fence {
             roots.extend(kept.filter(|k| !roots.contains(k)));
         }
         match roots.is_empty() {
-            true => Err(Error::usage("none of the client's roots lies below the folder that is served")
-                .hint("start serve-mcp with another --root, or open another folder in the client")),
-            false => Ok(Self { roots }),
+            true if self.is_bound => {
+                Err(Error::usage("none of the client's folders lies below the folder that is served")
+                    .hint("start serve-mcp with another --root, or open another folder in the client"))
+            }
+            true => Err(Error::usage("the client's folders are too wide to be served: the home folder lies in them")
+                .hint("open the folder of a project in the client, or start serve-mcp with --root")),
+            false => Ok(Self { roots, ..self.clone() }),
         }
+    }
+
+    /// Tells whether a folder is the top of the system, the home folder, or holds that.
+    fn is_too_wide(&self, folder: &Path) -> bool {
+        folder.parent().is_none() || self.home.as_ref().is_some_and(|h| h.starts_with(folder))
     }
 
     /// Returns the folder where relative paths begin.
@@ -397,14 +414,47 @@ mod tests {
         let place = Place::new();
         let fence = place.fence();
         let uri = |below: &str| format!("file://{}", place.path(below).display());
-        let roots = |uris: &[String], named| fence.narrowed(uris, named).map(|f| f.roots);
-        assert_eq!(roots(&[uri("in/a")], true).unwrap(), [place.path("in/a")]);
-        assert_eq!(roots(&[uri("")], true).unwrap(), [place.path("in")]);
-        assert!(roots(&[uri("out")], true).is_err());
-        assert_eq!(roots(&[uri("out")], false).unwrap(), [place.path("out")]);
-        assert_eq!(roots(&[uri("in/%61"), uri("in/a")], true).unwrap(), [place.path("in/a")]);
+        let roots = |uris: &[String]| fence.narrowed(uris).map(|f| f.roots);
+        assert_eq!(roots(&[uri("in/a")]).unwrap(), [place.path("in/a")]);
+        assert_eq!(roots(&[uri("")]).unwrap(), [place.path("in")]);
+        assert_eq!(roots(&["file:///".to_owned()]).unwrap(), [place.path("in")]);
+        assert!(roots(&[uri("out")]).is_err());
+        assert_eq!(roots(&[uri("in/%61"), uri("in/a")]).unwrap(), [place.path("in/a")]);
         for nothing in ["https://example.com/x", "file://relative", "file:///no/such/folder", "file://%zz", "x"] {
-            assert_eq!(roots(&[nothing.to_owned()], true).unwrap(), [place.path("in")], "{nothing}");
+            assert!(roots(&[nothing.to_owned()]).is_err(), "{nothing}");
+            assert_eq!(roots(&[nothing.to_owned(), uri("in/a")]).unwrap(), [place.path("in/a")], "{nothing}");
+        }
+        assert!(roots(&[]).is_err());
+    }
+
+    #[test]
+    fn roots_of_a_client_never_widen_a_repository_that_was_found() {
+        let place = Place::new();
+        let git = std::process::Command::new("git").args(["init", "-q"]).arg(place.path("in/a")).status().unwrap();
+        assert!(git.success());
+        let env = Env::from_pairs(place.path(""), [("HOME", place.path("out").into_os_string())]);
+        let fence = Fence::new(None, &place.path("in/a/b"), &env).unwrap();
+        let uri = |below: &str| format!("file://{}", place.path(below).display());
+        assert_eq!(fence.roots, [place.path("in/a")]);
+        for wide in ["file:///".to_owned(), uri(""), uri("in")] {
+            assert_eq!(fence.narrowed(&[wide]).unwrap().roots, [place.path("in/a")]);
+        }
+        assert!(fence.narrowed(&[uri("out")]).is_err());
+        assert_eq!(fence.narrowed(&[uri("in/a/b")]).unwrap().roots, [place.path("in/a/b")]);
+    }
+
+    #[test]
+    fn where_nothing_was_named_or_found_a_client_may_not_open_everything() {
+        let place = Place::new();
+        std::fs::create_dir_all(place.path("home/me/project")).unwrap();
+        let env = Env::from_pairs(place.path(""), [("HOME", place.path("home/me").into_os_string())]);
+        let fence = Fence::new(None, &place.path("out"), &env).unwrap();
+        let uri = |below: &str| format!("file://{}", place.path(below).display());
+        assert_eq!(fence.narrowed(&[uri("home/me/project")]).unwrap().roots, [place.path("home/me/project")]);
+        for wide in ["file:///".to_owned(), uri(""), uri("home"), uri("home/me")] {
+            assert!(fence.narrowed(std::slice::from_ref(&wide)).is_err(), "{wide}");
+            let both = [wide, uri("in/a")];
+            assert_eq!(fence.narrowed(&both).unwrap().roots, [place.path("in/a")]);
         }
     }
 }

@@ -2,21 +2,27 @@
 
 use super::tools::Call;
 use crate::error::Result;
+use crate::git::Repo;
 use crate::history::SessionId;
 use crate::wire::stored::Overview;
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 
+/// The tool that tells the same: where policy does not offer it, there are no resources.
+pub(super) const TOOL: &str = "get_review_history";
 const SCHEME: &str = "review://";
 const KIND: &str = "application/json";
 /// Sessions that the list names.
 const LISTED: usize = 20;
 
-/// Returns the newest reviews.
+/// Returns the newest reviews; none where there is no repository.
 ///
 /// # Errors
 ///
 /// The store cannot be read.
 pub(super) fn list(call: &Call<'_>) -> Result<Vec<Resource>> {
+    if Repo::find(call.fence.root(), call.env)?.is_none() {
+        return Ok(Vec::new());
+    }
     let (_, Some(store)) = call.store()? else { return Ok(Vec::new()) };
     let sessions = store.list(LISTED)?.sessions;
     let latest = sessions.first().map(|_| {

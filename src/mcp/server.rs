@@ -51,8 +51,6 @@ pub(super) struct Shared {
     /// Without the variables by which git is pointed elsewhere.
     pub(super) env: Env,
     pub(super) config: Option<PathBuf>,
-    /// The operator named the folder.
-    pub(super) named: bool,
     pub(super) fence: Fence,
     pub(super) calls: Arc<Calls>,
     pub(super) log: Log,
@@ -63,53 +61,94 @@ pub(super) struct Shared {
 pub(super) struct Server {
     shared: Arc<Shared>,
     begun: AtomicBool,
-    /// The fence with the client's roots; `None`: to be asked for.
-    narrowed: Mutex<Option<Arc<Fence>>>,
+    narrowed: Mutex<Narrowed>,
+}
+
+/// What the client's roots make of the fence.
+#[derive(Debug, Default)]
+struct Narrowed {
+    /// How often the client said that they are others: what was asked for before counts no more.
+    generation: u64,
+    /// `None`: to be asked for.
+    known: Option<Result<Arc<Fence>>>,
 }
 
 impl Server {
     pub(super) fn new(shared: Shared) -> Self {
-        Self { shared: Arc::new(shared), begun: AtomicBool::new(false), narrowed: Mutex::new(None) }
+        Self { shared: Arc::new(shared), begun: AtomicBool::new(false), narrowed: Mutex::default() }
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Option<Arc<Fence>>> {
+    fn kept(&self) -> std::sync::MutexGuard<'_, Narrowed> {
         self.narrowed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns where the client may point, after asking it once for its own folders.
+    /// Returns where the client may point, after asking it once for its own folders. A client that says it has some
+    /// and does not name them is served nothing: what it meant to keep out would lie inside.
     async fn fence(&self, peer: &Peer<RoleServer>) -> Result<Arc<Fence>> {
-        if let Some(fence) = self.kept().clone() {
-            return Ok(fence);
-        }
-        let own = &self.shared.fence;
+        let generation = {
+            let kept = self.kept();
+            if let Some(known) = &kept.known {
+                return known.clone();
+            }
+            kept.generation
+        };
         let declared = peer.peer_info().is_some_and(|i| i.capabilities.roots.is_some());
-        let uris = if declared { roots(peer).await } else { None };
-        let fence = Arc::new(match &uris {
-            Some(uris) => own.narrowed(uris, self.shared.named)?,
-            None => own.clone(),
-        });
-        self.shared.log.say(1, || format!("serving {}", fence.root().display()));
-        *self.kept() = Some(Arc::clone(&fence));
-        Ok(fence)
+        // Not kept where it fails: the next call asks again.
+        let uris = if declared { Some(roots(peer).await?) } else { None };
+        let fence = self
+            .apart(move |shared| match &uris {
+                Some(uris) => shared.fence.narrowed(uris),
+                None => Ok(shared.fence.clone()),
+            })
+            .await
+            .map(Arc::new);
+        if let Ok(fence) = &fence {
+            self.shared.log.say(1, || format!("serving {}", fence.root().display()));
+        }
+        self.keep(generation, &fence);
+        fence
+    }
+
+    /// Keeps a fence, unless the client has said since then that its folders are others.
+    fn keep(&self, generation: u64, fence: &Result<Arc<Fence>>) {
+        let mut kept = self.kept();
+        if kept.generation == generation {
+            kept.known = Some(fence.clone());
+        }
+    }
+
+    /// Hears that the client's folders are others.
+    fn forget(&self) {
+        let mut kept = self.kept();
+        kept.generation += 1;
+        kept.known = None;
+    }
+
+    /// Does what reads files, apart from the thread that waits for everybody.
+    async fn apart<T: Send + 'static>(&self, work: impl FnOnce(&Shared) -> Result<T> + Send + 'static) -> Result<T> {
+        let shared = Arc::clone(&self.shared);
+        let done = tokio::task::spawn_blocking(move || work(&shared)).await;
+        done.unwrap_or_else(|_| Err(Error::usage("an internal error ended the request")))
     }
 
     /// Returns the tools that policy offers. Where it cannot be read, every call says why.
-    fn menu(&self, fence: &Fence) -> Result<Vec<&'static Tool>> {
-        let policy = tools::policy_of(fence.root(), self.shared.config.as_deref(), &self.shared.env)?;
-        let offered = |t: &&Tool| policy.mcp.tools.as_ref().is_none_or(|names| names.iter().any(|n| n == t.name));
-        Ok(tools::all().filter(offered).collect())
+    async fn menu(&self, fence: Arc<Fence>) -> Result<Vec<&'static Tool>> {
+        self.apart(move |shared| shared.menu(&fence)).await
     }
 
-    /// Looks into the store, apart from the thread that waits for everybody.
+    /// Looks into the store. `None`: the policy does not offer it.
     async fn look<T: Send + 'static>(
         &self,
         peer: &Peer<RoleServer>,
         look: impl FnOnce(&Call<'_>) -> Result<T> + Send + 'static,
-    ) -> std::result::Result<T, ErrorData> {
+    ) -> std::result::Result<Option<T>, ErrorData> {
         let failed = |e: Error| ErrorData::internal_error(Inert::new(e.message).to_string(), None);
         let fence = self.fence(peer).await.map_err(failed)?;
-        let shared = Arc::clone(&self.shared);
-        let looking = tokio::task::spawn_blocking(move || {
+        let looking = self.apart(move |shared| {
+            // Stored reviews are on the menu, or they are nowhere.
+            if !shared.menu(&fence)?.iter().any(|t| t.name == resources::TOOL) {
+                return Ok(None);
+            }
             let (given, stop) = (Given::default(), Stop::default());
             look(&Call {
                 given: &given,
@@ -120,11 +159,9 @@ impl Server {
                 stop: &stop,
                 now: jiff::Timestamp::now(),
             })
+            .map(Some)
         });
-        match looking.await {
-            Ok(found) => found.map_err(failed),
-            Err(_) => Err(ErrorData::internal_error("an internal error ended the request", None)),
-        }
+        looking.await.map_err(failed)
     }
 
     async fn call(&self, tool: &'static Tool, given: Given, context: &RequestContext<RoleServer>) -> Answer {
@@ -133,8 +170,15 @@ impl Server {
             Err(e) => return Answer::error(&e),
         };
         let running = self.shared.calls.run();
+        let turns = async {
+            // What asks no model is over before a turn would come.
+            match tool.asks {
+                true => Some(self.shared.calls.turns.acquire().await),
+                false => None,
+            }
+        };
         let turn = tokio::select! {
-            turn = self.shared.calls.turns.acquire() => turn,
+            turn = turns => turn,
             () = context.ct.cancelled() => return Answer::internal(),
             _ = running.stop.wait() => return Answer::error(&Error::usage("the server is ending")),
         };
@@ -177,11 +221,31 @@ impl Server {
     }
 }
 
-/// Asks a client for its folders; `None` where it does not say in time.
+impl Shared {
+    /// Returns the tools that policy offers.
+    fn menu(&self, fence: &Fence) -> Result<Vec<&'static Tool>> {
+        let policy = tools::policy_of(fence.root(), self.config.as_deref(), &self.env)?;
+        let offered = |t: &&Tool| policy.mcp.tools.as_ref().is_none_or(|names| names.iter().any(|n| n == t.name));
+        Ok(tools::all().filter(offered).collect())
+    }
+}
+
+/// Asks a client for its folders.
+///
+/// # Errors
+///
+/// Incomplete: it does not say in time, or refuses to.
 #[expect(deprecated, reason = "clients of the older generations have roots")]
-async fn roots(peer: &Peer<RoleServer>) -> Option<Vec<String>> {
-    let asked = tokio::time::timeout(ROOTS, peer.list_roots()).await;
-    Some(asked.ok()?.ok()?.roots.into_iter().take(100).map(|r| r.uri).collect())
+async fn roots(peer: &Peer<RoleServer>) -> Result<Vec<String>> {
+    let silent = |why: &str| {
+        Error::incomplete(format!("the client has folders open and {why}, so nobody knows what may be read"))
+            .hint("it is asked by roots/list; a client that has no such folders does not declare roots")
+    };
+    match tokio::time::timeout(ROOTS, peer.list_roots()).await {
+        Ok(Ok(listed)) => Ok(listed.roots.into_iter().take(100).map(|r| r.uri).collect()),
+        Ok(Err(_)) => Err(silent("does not name them")),
+        Err(_) => Err(silent(&format!("did not name them within {} s", ROOTS.as_secs()))),
+    }
 }
 
 /// One call, on a thread of its own.
@@ -265,7 +329,7 @@ impl ServerHandler for Server {
     }
 
     async fn on_roots_list_changed(&self, _context: NotificationContext<RoleServer>) {
-        *self.kept() = None;
+        self.forget();
     }
 
     async fn list_tools(
@@ -273,10 +337,11 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> std::result::Result<ListToolsResult, ErrorData> {
-        let menu = match self.fence(&context.peer).await.and_then(|fence| self.menu(&fence)) {
-            Ok(menu) => menu,
-            Err(_) => tools::all().collect(),
+        let menu = match self.fence(&context.peer).await {
+            Ok(fence) => self.menu(fence).await,
+            Err(e) => Err(e),
         };
+        let menu = menu.unwrap_or_else(|_| tools::all().collect());
         Ok(ListToolsResult::with_all_items(menu.into_iter().map(Tool::listed).collect()))
     }
 
@@ -294,7 +359,11 @@ impl ServerHandler for Server {
             Err(ErrorData::invalid_params(format!("unknown tool {name}; known: {}", names.join(", ")), None))
         };
         let Some(tool) = tools::all().find(|t| t.name == request.name) else { return unknown() };
-        let offered = match self.fence(&context.peer).await.and_then(|fence| self.menu(&fence)) {
+        let menu = match self.fence(&context.peer).await {
+            Ok(fence) => self.menu(fence).await,
+            Err(e) => Err(e),
+        };
+        let offered = match menu {
             Ok(menu) => menu.iter().any(|t| t.name == tool.name),
             Err(e) => return Ok(Answer::error(&e).into_result().into()),
         };
@@ -344,17 +413,17 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> std::result::Result<ListResourcesResult, ErrorData> {
-        // Where there is no repository, nothing is stored.
-        let found = self.look(&context.peer, |call| Ok(resources::list(call).unwrap_or_default())).await?;
-        Ok(ListResourcesResult::with_all_items(found))
+        let found = self.look(&context.peer, resources::list).await?;
+        Ok(ListResourcesResult::with_all_items(found.unwrap_or_default()))
     }
 
     async fn list_resource_templates(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> std::result::Result<ListResourceTemplatesResult, ErrorData> {
-        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
+        let found = self.look(&context.peer, |_| Ok(resources::templates())).await?;
+        Ok(ListResourceTemplatesResult::with_all_items(found.unwrap_or_default()))
     }
 
     async fn read_resource(
@@ -369,7 +438,7 @@ impl ServerHandler for Server {
             Err(e) if e.kind == crate::error::Kind::Usage => Ok(None),
             other => other,
         });
-        match found.await? {
+        match found.await?.flatten() {
             Some(contents) => Ok(ReadResourceResult::new(vec![contents]).into()),
             None => Err(ErrorData::resource_not_found(missing, None)),
         }
@@ -405,6 +474,29 @@ mod tests {
         run: |_| panic!("on purpose"),
     };
 
+    fn server(dir: &std::path::Path) -> Server {
+        let env = Env::default();
+        let fence = Fence::new(Some(dir), dir, &env).unwrap();
+        Server::new(Shared { fence, env, config: None, calls: Arc::default(), log: Log::default() })
+    }
+
+    #[test]
+    fn a_fence_of_folders_that_were_given_up_meanwhile_is_not_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let server = server(dir.path());
+        let fence = Ok(Arc::new(server.shared.fence.clone()));
+        // The client was asked, said that its folders are others, and then answered.
+        let generation = server.kept().generation;
+        server.forget();
+        server.keep(generation, &fence);
+        assert!(server.kept().known.is_none());
+        let generation = server.kept().generation;
+        server.keep(generation, &fence);
+        assert!(matches!(&server.kept().known, Some(Ok(_))));
+        server.forget();
+        assert!(server.kept().known.is_none());
+    }
+
     #[test]
     fn mcp_01_a_mistake_in_a_tool_is_an_answer() {
         let dir = tempfile::tempdir().unwrap();
@@ -413,7 +505,6 @@ mod tests {
             fence: Fence::new(Some(dir.path()), dir.path(), &env).unwrap(),
             env,
             config: None,
-            named: true,
             calls: Arc::default(),
             log: Log::default(),
         };

@@ -95,7 +95,8 @@ pub(super) const TOOLS: &[Tool] = &[
             Arg { name: "review_id", about: "The review to show, or latest.", kind: ID, required: false },
         ],
         answers: history_answer,
-        effect: Effect::Reads,
+        // What cannot be read is put aside.
+        effect: Effect::Settles,
         asks: false,
         run: history,
     },

@@ -46,7 +46,7 @@ fn the_menu_is_the_one_that_agents_know() {
     for (name, reads, open) in [
         ("review_staged", true, true),
         ("request_review", false, true),
-        ("get_review_history", true, false),
+        ("get_review_history", false, false),
         ("mark_review_complete", false, false),
         ("claude_judge_review", false, true),
         ("claude_health", true, false),

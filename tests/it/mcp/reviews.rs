@@ -118,6 +118,12 @@ fn the_policy_narrows_the_menu() {
     client.content("review_staged", json!({}));
     let result = client.refused("review_code", json!({"code": "x"}));
     assert!(text(&result).contains("does not offer"), "{}", text(&result));
+    // Nor is there a resource where the history is not offered.
+    for (method, list) in [("resources/list", "resources"), ("resources/templates/list", "resourceTemplates")] {
+        assert_eq!(client.request(method, json!({}))["result"][list], json!([]));
+    }
+    let read = client.request("resources/read", json!({"uri": "review://latest"}));
+    assert_eq!(read["error"]["code"], -32002, "{read}");
     // What is only in the worktree opens nothing.
     repo.write(".claude-reviewer.toml", "version = 1\n");
     client.refused("review_code", json!({"code": "x"}));
@@ -166,6 +172,73 @@ fn mcp_06_variables_of_git_point_nowhere_else() {
     let mut client = Client::start_in(&repo, &repo.path(), &[], &[("GIT_DIR", &dir)]);
     client.shake_hands(json!({}));
     assert_eq!(client.content("review_staged", json!({}))["verdict"], "block");
+}
+
+/// Waits for the question for the client's folders and returns its id.
+fn asked_for_roots(client: &mut Client) -> Value {
+    loop {
+        let message = client.next_within(std::time::Duration::from_secs(20)).unwrap();
+        if message["method"] == "roots/list" {
+            return message["id"].clone();
+        }
+    }
+}
+
+#[test]
+fn mcp_06_a_client_s_roots_never_widen_the_fence() {
+    let repo = fixture();
+    std::fs::create_dir_all(repo.outside()).unwrap();
+    let outside = repo.outside().join("x.py");
+    std::fs::write(&outside, line_with_key()).unwrap();
+    let mut client = Client::start(&repo, &[]);
+    client.shake_hands(json!({"roots": {}}));
+    let arguments = json!({"files": [outside.to_str().unwrap()]});
+    let id = client.ask("tools/call", json!({"name": "claude_security_audit", "arguments": arguments}));
+    let asked = asked_for_roots(&mut client);
+    client.send(&json!({"jsonrpc": "2.0", "id": asked, "result": {"roots": [{"uri": "file:///"}]}}));
+    let answer = client.answer(id);
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    assert!(answer["result"]["structuredContent"]["findings"].is_null(), "{answer}");
+    assert_eq!(client.content("review_staged", json!({}))["verdict"], "block");
+}
+
+#[test]
+fn mcp_06_a_client_that_does_not_name_its_roots_is_served_nothing() {
+    let repo = fixture();
+    let mut client = Client::start(&repo, &[]);
+    client.shake_hands(json!({"roots": {"listChanged": true}}));
+    let review = json!({"name": "review_staged", "arguments": {}});
+    // No answer in time, and an error: nothing is known, and nothing is kept.
+    let id = client.ask("tools/call", review.clone());
+    let late = asked_for_roots(&mut client);
+    let told = client.answer(id)["result"].clone();
+    assert_eq!((&told["isError"], &told["structuredContent"]["retryable"]), (&json!(true), &json!(true)), "{told}");
+    assert!(text(&told).contains("within 2 s"), "{}", text(&told));
+    let id = client.ask("tools/call", review.clone());
+    let asked = asked_for_roots(&mut client);
+    // What comes too late answers nothing.
+    client.send(&json!({"jsonrpc": "2.0", "id": late, "result": {"roots": []}}));
+    client.send(&json!({"jsonrpc": "2.0", "id": asked, "error": {"code": -32603, "message": "no"}}));
+    let told = client.answer(id)["result"].clone();
+    assert_eq!((&told["isError"], &told["structuredContent"]["retryable"]), (&json!(true), &json!(true)), "{told}");
+    // An empty list, and one of what is none, are answers.
+    for roots in [json!([]), json!([{"uri": "file:///no/such/folder"}, {"uri": "https://example.com/"}])] {
+        let id = client.ask("tools/call", review.clone());
+        let asked = asked_for_roots(&mut client);
+        client.send(&json!({"jsonrpc": "2.0", "id": asked, "result": {"roots": roots}}));
+        let told = client.answer(id)["result"].clone();
+        assert_eq!((&told["isError"], &told["structuredContent"]["retryable"]), (&json!(true), &json!(false)));
+        assert!(text(&told).contains("no folder open"), "{}", text(&told));
+        // It is not asked again until it says that they are others.
+        client.refused("review_staged", json!({}));
+        assert!(client.aside.iter().all(|m| m["method"] != "roots/list"), "{:?}", client.aside);
+        client.notify("notifications/roots/list_changed", json!({}));
+    }
+    let id = client.ask("tools/call", review);
+    let asked = asked_for_roots(&mut client);
+    let roots = json!({"roots": [{"uri": format!("file://{}", repo.path().display())}]});
+    client.send(&json!({"jsonrpc": "2.0", "id": asked, "result": roots}));
+    assert_eq!(client.answer(id)["result"]["structuredContent"]["verdict"], "block");
 }
 
 #[test]

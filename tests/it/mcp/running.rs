@@ -237,15 +237,15 @@ fn mcp_12_a_client_that_reads_nothing_can_go_away() {
         std::thread::sleep(Duration::from_millis(10));
     };
     assert_eq!(status.code(), Some(0));
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
 }
 
 #[test]
 fn mcp_13_while_reviews_wait_other_requests_are_answered() {
-    let server = slow(2);
+    let server = slow(10);
     let repo = repo(&server);
     let mut client = client(&repo);
-    let ids: Vec<i64> = (0..6)
+    let ids: Vec<i64> = (0..5)
         .map(|n| {
             let code = format!("x = {n}\n");
             client.ask("tools/call", json!({"name": "review_code", "arguments": {"code": code}}))
@@ -254,7 +254,13 @@ fn mcp_13_while_reviews_wait_other_requests_are_answered() {
     let began = Instant::now();
     assert!(client.request("ping", json!({}))["result"].is_object());
     assert!(client.request("tools/list", json!({}))["result"]["tools"].is_array());
-    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    // What asks no model needs no turn.
+    client.content("get_review_history", json!({}));
+    client.content("claude_health", json!({}));
+    client.refused("mark_review_complete", json!({"review_id": "2026-01-01-001", "final_status": "merged"}));
+    // Whoever waited for a turn first is not answered before the model was.
+    assert!(client.aside.is_empty(), "{:?}", client.aside);
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     for id in ids {
         let answer = client.answer(id);
         assert_eq!(answer["result"]["structuredContent"]["verdict"], Value::from("pass"), "{answer:#}");
