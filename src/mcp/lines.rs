@@ -37,7 +37,7 @@ const MOST_MEMBERS: usize = 64;
 /// Lines that are kept for a client that does not read.
 const MOST_REFUSALS: usize = 256;
 /// How long requests may still take when nothing more will come.
-const GRACE: Duration = Duration::from_millis(500);
+const GRACE: Duration = Duration::from_millis(250);
 
 /// What the reading thread hands over.
 #[derive(Debug)]
@@ -211,15 +211,17 @@ impl Lines {
             let why = format!("a batch has from 1 to {MOST_MEMBERS} messages");
             return Taken::Refuse(None, ErrorData::invalid_request(why, None));
         }
-        let (mut open, mut answers) = (Vec::new(), Vec::new());
+        let (mut open, mut answers, mut cancelled) = (Vec::new(), Vec::new(), Vec::new());
         for member in members {
             let text = member.to_string();
             let mut scan = Scan::default();
             scan.feed(text.as_bytes());
             match self.message(text.as_bytes(), &scan) {
                 Taken::Message(message) => {
-                    if let ClientJsonRpcMessage::Request(request) = message.as_ref() {
-                        open.push(request.id.clone());
+                    match message.as_ref() {
+                        ClientJsonRpcMessage::Request(request) => open.push(request.id.clone()),
+                        ClientJsonRpcMessage::Notification(n) => cancelled.extend(cancels(&n.notification).cloned()),
+                        _ => {}
                     }
                     self.waiting.push_back(*message);
                 }
@@ -230,6 +232,8 @@ impl Lines {
                 Taken::Ignore(_) => {}
             }
         }
+        // What was asked for and given up on the same line is not answered.
+        open.retain(|id| !cancelled.contains(id));
         let line = self.batches.begin(open, answers);
         self.queue(line);
         Taken::Ignore("a batch, taken apart")
@@ -258,9 +262,7 @@ impl Lines {
             }
             Ok(_) if !self.begun => Taken::Ignore("a message before the session"),
             Ok(ClientJsonRpcMessage::Notification(n)) => {
-                if let ClientNotification::CancelledNotification(c) = &n.notification
-                    && let Some(id) = &c.params.request_id
-                {
+                if let Some(id) = cancels(&n.notification) {
                     self.calls.cancel(id);
                     let line = self.batches.forget(id);
                     self.queue(line);
@@ -296,6 +298,14 @@ impl Lines {
 async fn gone(gone: &mut watch::Receiver<bool>) {
     // The sender is gone only when the program ends.
     let _ = gone.wait_for(|gone| *gone).await;
+}
+
+/// Returns the id of the request that a notification gives up.
+fn cancels(notification: &ClientNotification) -> Option<&RequestId> {
+    match notification {
+        ClientNotification::CancelledNotification(c) => c.params.request_id.as_ref(),
+        _ => None,
+    }
 }
 
 /// Returns an id as the protocol has it.

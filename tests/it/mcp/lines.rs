@@ -62,6 +62,12 @@ fn the_newest_generation_needs_no_handshake() {
     let params = json!({"name": "review_staged", "arguments": {}, "_meta": meta()});
     let answer = client.request("tools/call", params);
     assert_eq!(answer["result"]["structuredContent"]["verdict"], "block", "{answer}");
+    // It forbids servers to ask: folders that a client says it has are not asked for.
+    let mut meta = meta();
+    meta["io.modelcontextprotocol/clientCapabilities"] = json!({"roots": {}});
+    let params = json!({"name": "review_staged", "arguments": {}, "_meta": meta});
+    let answer = client.request("tools/call", params);
+    assert_eq!(answer["result"]["structuredContent"]["verdict"], "block", "{answer}");
     assert_eq!(client.close().code, Some(0));
 }
 
@@ -205,6 +211,14 @@ fn several_messages_on_a_line_are_answered_on_one_where_the_generation_has_that(
     let mut ids: Vec<_> = all.as_array().unwrap().iter().map(|m| m["id"].as_str().unwrap().to_owned()).collect();
     ids.sort();
     assert_eq!(ids, ["a", "b", "c"]);
+    // A call that is given up on its own line keeps the others of that line waiting for nothing.
+    let call = json!({"jsonrpc": "2.0", "id": "d", "method": "tools/call",
+        "params": {"name": "review_staged", "arguments": {}}});
+    let give_up = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "d"}});
+    client.send(&json!([call, give_up, list("e")]));
+    let all = client.next_within(Duration::from_secs(60)).unwrap();
+    let ids: Vec<_> = all.as_array().unwrap().iter().map(|m| m["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["e"]);
     // A line of notifications alone is not answered.
     client.send(&json!([note, note]));
     assert!(client.request("ping", json!({}))["result"].is_object());
