@@ -180,7 +180,7 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     let files = Files::new(&request.files, &request.dir, resolved.repo.as_ref().and_then(Repo::worktree))?;
     let backends = if request.backends.is_empty() { &policy.review.backends } else { &request.backends };
     let stop = world.stop;
-    let recorder = request.record.then(Recorder::default);
+    let recorder = request.record.then(Recorder::new).transpose()?;
     let floor = Floor {
         scan: scan::Scan {
             repo: resolved.repo.as_ref(),
@@ -321,6 +321,7 @@ impl Floor<'_> {
         let unmatched: Vec<_> = files.unmatched().collect();
         if !unmatched.is_empty() {
             let text = format!("--files: not part of the change: {}", unmatched.join(", "));
+            let text = String::from_utf8_lossy(&rules.mask(text.as_bytes())).into_owned();
             scanned.notes.push(Note::general("git", text));
         }
         if let Some(repo) = repo {

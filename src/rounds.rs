@@ -21,7 +21,6 @@ use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::history::{Saved, SessionId, Store};
 use crate::policy::RulesPolicy;
-use crate::report::json;
 use crate::request::{ReviewRequest, Source};
 use crate::review::{self, Place, Record, Review, SessionRef, World};
 use crate::rules::RuleSet;
@@ -100,7 +99,8 @@ pub fn named(name: &str, request: &ReviewRequest, env: &Env) -> Result<SessionId
 ///
 /// # Errors
 ///
-/// Those of [`review::run`]; usage for a follow-up of a session that is unknown, closed, or has had all its rounds.
+/// Those of [`review::run`]; usage for a follow-up of a session that is unknown, closed, or has had all its rounds,
+/// and for globs and revisions that hold a secret where they are to be stored.
 /// That a review cannot be stored is no error: it is told beside the review.
 pub fn review(ask: &Ask, world: &World<'_>) -> Result<Done> {
     let mut request = ask.request.clone();
@@ -108,6 +108,9 @@ pub fn review(ask: &Ask, world: &World<'_>) -> Result<Done> {
     let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
     let follow = ask.follow_up.as_ref().map(|id| Follow::open(id, &ask.request, world.env)).transpose()?;
     request.record = ask.save != Save::No || follow.is_some();
+    if ask.save != Save::No && follow.is_none() {
+        keepable(&request, &rules)?;
+    }
     let said = ask.request.brief.summary.as_deref().map(|s| context::summary(s, &rules));
     let answer = match (&follow, &ask.response) {
         (Some(f), Some(given)) => Some(given.stored(&f.id.to_string(), f.last().round, &world.now.to_string(), &rules)),
@@ -123,11 +126,34 @@ pub fn review(ask: &Ask, world: &World<'_>) -> Result<Done> {
     let mut review = review::run(&request, world)?;
     let record = review.record.take().unwrap_or_default();
     let compared = match &follow {
-        Some(f) => Some(f.compare(&mut review, &record, answer.as_ref(), &request, world)?),
+        Some(f) => Some(f.compare(&mut review, &record, answer.as_ref(), &request, &rules, world)?),
         None => None,
     };
     let round = Round { ask, follow, said, answer, compared, record, rules };
     Ok(round.end(review, world))
+}
+
+/// Refuses to keep what a further round would start from, where it holds a secret: masked it would name nothing.
+fn keepable(request: &ReviewRequest, rules: &RuleSet) -> Result<()> {
+    let holds = |text: &str| stored::masked(text, rules).is_some();
+    let what = if request.files.iter().any(|f| holds(f)) {
+        "a pattern of --files"
+    } else if revision(&request.source).is_some_and(holds) {
+        "the name of the revision"
+    } else {
+        return Ok(());
+    };
+    let error = Error::usage(format!("{what} looks like a secret, which is not stored"));
+    Err(error.hint("name it in other words, such as `*` or the id of the commit").hint("or store nothing: --no-save"))
+}
+
+/// Returns the revision that a source names.
+fn revision(source: &Source) -> Option<&str> {
+    match source {
+        Source::Commit { rev, .. } => Some(rev),
+        Source::Branch { head, .. } => head.as_deref(),
+        _ => None,
+    }
 }
 
 /// A round whose review is done.
@@ -194,7 +220,7 @@ impl Round<'_> {
 
     /// Returns the review in the words of the store.
     fn stored(&self, review: &Review, id: &str, round: u32) -> wire::stored::Review {
-        let mut report = json::report(review);
+        let mut report = stored::report(review, &self.rules);
         report.review_id = Some(id.to_owned()).filter(|id| !id.is_empty());
         report.round = round;
         let advice = advice::advice(&Told {
@@ -220,14 +246,10 @@ impl Round<'_> {
     /// Returns what was asked for, in the words of the store.
     fn request(&self, review: &Review, place: &Place, id: &str) -> wire::stored::Request {
         let asked = &self.ask.request;
-        let report = json::report(review);
+        let report = stored::report(review, &self.rules);
         let shown = |text: &str| context::summary(text, &self.rules);
-        let (rev, untracked) = match &asked.source {
-            Source::Commit { rev, .. } => (Some(rev.clone()), false),
-            Source::Branch { head, .. } => (head.clone(), false),
-            Source::Unstaged { untracked } => (None, *untracked),
-            _ => (None, false),
-        };
+        let untracked = matches!(asked.source, Source::Unstaged { untracked: true });
+        let rev = revision(&asked.source).map(str::to_owned);
         let focus = review.judged_by.review.focus.iter().map(|c| c.name().to_owned());
         wire::stored::Request {
             schema_version: STORED_VERSION,

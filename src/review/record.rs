@@ -2,7 +2,9 @@
 
 use super::source::Part;
 use crate::ai::redact::is_sensitive;
-use crate::diff::{Body, FileChange, unified};
+use crate::diff::{Body, Entry, FileChange, RepoPath, Side, unified};
+use crate::error::Result;
+use crate::policy::RulesPolicy;
 use crate::rules::{RuleSet, Scope};
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
@@ -15,7 +17,8 @@ const MOST: usize = 16 << 20;
 /// A change as it is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// A unified diff. Lines stay where they are; a masked secret is as long as it was.
+    /// A unified diff. Lines stay where they are; a masked secret, of a line or of a file's name, is as long as it
+    /// was.
     pub text: Vec<u8>,
     /// Files whose lines are not in it.
     pub left_out: Vec<String>,
@@ -59,12 +62,28 @@ pub(super) struct Piece {
 }
 
 /// Counts what is kept, over all threads.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Recorder {
     bytes: AtomicUsize,
+    /// For names, whatever the policy: rounds are compared by them, and a policy may change between two.
+    names: RuleSet,
 }
 
 impl Recorder {
+    pub(super) fn new() -> Result<Self> {
+        Ok(Self { bytes: AtomicUsize::new(0), names: RuleSet::new(&RulesPolicy::default(), &[])? })
+    }
+
+    /// Returns a changed path as it is kept.
+    fn entry(&self, entry: &Entry) -> Entry {
+        let side = |side: &Side| Side { path: self.name(&side.path), ..side.clone() };
+        Entry { kind: entry.kind, old: entry.old.as_ref().map(side), new: entry.new.as_ref().map(side) }
+    }
+
+    fn name(&self, path: &RepoPath) -> RepoPath {
+        RepoPath::new(self.names.mask(path.as_bytes()).into_owned())
+    }
+
     /// Writes a file's change down; `None` where it is none of the change as a whole.
     pub(super) fn piece(
         &self,
@@ -77,15 +96,16 @@ impl Recorder {
             return None;
         }
         let commit = part.commit.map(|id| id.to_string());
-        let name = || Some(file.path().to_wire());
+        let kept = |body: Body| FileChange { entry: self.entry(&file.entry), body };
+        let name = || Some(self.name(file.path()).to_wire());
         let without_lines = |left_out| {
             let mut text = Vec::new();
-            unified::write_head(file, &mut text);
+            unified::write_head(&kept(Body::Same), &mut text);
             Piece { order, commit: commit.clone(), text, left_out }
         };
         let Body::Text(lines) = &file.body else {
             let mut text = Vec::new();
-            unified::write(file, &mut text);
+            unified::write(&kept(file.body.clone()), &mut text);
             return Some(Piece { order, commit, text, left_out: None });
         };
         let paths = [&file.entry.old, &file.entry.new];
@@ -98,7 +118,7 @@ impl Recorder {
         }
         let masked = lines.masked(|text| rules.mask(text).into_owned());
         let mut text = Vec::new();
-        unified::write(&FileChange { entry: file.entry.clone(), body: Body::Text(masked) }, &mut text);
+        unified::write(&kept(Body::Text(masked)), &mut text);
         Some(Piece { order, commit, text, left_out: None })
     }
 }

@@ -3,13 +3,13 @@
 use super::compare::{Again, Comparison, Current, Earlier};
 use super::recall;
 use super::region::Side;
-use super::words;
+use super::{stored, words};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::history::{SessionId, Store};
-use crate::report::json;
 use crate::request::{ReviewRequest, Source};
 use crate::review::{self, Record, Review, World};
+use crate::rules::RuleSet;
 use crate::wire;
 use crate::wire::SourceKind;
 use crate::wire::stored::{Response, Round, Session, Since, Status};
@@ -128,9 +128,10 @@ impl Follow {
         record: &Record,
         answer: Option<&Response>,
         request: &ReviewRequest,
+        rules: &RuleSet,
         world: &World<'_>,
     ) -> Result<Compared> {
-        let report = json::report(review);
+        let report = stored::report(review, rules);
         let now = Current {
             change: Side { text: &record.text, left_out: &record.left_out },
             source: &report.source,
@@ -141,7 +142,7 @@ impl Follow {
         if !carried.is_empty() {
             review.add(recall::findings(&carried, &record.text), request, world)?;
         }
-        let report = json::report(review);
+        let report = stored::report(review, rules);
         let since = comparison.since(&report);
         let again = comparison.again(&report, &since);
         Ok(Compared { since, again })

@@ -1,9 +1,12 @@
 //! A review in the words of the store.
 
+use crate::report::json;
 use crate::review::{Record, Review};
+use crate::rules::RuleSet;
 use crate::verdict::{Outcome, Verdict};
 use crate::wire::stored::{self, Advice, Change, Comment, CommentType, Compliance, Counts, Requirement, Since, Status};
 use crate::wire::{Category, Finding, Report, Severity};
+use serde_json::Value;
 
 /// What a round has besides its review.
 #[derive(Clone, Debug)]
@@ -13,6 +16,42 @@ pub(super) struct Beside {
     pub(super) since: Option<Since>,
     pub(super) advice: Advice,
     pub(super) change: Change,
+}
+
+/// Returns the report of a review as it is kept, and as rounds are compared: no name of a file, no revision and no
+/// note holds a secret.
+///
+/// A report that is printed names files as they are, so that they are found.
+pub(super) fn report(review: &Review, rules: &RuleSet) -> Report {
+    let report = json::report(review);
+    let Ok(mut value) = serde_json::to_value(&report) else { return report };
+    if !mask(&mut value, rules) {
+        return report;
+    }
+    // Strings for strings: it is a report still.
+    serde_json::from_value(value).unwrap_or(report)
+}
+
+/// Masks every string; tells whether there was anything to mask.
+fn mask(value: &mut Value, rules: &RuleSet) -> bool {
+    match value {
+        Value::String(text) => match masked(text, rules) {
+            Some(masked) => {
+                *text = masked;
+                true
+            }
+            None => false,
+        },
+        Value::Array(all) => all.iter_mut().fold(false, |any, v| mask(v, rules) || any),
+        Value::Object(fields) => fields.values_mut().fold(false, |any, v| mask(v, rules) || any),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Returns a text without its secrets; `None` where it holds none.
+pub(super) fn masked(text: &str, rules: &RuleSet) -> Option<String> {
+    let masked = rules.mask(text.as_bytes());
+    (*masked != *text.as_bytes()).then(|| String::from_utf8_lossy(&masked).into_owned())
 }
 
 /// Returns what is stored of a round; `report` is that of the review, with its id and round.

@@ -174,6 +174,8 @@ fn sec_08_no_report_repeats_a_secret() {
     let repo = Repo::new();
     repo.stage("seed.txt", "seed\n").commit("seed");
     repo.stage("src/settings.py", &content).stage("keys/server.key", pem());
+    let named = text(17, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 15);
+    repo.stage(&format!("dump/AKIAZ{named}.py"), "import os\nos.system(\"rm \" + input())\n");
     let mut secrets = vec![aws, github, password, basic];
     secrets.extend(pem_body());
     for format in ["human", "json", "sarif"] {
@@ -185,11 +187,69 @@ fn sec_08_no_report_repeats_a_secret() {
             assert!(!run.stderr.contains(tail), "stderr of {format} shows {secret}\n{}", run.stderr);
         }
     }
-    for file in files_below(&repo.path().join(".reviews")) {
-        let stored = std::fs::read_to_string(&file).unwrap_or_default();
+    // A report names a file so that it can be found; what is kept does not.
+    secrets.push(format!("AKIAZ{named}"));
+    let stored = files_below(&repo.path().join(".reviews"));
+    assert!(!stored.is_empty());
+    for file in stored {
+        let stored = std::fs::read_to_string(&file).unwrap();
         for secret in &secrets {
             assert!(!stored.contains(&secret[8..]), "{} holds {secret}", file.display());
         }
+    }
+}
+
+#[test]
+fn sec_08_a_file_whose_name_holds_a_key_is_the_same_file_in_the_next_round() {
+    let repo = Repo::new();
+    repo.stage("seed.txt", "seed\n").commit("seed");
+    let (key, flaw) = (aws_key(), "import os\nos.system(\"rm \" + input())\n");
+    let path = format!("dump/{key}.py");
+    repo.stage(&path, flaw).review(&["staged"], 1);
+    repo.stage(&path, format!("x = 1\n{flaw}")).review(&["--follow-up", "latest"], 1);
+    let session = |repo: &Repo| -> serde_json::Value {
+        serde_json::from_str(&repo.reviewer(&["history", "latest", "--format", "json"]).run(0).stdout).unwrap()
+    };
+    let since = &session(&repo)["rounds"][1]["review"]["since"];
+    let (still, moved) = (since["still_there"].as_u64().unwrap(), since["moved"].as_u64().unwrap());
+    assert!(still + moved > 0 && since["fixed"] == 0 && since["unchecked"] == 0, "{since:#}");
+    repo.stage(&path, "x = 1\n").review(&["--follow-up", "latest"], 0);
+    let since = &session(&repo)["rounds"][2]["review"]["since"];
+    assert!(since["fixed"].as_u64().unwrap() > 0 && since["unchecked"] == 0, "{since:#}");
+    for file in files_below(&repo.path().join(".reviews")) {
+        let stored = std::fs::read(&file).unwrap();
+        assert!(!String::from_utf8_lossy(&stored).contains(&key[8..]), "{} holds {key}", file.display());
+        if file.ends_with("changes.diff") {
+            assert_eq!(claude_reviewer::diff::patch::parse(&stored).unwrap().len(), 1);
+        }
+    }
+    repo.reviewer(&["history", "verify"]).run(0);
+}
+
+#[test]
+fn sec_08_what_a_follow_up_would_repeat_is_not_stored_with_a_key_in_it() {
+    let repo = Repo::new();
+    repo.stage("seed.txt", "seed\n").commit("seed");
+    repo.stage("a.py", "x = 1\n");
+    let key = aws_key();
+    let glob = format!("{key}*");
+    let run = repo.review(&["staged", "--files", &glob, "--files", "a.py"], 2);
+    assert!(run.stderr.contains("--files") && run.stderr.contains("secret"), "{}", run.stderr);
+    assert!(run.stderr.contains("--no-save") && !run.stderr.contains(&key[8..]), "{}", run.stderr);
+    repo.git(&["branch", &key]);
+    let run = repo.review(&["commit", &key], 2);
+    assert!(run.stderr.contains("revision") && !run.stderr.contains(&key[8..]), "{}", run.stderr);
+    for file in files_below(&repo.path().join(".reviews")) {
+        let stored = std::fs::read_to_string(&file).unwrap();
+        assert!(!stored.contains(&key[8..]), "{} holds {key}", file.display());
+    }
+    repo.review(&["staged", "--no-save", "--files", &glob, "--files", "a.py"], 0);
+    // The name of what is checked out is nobody's wish.
+    repo.git(&["checkout", "-q", "-b", &format!("work-{key}")]);
+    repo.review(&["staged"], 0);
+    for file in files_below(&repo.path().join(".reviews")) {
+        let stored = std::fs::read_to_string(&file).unwrap();
+        assert!(!stored.contains(&key[8..]), "{} holds {key}", file.display());
     }
 }
 
@@ -200,14 +260,17 @@ fn sec_08_the_store_holds_no_secret_whoever_said_it() {
     repo.stage("a.py", format!("old = \"{removed}\"\ntoken = \"{context}\"\nx = 1\n")).commit("seed");
     let env = format!("PLAIN_WORDS={}\n", text(11, ALNUM, 12));
     let flaw = "import os\nos.system(\"rm \" + input())\n";
+    let named = format!("AKIAZ{}", text(19, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 15));
     repo.stage("a.py", format!("token = \"{context}\"\nx = 2\n{flaw}")).stage(".env", &env);
+    repo.stage(&format!("{named}/b.py"), flaw).stage(&format!("{named}.bin"), "\0\x01\0");
+    repo.review(&["staged", "--files", &named, "--files", "*.py"], 2);
     repo.review(&["staged", "--summary", &format!("the key is {said}")], 1);
     let answer = format!("### Explanations\n- F1: db_password = \"{answered}\"\n");
     repo.reviewer(&["review", "--follow-up", "latest", "--response", "-"]).stdin(answer).run(1);
     repo.reviewer(&["complete", "latest", "--status", "abandoned", "--notes", &format!("it was {noted}")]).run(0);
     let files = files_below(&repo.path().join(".reviews"));
     assert!(files.iter().any(|f| f.ends_with("round-1/response.json")), "{files:?}");
-    let mut secrets = vec![removed, context, said, answered, env.trim().to_owned()];
+    let mut secrets = vec![removed, context, said, answered, env.trim().to_owned(), named];
     secrets.extend(pem_body());
     for file in files {
         let stored = std::fs::read_to_string(&file).unwrap();
