@@ -26,7 +26,7 @@ pub mod tree;
 
 use crate::diff::{LineNo, RepoPath};
 use crate::finding::Severity;
-use ask::Spent;
+use ask::{Cause, Spent};
 use std::time::Duration;
 
 /// What models did for a review, besides their findings.
@@ -82,6 +82,29 @@ pub struct Setback {
 impl Setback {
     pub(crate) fn of(backend: &str, failure: &ask::Failure) -> Self {
         Self { backend: backend.to_owned(), cause: failure.cause, retry_after: failure.retry_after }
+    }
+}
+
+/// Whether asking again later can help, told by the reasons why questions have no answer; never by anybody's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    pub retryable: bool,
+    /// Seconds, where a provider says how long.
+    pub after: Option<u64>,
+}
+
+impl Retry {
+    /// Finds out from what keeps questions from an answer.
+    pub fn of(setbacks: &[Setback]) -> Self {
+        let passes = |s: &&Setback| match s.cause {
+            Cause::Unreachable | Cause::TimedOut | Cause::Malformed | Cause::CutOff => true,
+            // A limit passes by itself; a bad key does not.
+            Cause::Refused => s.retry_after.is_some(),
+            Cause::Setup | Cause::TooLarge | Cause::Declined | Cause::Stopped => false,
+        };
+        let after = setbacks.iter().filter(passes).filter_map(|s| s.retry_after).max();
+        let after = after.map(|d| d.as_secs() + u64::from(d.subsec_nanos() > 0));
+        Self { retryable: setbacks.iter().any(|s| passes(&s)), after }
     }
 }
 
@@ -165,4 +188,27 @@ pub struct Script {
     pub verdict: String,
     /// What was looked at, as tools would tell.
     pub read: Vec<ask::Read>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setback(cause: Cause, after: Option<u64>) -> Setback {
+        Setback { backend: "b".to_owned(), cause, retry_after: after.map(Duration::from_secs) }
+    }
+
+    #[test]
+    fn only_what_passes_by_itself_is_worth_another_call() {
+        for (setbacks, retryable, after) in [
+            (vec![], false, None),
+            (vec![setback(Cause::Setup, None)], false, None),
+            (vec![setback(Cause::Refused, None)], false, None),
+            (vec![setback(Cause::Refused, Some(30))], true, Some(30)),
+            (vec![setback(Cause::Unreachable, None)], true, None),
+            (vec![setback(Cause::TimedOut, Some(5)), setback(Cause::Refused, Some(60))], true, Some(60)),
+        ] {
+            assert_eq!(Retry::of(&setbacks), Retry { retryable, after }, "{setbacks:?}");
+        }
+    }
 }

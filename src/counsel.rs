@@ -10,10 +10,9 @@ use crate::ai::ask::Spent;
 use crate::ai::claim::counsel as form;
 use crate::ai::material::Document;
 use crate::ai::run::{Consulted, Question};
-use crate::ai::{anchor, context, redact, reply};
+use crate::ai::{Retry, anchor, context, redact, reply};
 use crate::error::{Error, Result};
 use crate::finding::{Category, Severity};
-use crate::judge::seconds;
 use crate::request::{Authority, CacheUse, Depth, Input, ReviewRequest, Source};
 use crate::review::{self, Consultation, Review, World};
 use crate::rules::RuleSet;
@@ -323,7 +322,7 @@ fn conduct<T>(consulted: Option<Consulted<T>>, rules: &RuleSet, started: Instant
         };
         return (None, conduct);
     };
-    let Consulted { answer, failed, usage, timed_out, stopped } = consulted;
+    let Consulted { answer, failed, setbacks, usage, timed_out, stopped } = consulted;
     let mut spent = Spent::default();
     usage.iter().for_each(|u| spent.add(&u.spent));
     let backend = answer.as_ref().map(|(name, _)| name.clone());
@@ -335,11 +334,13 @@ fn conduct<T>(consulted: Option<Consulted<T>>, rules: &RuleSet, started: Instant
         (None, false) => Outcome::Incomplete,
     };
     let has_answer = answer.is_some();
+    let retry = Retry::of(&setbacks);
     let conduct = Conduct {
         outcome,
         status: outcome,
-        retryable: !has_answer,
-        retry_after_s: failed.iter().filter(|_| !has_answer).filter_map(|f| seconds(f)).max(),
+        // What was stopped or ran out of time may be asked for again by whoever did that.
+        retryable: !has_answer && (retry.retryable || stopped || timed_out),
+        retry_after_s: retry.after.filter(|_| !has_answer),
         error: (!has_answer).then(|| format!("no model answered: {}", failed.join("; "))),
         timed_out: timed_out && !has_answer,
         backend,

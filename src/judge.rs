@@ -10,12 +10,12 @@ mod folder;
 mod page;
 mod verdict;
 
-use crate::ai::{Judged, context};
+use crate::ai::{Judged, Retry, context};
 use crate::diff::RepoPath;
 use crate::error::{Error, Kind, Result};
 use crate::finding::{Finding, Origin};
 use crate::git::Repo;
-use crate::policy::RulesPolicy;
+use crate::policy::{Policy, RulesPolicy};
 use crate::report::json;
 use crate::request::{Authority, CacheUse, Contract, Input, ReviewRequest, Source};
 use crate::review::{self, Review, World};
@@ -138,6 +138,7 @@ struct End {
     outcome: Option<Ended>,
     error: Option<String>,
     timed_out: bool,
+    retryable: bool,
     retry_after: Option<u64>,
     blocking: Vec<wire::Issue>,
     suggestions: Vec<wire::Issue>,
@@ -194,7 +195,8 @@ impl Bench<'_> {
                 let outcome = if e.kind == Kind::Usage { Ended::Error } else { Ended::Incomplete };
                 let said = [e.message.clone()].into_iter().chain(e.causes.iter().chain(&e.hints).cloned());
                 let error = said.collect::<Vec<_>>().join("; ");
-                End { criteria: self.criteria(task, &[]), ..End::failed(outcome, error) }
+                let retryable = e.kind == Kind::Incomplete;
+                End { criteria: self.criteria(task, &[]), retryable, ..End::failed(outcome, error) }
             }
         }
     }
@@ -272,12 +274,12 @@ impl Bench<'_> {
         let report = json::report(review);
         let criteria = &review.models.criteria;
         let judged: Vec<Judged> = task.contract.criteria().iter().map(|c| found(criteria, &c.id)).collect();
-        let weights = review.findings.iter().map(weight);
+        let weights = review.findings.iter().map(|f| weight(f, &review.judged_by));
         let complete = review.coverage.is_complete();
         let verdict = verdict::verdict(review.outcome, complete, review.verdict, weights, &judged);
         let mut end = End { verdict, criteria: self.criteria(task, criteria), ..End::default() };
         for (f, said) in review.findings.iter().zip(&report.findings).filter(|(f, _)| f.counts()) {
-            let list = if f.blocking || weight(f).halts() { &mut end.blocking } else { &mut end.suggestions };
+            let list = if f.blocking || weight(f, &review.judged_by).halts() { &mut end.blocking } else { &mut end.suggestions };
             list.push(issue(said));
         }
         end.blocking.extend(end.criteria.iter().filter(|c| c.met == Some(false)).map(unmet));
@@ -290,7 +292,10 @@ impl Bench<'_> {
         });
         if verdict.is_none() {
             end.timed_out = review.outcome == Outcome::Incomplete && self.started.elapsed() >= self.ask.timeout;
-            end.retry_after = retry_after(&review.coverage);
+            let retry = Retry::of(&review.models.setbacks);
+            // What was cancelled or ran out of time may be asked for again by whoever did that.
+            end.retryable = retry.retryable || end.timed_out || review.outcome == Outcome::Cancelled;
+            end.retry_after = retry.after;
             end.error = Some(match end.outcome() {
                 Ended::Cancelled => "the judgement was cancelled".to_owned(),
                 Ended::NothingToReview => "there is nothing to judge".to_owned(),
@@ -376,7 +381,7 @@ impl Bench<'_> {
             duration_ms: self.milliseconds(),
             status: outcome,
             outcome,
-            retryable: matches!(outcome, Ended::Incomplete | Ended::Cancelled),
+            retryable: end.retryable,
             retry_after_s: end.retry_after,
             summary: self.summary(end),
         }
@@ -418,9 +423,12 @@ fn found(judged: &[Judged], id: &str) -> Judged {
     })
 }
 
-fn weight(f: &Finding) -> Weight {
-    let by_rules = matches!(f.origin(), Origin::Rules);
-    Weight { severity: f.severity(), counts: f.counts(), blocking: f.blocking, by_rules }
+/// Weighs a finding: what a rule found is trusted, what a model did if it is as proven as policy asks for and nobody
+/// refuted it.
+fn weight(f: &Finding, policy: &Policy) -> Weight {
+    let proven = || f.disputed.is_none() && f.confidence() >= policy.thresholds(f.file()).min_confidence;
+    let is_trusted = matches!(f.origin(), Origin::Rules) || proven();
+    Weight { severity: f.severity(), counts: f.counts(), blocking: f.blocking, is_trusted }
 }
 
 fn issue(f: &crate::wire::Finding) -> wire::Issue {
@@ -482,15 +490,4 @@ pub(crate) fn why_incomplete(coverage: &Coverage, timeout: Option<Duration>) -> 
     reasons.truncate(TOLD);
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
     format!("the review is incomplete: {}{more}", reasons.join("; "))
-}
-
-/// Finds the longest wait that a backend asked for, in seconds.
-pub(crate) fn retry_after(coverage: &Coverage) -> Option<u64> {
-    coverage.failed.iter().filter_map(|(_, why)| seconds(why)).max()
-}
-
-/// Reads `retry after 30 s`.
-pub(crate) fn seconds(text: &str) -> Option<u64> {
-    let (_, rest) = text.split_once("retry after ")?;
-    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }

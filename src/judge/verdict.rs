@@ -13,14 +13,15 @@ pub(super) struct Weight {
     pub(super) counts: bool,
     /// It blocks under the policy that rules.
     pub(super) blocking: bool,
-    pub(super) by_rules: bool,
+    /// A rule's, or as proven as policy asks for.
+    pub(super) is_trusted: bool,
 }
 
 impl Weight {
-    /// Tells whether nothing may go on: a critical finding of the rules, whatever policy lets block, or one of a model
-    /// that is as proven as policy asks for.
+    /// Tells whether nothing may go on: a critical finding of the rules, or one of a model that is as proven as policy
+    /// asks for, whatever policy lets block.
     pub(super) fn halts(self) -> bool {
-        self.counts && self.severity == Severity::Critical && (self.blocking || self.by_rules)
+        self.counts && self.severity == Severity::Critical && self.is_trusted
     }
 }
 
@@ -60,7 +61,7 @@ mod tests {
     }
 
     fn weight(severity: Severity, counts: bool, blocking: bool) -> Weight {
-        Weight { severity, counts, blocking, by_rules: false }
+        Weight { severity, counts, blocking, is_trusted: blocking }
     }
 
     #[test]
@@ -83,8 +84,8 @@ mod tests {
             (Verdict::Block, vec![major, critical], vec![no], JudgeVerdict::CriticalHalt),
             (Verdict::Block, vec![critical], vec![yes], JudgeVerdict::CriticalHalt),
             // Policy lets nothing block.
-            (Verdict::Pass, vec![Weight { by_rules: true, ..unproven }], vec![yes], JudgeVerdict::CriticalHalt),
-            (Verdict::Pass, vec![Weight { by_rules: true, ..waived }], vec![yes], JudgeVerdict::Pass),
+            (Verdict::Pass, vec![Weight { is_trusted: true, ..unproven }], vec![yes], JudgeVerdict::CriticalHalt),
+            (Verdict::Pass, vec![Weight { is_trusted: true, ..waived }], vec![yes], JudgeVerdict::Pass),
         ] {
             let found = verdict(Outcome::Reviewed, true, said, findings.clone(), &judged(&criteria));
             assert_eq!(found, Some(expected), "{said:?} {findings:?} {criteria:?}");

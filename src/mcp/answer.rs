@@ -1,8 +1,7 @@
 //! What a tool answers: an object for programs, a short text for the agent, and, where something went wrong, the
 //! words that keep an agent from asking the same again and again.
 
-use crate::ai::Setback;
-use crate::ai::ask::Cause;
+use crate::ai::Retry;
 use crate::error::{Error, Kind};
 use crate::untrusted::Inert;
 use rmcp::model::{CallToolResult, ContentBlock};
@@ -88,73 +87,31 @@ pub(super) fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// What an agent is told of a review that is not whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Retry {
-    pub(super) retryable: bool,
-    /// Seconds, where somebody says how long.
-    pub(super) after: Option<u64>,
+/// Adds to an answer that a review is not whole, and whether asking again can help.
+pub(super) fn tell(retry: Retry, content: &mut Map<String, Value>) {
+    content.insert("status".to_owned(), "incomplete".into());
+    content.insert("retryable".to_owned(), retry.retryable.into());
+    content.insert("retry_after_s".to_owned(), retry.after.into());
 }
 
-impl Retry {
-    /// Finds out from what backends said: whether asking again later can help at all.
-    pub(super) fn of(setbacks: &[Setback]) -> Self {
-        let passes = |s: &&Setback| match s.cause {
-            Cause::Unreachable | Cause::TimedOut | Cause::Malformed | Cause::CutOff => true,
-            // A limit passes by itself; a bad key does not.
-            Cause::Refused => s.retry_after.is_some(),
-            Cause::Setup | Cause::TooLarge | Cause::Declined | Cause::Stopped => false,
-        };
-        let after = setbacks.iter().filter(passes).filter_map(|s| s.retry_after).max();
-        let after = after.map(|d| d.as_secs() + u64::from(d.subsec_nanos() > 0));
-        Self { retryable: setbacks.iter().any(|s| passes(&s)), after }
-    }
-
-    /// Adds it to an answer.
-    pub(super) fn tell(self, content: &mut Map<String, Value>) {
-        content.insert("status".to_owned(), "incomplete".into());
-        content.insert("retryable".to_owned(), self.retryable.into());
-        content.insert("retry_after_s".to_owned(), self.after.into());
-    }
-
-    /// Says it to an agent.
-    pub(super) fn words(self) -> String {
-        let what = match self {
-            Self { retryable: true, after: Some(s) } => {
-                format!("A backend could not answer. It may in {s} s, not before")
-            }
-            Self { retryable: true, after: None } => "A backend could not answer. It may later".to_owned(),
-            Self { retryable: false, .. } => "Asking again will not change that".to_owned(),
-        };
-        format!(
-            "INCOMPLETE: not everything was reviewed, so this is no approval. {what}. \
+/// Says it to an agent.
+pub(super) fn words(retry: Retry) -> String {
+    let what = match retry {
+        Retry { retryable: true, after: Some(s) } => {
+            format!("A backend could not answer. It may in {s} s, not before")
+        }
+        Retry { retryable: true, after: None } => "A backend could not answer. It may later".to_owned(),
+        Retry { retryable: false, .. } => "Asking again will not change that".to_owned(),
+    };
+    format!(
+        "INCOMPLETE: not everything was reviewed, so this is no approval. {what}. \
              Do not call this tool in a loop: tell the user what is missing."
-        )
-    }
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
-
-    fn setback(cause: Cause, after: Option<u64>) -> Setback {
-        Setback { backend: "b".to_owned(), cause, retry_after: after.map(Duration::from_secs) }
-    }
-
-    #[test]
-    fn only_what_passes_by_itself_is_worth_another_call() {
-        for (setbacks, retryable, after) in [
-            (vec![], false, None),
-            (vec![setback(Cause::Setup, None)], false, None),
-            (vec![setback(Cause::Refused, None)], false, None),
-            (vec![setback(Cause::Refused, Some(30))], true, Some(30)),
-            (vec![setback(Cause::Unreachable, None)], true, None),
-            (vec![setback(Cause::TimedOut, Some(5)), setback(Cause::Refused, Some(60))], true, Some(60)),
-        ] {
-            assert_eq!(Retry::of(&setbacks), Retry { retryable, after }, "{setbacks:?}");
-        }
-    }
 
     #[test]
     fn an_error_says_not_to_ask_the_same_again() {

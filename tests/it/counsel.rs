@@ -109,6 +109,11 @@ fn mcp_15_without_an_answer_nothing_is_valid() {
     assert_eq!(check.conduct.retry_after_s, Some(3600));
     assert!(check.summary.contains("Do not ask again in a loop"));
 
+    // What a provider writes is no promise of when.
+    let no = Server::start(|_| Reply::json(400, &json!({ "error": { "message": "retry after 987654321 s" } })));
+    let check = checked(&repo(Some(&no)), "PROPOSAL_FINAL.md");
+    assert_eq!((check.valid, check.conduct.retryable, check.conduct.retry_after_s), (None, false, None));
+
     let prose = Server::start(|request| request.text("It is a fine proposal."));
     assert_eq!(checked(&repo(Some(&prose)), "PROPOSAL_FINAL.md").valid, None);
 

@@ -11,7 +11,7 @@ use claude_reviewer::stop::{Signal, Stop};
 use claude_reviewer::wire::judge::{JudgeVerdict, Judgement, Outcome};
 use serde_json::{Value, json};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub const CODE: &str =
     "/// Sorts the names.\npub fn sorted(mut names: Vec<String>) -> Vec<String> {\n    names.sort();\n    names\n}\n";
@@ -220,12 +220,14 @@ fn an_earlier_report_never_stands_for_a_run_that_failed() {
         true => request.text("It looks fine to me."),
         false => request.review(&[]),
     });
-    for policy in [down.policy("openai"), half.policy("openai")] {
+    // A request that is refused is refused again; what cannot be read may be readable the next time.
+    for (policy, retryable) in [(down.policy("openai"), false), (half.policy("openai"), true)] {
         let repo = changed(&policy, &contract());
         repo.write("_handoff/JUDGE_REPORT.json", &stale).write("_handoff/JUDGE_REPORT.md", "PASS\n");
         let answer = judged(&repo);
         assert_eq!((answer.success, answer.verdict, answer.outcome), (false, None, Outcome::Incomplete));
-        assert!(answer.retryable && answer.error.is_some() && !answer.timed_out);
+        assert_eq!(answer.retryable, retryable);
+        assert!(answer.error.is_some() && !answer.timed_out);
         assert!(answer.summary.contains("Do not ask again in a loop"), "{}", answer.summary);
         let report = report(&repo);
         assert_eq!((&report["verdict"], &report["success"]), (&Value::Null, &json!(false)));
@@ -254,6 +256,41 @@ fn a_contract_that_cannot_be_used_replaces_an_earlier_report() {
 }
 
 #[test]
+fn what_a_provider_writes_does_not_say_when_to_ask_again() {
+    let said = "no such model; retry after 987654321 s";
+    let down = Server::start(move |_| Reply::json(400, &json!({ "error": { "message": said } })));
+    let repo = changed(&down.policy("openai"), &contract());
+    let answer = judged(&repo);
+    assert!(answer.error.as_deref().unwrap().contains("987654321"), "{:?}", answer.error);
+    assert_eq!((answer.retryable, answer.retry_after_s), (false, None));
+
+    // The criteria's own question has reasons of its own.
+    let limited = Server::start(|request| match is_about_criteria(request) {
+        true => Reply::error_with(429, ("retry-after", "3600"), "rate_limit", "slow down"),
+        false => request.review(&[]),
+    });
+    let answer = judged(&changed(&limited.policy("openai"), &contract()));
+    assert_eq!((answer.outcome, answer.retryable, answer.retry_after_s), (Outcome::Incomplete, true, Some(3600)));
+}
+
+#[test]
+fn a_critical_finding_halts_also_where_policy_lets_nothing_block() {
+    let mut claim = finding("src/names.rs", 3, "names.sort();");
+    claim["severity"] = json!("critical");
+    let met = || vec![stand("AC1", "met", Some("names.sort();"))];
+    for (keys, verdict) in [
+        ("block_on = []\n", JudgeVerdict::CriticalHalt),
+        ("block_on = []\nmin_confidence = \"high\"\n", JudgeVerdict::Conditional),
+    ] {
+        let server = model(met(), vec![claim.clone()]);
+        let policy = server.policy("openai").replacen("version = 1\n", &format!("version = 1\n{keys}"), 1);
+        let repo = changed(&policy, &contract());
+        let answer = judged(&repo);
+        assert_eq!(answer.verdict, Some(verdict), "{keys} {:#}", report(&repo));
+    }
+}
+
+#[test]
 fn a_judgement_that_takes_too_long_says_so() {
     let server = Server::start(|_| Reply(vec![Step::Wait(Duration::from_secs(60))]));
     let repo = changed(&server.policy("openai"), &contract());
@@ -270,12 +307,18 @@ fn mcp_11_a_cancelled_judgement_has_no_verdict() {
     let repo = changed(&server.policy("openai"), &contract());
     let stop = Stop::default();
     let later = stop.clone();
-    let canceller = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(500));
-        later.now(Signal::Interrupt);
+    // Not before somebody was asked.
+    let answer = std::thread::scope(|s| {
+        s.spawn(|| {
+            let until = Instant::now() + Duration::from_secs(50);
+            while server.requests().is_empty() && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            later.now(Signal::Interrupt);
+        });
+        with_world(&repo, &stop, |world| judge(&ask(&repo), world).unwrap())
     });
-    let answer = with_world(&repo, &stop, |world| judge(&ask(&repo), world).unwrap());
-    canceller.join().unwrap();
+    assert!(!server.requests().is_empty());
     assert_eq!((answer.verdict, answer.outcome), (None, Outcome::Cancelled));
     assert_eq!(report(&repo)["outcome"], "cancelled");
 }

@@ -2,10 +2,11 @@
 
 use super::question::{Asked, Why};
 use super::{Job, Outcome, Session, described, open};
-use crate::ai::Usage;
 use crate::ai::ask::{Cause, Nonce, Schema};
 use crate::ai::prompt::{self, Brief, Exhibit};
 use crate::ai::reply::Problem;
+use crate::ai::{Setback, Usage};
+use std::time::Instant;
 
 /// A question about documents.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub struct Consulted<T> {
     pub answer: Option<(String, T)>,
     /// Why the others did not, one for each that was tried.
     pub failed: Vec<String>,
+    /// The same, where a backend was tried: for whoever thinks of asking again.
+    pub setbacks: Vec<Setback>,
     pub usage: Vec<Usage>,
     /// The deadline passed, or a limit was reached.
     pub timed_out: bool,
@@ -38,10 +41,12 @@ pub struct Consulted<T> {
 pub async fn consult<T>(job: &Job<'_>, question: &Question<T>) -> Consulted<T> {
     let mut opened = Outcome::default();
     let teams = open(job, &mut opened);
+    let setbacks = std::mem::take(&mut opened.models.setbacks);
     let failures = opened.failed.into_iter().map(|(_, why)| why);
     let mut out = Consulted {
         answer: None,
         failed: failures.chain(opened.remarks.into_iter().map(|r| r.text)).collect(),
+        setbacks,
         usage: Vec::new(),
         timed_out: false,
         stopped: false,
@@ -66,10 +71,11 @@ pub async fn consult<T>(job: &Job<'_>, question: &Question<T>) -> Consulted<T> {
             }
             Err(Why::Limit(limit)) => {
                 out.failed.push(format!("{name}: {limit}"));
-                out.timed_out |= limit.starts_with("timeout");
+                out.timed_out |= Instant::now() >= job.deadline;
             }
             Err(Why::Failed(f)) => {
                 out.failed.push(format!("{name}: {}", described(&f)));
+                out.setbacks.push(Setback::of(name, &f));
                 out.timed_out |= f.cause == Cause::TimedOut;
                 out.stopped |= f.cause == Cause::Stopped;
             }

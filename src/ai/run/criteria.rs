@@ -7,7 +7,7 @@ use crate::ai::anchor;
 use crate::ai::ask::Cause;
 use crate::ai::claim::criteria as form;
 use crate::ai::plan::{self, Chunk};
-use crate::ai::{Judged, Spot};
+use crate::ai::{Judged, Setback, Spot};
 use crate::ai::{prompt, reply};
 use crate::diff::RepoPath;
 use crate::request::Criterion;
@@ -115,7 +115,7 @@ impl<'a> Session<'a> {
     /// Asks one team about one chunk, and about smaller parts where it is too large.
     fn judge<'f>(&'f self, team: &'f Team<'a>, chunk: Chunk) -> Boxed<'f, Votes> {
         Box::pin(async move {
-            let mut said = Vec::new();
+            let (mut said, mut setbacks) = (Vec::new(), Vec::new());
             for member in &team.members {
                 match self.judge_with(member, &chunk).await {
                     Ok(all) => {
@@ -138,6 +138,7 @@ impl<'a> Session<'a> {
                         }
                         let stopped = f.cause == Cause::Stopped;
                         said.push(format!("{}: {}", member.name(), described(&f)));
+                        setbacks.push(Setback::of(member.name(), &f));
                         if stopped {
                             break;
                         }
@@ -145,6 +146,7 @@ impl<'a> Session<'a> {
                 }
             }
             self.step();
+            self.setbacks.borrow_mut().extend(setbacks);
             let why = format!("the criteria were not judged: {}", said.join("; "));
             Votes { failed: vec![(None, why)], ..Votes::default() }
         })

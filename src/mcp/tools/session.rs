@@ -3,11 +3,12 @@
 use super::review_words as words;
 use super::stateless::finding;
 use super::{Call, Effect, Tool, schema};
+use crate::ai::Retry;
 use crate::ai::context;
 use crate::error::{Error, Result};
 use crate::finding::Category;
 use crate::history::{Closing, SessionId, Store};
-use crate::mcp::answer::{Answer, Retry, object};
+use crate::mcp::answer::{self, Answer, object};
 use crate::mcp::args::{Arg, Kind, TEXT, shown};
 use crate::mcp::fence::revision;
 use crate::policy::RulesPolicy;
@@ -276,8 +277,8 @@ fn reviewed(done: &Done, refused: &[Value]) -> Answer {
     content.insert("unsaved".to_owned(), done.unsaved.clone().into());
     if stored.outcome == Outcome::Incomplete || stored.verdict == Verdict::Incomplete {
         let retry = Retry::of(&done.review.models.setbacks);
-        retry.tell(&mut content);
-        text = format!("{}\n{text}", retry.words());
+        answer::tell(retry, &mut content);
+        text = format!("{}\n{text}", answer::words(retry));
     }
     if let Some(since) = &stored.since {
         text.push_str(&format!(

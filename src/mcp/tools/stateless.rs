@@ -2,9 +2,10 @@
 
 use super::review_words as words;
 use super::{Call, Effect, Tool, is_pattern, schema};
+use crate::ai::Retry;
 use crate::error::{Error, Result};
 use crate::finding::Category;
-use crate::mcp::answer::{Answer, Retry, object};
+use crate::mcp::answer::{self, Answer, object};
 use crate::mcp::args::{Arg, Kind};
 use crate::mcp::fence::revision;
 use crate::report;
@@ -218,8 +219,8 @@ pub(super) fn told(review: &Review) -> Answer {
     let mut text = words::report(&report);
     if report.outcome == wire::Outcome::Incomplete || report.verdict == wire::Verdict::Incomplete {
         let retry = Retry::of(&review.models.setbacks);
-        retry.tell(&mut content);
-        text = format!("{}\n{text}", retry.words());
+        answer::tell(retry, &mut content);
+        text = format!("{}\n{text}", answer::words(retry));
     }
     Answer::new(content, text)
 }
