@@ -148,10 +148,18 @@ impl Store {
         let written = put(&draft.folder, CHANGE, &change.text).map_err(failed)?;
         settle(&[written]).map_err(failed)?;
         let response = response.map(|r| text(&r)).transpose().map_err(failed)?;
-        let _lock = self.lock().map_err(failed)?;
-        let session = self.load(*id).map_err(failed)?;
+        let lock = self.lock().map_err(failed)?;
+        let session = match self.load(*id) {
+            Ok(session) => session,
+            Err(t) => {
+                // What is damaged is put aside, which takes the lock.
+                drop(lock);
+                return Err(failed(t));
+            }
+        };
         open_for_more(&session)?;
         let saved = self.add_round(*id, &session, &draft, change, response.as_deref(), write).map_err(failed)?;
+        drop(lock);
         prune::sweep(&tmp, now);
         Ok(saved)
     }
@@ -216,8 +224,15 @@ impl Store {
             Trouble::Absent | Trouble::Damaged(..) | Trouble::Future(..) => self.unreadable(*id, t),
             t => t.error(format!("review {id} was not closed")),
         };
-        let _lock = self.lock().map_err(failed)?;
-        let session = self.load(*id).map_err(failed)?;
+        let lock = self.lock().map_err(failed)?;
+        let session = match self.load(*id) {
+            Ok(session) => session,
+            Err(t) => {
+                // What is damaged is put aside, which takes the lock.
+                drop(lock);
+                return Err(failed(t));
+            }
+        };
         let Some(last) = session.rounds.last() else { return Ok(session) };
         let open: Vec<String> =
             last.review.report.findings.iter().filter(|f| f.blocking).map(|f| f.fingerprint.clone()).collect();
@@ -234,6 +249,7 @@ impl Store {
             .last()
             .is_some_and(|e| e.status == closing.status && (closing.notes.is_none() || e.notes == closing.notes))
         {
+            drop(lock);
             return self.load(*id).map_err(failed);
         }
         let mut entry = stored::Closing {
@@ -252,6 +268,7 @@ impl Store {
         entries.push(entry);
         let completion = Completion { schema_version: STORED_VERSION, review_id: id.to_string(), entries };
         self.close(*id, &completion).map_err(failed)?;
+        drop(lock);
         self.load(*id).map_err(failed)
     }
 

@@ -1,8 +1,8 @@
 //! STO-06: files that are not what was written.
 
-use super::kit::{Yard, create, day, full_session, id};
+use super::kit::{Yard, change, closing, create, day, full_session, id, review};
 use claude_reviewer::error::Kind;
-use claude_reviewer::wire::stored::History;
+use claude_reviewer::wire::stored::{History, Status};
 
 /// What somebody does to a session's folder.
 type Harm = fn(&std::path::Path);
@@ -54,6 +54,30 @@ fn sto_06_a_damaged_session_is_told_and_put_aside_and_the_others_are_listed() {
                     .iter()
                     .any(|c| c.id == "2026-01-31-001" && !c.edits.is_empty())
             );
+        }
+    }
+}
+
+#[test]
+fn sto_06_who_closes_or_continues_a_damaged_session_puts_it_aside() {
+    for file in FILES {
+        for closes in [true, false] {
+            let yard = with(file, b"{\"schema_version\": 1, \"review_id\": \"2026-");
+            let (store, name) = (yard.store(), id("2026-01-31-001"));
+            let error = if closes {
+                store.complete(&name, closing(Status::Abandoned), false).unwrap_err()
+            } else {
+                let write = |round: u32| review("2026-01-31-001", round, 0);
+                store.append(&name, day(31), &change("+2\n"), None, &write).unwrap_err()
+            };
+            assert_eq!(error.kind, Kind::Usage, "{file}");
+            assert!(error.causes.join(" ").contains(file), "{error:?}");
+            assert!(error.hints.join(" ").contains(".reviews/.corrupt/2026-01-31-001"), "{file} {closes}: {error:?}");
+            assert!(
+                yard.path(".corrupt/2026-01-31-001").join(file).exists()
+                    && !yard.path("sessions/2026-01-31-001").exists()
+            );
+            create(&store, day(31), 0).unwrap();
         }
     }
 }
