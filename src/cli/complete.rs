@@ -23,7 +23,7 @@ pub(super) struct Args {
     #[arg(long, value_enum)]
     status: Word,
     /// What is to be remembered of it
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     notes: Option<String>,
     /// Approve although findings block, or the last round is incomplete
     #[arg(long)]

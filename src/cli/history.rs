@@ -49,9 +49,10 @@ enum Command {
     },
     /// Look whether a stored review was edited, and print the head of its hash chain
     #[command(after_help = "A head covers a session from its first byte on. Note it outside of the store (a pull \
-        request, a release, a mail): then even a session that was written anew as a whole is found.\n\n\
-        Exit codes:\n  0  everything is as it was stored\n  1  something was edited; each file and round is named\n  \
-        2  there is no such review")]
+        request, a release, a mail): then even a session that was written anew as a whole is found, and one \
+        whose last round or closing was cut off: the seals that are left do not tell of either.\n\n\
+        Exit codes:\n  0  no edit that the seals here tell of\n  1  something was edited; each file and round is named\n  \
+        2  there is no such review\n  3  a newer claude-reviewer wrote what this one cannot check")]
     Verify {
         /// The review: an id, or latest; all of them when absent
         #[arg(value_name = "REVIEW_ID")]
@@ -181,8 +182,10 @@ fn verify(context: &Context, name: Option<&str>, noted: Option<&str>) -> Result<
         (None, None) => Vec::new(),
     };
     print(&page::checked(&checked, &style(context, &context.env)))?;
-    let whole = checked.iter().all(|c| c.edits.is_empty());
-    Ok(if whole { ExitStatus::Pass } else { ExitStatus::Block })
+    if checked.iter().any(|c| !c.edits.is_empty()) {
+        return Ok(ExitStatus::Block);
+    }
+    Ok(if checked.iter().any(|c| c.newer.is_some()) { ExitStatus::Incomplete } else { ExitStatus::Pass })
 }
 
 fn prune(context: &Context, keep: usize) -> Result<ExitStatus> {

@@ -104,7 +104,7 @@ struct Options {
     #[arg(long, global = true, value_name = "NAME")]
     model: Option<String>,
     /// What was asked for and what was done, for a model
-    #[arg(long, global = true, value_name = "TEXT")]
+    #[arg(long, global = true, value_name = "TEXT", allow_hyphen_values = true)]
     summary: Option<String>,
     /// A design document that the change should follow; repeat for more
     #[arg(long, global = true, value_name = "FILE")]

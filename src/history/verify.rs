@@ -1,7 +1,8 @@
 //! Looks whether anything in a session was edited since it was stored.
 //!
 //! A file that was changed, added or removed does not go with the seal of its round. Whoever makes a new seal as well
-//! makes new heads: a head that was noted elsewhere is then nowhere in the session.
+//! makes new heads: a head that was noted elsewhere is then nowhere in the session. So is one whose round or closing
+//! was cut off the end, which no seal that is left tells of.
 
 use super::chain::{self, Covered};
 use super::disk::Folder;
@@ -20,8 +21,12 @@ pub struct Checked {
     pub rounds: u32,
     /// The end of the hash chain; `None` where it has none.
     pub head: Option<String>,
-    /// What is not as it was stored; empty: everything is.
+    /// What is not as it was stored; empty: the seals tell of no edit.
     pub edits: Vec<Edit>,
+    /// Files that no seal covers: left by a run that was broken off, or put there. They do not count.
+    pub unsealed: Vec<String>,
+    /// The file that a newer program wrote, which this one cannot check, and why.
+    pub newer: Option<String>,
 }
 
 /// Something that is not as it was stored.
@@ -69,7 +74,7 @@ impl Store {
         for id in aside {
             let why = format!("it was damaged, and put into {}", self.root.shown(CORRUPT));
             let edit = Edit { round: None, file: String::new(), why };
-            all.push(Checked { id, rounds: 0, head: None, edits: vec![edit] });
+            all.push(Checked { id, rounds: 0, head: None, edits: vec![edit], unsealed: Vec::new(), newer: None });
         }
         Ok(all)
     }
@@ -77,7 +82,7 @@ impl Store {
     /// Looks at one session. What cannot be read of it is an edit; an error is the session that is not there, or a
     /// system that says no.
     fn check(&self, id: SessionId, noted: Option<&str>) -> Result<Checked> {
-        let mut look = Look { id, heads: Vec::new(), edits: Vec::new() };
+        let mut look = Look { id, heads: Vec::new(), edits: Vec::new(), unsealed: Vec::new(), newer: None };
         let mut rounds = 0;
         match self.sessions()?.folder(&id.to_string()) {
             Err(t @ (Trouble::Refused(..) | Trouble::Damaged(..))) => look.edit(None, "", t.line()),
@@ -86,7 +91,7 @@ impl Store {
                 // Read before the rounds, none of which follows a closing, and looked at after them.
                 let complete = look.bytes(&folder, COMPLETE, None, COMPLETE)?;
                 rounds = look.rounds(&folder)?;
-                if let Some(complete) = complete {
+                if let Some(complete) = complete.filter(|_| look.newer.is_none()) {
                     look.closings(&complete);
                 }
                 self.still_this(id, &folder)?;
@@ -94,11 +99,13 @@ impl Store {
         }
         let head = look.heads.last().cloned();
         if let Some(noted) = noted
+            && look.newer.is_none()
             && !look.heads.iter().any(|h| h.eq_ignore_ascii_case(noted))
         {
             look.edit(None, "", format!("it never had the head {noted}"));
         }
-        Ok(Checked { id: id.to_string(), rounds, head, edits: look.edits })
+        let (unsealed, newer) = (look.unsealed, look.newer);
+        Ok(Checked { id: id.to_string(), rounds, head, edits: look.edits, unsealed, newer })
     }
 }
 
@@ -108,6 +115,8 @@ struct Look {
     /// Those that the seals name.
     heads: Vec<String>,
     edits: Vec<Edit>,
+    unsealed: Vec<String>,
+    newer: Option<String>,
 }
 
 impl Look {
@@ -161,6 +170,9 @@ impl Look {
                 Err(t) => return Err(t),
             };
             self.round(session, before.as_ref(), &round, n)?;
+            if self.newer.is_some() {
+                return Ok(count);
+            }
             let known = |f: &str| [REVIEW, SEAL, RESPONSE].contains(&f) || (f == CHANGE && n > 1);
             let names = match round.names() {
                 Err(Trouble::Absent) => {
@@ -172,6 +184,10 @@ impl Look {
             let mut strange: Vec<_> = names.into_iter().filter(|f| !known(f)).collect();
             strange.sort_unstable();
             strange.iter().for_each(|f| self.edit(Some(n), &format!("{name}/{f}"), "it is no part of a round"));
+            if n == count && round.look(RESPONSE).is_ok() {
+                // It is sealed with the round that follows it, and none does.
+                self.unsealed.push(format!("{name}/{RESPONSE}"));
+            }
             before = Some(round);
         }
         Ok(count)
@@ -198,28 +214,41 @@ impl Look {
                 files.push((path, bytes));
             }
         }
+        let mut newer = Vec::new();
         for (path, bytes) in &files {
             let understood = match path.rsplit('/').next() {
                 Some(REQUEST) => self.understands::<Request>(bytes, |r| &r.review_id),
                 Some(REVIEW) => self.understands::<Review>(bytes, |r| &r.review_id),
                 _ => Ok(()),
             };
-            if let Err(why) = understood {
-                self.edit(Some(n), path, why);
+            match understood {
+                Ok(()) => {}
+                Err(trouble @ Trouble::Future(..)) => newer.push((path.clone(), why(trouble))),
+                Err(trouble) => self.edit(Some(n), path, why(trouble)),
             }
         }
-        self.seal(round, n, &files)
+        self.seal(round, n, &files, newer.first())?;
+        if self.newer.is_none() {
+            newer.into_iter().for_each(|(path, why)| self.edit(Some(n), &path, why));
+        }
+        Ok(())
     }
 
-    fn understands<T: Document>(&self, bytes: &[u8], id: impl Fn(&T) -> &str) -> std::result::Result<(), String> {
+    fn understands<T: Document>(&self, bytes: &[u8], id: impl Fn(&T) -> &str) -> Result<()> {
         match understand::<T>(bytes, String::new) {
             Ok(document) if id(&document) == self.id.to_string() => Ok(()),
-            Ok(_) => Err("it speaks of another review".to_owned()),
-            Err(t) => Err(why(t)),
+            Ok(_) => Err(Trouble::Damaged(String::new(), "it speaks of another review".to_owned())),
+            Err(t) => Err(t),
         }
     }
 
-    fn seal(&mut self, round: &Folder, n: u32, files: &[(String, Vec<u8>)]) -> Result<()> {
+    fn seal(
+        &mut self,
+        round: &Folder,
+        n: u32,
+        files: &[(String, Vec<u8>)],
+        newer: Option<&(String, String)>,
+    ) -> Result<()> {
         let path = format!("{}/{SEAL}", round_name(n));
         let Some(bytes) = self.bytes(round, SEAL, Some(n), &path)? else {
             if !self.edits.iter().any(|e| e.file == path) {
@@ -230,7 +259,11 @@ impl Look {
         let seal: Seal = match understand(&bytes, String::new) {
             Ok(seal) => seal,
             Err(t) => {
-                self.edit(Some(n), &path, why(t));
+                // A newer program writes both the seal and what it seals; one alone was edited.
+                match (t, newer) {
+                    (Trouble::Future(..), Some((file, why))) => self.newer = Some(format!("{file}: {why}")),
+                    (t, _) => self.edit(Some(n), &path, why(t)),
+                }
                 return Ok(());
             }
         };

@@ -126,9 +126,16 @@ pub(super) fn checked(checked: &[Checked], style: &Style) -> String {
     for c in checked {
         let id = Inert::new(&c.id);
         let head = Inert::new(c.head.as_deref().unwrap_or("none"));
+        let unsealed = || c.unsealed.iter().map(|f| format!("  {f}: no seal covers it, and it does not count"));
+        if let (true, Some(newer)) = (c.edits.is_empty(), &c.newer) {
+            text.push_str(&format!("{} {id}  head {head}\n", paint(Some(AnsiColor::Yellow), "NEWER", style)));
+            text.push_str(&line(&format!("  {}", Inert::new(newer))));
+            continue;
+        }
         if c.edits.is_empty() {
             if !style.quiet {
                 text.push_str(&format!("{} {id}  head {head}\n", paint(Some(AnsiColor::Green), "ok", style)));
+                unsealed().for_each(|l| text.push_str(&line(&l)));
             }
             continue;
         }
@@ -138,14 +145,22 @@ pub(super) fn checked(checked: &[Checked], style: &Style) -> String {
             let file = if edit.file.is_empty() { String::new() } else { format!("{}: ", edit.file) };
             text.push_str(&line(&format!("  {}", Inert::new(format!("{round}{file}{}", edit.why)))));
         }
+        unsealed().for_each(|l| text.push_str(&line(&l)));
     }
     if !style.quiet {
         let edited = checked.iter().filter(|c| !c.edits.is_empty()).count();
-        text.push_str(&match (checked.len(), edited) {
-            (0, _) => "no review is stored here yet\n".to_owned(),
-            (n, 0) => format!("{} checked, nothing was edited\n", reviews(n)),
-            (n, edited) => format!("{} checked, {edited} edited\n", reviews(n)),
-        });
+        let newer = checked.iter().filter(|c| c.edits.is_empty() && c.newer.is_some()).count();
+        if checked.is_empty() {
+            text.push_str("no review is stored here yet\n");
+            return text;
+        }
+        let edits =
+            if edited == 0 { "no edit that the seals here tell of".to_owned() } else { format!("{edited} edited") };
+        let newer = if newer == 0 { String::new() } else { format!(", {newer} of a newer version not checked") };
+        text.push_str(&format!("{} checked, {edits}{newer}\n", reviews(checked.len())));
+        if edited == 0 {
+            text.push_str("what was cut off the end is told by heads alone that were noted elsewhere: --head\n");
+        }
     }
     text
 }
