@@ -164,6 +164,11 @@ impl Repo {
         Ok(State::Commit { commit, tree: self.tree_of(commit)? })
     }
 
+    /// Returns the id of the tree without entries, which [`Self::changes`] takes for a base as well.
+    pub fn empty_tree(&self) -> ObjectId {
+        own(&gix::ObjectId::empty_tree(self.local().object_hash()))
+    }
+
     /// Returns `user.name` and `user.email` of the configuration, as far as they are set.
     pub fn identity(&self) -> (Option<String>, Option<String>) {
         let repo = self.local();

@@ -6,6 +6,7 @@
 
 pub mod advice;
 pub mod compare;
+pub mod cover;
 mod follow;
 pub mod recall;
 pub mod region;

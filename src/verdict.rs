@@ -89,6 +89,18 @@ pub enum Skip {
 }
 
 impl Skip {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Ignored,
+        Self::Binary,
+        Self::Submodule,
+        Self::Generated,
+        Self::Lockfile,
+        Self::Sensitive,
+        Self::Limit,
+        Self::Contract,
+    ];
+
     /// Returns the name in reports.
     pub fn name(self) -> &'static str {
         match self {

@@ -271,6 +271,9 @@ fn last_of_remote(name: &str) -> &str {
 /// See [`Repo::changes`].
 pub(super) fn changes(repo: &Repo, base: Option<&str>) -> Result<(Change, String)> {
     if let Some(base) = base {
+        if base == repo.empty_tree().to_string() {
+            return Ok((repo.against_worktree(State::Empty)?, "the beginning".to_owned()));
+        }
         let state = repo.state_of(repo.resolve(base)?)?;
         return Ok((repo.against_worktree(state)?, base.to_owned()));
     }

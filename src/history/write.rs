@@ -11,7 +11,7 @@ use crate::wire;
 use crate::wire::stored::{
     self, Completion, Document, Latest, Request, Response, Review, STORED_VERSION, Session, State, Status,
 };
-use crate::wire::{Outcome, Severity, Verdict};
+use crate::wire::{Outcome, SourceKind, Verdict};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::fmt::Write as _;
@@ -236,7 +236,7 @@ impl Store {
         let Some(last) = session.rounds.last() else { return Ok(session) };
         let open: Vec<String> =
             last.review.report.findings.iter().filter(|f| f.blocking).map(|f| f.fingerprint.clone()).collect();
-        let doubt = doubt(&last.review, open.len());
+        let doubt = doubt(&session, &last.review, open.len());
         if let (Status::Approved, false, Some(doubt)) = (closing.status, force, &doubt) {
             let error = Error::usage(format!("review {id} cannot be approved: {doubt}"));
             let again = format!("mend it and review again: `claude-reviewer review --follow-up {id}`");
@@ -344,22 +344,39 @@ fn open_for_more(session: &Session) -> error::Result<()> {
 }
 
 /// Says why a session should not be approved as its last round left it.
-fn doubt(last: &Review, open: usize) -> Option<String> {
+fn doubt(session: &Session, last: &Review, open: usize) -> Option<String> {
     match (open, last.outcome, last.verdict) {
         (1, _, _) => Some("1 finding blocks".to_owned()),
         (2.., _, _) => Some(format!("{open} findings block")),
         (_, Outcome::Cancelled, _) => Some("its last round was broken off".to_owned()),
         (_, Outcome::Incomplete, _) | (_, _, Verdict::Incomplete) => Some("its last round is incomplete".to_owned()),
         (_, _, Verdict::Block) => Some("its last round blocks".to_owned()),
-        _ if unchecked(last) => Some("its last round did not look for all that was found before".to_owned()),
+        _ if unchecked(session, last) || emptied(session, last) => {
+            Some("its last round did not look for all that was found before".to_owned())
+        }
         _ => None,
     }
 }
 
-/// Tells whether findings of weight were left where the last round did not look.
-fn unchecked(last: &Review) -> bool {
+/// Returns the reviews of the rounds before the last one, oldest first.
+fn earlier(session: &Session) -> impl DoubleEndedIterator<Item = &Review> {
+    let before = session.rounds.len().saturating_sub(1);
+    session.rounds[..before].iter().map(|r| &r.review)
+}
+
+/// Tells whether what blocked was left where the last round did not look.
+fn unchecked(session: &Session, last: &Review) -> bool {
     let mut entries = last.since.iter().flat_map(|s| &s.entries);
-    entries.any(|e| e.state == State::Unchecked && matches!(e.severity, Severity::Critical | Severity::Major))
+    entries.any(|e| e.state == State::Unchecked && e.blocked(earlier(session)))
+}
+
+/// Tells whether what blocked went away because the last round was about something else, where nothing differs.
+fn emptied(session: &Session, last: &Review) -> bool {
+    let blocked = earlier(session).next_back().is_some_and(|r| r.report.findings.iter().any(|f| f.blocking));
+    let (begun, now) = (&session.request.source, &last.report.source);
+    // What is not staged, or staged, is among the changes since the same commit.
+    let is_own = begun.base == now.base && (begun.kind == now.kind || now.kind == SourceKind::Changes);
+    last.outcome == Outcome::NothingToReview && blocked && !is_own
 }
 
 /// Writes the review and the seal of a round; returns the head. What was written is to be settled.

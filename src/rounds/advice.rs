@@ -35,6 +35,7 @@ pub fn advice(told: &Told<'_>) -> Advice {
     let mut circling = told.circling(&blocking);
     let say = |action, text: String| (action, text);
     let (action, text) = match (report.outcome, report.verdict) {
+        (Outcome::NothingToReview, _) if !told.unchecked().is_empty() => told.unlooked(),
         (Outcome::NothingToReview, _) => say(
             Action::Nothing,
             "Nothing differs, so nothing was reviewed. This is no approval. Ask again only after something changed."
@@ -154,28 +155,38 @@ impl Told<'_> {
         (Action::AskAPerson, text)
     }
 
+    /// Returns what blocked before and was not looked for.
+    fn unchecked(&self) -> Vec<&str> {
+        let entries = self.since.iter().flat_map(|s| &s.entries);
+        entries
+            .filter(|e| e.state == State::Unchecked && e.blocked(self.earlier.iter().map(|e| e.review)))
+            .filter_map(|e| e.previous_id.as_deref())
+            .collect()
+    }
+
+    /// Says what to do where the round did not look for what blocked.
+    fn unlooked(&self) -> (Action, String) {
+        let text = format!(
+            "Nothing blocks in this round, but it did not look for {} of the round before. Do not close the session \
+             yet: ask for a follow-up without a source and without files, so that it looks where the session began, \
+             with the backends that found it; if it stays so, a person decides.",
+            names(self.unchecked().into_iter())
+        );
+        (Action::RetryLater, text)
+    }
+
     /// Says how a round ends in which nothing blocks, and why another one would not help.
     fn passed(&self) -> (Action, String, Option<String>) {
-        let entries = self.since.iter().flat_map(|s| &s.entries);
-        let grave = |s: Severity| matches!(s, Severity::Critical | Severity::Major);
-        let unchecked: Vec<&str> = entries
-            .filter(|e| e.state == State::Unchecked && grave(e.severity))
-            .filter_map(|e| e.previous_id.as_deref())
-            .collect();
-        if !unchecked.is_empty() {
-            let text = format!(
-                "Nothing blocks in this round, but it did not look for {} of the round before. Do not close the \
-                 session yet: ask again later, with the backends that found it.",
-                names(unchecked.into_iter())
-            );
-            return (Action::RetryLater, text, None);
+        if !self.unchecked().is_empty() {
+            let (action, text) = self.unlooked();
+            return (action, text, None);
         }
         let left: Vec<&Finding> =
             self.report.findings.iter().filter(|f| f.suppressed.is_none() && f.waived.is_none()).collect();
         if left.is_empty() {
             return (Action::Complete, "Nothing was found. Close the session as approved.".to_owned(), None);
         }
-        let small = left.iter().all(|f| !grave(f.severity));
+        let small = left.iter().all(|f| !matches!(f.severity, Severity::Critical | Severity::Major));
         let names = names(left.iter().map(|f| f.id.as_str()));
         let text = format!(
             "Nothing blocks. What is left ({names}) is optional: mend it if it is worth it, but do not ask for \

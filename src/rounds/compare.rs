@@ -6,6 +6,7 @@
 mod alike;
 mod pair;
 
+use super::cover::{Cover, same_base};
 use super::region::{Alignment, Kept, Place, Side};
 use super::words::names;
 use crate::wire::stored::{Entry, Response, Review, Since, State};
@@ -20,6 +21,8 @@ pub struct Earlier<'a> {
     pub response: Option<&'a Response>,
     /// Its change, as it is stored.
     pub change: &'a [u8],
+    /// What the new change shows of it.
+    pub cover: Cover,
 }
 
 /// The change of the new round.
@@ -69,10 +72,7 @@ impl<'a> Comparison<'a> {
     /// Puts the rounds of a session, oldest first, beside the new change.
     pub fn new(earlier: &[Earlier<'a>], now: &Current<'_>) -> Self {
         let round = |e: &Earlier<'a>| {
-            let source = &e.review.report.source;
-            // What is not staged is compared with the index, which has no name.
-            let named = [source, now.source].iter().all(|s| s.kind != SourceKind::Unstaged);
-            let same_base = named && source.base.is_some() && source.base == now.source.base;
+            let same_base = same_base(&e.review.report.source, now.source);
             let before = Side { text: e.change, left_out: &e.review.change.left_out };
             Round { earlier: *e, alignment: Alignment::between(before, now.change, same_base) }
         };
@@ -209,25 +209,31 @@ impl<'a> Comparison<'a> {
 
     /// Tells what became of an open finding that is not found any more.
     fn fate(&self, open: &Open<'_>, now: &Report) -> Fate {
-        let (f, alignment) = (open.finding, &open.round.alignment);
-        if now.outcome == Outcome::Cancelled {
+        let (f, alignment, cover) = (open.finding, &open.round.alignment, open.round.earlier.cover);
+        // What a commit inside a branch had is in no change that leaves the commits out.
+        let in_history = f.commit.is_some() && open.round.earlier.review.report.source.kind == SourceKind::Branch;
+        let of_commits = matches!(now.source.kind, SourceKind::Branch | SourceKind::Commit);
+        if now.outcome == Outcome::Cancelled || cover == Cover::Nothing || in_history && !of_commits {
             return Fate::Unchecked;
         }
         let is_rule = alike::is_rule(f);
         let place = alike::place(f, alignment);
-        let (file, is_gone) = match &place {
-            Some(Place::At(spot)) => (Some(spot.file.as_str()), false),
-            Some(Place::Gone) => (f.file.as_deref(), true),
+        let file = match &place {
+            Some(Place::At(spot)) => Some(spot.file.as_str()),
             _ => {
                 let path = f.file.as_deref();
-                (path.and_then(|p| alignment.path(f.commit.as_deref(), p)).or(path), false)
+                path.and_then(|p| alignment.path(f.commit.as_deref(), p)).or(path)
             }
         };
-        if !looked_at(now, file, is_rule) || is_gone && self.narrowed {
-            return Fate::Unchecked;
-        }
-        if is_gone {
-            return Fate::Fixed;
+        let shown = match file {
+            Some(file) => alignment.shows(file),
+            None => Some(true),
+        };
+        let Some(is_shown) = shown.filter(|_| looked_at(now, file, is_rule)) else { return Fate::Unchecked };
+        if !is_shown {
+            // Where everything that differs is shown, its file does not differ any more.
+            let is_gone = cover == Cover::Whole && !self.narrowed;
+            return if is_gone { Fate::Fixed } else { Fate::Unchecked };
         }
         let asked = is_rule || now.usage.iter().any(|u| u.backend == f.origin);
         if !asked {
@@ -237,22 +243,31 @@ impl<'a> Comparison<'a> {
             Some(_) => file.and_then(|file| alignment.file_differs(None, file)),
             None => alignment.differs(),
         };
+        // Rules look at what is new in a change: at all that was new before where it starts from the same state.
+        let looked_again = cover != Cover::Onward;
+        let rule_is_silent = || looked_again && self.same_rules(open, now);
         match &place {
             Some(Place::At(spot)) if spot.kept == Kept::Whole => match is_rule {
                 false => Fate::Carried,
                 // Elsewhere in the file something changed that the rule looks at, too; or the rule is off.
-                true if self.same_rules(open, now) && differs() == Some(true) => Fate::Fixed,
+                true if rule_is_silent() && differs() == Some(true) => Fate::Fixed,
                 true => Fate::Unchecked,
             },
+            Some(Place::At(spot)) if spot.kept == Kept::Lines && is_rule && !looked_again => Fate::Unchecked,
             Some(Place::At(_)) => Fate::Fixed,
-            // Of a file, or of the change, as a whole; or nobody can tell where it stood.
+            // Of a file, or of the change, as a whole.
             None => match differs() {
                 Some(true) => Fate::Fixed,
                 Some(false) if !is_rule => Fate::Carried,
+                None if cover == Cover::Whole && (!is_rule || self.same_rules(open, now)) => Fate::Fixed,
                 _ => Fate::Unchecked,
             },
-            Some(Place::Gone | Place::Unknown) if is_rule && self.same_rules(open, now) => Fate::Fixed,
-            Some(Place::Gone | Place::Unknown) => Fate::Unchecked,
+            // Nobody can tell where it stood, but its file was looked at again, or is deleted.
+            Some(Place::Gone | Place::Unknown) => match looked_again {
+                true if !is_rule || self.same_rules(open, now) => Fate::Fixed,
+                false if file.is_some_and(|file| alignment.is_deleted(file)) => Fate::Fixed,
+                _ => Fate::Unchecked,
+            },
         }
     }
 

@@ -1,11 +1,14 @@
 //! A further round: what the session knows goes into the request, and what is found is compared with it.
 
 use super::compare::{Again, Comparison, Current, Earlier};
+use super::cover::{Cover, Here, cover};
 use super::recall;
 use super::region::Side;
 use super::{stored, words};
+use crate::diff::ObjectId;
 use crate::env::Env;
 use crate::error::{Error, Result};
+use crate::git::Repo;
 use crate::history::{SessionId, Store};
 use crate::request::{ReviewRequest, Source};
 use crate::review::{self, Record, Review, World};
@@ -14,6 +17,9 @@ use crate::wire;
 use crate::wire::SourceKind;
 use crate::wire::stored::{Response, Round, Session, Since, Status};
 use std::path::PathBuf;
+
+/// How many times the rounds that policy allows a session may have, counting those that came to no end.
+const FREE: u32 = 4;
 
 /// The session that a further round belongs to.
 #[derive(Debug)]
@@ -28,6 +34,7 @@ pub(super) struct Follow {
     last: Round,
     /// The commit that is checked out.
     head: Option<String>,
+    repo: Repo,
 }
 
 impl Follow {
@@ -38,6 +45,7 @@ impl Follow {
     /// Usage: there is none, it is closed, or it has had all its rounds.
     pub(super) fn open(id: &SessionId, request: &ReviewRequest, env: &Env) -> Result<Self> {
         let (place, _) = review::place(request, env)?;
+        let repo = Repo::open(&request.dir, env)?;
         let store = Store::find(&place)?.ok_or_else(|| {
             let error = Error::usage(format!("there is no review {id}: nothing is stored here"));
             error.hint("leave out --follow-up to begin a session")
@@ -50,7 +58,12 @@ impl Follow {
         let Some(last) = session.rounds.last().cloned() else {
             return Err(Error::usage(format!("the review {id} has no round to follow")));
         };
-        if last.review.round >= place.max_rounds {
+        // A round that was broken off or is incomplete costs none, up to a bound.
+        let is_free =
+            |r: &&Round| !matches!(r.review.outcome, wire::Outcome::Reviewed | wire::Outcome::NothingToReview);
+        let free = u32::try_from(session.rounds.iter().filter(is_free).count()).unwrap_or(u32::MAX);
+        let max_rounds = place.max_rounds.saturating_add(free).min(place.max_rounds.saturating_mul(FREE));
+        if last.review.round >= max_rounds {
             let n = place.max_rounds;
             let error = Error::usage(format!("the review {id} has had all of its {n} rounds (review.max_rounds)"));
             return Err(error
@@ -58,7 +71,7 @@ impl Follow {
                 .hint(format!("or close it: claude-reviewer complete {id} --status abandoned")));
         }
         let changes = session.rounds.iter().map(|r| store.change(id, r.review.round)).collect::<Result<_>>()?;
-        Ok(Self { id: *id, store, max_rounds: place.max_rounds, session, changes, last, head: place.head })
+        Ok(Self { id: *id, store, max_rounds, session, changes, last, head: place.head, repo })
     }
 
     /// Returns the round that this one follows.
@@ -97,13 +110,22 @@ impl Follow {
     fn source(&self, request: &mut ReviewRequest) {
         let begun = &self.session.request;
         let base = begun.source.base.clone();
-        let since_base = || Source::Changes { base: base.clone().or_else(|| begun.source.head.clone()) };
+        // What began with nothing, before the first commit or as that, goes on from nothing.
+        let from_nothing = match begun.source.kind {
+            SourceKind::Staged | SourceKind::Unstaged | SourceKind::Changes | SourceKind::Commit => true,
+            _ => begun.source.head.is_some(),
+        };
+        let empty = || from_nothing.then(|| self.repo.empty_tree().to_string());
+        let since_base = || Source::Changes { base: base.clone().or_else(empty) };
         match &mut request.source {
             Source::Auto => {
                 request.source = match begun.source.kind {
                     // What was staged then may be committed by now.
                     SourceKind::Staged if base == self.head => Source::Staged,
-                    SourceKind::Unstaged => Source::Unstaged { untracked: begun.asked.untracked },
+                    // And what was not, staged.
+                    SourceKind::Unstaged if base == self.head && !self.is_staged() => {
+                        Source::Unstaged { untracked: begun.asked.untracked }
+                    }
                     SourceKind::Branch if base.is_some() => {
                         Source::Branch { head: begun.asked.rev.clone(), base: base.clone() }
                     }
@@ -115,10 +137,55 @@ impl Follow {
         }
     }
 
-    /// Returns the earlier rounds as they are compared with, oldest first.
+    /// Returns the earlier rounds, oldest first. What the new one shows of them is not in it yet.
     pub(super) fn earlier(&self) -> Vec<Earlier<'_>> {
         let rounds = self.session.rounds.iter().zip(&self.changes);
-        rounds.map(|(r, change)| Earlier { review: &r.review, response: r.response.as_ref(), change }).collect()
+        rounds
+            .map(|(r, change)| Earlier {
+                review: &r.review,
+                response: r.response.as_ref(),
+                change,
+                cover: Cover::Nothing,
+            })
+            .collect()
+    }
+
+    /// Tells whether the index differs from the commit that is checked out; also where nobody can tell.
+    fn is_staged(&self) -> bool {
+        self.repo.staged().map_or(true, |c| !c.entries.is_empty())
+    }
+
+    /// Tells what this round shows of an earlier one.
+    fn cover(&self, before: &wire::stored::Review, now: &wire::Source, request: &ReviewRequest) -> Cover {
+        let source = &before.report.source;
+        let of_commits = |s: &wire::Source| matches!(s.kind, SourceKind::Commit | SourceKind::Branch);
+        let id = |s: &wire::Source| s.head.as_deref().and_then(ObjectId::from_hex);
+        let descends = |(one, other)| self.repo.merge_base(one, other).is_ok_and(|base| base == Some(one));
+        let name = |rev: Option<&str>| rev.filter(|r| *r != "HEAD" && *r != "@").map(str::to_owned);
+        let begun = name(self.session.request.asked.rev.as_deref());
+        let asked = match &request.source {
+            Source::Branch { head, .. } => Some(name(head.as_deref())),
+            Source::Commit { rev, .. } => Some(name(Some(rev))),
+            _ => None,
+        };
+        let findings = &before.report.findings;
+        let is_found = |path: &str| findings.iter().any(|f| f.file.as_deref() == Some(path));
+        let hides_untracked = match request.source {
+            Source::Unstaged { untracked: false } => self.repo.unstaged(true).map_or(true, |c| {
+                c.entries.iter().any(|e| e.old.is_none() && e.new.as_ref().is_some_and(|n| is_found(&n.path.to_wire())))
+            }),
+            _ => false,
+        };
+        let here = Here {
+            head: self.head.clone(),
+            staged: (of_commits(now) || now.kind == SourceKind::Unstaged) && self.is_staged(),
+            changed: of_commits(now) && self.repo.changes(Some("HEAD")).map_or(true, |(c, _)| !c.entries.is_empty()),
+            follows_head: begun.is_none(),
+            same_rev: asked.is_some_and(|asked| asked.is_some() && asked == begun),
+            descends: of_commits(source) && of_commits(now) && id(source).zip(id(now)).is_some_and(descends),
+            hides_untracked,
+        };
+        cover(source, now, &here)
     }
 
     /// Compares with the earlier rounds. What a backend found, and nobody mended, stays a finding of the review.
@@ -137,7 +204,11 @@ impl Follow {
             source: &report.source,
             narrowed: request.files != self.session.request.asked.files,
         };
-        let comparison = Comparison::new(&self.earlier(), &now);
+        let mut earlier = self.earlier();
+        for e in &mut earlier {
+            e.cover = self.cover(e.review, &report.source, request);
+        }
+        let comparison = Comparison::new(&earlier, &now);
         let carried = comparison.carried(&report, answer.or(self.last.response.as_ref()));
         if !carried.is_empty() {
             review.add(recall::findings(&carried, &record.text), request, world)?;

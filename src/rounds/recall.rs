@@ -166,9 +166,7 @@ fn note(n: &wire::Note) -> Note {
 }
 
 fn coverage(c: &wire::Coverage) -> Coverage {
-    const SKIPS: [Skip; 7] =
-        [Skip::Ignored, Skip::Binary, Skip::Submodule, Skip::Generated, Skip::Lockfile, Skip::Sensitive, Skip::Limit];
-    let why = |name: &str| SKIPS.into_iter().find(|s| s.name() == name).unwrap_or(Skip::Ignored);
+    let why = |name: &str| Skip::ALL.into_iter().find(|s| s.name() == name).unwrap_or(Skip::Ignored);
     Coverage {
         files_total: c.files_total,
         files_reviewed: c.files_reviewed,

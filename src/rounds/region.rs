@@ -53,6 +53,8 @@ struct Pair {
 struct Name {
     commit: Option<String>,
     path: String,
+    /// The file is there: it is not deleted.
+    is_there: bool,
 }
 
 /// Where lines went.
@@ -152,13 +154,13 @@ impl Alignment {
     }
 
     fn push(&mut self, before: Option<&Shown>, now: Option<&Shown>) {
-        let name = |s: &Shown| Name { commit: s.commit.clone(), path: s.path.clone() };
+        let name = |s: &Shown| Name { commit: s.commit.clone(), path: s.path.clone(), is_there: s.is_there };
         // The commits of a range start from each other.
         let same_base = self.same_base && [before, now].into_iter().flatten().all(|s| s.commit.is_none());
         let map = map(before, now, same_base);
         // What the earlier change does not touch was there as the base has it.
         let base = now.filter(|_| same_base).and_then(|n| n.old.as_ref());
-        let base = base.map(|(path, _)| Name { commit: None, path: path.clone() });
+        let base = base.map(|(path, _)| Name { commit: None, path: path.clone(), is_there: true });
         self.files.push(Pair { before: before.map(name).or(base), now: now.map(name), map });
     }
 
@@ -205,6 +207,16 @@ impl Alignment {
             // In neither change: base code in both.
             None => self.same_base.then_some(false),
         }
+    }
+
+    /// Tells whether a file is part of this round's change; `None` where that cannot be told.
+    pub fn shows(&self, path: &str) -> Option<bool> {
+        (!self.unreadable).then(|| self.now(None, path).is_some())
+    }
+
+    /// Tells whether this round's change deletes a file.
+    pub fn is_deleted(&self, path: &str) -> bool {
+        self.now(None, path).and_then(|p| p.now.as_ref()).is_some_and(|n| !n.is_there)
     }
 
     /// Returns the path that a file of the earlier round has now; `None`: it is no part of the change any more, or

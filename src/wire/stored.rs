@@ -208,6 +208,16 @@ pub struct Entry {
     pub previous_line: Option<u32>,
 }
 
+impl Entry {
+    /// Tells whether the finding blocked when it was last found. `earlier`: the rounds before, oldest first.
+    pub fn blocked<'r>(&self, earlier: impl DoubleEndedIterator<Item = &'r Review>) -> bool {
+        let is_it = |f: &&super::Finding| f.fingerprint == self.fingerprint && f.title == self.title;
+        let known = earlier.rev().find_map(|r| r.report.findings.iter().find(is_it));
+        // Of one that nobody knows any more only the weight is left.
+        known.map_or(matches!(self.severity, Severity::Critical | Severity::Major), |f| f.blocking)
+    }
+}
+
 /// What became of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -315,3 +315,175 @@ fn policy_test_shows_which_verdicts_another_policy_would_flip() {
     // Nobody was asked for it.
     assert_eq!(server.questions().len(), 2);
 }
+
+/// Reviews from a source of its own, as a further round, and returns what is stored.
+#[track_caller]
+fn from(repo: &Repo, number: u32, source: &[&str]) -> Value {
+    let follow: &[&str] = if number > 1 { &["--follow-up", "latest"] } else { &[] };
+    repo.reviewer(&[&["review"], source, &["--format", "json", "--exit-zero"], follow].concat()).run(0);
+    stored(repo, number)
+}
+
+/// A repository with two commits that the rules alone look at.
+fn plain() -> Repo {
+    let repo = repo("version = 1\n[review]\n", "");
+    repo.stage("src/b.py", "b = 1\n");
+    repo.commit("second");
+    repo
+}
+
+fn approve(repo: &Repo, code: i32) -> Run {
+    repo.reviewer(&["complete", "latest", "--status", "approved"]).run(code)
+}
+
+fn commit(repo: &Repo) {
+    repo.git(&["add", "-A"]);
+    repo.commit("more");
+}
+
+/// How a session may begin: the key is put into the state that it looks at.
+fn sessions() -> Vec<(&'static [&'static str], fn(&Repo))> {
+    vec![
+        (&["changes"], |_| ()),
+        (&["staged"], |r| drop(r.git(&["add", "-A"]))),
+        (&["unstaged", "--untracked"], |_| ()),
+        (&["unstaged"], |r| drop(r.git(&["add", "-AN"]))),
+        (&["commit", "HEAD"], commit),
+        (&["commit", "HEAD~1..HEAD"], commit),
+        (&["branch", "HEAD", "--base", "HEAD~1"], commit),
+    ]
+}
+
+#[test]
+fn another_source_mends_nothing() {
+    for (source, put) in sessions() {
+        let others: &[&[&str]] = &[
+            &["staged"],
+            &["commit", "HEAD~1"],
+            &["branch", "HEAD", "--base", "HEAD"],
+            &["changes", "--base", "HEAD"],
+            &["unstaged"],
+        ];
+        for other in others {
+            let repo = plain();
+            repo.write("config.py", format!("a = 1\n{}", crate::support::line_with_key()));
+            put(&repo);
+            let first = from(&repo, 1, source);
+            assert_eq!(first["verdict"], "block", "{source:?}");
+            let second = from(&repo, 2, other);
+            let said = format!("{source:?} then {other:?}: {:#}", second["since"]);
+            assert_eq!(second["since"]["fixed"], 0, "{said}");
+            assert!(second["advice"]["action"] != "complete" && second["advice"]["action"] != "nothing", "{said}");
+            approve(&repo, 2);
+            // And the round after that knows of it.
+            let third = from(&repo, 3, &[]);
+            assert_eq!((&third["verdict"], &third["since"]["still_there"]), (&json!("block"), &json!(1)), "{said}");
+        }
+    }
+}
+
+#[test]
+fn what_is_mended_is_fixed_wherever_it_went_meanwhile() {
+    let mended = "a = 1\nb = 2\n";
+    let ways: &[(&str, &dyn Fn(&Repo))] = &[
+        ("mended", &|r| {
+            r.write("config.py", mended);
+        }),
+        ("mended and staged", &|r| {
+            r.write("config.py", mended);
+            r.git(&["add", "-A"]);
+        }),
+        ("mended and committed", &|r| {
+            r.write("config.py", mended);
+            commit(r);
+        }),
+        ("mended and amended", &|r| {
+            r.write("config.py", mended);
+            r.git(&["add", "-A"]);
+            r.git(&["commit", "-q", "--amend", "-m", "again"]);
+        }),
+        ("renamed", &|r| {
+            std::fs::remove_file(r.path().join("config.py")).unwrap();
+            r.write("settings.py", mended);
+            commit(r);
+        }),
+        ("deleted", &|r| {
+            std::fs::remove_file(r.path().join("config.py")).unwrap();
+            commit(r);
+        }),
+        ("reverted", &|r| {
+            std::fs::remove_file(r.path().join("config.py")).unwrap();
+            r.git(&["add", "-A"]);
+        }),
+        ("ignored", &|r| {
+            r.git(&["rm", "-q", "--cached", "--ignore-unmatch", "config.py"]);
+            r.write(".gitignore", "config.py\n");
+            r.git(&["add", ".gitignore"]);
+        }),
+    ];
+    let mut wrong = Vec::new();
+    for (source, put) in sessions() {
+        for (way, mend) in ways {
+            let repo = plain();
+            repo.write("config.py", format!("a = 1\n{}", crate::support::line_with_key()));
+            let start = repo.git(&["rev-parse", "HEAD"]);
+            put(&repo);
+            assert_eq!(from(&repo, 1, source)["verdict"], "block", "{source:?}");
+            mend(&repo);
+            // What is staged is as it was until the mended file is. A branch keeps what any commit of it has.
+            if source[0] == "staged" {
+                repo.git(&["add", "-A"]);
+            }
+            if source[0] == "branch" {
+                repo.git(&["reset", "-q", "--soft", start.trim()]);
+                repo.git(&["add", "-A"]);
+                repo.git(&["commit", "-q", "--allow-empty", "-m", "in one"]);
+            }
+            let second = from(&repo, 2, &[]);
+            if (told(&second), &second["verdict"]) != (vec!["fixed F1 -".to_owned()], &json!("pass")) {
+                wrong.push(format!("{source:?}, {way}: {} {:?}", second["report"]["source"], told(&second)));
+                continue;
+            }
+            approve(&repo, 0);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn what_begins_a_history_is_followed_from_nothing() {
+    for source in [&["staged"][..], &["changes"], &["commit", "HEAD"]] {
+        let repo = Repo::new();
+        repo.write(".git/info/exclude", ".claude-reviewer.toml\n");
+        repo.write(".claude-reviewer.toml", "version = 1\n");
+        repo.write("config.py", format!("a = 1\n{}", crate::support::line_with_key()));
+        repo.git(&["add", "-A"]);
+        if source[0] == "commit" {
+            repo.commit("first");
+        }
+        assert_eq!(from(&repo, 1, source)["verdict"], "block");
+        if source[0] != "commit" {
+            repo.commit("first");
+        }
+        assert_eq!(told(&from(&repo, 2, &[])), ["still_there F1 F1"], "{source:?}");
+        repo.write("config.py", "a = 1\n");
+        commit(&repo);
+        assert_eq!(told(&from(&repo, 3, &[])), ["fixed F1 -"], "{source:?}");
+        approve(&repo, 0);
+    }
+}
+
+#[test]
+fn what_blocked_must_be_looked_for_whatever_its_weight() {
+    let (server, says) = model();
+    let repo = repo(&server.policy("openai").replace("version = 1", "version = 1\nblock_on = [\"minor\"]"), "");
+    repo.write("src/a.rs", body(30, &[(20, BAD)]));
+    *says.lock().unwrap() = vec![finding("src/a.rs", 21, BAD)];
+    says.lock().unwrap()[0]["severity"] = json!("minor");
+    round(&repo, 1, &[], 1);
+    let key = format!("sk-{}", "0".repeat(20));
+    let args = ["review", "staged", "--follow-up", "latest"];
+    repo.reviewer(&args).env("OPENAI_API_KEY", &key).run(0);
+    assert_eq!(told(&stored(&repo, 2)), ["unchecked F1 -"]);
+    approve(&repo, 2);
+}

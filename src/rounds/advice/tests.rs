@@ -34,8 +34,11 @@ struct Case {
 
 impl Case {
     fn of(&self, report: &Report) -> Advice {
-        let earlier: Vec<_> =
-            self.earlier.iter().map(|review| Earlier { review, response: None, change: b"" }).collect();
+        let earlier: Vec<_> = self
+            .earlier
+            .iter()
+            .map(|review| Earlier { review, response: None, change: b"", cover: crate::rounds::cover::Cover::Whole })
+            .collect();
         advice(&Told {
             report,
             since: self.since.as_ref(),

@@ -19,13 +19,14 @@ struct Case {
     response: Option<Response>,
     same_base: bool,
     narrowed: bool,
+    cover: Cover,
 }
 
 impl Case {
     /// The first round: `a.rs` with lines put in.
     fn first(with: &[(u32, &str)], findings: Vec<Finding>) -> Self {
         let rounds = vec![(text(with), report(1, findings), None)];
-        Self { rounds, response: None, same_base: true, narrowed: false }
+        Self { rounds, response: None, same_base: true, narrowed: false, cover: Cover::Whole }
     }
 
     /// A further round, as it would be stored.
@@ -61,8 +62,10 @@ impl Case {
                 (stored(report, since.clone()), diff(text))
             })
             .collect();
-        let earlier: Vec<Earlier<'_>> =
-            stored.iter().map(|(review, change)| Earlier { review, response: None, change }).collect();
+        let earlier: Vec<Earlier<'_>> = stored
+            .iter()
+            .map(|(review, change)| Earlier { review, response: None, change, cover: self.cover })
+            .collect();
         let change = diff(&text(with));
         let current = Current {
             change: Side { text: &change, left_out: &[] },
@@ -321,7 +324,8 @@ fn again(case: &Case, with: &[(u32, &str)], report: &Report) -> Vec<Again> {
             (stored(r, s.clone()), change("a.rs", &base, t))
         })
         .collect();
-    let earlier: Vec<_> = stored.iter().map(|(review, change)| Earlier { review, response: None, change }).collect();
+    let earlier: Vec<_> =
+        stored.iter().map(|(review, change)| Earlier { review, response: None, change, cover: Cover::Whole }).collect();
     let now = change("a.rs", &base, &text(with));
     let current = Current { change: Side { text: &now, left_out: &[] }, source: &report.source, narrowed: false };
     let comparison = Comparison::new(&earlier, &current);
@@ -361,10 +365,28 @@ fn what_left_the_change_is_mended_unless_only_a_part_was_asked_for() {
     assert_eq!(told(&case.compare_with(&[], now.clone()).0), ["fixed F1 -", "fixed F2 -"]);
     case.narrowed = true;
     assert_eq!(told(&case.compare_with(&[], now.clone()).0), ["unchecked F1 -", "unchecked F2 -"]);
-    // Of another base nobody can tell.
+    // From elsewhere, or of something else: that it is not there says nothing.
     case.narrowed = false;
-    case.same_base = false;
-    assert_eq!(told(&case.compare_with(&[], now).0), ["unchecked F1 -", "fixed F2 -"]);
+    for cover in [Cover::Nothing, Cover::Onward, Cover::Given] {
+        case.cover = cover;
+        case.same_base = false;
+        assert_eq!(told(&case.compare_with(&[], now.clone()).0), ["unchecked F1 -", "unchecked F2 -"], "{cover:?}");
+    }
+}
+
+#[test]
+fn a_source_that_does_not_show_the_lines_mends_nothing() {
+    let mut case = Case::first(BAD, vec![claim(21, "Off by one"), rule("py-eval", 21)]);
+    let told = |case: &Case, with: &[(u32, &str)]| told(&case.compare(with, vec![]).0);
+    for with in [&[(20, "good")][..], BAD, &[(3, "x"), (20, "bad")]] {
+        case.cover = Cover::Nothing;
+        assert_eq!(told(&case, with), ["unchecked F1 -", "unchecked F2 -"], "{with:?}");
+    }
+    // It starts where the other ended: only what it replaces is mended.
+    case.cover = Cover::Onward;
+    assert_eq!(told(&case, &[(20, "good")]), ["fixed F1 -", "fixed F2 -"]);
+    assert_eq!(told(&case, &[(3, "x"), (20, "bad")]), ["still_there F1 F1", "unchecked F2 -"]);
+    assert_eq!(told(&case, &[(20, "bad"), (20, "x")]), ["fixed F1 -", "unchecked F2 -"]);
 }
 
 #[test]
@@ -381,7 +403,7 @@ fn severities_and_places_are_those_of_the_newest_report() {
 }
 
 #[test]
-fn thousands_of_findings_are_compared_in_no_time() {
+fn each_of_thousands_of_findings_is_found_again() {
     // Every line is one that a rule flags, in each of two rounds, in many files.
     let many = |shift: u32| -> Vec<Finding> {
         let of = |n: u32| Finding {

@@ -1,0 +1,149 @@
+//! What a round shows of what an earlier one was about. Pure.
+//!
+//! Whoever asks names the source of a follow-up, so a source that does not reach where a finding stands must not mend
+//! it: that a finding is not there counts only where it would be.
+
+use crate::wire::{Source, SourceKind};
+
+/// What the change of a round tells of an earlier round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cover {
+    /// Nothing.
+    Nothing,
+    /// It starts where the earlier one ended, or from elsewhere: only lines that it shows as replaced are known.
+    Onward,
+    /// A change that was handed over: of a file that is in it, it is the new word.
+    Given,
+    /// It starts where the earlier one did and ends where the work is now: what it does not show is as in the base.
+    Whole,
+}
+
+/// How things stand in the repository.
+#[derive(Clone, Debug, Default)]
+pub struct Here {
+    /// The commit that is checked out.
+    pub head: Option<String>,
+    /// The index differs from it.
+    pub staged: bool,
+    /// The worktree differs from it.
+    pub changed: bool,
+    /// The revision that the session speaks of is the one that is checked out, whatever that is.
+    pub follows_head: bool,
+    /// The round asks for the revision that the session speaks of, by its name.
+    pub same_rev: bool,
+    /// The head of the earlier round is an ancestor of the new one, or is it.
+    pub descends: bool,
+    /// The unstaged change was asked for without a file of the earlier round that git does not know.
+    pub hides_untracked: bool,
+}
+
+/// Tells whether two changes start from the same state. What is not staged starts from the index, which has no name.
+pub fn same_base(one: &Source, other: &Source) -> bool {
+    [one, other].iter().all(|s| s.kind != SourceKind::Unstaged) && from_same_commit(one, other)
+}
+
+/// Tells whether the same commit, or none, lay under two changes.
+fn from_same_commit(one: &Source, other: &Source) -> bool {
+    use SourceKind::{Branch, Changes, Commit, Staged, Unstaged};
+    // Without a base it starts from nothing, or (a patch, a push of several references) nobody knows from where.
+    let is_known = |s: &Source| {
+        s.base.is_some()
+            || matches!(s.kind, Staged | Unstaged | Changes | Commit)
+            || s.kind == Branch && s.head.is_some()
+    };
+    is_known(one) && is_known(other) && one.base == other.base
+}
+
+/// Tells what the change `now` shows of the change `before`.
+pub fn cover(before: &Source, now: &Source, here: &Here) -> Cover {
+    use SourceKind::{Branch, Changes, Code, Commit, Patch, Pr, Staged, Unstaged};
+    let same = from_same_commit(before, now);
+    let onward = before.head.is_some() && now.base == before.head;
+    let whole_if = |is_whole: bool| if is_whole { Cover::Whole } else { Cover::Nothing };
+    let at_head = now.head.is_some() && now.head == here.head;
+    match (before.kind, now.kind) {
+        (Patch, Patch | Changes) | (Code, Code | Changes) => Cover::Given,
+        (Patch | Code | Pr, _) | (_, Patch | Code | Pr) => Cover::Nothing,
+        (_, Changes) | (Staged, Staged) if same => Cover::Whole,
+        (_, Changes) if onward => Cover::Onward,
+        (Unstaged, Unstaged) if same && !here.staged && !here.hides_untracked => Cover::Whole,
+        (Changes | Unstaged, Unstaged) => Cover::Onward,
+        (Commit | Branch, Commit | Branch) if here.same_rev || here.descends || here.follows_head && at_head => {
+            match (same, onward) {
+                (true, _) => Cover::Whole,
+                (_, true) => Cover::Onward,
+                _ => Cover::Nothing,
+            }
+        }
+        // Where nothing else differs, what is checked out is the index and the worktree.
+        (Staged, Commit | Branch) => whole_if(same && at_head && !here.staged),
+        (Changes | Unstaged, Commit | Branch) => whole_if(same && at_head && !here.changed),
+        _ => Cover::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use SourceKind::{Branch, Changes, Code, Commit, Patch, Staged, Unstaged};
+
+    fn source(kind: SourceKind, base: &str, head: &str) -> Source {
+        let id = |s: &str| Some(s.to_owned()).filter(|s| !s.is_empty());
+        Source { kind, base: id(base), head: id(head), tree: None }
+    }
+
+    #[test]
+    fn a_source_shows_what_it_reaches() {
+        let clean = Here { head: Some("h".to_owned()), follows_head: true, ..Here::default() };
+        let dirty = Here { changed: true, ..clean.clone() };
+        let staged = Here { staged: true, ..dirty.clone() };
+        let other = Here { follows_head: false, ..clean.clone() };
+        let later = Here { descends: true, ..other.clone() };
+        let named = Here { same_rev: true, ..other.clone() };
+        let hidden = Here { hides_untracked: true, ..clean.clone() };
+        let (worktree, index) = (source(Changes, "b", ""), source(Staged, "b", ""));
+        let (unstaged, branch) = (source(Unstaged, "b", ""), source(Branch, "b", "x"));
+        let unborn = source(Staged, "", "");
+        for (before, now, here, expected) in [
+            (&worktree, &worktree, &dirty, Cover::Whole),
+            (&worktree, &source(Changes, "c", ""), &dirty, Cover::Nothing),
+            (&worktree, &index, &dirty, Cover::Nothing),
+            (&worktree, &unstaged, &staged, Cover::Onward),
+            (&worktree, &source(Commit, "b", "h"), &dirty, Cover::Nothing),
+            (&worktree, &source(Commit, "b", "h"), &clean, Cover::Whole),
+            (&worktree, &source(Branch, "b", "y"), &clean, Cover::Nothing),
+            (&worktree, &source(Branch, "h", "h"), &clean, Cover::Nothing),
+            (&worktree, &source(Patch, "", ""), &clean, Cover::Nothing),
+            (&index, &index, &staged, Cover::Whole),
+            (&index, &source(Staged, "c", ""), &clean, Cover::Nothing),
+            (&index, &worktree, &staged, Cover::Whole),
+            (&index, &unstaged, &staged, Cover::Nothing),
+            (&index, &source(Commit, "b", "h"), &dirty, Cover::Whole),
+            (&index, &source(Commit, "b", "h"), &staged, Cover::Nothing),
+            (&unborn, &unborn, &staged, Cover::Whole),
+            (&unborn, &source(Changes, "", ""), &clean, Cover::Whole),
+            (&unborn, &source(Changes, "h", ""), &clean, Cover::Nothing),
+            (&unstaged, &unstaged, &dirty, Cover::Whole),
+            (&unstaged, &unstaged, &staged, Cover::Onward),
+            (&unstaged, &unstaged, &hidden, Cover::Onward),
+            (&unstaged, &worktree, &staged, Cover::Whole),
+            (&branch, &worktree, &dirty, Cover::Whole),
+            (&branch, &source(Changes, "x", ""), &dirty, Cover::Onward),
+            (&branch, &index, &clean, Cover::Nothing),
+            (&branch, &source(Branch, "b", "h"), &clean, Cover::Whole),
+            (&branch, &source(Branch, "b", "h"), &other, Cover::Nothing),
+            (&branch, &source(Branch, "b", "y"), &clean, Cover::Nothing),
+            (&branch, &source(Branch, "b", "y"), &later, Cover::Whole),
+            (&branch, &source(Branch, "b", "y"), &named, Cover::Whole),
+            (&branch, &source(Branch, "x", "x"), &later, Cover::Onward),
+            (&branch, &source(Commit, "x", "y"), &later, Cover::Onward),
+            (&branch, &source(Commit, "c", "y"), &later, Cover::Nothing),
+            (&source(Branch, "", ""), &source(Changes, "", ""), &clean, Cover::Nothing),
+            (&source(Patch, "", ""), &source(Patch, "", ""), &clean, Cover::Given),
+            (&source(Code, "", ""), &source(Patch, "", ""), &clean, Cover::Nothing),
+            (&source(Code, "", ""), &source(Changes, "b", ""), &clean, Cover::Given),
+        ] {
+            assert_eq!(cover(before, now, here), expected, "{before:?} then {now:?}, {here:?}");
+        }
+    }
+}
