@@ -87,31 +87,48 @@ pub(super) fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// Adds to an answer that a review is not whole, and whether asking again can help.
-pub(super) fn tell(retry: Retry, content: &mut Map<String, Value>) {
-    content.insert("status".to_owned(), "incomplete".into());
+/// Adds to an answer that a review is not whole, and whether asking again can help; returns its text with that in it.
+/// What blocks comes first, and is no less for what else is missing.
+pub(super) fn partly(retry: Retry, blocks: bool, content: &mut Map<String, Value>, text: &str) -> String {
+    if blocks {
+        content.entry("status").or_insert_with(|| "needs_changes".into());
+    } else {
+        content.insert("status".to_owned(), "incomplete".into());
+    }
     content.insert("retryable".to_owned(), retry.retryable.into());
     content.insert("retry_after_s".to_owned(), retry.after.into());
-}
-
-/// Says it to an agent.
-pub(super) fn words(retry: Retry) -> String {
-    let what = match retry {
+    let again = match retry {
         Retry { retryable: true, after: Some(s) } => {
             format!("A backend could not answer. It may in {s} s, not before")
         }
         Retry { retryable: true, after: None } => "A backend could not answer. It may later".to_owned(),
         Retry { retryable: false, .. } => "Asking again will not change that".to_owned(),
     };
-    format!(
-        "INCOMPLETE: not everything was reviewed, so this is no approval. {what}. \
-             Do not call this tool in a loop: tell the user what is missing."
-    )
+    let (text, stop) = (text.trim_end(), "Do not call this tool in a loop: tell the user what is missing.");
+    match blocks {
+        true => format!(
+            "BLOCKED: fix what blocks first.\n{text}\nINCOMPLETE, too: there may be more to find, since not everything \
+             was reviewed. {again}. {stop}\n"
+        ),
+        false => format!("INCOMPLETE: not everything was reviewed, so this is no approval. {again}. {stop}\n{text}\n"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_missing_hides_no_block() {
+        let retry = Retry { retryable: false, after: None };
+        let mut content = object(json!({"status": "needs_changes"}));
+        let text = partly(retry, true, &mut content, "F1 major\n");
+        assert_eq!((&content["status"], &content["retryable"]), (&json!("needs_changes"), &json!(false)));
+        assert!(text.starts_with("BLOCKED") && text.find("F1") < text.find("INCOMPLETE"), "{text}");
+        let mut content = object(json!({"status": "pending"}));
+        assert!(partly(retry, false, &mut content, "F1 minor\n").starts_with("INCOMPLETE"));
+        assert_eq!(content["status"], "incomplete");
+    }
 
     #[test]
     fn an_error_says_not_to_ask_the_same_again() {

@@ -168,7 +168,7 @@ pub(super) fn is_pattern(text: &str) -> bool {
 /// Returns a schema of an answer: these members, of which none is promised, since an error has its own.
 pub(super) fn schema(members: Value) -> Value {
     let mut properties = super::answer::object(serde_json::json!({
-        "status": {"type": ["string", "null"], "description": "incomplete or error where something is missing"},
+        "status": {"type": ["string", "null"], "description": "incomplete or error where something is missing; needs_changes where something blocks"},
         "outcome": {"type": "string", "description": "reviewed, incomplete, nothing_to_review, cancelled or error"},
         "retryable": {"type": "boolean", "description": "Whether asking again later can help"},
         "retry_after_s": {"type": ["integer", "null"], "description": "Seconds to wait, where somebody says how long"},

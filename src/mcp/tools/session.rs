@@ -277,8 +277,7 @@ fn reviewed(done: &Done, refused: &[Value]) -> Answer {
     content.insert("unsaved".to_owned(), done.unsaved.clone().into());
     if stored.outcome == Outcome::Incomplete || stored.verdict == Verdict::Incomplete {
         let retry = Retry::of(&done.review.models.setbacks);
-        answer::tell(retry, &mut content);
-        text = format!("{}\n{text}", answer::words(retry));
+        text = answer::partly(retry, stored.verdict == Verdict::Block, &mut content, &text);
     }
     if let Some(since) = &stored.since {
         text.push_str(&format!(

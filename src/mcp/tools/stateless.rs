@@ -219,8 +219,7 @@ pub(super) fn told(review: &Review) -> Answer {
     let mut text = words::report(&report);
     if report.outcome == wire::Outcome::Incomplete || report.verdict == wire::Verdict::Incomplete {
         let retry = Retry::of(&review.models.setbacks);
-        answer::tell(retry, &mut content);
-        text = format!("{}\n{text}", answer::words(retry));
+        text = answer::partly(retry, report.verdict == wire::Verdict::Block, &mut content, &text);
     }
     Answer::new(content, text)
 }

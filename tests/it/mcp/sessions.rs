@@ -322,6 +322,13 @@ fn mcp_10_what_is_open_is_not_approved_over_mcp_and_force_is_recorded_with_its_a
     repo.write("src/a.py", format!("x = 1\n{}", line_with_key()));
     let open = client.content("request_review", json!({"summary": "y"}));
     assert_eq!((&incomplete["verdict"], &open["verdict"]), (&json!("incomplete"), &json!("block")));
+    // That something is missing, too, hides no block.
+    assert_eq!((&incomplete["status"], &open["status"]), (&json!("incomplete"), &json!("needs_changes")));
+    assert_eq!((&open["outcome"], &open["retryable"]), (&json!("incomplete"), &json!(true)));
+    let code = json!({"code": line_with_key(), "language": "python"});
+    let told = client.call("review_code", code);
+    assert_eq!(told["structuredContent"]["status"], "needs_changes", "{told:#}");
+    assert!(text(&told).starts_with("BLOCKED") && text(&told).contains("INCOMPLETE, too"), "{}", text(&told));
     for (review, why) in [(&incomplete, "incomplete"), (&open, "1 finding blocks")] {
         let id = review["review_id"].as_str().unwrap();
         let refused = client.refused("mark_review_complete", json!({"review_id": id, "final_status": "approved"}));
