@@ -279,7 +279,11 @@ impl Bench<'_> {
         let verdict = verdict::verdict(review.outcome, complete, review.verdict, weights, &judged);
         let mut end = End { verdict, criteria: self.criteria(task, criteria), ..End::default() };
         for (f, said) in review.findings.iter().zip(&report.findings).filter(|(f, _)| f.counts()) {
-            let list = if f.blocking || weight(f, &review.judged_by).halts() { &mut end.blocking } else { &mut end.suggestions };
+            let list = if f.blocking || weight(f, &review.judged_by).halts() {
+                &mut end.blocking
+            } else {
+                &mut end.suggestions
+            };
             list.push(issue(said));
         }
         end.blocking.extend(end.criteria.iter().filter(|c| c.met == Some(false)).map(unmet));

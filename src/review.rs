@@ -14,7 +14,7 @@ mod source;
 mod testing;
 
 use crate::ai::{Models, Script};
-use crate::diff::{LineNo, ObjectId, RepoPath};
+use crate::diff::{FileChange, LineNo, ObjectId, RepoPath};
 use crate::env::Env;
 use crate::error::{Error, ExitStatus, Result};
 use crate::finding::{Finding, Location, Waiver, arrange};
@@ -48,6 +48,7 @@ pub struct Review {
     pub findings: Vec<Finding>,
     pub notes: Vec<Note>,
     pub coverage: Coverage,
+    pub stat: Stat,
     /// The first changed line, for formats in which every finding needs a place.
     pub first_change: Option<Location>,
     pub policy: PolicyInfo,
@@ -67,6 +68,37 @@ pub struct Review {
     pub record: Option<Record>,
     /// The stored review that this is; `None` where nothing is stored.
     pub session: Option<SessionRef>,
+}
+
+/// How many lines a change has, of all files that were looked at, also those whose text is not shown to anybody.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stat {
+    pub added: usize,
+    pub removed: usize,
+    /// On the new side, those around a change included.
+    pub shown: usize,
+}
+
+impl Stat {
+    pub(crate) fn of<'f>(files: impl IntoIterator<Item = &'f FileChange>) -> Self {
+        let mut out = Self::default();
+        files.into_iter().for_each(|f| out.count(f));
+        out
+    }
+
+    fn count(&mut self, file: &FileChange) {
+        for hunk in file.text().iter().flat_map(|t| &t.hunks) {
+            self.shown += hunk.new.count as usize;
+            self.added += hunk.edits.iter().map(|e| e.new.count as usize).sum::<usize>();
+            self.removed += hunk.edits.iter().map(|e| e.old.count as usize).sum::<usize>();
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.added += other.added;
+        self.removed += other.removed;
+        self.shown += other.shown;
+    }
 }
 
 /// A round of a stored session.
@@ -199,7 +231,7 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     let ask = if request.offline || mode == Some(HookMode::Rules) { &[][..] } else { backends };
     let asking = models::Asking { request, world, governing: &governing, floor: &floor, backends: ask };
     let (found, asked) = if asking.is_needed() { asking.beside_the_rules()? } else { (floor.review(), None) };
-    let Found { mut findings, mut coverage, first_change, notes: said, seen, pieces } = found;
+    let Found { mut findings, mut coverage, stat, first_change, notes: said, seen, pieces } = found;
     notes.extend(said);
     let nothing = coverage.files_total == 0 && findings.is_empty() && coverage.is_complete();
     if request.offline && !nothing && mode != Some(HookMode::Rules) {
@@ -250,6 +282,7 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         findings,
         notes,
         coverage,
+        stat,
         first_change,
         policy: governing.info,
         rules_hash: rules.hash().to_owned(),
@@ -306,6 +339,7 @@ struct Found {
     /// Arranged; what a person let through is marked.
     findings: Vec<Finding>,
     coverage: Coverage,
+    stat: Stat,
     first_change: Option<Location>,
     notes: Vec<Note>,
     /// What was read of the worktree.
@@ -331,8 +365,8 @@ impl Floor<'_> {
         if !self.waivers.is_empty() {
             waive(&mut findings, self.waivers, &actor(self.env, repo));
         }
-        let Scanned { coverage, first, notes, seen, pieces, .. } = scanned;
-        Found { findings, coverage, first_change: first, notes, seen, pieces }
+        let Scanned { coverage, first, notes, seen, pieces, stat, .. } = scanned;
+        Found { findings, coverage, stat, first_change: first, notes, seen, pieces }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::error::ExitStatus;
 use crate::finding::{
     Category, Confidence, Draft, Finding, Frame, FrameLine, LineSpan, Location, Severity, Suppression, Waiver, arrange,
 };
-use crate::review::{Note, PolicyInfo, Review, SourceInfo, TestResults};
+use crate::review::{Note, PolicyInfo, Review, SourceInfo, Stat, TestResults};
 use crate::verdict::{Coverage, Outcome, Skip, Verdict};
 use std::time::Duration;
 
@@ -113,6 +113,7 @@ pub(crate) fn empty() -> Review {
         findings: Vec::new(),
         notes: Vec::new(),
         coverage: Coverage::default(),
+        stat: Stat::default(),
         first_change: None,
         policy: PolicyInfo { origin: "default".to_owned(), hash: "0123456789abcdef".to_owned() },
         rules_hash: "fedcba9876543210".to_owned(),
@@ -424,6 +425,7 @@ pub(crate) fn full() -> Review {
                 (None, "backend claude did not answer".to_owned()),
             ],
         },
+        stat: Stat::default(),
         first_change: Some(Location {
             file: RepoPath::from("cmd/serve/main.go"),
             lines: LineNo::new(42).map(|n| LineSpan { first: n, last: n, columns: None }),

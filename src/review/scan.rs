@@ -1,9 +1,9 @@
 //! The parts of a source, read and scanned, on as many threads as the work deserves.
 
-use super::Note;
 use super::files::Files;
 use super::record::{Piece, Recorder};
 use super::source::{Content, Part};
+use super::{Note, Stat};
 use crate::diff::{Body, Entry, FileChange, LineKind, ObjectId, RepoPath, TextChange, trim_line_end};
 use crate::error::{Kind, Result};
 use crate::finding::{Finding, Frame, FrameLine, LineSpan, Location};
@@ -55,6 +55,7 @@ pub(super) struct Scanned {
     /// The first changed line: of a file with added lines if there is one.
     pub(super) first: Option<Location>,
     pub(super) pieces: Vec<Piece>,
+    pub(super) stat: Stat,
 }
 
 /// A unit of work for one thread.
@@ -254,6 +255,7 @@ impl Scan<'_> {
             }));
             out.saw(file);
             let hunks = file.text().map_or(0, |t| t.hunks.len());
+            out.stat.count(file);
             out.coverage.files_total += 1;
             out.coverage.hunks_total += hunks;
             match &file.body {
@@ -339,7 +341,8 @@ impl Scanned {
     }
 
     fn merge(&mut self, other: Self) {
-        let Self { findings, notes, coverage: c, first, seen, pieces } = other;
+        let Self { findings, notes, coverage: c, first, seen, pieces, stat } = other;
+        self.stat.add(stat);
         self.pieces.extend(pieces);
         self.seen.extend(seen);
         let both = [self.first.take(), first].into_iter().flatten();

@@ -12,7 +12,7 @@ use crate::finding::{
     Category, Confidence, Draft, Evidence, Finding, Frame, FrameLine, LineSpan, Location, Origin, Proof, Severity,
     Suppression, Waiver,
 };
-use crate::review::{Note, PolicyInfo, Review, SessionRef, SourceInfo, TestResults};
+use crate::review::{Note, PolicyInfo, Review, SessionRef, SourceInfo, Stat, TestResults};
 use crate::verdict::{Coverage, Outcome, Skip, Verdict};
 use crate::wire;
 use std::time::Duration;
@@ -45,6 +45,7 @@ pub fn review(report: &wire::Report, change: &[u8]) -> Review {
         findings: report.findings.iter().map(|f| framed(f, &files)).collect(),
         notes: report.notes.iter().map(note).collect(),
         coverage: coverage(&report.coverage),
+        stat: Stat::of(files.iter().map(|(_, file)| file)),
         first_change: first_change(&files),
         policy: PolicyInfo { origin: report.policy.origin.clone(), hash: report.policy.hash.clone() },
         judged_by: Box::default(),

@@ -191,8 +191,6 @@ fn asked(call: &Call<'_>, source: Source, dir: PathBuf) -> Result<ReviewRequest>
     request.backends = call.provider(&request.dir)?;
     request.overrides.depth = depth(call);
     request.overrides.focus = focus(call);
-    // Its lines are counted; nothing of it is kept.
-    request.record = true;
     Ok(request)
 }
 
@@ -230,63 +228,15 @@ fn provider(review: &Review) -> String {
 }
 
 fn metadata(review: &Review) -> Value {
-    let lines = review.record.as_ref().map(|r| Lines::of(&r.text)).unwrap_or_default();
     let models: Vec<_> = review.models.usage.iter().map(|u| u.model.as_str()).filter(|m| !m.is_empty()).collect();
     json!({
         "source_type": if review.source.kind == "code" { "arbitrary" } else { review.source.kind },
         "file_count": review.coverage.files_total,
-        "line_count": lines.shown,
-        "lines_added": lines.added,
-        "lines_removed": lines.removed,
+        "line_count": review.stat.shown,
+        "lines_added": review.stat.added,
+        "lines_removed": review.stat.removed,
         "model": (!models.is_empty()).then(|| models.join(", ")),
     })
-}
-
-/// The lines of a change.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Lines {
-    /// On the new side, those around a change included.
-    shown: usize,
-    added: usize,
-    removed: usize,
-}
-
-impl Lines {
-    /// Counts the lines of a unified diff. What looks like a file's head inside a hunk is a line.
-    fn of(diff: &[u8]) -> Self {
-        let mut out = Self::default();
-        let (mut old, mut new) = (0u64, 0u64);
-        for line in diff.split(|b| *b == b'\n') {
-            match line.first() {
-                Some(b'@') if old == 0 && new == 0 => (old, new) = hunk(line).unwrap_or_default(),
-                Some(b'+') if new > 0 => {
-                    new -= 1;
-                    out.added += 1;
-                    out.shown += 1;
-                }
-                Some(b'-') if old > 0 => {
-                    old -= 1;
-                    out.removed += 1;
-                }
-                Some(b' ') if old > 0 && new > 0 => {
-                    (old, new) = (old - 1, new - 1);
-                    out.shown += 1;
-                }
-                _ => {}
-            }
-        }
-        out
-    }
-}
-
-/// Returns how many lines both sides of a hunk have: `@@ -1,3 +1,4 @@`.
-fn hunk(line: &[u8]) -> Option<(u64, u64)> {
-    let mut words = std::str::from_utf8(line.get(..line.len().min(60))?).ok()?.split(' ').skip(1);
-    let mut count = || match words.next()?.split_once(',') {
-        Some((_, n)) => n.parse().ok(),
-        None => Some(1),
-    };
-    Some((count()?, count()?))
 }
 
 /// Returns the end of a file's name in a language; an unknown one is plain text.
@@ -375,15 +325,6 @@ fn coverage() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn counts_the_lines_of_hunks_and_nothing_else() {
-        let diff = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@ fn\n a\n--- b\n+++ c\n d\n\\ No newline\n\
-                     --- a/y\n+++ b/y\n@@ -0,0 +1 @@\n+z\n";
-        assert_eq!(Lines::of(diff), Lines { shown: 4, added: 2, removed: 1 });
-        assert_eq!(Lines::of(b""), Lines::default());
-        assert_eq!(Lines::of(b"@@ nonsense\n+a\n"), Lines::default());
-    }
 
     #[test]
     fn a_language_becomes_the_end_of_a_name_and_nothing_else() {

@@ -38,6 +38,13 @@ fn the_command_line_and_the_tool_say_the_same() {
     repo.write("src/a.py", "import os\nos.system('rm ' + name)\nprint(1)\n");
     let told = client.content("review_unstaged", json!({"repository_path": "src"}));
     assert_eq!(told["metadata"]["lines_removed"], 1, "{}", told["metadata"]);
+    // What nobody is shown has lines all the same.
+    repo.stage(".env", "A=1\nB=2\n").stage("data.txt", "line\n".repeat(1 << 20));
+    let counted = client.content("review_staged", json!({}))["metadata"]["lines_added"].clone();
+    assert_eq!(counted, (1 << 20) + 2);
+    repo.git(&["rm", "-q", "-f", "--cached", ".env", "data.txt"]);
+    std::fs::remove_file(repo.path().join(".env")).unwrap();
+    std::fs::remove_file(repo.path().join("data.txt")).unwrap();
     assert_eq!(comparable(told), comparable(repo.review_json(&["unstaged", "--no-save"], 0)));
 }
 
