@@ -407,6 +407,7 @@ fn actor(env: &Env, repo: Option<&Repo>) -> String {
     ["GITHUB_ACTOR", "GITLAB_USER_LOGIN", "BITBUCKET_STEP_TRIGGERER_UUID", "BUILD_REQUESTEDFOR"]
         .iter()
         .find_map(|v| env.var(v).map(str::to_owned))
+        .or_else(|| env.var("GIT_AUTHOR_NAME").map(str::to_owned))
         .or_else(|| match repo?.identity() {
             (Some(name), Some(email)) => Some(format!("{name} <{email}>")),
             (name, email) => name.or(email),

@@ -17,7 +17,7 @@ mod sample;
 mod stored;
 pub mod words;
 
-use crate::ai::context;
+use crate::ai::{Retry, context};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::history::{Saved, SessionId, Store};
@@ -233,7 +233,7 @@ impl Round<'_> {
                 (Some(f), _) => f.max_rounds,
                 (None, place) => place.as_ref().map_or(u32::MAX, |p| p.max_rounds),
             },
-            backends: &review.models.asked,
+            retry: Retry::of(&review.models.setbacks),
         });
         let beside = Beside {
             author_summary: self.said.clone(),

@@ -63,8 +63,8 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
         let open = session.completion.iter().filter_map(|c| c.entries.last()).map(|e| e.open.len()).sum::<usize>();
         if open > 0 {
             text.push_str(&format!(
-                "recorded as open: {open} finding{} that block\n",
-                if open == 1 { "" } else { "s" }
+                "recorded as open: {open} {}\n",
+                if open == 1 { "finding that blocks" } else { "findings that block" }
             ));
         }
         text.push_str(&format!("head {}\n", Inert::new(&session.head)));

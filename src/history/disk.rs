@@ -508,7 +508,7 @@ fn looked(stat: &Stat) -> Looked {
     Looked {
         is_folder: FileType::from_raw_mode(stat.st_mode as _) == FileType::Directory,
         modified: (stat.st_mtime, stat.st_mtime_nsec as i64),
-        which: (stat.st_dev as u64, stat.st_ino as u64),
+        which: (stat.st_dev, stat.st_ino),
     }
 }
 

@@ -310,15 +310,7 @@ fn load_from(folder: &Folder, id: SessionId) -> Result<Session> {
     let Some(last) = all.last() else { return Err(Trouble::Absent) };
     let (status, head) = (status(completion.as_ref(), &last.review), chain_end(completion.as_ref(), &last.seal));
     let review_id = id.to_string();
-    Ok(Session {
-        schema_version: stored::STORED_VERSION,
-        review_id,
-        status,
-        request,
-        rounds: all,
-        completion,
-        head,
-    })
+    Ok(Session { schema_version: stored::STORED_VERSION, review_id, status, request, rounds: all, completion, head })
 }
 
 /// Makes the error about a round that a session does not have.

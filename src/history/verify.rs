@@ -40,6 +40,20 @@ pub struct Edit {
 }
 
 impl Store {
+    /// Says what of a session is not as it was stored, as far as its own seals tell; `None`: nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::verify`].
+    pub fn edited(&self, id: &SessionId) -> error::Result<Option<String>> {
+        let checked = self.verify(Some(id), None)?;
+        let edit = checked.into_iter().flat_map(|c| c.edits).next();
+        Ok(edit.map(|e| match e.file.is_empty() {
+            true => format!("it is not as it was stored: {}", e.why),
+            false => format!("it is not as it was stored: {}: {}", e.file, e.why),
+        }))
+    }
+
     /// Looks at one session or at all of them, oldest first.
     ///
     /// `noted` is a head that was written down elsewhere: the session must have had it.

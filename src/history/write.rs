@@ -224,6 +224,11 @@ impl Store {
             Trouble::Absent | Trouble::Damaged(..) | Trouble::Future(..) => self.unreadable(*id, t),
             t => t.error(format!("review {id} was not closed")),
         };
+        // What was edited is no ground for an approval. Where it cannot even be read, loading it says so.
+        let edited = match closing.status {
+            Status::Approved => self.edited(id).ok().flatten(),
+            _ => None,
+        };
         let lock = self.lock().map_err(failed)?;
         let session = match self.load(*id) {
             Ok(session) => session,
@@ -236,7 +241,7 @@ impl Store {
         let Some(last) = session.rounds.last() else { return Ok(session) };
         let open: Vec<String> =
             last.review.report.findings.iter().filter(|f| f.blocking).map(|f| f.fingerprint.clone()).collect();
-        let doubt = doubt(&session, &last.review, open.len());
+        let doubt = edited.or_else(|| doubt(&session, &last.review, open.len()));
         if let (Status::Approved, false, Some(doubt)) = (closing.status, force, &doubt) {
             let error = Error::usage(format!("review {id} cannot be approved: {doubt}"));
             let again = format!("mend it and review again: `claude-reviewer review --follow-up {id}`");

@@ -3,6 +3,7 @@
 //! An agent reads these sentences and does what they say, so each names one thing to do and where it ends.
 
 use super::compare::{Again, Earlier};
+use crate::ai::Retry;
 use crate::wire::stored::{Action, Advice, Since, State};
 use crate::wire::{Finding, Outcome, Report, Severity, Verdict};
 
@@ -24,8 +25,8 @@ pub struct Told<'a> {
     /// The rounds before, oldest first.
     pub earlier: &'a [Earlier<'a>],
     pub max_rounds: u32,
-    /// The backends that were to look.
-    pub backends: &'a [String],
+    /// Whether what kept a backend from answering passes by itself.
+    pub retry: Retry,
 }
 
 /// Says what to do next.
@@ -127,16 +128,14 @@ impl Told<'_> {
 
     fn incomplete(&self) -> (Action, String) {
         let failed = &self.report.coverage.failed;
-        let of_backend = |reason: &str| {
-            let name = |b: &String| reason.strip_prefix(b.as_str()).is_some_and(|rest| rest.starts_with(": "));
-            self.backends.iter().any(name)
-        };
         let reason = |text: &str| {
             let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
             let cut: String = text.chars().take(REASON).collect();
             if cut.len() < text.len() { format!("{cut}…") } else { cut }
         };
-        if let Some(f) = failed.iter().find(|f| of_backend(&f.reason)) {
+        // What speaks of the whole change is a backend's failure sooner than what speaks of a file.
+        let failure = failed.iter().find(|f| f.file.is_none()).or(failed.first());
+        if let (true, Some(f)) = (self.retry.retryable, failure) {
             let text = format!(
                 "No complete review: {}. This is no approval, and nothing is wrong with the change for it. Do not \
                  call again at once: go on with other work and ask again later, or tell a person if it stays so.",

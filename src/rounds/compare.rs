@@ -10,7 +10,7 @@ use super::cover::{Cover, same_base};
 use super::region::{Alignment, Kept, Place, Side};
 use super::words::names;
 use crate::wire::stored::{Entry, Response, Review, Since, State};
-use crate::wire::{Finding, Outcome, Report, SourceKind};
+use crate::wire::{Finding, Outcome, Report, Severity, SourceKind};
 use pair::Pairs;
 
 /// A round that was stored.
@@ -332,7 +332,8 @@ fn carried(open: &Open<'_>, response: Option<&Response>) -> Option<Finding> {
     }
     // Who let it through does so again, or not.
     f.waived = None;
-    if f.disputed.is_none() {
+    // What is critical takes changed code, or a person's waiver: silence after an explanation is too little.
+    if f.disputed.is_none() && f.severity != Severity::Critical {
         f.disputed = response.and_then(|r| explained(open.finding, r));
     }
     Some(f)

@@ -51,6 +51,10 @@ impl Follow {
             error.hint("leave out --follow-up to begin a session")
         })?;
         let session = store.session(id)?;
+        if let Some(edited) = store.edited(id)? {
+            let error = Error::usage(format!("the review {id} cannot be followed: {edited}"));
+            return Err(error.hint(format!("claude-reviewer history verify {id}")));
+        }
         if matches!(session.status, Status::Approved | Status::Abandoned | Status::Merged) {
             let error = Error::usage(format!("the review {id} is closed"));
             return Err(error.hint("begin another one, without naming an earlier review"));

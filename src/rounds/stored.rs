@@ -42,8 +42,9 @@ fn mask(value: &mut Value, rules: &RuleSet) -> bool {
             }
             None => false,
         },
-        Value::Array(all) => all.iter_mut().fold(false, |any, v| mask(v, rules) || any),
-        Value::Object(fields) => fields.values_mut().fold(false, |any, v| mask(v, rules) || any),
+        // Every one of them, whatever the others hold.
+        Value::Array(all) => all.iter_mut().map(|v| mask(v, rules)).filter(|masked| *masked).count() > 0,
+        Value::Object(fields) => fields.values_mut().map(|v| mask(v, rules)).filter(|masked| *masked).count() > 0,
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }

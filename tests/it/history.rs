@@ -297,3 +297,28 @@ fn verify_says_no_more_than_the_seals_tell() {
     std::fs::write(&seal, text).unwrap();
     assert!(history(&repo, &["verify", &first], 1).stdout.contains("EDITED"), "the seal tells that it was rewritten");
 }
+
+#[test]
+fn an_edited_session_is_no_ground_for_an_approval_or_a_follow_up() {
+    let repo = Repo::new();
+    repo.stage("a.txt", "one\n").commit("base");
+    repo.stage("a.py", "import os\nos.system(\"rm \" + input())\n");
+    repo.review(&["staged"], 1);
+    let sessions = repo.path().join(".reviews/sessions");
+    let id = std::fs::read_dir(&sessions).unwrap().next().unwrap().unwrap().file_name().into_string().unwrap();
+    let file = sessions.join(&id).join("round-1/review.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let edited = text
+        .replace("\"verdict\": \"block\"", "\"verdict\": \"pass\"")
+        .replace("\"blocking\": true", "\"blocking\": false");
+    assert_ne!(edited, text);
+    std::fs::write(&file, edited).unwrap();
+    let run = repo.reviewer(&["complete", &id, "--status", "approved"]).run(2);
+    assert!(run.stderr.contains("not as it was stored: round-1/review.json"), "{}", run.stderr);
+    let run = repo.reviewer(&["review", "--follow-up", &id]).run(2);
+    assert!(run.stderr.contains("cannot be followed") && run.stderr.contains("history verify"), "{}", run.stderr);
+    repo.reviewer(&["complete", &id, "--status", "approved", "--force"]).run(0);
+    let run = repo.reviewer(&["history", &id, "--format", "json"]).run(0);
+    let session: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(session["completion"]["entries"][0]["forced"], true, "{session:#}");
+}

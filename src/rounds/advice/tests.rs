@@ -30,6 +30,8 @@ struct Case {
     earlier: Vec<Review>,
     since: Option<Since>,
     again: Vec<Again>,
+    /// A backend could not be reached.
+    unreachable: bool,
 }
 
 impl Case {
@@ -45,13 +47,18 @@ impl Case {
             again: &self.again,
             earlier: &earlier,
             max_rounds: 5,
-            backends: &["m".to_owned()],
+            retry: Retry { retryable: self.unreachable, after: None },
         })
     }
 }
 
 fn first(report: &Report) -> Advice {
     Case::default().of(report)
+}
+
+/// The advice where a backend could not be reached.
+fn unreachable(report: &Report) -> Advice {
+    Case { unreachable: true, ..Case::default() }.of(report)
 }
 
 fn with(report: Report, change: impl Fn(&mut Report)) -> Report {
@@ -76,7 +83,7 @@ fn each_end_of_a_round_has_its_advice() {
         (report(1, vec![claim(1, "x"), rule("y", 2)]), Action::Fix, "F1 and F2 block."),
         (with(report(1, vec![]), |r| r.outcome = Outcome::NothingToReview), Action::Nothing, "This is no approval"),
         (with(report(1, vec![claim(1, "x")]), |r| r.outcome = Outcome::Cancelled), Action::RetryLater, "was stopped"),
-        (incomplete("m: connection refused"), Action::RetryLater, "m: connection refused. This is no approval"),
+        (incomplete("m: the key is not accepted"), Action::AskAPerson, "(a.rs: m: the key is not accepted)"),
         (incomplete("the object is damaged"), Action::AskAPerson, "(a.rs: the object is damaged)"),
     ] {
         let advice = first(&report);
@@ -84,7 +91,10 @@ fn each_end_of_a_round_has_its_advice() {
         assert!(advice.text.contains(says), "{}", advice.text);
         assert_eq!(advice.circling, [] as [String; 0]);
     }
-    assert!(first(&incomplete("m: refused")).text.contains("Do not call again at once"));
+    let later = unreachable(&incomplete("m: connection refused"));
+    assert_eq!(later.action, Action::RetryLater);
+    assert!(later.text.contains("m: connection refused. This is no approval"), "{}", later.text);
+    assert!(later.text.contains("Do not call again at once"));
     let mut both = report(1, vec![claim(1, "x")]);
     both.outcome = Outcome::Incomplete;
     assert!(first(&both).text.contains("Part of the change was not reviewed"));

@@ -448,3 +448,14 @@ fn what_is_carried_over_says_so() {
     let (_, carried, _) = case.compare(&[(30, "y")], Vec::new());
     assert_eq!(carried[0].evidence, ["quote", "carried:round-1"], "also in the third round");
 }
+
+#[test]
+fn an_explanation_does_not_take_away_what_is_critical() {
+    let critical = Finding { severity: Severity::Critical, ..claim(5, "Anyone may log in") };
+    for (finding, blocks) in [(critical, true), (claim(5, "Anyone may log in"), false)] {
+        let mut case = Case::first(&[], vec![finding]);
+        case.response = Some(explains("F1", "it is meant so"));
+        let (_, carried, _) = case.compare(&[(30, "far")], Vec::new());
+        assert_eq!(carried[0].disputed.is_none(), blocks, "{:?}", carried[0]);
+    }
+}
