@@ -338,8 +338,12 @@ fn commit(repo: &Repo) {
     repo.commit("more");
 }
 
+/// What somebody does in a repository.
+type Step = fn(&Repo);
+type Way<'w> = dyn Fn(&Repo) + 'w;
+
 /// How a session may begin: the key is put into the state that it looks at.
-fn sessions() -> Vec<(&'static [&'static str], fn(&Repo))> {
+fn sessions() -> Vec<(&'static [&'static str], Step)> {
     vec![
         (&["changes"], |_| ()),
         (&["staged"], |r| drop(r.git(&["add", "-A"]))),
@@ -382,7 +386,7 @@ fn another_source_mends_nothing() {
 #[test]
 fn what_is_mended_is_fixed_wherever_it_went_meanwhile() {
     let mended = "a = 1\nb = 2\n";
-    let ways: &[(&str, &dyn Fn(&Repo))] = &[
+    let ways: &[(&str, &Way<'_>)] = &[
         ("mended", &|r| {
             r.write("config.py", mended);
         }),
