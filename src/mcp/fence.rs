@@ -18,6 +18,8 @@ use std::path::{Component, Path, PathBuf};
 const MOST: usize = 4096;
 /// Bytes of a revision.
 const MOST_OF_A_REVISION: usize = 256;
+/// Folders of objects that one repository may draw on.
+const MOST_OBJECT_FOLDERS: usize = 64;
 
 /// The folders that are served; never none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,40 +141,110 @@ impl Fence {
             .hint("repository_path is the folder of a git repository")
             .hint("`git init` makes one; `serve-mcp --root DIR` serves another folder"));
         };
-        if !self.owns(top) {
-            return Err(Error::usage(format!("the .git of {} leads out of the folder that is served", top.display()))
-                .hint("serve the folder that holds both: `serve-mcp --root DIR`"));
-        }
-        let repo = Repo::open(top, env)?;
+        let leads_out = || {
+            Error::usage(format!("the .git of {} leads out of the folder that is served", top.display()))
+                .hint("serve the folder that holds both: `serve-mcp --root DIR`")
+        };
+        let owned = self.owned(top).ok_or_else(leads_out)?;
+        // From the folder that was named: it could be a bare repository below the worktree.
+        let repo = Repo::open(&dir, env)?;
         // What the repository's own configuration says of its worktree is the repository's word.
         let real = repo.worktree().and_then(|w| w.canonicalize().ok());
-        match real.as_deref() == Some(top) {
+        if real.as_deref() != Some(top) {
+            return Err(Error::usage(format!("the worktree of {} is another folder", top.display()))
+                .hint("`git config --unset core.worktree` in it"));
+        }
+        let opened = (repo.git_dir().canonicalize().ok(), repo.common_dir().canonicalize().ok());
+        match opened == (Some(owned.dir), Some(owned.common)) {
             true => Ok(top.to_owned()),
-            false => Err(Error::usage(format!("the worktree of {} is another folder", top.display()))
-                .hint("`git config --unset core.worktree` in it")),
+            false => Err(leads_out()),
         }
     }
 
-    /// Tells whether the `.git` of a folder is its own: a folder inside the fence, or a file of a linked worktree
-    /// whose repository knows it.
-    fn owns(&self, top: &Path) -> bool {
-        let dot_git = top.join(".git");
-        let Ok(real) = dot_git.canonicalize() else { return false };
-        if !self.holds(&real) {
-            return false;
+    /// Returns the folders of a repository whose `.git` is its own: a folder inside the fence that borrows nothing
+    /// from outside, or a file of a linked worktree whose repository knows it. `None` where it leads out.
+    fn owned(&self, top: &Path) -> Option<Owned> {
+        let real = top.join(".git").canonicalize().ok().filter(|p| self.holds(p))?;
+        let dir = match real.is_dir() {
+            true => real,
+            false => {
+                let text = small_file(&real)?;
+                let dir = top.join(text.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
+                if !self.holds(&dir) {
+                    let registered = dir.parent().is_some_and(|p| p.file_name() == Some(OsStr::new("worktrees")));
+                    let back = small_file(&dir.join("gitdir")).and_then(|t| dir.join(t.trim()).canonicalize().ok());
+                    // What that repository borrows, it borrows by its owner's word: nothing of it lies in here.
+                    let common = common_of(&dir)?;
+                    return (registered && back.as_ref() == Some(&real)).then_some(Owned { dir, common });
+                }
+                dir
+            }
+        };
+        let common = common_of(&dir).filter(|c| self.holds(c))?;
+        let own = ["refs", "packed-refs"].iter().all(|n| self.holds_entry(&common.join(n)));
+        (own && self.holds_objects(&common.join("objects"))).then_some(Owned { dir, common })
+    }
+
+    /// Tells whether something is not there, or lies inside the fence once links are followed.
+    fn holds_entry(&self, path: &Path) -> bool {
+        match path.symlink_metadata() {
+            Ok(_) => path.canonicalize().is_ok_and(|p| self.holds(&p)),
+            Err(e) => e.kind() == std::io::ErrorKind::NotFound,
         }
-        if real.is_dir() {
-            return true;
+    }
+
+    /// Tells whether a folder of objects, what links in it lead to, and every folder that it borrows from lie inside
+    /// the fence. What cannot be told for sure does not.
+    fn holds_objects(&self, objects: &Path) -> bool {
+        let mut waiting = vec![objects.to_owned()];
+        let mut seen: Vec<PathBuf> = Vec::new();
+        while let Some(next) = waiting.pop() {
+            if next.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
+                // Git passes over an alternate that is gone; its place must still be none of the outside.
+                if next.parent().and_then(|p| p.canonicalize().ok()).is_some_and(|p| self.holds(&p)) {
+                    continue;
+                }
+                return false;
+            }
+            let Ok(folder) = next.canonicalize() else { return false };
+            if !self.holds(&folder) {
+                return false;
+            }
+            if seen.contains(&folder) {
+                continue;
+            }
+            let Some(borrowed) = self.holds_links(&folder).then(|| alternates(&folder, objects)).flatten() else {
+                return false;
+            };
+            seen.push(folder);
+            if seen.len() + waiting.len() + borrowed.len() > MOST_OBJECT_FOLDERS {
+                return false;
+            }
+            waiting.extend(borrowed);
         }
-        let Some(text) = small_file(&real) else { return false };
-        let Some(target) = text.strip_prefix("gitdir:").map(str::trim) else { return false };
-        let Ok(git_dir) = top.join(target).canonicalize() else { return false };
-        if self.holds(&git_dir) {
-            return true;
-        }
-        let registered = git_dir.parent().is_some_and(|p| p.file_name() == Some(OsStr::new("worktrees")));
-        let back = small_file(&git_dir.join("gitdir")).map(|t| git_dir.join(t.trim()));
-        registered && back.and_then(|b| b.canonicalize().ok()).as_deref() == Some(real.as_path())
+        true
+    }
+
+    /// Tells whether the links in a folder of objects and in the folders right below lead nowhere outside.
+    fn holds_links(&self, objects: &Path) -> bool {
+        let Ok(entries) = objects.read_dir() else { return false };
+        entries.into_iter().all(|entry| {
+            let Ok(entry) = entry else { return false };
+            let path = entry.path();
+            if !self.holds_entry(&path) {
+                return false;
+            }
+            if !path.is_dir() {
+                return true;
+            }
+            let Ok(below) = path.read_dir() else { return false };
+            below.into_iter().all(|e| {
+                e.is_ok_and(|e| match e.file_type() {
+                    Ok(kind) => !kind.is_symlink() || self.holds_entry(&e.path()),
+                    Err(_) => false,
+                })
+            })
+        })
     }
 
     /// Looks whether a document may be given to a reviewer: a regular file inside the fence, not too large, none of
@@ -201,6 +273,49 @@ impl Fence {
             Err(_) => refused("cannot be read"),
         }
     }
+}
+
+/// The folders of a repository, without links.
+#[derive(Debug)]
+struct Owned {
+    /// The worktree's own.
+    dir: PathBuf,
+    /// The one that all worktrees share.
+    common: PathBuf,
+}
+
+/// Returns the folder that the worktrees of a repository share; `None` where its file does not plainly tell.
+fn common_of(dir: &Path) -> Option<PathBuf> {
+    let file = dir.join("commondir");
+    if file.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
+        return Some(dir.to_owned());
+    }
+    let text = small_file(&file)?;
+    let line = text.strip_suffix('\n').unwrap_or(&text);
+    let is_plain = line == line.trim() && !line.is_empty() && !line.chars().any(char::is_control);
+    is_plain.then(|| dir.join(line).canonicalize().ok()).flatten()
+}
+
+/// Returns the folders that a folder of objects borrows from, as its list names them; `None` where the list is too
+/// long, or is not plain lines: a comment or quotes could hide a name from one reader and show it to another.
+///
+/// A relative name counts from `folder`, which is what git says, and from `first`, the repository's own folder of
+/// objects, which is how gix reads it.
+fn alternates(folder: &Path, first: &Path) -> Option<Vec<PathBuf>> {
+    let file = folder.join("info/alternates");
+    if file.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
+        return Some(Vec::new());
+    }
+    let text = small_file(&file).filter(|t| t.len() <= MOST)?;
+    let one = |line: &str| {
+        let is_plain = line == line.trim() && !line.starts_with(['#', '"']) && !line.chars().any(char::is_control);
+        is_plain.then(|| [folder.join(line), first.join(line)])
+    };
+    let named = text.split('\n').filter(|l| !l.is_empty()).map(one).collect::<Option<Vec<_>>>()?;
+    let mut all = named.concat();
+    all.sort();
+    all.dedup();
+    Some(all)
 }
 
 /// Returns a path that is nothing but one.
@@ -384,16 +499,126 @@ mod tests {
         std::fs::create_dir_all(&tree).unwrap();
         std::fs::create_dir_all(&admin).unwrap();
         std::fs::write(tree.join(".git"), format!("gitdir: {}\n", admin.display())).unwrap();
-        assert!(!fence.owns(&tree));
+        assert!(fence.owned(&tree).is_none());
         std::fs::write(admin.join("gitdir"), format!("{}\n", place.path("in/other/.git").display())).unwrap();
-        assert!(!fence.owns(&tree));
+        assert!(fence.owned(&tree).is_none());
         std::fs::write(admin.join("gitdir"), format!("{}\n", tree.join(".git").display())).unwrap();
-        assert!(fence.owns(&tree));
+        assert!(fence.owned(&tree).is_some());
         std::fs::write(tree.join(".git"), format!("gitdir: {}\n", place.path("out/repo/.git").display())).unwrap();
-        assert!(!fence.owns(&tree));
+        assert!(fence.owned(&tree).is_none());
         std::fs::remove_file(tree.join(".git")).unwrap();
         symlink(place.path("out/repo/.git"), tree.join(".git")).unwrap();
-        assert!(!fence.owns(&tree));
+        assert!(fence.owned(&tree).is_none());
+    }
+
+    fn git(dir: &Path, args: &[&str]) {
+        let mut git = std::process::Command::new("git");
+        git.args(["-c", "user.name=n", "-c", "user.email=e@example.com", "-C"]).arg(dir).args(args);
+        assert!(git.status().unwrap().success(), "{args:?}");
+    }
+
+    /// Makes repositories with a commit each: `in/plain` and `out/theirs`.
+    fn with_repositories() -> (Place, Fence, PathBuf) {
+        let place = Place::new();
+        std::fs::remove_dir(place.path("in/.git")).unwrap();
+        for name in ["in/plain", "out/theirs"] {
+            git(&place.path(""), &["init", "-q", name]);
+            git(&place.path(name), &["commit", "-q", "--allow-empty", "-m", "one"]);
+        }
+        let (fence, theirs) = (place.fence(), place.path("out/theirs/.git"));
+        (place, fence, theirs)
+    }
+
+    fn refused(fence: &Fence, folder: &str) -> bool {
+        match fence.repository(Some(folder), &Env::default()) {
+            Ok(_) => false,
+            Err(e) => {
+                assert!(e.message.contains("leads out of the folder that is served"), "{}", e.message);
+                true
+            }
+        }
+    }
+
+    #[test]
+    fn mcp_06_a_repository_borrows_nothing_from_outside() {
+        type Turn = fn(&Path, &Path);
+        let turns: [(&str, Turn); 10] = [
+            ("alternates", |git, theirs| {
+                std::fs::write(git.join("objects/info/alternates"), format!("{}/objects\n", theirs.display())).unwrap();
+            }),
+            ("relative alternates", |git, _| {
+                let list = "../../../../out/theirs/.git/objects\n";
+                std::fs::write(git.join("objects/info/alternates"), list).unwrap();
+            }),
+            ("alternates of alternates", |git, theirs| {
+                std::fs::create_dir_all(git.join("more/info")).unwrap();
+                std::fs::write(git.join("more/info/alternates"), format!("{}/objects", theirs.display())).unwrap();
+                std::fs::write(git.join("objects/info/alternates"), "../more\n").unwrap();
+            }),
+            ("alternates of alternates that count from the first", |git, _| {
+                std::fs::create_dir_all(git.join("a/b/c/d/info")).unwrap();
+                // From the second folder this is inside, from the first it is not.
+                std::fs::write(git.join("a/b/c/d/info/alternates"), "../../../../out/theirs/.git/objects\n").unwrap();
+                std::fs::create_dir_all(git.join("out/theirs/.git/objects")).unwrap();
+                std::fs::write(git.join("objects/info/alternates"), "../a/b/c/d\n").unwrap();
+            }),
+            ("a quoted alternate", |git, _| {
+                std::fs::write(git.join("objects/info/alternates"), "\"../objects\"\n").unwrap();
+            }),
+            ("a list too long to be read", |git, theirs| {
+                let list = format!("{}{}/objects\n", "\n".repeat(2 * MOST), theirs.display());
+                std::fs::write(git.join("objects/info/alternates"), list).unwrap();
+            }),
+            ("objects", |git, theirs| {
+                std::fs::remove_dir_all(git.join("objects")).unwrap();
+                symlink(theirs.join("objects"), git.join("objects")).unwrap();
+            }),
+            ("packs", |git, theirs| {
+                std::fs::remove_dir_all(git.join("objects/pack")).unwrap();
+                symlink(theirs.join("objects/pack"), git.join("objects/pack")).unwrap();
+            }),
+            ("common folder", |git, theirs| {
+                std::fs::write(git.join("commondir"), format!("{}\n", theirs.display())).unwrap();
+            }),
+            ("references", |git, theirs| {
+                std::fs::remove_dir_all(git.join("refs")).unwrap();
+                symlink(theirs.join("refs"), git.join("refs")).unwrap();
+            }),
+        ];
+        for (name, turn) in turns {
+            let (place, fence, theirs) = with_repositories();
+            assert!(!refused(&fence, "plain"), "{name}");
+            turn(&place.path("in/plain/.git"), &theirs);
+            assert!(refused(&fence, "plain"), "{name}");
+            // Without an argument it is the same.
+            let own = Fence::new(Some(&place.path("in/plain")), &place.path(""), &Env::default()).unwrap();
+            assert!(own.repository(None, &Env::default()).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_bare_repository_below_a_worktree_is_not_the_one_that_was_looked_at() {
+        let (place, fence, theirs) = with_repositories();
+        git(&place.path("in/plain"), &["init", "-q", "--bare", "bare"]);
+        let objects = place.path("in/plain/bare/objects");
+        std::fs::write(objects.join("info/alternates"), format!("{}/objects\n", theirs.display())).unwrap();
+        assert!(fence.repository(Some("plain/bare"), &Env::default()).is_err());
+    }
+
+    #[test]
+    fn what_is_borrowed_inside_or_by_the_owner_of_a_linked_worktree_is_fine() {
+        let (place, fence, theirs) = with_repositories();
+        let inside = place.path("in");
+        git(&inside, &["clone", "-q", "--shared", "plain", "shared"]);
+        assert!(place.path("in/shared/.git/objects/info/alternates").is_file());
+        assert!(!refused(&fence, "shared"));
+        git(&place.path("in/plain"), &["worktree", "add", "-q", "../beside"]);
+        assert!(!refused(&fence, "beside"));
+        git(&place.path("out"), &["clone", "-q", "--shared", "theirs", "clone"]);
+        let linked = place.path("in/linked").display().to_string();
+        git(&place.path("out/clone"), &["worktree", "add", "-q", &linked]);
+        assert!(!refused(&fence, "linked"));
+        assert!(theirs.is_dir());
     }
 
     #[test]
