@@ -207,7 +207,7 @@ impl Round<'_> {
             Some(f) => {
                 let id = f.id.to_string();
                 let write = |round: u32| self.stored(review, &id, round);
-                f.store.append(&f.id, world.now, &self.record, self.answer.clone(), &write)
+                f.store.append(&f.id, world.now, f.last().round, &self.record, self.answer.clone(), &write)
             }
             None => {
                 let write = |id: &SessionId| {

@@ -124,17 +124,18 @@ impl Store {
         Ok(Saved { id, round: 1, head, review })
     }
 
-    /// Stores a further round of a session, and with it the answer to the round before. `write` is told the number of
-    /// the round and returns what is stored.
+    /// Stores the round that follows round `after` of a session, and with it the answer to that round. `write` is told
+    /// the number of the new round and returns what is stored.
     ///
     /// # Errors
     ///
-    /// Usage where there is no such session, it is closed, or it cannot be read; incomplete where the system says no.
-    /// Nothing is stored then.
+    /// Usage where there is no such session, it is closed, or it cannot be read; incomplete where `after` is not its
+    /// last round by now, or where the system says no. Nothing is stored then.
     pub fn append(
         &self,
         id: &SessionId,
         now: Timestamp,
+        after: u32,
         change: &Record,
         response: Option<Response>,
         write: &dyn Fn(u32) -> Review,
@@ -158,6 +159,7 @@ impl Store {
             }
         };
         open_for_more(&session)?;
+        last_is(after, &session)?;
         let saved = self.add_round(*id, &session, &draft, change, response.as_deref(), write).map_err(failed)?;
         drop(lock);
         prune::sweep(&tmp, now);
@@ -346,6 +348,17 @@ fn open_for_more(session: &Session) -> error::Result<()> {
     let word = closing.status.word();
     let error = Error::usage(format!("review {} is closed: it was {word} on {}", session.review_id, closing.timestamp));
     Err(error.hint("start a new one: `claude-reviewer review`"))
+}
+
+/// Refuses a round that was made without knowing the session's last one: its answer is to another round, and what it
+/// was compared with, and counted by, is old.
+fn last_is(after: u32, session: &Session) -> error::Result<()> {
+    if session.rounds.last().is_some_and(|r| r.review.round == after) {
+        return Ok(());
+    }
+    let id = &session.review_id;
+    let error = Error::incomplete(format!("another round of {id} was stored meanwhile"));
+    Err(error.hint(format!("claude-reviewer review --follow-up {id}")))
 }
 
 /// Says why a session should not be approved as its last round left it.

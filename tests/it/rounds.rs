@@ -4,7 +4,8 @@ use crate::loopback::{Server, finding};
 use crate::support::{Repo, Run};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
 
 /// What the model says, changed from round to round.
 type Says = Arc<Mutex<Vec<Value>>>;
@@ -145,9 +146,13 @@ fn silence_about_unchanged_code_is_no_fix_and_an_explanation_is_heard() {
     assert_eq!(told(&second), ["still_there F1 F1"]);
     let (was, is) = (&first["report"]["findings"][0], &second["report"]["findings"][0]);
     assert_eq!((&is["line"], &is["disputed"], &is["blocking"]), (&json!(22), &Value::Null, &json!(true)), "{is:#}");
-    for key in ["fingerprint", "evidence", "origin", "confidence", "quote", "message"] {
+    for key in ["fingerprint", "origin", "confidence", "quote", "message"] {
         assert_eq!(is[key], was[key], "{key}");
     }
+    // Nobody said it again: that it is carried stands beside what supported it.
+    let mut evidence = was["evidence"].as_array().unwrap().clone();
+    evidence.push(json!("carried:round-1"));
+    assert_eq!(is["evidence"], Value::from(evidence));
     // Explained: the model is asked about the file once more, though it is as it was, and says nothing again.
     let asked = server.questions().len();
     repo.write("answer.json", r#"{"explanations": {"F1": "count is never its own double here"}}"#);
@@ -161,6 +166,41 @@ fn silence_about_unchanged_code_is_no_fix_and_an_explanation_is_heard() {
     let response: Value =
         serde_json::from_str(&std::fs::read_to_string(session(&repo).join("round-2/response.json")).unwrap()).unwrap();
     assert_eq!((&response["round"], &response["explanations"][0]["finding"]), (&json!(2), &json!("F1")));
+}
+
+#[test]
+fn sto_05_of_rounds_at_once_one_is_stored_and_the_others_are_shown_with_why_they_are_not() {
+    // Once `meet` is set, no answer comes before all three have asked: each has read the session by then.
+    let meet = Arc::new(AtomicBool::new(false));
+    let (met, barrier) = (Arc::clone(&meet), Barrier::new(3));
+    let server = Server::start(move |r| {
+        if met.load(Ordering::SeqCst) {
+            barrier.wait();
+        }
+        r.review(&[finding("src/a.rs", 21, BAD)])
+    });
+    let repo = repo(&server.policy("openai"), "max_rounds = 2\n");
+    repo.write("src/a.rs", body(40, &[(20, BAD)]));
+    round(&repo, 1, &[], 1);
+    repo.write("src/a.rs", body(40, &[(3, "setup();"), (20, BAD)]));
+    meet.store(true, Ordering::SeqCst);
+    let args = ["review", "changes", "--format", "json", "--follow-up", "latest", "--response", "-"];
+    let key = format!("sk-{}", "0".repeat(20));
+    let one = || {
+        let said = r#"{"explanations": {"F1": "count is never its own double here"}}"#;
+        repo.reviewer(&args).env("OPENAI_API_KEY", &key).stdin(said)
+    };
+    let threads = [one(), one(), one()].map(|reviewer| std::thread::spawn(move || reviewer.run(1)));
+    let runs = threads.map(|thread| thread.join().unwrap());
+    let overtaken: Vec<_> = runs.iter().filter(|r| r.stderr.contains("history not saved")).collect();
+    assert_eq!(overtaken.len(), 2);
+    for run in overtaken {
+        assert!(run.stderr.contains("was stored meanwhile"), "{}", run.stderr);
+        assert!(run.stdout.contains("\"findings\""), "{}", run.stdout);
+    }
+    let text = std::fs::read_to_string(session(&repo).join("round-1/response.json")).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["round"], 1);
+    assert!(session(&repo).join("round-2").exists() && !session(&repo).join("round-3").exists());
 }
 
 #[test]

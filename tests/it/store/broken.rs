@@ -68,7 +68,7 @@ fn sto_06_who_closes_or_continues_a_damaged_session_puts_it_aside() {
                 store.complete(&name, closing(Status::Abandoned), false).unwrap_err()
             } else {
                 let write = |round: u32| review("2026-01-31-001", round, 0);
-                store.append(&name, day(31), &change("+2\n"), None, &write).unwrap_err()
+                store.append(&name, day(31), 2, &change("+2\n"), None, &write).unwrap_err()
             };
             assert_eq!(error.kind, Kind::Usage, "{file}");
             assert!(error.causes.join(" ").contains(file), "{error:?}");

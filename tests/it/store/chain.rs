@@ -105,7 +105,7 @@ fn an_answer_that_was_slipped_in_is_found() {
     let store = yard.store();
     let session = create(&store, day(10), 1).unwrap().id;
     let name = session.to_string();
-    store.append(&session, day(10), &super::kit::change(""), None, &|n| super::kit::review(&name, n, 0)).unwrap();
+    store.append(&session, day(10), 1, &super::kit::change(""), None, &|n| super::kit::review(&name, n, 0)).unwrap();
     let answer = serde_json::to_vec(&super::kit::response(&name, 1)).unwrap();
     std::fs::write(yard.path("sessions/2026-01-10-001/round-1/response.json"), answer).unwrap();
     let edits = check(&yard, &session).edits;

@@ -1,6 +1,7 @@
 //! STO-01, STO-10, STO-15: processes that end at any moment.
 
-use super::kit::{Yard, append, child, closing, create, day, full_session, id, place, whole};
+use super::kit::{Yard, append, append_after, child, closing, create, day, full_session, id, place, whole};
+use claude_reviewer::error::Kind;
 use claude_reviewer::history::{Act, Faults, Options, Store};
 use claude_reviewer::wire::stored::Status;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,6 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 const KILL: i32 = 9;
+/// The exit code of a child whose round another one overtook.
+pub const CONFLICTS: i32 = 7;
+const CONFLICT: &str = "another round of 2026-01-10-001 was stored meanwhile";
 
 /// Counts file operations and ends the process without warning before the k-th.
 fn dies_at(k: usize) -> Options {
@@ -40,6 +44,15 @@ fn child_work() {
     match work.as_str() {
         "create" => drop(create(&store.unwrap(), day(20), 0).unwrap()),
         "append" => drop(append(&store.unwrap(), &id("2026-01-10-001"), day(20)).unwrap()),
+        "append-at-once" => {
+            let (store, id) = (store.unwrap(), id("2026-01-10-001"));
+            let after = number("STORE_AFTER").unwrap_or_else(|| store.session(&id).unwrap().rounds.len());
+            if let Err(e) = append_after(&store, &id, day(20), after as u32) {
+                assert_eq!((e.kind, e.message.as_str()), (Kind::Incomplete, CONFLICT), "{e:?}");
+                assert_eq!(e.hints, ["claude-reviewer review --follow-up 2026-01-10-001"]);
+                std::process::exit(CONFLICTS);
+            }
+        }
         "complete" => {
             drop(store.unwrap().complete(&id("2026-01-10-001"), closing(Status::Approved), false).unwrap());
         }

@@ -169,9 +169,13 @@ pub fn create(store: &Store, now: Timestamp, blocking: usize) -> claude_reviewer
 
 /// Stores a further round, with an answer to the one before.
 pub fn append(store: &Store, id: &SessionId, now: Timestamp) -> claude_reviewer::error::Result<Saved> {
+    append_after(store, id, now, store.session(id)?.rounds.len() as u32)
+}
+
+/// Stores the round that follows this one, with an answer to it.
+pub fn append_after(store: &Store, id: &SessionId, now: Timestamp, last: u32) -> claude_reviewer::error::Result<Saved> {
     let name = id.to_string();
-    let last = store.session(id)?.rounds.len() as u32;
-    store.append(id, now, &change("+2\n"), Some(response(&name, last)), &|round| review(&name, round, 0))
+    store.append(id, now, last, &change("+2\n"), Some(response(&name, last)), &|round| review(&name, round, 0))
 }
 
 pub fn closing(status: Status) -> Closing {
