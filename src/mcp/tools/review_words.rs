@@ -4,12 +4,14 @@ use crate::wire;
 
 /// Findings that the text names.
 const NAMED: usize = 20;
+/// Files left out that the text names.
+const NAMED_SKIPPED: usize = 10;
 
 /// Says what a review found to whoever has to act on it.
 pub(in crate::mcp) fn report(report: &wire::Report) -> String {
     let s = &report.summary;
     if report.outcome == wire::Outcome::NothingToReview {
-        return "Nothing differs: there was nothing to review. That is no approval.".to_owned();
+        return format!("Nothing differs: there was nothing to review. That is no approval.\n{}", skipped(report));
     }
     let mut text = format!(
         "verdict: {}. {}\ncritical {}, major {}, minor {}, suggestions {}\n",
@@ -42,6 +44,21 @@ pub(in crate::mcp) fn report(report: &wire::Report) -> String {
     for f in &report.coverage.failed {
         let what = f.file.as_deref().unwrap_or("the change");
         text.push_str(&format!("not reviewed: {what}: {}\n", f.reason.replace('\n', " ")));
+    }
+    text.push_str(&skipped(report));
+    text
+}
+
+/// Names the files that were left out: a line each.
+fn skipped(report: &wire::Report) -> String {
+    let all = &report.coverage.skipped;
+    let mut text = String::new();
+    for s in all.iter().take(NAMED_SKIPPED) {
+        text.push_str(&format!("not looked at: {} ({})\n", s.file.replace('\n', " "), s.reason.replace('\n', " ")));
+    }
+    let more = all.len().saturating_sub(NAMED_SKIPPED);
+    if more > 0 {
+        text.push_str(&format!("{more} more were not looked at.\n"));
     }
     text
 }
