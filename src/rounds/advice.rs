@@ -4,6 +4,7 @@
 
 use super::compare::{Again, Earlier};
 use crate::ai::Retry;
+use crate::finding::Origin;
 use crate::wire::stored::{Action, Advice, Since, State};
 use crate::wire::{Finding, Outcome, Report, Severity, Verdict};
 
@@ -107,23 +108,28 @@ impl Told<'_> {
             return (Action::AskAPerson, text);
         }
         let mut text = format!(
-            "{names} {verb}. Mend what is right, then ask for one follow-up of this session and say what you did. \
-             Where a finding is wrong, leave the code and explain it in the response."
+            "{names} {verb}. Mend what is right, then ask for one follow-up of this session and say what you did."
         );
-        if self.carried(blocking) {
-            text.push_str(" What was not found again in unchanged code still counts: change that code or explain it.");
+        // What a rule found is not talked about; what is critical, neither.
+        let is_arguable = |f: &&&Finding| f.origin != Origin::Rules.name() && f.severity != Severity::Critical;
+        if blocking.iter().any(|f| is_arguable(&f)) {
+            let arguable = self::names(blocking.iter().filter(is_arguable).map(|f| f.id.as_str()));
+            text.push_str(&format!(" Where {arguable} is wrong, leave the code and explain it in the response."));
+        }
+        if blocking.iter().any(|f| !is_arguable(&f)) {
+            text.push_str(" What a rule found, or what is critical, takes other code, or the word of a person.");
+        }
+        let carried: Vec<&str> = blocking.iter().filter(|f| is_carried(f)).map(|f| f.id.as_str()).collect();
+        if !carried.is_empty() {
+            let carried = self::names(carried.into_iter());
+            text.push_str(&format!(
+                " {carried} was not found again, but its lines did not change, so it still counts."
+            ));
         }
         if self.report.outcome == Outcome::Incomplete {
             text.push_str(" Part of the change was not reviewed: see coverage.failed.");
         }
         (Action::Fix, text)
-    }
-
-    /// Tells whether something blocks that was there before.
-    fn carried(&self, blocking: &[&Finding]) -> bool {
-        let entries = self.since.iter().flat_map(|s| &s.entries);
-        let mut still = entries.filter(|e| e.state == State::StillThere);
-        still.any(|e| blocking.iter().any(|f| Some(&f.id) == e.id.as_ref()))
     }
 
     fn incomplete(&self) -> (Action, String) {
@@ -182,6 +188,12 @@ impl Told<'_> {
         }
         let left: Vec<&Finding> =
             self.report.findings.iter().filter(|f| f.suppressed.is_none() && f.waived.is_none()).collect();
+        let coverage = &self.report.coverage;
+        if left.is_empty() && coverage.files_reviewed == 0 && coverage.files_total > 0 {
+            let text = "Nothing of this change could be looked at: see coverage.skipped. This is no approval; a person \
+                        decides.";
+            return (Action::AskAPerson, text.to_owned(), None);
+        }
         if left.is_empty() {
             return (Action::Complete, "Nothing was found. Close the session as approved.".to_owned(), None);
         }
@@ -194,6 +206,11 @@ impl Told<'_> {
         let nits = small && self.report.round > 1;
         (Action::Complete, text, nits.then(|| "only small findings are left".to_owned()))
     }
+}
+
+/// Tells whether nobody found it in this round.
+fn is_carried(f: &Finding) -> bool {
+    f.evidence.iter().any(|e| e.starts_with("carried:"))
 }
 
 /// Counts the findings of some weight that a fix brought.

@@ -79,7 +79,11 @@ fn each_end_of_a_round_has_its_advice() {
     for (report, action, says) in [
         (report(1, vec![]), Action::Complete, "Nothing was found. Close the session"),
         (warned(), Action::Complete, "What is left (F1) is optional"),
-        (report(1, vec![claim(1, "x")]), Action::Fix, "F1 blocks. Mend what is right, then ask for one follow-up"),
+        (
+            report(1, vec![claim(1, "x")]),
+            Action::Fix,
+            "F1 blocks. Mend what is right, then ask for one follow-up of this session and say what you did. Where F1 is wrong",
+        ),
         (report(1, vec![claim(1, "x"), rule("y", 2)]), Action::Fix, "F1 and F2 block."),
         (with(report(1, vec![]), |r| r.outcome = Outcome::NothingToReview), Action::Nothing, "This is no approval"),
         (with(report(1, vec![claim(1, "x")]), |r| r.outcome = Outcome::Cancelled), Action::RetryLater, "was stopped"),
@@ -175,10 +179,30 @@ fn what_nobody_looked_for_is_no_approval() {
 }
 
 #[test]
-fn what_was_not_found_again_is_told_how_to_end() {
+fn what_was_not_found_again_is_named_and_what_was_is_not() {
     let still = Case { since: Some(since(&[(State::StillThere, "F1", Severity::Major)])), ..Case::default() };
-    let text = still.of(&report(2, vec![claim(1, "x")])).text;
-    assert!(text.contains("change that code or explain it"), "{text}");
+    let again = still.of(&report(2, vec![claim(1, "x")])).text;
+    assert!(!again.contains("was not found again"), "it was: {again}");
+    let mut carried = claim(1, "x");
+    carried.evidence.push("carried:round-1".to_owned());
+    let text = still.of(&report(2, vec![carried])).text;
+    assert!(text.contains("F1 was not found again, but its lines did not change"), "{text}");
+}
+
+#[test]
+fn only_what_can_be_argued_about_is_to_be_explained() {
+    let text = first(&report(1, vec![rule("x", 1)])).text;
+    assert!(!text.contains("explain it") && text.contains("the word of a person"), "{text}");
+    let critical = Finding { severity: Severity::Critical, ..claim(1, "x") };
+    let text = first(&report(1, vec![critical, claim(2, "y")])).text;
+    assert!(text.contains("Where F2 is wrong") && text.contains("the word of a person"), "{text}");
+}
+
+#[test]
+fn a_round_that_looked_at_nothing_approves_nothing() {
+    let unread = with(report(1, vec![]), |r| (r.coverage.files_total, r.coverage.files_reviewed) = (1, 0));
+    let advice = first(&unread);
+    assert_eq!(advice.action, Action::AskAPerson, "{}", advice.text);
 }
 
 #[test]
