@@ -142,6 +142,10 @@ fn list(context: &Context, limit: usize, shape: Shape) -> Result<ExitStatus> {
                 }
                 eprint(&line);
             }
+            // Nothing was asked for: that is not to say that nothing is there.
+            if limit == 0 {
+                return Ok(ExitStatus::Pass);
+            }
             let style = style(context, &context.env);
             print(&page::list(&history.sessions, &style, jiff::Timestamp::now()))
         }

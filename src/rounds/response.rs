@@ -133,8 +133,12 @@ impl Given {
                     Ok(())
                 })
             }
-            // An agent adds what it likes; what has no meaning here is left out.
-            None => Ok(()),
+            // An agent adds what it likes, or misspells: nothing of it is lost.
+            None => {
+                let said = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                self.say(&format!("{name}: {said}"));
+                Ok(())
+            }
         }
     }
 

@@ -62,6 +62,7 @@ fn stored_reviews_are_listed_with_the_newest_first() {
     assert!(lines[1].contains("just now") && lines[1].contains("staged"), "{text}");
     assert_eq!(history(&repo, &["--limit", "1"], 0).stdout.lines().count(), 2);
     assert_eq!(history(&repo, &["--limit", "0", "--format", "json"], 0).code, 0);
+    assert_eq!(history(&repo, &["--limit", "0"], 0).stdout, "", "something is stored, and nobody asked for it");
 }
 
 #[test]
