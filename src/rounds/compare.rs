@@ -237,7 +237,11 @@ impl<'a> Comparison<'a> {
         }
         let asked = is_rule || now.usage.iter().any(|u| u.backend == f.origin);
         if !asked {
-            return Fate::Unchecked;
+            // Nobody is asked about a file that has no changed line left: what was found in one is gone with it.
+            let is_whole = matches!(&place, Some(Place::At(spot)) if spot.kept == Kept::Whole);
+            let is_bare = file.is_some_and(|file| alignment.is_bare(file));
+            let is_gone = is_bare && !is_whole && cover == Cover::Whole && !self.narrowed;
+            return if is_gone { Fate::Fixed } else { Fate::Unchecked };
         }
         let differs = || match f.file.as_deref() {
             Some(_) => file.and_then(|file| alignment.file_differs(None, file)),

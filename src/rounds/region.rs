@@ -55,6 +55,8 @@ struct Name {
     path: String,
     /// The file is there: it is not deleted.
     is_there: bool,
+    /// The change has no line of it: an empty file, or another mode or name alone.
+    is_bare: bool,
 }
 
 /// Where lines went.
@@ -154,13 +156,18 @@ impl Alignment {
     }
 
     fn push(&mut self, before: Option<&Shown>, now: Option<&Shown>) {
-        let name = |s: &Shown| Name { commit: s.commit.clone(), path: s.path.clone(), is_there: s.is_there };
+        let name = |s: &Shown| Name {
+            commit: s.commit.clone(),
+            path: s.path.clone(),
+            is_there: s.is_there,
+            is_bare: s.hunks.as_ref().is_some_and(Vec::is_empty),
+        };
         // The commits of a range start from each other.
         let same_base = self.same_base && [before, now].into_iter().flatten().all(|s| s.commit.is_none());
         let map = map(before, now, same_base);
         // What the earlier change does not touch was there as the base has it.
         let base = now.filter(|_| same_base).and_then(|n| n.old.as_ref());
-        let base = base.map(|(path, _)| Name { commit: None, path: path.clone(), is_there: true });
+        let base = base.map(|(path, _)| Name { commit: None, path: path.clone(), is_there: true, is_bare: true });
         self.files.push(Pair { before: before.map(name).or(base), now: now.map(name), map });
     }
 
@@ -217,6 +224,11 @@ impl Alignment {
     /// Tells whether this round's change deletes a file.
     pub fn is_deleted(&self, path: &str) -> bool {
         self.now(None, path).and_then(|p| p.now.as_ref()).is_some_and(|n| !n.is_there)
+    }
+
+    /// Tells whether this round's change has a file without a single line of it: there is nothing to ask about.
+    pub fn is_bare(&self, path: &str) -> bool {
+        self.now(None, path).and_then(|p| p.now.as_ref()).is_some_and(|n| n.is_bare)
     }
 
     /// Returns the path that a file of the earlier round has now; `None`: it is no part of the change any more, or

@@ -459,3 +459,31 @@ fn an_explanation_does_not_take_away_what_is_critical() {
         assert_eq!(carried[0].disputed.is_none(), blocks, "{:?}", carried[0]);
     }
 }
+
+#[test]
+fn what_was_found_in_a_file_that_has_no_changed_line_left_is_gone() {
+    let first = report(1, vec![claim(2, "Off by one")]);
+    let (before, emptied) = (change("a.rs", "", "one\ntwo\n"), "diff --git a/a.rs b/a.rs\nnew file mode 100644\n");
+    let review = stored(first, None);
+    let earlier = |cover| [Earlier { review: &review, response: None, change: &before, cover }];
+    let unasked = Report { usage: Vec::new(), ..report(2, Vec::new()) };
+    let now = Current {
+        change: Side { text: emptied.as_bytes(), left_out: &[] },
+        source: &unasked.source.clone(),
+        narrowed: false,
+    };
+    for (now, cover, state) in [
+        (now, Cover::Whole, State::Fixed),
+        (now, Cover::Onward, State::Unchecked),
+        (Current { narrowed: true, ..now }, Cover::Whole, State::Unchecked),
+        // Too large to be kept: its lines are there, and nobody knows which.
+        (
+            Current { change: Side { left_out: &["a.rs".to_owned()], ..now.change }, ..now },
+            Cover::Whole,
+            State::Unchecked,
+        ),
+    ] {
+        let since = Comparison::new(&earlier(cover), &now).since(&unasked);
+        assert_eq!(since.entries[0].state, state, "{cover:?} {now:?}");
+    }
+}
