@@ -287,12 +287,17 @@ fn undecided(conduct: Conduct, reasoning: &str) -> Resolution {
 /// Says that a document cannot be used.
 fn refused(file: &Path, why: &str, rules: &RuleSet, started: Instant) -> Conduct {
     let name = redact::name(rules, file.as_os_str().as_encoded_bytes());
+    unasked(Outcome::Error, format!("{name} cannot be used: {why}"), started)
+}
+
+/// Says that nobody was asked.
+fn unasked(outcome: Outcome, error: String, started: Instant) -> Conduct {
     Conduct {
-        outcome: Outcome::Error,
-        status: Outcome::Error,
+        outcome,
+        status: outcome,
         retryable: false,
         retry_after_s: None,
-        error: Some(format!("{name} cannot be used: {why}")),
+        error: Some(error),
         timed_out: false,
         backend: None,
         model: None,
@@ -306,21 +311,8 @@ fn refused(file: &Path, why: &str, rules: &RuleSet, started: Instant) -> Conduct
 /// Says how a question went, and takes the answer out. `None`: nobody was to be asked.
 fn conduct<T>(consulted: Option<Consulted<T>>, rules: &RuleSet, started: Instant) -> (Option<(String, T)>, Conduct) {
     let Some(consulted) = consulted else {
-        let conduct = Conduct {
-            outcome: Outcome::Incomplete,
-            status: Outcome::Incomplete,
-            retryable: false,
-            retry_after_s: None,
-            error: Some("no backend is configured: set review.backends in the policy".to_owned()),
-            timed_out: false,
-            backend: None,
-            model: None,
-            tokens_used: 0,
-            cost_usd: None,
-            duration_ms: since(started),
-            notes: Vec::new(),
-        };
-        return (None, conduct);
+        let why = "no backend is configured: set review.backends in the policy".to_owned();
+        return (None, unasked(Outcome::Incomplete, why, started));
     };
     let Consulted { answer, failed, setbacks, usage, timed_out, stopped } = consulted;
     let mut spent = Spent::default();

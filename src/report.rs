@@ -99,21 +99,18 @@ pub fn summary_line(review: &Review) -> String {
 }
 
 /// Returns what became of the findings of the round before: `2 fixed, 1 still there`.
-pub fn since(s: &Since) -> String {
+pub fn changes(since: &Since) -> String {
     let all = [
-        (s.fixed, "fixed"),
-        (s.still_there, "still there"),
-        (s.moved, "moved"),
-        (s.reopened, "reopened"),
-        (s.introduced_by_fix, "introduced by a fix"),
-        (s.new, "new"),
-        (s.unchecked, "not looked at again"),
+        (since.fixed, "fixed"),
+        (since.still_there, "still there"),
+        (since.moved, "moved"),
+        (since.reopened, "reopened"),
+        (since.introduced_by_fix, "introduced by a fix"),
+        (since.new, "new"),
+        (since.unchecked, "not looked at again"),
     ];
     let parts: Vec<_> = all.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-    match parts.is_empty() {
-        true => format!("nothing was found in round {}, nor now", s.round),
-        false => format!("{} since round {}", parts.join(", "), s.round),
-    }
+    if parts.is_empty() { "no findings, then or now".to_owned() } else { parts.join(", ") }
 }
 
 /// Returns who looked, `rules` first.

@@ -6,9 +6,8 @@ use super::review::style;
 use crate::doctor::{Check, Diagnosis, Patient, State, examine};
 use crate::error::{Error, ExitStatus, Result};
 use crate::git::Repo;
-use crate::policy::{self, Loaded, Sources};
+use crate::policy::Loaded;
 use crate::report::Style;
-use crate::request::Overrides;
 use crate::untrusted::{Inert, width};
 use anstyle::AnsiColor;
 use serde_json::json;
@@ -47,12 +46,7 @@ enum Format {
 pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     let repo = Repo::find(&context.dir, &context.env)?;
     let files = Files::find(context, None)?;
-    let Loaded { policy, notes } = policy::load(&Sources {
-        user: files.user.as_ref(),
-        project: files.project.as_ref(),
-        env: &context.env,
-        overrides: &Overrides::default(),
-    })?;
+    let Loaded { policy, notes } = files.load(context)?;
     if let Some(name) = args.backend.iter().find(|b| policy.backend(b).is_none()) {
         let known: Vec<_> = policy.backends.iter().map(|b| b.name.as_str()).collect();
         let error = Error::usage(format!("unknown backend {name}"));

@@ -156,12 +156,16 @@ impl Files {
     }
 
     fn check(&self, context: &Context) -> std::result::Result<Loaded, Vec<Problem>> {
-        policy::check(&Sources {
-            user: self.user.as_ref(),
-            project: self.project.as_ref(),
-            env: &context.env,
-            overrides: &Overrides::default(),
-        })
+        policy::check(&self.sources(context, &Overrides::default()))
+    }
+
+    /// Loads the policy that they make.
+    pub(super) fn load(&self, context: &Context) -> Result<Loaded> {
+        policy::load(&self.sources(context, &Overrides::default()))
+    }
+
+    fn sources<'a>(&'a self, context: &'a Context, overrides: &'a Overrides) -> Sources<'a> {
+        Sources { user: self.user.as_ref(), project: self.project.as_ref(), env: &context.env, overrides }
     }
 
     /// Says which files there are.
@@ -220,12 +224,7 @@ fn unknown_rules(policy: &Policy, top: Option<&Path>) -> Result<()> {
 
 fn show(context: &Context, origin: bool, format: Format, at: Option<&str>) -> Result<ExitStatus> {
     let files = Files::find(context, at)?;
-    let Loaded { policy, notes } = policy::load(&Sources {
-        user: files.user.as_ref(),
-        project: files.project.as_ref(),
-        env: &context.env,
-        overrides: &Overrides::default(),
-    })?;
+    let Loaded { policy, notes } = files.load(context)?;
     if format == Format::Human && !context.global.quiet {
         for note in &notes {
             eprint(&format!("note: {}", line(&note.text)));

@@ -17,6 +17,7 @@ use crate::rounds::{self, Ask, Done, Save};
 use crate::stop::Stop;
 use crate::untrusted::Inert;
 use crate::verdict::Verdict;
+use crate::wire::stored::Action;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::io::{IsTerminal as _, Read as _, Write as _};
@@ -272,11 +273,14 @@ fn review(context: &Context, args: &Args) -> Result<ExitStatus> {
 /// Says what became of earlier findings, and what could not be stored.
 fn tell(context: &Context, done: &Done) {
     if let (Some(since), false) = (&done.stored.since, context.global.quiet) {
-        eprint_line(&format!("round {}: {}", done.stored.round, report::since(since)));
+        eprint_line(&format!("round {}: {}, since round {}", done.stored.round, report::changes(since), since.round));
         for why in &done.stored.advice.circling {
             eprint_line(&format!("round {}: {}", done.stored.round, Inert::new(why)));
         }
         eprint_line(&format!("advice: {}", Inert::new(&done.stored.advice.text)));
+        if let (Action::Complete, Some(session)) = (done.stored.advice.action, &done.review.session) {
+            eprint_line(&format!("hint: claude-reviewer complete {} --status approved", session.id));
+        }
     }
     if let Some(why) = &done.unsaved {
         eprint_line(&format!("note: history not saved: {}", Inert::new(why)));

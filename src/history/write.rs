@@ -2,6 +2,7 @@
 
 use super::chain::{self, Covered};
 use super::disk::{Folder, Unsynced, settle};
+use super::lock::Lock;
 use super::read::{CHANGE, COMPLETE, MOST_ROUNDS, REQUEST, RESPONSE, REVIEW, SEAL, most, round_name};
 use super::trouble::{Result, Trouble};
 use super::{CORRUPT, LATEST, SESSIONS, SessionId, Store, TMP, prune};
@@ -149,21 +150,21 @@ impl Store {
         let written = put(&draft.folder, CHANGE, &change.text).map_err(failed)?;
         settle(&[written]).map_err(failed)?;
         let response = response.map(|r| text(&r)).transpose().map_err(failed)?;
-        let lock = self.lock().map_err(failed)?;
-        let session = match self.load(*id) {
-            Ok(session) => session,
-            Err(t) => {
-                // What is damaged is put aside, which takes the lock.
-                drop(lock);
-                return Err(failed(t));
-            }
-        };
+        let (lock, session) = self.locked(*id).map_err(failed)?;
         open_for_more(&session)?;
         last_is(after, &session)?;
         let saved = self.add_round(*id, &session, &draft, change, response.as_deref(), write).map_err(failed)?;
         drop(lock);
         prune::sweep(&tmp, now);
         Ok(saved)
+    }
+
+    /// Takes the lock and reads a session. Without the session the lock is given back: what is damaged is put aside,
+    /// which takes it.
+    fn locked(&self, id: SessionId) -> Result<(Lock, Session)> {
+        let lock = self.lock()?;
+        let session = self.load(id)?;
+        Ok((lock, session))
     }
 
     fn add_round(
@@ -231,15 +232,7 @@ impl Store {
             Status::Approved => self.edited(id).ok().flatten(),
             _ => None,
         };
-        let lock = self.lock().map_err(failed)?;
-        let session = match self.load(*id) {
-            Ok(session) => session,
-            Err(t) => {
-                // What is damaged is put aside, which takes the lock.
-                drop(lock);
-                return Err(failed(t));
-            }
-        };
+        let (lock, session) = self.locked(*id).map_err(failed)?;
         let Some(last) = session.rounds.last() else { return Ok(session) };
         let open: Vec<String> =
             last.review.report.findings.iter().filter(|f| f.blocking).map(|f| f.fingerprint.clone()).collect();

@@ -1,9 +1,9 @@
 //! Stored reviews for people. Everything that comes from a file is foreign, and shown as it is.
 
 use crate::history::Checked;
-use crate::report::Style;
+use crate::report::{Style, changes};
 use crate::untrusted::{Inert, pieces, width};
-use crate::wire::stored::{Counts, Overview, Round, Session, Since};
+use crate::wire::stored::{Counts, Overview, Round, Session};
 use crate::wire::{Outcome, Verdict};
 use anstyle::{AnsiColor, Effects};
 use jiff::Timestamp;
@@ -201,7 +201,7 @@ impl Page<'_> {
             self.field("summary", said);
         }
         if let Some(since) = &review.since {
-            self.field("since", &changes(since));
+            self.field("since", &format!("round {}: {}", since.round, changes(since)));
         }
         if !review.report.summary.text.is_empty() {
             self.field("result", &review.report.summary.text);
@@ -225,22 +225,6 @@ impl Page<'_> {
             }
         }
     }
-}
-
-/// Says what became of the findings of the round before.
-fn changes(since: &Since) -> String {
-    let all = [
-        (since.fixed, "fixed"),
-        (since.still_there, "still there"),
-        (since.moved, "moved"),
-        (since.reopened, "reopened"),
-        (since.new, "new"),
-        (since.introduced_by_fix, "introduced by a fix"),
-        (since.unchecked, "not looked at"),
-    ];
-    let some: Vec<_> = all.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-    let changes = if some.is_empty() { "nothing to compare".to_owned() } else { some.join(", ") };
-    format!("round {}: {changes}", since.round)
 }
 
 /// Says how many findings there are, worst first.

@@ -3,8 +3,8 @@
 use super::{Context, Files, TestFormat, eprint, line, print};
 use crate::error::{Error, ExitStatus, Result};
 use crate::history::{SessionId, Store};
-use crate::policy::{self, Loaded, Policy, Project, RulesPolicy, Sources};
-use crate::request::{Overrides, ReviewRequest, Source};
+use crate::policy::{Loaded, Policy, Project, RulesPolicy};
+use crate::request::{ReviewRequest, Source};
 use crate::rounds::{self, replay};
 use crate::rules::RuleSet;
 use crate::untrusted::Inert;
@@ -24,12 +24,7 @@ pub(super) fn run(context: &Context, file: Option<&Path>, limit: usize, format: 
         }
         None => Files::find(context, None)?,
     };
-    let Loaded { policy, notes } = policy::load(&Sources {
-        user: files.user.as_ref(),
-        project: files.project.as_ref(),
-        env: &context.env,
-        overrides: &Overrides::default(),
-    })?;
+    let Loaded { policy, notes } = files.load(context)?;
     if format == TestFormat::Human && !context.global.quiet {
         for note in &notes {
             eprint(&format!("note: {}", line(&note.text)));

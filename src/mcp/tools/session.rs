@@ -12,6 +12,7 @@ use crate::mcp::answer::{self, Answer, object};
 use crate::mcp::args::{Arg, Kind, TEXT, shown};
 use crate::mcp::fence::revision;
 use crate::policy::RulesPolicy;
+use crate::report;
 use crate::request::{ReviewRequest, Source};
 use crate::review::Place;
 use crate::rounds::response::Given as Response;
@@ -280,17 +281,7 @@ fn reviewed(done: &Done, refused: &[Value]) -> Answer {
         text = answer::partly(retry, stored.verdict == Verdict::Block, &mut content, &text);
     }
     if let Some(since) = &stored.since {
-        text.push_str(&format!(
-            "since round {}: fixed {}, still there {}, moved {}, reopened {}, new {}, introduced by the fix {}, not looked at {}\n",
-            since.round,
-            since.fixed,
-            since.still_there,
-            since.moved,
-            since.reopened,
-            since.new,
-            since.introduced_by_fix,
-            since.unchecked
-        ));
+        text.push_str(&format!("since round {}: {}\n", since.round, report::changes(since)));
     }
     for doc in refused {
         text.push_str(&format!("document not given to the reviewer: {}\n", doc["reason"].as_str().unwrap_or_default()));
