@@ -239,10 +239,15 @@ impl Store {
         let doubt = edited.or_else(|| doubt(&session, &last.review, open.len()));
         if let (Status::Approved, false, Some(doubt)) = (closing.status, force, &doubt) {
             let error = Error::usage(format!("review {id} cannot be approved: {doubt}"));
-            let again = format!("mend it and review again: `claude-reviewer review --follow-up {id}`");
-            let force =
-                format!("`claude-reviewer complete {id} --status approved --force` approves it, and records that");
-            return Err(if closing.via == "mcp" { error.hint(again) } else { error.hint(again).hint(force) });
+            // Each is told in its own words, and only a person may force it.
+            return Err(match closing.via {
+                "mcp" => error
+                    .hint(format!("mend it, then call request_review with previous_review_id {id}"))
+                    .hint("if that is not possible, a person decides"),
+                _ => error.hint(format!("mend it and review again: `claude-reviewer review --follow-up {id}`")).hint(
+                    format!("`claude-reviewer complete {id} --status approved --force` approves it, and records that"),
+                ),
+            });
         }
         let mut entries = session.completion.map(|c| c.entries).unwrap_or_default();
         if entries
