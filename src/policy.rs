@@ -449,12 +449,12 @@ impl Default for Policy {
 impl Policy {
     /// Tells whether a path is left out of the review.
     pub fn ignores(&self, path: &RepoPath) -> bool {
-        let named = !self.ignore.is_empty() && self.compiled.ignore.get_or_init(|| compile(&self.ignore)).matches(path);
-        named || self.is_record(path)
+        !self.ignore.is_empty() && self.compiled.ignore.get_or_init(|| compile(&self.ignore)).matches(path)
     }
 
-    /// Tells whether a path is a stored review that is meant to be committed: what it tells of code is no code.
-    fn is_record(&self, path: &RepoPath) -> bool {
+    /// Tells whether a path is a stored review that is meant to be committed. What it tells of code is no code: no
+    /// model is shown it, and of the rules only those for secrets look.
+    pub fn is_record(&self, path: &RepoPath) -> bool {
         const FILES: [&str; 6] =
             ["request.json", "changes.diff", "review.json", "response.json", "seal.json", "complete.json"];
         let inside = || {

@@ -66,54 +66,47 @@ impl Outcome {
     }
 }
 
-/// Why a file was left out, with the policy's consent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Skip {
-    /// Matches the governing policy's `ignore`.
-    Ignored,
-    /// No text.
-    Binary,
-    /// Another repository's commit.
-    Submodule,
-    /// Made by a program: kept from models, read by the rules.
-    Generated,
-    /// A lockfile: kept from models, read by the rules.
-    Lockfile,
-    /// A file that holds secrets by its name (`.env`, a private key): kept from models, read by the rules.
-    Sensitive,
-    /// Beyond what one review may send, where policy lets that pass.
-    Limit,
-    /// The task by which the change is judged, or a report of that: kept from models as a part of the change, read
-    /// by the rules.
-    Contract,
+/// Declares [`Skip`] with its names: one list, so that none of them can lack a variant.
+macro_rules! skips {
+    ($($(#[$about:meta])* $variant:ident = $name:literal,)+) => {
+        /// Why a file was left out, with the policy's consent.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Skip {
+            $($(#[$about])* $variant,)+
+        }
+
+        impl Skip {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// Returns the name in reports.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+        }
+    };
 }
 
-impl Skip {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::Ignored,
-        Self::Binary,
-        Self::Submodule,
-        Self::Generated,
-        Self::Lockfile,
-        Self::Sensitive,
-        Self::Limit,
-        Self::Contract,
-    ];
-
-    /// Returns the name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ignored => "ignored",
-            Self::Binary => "binary",
-            Self::Submodule => "submodule",
-            Self::Generated => "generated",
-            Self::Lockfile => "lockfile",
-            Self::Sensitive => "sensitive",
-            Self::Limit => "limit",
-            Self::Contract => "contract",
-        }
-    }
+skips! {
+    /// Matches the governing policy's `ignore`.
+    Ignored = "ignored",
+    /// No text.
+    Binary = "binary",
+    /// Another repository's commit.
+    Submodule = "submodule",
+    /// Made by a program: kept from models, read by the rules.
+    Generated = "generated",
+    /// A lockfile: kept from models, read by the rules.
+    Lockfile = "lockfile",
+    /// A file that holds secrets by its name (`.env`, a private key): kept from models, read by the rules.
+    Sensitive = "sensitive",
+    /// Beyond what one review may send, where policy lets that pass.
+    Limit = "limit",
+    /// The task by which the change is judged, or a report of that: kept from models as a part of the change, read
+    /// by the rules.
+    Contract = "contract",
 }
 
 /// How the reason begins of a file that a limit kept from being reviewed as a whole.
@@ -129,6 +122,8 @@ pub struct Coverage {
     pub hunks_reviewed: usize,
     /// Hunks whose model review came from the cache.
     pub cached: usize,
+    /// Stored reviews that the change brings along: read by the rules for secrets, and counted nowhere else.
+    pub records: usize,
     pub skipped: Vec<(RepoPath, Skip)>,
     /// What should have been reviewed and was not. No path: the whole change (a backend that did not answer).
     pub failed: Vec<(Option<RepoPath>, String)>,
@@ -147,6 +142,7 @@ impl Coverage {
         self.hunks_total += other.hunks_total;
         self.hunks_reviewed += other.hunks_reviewed;
         self.cached += other.cached;
+        self.records += other.records;
         self.skipped.extend(other.skipped);
         self.failed.extend(other.failed);
     }

@@ -307,6 +307,9 @@ pub struct Coverage {
     pub hunks_reviewed: usize,
     /// Hunks whose result came from the cache.
     pub cached: usize,
+    /// Stored reviews in the change (`history.commit`): read by the rules for secrets, and counted nowhere else.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub records: usize,
     /// Left out with the policy's consent.
     pub skipped: Vec<Skipped>,
     /// Not reviewed though it should have been: each makes the review incomplete.
@@ -350,6 +353,11 @@ pub struct Policy {
     pub origin: String,
     /// Over the effective policy.
     pub hash: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Returns a document as a value; null where it is none that JSON can hold.

@@ -311,7 +311,9 @@ impl<'a> Session<'a> {
         let (repo, g) = (self.job.repo?, self.groups.get(group)?);
         let state = g.tree.clone()?;
         let paths = || g.files.iter().filter(|f| f.change.entry.new.is_some()).map(|f| f.path().clone());
-        Some(self.trees[group].get_or_init(|| Tree::new(repo, state, self.job.rules).with_new(paths())))
+        Some(self.trees[group].get_or_init(|| {
+            Tree::new(repo, state, self.job.rules).without_records_of(self.job.policy).with_new(paths())
+        }))
     }
 
     fn paths(&self, chunk: &Chunk) -> Vec<RepoPath> {

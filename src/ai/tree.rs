@@ -2,12 +2,13 @@
 //!
 //! What is served is exactly what was reviewed: a commit's tree, the index, or of the worktree what git tracks and
 //! what the change adds. No link is followed, nothing ignored is listed, and no file that is there to hold
-//! credentials is ever read.
+//! credentials, or is a stored review, is ever read.
 
 use crate::ai::redact;
 use crate::diff::{self, RepoPath};
 use crate::error::{Error, Result};
 use crate::git::{Reader, Repo, State};
+use crate::policy::Policy;
 use crate::rules::RuleSet;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
@@ -27,6 +28,8 @@ const MAX_KEPT: usize = 32 << 20;
 pub struct Tree<'r> {
     state: State,
     rules: &'r RuleSet,
+    /// Says which files are stored reviews: what those tell of earlier rounds steers a model.
+    policy: Option<&'r Policy>,
     reader: RefCell<Reader<'r>>,
     /// Files that the change brings and git does not track yet.
     new: Vec<RepoPath>,
@@ -87,6 +90,7 @@ impl<'r> Tree<'r> {
         Self {
             state,
             rules,
+            policy: None,
             reader: RefCell::new(repo.reader()),
             new: Vec::new(),
             listing: OnceCell::new(),
@@ -105,6 +109,12 @@ impl<'r> Tree<'r> {
             self.new.extend(paths);
         }
         self
+    }
+
+    /// Leaves out the stored reviews that a policy has committed.
+    #[must_use]
+    pub fn without_records_of(self, policy: &'r Policy) -> Self {
+        Self { policy: Some(policy), ..self }
     }
 
     /// Returns the state that is looked at.
@@ -136,7 +146,7 @@ impl<'r> Tree<'r> {
                 paths.push(path.clone());
             }
         }
-        paths.retain(|p| is_plain(p) && !redact::is_sensitive(p));
+        paths.retain(|p| is_plain(p) && !redact::is_sensitive(p) && !self.policy.is_some_and(|y| y.is_record(p)));
         paths.sort_unstable();
         paths.dedup();
         Ok(self.listing.get_or_init(|| Listing { paths, cut }))

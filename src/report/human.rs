@@ -351,6 +351,10 @@ fn skipped(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
         let label = format!("not reviewed ({reason}): ");
         page.wrapped(&Line::new().put(DIM, Inert::new(label)).put(PLAIN, Inert::new(text)), 4)?;
     }
+    if c.records > 0 && page.style.verbose {
+        let text = format!("{} of stored reviews, searched for secrets only", plural(c.records, "file"));
+        page.wrapped(&Line::new().put(DIM, "records: ").put(PLAIN, Inert::new(text)), 4)?;
+    }
     Ok(())
 }
 

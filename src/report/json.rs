@@ -101,6 +101,7 @@ pub fn report(review: &Review) -> wire::Report {
             hunks_total: c.hunks_total,
             hunks_reviewed: c.hunks_reviewed,
             cached: c.cached,
+            records: c.records,
             skipped: c
                 .skipped
                 .iter()

@@ -411,6 +411,7 @@ pub(crate) fn full() -> Review {
         ],
         coverage: Coverage {
             cached: 0,
+            records: 2,
             files_total: 14,
             files_reviewed: 11,
             hunks_total: 20,

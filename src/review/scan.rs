@@ -186,15 +186,20 @@ impl Scan<'_> {
         match self.load(change, index, reader) {
             Ok(file) => self.scan(part, (number, index), &file, out),
             Err(e) => {
-                out.coverage.files_total += usize::from(part.scope == Scope::All);
+                out.coverage.files_total += usize::from(part.scope == Scope::All && !self.policy.is_record(path));
                 out.coverage.failed.push((Some(path.clone()), e.on_one_line()));
             }
         }
     }
 
-    /// Tells whether a path is looked at at all.
+    /// Tells whether a path is looked at by others than the rules for secrets.
     pub(super) fn is_wanted(&self, path: &RepoPath) -> bool {
-        self.selected(path) && !self.policy.ignores(path)
+        self.selected(path) && !self.is_aside(path)
+    }
+
+    /// Tells whether a path is none of what is reviewed.
+    fn is_aside(&self, path: &RepoPath) -> bool {
+        self.policy.ignores(path) || self.policy.is_record(path)
     }
 
     /// Reads one entry, as what it is looked at as.
@@ -209,7 +214,7 @@ impl Scan<'_> {
     fn comes_into_view(&self, entry: &Entry) -> bool {
         match (&entry.old, &entry.new) {
             (Some(old), Some(new)) if old.path != new.path => {
-                self.policy.ignores(&old.path) || rules::comes_alive(&old.path, &new.path)
+                self.is_aside(&old.path) || rules::comes_alive(&old.path, &new.path)
             }
             _ => false,
         }
@@ -231,12 +236,16 @@ impl Scan<'_> {
 
     /// `order`: the place of the file in the change.
     fn scan(&self, part: &Part, order: (usize, usize), file: &FileChange, out: &mut Scanned) {
-        out.pieces.extend(self.recorder.and_then(|r| r.piece(part, order, file, self.rules)));
+        let is_record = self.policy.is_record(file.path());
+        let scope = if is_record { Scope::Secrets } else { part.scope };
+        if !is_record {
+            out.pieces.extend(self.recorder.and_then(|r| r.piece(part, order, file, self.rules)));
+        }
         let first = out.findings.len();
         // What surrounds the lines of a patch is whatever its author wrote there.
         let is_part = part.commit.is_some() || matches!(part.content, Content::Given(_));
         let scan = if is_part { RuleSet::scan_commit } else { RuleSet::scan };
-        scan(self.rules, file, part.scope, &mut out.findings);
+        scan(self.rules, file, scope, &mut out.findings);
         for f in &mut out.findings[first..] {
             f.commit = part.commit;
             if let (Some(text), Some(span)) = (file.text(), f.lines()) {
@@ -246,7 +255,15 @@ impl Scan<'_> {
         if let (Content::Change(Change { head: State::Worktree, .. }), Some(side)) = (&part.content, &file.entry.new) {
             out.seen.extend(side.id.map(|id| (side.path.clone(), id)));
         }
-        if part.scope == Scope::All {
+        if is_record && part.scope == Scope::All {
+            out.coverage.records += 1;
+            // A review is stored as text, so nobody wrote this one.
+            if file.entry.new.is_some() && matches!(file.body, Body::Binary(_) | Body::Submodule { .. }) {
+                let why = "it stands in the place of a stored review and is no text";
+                out.coverage.failed.push((Some(file.path().clone()), why.to_owned()));
+            }
+        }
+        if scope == Scope::All {
             out.notes.extend(self.rules.remarks(file).into_iter().map(|r| Note {
                 file: Some(file.path().clone()),
                 line: Some(r.line),
@@ -290,7 +307,7 @@ impl Scan<'_> {
         let reader: RefCell<Option<Reader<'_>>> = RefCell::new(None);
         let load = |index: usize| {
             let repo = self.repo?;
-            if self.policy.ignores(change.entries[index].path()) {
+            if self.is_aside(change.entries[index].path()) {
                 return None;
             }
             reader.borrow_mut().get_or_insert_with(|| repo.reader()).load(change, index).ok()

@@ -167,13 +167,14 @@ fn note(n: &wire::Note) -> Note {
 }
 
 fn coverage(c: &wire::Coverage) -> Coverage {
-    let why = |name: &str| Skip::ALL.into_iter().find(|s| s.name() == name).unwrap_or(Skip::Ignored);
+    let why = |name: &str| Skip::ALL.iter().copied().find(|s| s.name() == name).unwrap_or(Skip::Ignored);
     Coverage {
         files_total: c.files_total,
         files_reviewed: c.files_reviewed,
         hunks_total: c.hunks_total,
         hunks_reviewed: c.hunks_reviewed,
         cached: c.cached,
+        records: c.records,
         skipped: c.skipped.iter().map(|s| (path(&s.file), why(&s.reason))).collect(),
         failed: c.failed.iter().map(|f| (f.file.as_deref().map(path), f.reason.clone())).collect(),
     }

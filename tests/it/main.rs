@@ -30,6 +30,7 @@ mod net;
 mod outbound;
 mod policy;
 mod prompt;
+mod records;
 mod report;
 mod review;
 mod rounds;

@@ -779,21 +779,3 @@ fn foreign_text_of_a_policy_is_inert_on_the_terminal() {
         assert!(!run.stdout.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{}", run.stdout);
     }
 }
-
-#[test]
-fn stored_reviews_that_are_committed_are_not_reviewed_as_code() {
-    let repo = Repo::new();
-    repo.stage(".claude-reviewer.toml", "version = 1\n[history]\ncommit = true\n").commit("base");
-    repo.reviewer(&["policy", "trust"]).run(0);
-    repo.write("a.py", "import os\nos.system(\"rm \" + input())\n");
-    repo.review(&["changes"], 1);
-    repo.stage("a.py", "x = 1\n");
-    repo.git(&["add", ".reviews"]);
-    assert!(repo.git(&["diff", "--cached", "--name-only"]).contains(".reviews/sessions/"));
-    repo.write(".reviews/evil.py", "import os\nos.system(\"rm \" + input())\n");
-    repo.git(&["add", "-f", ".reviews/evil.py"]);
-    let report = repo.review_json(&["staged"], 1);
-    let files: Vec<_> = report["findings"].as_array().unwrap().iter().map(|f| f["file"].as_str().unwrap()).collect();
-    assert_eq!(files, [".reviews/evil.py"], "what is no record counts");
-    assert!(report["coverage"]["skipped"].to_string().contains("round-1/review.json"));
-}
