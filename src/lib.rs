@@ -13,6 +13,7 @@ pub mod finding;
 pub mod git;
 pub mod history;
 pub mod hooks;
+pub mod http;
 pub mod judge;
 pub mod mcp;
 pub mod policy;

@@ -1,6 +1,7 @@
 //! A question to a backend, and what can come back. Data only.
 
 use crate::diff::{LineNo, RepoPath};
+use crate::http;
 use crate::stop::Stop;
 use std::time::{Duration, Instant};
 
@@ -163,5 +164,21 @@ impl Failure {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+}
+
+impl From<http::Failure> for Failure {
+    fn from(failure: http::Failure) -> Self {
+        let cause = match failure.cause {
+            http::Cause::Setup => Cause::Setup,
+            http::Cause::Unreachable => Cause::Unreachable,
+            http::Cause::Refused => Cause::Refused,
+            http::Cause::TooLarge => Cause::TooLarge,
+            http::Cause::Malformed => Cause::Malformed,
+            http::Cause::TimedOut => Cause::TimedOut,
+            http::Cause::Stopped => Cause::Stopped,
+        };
+        let http::Failure { message, hint, retry_after, .. } = failure;
+        Self { cause, message, hint, retry_after, usage: Spent::default() }
     }
 }

@@ -1,7 +1,7 @@
 //! Asks models: a question in, the text of an answer out, or a [`Failure`] that says why there is none.
 //!
 //! Every provider is one file that knows its words, and one line in [`DIALECTS`]; how a request is sent, tried
-//! again and given up is the same for all of them (`http`, `retry`), and so is the conversation with tools
+//! again and given up is the same for all of them (`crate::http`), and so is the conversation with tools
 //! (`talk`). The Claude Code command line stands beside them (`claude`). Nothing here believes an answer.
 
 mod anthropic;
@@ -10,14 +10,12 @@ mod google;
 mod http;
 mod key;
 mod openai;
-mod proxy;
-mod retry;
 mod schema;
 mod sse;
 mod talk;
 mod url;
 
-pub use http::Pool;
+pub use crate::http::Pool;
 
 use crate::ai::ask::{Answer, Ask, Cause, Failure};
 use crate::ai::tree::Tree;

@@ -10,11 +10,11 @@ mod events;
 mod failure;
 mod log;
 
-use super::key::Key;
 use crate::ai::ask::{Answer, Ask, Cause, Failure, Prompt};
 use crate::ai::snapshot::{Desk, Snapshot};
 use crate::ai::tree::Tree;
 use crate::env::Env;
+use crate::http::key::Key;
 use crate::policy;
 use crate::process::{self, End, Output, Program};
 use crate::stop::Stop;

@@ -2,11 +2,11 @@
 //!
 //! The key goes into a header, never into the address, where logs would keep it.
 
-use super::retry;
 use super::schema;
 use super::talk::{Call, Complaint, Dialect, Said, Talk, Tools, Turn};
 use crate::ai::ask::{Cause, Failure, Spent};
 use crate::ai::tools::SPECS;
+use crate::http::retry;
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -3,10 +3,11 @@
 //! A [`Dialect`] translates between this and a provider's words, and decides nothing: the tools, their limits and
 //! their log are the same for all of them.
 
-use super::http::{Http, Limits};
+use super::http::Http;
 use crate::ai::ask::{Answer, Ask, Cause, Failure, Prompt, Repair, Schema, Spent};
 use crate::ai::tools::Session;
 use crate::ai::tree::Tree;
+use crate::http::Limits;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::time::Duration;

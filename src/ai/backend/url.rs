@@ -2,9 +2,8 @@
 
 use super::talk::Dialect;
 use crate::ai::ask::{Cause, Failure};
-use reqwest::Url;
+use crate::http::{Url, is_local};
 use std::fmt;
-use std::net::IpAddr;
 
 /// Bytes of prompt for a server of this machine: about 8,000 tokens with the answer, the smallest context that such
 /// servers are commonly started with.
@@ -63,6 +62,11 @@ impl Address {
         url
     }
 
+    /// Returns the address itself.
+    pub(super) fn url(&self) -> &Url {
+        &self.base
+    }
+
     /// Tells whether it is the provider itself, not a server that is compatible.
     pub(super) fn is_own(&self) -> bool {
         self.own
@@ -86,13 +90,6 @@ impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.base.as_str())
     }
-}
-
-/// Tells whether an address is of this machine, whatever its names resolve to.
-fn is_local(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    host.eq_ignore_ascii_case("localhost") || ip.is_ok_and(|ip| ip.is_loopback())
 }
 
 #[cfg(test)]

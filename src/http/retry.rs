@@ -14,7 +14,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(20);
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Tells whether an answer of this status is worth another try.
-pub(super) fn is_passing(status: u16, retry_after: Option<Duration>) -> bool {
+pub fn is_passing(status: u16, retry_after: Option<Duration>) -> bool {
     match status {
         408 | 409 | 500 | 502 | 503 | 504 | 529 => true,
         429 => retry_after.is_some(),
@@ -26,14 +26,14 @@ pub(super) fn is_passing(status: u16, retry_after: Option<Duration>) -> bool {
 /// server asked for. `random` is in 0..1.
 ///
 /// Jitter stands on top, not beside: requests that were turned away together must not come back together.
-pub(super) fn pause(tries: u32, floor: Option<Duration>, random: f64) -> Duration {
+pub fn pause(tries: u32, floor: Option<Duration>, random: f64) -> Duration {
     let window = BASE.saturating_mul(1 << tries.saturating_sub(1).min(16)).min(MAX_PAUSE);
     floor.unwrap_or_default().saturating_add(window.mul_f64(random.clamp(0.0, 1.0)))
 }
 
 /// Returns how long a server asks to wait: `retry-after-ms`, or `retry-after` in seconds or as a date
 /// (RFC 9110, section 10.2.3).
-pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok()).map(str::trim);
     if let Some(ms) = text("retry-after-ms").and_then(|v| seconds(v, 1000.0)) {
         return Some(ms);
@@ -47,7 +47,7 @@ pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
 }
 
 /// Reads a number of seconds, such as `3` or `1.5`; `unit` of them make one.
-pub(super) fn seconds(text: &str, unit: f64) -> Option<Duration> {
+pub fn seconds(text: &str, unit: f64) -> Option<Duration> {
     let is_number = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let n: f64 = text.parse().ok().filter(|_| is_number)?;
     Some(Duration::try_from_secs_f64(n / unit).unwrap_or(FOREVER).min(FOREVER))

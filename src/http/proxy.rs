@@ -3,7 +3,7 @@
 //! Plain http goes to this machine only, and what goes to this machine goes through no proxy.
 
 use super::key::Key;
-use crate::ai::ask::{Cause, Failure};
+use super::{Cause, Failure};
 use crate::env::Env;
 use reqwest::{NoProxy, Proxy, Url};
 
@@ -13,7 +13,7 @@ const SCHEMES: [&str; 6] = ["http", "https", "socks4", "socks4a", "socks5", "soc
 
 /// What the environment says about proxies.
 #[derive(Debug, Default)]
-pub(super) struct Proxies {
+pub struct Proxies {
     https: Option<(&'static str, Url)>,
     http: Option<(&'static str, Url)>,
     /// What goes direct; this machine always does.
@@ -28,7 +28,7 @@ impl Proxies {
     /// # Errors
     ///
     /// `Setup`: a value that is no address of a proxy. Going direct instead would break what was asked for.
-    pub(super) fn of(env: &Env) -> Result<Self, Failure> {
+    pub fn of(env: &Env) -> Result<Self, Failure> {
         let var = |names: [&'static str; 2]| names.into_iter().find_map(|n| env.var(n).map(|v| (n, v.trim())));
         let all = var(["all_proxy", "ALL_PROXY"]);
         let direct = var(["no_proxy", "NO_PROXY"]).map_or("", |(_, v)| v);
@@ -60,12 +60,12 @@ impl Proxies {
     }
 
     /// Takes passwords of proxies out of a text.
-    pub(super) fn mask(&self, text: String) -> String {
+    pub fn mask(&self, text: String) -> String {
         self.secrets.iter().fold(text, |text, secret| secret.mask(&text))
     }
 
     /// Returns the variable that names the proxy of https requests.
-    pub(super) fn variable(&self) -> &'static str {
+    pub fn variable(&self) -> &'static str {
         self.https.as_ref().map_or("HTTPS_PROXY", |(name, _)| name)
     }
 }
@@ -89,7 +89,7 @@ mod tests {
     use crate::env::Env;
     use std::path::PathBuf;
 
-    fn of(vars: &[(&str, &str)]) -> Result<Proxies, crate::ai::ask::Failure> {
+    fn of(vars: &[(&str, &str)]) -> Result<Proxies, crate::http::Failure> {
         Proxies::of(&Env::from_pairs(PathBuf::new(), vars.iter().copied()))
     }
 

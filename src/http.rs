@@ -1,0 +1,433 @@
+//! Requests over HTTP: one pool of connections, deadlines, bounds, proxies, and what is tried again.
+//!
+//! The one place that opens a connection: backends and forges ask through a [`Server`], and say with a [`Protocol`]
+//! what an answer means. No redirect is followed. Nothing that a server says reaches a person but through
+//! [`Server::shown`]: without keys, escaped, short.
+
+pub mod key;
+mod proxy;
+mod reply;
+pub mod retry;
+
+pub use proxy::Proxies;
+pub use reply::{Refusal, Reply};
+pub use reqwest::header::HeaderMap;
+pub use reqwest::{Method, StatusCode, Url};
+
+use crate::stop::Stop;
+use crate::untrusted::Inert;
+use reqwest::Client;
+use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use serde_json::Value;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::time::{sleep_until, timeout_at};
+
+/// To the end of the handshakes.
+const CONNECT: Duration = Duration::from_secs(10);
+/// Between two looks whether a connection still lives.
+const ALIVE: Duration = Duration::from_secs(30);
+/// Characters of what a server says that are shown.
+const MAX_SHOWN: usize = 200;
+
+/// The connections of a run, shared by all that ask. Opens none before the first request.
+#[derive(Clone, Debug, Default)]
+pub struct Pool(Arc<Clients>);
+
+#[derive(Debug, Default)]
+struct Clients {
+    /// Asks this machine, in the clear: knows no roots of trust, which take milliseconds to load, and no proxies.
+    plain: OnceLock<Client>,
+    secure: OnceLock<Client>,
+}
+
+/// Why there is no answer. Its text goes to people: one line, no key, no more than a little of what a server said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub cause: Cause,
+    /// A lowercase fragment without the server's name: `429 Too Many Requests; retry after 3600 s`.
+    pub message: String,
+    /// What to do about it, where something can be done.
+    pub hint: Option<String>,
+    /// When the server says that it makes sense to ask again.
+    pub retry_after: Option<Duration>,
+    /// The status of the answer, where there was one that is no good one.
+    pub status: Option<u16>,
+}
+
+/// The kinds of failure that somebody tells apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// It cannot be asked at all: no key, no address, no such thing there.
+    Setup,
+    /// It could not be reached, or broke off.
+    Unreachable,
+    /// It said no: a bad key, no credit, a rate limit.
+    Refused,
+    /// What was sent is too large for it.
+    TooLarge,
+    /// What came back is no answer.
+    Malformed,
+    /// The deadline passed.
+    TimedOut,
+    /// The run was ended.
+    Stopped,
+}
+
+/// A try that failed.
+#[derive(Debug)]
+pub struct Trouble {
+    pub failure: Failure,
+    /// It can be tried again.
+    pub passing: bool,
+    /// Not before.
+    pub floor: Option<Duration>,
+    /// The server may have done what was asked, though it did not say so.
+    pub maybe_done: bool,
+}
+
+/// When a question ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits<'a> {
+    started: Instant,
+    deadline: Instant,
+    stop: &'a Stop,
+}
+
+/// What one request is made of.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    pub method: Method,
+    pub url: Url,
+    /// JSON.
+    pub body: Option<&'a [u8]>,
+    pub repeat: Repeat,
+}
+
+/// Whether a request may be sent again that may have been heard already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeat {
+    /// Twice is the same as once.
+    Harmless,
+    /// It makes something: once more only if it was surely not done.
+    Makes,
+}
+
+/// Where requests go.
+#[derive(Debug)]
+pub struct Server {
+    /// What can be shown of its address.
+    name: String,
+    secure: bool,
+    /// Where the address is set: `base_url`.
+    setting: &'static str,
+    /// The header that carries the key, and what stands in front of it.
+    carries: (&'static str, &'static str),
+    headers: &'static [(&'static str, &'static str)],
+    key: key::Source,
+    max_retries: u32,
+    proxies: Proxies,
+    pool: Pool,
+    /// Until then the server does not want to be asked.
+    quiet: Mutex<Option<Instant>>,
+}
+
+/// What a [`Server`] is made of.
+#[derive(Debug)]
+pub struct Setup {
+    /// The address; `http` only of this machine ([`is_local`]).
+    pub address: Url,
+    pub setting: &'static str,
+    pub carries: (&'static str, &'static str),
+    /// Sent with every request; names in lower case.
+    pub headers: &'static [(&'static str, &'static str)],
+    pub key: key::Source,
+    pub max_retries: u32,
+    pub proxies: Proxies,
+    pub pool: Pool,
+}
+
+/// What only those who ask know of the answers.
+pub trait Protocol {
+    type Answer;
+
+    /// Reads an answer that has a good status.
+    fn read(&self, reply: Reply<'_>) -> impl Future<Output = Result<Self::Answer, Trouble>>;
+
+    /// Says what an answer means that has no good one, and is no redirect.
+    fn refused(&self, refusal: &Refusal) -> Trouble;
+}
+
+impl Failure {
+    /// Makes a failure.
+    pub fn new(cause: Cause, message: impl Into<String>) -> Self {
+        Self { cause, message: message.into(), hint: None, retry_after: None, status: None }
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl<'a> Limits<'a> {
+    /// Begins now.
+    pub fn new(deadline: Instant, stop: &'a Stop) -> Self {
+        Limits { started: Instant::now(), deadline, stop }
+    }
+
+    /// Returns when an answer is too late.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Returns what ends the run.
+    pub fn stop(&self) -> &'a Stop {
+        self.stop
+    }
+
+    /// Waits for something until the run is stopped or the deadline passes.
+    async fn hold<T>(&self, what: impl Future<Output = T>) -> Result<T, Failure> {
+        tokio::select! {
+            biased;
+            _ = self.stop.wait() => Err(stopped()),
+            done = timeout_at(self.deadline.into(), what) => done.map_err(|_| self.late()),
+        }
+    }
+
+    /// Fails if the run was stopped or the deadline has passed.
+    pub fn check(&self) -> Result<(), Failure> {
+        match self.stop.signal() {
+            Some(_) => Err(stopped()),
+            None if Instant::now() >= self.deadline => Err(self.late()),
+            None => Ok(()),
+        }
+    }
+
+    fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    fn late(&self) -> Failure {
+        let waited = self.started.elapsed().as_secs_f64();
+        Failure::new(Cause::TimedOut, format!("no answer within {waited:.0} s"))
+    }
+}
+
+fn stopped() -> Failure {
+    Failure::new(Cause::Stopped, "the run was ended")
+}
+
+impl Trouble {
+    /// It stays as it is, however often it is tried.
+    pub fn last(failure: Failure) -> Self {
+        Self { failure, passing: false, floor: None, maybe_done: false }
+    }
+
+    /// It may come through another time.
+    pub fn passing(failure: Failure) -> Self {
+        Self { failure, passing: true, floor: None, maybe_done: true }
+    }
+
+    /// What came back is no answer.
+    pub fn malformed(message: impl Into<String>) -> Self {
+        Self::last(Failure::new(Cause::Malformed, message))
+    }
+}
+
+impl Pool {
+    /// Returns the client for an address; makes it when the first request needs it.
+    fn client(&self, secure: bool, proxies: &Proxies) -> Result<&Client, Failure> {
+        let cell = if secure { &self.0.secure } else { &self.0.plain };
+        if let Some(client) = cell.get() {
+            return Ok(client);
+        }
+        let client = build(secure, proxies).map_err(|e| {
+            let failure = Failure::new(Cause::Setup, format!("TLS cannot be set up: {}", reply::chain(&e)));
+            failure.hint("install the system's CA certificates, or set SSL_CERT_FILE")
+        })?;
+        Ok(cell.get_or_init(|| client))
+    }
+}
+
+fn build(secure: bool, proxies: &Proxies) -> Result<Client, reqwest::Error> {
+    let base = Client::builder()
+        .user_agent(concat!("claude-reviewer/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false)
+        .connect_timeout(CONNECT)
+        // A connection that is gone is noticed while an answer is waited for, which can take minutes.
+        .http2_keep_alive_interval(ALIVE)
+        .http2_keep_alive_timeout(CONNECT)
+        .no_proxy();
+    // An error only says that a provider is there already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    if secure {
+        let proxied = proxies.for_client()?.into_iter().fold(base.https_only(true), reqwest::ClientBuilder::proxy);
+        return proxied.build();
+    }
+    let nobody = rustls::RootCertStore::empty();
+    let config = rustls::ClientConfig::builder().with_root_certificates(nobody).with_no_client_auth();
+    base.tls_backend_preconfigured(config).build()
+}
+
+impl Server {
+    /// Makes a server. Opens no connection.
+    pub fn new(setup: Setup) -> Self {
+        let Setup { address, setting, carries, headers, key, max_retries, proxies, pool } = setup;
+        Self {
+            name: address.to_string(),
+            secure: address.scheme() == "https",
+            setting,
+            carries,
+            headers,
+            key,
+            max_retries,
+            proxies,
+            pool,
+            quiet: Mutex::new(None),
+        }
+    }
+
+    /// Finds out the key. Only the first call costs anything.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`key::Source::get`].
+    pub async fn ready(&self, limits: &Limits<'_>) -> Result<(), Failure> {
+        self.key.get(limits.deadline, limits.stop).await.map(drop)
+    }
+
+    /// Sends a request as often as it makes sense, and returns what the protocol reads of the answer. Counts into
+    /// `sent` how often it went out.
+    ///
+    /// # Errors
+    ///
+    /// The failure of the last try; the deadline, and the end of the run.
+    pub async fn send<P: Protocol>(
+        &self,
+        request: &Request<'_>,
+        protocol: &P,
+        limits: &Limits<'_>,
+        sent: &mut u64,
+    ) -> Result<P::Answer, Failure> {
+        let mut tries = 0;
+        loop {
+            self.wait(limits).await?;
+            limits.check()?;
+            tries += 1;
+            *sent += 1;
+            let trouble = match limits.hold(self.attempt(request, protocol)).await? {
+                Ok(value) => return Ok(value),
+                Err(trouble) => trouble,
+            };
+            if let Some(floor) = trouble.floor {
+                self.be_quiet(floor);
+            }
+            let twice = trouble.maybe_done && request.repeat == Repeat::Makes;
+            if !trouble.passing || twice || tries > self.max_retries {
+                return Err(trouble.failure);
+            }
+            let pause = retry::pause(tries, trouble.floor, fastrand::f64());
+            // Of the pause only the floor counts here: jitter must not cost a try that there is time for.
+            if trouble.floor.unwrap_or(pause) >= limits.left() {
+                return Err(trouble.failure);
+            }
+            limits.hold(tokio::time::sleep(pause)).await.map_err(|late| match late.cause {
+                Cause::TimedOut => trouble.failure,
+                _ => late,
+            })?;
+        }
+    }
+
+    /// Waits while the server wants to be left alone: what it told one request holds for all.
+    async fn wait(&self, limits: &Limits<'_>) -> Result<(), Failure> {
+        let quiet =
+            || self.quiet.lock().unwrap_or_else(PoisonError::into_inner).filter(|until| *until > Instant::now());
+        while let Some(until) = quiet() {
+            if until >= limits.deadline {
+                let wait = until.saturating_duration_since(Instant::now());
+                let message = format!("the server turned another request away; retry after {} s", ceil(wait));
+                let mut failure = Failure::new(Cause::Refused, message);
+                failure.retry_after = Some(wait);
+                return Err(failure);
+            }
+            limits.hold(sleep_until(until.into())).await?;
+        }
+        Ok(())
+    }
+
+    fn be_quiet(&self, floor: Duration) {
+        let mut quiet = self.quiet.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(until) = Instant::now().checked_add(floor) {
+            *quiet = (*quiet).max(Some(until));
+        }
+    }
+
+    /// Sends a request once.
+    async fn attempt<P: Protocol>(&self, request: &Request<'_>, protocol: &P) -> Result<P::Answer, Trouble> {
+        let client = self.pool.client(self.secure, &self.proxies).map_err(Trouble::last)?;
+        let mut builder = client.request(request.method.clone(), request.url.clone());
+        if let Some(body) = request.body {
+            builder = builder.header(CONTENT_TYPE, "application/json").body(body.to_vec());
+        }
+        for (name, value) in self.headers {
+            builder = builder.header(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        let (name, prefix) = self.carries;
+        if let Some(value) = self.key.known().and_then(|key| key.header(prefix)) {
+            builder = builder.header(HeaderName::from_static(name), value);
+        }
+        let response = builder.send().await.map_err(|e| self.broken(&e, "cannot be reached"))?;
+        let status = response.status();
+        if status.is_success() {
+            return protocol.read(Reply::new(self, response)).await;
+        }
+        if status.is_redirection() || status.is_informational() {
+            let message = format!("{} points to another address, which is not followed", named(status));
+            let failure = Failure::new(Cause::Refused, message);
+            return Err(Trouble::last(failure.hint(format!("put the right address into {}", self.setting))));
+        }
+        Err(protocol.refused(&Refusal::of(response).await))
+    }
+
+    /// Makes text of a server fit for people: without keys, on one line, escaped, short.
+    pub fn shown(&self, text: &str) -> String {
+        let masked = self.proxies.mask(self.key.mask(text.trim().to_owned()));
+        let inert = Inert::new(masked);
+        match inert.as_str().char_indices().nth(MAX_SHOWN) {
+            Some((end, _)) => format!("{}…", &inert.as_str()[..end]),
+            None => inert.as_str().to_owned(),
+        }
+    }
+}
+
+/// Reads a document; a byte order mark in front of it does no harm.
+pub fn json(bytes: &[u8]) -> Option<Value> {
+    serde_json::from_slice(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)).ok()
+}
+
+/// Names a status: `429 Too Many Requests`.
+pub fn named(status: StatusCode) -> String {
+    let reason = match status.as_u16() {
+        529 => "Overloaded",
+        _ => status.canonical_reason().unwrap_or("an unknown status"),
+    };
+    format!("{} {reason}", status.as_u16())
+}
+
+/// Returns whole seconds, rounded up.
+pub fn ceil(time: Duration) -> u64 {
+    time.as_secs() + u64::from(time.subsec_nanos() > 0)
+}
+
+/// Tells whether an address is of this machine, whatever its names resolve to.
+pub fn is_local(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host.eq_ignore_ascii_case("localhost") || ip.is_ok_and(|ip| ip.is_loopback())
+}

@@ -1,0 +1,204 @@
+//! Keys: what carries them, the command that prints one, and that nobody sees them.
+//!
+//! A key leaves this module as a header that is marked sensitive, and in no other way. What a server says is
+//! passed through [`Key::mask`] before anything else is done with it.
+
+use super::{Cause, Failure};
+use crate::env::Env;
+use crate::process;
+use crate::stop::Stop;
+use reqwest::header::HeaderValue;
+use secrecy::{ExposeSecret as _, SecretString};
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tokio::sync::OnceCell;
+
+/// How long a command that prints a key may take: long enough for a person to unlock something.
+const COMMAND_TIME: Duration = Duration::from_secs(60);
+/// Bytes of a key at most.
+const MAX_KEY: usize = 16 << 10;
+/// So many bytes in a row that also stand in a key give it away.
+const TELLING: usize = 8;
+
+/// A key, or the password of a proxy.
+#[derive(Clone, Debug)]
+pub struct Key(SecretString);
+
+impl Key {
+    /// Takes a key; `None` if no header can hold it.
+    pub fn new(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let fits = !text.is_empty() && text.len() <= MAX_KEY && text.bytes().all(|b| b.is_ascii_graphic());
+        fits.then(|| Self(SecretString::from(text.to_owned())))
+    }
+
+    /// Returns the value of a header that carries the key.
+    pub fn header(&self, prefix: &str) -> Option<HeaderValue> {
+        let mut value = HeaderValue::from_str(&format!("{prefix}{}", self.0.expose_secret())).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+
+    /// Takes the key out of a text, and every piece of it that has at least 8 characters, whatever their case.
+    pub fn mask(&self, text: &str) -> String {
+        let key = self.0.expose_secret().to_ascii_lowercase();
+        let (key, bytes) = (key.as_bytes(), text.to_ascii_lowercase());
+        let length = TELLING.min(key.len());
+        let pieces: HashSet<&[u8]> = key.windows(length).collect();
+        let mut hidden = vec![false; bytes.len()];
+        for (i, window) in bytes.as_bytes().windows(length).enumerate() {
+            if pieces.contains(window) {
+                hidden[i..i + length].fill(true);
+            }
+        }
+        let mut out = String::with_capacity(text.len());
+        let mut last = false;
+        for (i, c) in text.char_indices() {
+            match (hidden[i], last) {
+                (true, false) => out.push_str("***"),
+                (true, true) => {}
+                (false, _) => out.push(c),
+            }
+            last = hidden[i];
+        }
+        out
+    }
+}
+
+/// Where a key comes from.
+#[derive(Debug)]
+pub enum Source {
+    /// It is asked without one.
+    Keyless,
+    Known(Key),
+    Command(Box<Command>),
+}
+
+/// A command that prints the key; it is run once, when the key is needed.
+#[derive(Debug)]
+pub struct Command {
+    setting: &'static str,
+    line: String,
+    shell: PathBuf,
+    env: Vec<(OsString, OsString)>,
+    dir: PathBuf,
+    key: OnceCell<Key>,
+}
+
+impl Source {
+    /// Names a command whose output is the key. `setting` is what its line is called in the policy.
+    ///
+    /// The operator's own program gets the operator's environment, but not what a hook of git adds to it; and it
+    /// runs where the change has put nothing.
+    ///
+    /// # Errors
+    ///
+    /// `Setup`: there is no shell outside of the repository (`top`).
+    pub fn command(setting: &'static str, line: &str, env: &Env, top: Option<&Path>) -> Result<Self, Failure> {
+        let shell = process::find_program("sh", env, top)
+            .map_err(|e| Failure::new(Cause::Setup, format!("{setting} needs a shell: {e}")))?;
+        let env_of = env.vars().filter(|(name, _)| !name.as_encoded_bytes().starts_with(b"GIT_"));
+        let env_of = env_of.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let home = env.os("HOME").map(PathBuf::from).filter(|h| h.is_absolute() && h.is_dir());
+        let dir = home.unwrap_or_else(|| PathBuf::from("/"));
+        let line = line.to_owned();
+        Ok(Self::Command(Box::new(Command { setting, line, shell, env: env_of, dir, key: OnceCell::new() })))
+    }
+
+    /// Returns the key, if there is one; runs its command the first time.
+    ///
+    /// # Errors
+    ///
+    /// `Setup`: the command failed, or printed something that is no key. `Stopped`: the run was ended.
+    pub async fn get(&self, deadline: Instant, stop: &Stop) -> Result<Option<&Key>, Failure> {
+        match self {
+            Self::Keyless => Ok(None),
+            Self::Known(key) => Ok(Some(key)),
+            Self::Command(command) => command.key.get_or_try_init(|| command.run(deadline, stop)).await.map(Some),
+        }
+    }
+
+    /// Returns the key, if there is one and it has been found out.
+    pub fn known(&self) -> Option<&Key> {
+        match self {
+            Self::Keyless => None,
+            Self::Known(key) => Some(key),
+            Self::Command(command) => command.key.get(),
+        }
+    }
+
+    /// Takes the key out of a text, as far as it is known.
+    pub fn mask(&self, text: String) -> String {
+        self.known().map(|key| key.mask(&text)).unwrap_or(text)
+    }
+}
+
+impl Command {
+    /// Runs the command. Nothing that it prints is ever shown: the key may be among it.
+    async fn run(&self, deadline: Instant, stop: &Stop) -> Result<Key, Failure> {
+        let fails = |why: String| Failure::new(Cause::Setup, format!("{} {why}", self.setting)).hint("run it by hand");
+        let args = [OsString::from("-c"), OsString::from(&self.line)];
+        let program = process::Program {
+            path: &self.shell,
+            args: &args,
+            env: &self.env,
+            dir: &self.dir,
+            stdin: b"",
+            deadline: deadline.min(Instant::now() + COMMAND_TIME),
+            max_stdout: MAX_KEY,
+            max_stderr: 0,
+        };
+        let output = process::run(&program, stop).await.map_err(|e| fails(format!("cannot be run: {e}")))?;
+        match output.end {
+            process::End::Exit(0) => {}
+            process::End::Stopped(_) => return Err(Failure::new(Cause::Stopped, "the run was ended")),
+            process::End::Exit(code) => return Err(fails(format!("ended with code {code}"))),
+            process::End::Signal(n) => return Err(fails(format!("was ended by signal {n}"))),
+            process::End::TimedOut => return Err(fails("took too long".to_owned())),
+            process::End::TooMuch | process::End::Ended => return Err(fails("printed more than a key".to_owned())),
+        }
+        let key = std::str::from_utf8(&output.stdout).ok().and_then(Key::new);
+        key.ok_or_else(|| fails("printed something that is no key".to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Key;
+
+    fn key() -> Key {
+        Key::new("canary-0123456789-abcdefghij").unwrap()
+    }
+
+    #[test]
+    fn sec_03_a_key_and_every_longer_piece_of_it_is_masked() {
+        for (text, masked) in [
+            ("Bearer canary-0123456789-abcdefghij.", "Bearer ***."),
+            ("CANARY-0123456789-ABCDEFGHIJ", "***"),
+            ("a 0123456789-a b", "a *** b"),
+            ("cana\u{e9}ry-01234 canary-0", "cana\u{e9}*** ***"),
+            ("01234567", "***"),
+            ("0123456 is too short to tell", "0123456 is too short to tell"),
+            ("", ""),
+        ] {
+            assert_eq!(key().mask(text), masked, "{text}");
+        }
+        assert_eq!(Key::new("abc").unwrap().mask("xabcx"), "x***x");
+    }
+
+    #[test]
+    fn sec_04_no_debug_output_shows_a_key() {
+        let shown = format!("{:?} {:?}", key(), key().header("Bearer ").unwrap());
+        assert!(!shown.contains("canary"), "{shown}");
+    }
+
+    #[test]
+    fn what_no_header_can_hold_is_no_key() {
+        for bad in ["", " \n", "a b", "a\nb", "a\u{7f}", "k\u{e9}y"] {
+            assert!(Key::new(bad).is_none(), "{bad:?}");
+        }
+        assert!(Key::new("key\n").is_some());
+    }
+}

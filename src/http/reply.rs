@@ -1,0 +1,158 @@
+//! An answer, as it comes in: in pieces, within bounds.
+
+use super::{CONNECT, Cause, Failure, Server, Trouble, retry};
+use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use reqwest::{Response, StatusCode};
+use std::time::{Duration, SystemTime};
+use tokio::time::timeout;
+
+/// Between two pieces of a body.
+const IDLE: Duration = Duration::from_secs(60);
+/// For the end of a stream behind its last event.
+const TRAILER: Duration = Duration::from_millis(100);
+/// Bytes of an error's body that are read.
+const MAX_ERROR: usize = 64 << 10;
+
+/// An answer with a good status, whose body is still to be read.
+#[derive(Debug)]
+pub struct Reply<'a> {
+    server: &'a Server,
+    response: Response,
+}
+
+/// An answer that has no good status.
+#[derive(Debug)]
+pub struct Refusal {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    /// How long the server asks to wait.
+    pub after: Option<Duration>,
+    /// As much of it as is worth it.
+    pub body: Vec<u8>,
+}
+
+impl<'a> Reply<'a> {
+    pub(super) fn new(server: &'a Server, response: Response) -> Self {
+        Self { server, response }
+    }
+
+    /// Returns the status.
+    pub fn status(&self) -> StatusCode {
+        self.response.status()
+    }
+
+    /// Returns the headers.
+    pub fn headers(&self) -> &HeaderMap {
+        self.response.headers()
+    }
+
+    /// Tells whether the body is of a type, such as `text/event-stream`.
+    pub fn is_type(&self, kind: &str) -> bool {
+        let value = self.headers().get(CONTENT_TYPE).and_then(|v| v.to_str().ok());
+        value.is_some_and(|v| v.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(kind))
+    }
+
+    /// Reads a body of no more than `most` bytes, unpacked, to its end.
+    ///
+    /// # Errors
+    ///
+    /// `Malformed`: it has more. `Unreachable`: it breaks off, or comes too slowly.
+    pub async fn body(mut self, most: usize) -> Result<Vec<u8>, Trouble> {
+        let mut bytes = Vec::new();
+        while let Some(chunk) = self.chunk().await? {
+            if bytes.len() + chunk.len() > most {
+                return Err(Trouble::malformed(format!("the answer has more than {} MiB", most >> 20)));
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(bytes)
+    }
+
+    /// Reads the next piece of a body; a server that says nothing for too long has broken off.
+    ///
+    /// # Errors
+    ///
+    /// `Unreachable`.
+    pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Trouble> {
+        match timeout(IDLE, self.response.chunk()).await {
+            Ok(Ok(chunk)) => Ok(chunk.map(Into::into)),
+            Ok(Err(e)) => Err(self.server.broken(&e, "broke off")),
+            Err(_) => {
+                let message = format!("it said nothing for {} s", IDLE.as_secs());
+                Err(Trouble::passing(Failure::new(Cause::Unreachable, message)))
+            }
+        }
+    }
+
+    /// Waits for the end of a stream whose last piece was seen: only a connection whose answer was read to its end
+    /// can be used again.
+    pub async fn finish(mut self) {
+        let _ = timeout(TRAILER, self.response.chunk()).await;
+    }
+}
+
+impl Refusal {
+    /// Reads as much of an error as is worth it; that it breaks off changes nothing.
+    pub(super) async fn of(mut response: Response) -> Self {
+        let after = retry::retry_after(response.headers(), SystemTime::now());
+        let mut body = Vec::new();
+        while body.len() < MAX_ERROR
+            && let Ok(Ok(Some(chunk))) = timeout(CONNECT, response.chunk()).await
+        {
+            body.extend_from_slice(&chunk[..chunk.len().min(MAX_ERROR - body.len())]);
+        }
+        Self { status: response.status(), headers: response.headers().clone(), after, body }
+    }
+}
+
+impl Server {
+    /// Says why a request did not come through.
+    pub(super) fn broken(&self, error: &reqwest::Error, what: &str) -> Trouble {
+        let why = chain(error);
+        if why.contains("proxy authorization required") {
+            let failure = Failure::new(Cause::Refused, "the proxy asks for credentials (407)");
+            let hint = format!("put them into {}: http://USER:PASSWORD@HOST:PORT", self.proxies.variable());
+            return Trouble::last(failure.hint(hint));
+        }
+        if let Some(tls) = tls_error(error) {
+            let message = format!("the secure connection failed: {}", self.shown(&tls.to_string()));
+            return Trouble::last(Failure::new(Cause::Unreachable, message));
+        }
+        let shown = self.shown(&why);
+        let message = if error.is_timeout() && error.is_connect() {
+            format!("{} {what}: no connection within {} s", self.name, CONNECT.as_secs())
+        } else {
+            format!("{} {what}: {shown}", self.name)
+        };
+        let failure = Failure::new(Cause::Unreachable, message);
+        if error.is_connect() || error.is_request() || error.is_body() || error.is_decode() || error.is_timeout() {
+            Trouble { maybe_done: !error.is_connect(), ..Trouble::passing(failure) }
+        } else {
+            Trouble::last(failure)
+        }
+    }
+}
+
+/// Joins an error and what caused it, without the address: it stands elsewhere.
+pub(super) fn chain(error: &reqwest::Error) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut next = std::error::Error::source(error);
+    while let Some(e) = next {
+        let text = e.to_string();
+        if parts.last() != Some(&text) {
+            parts.push(text);
+        }
+        next = e.source();
+    }
+    if parts.is_empty() { "the connection failed".to_owned() } else { parts.join(": ") }
+}
+
+/// Finds what TLS said is wrong: trying again does not help then. An error of input and output hides what it holds
+/// from `source`, and there can be one inside of another.
+fn tls_error<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e rustls::Error> {
+    if let Some(tls) = error.downcast_ref::<rustls::Error>() {
+        return Some(tls);
+    }
+    let held = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    held.and_then(|e| tls_error(e)).or_else(|| error.source().and_then(tls_error))
+}
