@@ -20,6 +20,7 @@ mod disk;
 mod id;
 mod list;
 mod lock;
+pub mod owed;
 mod prune;
 mod read;
 mod trouble;

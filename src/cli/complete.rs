@@ -13,8 +13,11 @@ use crate::wire::stored::Status;
 
 /// Arguments of `complete`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "A review whose last round blocks or is incomplete is approved with --force only. That is \
-    recorded, with who did it and which findings were open.")]
+#[command(
+    after_help = "A review whose last round blocks or is incomplete is approved with --force only; so is one in \
+    which something blocked that only another policy lets through, or that the last round did not look for. That is \
+    recorded, with who did it and which findings were open."
+)]
 pub(super) struct Args {
     /// The review: an id, or latest
     #[arg(value_name = "REVIEW_ID")]
@@ -64,7 +67,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
         if open > 0 {
             text.push_str(&format!(
                 "recorded as open: {open} {}\n",
-                if open == 1 { "finding that blocks" } else { "findings that block" }
+                if open == 1 { "finding that blocked" } else { "findings that blocked" }
             ));
         }
         text.push_str(&format!("head {}\n", Inert::new(&session.head)));

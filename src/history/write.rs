@@ -3,6 +3,7 @@
 use super::chain::{self, Covered};
 use super::disk::{Folder, Unsynced, settle};
 use super::lock::Lock;
+use super::owed::{self, Owed, Told};
 use super::read::{CHANGE, COMPLETE, MOST_ROUNDS, REQUEST, RESPONSE, REVIEW, SEAL, most, round_name};
 use super::trouble::{Result, Trouble};
 use super::{CORRUPT, LATEST, SESSIONS, SessionId, Store, TMP, prune};
@@ -12,7 +13,7 @@ use crate::wire;
 use crate::wire::stored::{
     self, Completion, Document, Latest, Request, Response, Review, STORED_VERSION, Session, State, Status,
 };
-use crate::wire::{Outcome, SourceKind, Verdict};
+use crate::wire::{Finding, Outcome, SourceKind, Verdict};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::fmt::Write as _;
@@ -234,21 +235,14 @@ impl Store {
         };
         let (lock, session) = self.locked(*id).map_err(failed)?;
         let Some(last) = session.rounds.last() else { return Ok(session) };
-        let open: Vec<String> =
-            last.review.report.findings.iter().filter(|f| f.blocking).map(|f| f.fingerprint.clone()).collect();
-        let doubt = edited.or_else(|| doubt(&session, &last.review, open.len()));
+        let told: Vec<Told<'_>> = session.rounds.iter().map(|r| told(&r.review)).collect();
+        let owed = owed::owed(&told);
+        let blocking: Vec<&Finding> = last.review.report.findings.iter().filter(|f| f.blocking).collect();
+        let doubt = edited.or_else(|| doubt(&session, &last.review, blocking.len(), &told, &owed));
         if let (Status::Approved, false, Some(doubt)) = (closing.status, force, &doubt) {
-            let error = Error::usage(format!("review {id} cannot be approved: {doubt}"));
-            // Each is told in its own words, and only a person may force it.
-            return Err(match closing.via {
-                "mcp" => error
-                    .hint(format!("mend it, then call request_review with previous_review_id {id}"))
-                    .hint("if that is not possible, a person decides"),
-                _ => error.hint(format!("mend it and review again: `claude-reviewer review --follow-up {id}`")).hint(
-                    format!("`claude-reviewer complete {id} --status approved --force` approves it, and records that"),
-                ),
-            });
+            return Err(not_approved(*id, doubt, &owed, closing.via));
         }
+        let open = blocking.into_iter().chain(owed.iter().map(|o| o.finding)).map(|f| f.fingerprint.clone()).collect();
         let mut entries = session.completion.map(|c| c.entries).unwrap_or_default();
         if entries
             .last()
@@ -359,14 +353,48 @@ fn last_is(after: u32, session: &Session) -> error::Result<()> {
     Err(error.hint(format!("claude-reviewer review --follow-up {id}")))
 }
 
+fn told(review: &Review) -> Told<'_> {
+    Told { report: &review.report, since: review.since.as_ref() }
+}
+
+/// Makes the error about an approval that is refused. Each is told in its own words, and only a person may force it.
+fn not_approved(id: SessionId, doubt: &str, owed: &[Owed<'_>], via: &str) -> Error {
+    let error = Error::usage(format!("review {id} cannot be approved: {doubt}"));
+    if via == "mcp" {
+        return error
+            .hint(format!("mend it, then call request_review with previous_review_id {id}"))
+            .hint("if that is not possible, a person decides");
+    }
+    let mut error = error.hint(format!("mend it and review again: `claude-reviewer review --follow-up {id}`"));
+    if let Some(f) = owed.iter().find_map(|o| o.now) {
+        // Waived, it is recorded by its name, and not with all the others.
+        let waived = format!("claude-reviewer review --follow-up {id} --waive {}=REASON", f.fingerprint);
+        error = error.hint(format!("or let it through by name, with the reason: `{waived}`"));
+    }
+    error.hint(format!("`claude-reviewer complete {id} --status approved --force` approves it, and records that"))
+}
+
 /// Says why a session should not be approved as its last round left it.
-fn doubt(session: &Session, last: &Review, open: usize) -> Option<String> {
+fn doubt(session: &Session, last: &Review, open: usize, told: &[Told<'_>], owed: &[Owed<'_>]) -> Option<String> {
+    let (through, unseen): (Vec<Owed<'_>>, Vec<Owed<'_>>) = owed.iter().partition(|o| o.now.is_some());
     match (open, last.outcome, last.verdict) {
         (1, _, _) => Some("1 finding blocks".to_owned()),
         (2.., _, _) => Some(format!("{open} findings block")),
         (_, Outcome::Cancelled, _) => Some("its last round was broken off".to_owned()),
         (_, Outcome::Incomplete, _) | (_, _, Verdict::Incomplete) => Some("its last round is incomplete".to_owned()),
         (_, _, Verdict::Block) => Some("its last round blocks".to_owned()),
+        _ if owed::is_blind(told) => Some(
+            "its last round looked at none of its files, and an earlier one blocked (coverage.skipped says why)"
+                .to_owned(),
+        ),
+        _ if !through.is_empty() => Some(format!(
+            "what blocked is still there, and only another policy lets it through: {}",
+            owed::names(&through)
+        )),
+        _ if !unseen.is_empty() => {
+            let policy = if unseen.iter().any(|o| o.other_policy) { ", and the policy changed since" } else { "" };
+            Some(format!("its last round did not look for {}{policy}", owed::names(&unseen)))
+        }
         _ if unchecked(session, last) || emptied(session, last) => {
             Some("its last round did not look for all that was found before".to_owned())
         }

@@ -5,6 +5,7 @@
 use super::compare::{Again, Earlier};
 use crate::ai::Retry;
 use crate::finding::Origin;
+use crate::history::owed::{self, Owed};
 use crate::wire::stored::{Action, Advice, Since, State};
 use crate::wire::{Finding, Outcome, Report, Severity, Verdict};
 
@@ -37,12 +38,13 @@ pub fn advice(told: &Told<'_>) -> Advice {
     let mut circling = told.circling(&blocking);
     let say = |action, text: String| (action, text);
     let (action, text) = match (report.outcome, report.verdict) {
-        (Outcome::NothingToReview, _) if !told.unchecked().is_empty() => told.unlooked(),
-        (Outcome::NothingToReview, _) => say(
-            Action::Nothing,
-            "Nothing differs, so nothing was reviewed. This is no approval. Ask again only after something changed."
-                .to_owned(),
-        ),
+        (Outcome::NothingToReview, _) => told.unanswered().unwrap_or_else(|| {
+            say(
+                Action::Nothing,
+                "Nothing differs, so nothing was reviewed. This is no approval. Ask again only after something changed."
+                    .to_owned(),
+            )
+        }),
         (Outcome::Cancelled, _) => say(
             Action::RetryLater,
             "The review was stopped before it ended. It says nothing about the change; ask again when it may run \
@@ -170,20 +172,56 @@ impl Told<'_> {
     }
 
     /// Says what to do where the round did not look for what blocked.
-    fn unlooked(&self) -> (Action, String) {
+    fn unlooked(names: Vec<&str>) -> (Action, String) {
         let text = format!(
-            "Nothing blocks in this round, but it did not look for {} of the round before. Do not close the session \
+            "Nothing blocks in this round, but it did not look for {}, which blocked before. Do not close the session \
              yet: ask for a follow-up without a source and without files, so that it looks where the session began, \
              with the backends that found it; if it stays so, a person decides.",
-            names(self.unchecked().into_iter())
+            self::names(names.into_iter())
         );
         (Action::RetryLater, text)
     }
 
+    /// Says what to do where nothing blocks in this round and the session is not to be approved all the same: what
+    /// refuses an approval is told here, so that nobody is sent to ask for one.
+    fn unanswered(&self) -> Option<(Action, String)> {
+        let told = |report, since| owed::Told { report, since };
+        let earlier = self.earlier.iter().map(|e| told(&e.review.report, e.review.since.as_ref()));
+        let rounds: Vec<owed::Told<'_>> = earlier.chain([told(self.report, self.since)]).collect();
+        let owed = owed::owed(&rounds);
+        let (through, unseen): (Vec<Owed<'_>>, Vec<Owed<'_>>) = owed.into_iter().partition(|o| o.now.is_some());
+        if owed::is_blind(&rounds) {
+            let text = "This round looked at none of the files of the change (coverage.skipped says why), and an \
+                        earlier one blocked. This is no approval; a person decides.";
+            return Some((Action::AskAPerson, text.to_owned()));
+        }
+        if !through.is_empty() {
+            let text = format!(
+                "Nothing blocks, but only because the policy is another one now: {} still stands. Do not close the \
+                 session as approved. Mend it and ask for one follow-up, or leave it to a person.",
+                owed::names(&through)
+            );
+            return Some((if self.is_last() { Action::AskAPerson } else { Action::Fix }, text));
+        }
+        if unseen.iter().any(|o| o.other_policy) {
+            let text = format!(
+                "Nothing blocks, but the policy is another one now, and this round did not look for {}. Do not close \
+                 the session as approved: a person decides, or has the policy put back for a follow-up without a \
+                 source and without files.",
+                owed::names(&unseen)
+            );
+            return Some((Action::AskAPerson, text));
+        }
+        let mut names: Vec<&str> = unseen.iter().map(|o| o.finding.id.as_str()).collect();
+        names.extend(self.unchecked());
+        names.sort_unstable();
+        names.dedup();
+        (!names.is_empty()).then(|| Self::unlooked(names))
+    }
+
     /// Says how a round ends in which nothing blocks, and why another one would not help.
     fn passed(&self) -> (Action, String, Option<String>) {
-        if !self.unchecked().is_empty() {
-            let (action, text) = self.unlooked();
+        if let Some((action, text)) = self.unanswered() {
             return (action, text, None);
         }
         let left: Vec<&Finding> =

@@ -8,6 +8,7 @@ use super::{stored, words};
 use crate::diff::ObjectId;
 use crate::env::Env;
 use crate::error::{Error, Result};
+use crate::finding::Origin;
 use crate::git::Repo;
 use crate::history::{SessionId, Store};
 use crate::request::{ReviewRequest, Source};
@@ -15,7 +16,7 @@ use crate::review::{self, Record, Review, World};
 use crate::rules::RuleSet;
 use crate::wire;
 use crate::wire::SourceKind;
-use crate::wire::stored::{Response, Round, Session, Since, Status};
+use crate::wire::stored::{Response, Round, Session, Since, State, Status};
 use std::path::PathBuf;
 
 /// How many times the rounds that policy allows a session may have, counting those that came to no end.
@@ -218,9 +219,31 @@ impl Follow {
             review.add(recall::findings(&carried, &record.text), request, world)?;
         }
         let report = stored::report(review, rules);
-        let since = comparison.since(&report);
+        let mut since = comparison.since(&report);
+        let off = &review.judged_by.rules.disable;
+        self.unmend(&mut since, |rule, hash| {
+            let is_team = rules.describe(rule).is_none();
+            off.iter().any(|id| id == rule) || is_team && *hash != report.tool.rules_hash
+        });
         let again = comparison.again(&report, &since);
         Ok(Compared { since, again })
+    }
+
+    /// Takes "fixed" from what a rule found that is silent by now, as `is_silent` tells of a rule and of the rules that
+    /// were active when it spoke: a line that was touched is no line that was mended where nobody looks at it.
+    fn unmend(&self, since: &mut Since, is_silent: impl Fn(&str, &str) -> bool) {
+        let rounds = || self.session.rounds.iter().rev().map(|r| &r.review.report);
+        for e in since.entries.iter_mut().filter(|e| e.state == State::Fixed) {
+            let is_it = |f: &&wire::Finding| {
+                f.fingerprint == e.fingerprint && f.title == e.title && f.origin == Origin::Rules.name()
+            };
+            let known = rounds().find(|r| r.findings.iter().any(|f| is_it(&f)));
+            if known.is_some_and(|r| is_silent(&e.rule_id, &r.tool.rules_hash)) {
+                e.state = State::Unchecked;
+                since.fixed = since.fixed.saturating_sub(1);
+                since.unchecked += 1;
+            }
+        }
     }
 }
 

@@ -335,7 +335,7 @@ pub struct Closing {
     pub timestamp: String,
     /// It was closed though findings were open or the last round was incomplete.
     pub forced: bool,
-    /// Fingerprints of the findings that blocked then.
+    /// Fingerprints of the findings that blocked then, and of those that had blocked and were answered by nothing.
     pub open: Vec<String>,
     /// The head of the rounds that it speaks of.
     pub head: String,

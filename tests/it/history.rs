@@ -1,6 +1,8 @@
 #![cfg(unix)]
 //! `history` and `complete`, by the real binary on reviews that it stored.
 
+mod approval;
+
 use crate::support::{Repo, Run};
 use claude_reviewer::untrusted::is_active;
 use serde_json::Value;
