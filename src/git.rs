@@ -1,13 +1,14 @@
 //! The only importer of gix: repositories in, [`crate::diff`] values out.
 //!
 //! Everything is read in process. No program that a repository configures is ever started: no hook, no
-//! filter, no textconv, no external diff, no fsmonitor. Nothing is written, and nothing is fetched.
+//! filter, no textconv, no external diff, no fsmonitor. Nothing is written, and nothing is fetched but through [`Repo::fetch`].
 //! What git's own configuration (`diff.*`, `color.*`, …) says about showing a diff is not asked, so
 //! that a change looks the same in every clone.
 
 mod attributes;
 mod convert;
 mod digest;
+mod fetch;
 mod files;
 mod hooks;
 mod load;
@@ -26,6 +27,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
+pub use fetch::Fetched;
 pub use hooks::{HooksDir, Scope};
 pub use load::Reader;
 

@@ -2,6 +2,8 @@
 
 use crate::diff::RepoPath;
 use crate::finding::{Category, Severity};
+use base64::Engine as _;
+use secrecy::{ExposeSecret as _, SecretString};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -67,6 +69,34 @@ impl Source {
             Self::Patch(_) => "patch",
             Self::Code(_) => "code",
         }
+    }
+}
+
+/// What a review needs of a remote.
+#[derive(Clone, Debug)]
+pub struct Fetch {
+    /// The name of a configured remote, or an address.
+    pub remote: String,
+    /// Full names of references, or full object ids.
+    pub tips: Vec<String>,
+    /// Proves who asks, where the operator's own configuration does not.
+    pub credential: Option<Credential>,
+}
+
+/// A header that proves who asks, for one address and what lies below it.
+#[derive(Clone, Debug)]
+pub struct Credential {
+    /// As in git's `http.<address>.extraHeader`: `https://forge.example/`.
+    pub url: String,
+    /// The whole line: `Authorization: …`.
+    pub header: SecretString,
+}
+
+impl Credential {
+    /// Makes a header of a name and a token, as forges take them for git: `Basic`.
+    pub fn basic(url: &str, user: &str, token: &SecretString) -> Self {
+        let pair = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{}", token.expose_secret()));
+        Self { url: url.to_owned(), header: format!("Authorization: Basic {pair}").into() }
     }
 }
 

@@ -12,13 +12,26 @@ const MAX_OBJECT: usize = 1 << 30;
 
 /// Opens the repository that `dir` lies in. See [`Repo::open`].
 pub(super) fn open(dir: &Path, env: &Env) -> Result<Repo> {
+    open_with(dir, env, &options())
+}
+
+/// Opens a repository whose history ends where a file says, not where its own does: the file of commits without
+/// parents that git calls `shallow`. None: it ends nowhere. See [`super::Fetched`].
+pub(super) fn open_cut_off_at(dir: &Path, env: &Env, shallow: &Path) -> Result<Repo> {
+    let Some(shallow) = shallow.to_str() else {
+        return Err(Error::usage(format!("{} has a name that is not UTF-8", shallow.display())));
+    };
+    open_with(dir, env, &overridden([format!("gitoxide.core.shallowFile={shallow}")]))
+}
+
+fn open_with(dir: &Path, env: &Env, options: &gix::open::Options) -> Result<Repo> {
     let dir = env.dir.join(dir);
     let named = env.os("GIT_DIR").map(|d| dir.join(d));
     let mut repo = match &named {
-        Some(path) => gix::ThreadSafeRepository::open_opts(path, options().open_path_as_is(true))
+        Some(path) => gix::ThreadSafeRepository::open_opts(path, options.clone().open_path_as_is(true))
             .map_err(|e| not_a_repository(path).caused_by(&e))?
             .to_thread_local(),
-        None => discover(&dir, env)?,
+        None => discover(&dir, env, options)?,
     };
     if repo.git_dir_trust() != gix::sec::Trust::Full {
         return Err(foreign(repo.workdir().unwrap_or(repo.git_dir())));
@@ -50,19 +63,24 @@ pub(super) fn find(dir: &Path, env: &Env) -> Result<Option<Repo>> {
 
 /// What every repository is opened with.
 fn options() -> gix::open::Options {
-    gix::open::Options::default().config_overrides([
+    overridden([])
+}
+
+fn overridden(further: impl IntoIterator<Item = String>) -> gix::open::Options {
+    let always = [
         // Replacement objects would let a local reference decide which content is reviewed.
         "core.useReplaceRefs=false".to_owned(),
         // What an object says of its size is not believed beyond this.
         format!("gitoxide.objects.allocLimit={MAX_OBJECT}"),
-    ])
+    ];
+    gix::open::Options::default().config_overrides(always.into_iter().chain(further))
 }
 
 /// Looks for a repository in a folder and in the folders above.
-fn discover(dir: &Path, env: &Env) -> Result<gix::Repository> {
+fn discover(dir: &Path, env: &Env, options: &gix::open::Options) -> Result<gix::Repository> {
     let across = env.var("GIT_DISCOVERY_ACROSS_FILESYSTEM").is_some_and(|v| matches!(v, "1" | "true" | "yes" | "on"));
     let search = upwards::Options { match_ceiling_dir_or_error: false, cross_fs: across, ..Default::default() };
-    let trust = gix::sec::trust::Mapping { full: options(), reduced: options() };
+    let trust = gix::sec::trust::Mapping { full: options.clone(), reduced: options.clone() };
     let repo = gix::ThreadSafeRepository::discover_opts(dir, search.apply_environment(), trust)
         .map_err(|e| not_a_repository(dir).caused_by(e.probable_cause()))?
         .to_thread_local();

@@ -67,19 +67,10 @@ impl Program {
         let git_dir = real(repo.git_dir()).unwrap_or_else(|| repo.git_dir().to_owned());
         let inside: Vec<PathBuf> =
             [worktree.and_then(real), real(repo.common_dir()), Some(git_dir.clone())].into_iter().flatten().collect();
-        let name = format!("git{}", std::env::consts::EXE_SUFFIX);
-        let path = env
-            .path()
-            .into_iter()
-            .filter(|dir| dir.is_absolute())
-            .filter_map(|dir| real(&dir).map(|d| d.join(&name)))
-            .find(|p| is_program(p) && !inside.iter().any(|top| p.starts_with(top)))
-            .ok_or_else(|| {
-                Error::usage(
-                    "this repository keeps its references in a reftable, and there is no git program to read them",
-                )
+        let path = locate(env, &inside).ok_or_else(|| {
+            Error::usage("this repository keeps its references in a reftable, and there is no git program to read them")
                 .hint("install git 2.45 or newer, and see that PATH names its folder")
-            })?;
+        })?;
         let mut config: Vec<OsString> = PINNED.iter().map(OsString::from).collect();
         let snapshot = repo.config_snapshot();
         for section in snapshot.plumbing().sections_by_name("filter").into_iter().flatten() {
@@ -99,8 +90,7 @@ impl Program {
         let answer = self.run(&["version"])?;
         let text = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
         let number = text.strip_prefix("git version ").unwrap_or(&text);
-        let mut parts = number.split('.').map(|p| p.parse::<u32>().unwrap_or(0));
-        let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+        let version = version(&text);
         if answer.ok && version >= least {
             return Ok(());
         }
@@ -179,6 +169,23 @@ impl Program {
         };
         Ok(Answer { ok: status.success(), code: status.code(), stdout })
     }
+}
+
+/// Finds git in the absolute folders of `PATH`, outside of the given ones.
+pub(super) fn locate(env: &Env, inside: &[PathBuf]) -> Option<PathBuf> {
+    let name = format!("git{}", std::env::consts::EXE_SUFFIX);
+    env.path()
+        .into_iter()
+        .filter(|dir| dir.is_absolute())
+        .filter_map(|dir| std::fs::canonicalize(dir).ok().map(|d| d.join(&name)))
+        .find(|p| is_program(p) && !inside.iter().any(|top| p.starts_with(top)))
+}
+
+/// Reads `git version 2.45.1`; what cannot be read is 0.
+pub(super) fn version(text: &str) -> (u32, u32) {
+    let number = text.strip_prefix("git version ").unwrap_or(text);
+    let mut parts = number.split('.').map(|p| p.parse::<u32>().unwrap_or(0));
+    (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
 }
 
 struct Answer {

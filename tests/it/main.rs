@@ -12,6 +12,7 @@ mod architecture;
 mod cache;
 mod certificate;
 mod change;
+mod ci;
 mod claims;
 mod claude;
 mod cli;

@@ -1,0 +1,598 @@
+//! The one way to get objects from a remote.
+//!
+//! The `git` program fetches, but not in the user's repository: in a private one beside it
+//! (`.git/claude-reviewer/…`), which shares nothing with it but the store of objects. So nothing that the repository
+//! configures counts: no credential helper, ssh or proxy command, no `url.….insteadOf`, no `uploadpack` program, no
+//! hook. And nothing of the user's changes but that the store has more objects: not a reference, not `FETCH_HEAD`,
+//! not the index, not the worktree, not how deep a shallow clone is. The references that hold what was fetched
+//! (`refs/claude-reviewer/…`) are the private repository's and go with it; so does its list of where the history is
+//! cut off, with which [`Fetched::open`] reads the user's repository.
+//!
+//! What the operator configures counts: helpers, ssh, proxies and certificates of the system, the user and the
+//! environment. Of the repository's own configuration two things are taken, and neither is a program: the address of
+//! the remote, and headers for one address (`http.<address>.extraHeader`), by which CI lets a checkout prove who it
+//! is, be they in `.git/config` or in a file that it includes.
+
+mod address;
+mod place;
+mod words;
+
+use super::program;
+use super::{Repo, gix_id, open, own, refs, revision};
+use crate::diff::ObjectId;
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::process::{self, End, Output};
+use crate::request::Fetch;
+use crate::stop::Stop;
+use address::Address;
+use place::Place;
+use secrecy::ExposeSecret as _;
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long everything that one review fetches may take.
+const DEADLINE: Duration = Duration::from_secs(15 * 60);
+/// Bytes that the program may write to its standard output, which is nothing that we read.
+const MAX_STDOUT: usize = 1 << 20;
+/// Bytes of what it says about errors.
+const MAX_STDERR: usize = 16 << 10;
+/// The git that takes configuration from the environment.
+const SINCE: (u32, u32) = (2, 31);
+/// Commits from each tip, where the history is cut off: more and more, at last all (git's own number for it).
+const DEPTHS: [u32; 4] = [64, 512, 4096, 0x7fff_ffff];
+/// References of the user's that the remote is told of, so that it sends only what is new.
+const MAX_HAVE: usize = 20_000;
+/// Pairs of configuration that are taken from the environment.
+const MAX_CONFIG: usize = 1000;
+/// What a tip may be called: longer than any reference in practice.
+const MAX_TIP: usize = 1024;
+
+/// The private remote's name.
+const REMOTE: &str = "claude-reviewer";
+/// The private references.
+const PREFIX: &str = "refs/claude-reviewer/";
+
+/// What is passed on of the environment: where the operator's configuration and credentials are, how the network is
+/// reached. What helpers of the forges' own programs read is among it; nothing of the repository sees it.
+const PASSED: &[&str] = &[
+    "HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_CACHE_HOME",
+    "XDG_RUNTIME_DIR",
+    "TMPDIR",
+    "USER",
+    "LOGNAME",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH_VARIANT",
+    "GIT_SSL_CAINFO",
+    "GIT_SSL_CAPATH",
+    "GIT_SSL_CERT",
+    "GIT_SSL_KEY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "SSH_AUTH_SOCK",
+    "KRB5CCNAME",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "http_proxy",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "all_proxy",
+    "ALL_PROXY",
+    "no_proxy",
+    "NO_PROXY",
+    "GH_TOKEN",
+    "GH_ENTERPRISE_TOKEN",
+    "GH_CONFIG_DIR",
+    "GITHUB_TOKEN",
+    "GITLAB_TOKEN",
+];
+
+/// What is set.
+const SET: &[(&str, &str)] = &[
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_ASKPASS", ""),
+    ("SSH_ASKPASS_REQUIRE", "force"),
+    ("SSH_ASKPASS", "/bin/false"),
+    ("GCM_INTERACTIVE", "never"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_PAGER", "cat"),
+    ("LC_ALL", "C"),
+];
+
+/// Configuration that outranks everybody's.
+const PINNED: &[&str] = &[
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.askPass=",
+    "credential.interactive=false",
+    "protocol.allow=never",
+    "http.followRedirects=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "fetch.writeCommitGraph=false",
+    "fetch.recurseSubmodules=false",
+    "fetch.prune=false",
+    "fetch.pruneTags=false",
+    "fetch.all=false",
+    "transfer.bundleURI=false",
+    "submodule.recurse=false",
+    "color.ui=never",
+    "advice.fetchShowForcedUpdates=false",
+];
+
+/// What was fetched. While it lives, the objects can be read as deep as they were fetched.
+#[derive(Debug)]
+pub struct Fetched {
+    place: Place,
+    call: Call,
+    /// The commits of the tips, in their order.
+    ids: Vec<ObjectId>,
+    /// Where in [`DEPTHS`]; `None`: the history was whole before.
+    depth: Option<usize>,
+    hash: gix::hash::Kind,
+    /// For opening the repository again.
+    dir: PathBuf,
+    env: Env,
+}
+
+/// What every call of the program is made with.
+struct Call {
+    program: PathBuf,
+    git_dir: PathBuf,
+    env: Vec<(OsString, OsString)>,
+    remote: Named,
+    deadline: Instant,
+    stop: Stop,
+}
+
+impl std::fmt::Debug for Call {
+    /// Shows no values of the environment: they hold credentials.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Call").field("program", &self.program).field("remote", &self.remote).finish_non_exhaustive()
+    }
+}
+
+/// A remote, as people know it.
+#[derive(Clone, Debug)]
+struct Named {
+    /// Its name, or its address without a password.
+    shown: String,
+    address: Address,
+    /// The repository has a setting that would have helped and is not used.
+    own_ssh: bool,
+    own_helper: bool,
+}
+
+/// How a fetch ended.
+enum Got {
+    All,
+    /// The remote answered and does not have it: in its words.
+    NotThere(Error),
+}
+
+impl Repo {
+    /// Fetches tips of a remote. `dir` and `env` are what the repository was opened with.
+    ///
+    /// Where the user's clone is shallow, so much history comes with them as will usually do; see
+    /// [`Fetched::connect`].
+    ///
+    /// # Errors
+    /// Usage: no such remote, or an address that is not fetched from. Incomplete: git's own words, without passwords.
+    pub fn fetch(&self, dir: &Path, env: &Env, fetch: &Fetch, stop: &Stop) -> Result<Fetched> {
+        let local = self.local();
+        for tip in &fetch.tips {
+            check(tip)?;
+        }
+        let remote = Named::find(self, &local, &fetch.remote)?;
+        let real = |p: &Path| std::fs::canonicalize(p).unwrap_or_else(|_| p.to_owned());
+        let inside: Vec<PathBuf> =
+            self.worktree().into_iter().chain([local.common_dir(), local.git_dir()]).map(real).collect();
+        let program = program::locate(env, &inside).ok_or_else(|| {
+            Error::usage("there is no git program to fetch with")
+                .hint(format!("install git {}.{} or newer, and see that PATH names its folder", SINCE.0, SINCE.1))
+        })?;
+        let place = Place::make(&real(local.common_dir()))?;
+        let is_shallow = prepare(&place, self, &local)?;
+        let partial = is_partial(&local);
+        let mut vars: Vec<(OsString, OsString)> =
+            PASSED.iter().filter_map(|k| Some((OsString::from(k), env.os(k)?.clone()))).collect();
+        vars.extend(SET.iter().map(|(k, v)| (OsString::from(k), OsString::from(v))));
+        vars.push(("PATH".into(), address::clean_path(&env.path(), &inside)));
+        vars.push(("GIT_OBJECT_DIRECTORY".into(), real(local.common_dir()).join("objects").into()));
+        vars.push(("GIT_ALLOW_PROTOCOL".into(), remote.address.scheme.allowed().into()));
+        // Where objects are missing by agreement, git gets what a delta needs from the same remote.
+        vars.push(("GIT_NO_LAZY_FETCH".into(), if partial { "0" } else { "1" }.into()));
+        if env.os("GIT_SSL_CAINFO").is_none()
+            && let Some(file) = env.os("CI_SERVER_TLS_CA_FILE")
+        {
+            vars.push(("GIT_SSL_CAINFO".into(), file.clone()));
+        }
+        if !is_ssh_chosen(&local, env) {
+            vars.push(("GIT_SSH_COMMAND".into(), "ssh -oBatchMode=yes".into()));
+        }
+        vars.extend(configuration(&local, env, fetch, &remote.address)?);
+        let call = Call {
+            program,
+            git_dir: place.dir().to_owned(),
+            env: vars,
+            remote,
+            deadline: Instant::now() + DEADLINE,
+            stop: stop.clone(),
+        };
+        call.require_version()?;
+        let depth = is_shallow.then_some(0);
+        let (dir, env) = (dir.to_owned(), env.clone());
+        let mut fetched = Fetched { place, call, ids: Vec::new(), depth, hash: local.object_hash(), dir, env };
+        fetched.ids = fetched.tips(&fetch.tips)?;
+        Ok(fetched)
+    }
+}
+
+impl Fetched {
+    /// Returns the commits of the tips, in the order in which they were asked for.
+    pub fn ids(&self) -> &[ObjectId] {
+        &self.ids
+    }
+
+    /// Opens the repository with what was fetched, and with the history as deep as it was fetched.
+    pub fn open(&self) -> Result<Repo> {
+        open::open_cut_off_at(&self.dir, &self.env, &self.place.dir().join("shallow"))
+    }
+
+    /// Fetches one more tip; `None` where the remote does not have it.
+    ///
+    /// # Errors
+    /// As [`Repo::fetch`].
+    pub fn also(&mut self, tip: &str) -> Result<Option<ObjectId>> {
+        check(tip)?;
+        let tips = [tip.to_owned()];
+        match self.get(&tips)? {
+            Got::All => Ok(self.read(&tips)?.pop()),
+            Got::NotThere(_) => Ok(None),
+        }
+    }
+
+    /// Fetches so much of a shallow history that the merge base of two commits is certain, and all commits between
+    /// it and them are there. Returns it; `None` where they share no commit.
+    ///
+    /// # Errors
+    /// As [`Repo::fetch`].
+    pub fn connect(&mut self, one: ObjectId, other: ObjectId) -> Result<Option<ObjectId>> {
+        loop {
+            let repo = self.open()?;
+            match (joined(&repo, one, other)?, self.depth) {
+                (Joined::At(base), _) => return Ok(Some(base)),
+                (Joined::Never, _) => return Ok(None),
+                (Joined::Perhaps, None) => return repo.merge_base(one, other),
+                (Joined::Perhaps, Some(at)) if at + 1 == DEPTHS.len() => return repo.merge_base(one, other),
+                (Joined::Perhaps, Some(at)) => {
+                    self.depth = Some(at + 1);
+                    self.tips(&[one.to_string(), other.to_string()])?;
+                }
+            }
+        }
+    }
+
+    /// Fetches objects by their ids: what a partial clone was made without.
+    ///
+    /// # Errors
+    /// As [`Repo::fetch`].
+    pub fn objects(&mut self, ids: &[ObjectId]) -> Result<()> {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let lines: String = ids.iter().map(|id| format!("{id}\n")).collect();
+        // As git itself gets what is missing: by name, without asking what is here.
+        let args = ["-c", "fetch.negotiationAlgorithm=noop", "fetch", "--filter=blob:none", "--stdin"];
+        let out = self.call.run(&with(&args, &[REMOTE.to_owned()]), lines.as_bytes())?;
+        match self.call.end(&out, &format!("{} objects", ids.len()))? {
+            Got::All => Ok(()),
+            Got::NotThere(error) => Err(error),
+        }
+    }
+
+    /// Removes everything that is not an object. Dropping does the same and says nothing of what went wrong.
+    pub fn remove(self) -> Result<()> {
+        let dir = self.place.dir().to_owned();
+        drop(self);
+        match dir.symlink_metadata() {
+            Err(_) => Ok(()),
+            Ok(_) => Err(Error::incomplete(format!("{} cannot be removed", dir.display()))),
+        }
+    }
+
+    fn tips(&mut self, tips: &[String]) -> Result<Vec<ObjectId>> {
+        match self.get(tips)? {
+            Got::All => self.read(tips),
+            Got::NotThere(error) => Err(error),
+        }
+    }
+
+    /// Fetches tips into private references, one each.
+    fn get(&self, tips: &[String]) -> Result<Got> {
+        if tips.is_empty() {
+            return Ok(Got::All);
+        }
+        let mut args = vec!["fetch", "--update-shallow", "--no-show-forced-updates"];
+        let depth = self.depth.map(|at| format!("--depth={}", DEPTHS[at]));
+        args.extend(depth.as_deref());
+        let specs = tips.iter().map(|tip| format!("+{tip}:{}", private(tip)));
+        let out = self.call.run(&with(&args, &[vec![REMOTE.to_owned()], specs.collect()].concat()), b"")?;
+        self.call.end(&out, &tips.join(", "))
+    }
+
+    /// Reads what private references point to, tags followed.
+    fn read(&self, tips: &[String]) -> Result<Vec<ObjectId>> {
+        let repo = self.open()?;
+        let local = repo.local();
+        tips.iter()
+            .map(|tip| {
+                let text = std::fs::read(self.place.dir().join(private(tip))).unwrap_or_default();
+                let id = gix::ObjectId::from_hex(text.trim_ascii()).ok().filter(|id| id.kind() == self.hash);
+                let id = id.ok_or_else(|| {
+                    Error::incomplete(format!("git fetched {tip} from {} and left nothing", self.call.remote.shown))
+                })?;
+                refs::peel(&local, id, tip).map(|id| own(&id))
+            })
+            .collect()
+    }
+}
+
+/// Whether two commits have a merge base that more history cannot change.
+enum Joined {
+    At(ObjectId),
+    Never,
+    /// Some of the history that decides is cut off.
+    Perhaps,
+}
+
+fn joined(repo: &Repo, one: ObjectId, other: ObjectId) -> Result<Joined> {
+    let local = repo.local();
+    let base = revision::merge_base(&local, one, &[other])?;
+    let failed = |e: gix::Error| Error::incomplete("the list of where the history ends cannot be read").caused_by(&e);
+    let Some(cut) = local.shallow_commits().map_err(failed)? else {
+        return Ok(base.map_or(Joined::Never, Joined::At));
+    };
+    let Some(base) = base else { return Ok(Joined::Perhaps) };
+    for (tip, hidden) in [(one, other), (other, one)] {
+        let between = revision::walk(&local, tip, &[hidden])?;
+        if between.iter().any(|id| cut.contains(&gix_id(id))) {
+            return Ok(Joined::Perhaps);
+        }
+    }
+    Ok(Joined::At(base))
+}
+
+impl Repo {
+    /// Tells whether the history between two commits and their merge base is all here.
+    ///
+    /// # Errors
+    /// Incomplete: the history cannot be read.
+    pub fn is_connected(&self, one: ObjectId, other: ObjectId) -> Result<bool> {
+        Ok(!matches!(joined(self, one, other)?, Joined::Perhaps))
+    }
+
+    /// Tells whether an object is here.
+    pub fn has(&self, id: ObjectId) -> bool {
+        let local = self.local();
+        gix_id(&id).kind() == local.object_hash() && local.has_object(gix_id(&id))
+    }
+}
+
+impl Call {
+    /// Sees that git is new enough: an older one would not see the address.
+    fn require_version(&self) -> Result<()> {
+        let out = self.run(&with(&["version"], &[]), b"")?;
+        let text = String::from_utf8_lossy(&out.stdout).trim().to_owned();
+        if program::version(&text) >= SINCE {
+            return Ok(());
+        }
+        Err(Error::usage(format!("{text} ({}) is too old to fetch with", self.program.display()))
+            .hint(format!("git {}.{} or newer is needed", SINCE.0, SINCE.1)))
+    }
+
+    /// Runs git in the private repository, in a group of its own that ends with the run.
+    fn run(&self, args: &[OsString], stdin: &[u8]) -> Result<Output> {
+        let mut all: Vec<OsString> = vec!["--git-dir".into(), self.git_dir.clone().into(), "--no-pager".into()];
+        all.extend(PINNED.iter().flat_map(|value| ["-c".into(), OsString::from(value)]));
+        all.extend_from_slice(args);
+        let program = process::Program {
+            path: &self.program,
+            args: &all,
+            env: &self.env,
+            dir: &self.git_dir,
+            stdin,
+            deadline: self.deadline,
+            max_stdout: MAX_STDOUT,
+            max_stderr: MAX_STDERR,
+        };
+        let failed =
+            |e: &std::io::Error| Error::usage(format!("{} cannot be run", self.program.display())).caused_by(e);
+        // On a thread of its own, since whoever calls may be part of a runtime already.
+        std::thread::scope(|s| {
+            let running = s.spawn(|| {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+                runtime.block_on(process::run(&program, &self.stop))
+            });
+            match running.join() {
+                Ok(out) => out.map_err(|e| failed(&e)),
+                Err(_) => Err(Error::incomplete("an internal error ended the fetch")),
+            }
+        })
+    }
+
+    fn end(&self, out: &Output, what: &str) -> Result<Got> {
+        let from = &self.remote.shown;
+        let why = match out.end {
+            End::Exit(0) => return Ok(Got::All),
+            End::TimedOut => format!("fetching {what} from {from} took over {} minutes", DEADLINE.as_secs() / 60),
+            End::Stopped(_) => format!("fetching {what} from {from} was interrupted"),
+            End::Exit(_) | End::Signal(_) | End::TooMuch | End::Ended => {
+                format!("{what} cannot be fetched from {from}")
+            }
+        };
+        let said = words::of(&out.stderr);
+        let mut error = Error::incomplete(why);
+        error.hints = words::hints(&said, &self.remote);
+        error.causes.clone_from(&said);
+        Ok(if words::not_there(&said) { Got::NotThere(error) } else { return Err(error) })
+    }
+}
+
+impl Named {
+    /// Finds a configured remote by its name; what is none is taken for an address.
+    fn find(repo: &Repo, local: &gix::Repository, name: &str) -> Result<Self> {
+        let config = local.config_snapshot();
+        let known = repo.remotes();
+        let url = known.iter().any(|n| n == name).then(|| config.string(format!("remote.{name}.url").as_str()));
+        let top = repo.worktree().unwrap_or(repo.git_dir());
+        let (shown, address) = match url {
+            Some(Some(url)) => (name.to_owned(), Address::parse(&url.to_string(), top)?),
+            Some(None) => return Err(Error::usage(format!("the remote {name} has no address"))),
+            None if !name.contains([':', '/']) => {
+                let error = Error::usage(format!("there is no remote {name}"));
+                return Err(match known.is_empty() {
+                    true => error.hint("git remote add origin ADDRESS"),
+                    false => error.hint(format!("there is: {}", known.join(", "))),
+                });
+            }
+            None => (address::without_password(name), Address::parse(name, top)?),
+        };
+        let own = |section: &str, key: &str| {
+            let mut sections = config.plumbing().sections_by_name(section).into_iter().flatten();
+            sections.any(|s| is_repositorys(s.meta()) && s.value(key).is_some())
+        };
+        Ok(Self { shown, address, own_ssh: own("core", "sshCommand"), own_helper: own("credential", "helper") })
+    }
+}
+
+/// Tells whether a value stands in the repository's own configuration, or in a file that it includes.
+fn is_repositorys(meta: &gix::config::file::Metadata) -> bool {
+    matches!(meta.source, gix::config::Source::Local | gix::config::Source::Worktree)
+}
+
+/// Tells whether the operator says how ssh is run.
+fn is_ssh_chosen(local: &gix::Repository, env: &Env) -> bool {
+    let config = local.config_snapshot();
+    let mut sections = config.plumbing().sections_by_name("core").into_iter().flatten();
+    ["GIT_SSH_COMMAND", "GIT_SSH"].iter().any(|v| env.os(v).is_some())
+        || sections.any(|s| !is_repositorys(s.meta()) && s.value("sshCommand").is_some())
+}
+
+/// Tells whether a clone was made without some objects, on purpose.
+fn is_partial(local: &gix::Repository) -> bool {
+    let config = local.config_snapshot();
+    let mut remotes = config.plumbing().sections_by_name("remote").into_iter().flatten();
+    config.string("extensions.partialClone").is_some()
+        || remotes.any(|s| s.value("promisor").is_some_and(|v| v != "false"))
+}
+
+/// Writes the private repository. Returns whether the user's is shallow.
+fn prepare(place: &Place, repo: &Repo, local: &gix::Repository) -> Result<bool> {
+    let mut config = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n".to_owned();
+    if local.object_hash() != gix::hash::Kind::Sha1 {
+        config.push_str(&format!("\tobjectformat = {}\n", local.object_hash()));
+    }
+    if is_partial(local) {
+        config.push_str(&format!("\tpartialclone = {REMOTE}\n[remote \"{REMOTE}\"]\n\tpromisor = true\n"));
+    }
+    place.write("config", config.as_bytes())?;
+    place.write("HEAD", b"ref: refs/heads/none\n")?;
+    place.write("objects/.keep", b"")?;
+    place.write("refs/.keep", b"")?;
+    let cut =
+        local.shallow_commits().map_err(|e| Error::incomplete("where the history ends is not known").caused_by(&e))?;
+    if let Some(cut) = &cut {
+        let lines: String = cut.iter().map(|id| format!("{id}\n")).collect();
+        place.write("shallow", lines.as_bytes())?;
+    }
+    // The remote sends what these do not reach. Without them it sends more, that is all.
+    let mut have: Vec<gix::ObjectId> = repo.head().ok().flatten().map(|id| gix_id(&id)).into_iter().collect();
+    for prefix in ["refs/remotes/", "refs/heads/", "refs/tags/"] {
+        have.extend(repo.refs.tips(local, prefix).unwrap_or_default());
+    }
+    let mut seen = HashSet::new();
+    have.retain(|id| seen.insert(*id) && local.has_object(*id));
+    have.truncate(MAX_HAVE);
+    let lines: String = have.iter().enumerate().map(|(i, id)| format!("{id} refs/have/{i:06}\n")).collect();
+    place.write("packed-refs", lines.as_bytes())?;
+    Ok(cut.is_some())
+}
+
+/// Puts configuration into the environment, where no list of processes shows it: what the operator put there, the
+/// address, and the header that proves who asks.
+fn configuration(
+    local: &gix::Repository,
+    env: &Env,
+    fetch: &Fetch,
+    address: &Address,
+) -> Result<Vec<(OsString, OsString)>> {
+    let mut pairs: Vec<(OsString, OsString)> = Vec::new();
+    let count = env.var("GIT_CONFIG_COUNT").and_then(|n| n.parse().ok()).unwrap_or(0).min(MAX_CONFIG);
+    for i in 0..count {
+        let key = env.os(&format!("GIT_CONFIG_KEY_{i}"));
+        let value = env.os(&format!("GIT_CONFIG_VALUE_{i}")).cloned().unwrap_or_default();
+        pairs.extend(key.map(|key| (key.clone(), value)));
+    }
+    pairs.push((format!("remote.{REMOTE}.url").into(), address.url.clone().into()));
+    let header =
+        |url: &str, value: &str| -> (OsString, OsString) { (format!("http.{url}.extraHeader").into(), value.into()) };
+    if let Some(c) = &fetch.credential {
+        let secret = c.header.expose_secret();
+        if c.url.chars().chain(secret.chars()).any(char::is_control) {
+            return Err(Error::usage("the credential for the remote has control characters"));
+        }
+        pairs.push(header(&c.url, secret));
+    } else if let Some(basic) = &address.basic {
+        pairs.push(header(&address.url, basic));
+    } else {
+        let config = local.config_snapshot();
+        for section in config.plumbing().sections_by_name("http").into_iter().flatten() {
+            let Some(url) = section.header().subsection_name().filter(|_| is_repositorys(section.meta())) else {
+                continue;
+            };
+            let values = section.values("extraHeader");
+            pairs.extend(values.iter().map(|v| header(&url.to_string(), &v.to_string())));
+        }
+    }
+    let mut vars = vec![(OsString::from("GIT_CONFIG_COUNT"), OsString::from(pairs.len().to_string()))];
+    for (i, (key, value)) in pairs.into_iter().enumerate() {
+        vars.push((format!("GIT_CONFIG_KEY_{i}").into(), key));
+        vars.push((format!("GIT_CONFIG_VALUE_{i}").into(), value));
+    }
+    Ok(vars)
+}
+
+/// Refuses what is neither the full name of a reference nor an object id.
+fn check(tip: &str) -> Result<()> {
+    let full = tip == "HEAD" || tip.starts_with("refs/") && gix::refs::FullName::try_from(tip).is_ok();
+    if tip.len() <= MAX_TIP && (full || ObjectId::from_hex(tip).is_some_and(|id| !id.is_null())) {
+        return Ok(());
+    }
+    let shown: String = tip.chars().take(60).collect();
+    Err(Error::usage(format!("{shown:?} is neither the full name of a reference nor an object id")))
+}
+
+/// The private reference of a tip: below it, under its own name.
+fn private(tip: &str) -> String {
+    format!("{PREFIX}{}", tip.strip_prefix("refs/").unwrap_or(tip))
+}
+
+/// Puts the arguments of a fetch together.
+fn with(args: &[&str], rest: &[String]) -> Vec<OsString> {
+    let mut all: Vec<OsString> = args.iter().map(OsString::from).collect();
+    if args.contains(&"fetch") {
+        all.extend(["--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-gc"].map(Into::into));
+        all.extend(["--quiet", "--end-of-options"].map(Into::into));
+    }
+    all.extend(rest.iter().map(OsString::from));
+    all
+}

@@ -1,0 +1,222 @@
+//! Where a fetch goes: a remote's name or an address, and how it is spoken to.
+
+use crate::error::{Error, Result};
+use base64::Engine as _;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// Longer than any address in use.
+const MAX_ADDRESS: usize = 4096;
+
+/// An address that may be fetched from.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Address {
+    pub(super) scheme: Scheme,
+    /// As git gets it: without a password.
+    pub(super) url: String,
+    /// The header that a password in the address stands for.
+    pub(super) basic: Option<String>,
+}
+
+/// How a remote is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scheme {
+    Https,
+    Http,
+    Ssh,
+    File,
+}
+
+impl Scheme {
+    /// Returns what git may speak, `GIT_ALLOW_PROTOCOL`. A person's own `url.….insteadOf` may turn the first two
+    /// into each other.
+    pub(super) fn allowed(self) -> &'static str {
+        match self {
+            Self::Https | Self::Ssh => "https:ssh",
+            Self::Http => "http:https:ssh",
+            Self::File => "file:https:ssh",
+        }
+    }
+}
+
+impl std::fmt::Debug for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Address").field("scheme", &self.scheme).field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+impl Address {
+    /// Reads an address; a relative path is one from `top`.
+    ///
+    /// # Errors
+    /// Usage: a way to fetch that could run a program of somebody else's choice, or that nobody can check.
+    pub(super) fn parse(text: &str, top: &Path) -> Result<Self> {
+        let refuse = |why: &str| {
+            let shown: String = without_password(text).chars().take(200).collect();
+            Err(Error::usage(format!("{shown} is not fetched from: {why}"))
+                .hint("an address begins with https://, ssh:// or file://, or is host:path or a path"))
+        };
+        if text.is_empty() || text.len() > MAX_ADDRESS || text.starts_with('-') || text.chars().any(char::is_control) {
+            return refuse("it is no address");
+        }
+        let word = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_alphanumeric() || b"+.-_".contains(&b));
+        if let Some((helper, _)) = text.split_once("::")
+            && word(helper)
+        {
+            return refuse("it names a program that is to fetch");
+        }
+        if let Some((scheme, rest)) = text.split_once("://")
+            && word(scheme)
+        {
+            let scheme = match scheme.to_ascii_lowercase().as_str() {
+                "https" => Scheme::Https,
+                "http" => Scheme::Http,
+                "ssh" | "git+ssh" | "ssh+git" => Scheme::Ssh,
+                "file" => Scheme::File,
+                "git" => return refuse("nobody can tell who answers to git://"),
+                _ => return refuse("it is spoken to in another way than https, ssh or file"),
+            };
+            let (url, basic) = match scheme {
+                Scheme::Https | Scheme::Http => split_password(text, rest),
+                Scheme::Ssh | Scheme::File => (text.to_owned(), None),
+            };
+            return Ok(Self { scheme, url, basic });
+        }
+        let host = text.split_once(':').map(|(host, _)| host).filter(|h| !h.contains('/'));
+        if let Some(host) = host.or_else(|| text.starts_with('[').then_some("[")) {
+            return match host.rsplit('@').next().unwrap_or(host) {
+                "" => refuse("it is no address"),
+                h if h.starts_with('-') => refuse("it is no address"),
+                _ => Ok(Self { scheme: Scheme::Ssh, url: text.to_owned(), basic: None }),
+            };
+        }
+        let path = top.join(text);
+        match path.to_str() {
+            Some(path) => Ok(Self { scheme: Scheme::File, url: path.to_owned(), basic: None }),
+            None => refuse("its folder has a name that is not UTF-8"),
+        }
+    }
+}
+
+/// Takes a password out of a web address, which would otherwise stand on the command line of a program.
+fn split_password(text: &str, rest: &str) -> (String, Option<String>) {
+    let host = rest.split('/').next().unwrap_or(rest);
+    let Some((user, _)) = host.rsplit_once('@') else { return (text.to_owned(), None) };
+    if !user.contains(':') {
+        return (text.to_owned(), None);
+    }
+    let start = text.len() - rest.len();
+    let url = format!("{}{}", &text[..start], &rest[user.len() + 1..]);
+    let plain = percent_decoded(user);
+    let basic = base64::engine::general_purpose::STANDARD.encode(plain);
+    (url, Some(format!("Authorization: Basic {basic}")))
+}
+
+fn percent_decoded(text: &str) -> Vec<u8> {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut i = 0;
+    while i < bytes.len() {
+        let hex = bytes.get(i + 1..i + 3).and_then(|h| std::str::from_utf8(h).ok());
+        match hex.and_then(|h| u8::from_str_radix(h, 16).ok()).filter(|_| bytes[i] == b'%') {
+            Some(byte) => {
+                out.push(byte);
+                i += 3;
+            }
+            None => {
+                out.push(bytes[i]);
+                i += 1;
+            }
+        }
+    }
+    out
+}
+
+/// Takes what stands between `://` and `@` out of every address in a text: it may be a password.
+pub(super) fn without_password(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        out.push_str(before);
+        let host = after.find(|c: char| c == '/' || c.is_whitespace() || c == '\'' || c == '"').unwrap_or(after.len());
+        rest = match after[..host].rfind('@') {
+            Some(at) => &after[at + 1..],
+            None => after,
+        };
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Returns the folders of `PATH` in which a program may be looked for: absolute ones outside the repository.
+pub(super) fn clean_path(path: &[std::path::PathBuf], inside: &[std::path::PathBuf]) -> OsString {
+    let mut out = OsString::new();
+    for dir in path.iter().filter(|d| d.is_absolute()) {
+        let real = std::fs::canonicalize(dir).unwrap_or_else(|_| dir.clone());
+        if inside.iter().any(|top| real.starts_with(top)) || dir.as_os_str().as_encoded_bytes().contains(&b':') {
+            continue;
+        }
+        if !out.is_empty() {
+            out.push(":");
+        }
+        out.push(dir);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Address> {
+        Address::parse(text, Path::new("/top"))
+    }
+
+    #[test]
+    fn addresses_that_git_speaks_to_itself_are_taken() {
+        for (text, scheme, url) in [
+            ("https://h.example/a/b.git", Scheme::Https, "https://h.example/a/b.git"),
+            ("HTTP://h.example/a", Scheme::Http, "HTTP://h.example/a"),
+            ("ssh://git@h.example:22/a", Scheme::Ssh, "ssh://git@h.example:22/a"),
+            ("git@h.example:a/b.git", Scheme::Ssh, "git@h.example:a/b.git"),
+            ("[::1]:a", Scheme::Ssh, "[::1]:a"),
+            ("file:///srv/a", Scheme::File, "file:///srv/a"),
+            ("../a", Scheme::File, "/top/../a"),
+            ("/srv/a:b", Scheme::File, "/srv/a:b"),
+        ] {
+            let a = parse(text).unwrap();
+            assert_eq!((a.scheme, a.url.as_str()), (scheme, url), "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_that_name_a_program_are_refused() {
+        for text in [
+            "ext::sh -c 'touch x'",
+            "fd::3",
+            "-oProxyCommand=x",
+            "git://h.example/a",
+            "ftp://h.example/a",
+            "-x@h:a",
+            "",
+            "a\nb",
+            "x@-oProxyCommand=y:z",
+        ] {
+            assert!(parse(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_password_leaves_the_address_and_every_message() {
+        let word = ["s3", "cr%3At"].concat();
+        let a = parse(&format!("https://me:{word}@h.example/a")).unwrap();
+        assert_eq!(a.url, "https://h.example/a");
+        let plain = base64::engine::general_purpose::STANDARD.encode("me:s3cr:t");
+        assert_eq!(a.basic.unwrap(), format!("Authorization: Basic {plain}"));
+        let said = without_password(&format!("fatal: 'https://me:{word}@h.example/a' and http://x@y/ fail"));
+        assert_eq!(said, "fatal: 'https://h.example/a' and http://y/ fail");
+        // A name alone is for a credential helper to complete.
+        assert_eq!(parse("https://me@h.example/a").unwrap().url, "https://me@h.example/a");
+    }
+}

@@ -1,0 +1,172 @@
+//! The private folder that a fetch works in: a repository of its own beside the user's, gone when the fetch is.
+
+use crate::error::{Error, Result};
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// The folder in `.git` that holds the private ones.
+const ROOT: &str = "claude-reviewer";
+/// Names that are tried.
+const TRIES: usize = 16;
+
+/// A private folder. Removed when it is dropped; if the process dies before, by the next fetch.
+#[derive(Debug)]
+pub(super) struct Place {
+    root: PathBuf,
+    dir: PathBuf,
+    /// Locked as long as the process lives, whatever ends it.
+    lock: PathBuf,
+    _held: File,
+}
+
+impl Place {
+    /// Makes a folder, and removes those of processes that are gone.
+    ///
+    /// # Errors
+    /// Incomplete, when nothing can be written there; usage, when something else has the place.
+    pub(super) fn make(common_dir: &Path) -> Result<Self> {
+        let root = common_dir.join(ROOT);
+        let failed = |e: &std::io::Error| {
+            Error::incomplete(format!("{} cannot be written, so nothing can be fetched", root.display())).caused_by(e)
+        };
+        match make_dir(&root) {
+            Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => return Err(failed(&e)),
+            _ => {}
+        }
+        // A link would let the repository say where we write and remove.
+        if !fs::symlink_metadata(&root).map_err(|e| failed(&e))?.is_dir() {
+            return Err(
+                Error::usage(format!("{} is no folder, so nothing can be fetched", root.display())).hint("remove it")
+            );
+        }
+        sweep(&root);
+        for _ in 0..TRIES {
+            let name: String = (0..16).map(|_| fastrand::alphanumeric().to_ascii_lowercase()).collect();
+            let (dir, lock) = (root.join(&name), root.join(format!("{name}.lock")));
+            let held = match File::options().write(true).create_new(true).open(&lock) {
+                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => continue,
+                // Somebody else removed the empty folder in between.
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound && make_dir(&root).is_ok() => continue,
+                held => held.map_err(|e| failed(&e))?,
+            };
+            // Whoever swept between the two calls took the file for an old one, and removes it.
+            if held.try_lock().is_err() || !is_at(&held, &lock) {
+                continue;
+            }
+            make_dir(&dir).map_err(|e| failed(&e))?;
+            return Ok(Self { root, dir, lock, _held: held });
+        }
+        Err(Error::incomplete(format!("no name is free in {}", root.display())))
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Writes a file.
+    pub(super) fn write(&self, name: &str, content: &[u8]) -> Result<()> {
+        let path = self.dir.join(name);
+        let write = || -> std::io::Result<()> {
+            if let Some(parent) = path.parent() {
+                fs::create_dir_all(parent)?;
+            }
+            File::create(&path)?.write_all(content)
+        };
+        write().map_err(|e| Error::incomplete(format!("{} cannot be written", path.display())).caused_by(&e))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        remove(&self.dir, &self.lock);
+        // Others may still have theirs in it.
+        let _ = fs::remove_dir(&self.root);
+    }
+}
+
+/// Removes what dead processes left.
+fn sweep(root: &Path) {
+    let Ok(entries) = fs::read_dir(root) else { return };
+    for lock in entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "lock")) {
+        if !fs::symlink_metadata(&lock).is_ok_and(|m| m.is_file()) {
+            continue;
+        }
+        let Ok(file) = File::options().write(true).open(&lock) else { continue };
+        if file.try_lock().is_ok() {
+            remove(&lock.with_extension(""), &lock);
+        }
+    }
+}
+
+/// The lock goes last: while it is there, the folder is found again.
+fn remove(dir: &Path, lock: &Path) {
+    let gone = fs::remove_dir_all(dir);
+    if gone.is_ok() || !dir.exists() {
+        let _ = fs::remove_file(lock);
+    }
+}
+
+#[cfg(unix)]
+fn make_dir(path: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::DirBuilderExt::mode(&mut fs::DirBuilder::new(), 0o700).create(path)
+}
+
+#[cfg(not(unix))]
+fn make_dir(path: &Path) -> std::io::Result<()> {
+    fs::create_dir(path)
+}
+
+/// Tells whether a path still leads to an open file.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let same = |a: &fs::Metadata, b: &fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
+    matches!((file.metadata(), fs::symlink_metadata(path)), (Ok(a), Ok(b)) if same(&a, &b))
+}
+
+#[cfg(not(unix))]
+fn is_at(_: &File, path: &Path) -> bool {
+    path.exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(root: &Path) -> usize {
+        fs::read_dir(root).map_or(0, Iterator::count)
+    }
+
+    #[test]
+    fn a_place_is_gone_when_it_is_dropped() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Place::make(dir.path()).unwrap();
+        place.write("refs/a/b", b"x").unwrap();
+        assert_eq!(names(&dir.path().join(ROOT)), 2);
+        drop(place);
+        assert!(!dir.path().join(ROOT).exists());
+    }
+
+    #[test]
+    fn what_a_dead_process_left_is_removed_and_what_a_living_one_has_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let living = Place::make(dir.path()).unwrap();
+        let root = dir.path().join(ROOT);
+        fs::create_dir_all(root.join("dead/refs")).unwrap();
+        fs::write(root.join("dead.lock"), "").unwrap();
+        let second = Place::make(dir.path()).unwrap();
+        assert!(!root.join("dead").exists() && !root.join("dead.lock").exists());
+        assert!(living.dir().exists() && second.dir().exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_in_place_of_the_folder_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let other = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(other.path(), dir.path().join(ROOT)).unwrap();
+        assert!(Place::make(dir.path()).is_err());
+        assert_eq!(names(other.path()), 0);
+    }
+}
