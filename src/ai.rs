@@ -106,6 +106,24 @@ impl Retry {
         let after = after.map(|d| d.as_secs() + u64::from(d.subsec_nanos() > 0));
         Self { retryable: setbacks.iter().any(|s| passes(&s)), after }
     }
+
+    /// Says to whoever asked what these two fields mean: a sentence or two, and nothing that one of them denies.
+    pub fn words(self) -> String {
+        match self {
+            Self { retryable: true, after: Some(s) } => {
+                format!(
+                    "Asking again may help in {s} s, not before. Do not ask again in a loop: once, then tell a person."
+                )
+            }
+            Self { retryable: true, after: None } => {
+                "Asking again later may help. Do not ask again in a loop: once, then tell a person.".to_owned()
+            }
+            Self { retryable: false, .. } => {
+                "Asking again will not help. Do not ask again in a loop: mend what is named, or tell a person."
+                    .to_owned()
+            }
+        }
+    }
 }
 
 impl Models {

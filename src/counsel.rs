@@ -13,11 +13,12 @@ use crate::ai::run::{Consulted, Question};
 use crate::ai::{Retry, anchor, context, redact, reply};
 use crate::error::{Error, Result};
 use crate::finding::{Category, Severity};
+use crate::judge;
 use crate::request::{Authority, CacheUse, Depth, Input, ReviewRequest, Source};
 use crate::review::{self, Consultation, Review, World};
 use crate::rules::RuleSet;
 use crate::wire::counsel::{
-    COUNSEL_VERSION, Conduct, Outcome, ProposalCheck, ProposalIssue, Quotation, Resolution, Side,
+    COUNSEL_VERSION, Conduct, ErrorKind, Outcome, ProposalCheck, ProposalIssue, Quotation, Resolution, Side,
 };
 use plain::Flaw;
 use std::path::{Path, PathBuf};
@@ -103,9 +104,11 @@ pub fn validate_proposal(ask: &CounselAsk, proposal: &Path, world: &World<'_>) -
         let summary = match (valid, conduct.outcome) {
             (Some(_), _) => format!("Not valid: {}; no model looked at it.", count(issues.len(), "issue")),
             (None, Outcome::Cancelled) => "Nobody knows whether it is valid: the check was cancelled.".to_owned(),
-            (None, _) => "Nobody knows whether it is valid: nothing that can be seen without a model is wrong, and no \
-                          model answered. Do not ask again in a loop: mend what `error` names, or tell a person."
-                .to_owned(),
+            (None, outcome) => format!(
+                "Nobody knows whether it is valid: nothing that can be seen without a model is wrong, and no model \
+                 answered. {}",
+                judge::next(outcome, retry(&conduct))
+            ),
         };
         return Ok(checked(valid, issues, summary, conduct));
     };
@@ -184,6 +187,7 @@ pub fn resolve_conflict(ask: &CounselAsk, dispute: &Dispute, world: &World<'_>) 
     if !supported {
         let why = "the answer rests on no words that stand in the documents";
         conduct.error = Some(why.to_owned());
+        conduct.error_kind = Some(ErrorKind::Unproven);
         (conduct.outcome, conduct.status, conduct.retryable) = (Outcome::Incomplete, Outcome::Incomplete, true);
         return Ok(Resolution { quotes, ..undecided(conduct, &reasoning) });
     }
@@ -269,10 +273,7 @@ fn checked(valid: Option<bool>, issues: Vec<ProposalIssue>, summary: String, con
 }
 
 fn undecided(conduct: Conduct, reasoning: &str) -> Resolution {
-    let next = match conduct.outcome {
-        Outcome::Error => "Mend what `error` names before asking again.",
-        _ => "Do not ask again in a loop: mend what `error` names, or let a person decide.",
-    };
+    let next = judge::next(conduct.outcome, retry(&conduct));
     Resolution {
         schema_version: COUNSEL_VERSION,
         success: false,
@@ -287,17 +288,18 @@ fn undecided(conduct: Conduct, reasoning: &str) -> Resolution {
 /// Says that a document cannot be used.
 fn refused(file: &Path, why: &str, rules: &RuleSet, started: Instant) -> Conduct {
     let name = redact::name(rules, file.as_os_str().as_encoded_bytes());
-    unasked(Outcome::Error, format!("{name} cannot be used: {why}"), started)
+    unasked(Outcome::Error, ErrorKind::Unusable, format!("{name} cannot be used: {why}"), started)
 }
 
 /// Says that nobody was asked.
-fn unasked(outcome: Outcome, error: String, started: Instant) -> Conduct {
+fn unasked(outcome: Outcome, kind: ErrorKind, error: String, started: Instant) -> Conduct {
     Conduct {
         outcome,
         status: outcome,
         retryable: false,
         retry_after_s: None,
         error: Some(error),
+        error_kind: Some(kind),
         timed_out: false,
         backend: None,
         model: None,
@@ -312,7 +314,7 @@ fn unasked(outcome: Outcome, error: String, started: Instant) -> Conduct {
 fn conduct<T>(consulted: Option<Consulted<T>>, rules: &RuleSet, started: Instant) -> (Option<(String, T)>, Conduct) {
     let Some(consulted) = consulted else {
         let why = "no backend is configured: set review.backends in the policy".to_owned();
-        return (None, unasked(Outcome::Incomplete, why, started));
+        return (None, unasked(Outcome::Incomplete, ErrorKind::Setup, why, started));
     };
     let Consulted { answer, failed, setbacks, usage, timed_out, stopped } = consulted;
     let mut spent = Spent::default();
@@ -326,14 +328,19 @@ fn conduct<T>(consulted: Option<Consulted<T>>, rules: &RuleSet, started: Instant
         (None, false) => Outcome::Incomplete,
     };
     let has_answer = answer.is_some();
-    let retry = Retry::of(&setbacks);
+    let again = Retry::of(&setbacks);
     let conduct = Conduct {
         outcome,
         status: outcome,
         // What was stopped or ran out of time may be asked for again by whoever did that.
-        retryable: !has_answer && (retry.retryable || stopped || timed_out),
-        retry_after_s: retry.after.filter(|_| !has_answer),
+        retryable: !has_answer && (again.retryable || stopped || timed_out),
+        retry_after_s: again.after.filter(|_| !has_answer),
         error: (!has_answer).then(|| format!("no model answered: {}", failed.join("; "))),
+        error_kind: match (has_answer, stopped) {
+            (true, _) => None,
+            (false, true) => Some(ErrorKind::Cancelled),
+            (false, false) => Some(judge::kind_of(&setbacks, timed_out).unwrap_or(ErrorKind::Backend)),
+        },
         timed_out: timed_out && !has_answer,
         backend,
         model: model.filter(|m| !m.is_empty()),
@@ -367,7 +374,11 @@ fn wire(severity: Severity) -> crate::wire::Severity {
 }
 
 fn masked(rules: &RuleSet, text: &str) -> String {
-    String::from_utf8_lossy(&rules.mask(text.trim().as_bytes())).into_owned()
+    rules.masked(text.trim())
+}
+
+fn retry(conduct: &Conduct) -> Retry {
+    Retry { retryable: conduct.retryable, after: conduct.retry_after_s }
 }
 
 fn since(started: Instant) -> u64 {

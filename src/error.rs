@@ -70,6 +70,8 @@ pub struct Error {
     pub causes: Vec<String>,
     /// What to do about it; commands where there are some.
     pub hints: Vec<String>,
+    /// The same for a coding agent, which calls tools where a person runs commands of this program.
+    pub for_agents: Vec<String>,
 }
 
 /// The result of everything that can fail in front of the user.
@@ -84,18 +86,44 @@ impl Error {
 
     /// Makes an error about what the caller gave.
     pub fn usage(message: impl Into<String>) -> Self {
-        Self { kind: Kind::Usage, message: message.into(), causes: Vec::new(), hints: Vec::new() }
+        Self {
+            kind: Kind::Usage,
+            message: message.into(),
+            causes: Vec::new(),
+            hints: Vec::new(),
+            for_agents: Vec::new(),
+        }
     }
 
     /// Makes an error about what could not be reviewed.
     pub fn incomplete(message: impl Into<String>) -> Self {
-        Self { kind: Kind::Incomplete, message: message.into(), causes: Vec::new(), hints: Vec::new() }
+        Self {
+            kind: Kind::Incomplete,
+            message: message.into(),
+            causes: Vec::new(),
+            hints: Vec::new(),
+            for_agents: Vec::new(),
+        }
     }
 
-    /// Adds a hint.
+    /// Adds a hint that says the same to people and to agents: it names no command and no flag of this program.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        let hint = hint.into();
+        self.hint_person(hint.clone()).hint_agent(hint)
+    }
+
+    /// Adds a hint for people: commands and flags that they can run.
+    #[must_use]
+    pub fn hint_person(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
+        self
+    }
+
+    /// Adds a hint for coding agents: what to call, or what to tell the user.
+    #[must_use]
+    pub fn hint_agent(mut self, hint: impl Into<String>) -> Self {
+        self.for_agents.push(hint.into());
         self
     }
 

@@ -10,7 +10,8 @@ mod folder;
 mod page;
 mod verdict;
 
-use crate::ai::{Judged, Retry, context};
+use crate::ai::ask::Cause;
+use crate::ai::{Judged, Retry, Setback, context};
 use crate::diff::RepoPath;
 use crate::error::{Error, Kind, Result};
 use crate::finding::{Finding, Origin};
@@ -29,7 +30,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use verdict::Weight;
-use wire::{JudgeReport, Judgement, Outcome as Ended};
+use wire::{ErrorKind, JudgeReport, Judgement, Outcome as Ended};
 
 /// Where reports go unless somebody says otherwise.
 pub const REPORT_DIR: &str = "_handoff";
@@ -58,6 +59,8 @@ pub struct JudgeAsk {
     /// A policy file that the operator named.
     pub config: Option<PathBuf>,
     pub cache: CacheUse,
+    /// `cli` or `mcp`: to whom hints speak.
+    pub via: &'static str,
 }
 
 impl JudgeAsk {
@@ -71,6 +74,7 @@ impl JudgeAsk {
             backends: Vec::new(),
             config: None,
             cache: CacheUse::default(),
+            via: "cli",
         }
     }
 }
@@ -85,32 +89,40 @@ impl JudgeAsk {
 /// `Usage`: a `report_dir` outside of the root or behind a link, a timeout of nothing or of more than a day.
 /// `Incomplete`: the reports cannot be written.
 pub fn judge(ask: &JudgeAsk, world: &World<'_>) -> Result<Judgement> {
+    let bench = Bench::open(ask, world)?;
     if ask.timeout.is_zero() || ask.timeout > MAX_TIMEOUT {
         let error = Error::usage(format!("timeout_seconds is {}", ask.timeout.as_secs()));
-        return Err(error.hint(format!("from 1 to {}", MAX_TIMEOUT.as_secs())));
+        let error = error.hint(format!("from 1 to {}", MAX_TIMEOUT.as_secs()));
+        bench.refuse(ErrorKind::Unusable, bench.said(&error))?;
+        return Err(error);
     }
-    let way = Way::parse(&ask.report_dir, &ask.root)?;
-    let bench = Bench { ask, world, way, rules: RuleSet::new(&RulesPolicy::default(), &[])?, started: Instant::now() };
     match bench.read() {
         Ok(task) => {
             let folder = bench.way.make(&ask.root)?;
             // Whatever happens from here on, even to this process: no earlier verdict is taken for this one's.
-            let begun = End::failed(Ended::Incomplete, "the judgement has begun and has not ended".to_owned());
+            let why = "the judgement has begun and has not ended".to_owned();
+            let begun = End::failed(Ended::Incomplete, ErrorKind::NotReviewed, why);
             bench.write(&folder, Some(&task), &begun)?;
             let end = bench.review(&task);
             bench.write(&folder, Some(&task), &end)?;
             Ok(bench.answer(&end, true))
         }
-        Err(why) => {
+        Err((kind, why)) => {
             let named = ask.contract.display();
-            let end = End::failed(Ended::Error, format!("the contract {named} cannot be used: {why}"));
-            let there = bench.way.find(&ask.root).filter(|f| f.has(PAGE) || f.has(RECORD));
-            if let Some(folder) = &there {
-                bench.write(folder, None, &end)?;
-            }
-            Ok(bench.answer(&end, there.is_some()))
+            bench.refuse(kind, format!("the contract {named} cannot be used: {why}"))
         }
     }
+}
+
+/// Answers a call that is refused before anything is read. Where reports of an earlier judgement lie in the folder that
+/// this one's were to go to, they say so from now on: no older verdict stands for a call that has none.
+///
+/// # Errors
+///
+/// As [`judge`], but for the timeout.
+pub fn refuse(ask: &JudgeAsk, why: &Error, world: &World<'_>) -> Result<Judgement> {
+    let bench = Bench::open(ask, world)?;
+    bench.refuse(ErrorKind::Unusable, bench.said(why))
 }
 
 /// A judgement that goes on.
@@ -137,6 +149,7 @@ struct End {
     verdict: Option<wire::JudgeVerdict>,
     outcome: Option<Ended>,
     error: Option<String>,
+    kind: Option<ErrorKind>,
     timed_out: bool,
     retryable: bool,
     retry_after: Option<u64>,
@@ -149,8 +162,12 @@ struct End {
 }
 
 impl End {
-    fn failed(outcome: Ended, error: String) -> Self {
-        Self { outcome: Some(outcome), error: Some(error), ..Self::default() }
+    fn failed(outcome: Ended, kind: ErrorKind, error: String) -> Self {
+        Self { outcome: Some(outcome), error: Some(error), kind: Some(kind), ..Self::default() }
+    }
+
+    fn retry(&self) -> Retry {
+        Retry { retryable: self.retryable, after: self.retry_after }
     }
 
     fn outcome(&self) -> Ended {
@@ -167,11 +184,34 @@ struct Named {
     refused: Vec<String>,
 }
 
-impl Bench<'_> {
+impl<'a> Bench<'a> {
+    /// Finds out where the reports go.
+    fn open(ask: &'a JudgeAsk, world: &'a World<'a>) -> Result<Self> {
+        let way = Way::parse(&ask.report_dir, &ask.root)?;
+        Ok(Self { ask, world, way, rules: RuleSet::new(&RulesPolicy::default(), &[])?, started: Instant::now() })
+    }
+
+    /// Ends before there is a task: reports that are there say so, and none are made.
+    fn refuse(&self, kind: ErrorKind, why: String) -> Result<Judgement> {
+        let end = End::failed(Ended::Error, kind, why);
+        let there = self.way.find(&self.ask.root).filter(|f| f.has(PAGE) || f.has(RECORD));
+        if let Some(folder) = &there {
+            self.write(folder, None, &end)?;
+        }
+        Ok(self.answer(&end, there.is_some()))
+    }
+
+    /// Puts an error and what to do about it into words for whoever asks.
+    fn said(&self, e: &Error) -> String {
+        let hints = if self.ask.via == "mcp" { &e.for_agents } else { &e.hints };
+        std::iter::once(&e.message).chain(&e.causes).chain(hints).map(String::as_str).collect::<Vec<_>>().join("; ")
+    }
+
     /// Reads the contract.
-    fn read(&self) -> std::result::Result<Task, String> {
-        let context::Inside { path, bytes } = context::inside(&self.ask.contract, &self.ask.root, &self.ask.root)?;
-        let contract = TaskContract::parse(&bytes)?;
+    fn read(&self) -> std::result::Result<Task, (ErrorKind, String)> {
+        let context::Inside { path, bytes } = context::inside(&self.ask.contract, &self.ask.root, &self.ask.root)
+            .map_err(|why| (ErrorKind::Unusable, why))?;
+        let contract = TaskContract::parse(&bytes).map_err(|why| (ErrorKind::ParseError, why))?;
         let mut sha256 = String::with_capacity(64);
         for b in Sha256::digest(&bytes) {
             let _ = write!(sha256, "{b:02x}");
@@ -189,14 +229,16 @@ impl Bench<'_> {
             Ok(Some((review, notes))) => self.end(task, &review, notes),
             Ok(None) => {
                 let why = "nothing differs, and the contract names no file that is there: there is nothing to judge";
-                End { criteria: self.criteria(task, &[]), ..End::failed(Ended::NothingToReview, why.to_owned()) }
+                let end = End::failed(Ended::NothingToReview, ErrorKind::NothingToReview, why.to_owned());
+                End { criteria: self.criteria(task, &[]), ..end }
             }
             Err(e) => {
-                let outcome = if e.kind == Kind::Usage { Ended::Error } else { Ended::Incomplete };
-                let said = [e.message.clone()].into_iter().chain(e.causes.iter().chain(&e.hints).cloned());
-                let error = said.collect::<Vec<_>>().join("; ");
+                let (outcome, kind) = match e.kind {
+                    Kind::Usage => (Ended::Error, ErrorKind::Setup),
+                    Kind::Incomplete => (Ended::Incomplete, ErrorKind::NotReviewed),
+                };
                 let retryable = e.kind == Kind::Incomplete;
-                End { criteria: self.criteria(task, &[]), retryable, ..End::failed(outcome, error) }
+                End { criteria: self.criteria(task, &[]), retryable, ..End::failed(outcome, kind, self.said(&e)) }
             }
         }
     }
@@ -300,6 +342,11 @@ impl Bench<'_> {
             // What was cancelled or ran out of time may be asked for again by whoever did that.
             end.retryable = retry.retryable || end.timed_out || review.outcome == Outcome::Cancelled;
             end.retry_after = retry.after;
+            end.kind = Some(match end.outcome() {
+                Ended::Cancelled => ErrorKind::Cancelled,
+                Ended::NothingToReview => ErrorKind::NothingToReview,
+                _ => kind_of(&review.models.setbacks, end.timed_out).unwrap_or(ErrorKind::NotReviewed),
+            });
             end.error = Some(match end.outcome() {
                 Ended::Cancelled => "the judgement was cancelled".to_owned(),
                 Ended::NothingToReview => "there is nothing to judge".to_owned(),
@@ -332,7 +379,7 @@ impl Bench<'_> {
     }
 
     fn masked(&self, text: &str) -> String {
-        String::from_utf8_lossy(&self.rules.mask(text.as_bytes())).into_owned()
+        self.rules.masked(text)
     }
 
     fn report(&self, task: Option<&Task>, end: &End) -> JudgeReport {
@@ -344,6 +391,7 @@ impl Bench<'_> {
             verdict: end.verdict,
             outcome: end.outcome(),
             error: end.error.as_ref().map(masked),
+            error_kind: end.kind,
             timed_out: end.timed_out,
             blocking_issues: end.blocking.clone(),
             suggestions: end.suggestions.clone(),
@@ -381,6 +429,7 @@ impl Bench<'_> {
             report_md_path: path(PAGE),
             report_json_path: path(RECORD),
             error: end.error.as_ref().map(|e| self.masked(e)),
+            error_kind: end.kind,
             timed_out: end.timed_out,
             duration_ms: self.milliseconds(),
             status: outcome,
@@ -397,13 +446,11 @@ impl Bench<'_> {
         let open = end.criteria.iter().filter(|c| c.met.is_none()).count();
         let unmet = end.criteria.iter().filter(|c| c.met == Some(false)).count();
         let Some(verdict) = end.verdict else {
-            let next = match end.outcome() {
-                Ended::Incomplete => "Do not ask again in a loop: mend what `error` names, or tell a person.",
-                Ended::NothingToReview => "Make the change first.",
-                Ended::Cancelled => "Ask again if it is still wanted.",
-                Ended::Reviewed | Ended::Error => "Mend what `error` names before asking again.",
-            };
-            return format!("There is no verdict ({}). {next}", page::outcome(end.outcome()));
+            return format!(
+                "There is no verdict ({}). {}",
+                crate::wire::name(&end.outcome()),
+                next(end.outcome(), end.retry())
+            );
         };
         let criteria = format!(
             "{} met, {unmet} not met, {open} not decided",
@@ -414,7 +461,28 @@ impl Bench<'_> {
             count(end.blocking.len() - unmet, "finding that blocks", "findings that block"),
             count(end.suggestions.len(), "other finding", "other findings")
         );
-        format!("{}: {findings}; {criteria}.", page::name(verdict))
+        format!("{}: {findings}; {criteria}.", crate::wire::name(&verdict))
+    }
+}
+
+/// Says what whoever asked should do where there is no answer.
+pub(crate) fn next(outcome: Ended, retry: Retry) -> String {
+    match outcome {
+        Ended::NothingToReview => "Make the change first.".to_owned(),
+        Ended::Cancelled if retry.retryable => "Ask again if it is still wanted.".to_owned(),
+        Ended::Error => "Mend what `error` names before asking again.".to_owned(),
+        Ended::Incomplete | Ended::Cancelled | Ended::Reviewed => retry.words(),
+    }
+}
+
+/// Says what kept questions from an answer; `None` where all that were asked have one.
+pub(crate) fn kind_of(setbacks: &[Setback], timed_out: bool) -> Option<ErrorKind> {
+    let has = |cause| setbacks.iter().any(|s| s.cause == cause);
+    match () {
+        () if timed_out => Some(ErrorKind::TimedOut),
+        () if has(Cause::Malformed) => Some(ErrorKind::ParseError),
+        () if setbacks.is_empty() => None,
+        () => Some(ErrorKind::Backend),
     }
 }
 
@@ -494,4 +562,39 @@ pub(crate) fn why_incomplete(coverage: &Coverage, timeout: Option<Duration>) -> 
     reasons.truncate(TOLD);
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
     format!("the review is incomplete: {}{more}", reasons.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mcp_15_what_to_do_next_is_what_the_fields_say() {
+        for outcome in [Ended::Reviewed, Ended::Incomplete, Ended::NothingToReview, Ended::Cancelled, Ended::Error] {
+            for (retryable, after) in [(false, None), (true, None), (true, Some(90))] {
+                let said = next(outcome, Retry { retryable, after });
+                let tells = matches!(outcome, Ended::Incomplete | Ended::Reviewed);
+                assert_eq!(said.contains("later may help"), tells && retryable && after.is_none(), "{said}");
+                assert_eq!(said.contains("in 90 s, not before"), tells && after.is_some(), "{said}");
+                assert!(!retryable || !said.contains("will not help"), "{said}");
+                assert!(retryable || !said.contains("may help") && !said.contains("if it is still wanted"), "{said}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_kind_of_an_error_is_told_by_its_cause() {
+        let setback = |cause| Setback { backend: "b".to_owned(), cause, retry_after: None };
+        for (causes, timed_out, kind) in [
+            (vec![], false, None),
+            (vec![], true, Some(ErrorKind::TimedOut)),
+            (vec![Cause::Malformed], false, Some(ErrorKind::ParseError)),
+            (vec![Cause::Unreachable, Cause::Malformed], false, Some(ErrorKind::ParseError)),
+            (vec![Cause::Refused], false, Some(ErrorKind::Backend)),
+            (vec![Cause::TimedOut], true, Some(ErrorKind::TimedOut)),
+        ] {
+            let setbacks: Vec<_> = causes.iter().copied().map(setback).collect();
+            assert_eq!(kind_of(&setbacks, timed_out), kind, "{causes:?}");
+        }
+    }
 }

@@ -60,7 +60,7 @@ pub fn serve(serve: Serve) -> Result<()> {
     let config = serve.config.map(|c| serve.dir.join(c));
     let calls = Arc::new(Calls::default());
     let log = Log(serve.verbose);
-    let shared = Shared { env, config, fence, calls: Arc::clone(&calls), log };
+    let shared = Shared { env, config, fence, calls: Arc::clone(&calls), log, tools: tools::ALL };
     let failed = |e: std::io::Error| Error::incomplete("the server cannot be started").caused_by(&e);
     let (lines, ends) = lines::open(std::io::stdin(), std::io::stdout(), Arc::clone(&calls), log).map_err(failed)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
@@ -77,17 +77,6 @@ async fn until_gone(server: Server, lines: lines::Lines, ends: Ends, calls: &Cal
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
     let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;
     let Ends { gone, written } = ends;
-    let served = async {
-        let running = match rmcp::serve_server(server, lines).await {
-            Ok(running) => running,
-            // Nobody began a session, or the answer could not be written: the client is gone.
-            Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::TransportError { .. }) => return,
-            // The client was told.
-            Err(_) => return,
-        };
-        // Whether it was closed or cancelled, it is over.
-        let _ = running.waiting().await;
-    };
     let heard = async {
         tokio::select! {
             _ = terminate.recv() => {}
@@ -103,7 +92,7 @@ async fn until_gone(server: Server, lines: lines::Lines, ends: Ends, calls: &Cal
         tokio::time::sleep_until(began + STOPPING).await;
     };
     tokio::select! {
-        () = served => {}
+        () = served(server, lines) => {}
         () = heard => {}
         () = stopping => {}
     }
@@ -112,6 +101,19 @@ async fn until_gone(server: Server, lines: lines::Lines, ends: Ends, calls: &Cal
     let _ = tokio::time::timeout_at(began + STOPPING, calls.still()).await;
     let _ = tokio::time::timeout(WRITING, written).await;
     Ok(())
+}
+
+/// Serves until the client is gone.
+async fn served(server: Server, lines: lines::Lines) {
+    let running = match rmcp::serve_server(server, lines).await {
+        Ok(running) => running,
+        // Nobody began a session, or the answer could not be written: the client is gone.
+        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::TransportError { .. }) => return,
+        // The client was told.
+        Err(_) => return,
+    };
+    // Whether it was closed or cancelled, it is over.
+    let _ = running.waiting().await;
 }
 
 /// Leaves out the variables by which git is pointed at another repository: which one is meant, a call says.

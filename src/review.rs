@@ -355,7 +355,7 @@ impl Floor<'_> {
         let unmatched: Vec<_> = files.unmatched().collect();
         if !unmatched.is_empty() {
             let text = format!("--files: not part of the change: {}", unmatched.join(", "));
-            let text = String::from_utf8_lossy(&rules.mask(text.as_bytes())).into_owned();
+            let text = rules.masked(&text);
             scanned.notes.push(Note::general("git", text));
         }
         if let Some(repo) = repo {

@@ -86,12 +86,15 @@ pub fn named(name: &str, request: &ReviewRequest, env: &Env) -> Result<SessionId
     if name != "latest" {
         return SessionId::parse(name).ok_or_else(|| {
             let error = Error::usage(format!("{name:?} is not the id of a review: YYYY-MM-DD-NNN, or latest"));
-            error.hint("`claude-reviewer history` lists them")
+            error.hint_person("`claude-reviewer history` lists them").hint_agent("get_review_history lists them")
         });
     }
     let (_, store) = open(request, env)?;
     let latest = store.map(|s| s.latest()).transpose()?.flatten();
-    latest.ok_or_else(|| Error::usage("no review is stored here yet").hint("claude-reviewer review"))
+    latest.ok_or_else(|| {
+        let error = Error::usage("no review is stored here yet");
+        error.hint_person("claude-reviewer review").hint_agent("request_review makes one")
+    })
 }
 
 /// Reviews what is asked for, compares it with the round before, and stores it.
@@ -117,7 +120,9 @@ pub fn review(ask: &Ask, world: &World<'_>) -> Result<Done> {
         (Some(f), Some(given)) => Some(given.stored(&f.id.to_string(), f.last().round, &world.now.to_string(), &rules)),
         (None, Some(_)) => {
             let error = Error::usage("a response answers a stored review, and none is named");
-            return Err(error.hint("name it: --follow-up latest"));
+            return Err(error
+                .hint_person("name it: --follow-up latest")
+                .hint_agent("name it in previous_review_id, or leave response out"));
         }
         (_, None) => None,
     };
@@ -138,14 +143,17 @@ pub fn review(ask: &Ask, world: &World<'_>) -> Result<Done> {
 fn keepable(request: &ReviewRequest, rules: &RuleSet) -> Result<()> {
     let holds = |text: &str| stored::masked(text, rules).is_some();
     let what = if request.files.iter().any(|f| holds(f)) {
-        "a pattern of --files"
+        "a pattern of files"
     } else if revision(&request.source).is_some_and(holds) {
         "the name of the revision"
     } else {
         return Ok(());
     };
     let error = Error::usage(format!("{what} looks like a secret, which is not stored"));
-    Err(error.hint("name it in other words, such as `*` or the id of the commit").hint("or store nothing: --no-save"))
+    Err(error
+        .hint("name it in other words, such as `*` or the id of the commit")
+        .hint_person("or store nothing: --no-save")
+        .hint_agent("or call review_commit or review_branch, which store nothing"))
 }
 
 /// Returns the revision that a source names.

@@ -243,6 +243,11 @@ impl RuleSet {
         change::scan_change(entries, tree, &mut report::Reporter::new(self, None, out));
     }
 
+    /// Masks every secret of a text; see [`Self::mask`].
+    pub fn masked(&self, text: &str) -> String {
+        String::from_utf8_lossy(&self.mask(text.as_bytes())).into_owned()
+    }
+
     /// Masks every secret, column for column; at most four bytes of each, its public prefix, are kept.
     pub fn mask<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
         mask::mask(self, text)
@@ -366,7 +371,9 @@ impl RuleSet {
             let e = Error::usage(format!("unknown rule {id:?} in [rules] {key}"));
             match self.nearest(id) {
                 Some(near) => e.hint(format!("did you mean {near:?}?")),
-                None => e.hint("`claude-reviewer rules list` prints every rule"),
+                None => e
+                    .hint_person("`claude-reviewer rules list` prints every rule")
+                    .hint_agent("tell the user that the policy has to be mended"),
             }
         })
     }

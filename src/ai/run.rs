@@ -352,5 +352,5 @@ fn nonce() -> Nonce {
 
 /// Takes the secrets out of what a model says.
 fn foreign(text: &str, rules: &RuleSet) -> String {
-    String::from_utf8_lossy(&rules.mask(text.as_bytes())).into_owned()
+    rules.masked(text)
 }

@@ -47,7 +47,7 @@ pub(super) fn look(path: &RepoPath, bytes: &[u8], rules: &RuleSet) -> Vec<Flaw> 
         let issue = format!("nothing stands under the heading “{}”", cut(title));
         Flaw::new(Severity::Minor, issue, "write the section or take its heading away")
     }));
-    let mask = |line: &str| cut(&String::from_utf8_lossy(&rules.mask(line.as_bytes())));
+    let mask = |line: &str| cut(&rules.masked(line));
     out.extend(gaps(&text).into_iter().take(MOST).map(|(line, what, said)| Flaw {
         quote: Some(mask(said)),
         line: Some(line),

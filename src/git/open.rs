@@ -90,7 +90,8 @@ fn discover(dir: &Path, env: &Env, options: &gix::open::Options) -> Result<gix::
     let git_dir = repo.git_dir();
     if !is_inside_dot_git(git_dir) && real(dir).starts_with(real(git_dir)) {
         return Err(Error::usage(format!("{} is a bare repository that nobody named", git_dir.display()))
-            .hint(format!("if you trust it: GIT_DIR={} claude-reviewer …", git_dir.display())));
+            .hint_person(format!("if you trust it: GIT_DIR={} claude-reviewer …", git_dir.display()))
+            .hint_agent("name a repository that has a worktree"));
     }
     Ok(repo)
 }
@@ -130,7 +131,8 @@ fn not_a_repository(path: &Path) -> Error {
 /// What git says about a repository of somebody else.
 fn foreign(path: &Path) -> Error {
     Error::usage(format!("detected dubious ownership in repository at '{}'", path.display()))
-        .hint(format!("git config --global --add safe.directory {}", path.display()))
+        .hint_person(format!("git config --global --add safe.directory {}", path.display()))
+        .hint_agent("ask the user whether this repository is to be trusted: git's safe.directory says so")
 }
 
 /// Opens the repository of a submodule's worktree; `None` where it is not checked out.

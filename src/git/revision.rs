@@ -18,7 +18,9 @@ pub(super) fn resolve(repo: &Repo, rev: &str) -> Result<ObjectId> {
         return Ok(own(&id));
     }
     if rev == "HEAD" {
-        return Err(Error::usage("there is no commit yet").hint("review staged looks at what would be the first"));
+        return Err(Error::usage("there is no commit yet")
+            .hint_person("`claude-reviewer review staged` looks at what would be the first")
+            .hint_agent("review_staged looks at what would be the first"));
     }
     let error = Error::usage(format!("unknown revision {rev}"));
     Err(match local.is_shallow() {
@@ -327,7 +329,9 @@ pub(super) fn branch(repo: &Repo, head: Option<&str>, base: Option<&str>) -> Res
         None => {
             let branch = branch_named(repo, &local, rev)?;
             let found = default_base(repo, &local, branch.as_deref())?.ok_or_else(|| {
-                Error::usage("there is no upstream and no default branch to compare with").hint("name one: --base REV")
+                Error::usage("there is no upstream and no default branch to compare with")
+                    .hint_person("name one: --base REV")
+                    .hint_agent("name one in base_branch, or in base of source")
             })?;
             (found.id, found.label)
         }

@@ -248,7 +248,9 @@ impl Store {
                 if put_aside {
                     error.hint(format!("it was damaged: what is left of it is in {}/{id}", self.root.shown(CORRUPT)))
                 } else {
-                    error.hint("`claude-reviewer history` lists what there is")
+                    error
+                        .hint_person("`claude-reviewer history` lists what there is")
+                        .hint_agent("get_review_history lists what there is")
                 }
             }
             damaged @ Trouble::Damaged(..) => {
@@ -316,5 +318,6 @@ fn load_from(folder: &Folder, id: SessionId) -> Result<Session> {
 /// Makes the error about a round that a session does not have.
 pub(super) fn no_round(id: &SessionId, round: u32) -> Error {
     Error::usage(format!("review {id} has no round {round}"))
-        .hint(format!("`claude-reviewer history {id}` lists its rounds"))
+        .hint_person(format!("`claude-reviewer history {id}` lists its rounds"))
+        .hint_agent(format!("get_review_history with review_id {id} lists its rounds"))
 }

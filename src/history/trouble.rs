@@ -26,7 +26,7 @@ pub(super) type Result<T> = std::result::Result<T, Trouble>;
 impl Trouble {
     /// Makes an error of it. `what` is what could not be done.
     pub(super) fn error(self, what: impl Into<String>) -> Error {
-        let error = |kind, cause: String| Error { kind, message: what.into(), causes: vec![cause], hints: Vec::new() };
+        let error = |kind, cause: String| Error { kind, causes: vec![cause], ..Error::usage(what) };
         match self {
             Self::Absent => error(Kind::Usage, "there is nothing there".to_owned()),
             Self::Future(file, version) => {
@@ -39,9 +39,11 @@ impl Trouble {
             }
             Self::Failed(what, e) => {
                 let hint = hint(&what, &e);
-                let mut error = error(Kind::Incomplete, format!("{what}: {e}"));
-                error.hints.extend(hint);
-                error
+                let error = error(Kind::Incomplete, format!("{what}: {e}"));
+                match hint {
+                    Some(Advice { person, agent }) => error.hint_person(person).hint_agent(agent.unwrap_or(person)),
+                    None => error,
+                }
             }
             Self::Locked(holder) => error(Kind::Incomplete, format!("{holder} holds the lock of the store"))
                 .hint("wait until it is done, then run this again"),
@@ -63,11 +65,20 @@ impl Trouble {
     }
 }
 
+/// What to do about an error.
+struct Advice {
+    person: &'static str,
+    /// `None`: the same.
+    agent: Option<&'static str>,
+}
+
 /// Returns what to do about an error of the system, where there is something.
-fn hint(what: &str, e: &io::Error) -> Option<String> {
-    let hint = match Errno::from_io_error(e)? {
+fn hint(what: &str, e: &io::Error) -> Option<Advice> {
+    let person = match Errno::from_io_error(e)? {
         Errno::NOSPC | Errno::DQUOT | Errno::FBIG => {
-            "make room, or remove old reviews: `claude-reviewer history prune --keep 100`"
+            let person = "make room, or remove old reviews: `claude-reviewer history prune --keep 100`";
+            let agent = "tell the user that there is no room: old reviews are theirs to remove";
+            return Some(Advice { person, agent: Some(agent) });
         }
         Errno::ROFS | Errno::ACCESS | Errno::PERM => {
             "reviews are stored in `.reviews`; `[history] path` in the policy names another folder"
@@ -80,5 +91,5 @@ fn hint(what: &str, e: &io::Error) -> Option<String> {
         }
         _ => return None,
     };
-    Some(hint.to_owned())
+    Some(Advice { person, agent: None })
 }

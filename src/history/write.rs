@@ -240,7 +240,7 @@ impl Store {
         let blocking: Vec<&Finding> = last.review.report.findings.iter().filter(|f| f.blocking).collect();
         let doubt = edited.or_else(|| doubt(&session, &last.review, blocking.len(), &told, &owed));
         if let (Status::Approved, false, Some(doubt)) = (closing.status, force, &doubt) {
-            return Err(not_approved(*id, doubt, &owed, closing.via));
+            return Err(not_approved(*id, doubt, &owed));
         }
         let open = blocking.into_iter().chain(owed.iter().map(|o| o.finding)).map(|f| f.fingerprint.clone()).collect();
         let mut entries = session.completion.map(|c| c.entries).unwrap_or_default();
@@ -339,7 +339,9 @@ fn open_for_more(session: &Session) -> error::Result<()> {
     let Some(closing) = closed else { return Ok(()) };
     let word = closing.status.word();
     let error = Error::usage(format!("review {} is closed: it was {word} on {}", session.review_id, closing.timestamp));
-    Err(error.hint("start a new one: `claude-reviewer review`"))
+    Err(error
+        .hint_person("start a new one: `claude-reviewer review`")
+        .hint_agent("start a new one: call request_review without previous_review_id"))
 }
 
 /// Refuses a round that was made without knowing the session's last one: its answer is to another round, and what it
@@ -350,7 +352,9 @@ fn last_is(after: u32, session: &Session) -> error::Result<()> {
     }
     let id = &session.review_id;
     let error = Error::incomplete(format!("another round of {id} was stored meanwhile"));
-    Err(error.hint(format!("claude-reviewer review --follow-up {id}")))
+    Err(error.hint_person(format!("claude-reviewer review --follow-up {id}")).hint_agent(format!(
+        "look at it with get_review_history, then call request_review with previous_review_id {id}"
+    )))
 }
 
 fn told(review: &Review) -> Told<'_> {
@@ -358,20 +362,18 @@ fn told(review: &Review) -> Told<'_> {
 }
 
 /// Makes the error about an approval that is refused. Each is told in its own words, and only a person may force it.
-fn not_approved(id: SessionId, doubt: &str, owed: &[Owed<'_>], via: &str) -> Error {
-    let error = Error::usage(format!("review {id} cannot be approved: {doubt}"));
-    if via == "mcp" {
-        return error
-            .hint(format!("mend it, then call request_review with previous_review_id {id}"))
-            .hint("if that is not possible, a person decides");
-    }
-    let mut error = error.hint(format!("mend it and review again: `claude-reviewer review --follow-up {id}`"));
+fn not_approved(id: SessionId, doubt: &str, owed: &[Owed<'_>]) -> Error {
+    let mut error = Error::usage(format!("review {id} cannot be approved: {doubt}"))
+        .hint_agent(format!("mend it, then call request_review with previous_review_id {id}"))
+        .hint_agent("if that is not possible, a person decides")
+        .hint_person(format!("mend it and review again: `claude-reviewer review --follow-up {id}`"));
     if let Some(f) = owed.iter().find_map(|o| o.now) {
         // Waived, it is recorded by its name, and not with all the others.
         let waived = format!("claude-reviewer review --follow-up {id} --waive {}=REASON", f.fingerprint);
-        error = error.hint(format!("or let it through by name, with the reason: `{waived}`"));
+        error = error.hint_person(format!("or let it through by name, with the reason: `{waived}`"));
     }
-    error.hint(format!("`claude-reviewer complete {id} --status approved --force` approves it, and records that"))
+    error
+        .hint_person(format!("`claude-reviewer complete {id} --status approved --force` approves it, and records that"))
 }
 
 /// Says why a session should not be approved as its last round left it.

@@ -1,38 +1,18 @@
 //! `JUDGE_REPORT.md`: the report for people. Whatever others wrote stands there as text and does nothing.
 
 use crate::untrusted::markdown;
-use crate::wire::judge::{Criterion, Issue, JudgeReport, JudgeVerdict, Outcome};
+use crate::wire::judge::{Criterion, Issue, JudgeReport};
+use crate::wire::name;
 use std::fmt::Write as _;
-
-/// Returns the name of a verdict, as it is written in JSON.
-pub(super) fn name(verdict: JudgeVerdict) -> &'static str {
-    match verdict {
-        JudgeVerdict::Pass => "PASS",
-        JudgeVerdict::Conditional => "CONDITIONAL",
-        JudgeVerdict::Fail => "FAIL",
-        JudgeVerdict::CriticalHalt => "CRITICAL_HALT",
-    }
-}
-
-/// Returns the name of an outcome, as it is written in JSON.
-pub(super) fn outcome(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Reviewed => "reviewed",
-        Outcome::Incomplete => "incomplete",
-        Outcome::NothingToReview => "nothing_to_review",
-        Outcome::Cancelled => "cancelled",
-        Outcome::Error => "error",
-    }
-}
 
 /// Writes a report. `summary` is ours.
 pub(super) fn render(report: &JudgeReport, summary: &str) -> String {
     let mut out = "# Judge report\n\n".to_owned();
     let task = report.task_id.as_deref().map_or_else(|| "not named".to_owned(), line);
-    let verdict = report.verdict.map_or("none", name);
+    let verdict = report.verdict.map_or_else(|| "none".to_owned(), |v| name(&v));
     let _ = writeln!(out, "- Task: {task}");
     let _ = writeln!(out, "- Verdict: **{}**", verdict.replace('_', "\\_"));
-    let _ = writeln!(out, "- Outcome: {}", line(outcome(report.outcome)));
+    let _ = writeln!(out, "- Outcome: {}", line(&name(&report.outcome)));
     if let Some(contract) = &report.contract {
         let _ = writeln!(out, "- Contract: {} (SHA-256 {})", line(&contract.path), contract.sha256);
     }
@@ -75,7 +55,7 @@ fn issues(out: &mut String, heading: &str, all: &[Issue]) {
     }
     let _ = writeln!(out, "## {heading}\n");
     for issue in all {
-        let severity = issue.severity.map_or("not met", severity);
+        let severity = issue.severity.map_or_else(|| "not met".to_owned(), |s| name(&s));
         let _ = writeln!(out, "### {}: {} ({severity})\n", line(&issue.id), line(&issue.title));
         if let Some(file) = &issue.file {
             let at = issue.line.map(|n| format!(", line {n}")).unwrap_or_default();
@@ -105,15 +85,6 @@ fn criterion(out: &mut String, c: &Criterion) {
         let _ = writeln!(out, "  - {}{at}: “{}”", line(&e.file), line(&e.quote));
     }
     out.push('\n');
-}
-
-fn severity(severity: crate::wire::Severity) -> &'static str {
-    match severity {
-        crate::wire::Severity::Critical => "critical",
-        crate::wire::Severity::Major => "major",
-        crate::wire::Severity::Minor => "minor",
-        crate::wire::Severity::Suggestion => "suggestion",
-    }
 }
 
 /// Returns foreign text on one line, which acts nowhere.

@@ -28,15 +28,11 @@ impl Answer {
     /// Makes the answer to something that cannot be done.
     pub(super) fn error(e: &Error) -> Self {
         let retryable = e.kind == Kind::Incomplete;
-        let mut message = e.message.clone();
-        for cause in &e.causes {
-            message.push_str(": ");
-            message.push_str(cause);
-        }
-        let hint = (!e.hints.is_empty()).then(|| e.hints.join("; "));
+        let message = e.on_one_line();
+        let hint = (!e.for_agents.is_empty()).then(|| e.for_agents.join("; "));
         let again = match retryable {
             true => {
-                "Trying once more later may help. Do not call this tool in a loop: if it fails again, tell the user."
+                "Asking again later may help: once. Do not call this tool in a loop: if it fails again, tell the user."
             }
             false => "Do not call this tool again with the same arguments: the answer would be the same.",
         };
@@ -97,20 +93,14 @@ pub(super) fn partly(retry: Retry, blocks: bool, content: &mut Map<String, Value
     }
     content.insert("retryable".to_owned(), retry.retryable.into());
     content.insert("retry_after_s".to_owned(), retry.after.into());
-    let again = match retry {
-        Retry { retryable: true, after: Some(s) } => {
-            format!("A backend could not answer. It may in {s} s, not before")
-        }
-        Retry { retryable: true, after: None } => "A backend could not answer. It may later".to_owned(),
-        Retry { retryable: false, .. } => "Asking again will not change that".to_owned(),
-    };
-    let (text, stop) = (text.trim_end(), "Do not call this tool in a loop: tell the user what is missing.");
+    let (text, again) = (text.trim_end(), retry.words());
+    let stop = "Do not call this tool in a loop: tell the user what is missing.";
     match blocks {
         true => format!(
             "BLOCKED: fix what blocks first.\n{text}\nINCOMPLETE, too: there may be more to find, since not everything \
-             was reviewed. {again}. {stop}\n"
+             was reviewed. {again} {stop}\n"
         ),
-        false => format!("INCOMPLETE: not everything was reviewed, so this is no approval. {again}. {stop}\n{text}\n"),
+        false => format!("INCOMPLETE: not everything was reviewed, so this is no approval. {again} {stop}\n{text}\n"),
     }
 }
 
@@ -128,6 +118,64 @@ mod tests {
         let mut content = object(json!({"status": "pending"}));
         assert!(partly(retry, false, &mut content, "F1 minor\n").starts_with("INCOMPLETE"));
         assert_eq!(content["status"], "incomplete");
+    }
+
+    /// Looks whether the words say what the fields do: whether asking again can help, and when.
+    #[track_caller]
+    fn agree(content: &Map<String, Value>, text: &str) {
+        let said = format!("{content:?}: {text}");
+        let (again, after) = (content["retryable"] == true, content["retry_after_s"].as_u64());
+        assert!(again || after.is_none(), "{said}");
+        assert_eq!(text.contains("Asking again will not help") || text.contains("would be the same"), !again, "{said}");
+        assert_eq!(text.contains("Asking again may help in "), after.is_some(), "{said}");
+        assert_eq!(text.contains("Asking again later may help"), again && after.is_none(), "{said}");
+        assert_eq!(after.is_none_or(|s| text.contains(&format!(" {s} s, not before"))), true, "{said}");
+        let error = content["status"] == "error";
+        assert!(text.contains("Do not call this tool in a loop") || error && !again, "{said}");
+        assert_eq!(text.starts_with("BLOCKED"), content["status"] == "needs_changes", "{said}");
+        assert_eq!(text.starts_with("INCOMPLETE"), content["status"] == "incomplete", "{said}");
+        assert_eq!(text.starts_with("error"), error, "{said}");
+    }
+
+    #[test]
+    fn mcp_15_words_and_fields_agree_whatever_went_wrong() {
+        use crate::ai::Setback;
+        use crate::ai::ask::Cause::*;
+        use std::time::Duration;
+        let all = [Setup, Unreachable, Refused, TooLarge, CutOff, Declined, Malformed, TimedOut, Stopped];
+        let afters = [None, Some(Duration::from_millis(1500)), Some(Duration::from_secs(3600))];
+        for cause in all {
+            for retry_after in afters {
+                let setback = Setback { backend: "b".to_owned(), cause, retry_after };
+                for setbacks in [vec![setback.clone()], Vec::new(), vec![setback.clone(), setback.clone()]] {
+                    let retry = Retry::of(&setbacks);
+                    for blocks in [false, true] {
+                        let mut content = Map::new();
+                        let text = partly(retry, blocks, &mut content, "F1 major\n");
+                        agree(&content, &text);
+                    }
+                }
+                // A limit that nobody says the end of is no reason to ask again.
+                let expected = match cause {
+                    Unreachable | TimedOut | Malformed | CutOff => true,
+                    Refused => retry_after.is_some(),
+                    Setup | TooLarge | Declined | Stopped => false,
+                };
+                assert_eq!(Retry::of(&[setback]).retryable, expected, "{cause:?} {retry_after:?}");
+            }
+        }
+        for e in [Error::usage("x"), Error::incomplete("x").hint("y"), Error::usage("x").hint_person("z")] {
+            let answer = Answer::error(&e);
+            agree(&answer.content, &answer.text);
+        }
+    }
+
+    #[test]
+    fn hints_for_people_are_not_told_to_agents() {
+        let error = Error::usage("x").hint_person("claude-reviewer history").hint_agent("get_review_history");
+        let answer = Answer::error(&error.hint("both"));
+        assert_eq!(answer.content["hint"], "get_review_history; both");
+        assert!(!answer.text.contains("claude-reviewer"), "{}", answer.text);
     }
 
     #[test]

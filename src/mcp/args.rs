@@ -47,52 +47,82 @@ pub(super) enum Kind {
 
 /// What somebody sent, checked against the table.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Given(Map<String, Value>);
+pub(super) struct Given {
+    values: Map<String, Value>,
+    /// Names of arguments that were sent and do not fit.
+    spoilt: Vec<&'static str>,
+}
+
+/// Why a call is not taken up.
+#[derive(Debug)]
+pub(super) struct Unfit {
+    /// A sentence that names the argument.
+    pub(super) why: String,
+    /// What fits.
+    pub(super) given: Given,
+}
 
 impl Given {
     /// Checks arguments. What is null is not there.
     ///
     /// # Errors
     ///
-    /// A sentence that names the argument.
-    pub(super) fn check(args: &[Arg], sent: Map<String, Value>) -> Result<Self, String> {
+    /// The first argument that does not fit, and what does.
+    pub(super) fn check(args: &[Arg], sent: Map<String, Value>) -> Result<Self, Unfit> {
         let names = || args.iter().map(|a| a.name).collect::<Vec<_>>().join(", ");
-        let mut given = Map::new();
+        let mut given = Self::default();
+        let mut wrong = None;
         for (name, value) in sent {
             let Some(arg) = args.iter().find(|a| a.name == name) else {
                 let takes = if args.is_empty() { "none are taken".to_owned() } else { format!("known: {}", names()) };
-                return Err(format!("unknown argument {}; {takes}", shown(&name)));
+                wrong.get_or_insert(format!("unknown argument {}; {takes}", shown(&name)));
+                continue;
             };
-            if !value.is_null() {
-                arg.kind.check(&value).map_err(|why| format!("{name} must be {why}"))?;
-                given.insert(name, value);
+            if value.is_null() {
+                continue;
+            }
+            match arg.kind.check(&value) {
+                Ok(()) => {
+                    given.values.insert(name, value);
+                }
+                Err(why) => {
+                    wrong.get_or_insert(format!("{name} must be {why}"));
+                    given.spoilt.push(arg.name);
+                }
             }
         }
-        match args.iter().find(|a| a.required && !given.contains_key(a.name)) {
-            Some(missing) => Err(format!("{} is missing: {}", missing.name, missing.about)),
-            None => Ok(Self(given)),
+        let missing = || args.iter().find(|a| a.required && !given.values.contains_key(a.name));
+        let wrong = wrong.or_else(|| missing().map(|m| format!("{} is missing: {}", m.name, m.about)));
+        match wrong {
+            Some(why) => Err(Unfit { why, given }),
+            None => Ok(given),
         }
+    }
+
+    /// Tells whether an argument was sent that does not fit.
+    pub(super) fn is_spoilt(&self, name: &str) -> bool {
+        self.spoilt.contains(&name)
     }
 
     /// Returns a text.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
-        self.0.get(name).and_then(Value::as_str)
+        self.values.get(name).and_then(Value::as_str)
     }
 
     /// Returns a list of texts; empty where there is none.
     pub(super) fn texts(&self, name: &str) -> Vec<&str> {
-        let list = self.0.get(name).and_then(Value::as_array);
+        let list = self.values.get(name).and_then(Value::as_array);
         list.map(|l| l.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
     }
 
     /// Returns a number.
     pub(super) fn number(&self, name: &str) -> Option<i64> {
-        self.0.get(name).and_then(whole)
+        self.values.get(name).and_then(whole)
     }
 
     /// Returns whatever was sent.
     pub(super) fn value(&self, name: &str) -> Option<&Value> {
-        self.0.get(name)
+        self.values.get(name)
     }
 }
 
@@ -212,7 +242,7 @@ mod tests {
 
     fn check(value: Value) -> Result<Given, String> {
         let Value::Object(map) = value else { panic!("an object") };
-        Given::check(ARGS, map)
+        Given::check(ARGS, map).map_err(|u| u.why)
     }
 
     #[test]
@@ -238,6 +268,15 @@ mod tests {
         let given = check(json!({"code": "x", "n": 3.0, "how": null, "list": ["a"]})).unwrap();
         assert_eq!((given.text("code"), given.number("n"), given.text("how")), (Some("x"), Some(3), None));
         assert_eq!(given.texts("list"), ["a"]);
+    }
+
+    #[test]
+    fn what_fits_is_known_where_something_else_does_not() {
+        let Value::Object(sent) = json!({"n": 0, "how": "quick", "x": 1, "list": null}) else { unreachable!() };
+        let Unfit { why, given } = Given::check(ARGS, sent).unwrap_err();
+        assert!(why.starts_with("n must be"), "{why}");
+        assert_eq!((given.text("how"), given.number("n")), (Some("quick"), None));
+        assert!(given.is_spoilt("n") && !given.is_spoilt("how") && !given.is_spoilt("list"));
     }
 
     #[test]

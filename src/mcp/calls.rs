@@ -74,6 +74,11 @@ impl Calls {
         Ok(())
     }
 
+    /// Tells whether a request with this id is still to be answered.
+    pub(super) fn is_open(&self, id: &RequestId) -> bool {
+        self.inner().open.contains_key(id)
+    }
+
     /// Closes a request: it is answered, or never will be.
     pub(super) fn end(&self, id: &RequestId) {
         let mut inner = self.inner();

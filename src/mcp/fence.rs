@@ -32,6 +32,32 @@ pub(super) struct Fence {
     home: Option<PathBuf>,
 }
 
+/// A folder that a call works in, looked at: the repository around it lies inside the fence and borrows nothing from
+/// outside, or there is none. Only a [`Fence`] makes one, and nothing is opened for a client but by way of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Served {
+    dir: PathBuf,
+    /// The top of the worktree; `None`: no repository.
+    top: Option<PathBuf>,
+}
+
+impl Served {
+    /// Returns the folder that was named.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Tells whether it lies in a repository.
+    pub(super) fn is_repository(&self) -> bool {
+        self.top.is_some()
+    }
+
+    /// Returns what is worked in where nobody named a folder: the worktree, or, where there is none, the folder.
+    pub(super) fn whole(self) -> Self {
+        Self { dir: self.top.clone().unwrap_or(self.dir), ..self }
+    }
+}
+
 impl Fence {
     /// Serves `root`, or, where nobody names one, the repository around `dir`, or `dir` itself.
     ///
@@ -79,12 +105,14 @@ impl Fence {
             roots.extend(kept.filter(|k| !roots.contains(k)));
         }
         match roots.is_empty() {
-            true if self.is_bound => {
-                Err(Error::usage("none of the client's folders lies below the folder that is served")
-                    .hint("start serve-mcp with another --root, or open another folder in the client"))
-            }
+            true if self.is_bound => Err(Error::usage(
+                "none of the client's folders lies below the folder that is served",
+            )
+            .hint("the user can open another folder in the client, or have another one served (root of serve-mcp)")),
             true => Err(Error::usage("the client's folders are too wide to be served: the home folder lies in them")
-                .hint("open the folder of a project in the client, or start serve-mcp with --root")),
+                .hint(
+                    "the user can open the folder of a project in the client, or have it served (root of serve-mcp)",
+                )),
             false => Ok(Self { roots, ..self.clone() }),
         }
     }
@@ -117,13 +145,26 @@ impl Fence {
         })
     }
 
-    /// Finds the repository that a folder lies in: its worktree and its `.git` lie inside the fence. Returns the
-    /// top of the worktree.
+    /// Finds what is served as a whole: the repository around the first folder, or, where there is none, that folder.
+    ///
+    /// # Errors
+    ///
+    /// There is a repository, and it leads out: what it says, and what its policy says, is not read.
+    pub(super) fn home(&self, env: &Env) -> Result<Served> {
+        // Told by names alone: opening one would read what it borrows.
+        let is_there = |path: PathBuf| path.symlink_metadata().is_ok();
+        match self.root().ancestors().any(|a| is_there(a.join(".git")) || is_bare(a)) {
+            true => self.repository(None, env).map(Served::whole),
+            false => Ok(Served { dir: self.root().to_owned(), top: None }),
+        }
+    }
+
+    /// Finds the repository that a folder lies in: its worktree and its `.git` lie inside the fence.
     ///
     /// # Errors
     ///
     /// There is none, or it leads out.
-    pub(super) fn repository(&self, text: Option<&str>, env: &Env) -> Result<PathBuf> {
+    pub(super) fn repository(&self, text: Option<&str>, env: &Env) -> Result<Served> {
         let dir = match text {
             Some(text) => self.path(text, self.root())?,
             None => self.root().to_owned(),
@@ -132,6 +173,10 @@ impl Fence {
             return Err(Error::usage(format!("{} is no folder", shown(text.unwrap_or("."))))
                 .hint("repository_path is the folder of a git repository"));
         }
+        if dir.ancestors().take_while(|a| self.holds(a)).any(is_bare) {
+            return Err(Error::usage(format!("{} lies in a bare repository", shown(text.unwrap_or("."))))
+                .hint("repository_path is the folder of a git repository that has a worktree"));
+        }
         let around = dir.ancestors().take_while(|a| self.holds(a)).find(|a| a.join(".git").symlink_metadata().is_ok());
         let Some(top) = around else {
             return Err(Error::usage(format!(
@@ -139,14 +184,14 @@ impl Fence {
                 shown(text.unwrap_or("."))
             ))
             .hint("repository_path is the folder of a git repository")
-            .hint("`git init` makes one; `serve-mcp --root DIR` serves another folder"));
+            .hint("`git init` makes one; the user can have another folder served (root of serve-mcp)"));
         };
         let leads_out = || {
             Error::usage(format!("the .git of {} leads out of the folder that is served", top.display()))
-                .hint("serve the folder that holds both: `serve-mcp --root DIR`")
+                .hint("the user can have the folder served that holds both (root of serve-mcp)")
         };
         let owned = self.owned(top).ok_or_else(leads_out)?;
-        // From the folder that was named: it could be a bare repository below the worktree.
+        // From the folder that was named, as whoever reviews it will.
         let repo = Repo::open(&dir, env)?;
         // What the repository's own configuration says of its worktree is the repository's word.
         let real = repo.worktree().and_then(|w| w.canonicalize().ok());
@@ -156,7 +201,10 @@ impl Fence {
         }
         let opened = (repo.git_dir().canonicalize().ok(), repo.common_dir().canonicalize().ok());
         match opened == (Some(owned.dir), Some(owned.common)) {
-            true => Ok(top.to_owned()),
+            true => {
+                let top = top.to_owned();
+                Ok(Served { dir, top: Some(top) })
+            }
             false => Err(leads_out()),
         }
     }
@@ -172,10 +220,16 @@ impl Fence {
                 let dir = top.join(text.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
                 if !self.holds(&dir) {
                     let registered = dir.parent().is_some_and(|p| p.file_name() == Some(OsStr::new("worktrees")));
+                    if !registered {
+                        return None;
+                    }
                     let back = small_file(&dir.join("gitdir")).and_then(|t| dir.join(t.trim()).canonicalize().ok());
+                    if back.as_ref() != Some(&real) {
+                        return None;
+                    }
                     // What that repository borrows, it borrows by its owner's word: nothing of it lies in here.
                     let common = common_of(&dir)?;
-                    return (registered && back.as_ref() == Some(&real)).then_some(Owned { dir, common });
+                    return Some(Owned { dir, common });
                 }
                 dir
             }
@@ -282,6 +336,11 @@ struct Owned {
     dir: PathBuf,
     /// The one that all worktrees share.
     common: PathBuf,
+}
+
+/// Tells whether a folder is a repository without a worktree, by the names in it.
+fn is_bare(folder: &Path) -> bool {
+    ["HEAD", "objects", "refs"].iter().all(|n| folder.join(n).symlink_metadata().is_ok())
 }
 
 /// Returns the folder that the worktrees of a repository share; `None` where its file does not plainly tell.

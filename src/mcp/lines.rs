@@ -1,8 +1,9 @@
 //! Lines in, lines out: one JSON-RPC message each, in bounded memory, whatever the other side sends.
 //!
-//! One thread reads standard input, one writes standard output, and nothing else writes there. What is no message
-//! is not answered, or answered once: whoever sends garbage may be answering garbage with garbage. What cannot be
-//! taken up (too large, too many at once, an id that is taken) is refused here and never reaches the server.
+//! One thread reads standard input, one writes standard output, and nothing else writes there. What is no message is
+//! refused by its id where that can be told; where not, a few times in a row and then no more: whoever sends garbage may
+//! be answering garbage with garbage. What cannot be taken up (too large, too many at once, an id that is taken) is
+//! refused here and never reaches the server.
 
 use super::batch::Batches;
 use super::calls::{Calls, Refused};
@@ -15,7 +16,7 @@ use rmcp::model::{
     ProtocolVersion, RequestId, ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::transport::Transport;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -171,6 +172,13 @@ fn line_of(message: &ServerJsonRpcMessage) -> Vec<u8> {
     line
 }
 
+/// Puts a refusal on a line. JSON-RPC wants a null where nobody knows which request it is about; rmcp leaves it out.
+fn refusal(error: &ErrorData, id: Option<&RequestId>) -> Vec<u8> {
+    let mut line = crate::wire::line(&json!({"jsonrpc": "2.0", "id": id, "error": error})).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
 /// What becomes of a line.
 enum Taken {
     Message(Box<ClientJsonRpcMessage>),
@@ -204,8 +212,11 @@ impl Lines {
 
     /// Takes up several messages at once.
     fn batch(&mut self, text: &[u8]) -> Taken {
-        let Ok(Value::Array(members)) = serde_json::from_slice(text) else {
-            return Taken::Ignore("a line that is no JSON");
+        let members = match serde_json::from_slice(text) {
+            Ok(Value::Array(members)) => members,
+            // None of it is taken up: which member is the bad one, and where the next begins, nobody can tell.
+            Err(e) => return Taken::Refuse(None, no_json(&e)),
+            Ok(_) => return Taken::Ignore("a list that is none"),
         };
         if members.is_empty() || members.len() > MOST_MEMBERS {
             let why = format!("a batch has from 1 to {MOST_MEMBERS} messages");
@@ -226,8 +237,8 @@ impl Lines {
                     self.waiting.push_back(*message);
                 }
                 Taken::Refuse(id, error) => {
-                    let line = line_of(&ServerJsonRpcMessage::error(error, id));
-                    answers.push(line.trim_ascii_end().to_vec());
+                    let id = self.unused(id);
+                    answers.push(refusal(&error, id.as_ref()).trim_ascii_end().to_vec());
                 }
                 Taken::Ignore(_) => {}
             }
@@ -277,13 +288,20 @@ impl Lines {
     /// Keeps a refusal for writing.
     fn refuse(&mut self, id: Option<RequestId>, error: ErrorData) {
         self.log.say(1, || format!("refused: {}", error.message));
+        let id = self.unused(id);
         if id.is_none() {
             if self.patience == 0 {
                 return;
             }
             self.patience -= 1;
         }
-        self.queue(Some(line_of(&ServerJsonRpcMessage::error(error, id))));
+        self.queue(Some(refusal(&error, id.as_ref())));
+    }
+
+    /// Returns the id of something that is refused, unless a request has it that is still to be answered: that would
+    /// seem to be refused.
+    fn unused(&self, id: Option<RequestId>) -> Option<RequestId> {
+        id.filter(|id| !self.calls.is_open(id))
     }
 
     /// Keeps a line for writing. A client that reads nothing does not get everything.
@@ -330,11 +348,20 @@ fn begins(request: &ClientRequest) -> bool {
     }
 }
 
+/// Says why something is not read: no JSON, or JSON with what this program does not hold (numbers as large as 1e400,
+/// halves of characters, a thousand levels). Nothing of the text is repeated.
+fn no_json(why: &serde_json::Error) -> ErrorData {
+    ErrorData::parse_error(format!("the message cannot be read as JSON: {why}"), None)
+}
+
 /// Says what is wrong with a line that is no message of the protocol.
 fn no_message(text: &[u8], scan: &Scan) -> Taken {
-    let Ok(value) = serde_json::from_slice::<Value>(text) else {
-        // No answer: it may be an answer itself.
-        return Taken::Ignore("a line that is no JSON");
+    let value = match serde_json::from_slice::<Value>(text) {
+        Ok(value) => value,
+        // What answers or notifies is not answered, however broken it is.
+        Err(_) if scan.answers() => return Taken::Ignore("an answer that is no JSON"),
+        Err(_) if scan.notifies() => return Taken::Ignore("a notification that is no JSON"),
+        Err(e) => return Taken::Refuse(id_of(scan).filter(|_| scan.asks()), no_json(&e)),
     };
     match &value {
         Value::Array(_) => Taken::Refuse(

@@ -2,7 +2,6 @@
 
 use super::tools::Call;
 use crate::error::Result;
-use crate::git::Repo;
 use crate::history::SessionId;
 use crate::wire::stored::Overview;
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
@@ -20,7 +19,7 @@ const LISTED: usize = 20;
 ///
 /// The store cannot be read.
 pub(super) fn list(call: &Call<'_>) -> Result<Vec<Resource>> {
-    if Repo::find(call.fence.root(), call.env)?.is_none() {
+    if !call.fence.home(call.env)?.is_repository() {
         return Ok(Vec::new());
     }
     let (_, Some(store)) = call.store()? else { return Ok(Vec::new()) };

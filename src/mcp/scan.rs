@@ -1,4 +1,5 @@
-//! Looks over a message of JSON while it streams by: how many values it has, and the id at its top.
+//! Looks over a message of JSON while it streams by: how many values it has, the id at its top, and whether it asks or
+//! answers.
 //!
 //! So a message that is too large can be refused by its own id without being held, and one that is small as text
 //! and huge as values is refused before it is parsed. Pure.
@@ -22,6 +23,12 @@ pub(super) struct Scan {
     /// At depth 1, before a colon.
     is_name: bool,
     id: Vec<u8>,
+    /// How often `"id":` stands at depth 1.
+    ids: usize,
+    /// `"method":` stands at depth 1.
+    asks: bool,
+    /// `"result":` or `"error":` stands at depth 1.
+    answers: bool,
 }
 
 impl Scan {
@@ -37,10 +44,28 @@ impl Scan {
         self.values
     }
 
-    /// Returns the id as it stands there: a string or a number.
+    /// Returns the id as it stands there: a string or a number. One of two is none.
     pub(super) fn id(&self) -> Option<serde_json::Value> {
+        if self.ids != 1 {
+            return None;
+        }
         let value: serde_json::Value = serde_json::from_slice(&self.id).ok()?;
         (value.is_string() || value.is_i64()).then_some(value)
+    }
+
+    /// Tells whether it looks like a request or a notification.
+    pub(super) fn asks(&self) -> bool {
+        self.asks && !self.answers
+    }
+
+    /// Tells whether it looks like an answer.
+    pub(super) fn answers(&self) -> bool {
+        self.answers && !self.asks
+    }
+
+    /// Tells whether it looks like a notification that has come to its end: something without an id.
+    pub(super) fn notifies(&self) -> bool {
+        self.asks() && self.ids == 0 && self.depth == 0 && !self.in_string
     }
 
     fn byte(&mut self, b: u8) {
@@ -82,9 +107,15 @@ impl Scan {
             }
             b':' if self.depth == 1 && self.is_name => {
                 self.is_name = false;
-                self.is_id = self.text == b"\"id\"";
-                if self.is_id {
-                    self.id.clear();
+                match self.text.as_slice() {
+                    b"\"id\"" => {
+                        self.is_id = true;
+                        self.ids += 1;
+                        self.id.clear();
+                    }
+                    b"\"method\"" => self.asks = true,
+                    b"\"result\"" | b"\"error\"" => self.answers = true,
+                    _ => {}
                 }
             }
             _ => self.keep(b),
@@ -128,12 +159,32 @@ mod tests {
             (r#"{"ids":4,"xid":5}"#, json!(null)),
             (r#"[{"id":4}]"#, json!(null)),
             (r#"{"a":"id","b":3}"#, json!(null)),
+            (r#"{"id":1,"id":2}"#, json!(null)),
+            (r#"{"id":"\ud800"}"#, json!(null)),
         ] {
             assert_eq!(scan(text).id().unwrap_or_default(), id, "{text}");
         }
         let long = format!(r#"{{"id":"{}"}}"#, "x".repeat(1 << 20));
         let scan = scan(&long);
         assert!(scan.id().is_none() && scan.id.len() <= MOST_OF_AN_ID);
+    }
+
+    #[test]
+    fn tells_what_asks_from_what_answers() {
+        for (text, asks, answers, notifies) in [
+            (r#"{"jsonrpc":"2.0","id":7,"method":"x"}"#, true, false, false),
+            (r#"{"method":"x","params":{"a":1e400,"result":1}}"#, true, false, true),
+            (r#"{"method":"x","params":{"a":"#, true, false, false),
+            (r#"{"method":"x","params":""#, true, false, false),
+            (r#"{"id":7,"result":{"method":"x","a":1e400}}"#, false, true, false),
+            (r#"{"id":7,"error":{"code":1}}"#, false, true, false),
+            (r#"{"methods":1,"errors":2,"results":3}"#, false, false, false),
+            (r#"{"method":"x","result":{}}"#, false, false, false),
+            ("garbage", false, false, false),
+        ] {
+            let scan = scan(text);
+            assert_eq!((scan.asks(), scan.answers(), scan.notifies()), (asks, answers, notifies), "{text}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The server that clients speak to: what it says of itself, and how a call becomes an answer.
 
 use super::answer::Answer;
-use super::args::Given;
+use super::args::{Given, Unfit};
 use super::calls::Calls;
 use super::fence::Fence;
 use super::log::Log;
@@ -54,6 +54,8 @@ pub(super) struct Shared {
     pub(super) fence: Fence,
     pub(super) calls: Arc<Calls>,
     pub(super) log: Log,
+    /// What there is, before policy says what is offered.
+    pub(super) tools: &'static [&'static [Tool]],
 }
 
 /// The server.
@@ -150,18 +152,22 @@ impl Server {
                 return Ok(None);
             }
             let (given, stop) = (Given::default(), Stop::default());
-            look(&Call {
-                given: &given,
-                fence: &fence,
-                env: &shared.env,
-                config: shared.config.as_deref(),
-                progress: &Silent,
-                stop: &stop,
-                now: jiff::Timestamp::now(),
-            })
-            .map(Some)
+            look(&shared.quiet(&given, &fence, &stop)).map(Some)
         });
         looking.await.map_err(failed)
+    }
+
+    /// Tells a tool that a call of it was refused.
+    async fn refused(&self, tool: &'static Tool, given: Given, why: &Error, peer: &Peer<RoleServer>) {
+        let (Some(hear), Ok(fence)) = (tool.refused, self.fence(peer).await) else { return };
+        let why = why.clone();
+        let heard = self.apart(move |shared| {
+            let stop = Stop::default();
+            hear(&shared.quiet(&given, &fence, &stop), &why)
+        });
+        if let Err(e) = heard.await {
+            self.shared.log.say(1, || format!("{}: {}", tool.name, e.on_one_line()));
+        }
     }
 
     async fn call(&self, tool: &'static Tool, given: Given, context: &RequestContext<RoleServer>) -> Answer {
@@ -222,11 +228,22 @@ impl Server {
 }
 
 impl Shared {
+    /// Returns every tool.
+    fn all(&self) -> impl Iterator<Item = &'static Tool> + use<> {
+        self.tools.iter().copied().flatten()
+    }
+
+    /// Returns a call that tells nobody how far it is.
+    fn quiet<'a>(&'a self, given: &'a Given, fence: &'a Fence, stop: &'a Stop) -> Call<'a> {
+        let config = self.config.as_deref();
+        Call { given, fence, env: &self.env, config, progress: &Silent, stop, now: jiff::Timestamp::now() }
+    }
+
     /// Returns the tools that policy offers.
     fn menu(&self, fence: &Fence) -> Result<Vec<&'static Tool>> {
-        let policy = tools::policy_of(fence.root(), self.config.as_deref(), &self.env)?;
+        let policy = tools::policy_of(&fence.home(&self.env)?, self.config.as_deref(), &self.env)?;
         let offered = |t: &&Tool| policy.mcp.tools.as_ref().is_none_or(|names| names.iter().any(|n| n == t.name));
-        Ok(tools::all().filter(offered).collect())
+        Ok(self.all().filter(offered).collect())
     }
 }
 
@@ -261,15 +278,7 @@ struct Work {
 impl Work {
     /// Does the work. A mistake in it is an answer: the server lives on.
     fn run(&self) -> Answer {
-        let call = Call {
-            given: &self.given,
-            fence: &self.fence,
-            env: &self.shared.env,
-            config: self.shared.config.as_deref(),
-            progress: self.bridge.as_ref(),
-            stop: &self.stop,
-            now: jiff::Timestamp::now(),
-        };
+        let call = Call { progress: self.bridge.as_ref(), ..self.shared.quiet(&self.given, &self.fence, &self.stop) };
         match catch_unwind(AssertUnwindSafe(|| (self.tool.run)(&call))) {
             Ok(Ok(answer)) => answer,
             Ok(Err(e)) => Answer::error(&e),
@@ -341,7 +350,7 @@ impl ServerHandler for Server {
             Ok(fence) => self.menu(fence).await,
             Err(e) => Err(e),
         };
-        let menu = menu.unwrap_or_else(|_| tools::all().collect());
+        let menu = menu.unwrap_or_else(|_| self.shared.all().collect());
         Ok(ListToolsResult::with_all_items(menu.into_iter().map(Tool::listed).collect()))
     }
 
@@ -354,11 +363,11 @@ impl ServerHandler for Server {
         let log = self.shared.log;
         log.say(1, || format!("call {}: {}", context.id, request.name));
         let unknown = || {
-            let names: Vec<_> = tools::all().map(|t| t.name).collect();
+            let names: Vec<_> = self.shared.all().map(|t| t.name).collect();
             let name = super::args::shown(&request.name);
             Err(ErrorData::invalid_params(format!("unknown tool {name}; known: {}", names.join(", ")), None))
         };
-        let Some(tool) = tools::all().find(|t| t.name == request.name) else { return unknown() };
+        let Some(tool) = self.shared.all().find(|t| t.name == request.name) else { return unknown() };
         let menu = match self.fence(&context.peer).await {
             Ok(fence) => self.menu(fence).await,
             Err(e) => Err(e),
@@ -377,7 +386,11 @@ impl ServerHandler for Server {
         }
         let answer = match Given::check(tool.args, request.arguments.unwrap_or_default()) {
             Ok(given) => self.call(tool, given, &context).await,
-            Err(why) => Answer::error(&Error::usage(format!("{}: {why}", tool.name))),
+            Err(Unfit { why, given }) => {
+                let error = Error::usage(format!("{}: {why}", tool.name));
+                self.refused(tool, given, &error, &context.peer).await;
+                Answer::error(&error)
+            }
         };
         log.say(1, || {
             let how = if context.ct.is_cancelled() {
@@ -462,6 +475,7 @@ mod tests {
     use super::*;
     use crate::mcp::tools::Effect;
     use serde_json::json;
+    use std::io::{BufRead as _, BufReader, Write as _};
 
     const PANICS: Tool = Tool {
         name: "panics",
@@ -472,12 +486,19 @@ mod tests {
         effect: Effect::Reads,
         asks: false,
         run: |_| panic!("on purpose"),
+        refused: None,
     };
+    /// What there is, and a tool that cannot but fail.
+    const MENU: &[&[Tool]] = &[tools::ALL[0], tools::ALL[1], tools::ALL[2], &[PANICS]];
 
-    fn server(dir: &std::path::Path) -> Server {
+    fn shared(dir: &std::path::Path) -> Shared {
         let env = Env::default();
         let fence = Fence::new(Some(dir), dir, &env).unwrap();
-        Server::new(Shared { fence, env, config: None, calls: Arc::default(), log: Log::default() })
+        Shared { fence, env, config: None, calls: Arc::default(), log: Log::default(), tools: MENU }
+    }
+
+    fn server(dir: &std::path::Path) -> Server {
+        Server::new(shared(dir))
     }
 
     #[test]
@@ -500,14 +521,7 @@ mod tests {
     #[test]
     fn mcp_01_a_mistake_in_a_tool_is_an_answer() {
         let dir = tempfile::tempdir().unwrap();
-        let env = Env::default();
-        let shared = Shared {
-            fence: Fence::new(Some(dir.path()), dir.path(), &env).unwrap(),
-            env,
-            config: None,
-            calls: Arc::default(),
-            log: Log::default(),
-        };
+        let shared = shared(dir.path());
         let work = Work {
             tool: &PANICS,
             given: Given::default(),
@@ -520,5 +534,42 @@ mod tests {
         assert!(answer.is_error);
         assert_eq!(answer.content["outcome"], "error");
         assert_eq!(answer, work.run());
+    }
+
+    #[test]
+    fn mcp_01_a_tool_that_fails_is_answered_over_real_pipes_and_the_server_lives() {
+        let dir = tempfile::tempdir().unwrap();
+        let (theirs, mut to_server) = std::io::pipe().unwrap();
+        let (from_server, ours) = std::io::pipe().unwrap();
+        let shared = shared(dir.path());
+        let serving = std::thread::spawn(move || {
+            let calls = Arc::clone(&shared.calls);
+            let (lines, _ends) = super::super::lines::open(theirs, ours, calls, Log::default()).unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(super::super::served(Server::new(shared), lines));
+        });
+        let mut answers = BufReader::new(from_server).lines();
+        // Whatever is written is a message.
+        let mut ask = |method: &str, params: serde_json::Value| {
+            let request = json!({"jsonrpc": "2.0", "id": "mine", "method": method, "params": params});
+            writeln!(to_server, "{request}").unwrap();
+            let answer: serde_json::Value = serde_json::from_str(&answers.next().unwrap().unwrap()).unwrap();
+            assert_eq!((&answer["jsonrpc"], &answer["id"]), (&json!("2.0"), &json!("mine")), "{answer}");
+            answer["result"].clone()
+        };
+        let hello =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        assert!(ask("initialize", hello)["serverInfo"].is_object());
+        for _ in 0..3 {
+            let failed = ask("tools/call", json!({"name": "panics", "arguments": {}}));
+            assert_eq!((&failed["isError"], &failed["structuredContent"]["outcome"]), (&json!(true), &json!("error")));
+            assert!(!failed.to_string().contains("on purpose"), "{failed}");
+        }
+        assert!(ask("ping", json!({})).is_object());
+        let fine = ask("tools/call", json!({"name": "review_code", "arguments": {"code": "x = 1\n"}}));
+        assert_eq!(fine["structuredContent"]["verdict"], "pass", "{fine}");
+        drop(to_server);
+        serving.join().unwrap();
+        assert!(answers.next().is_none());
     }
 }

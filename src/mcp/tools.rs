@@ -10,10 +10,9 @@ pub(super) mod stateless;
 
 use super::answer::Answer;
 use super::args::{self, Arg, Given};
-use super::fence::Fence;
+use super::fence::{Fence, Served};
 use crate::env::Env;
 use crate::error::{Error, Result};
-use crate::git::Repo;
 use crate::policy::{self, File, Policy, Sources};
 use crate::progress::Progress;
 use crate::request::{Authority, Overrides, ReviewRequest, Source};
@@ -21,7 +20,7 @@ use crate::review::{self, World};
 use crate::stop::Stop;
 use rmcp::model::ToolAnnotations;
 use serde_json::{Map, Value};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// A tool.
@@ -36,6 +35,8 @@ pub(super) struct Tool {
     /// May ask a model.
     pub(super) asks: bool,
     pub(super) run: fn(&Call<'_>) -> Result<Answer>,
+    /// Hears that a call was refused for its arguments; of these the call has the ones that fit.
+    pub(super) refused: Option<fn(&Call<'_>, &Error) -> Result<()>>,
 }
 
 /// What a tool does to the world.
@@ -76,11 +77,6 @@ impl std::fmt::Debug for Call<'_> {
 /// Every tool, in the order in which clients see them.
 pub(super) const ALL: &[&[Tool]] = &[session::TOOLS, stateless::TOOLS, judge::TOOLS];
 
-/// Returns every tool.
-pub(super) fn all() -> impl Iterator<Item = &'static Tool> {
-    ALL.iter().copied().flatten()
-}
-
 impl Tool {
     /// Returns the tool as clients see it.
     pub(super) fn listed(&self) -> rmcp::model::Tool {
@@ -104,18 +100,8 @@ impl Call<'_> {
     }
 
     /// Asks for a review as a client may: under the policy at HEAD, which the one under review cannot write.
-    pub(super) fn request(&self, source: Source, dir: PathBuf) -> ReviewRequest {
-        let config = self.config.map(Path::to_owned);
-        ReviewRequest { authority: Authority::Head, config, ..ReviewRequest::new(source, dir) }
-    }
-
-    /// Returns the policy that rules in a folder.
-    ///
-    /// # Errors
-    ///
-    /// A malformed policy, or a repository that cannot be read.
-    pub(super) fn policy(&self, dir: &Path) -> Result<Policy> {
-        policy_of(dir, self.config, self.env)
+    pub(super) fn request(&self, source: Source, served: &Served) -> ReviewRequest {
+        request(source, served, self.config)
     }
 
     /// Checks the backend that a client chose: only what the policy enables can be chosen. `None`: as policy says.
@@ -123,9 +109,9 @@ impl Call<'_> {
     /// # Errors
     ///
     /// It is not enabled.
-    pub(super) fn provider(&self, dir: &Path) -> Result<Vec<String>> {
+    pub(super) fn provider(&self, served: &Served) -> Result<Vec<String>> {
         let Some(name) = self.given.text("provider") else { return Ok(Vec::new()) };
-        let enabled = self.policy(dir)?.review.backends;
+        let enabled = policy_of(served, self.config, self.env)?.review.backends;
         if enabled.iter().any(|b| b == name) {
             return Ok(vec![name.to_owned()]);
         }
@@ -139,21 +125,23 @@ impl Call<'_> {
     }
 }
 
+/// Makes a request as a client may; see [`Call::request`].
+fn request(source: Source, served: &Served, config: Option<&Path>) -> ReviewRequest {
+    let config = config.map(Path::to_owned);
+    ReviewRequest { authority: Authority::Head, config, ..ReviewRequest::new(source, served.dir().to_owned()) }
+}
+
 /// Returns the policy that rules a client's calls in a folder: HEAD's, or the user's where there is no repository.
 ///
 /// # Errors
 ///
 /// A malformed policy, or a repository that cannot be read.
-pub(super) fn policy_of(dir: &Path, config: Option<&Path>, env: &Env) -> Result<Policy> {
-    let has_worktree = Repo::find(dir, env)?.is_some_and(|r| r.worktree().is_some());
-    if has_worktree {
-        let config = config.map(Path::to_owned);
-        let request = ReviewRequest::new(Source::Auto, dir.to_owned());
-        let request = ReviewRequest { authority: Authority::Head, config, ..request };
-        return review::place(&request, env).map(|(_, policy)| policy);
+pub(super) fn policy_of(served: &Served, config: Option<&Path>, env: &Env) -> Result<Policy> {
+    if served.is_repository() {
+        return review::place(&request(Source::Auto, served, config), env).map(|(_, policy)| policy);
     }
     let user = File::user(env)?;
-    let project = config.map(|c| policy::Project::from_flag(c, dir)).transpose()?;
+    let project = config.map(|c| policy::Project::from_flag(c, served.dir())).transpose()?;
     let overrides = Overrides::default();
     let sources = Sources { user: user.as_ref(), project: project.as_ref(), env, overrides: &overrides };
     Ok(policy::load(&sources)?.policy)

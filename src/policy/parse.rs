@@ -71,8 +71,12 @@ impl Problem {
         }
         match problems.len() - 1 {
             0 => e,
-            1 => e.hint("see the other problem too: claude-reviewer policy check"),
-            n => e.hint(format!("see the other {n} problems too: claude-reviewer policy check")),
+            1 => e
+                .hint_person("see the other problem too: claude-reviewer policy check")
+                .hint_agent("there is another problem in it; tell the user"),
+            n => e
+                .hint_person(format!("see the other {n} problems too: claude-reviewer policy check"))
+                .hint_agent(format!("there are {n} other problems in it; tell the user")),
         }
     }
 }

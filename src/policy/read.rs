@@ -48,7 +48,8 @@ impl Project {
     /// Makes the error for a project's file that is a symbolic link; `place` names it.
     pub fn linked(place: &str) -> Error {
         Error::usage(format!("policy file {place} is a symbolic link"))
-            .hint("put a copy in its place, or name the file itself with --config")
+            .hint_person("put a copy in its place, or name the file itself with --config")
+            .hint_agent("tell the user: the policy has to be a file of its own")
     }
 
     /// Takes the project's file as it stands in HEAD. `top` is the worktree that trust was given for.

@@ -31,10 +31,10 @@ impl Waive {
             || !fingerprint.bytes().all(|b| b.is_ascii_hexdigit())
         {
             let what = format!("waiver {text:?} has no fingerprint of {DIGITS_MIN} to {DIGITS_MAX} hexadecimal digits");
-            return Err(Error::usage(what).hint(hint));
+            return Err(Error::usage(what).hint_person(hint));
         }
         if reason.is_empty() {
-            return Err(Error::usage(format!("waiver of {fingerprint} has no reason")).hint(hint));
+            return Err(Error::usage(format!("waiver of {fingerprint} has no reason")).hint_person(hint));
         }
         Ok(Self { fingerprint, reason: reason.to_owned() })
     }

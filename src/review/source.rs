@@ -92,9 +92,11 @@ fn in_repository(request: &ReviewRequest, repo: Repo) -> Result<Resolved> {
                 }
                 range(repo, from, to, rev)
             }
-            Some(_) => Err(Error::usage(format!("the range {rev} has three dots")).hint(
-                "`commit A..B` reviews each commit of B that A lacks; `branch B --base A` reviews the net change",
-            )),
+            Some(_) => Err(Error::usage(format!("the range {rev} has three dots"))
+                .hint_person(
+                    "`commit A..B` reviews each commit of B that A lacks; `branch B --base A` reviews the net change",
+                )
+                .hint_agent("review_branch with branch B and base_branch A reviews the net change")),
             None => {
                 let id = repo.resolve(rev)?;
                 let change = repo.commit(id, *parent)?;

@@ -49,16 +49,22 @@ impl Follow {
         let repo = Repo::open(&request.dir, env)?;
         let store = Store::find(&place)?.ok_or_else(|| {
             let error = Error::usage(format!("there is no review {id}: nothing is stored here"));
-            error.hint("leave out --follow-up to begin a session")
+            error
+                .hint_person("leave out --follow-up to begin a session")
+                .hint_agent("leave out previous_review_id to begin a session")
         })?;
         let session = store.session(id)?;
         if let Some(edited) = store.edited(id)? {
             let error = Error::usage(format!("the review {id} cannot be followed: {edited}"));
-            return Err(error.hint(format!("claude-reviewer history verify {id}")));
+            return Err(error
+                .hint_person(format!("claude-reviewer history verify {id}"))
+                .hint_agent("tell the user; to go on, call request_review without previous_review_id"));
         }
         if matches!(session.status, Status::Approved | Status::Abandoned | Status::Merged) {
             let error = Error::usage(format!("the review {id} is closed"));
-            return Err(error.hint("begin another one, without naming an earlier review"));
+            return Err(error
+                .hint_person("begin another one: leave out --follow-up")
+                .hint_agent("begin another one: call request_review without previous_review_id"));
         }
         let Some(last) = session.rounds.last().cloned() else {
             return Err(Error::usage(format!("the review {id} has no round to follow")));
@@ -72,8 +78,12 @@ impl Follow {
             let n = place.max_rounds;
             let error = Error::usage(format!("the review {id} has had all of its {n} rounds (review.max_rounds)"));
             return Err(error
-                .hint(format!("let a person look: claude-reviewer history {id}"))
-                .hint(format!("or close it: claude-reviewer complete {id} --status abandoned")));
+                .hint_person(format!("let a person look: claude-reviewer history {id}"))
+                .hint_person(format!("or close it: claude-reviewer complete {id} --status abandoned"))
+                .hint_agent(format!(
+                    "stop, and ask the user to look at {id}; do not begin another review of the same change"
+                ))
+                .hint_agent("mark_review_complete with final_status abandoned closes it, where the user wants that"));
         }
         let changes = session.rounds.iter().map(|r| store.change(id, r.review.round)).collect::<Result<_>>()?;
         Ok(Self { id: *id, store, max_rounds, session, changes, last, head: place.head, repo })

@@ -88,7 +88,7 @@ impl Given {
 
     /// Returns the answer as it is stored: to `round` of a session, secrets masked.
     pub fn stored(&self, review_id: &str, round: u32, timestamp: &str, rules: &RuleSet) -> Response {
-        let mask = |s: &String| String::from_utf8_lossy(&rules.mask(s.as_bytes())).into_owned();
+        let mask = |s: &String| rules.masked(s);
         Response {
             schema_version: STORED_VERSION,
             review_id: review_id.to_owned(),

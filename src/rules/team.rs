@@ -36,7 +36,8 @@ impl Team {
             for written in read(name, content)? {
                 let fault = |what: String| {
                     Error::usage(format!("{name}: rule {:?}: {what}", written.id))
-                        .hint("`claude-reviewer rules explain ID` shows a built-in rule of the same format")
+                        .hint_person("`claude-reviewer rules explain ID` shows a built-in rule of the same format")
+                        .hint_agent("tell the user that this rule has to be mended")
                 };
                 let faults = written.faults();
                 if let Some(first) = faults.into_iter().next() {

@@ -1,7 +1,7 @@
 //! Answers to questions that are no review of a change: is this proposal complete, who is right, who can be asked.
 
 use super::Severity;
-pub use super::judge::Outcome;
+pub use super::judge::{ErrorKind, Outcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,9 @@ pub struct Conduct {
     pub retry_after_s: Option<u64>,
     /// Why there is no answer; null where there is one.
     pub error: Option<String>,
+    /// The same for programs.
+    #[serde(default)]
+    pub error_kind: Option<ErrorKind>,
     pub timed_out: bool,
     /// Who answered; null: nobody.
     pub backend: Option<String>,

@@ -37,6 +37,27 @@ pub enum Outcome {
     Error,
 }
 
+/// What kept a question from its answer, for programs; `error` says it in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// The contract is none that can be read, or what a model answered.
+    ParseError,
+    /// What was given cannot be used: a document that is missing, refused or too large, an argument.
+    Unusable,
+    /// The policy or the repository has to be mended, or no backend is named.
+    Setup,
+    TimedOut,
+    /// No backend answered.
+    Backend,
+    /// What a model answered rests on no words that stand where it says.
+    Unproven,
+    /// Part of what was asked for could not be looked at.
+    NotReviewed,
+    NothingToReview,
+    Cancelled,
+}
+
 /// The answer to a judgement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "claude-reviewer judgement")]
@@ -52,6 +73,9 @@ pub struct Judgement {
     pub report_json_path: Option<String>,
     /// Why there is no verdict; null where there is one.
     pub error: Option<String>,
+    /// The same for programs.
+    #[serde(default)]
+    pub error_kind: Option<ErrorKind>,
     /// The time was over before everything was reviewed.
     pub timed_out: bool,
     pub duration_ms: u64,
@@ -79,6 +103,9 @@ pub struct JudgeReport {
     pub verdict: Option<JudgeVerdict>,
     pub outcome: Outcome,
     pub error: Option<String>,
+    /// Why there is no verdict, for programs; null where there is one.
+    #[serde(default)]
+    pub error_kind: Option<ErrorKind>,
     pub timed_out: bool,
     /// Findings that block or halt, and criteria that are not met.
     pub blocking_issues: Vec<Issue>,

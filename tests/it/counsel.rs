@@ -8,7 +8,7 @@ use claude_reviewer::doctor::health;
 use claude_reviewer::error::Result;
 use claude_reviewer::review::Review;
 use claude_reviewer::stop::Stop;
-use claude_reviewer::wire::counsel::{Outcome, ProposalCheck, Resolution, Side};
+use claude_reviewer::wire::counsel::{ErrorKind, Outcome, ProposalCheck, Resolution, Side};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -95,6 +95,8 @@ fn mcp_15_without_an_answer_nothing_is_valid() {
     let check = checked(&repo(None), "PROPOSAL_FINAL.md");
     assert_eq!((check.success, check.valid, check.conduct.outcome), (false, None, Outcome::Incomplete));
     assert!(check.conduct.error.unwrap().contains("no backend is configured") && !check.conduct.retryable);
+    assert_eq!(check.conduct.error_kind, Some(ErrorKind::Setup));
+    assert!(check.summary.contains("Asking again will not help"), "{}", check.summary);
 
     let down = Server::start(|_| {
         let mut reply = Reply::json(429, &json!({ "error": { "message": "slow down" } }));
@@ -107,7 +109,14 @@ fn mcp_15_without_an_answer_nothing_is_valid() {
     let check = checked(&repo(Some(&down)), "PROPOSAL_FINAL.md");
     assert_eq!((check.valid, check.conduct.outcome, check.conduct.retryable), (None, Outcome::Incomplete, true));
     assert_eq!(check.conduct.retry_after_s, Some(3600));
-    assert!(check.summary.contains("Do not ask again in a loop"));
+    assert_eq!(check.conduct.error_kind, Some(ErrorKind::Backend));
+    assert!(check.summary.contains("in 3600 s, not before. Do not ask again in a loop"), "{}", check.summary);
+
+    // A limit that nobody says the end of: nothing tells that it passes.
+    let limited = Server::start(|_| Reply::json(429, &json!({ "error": { "message": "slow down" } })));
+    let check = checked(&repo(Some(&limited)), "PROPOSAL_FINAL.md");
+    assert_eq!((check.conduct.retryable, check.conduct.retry_after_s), (false, None));
+    assert!(check.summary.contains("Asking again will not help"), "{}", check.summary);
 
     // What a provider writes is no promise of when.
     let no = Server::start(|_| Reply::json(400, &json!({ "error": { "message": "retry after 987654321 s" } })));
@@ -115,7 +124,8 @@ fn mcp_15_without_an_answer_nothing_is_valid() {
     assert_eq!((check.valid, check.conduct.retryable, check.conduct.retry_after_s), (None, false, None));
 
     let prose = Server::start(|request| request.text("It is a fine proposal."));
-    assert_eq!(checked(&repo(Some(&prose)), "PROPOSAL_FINAL.md").valid, None);
+    let check = checked(&repo(Some(&prose)), "PROPOSAL_FINAL.md");
+    assert_eq!((check.valid, check.conduct.error_kind), (None, Some(ErrorKind::ParseError)));
 
     let down = Server::start(|_| Reply::json(400, &json!({})));
     let repo = repo(Some(&down));

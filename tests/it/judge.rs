@@ -8,7 +8,7 @@ use claude_reviewer::judge::{JudgeAsk, judge};
 use claude_reviewer::progress::Silent;
 use claude_reviewer::review::World;
 use claude_reviewer::stop::{Signal, Stop};
-use claude_reviewer::wire::judge::{JudgeVerdict, Judgement, Outcome};
+use claude_reviewer::wire::judge::{ErrorKind, JudgeVerdict, Judgement, Outcome};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -221,14 +221,20 @@ fn an_earlier_report_never_stands_for_a_run_that_failed() {
         false => request.review(&[]),
     });
     // A request that is refused is refused again; what cannot be read may be readable the next time.
-    for (policy, retryable) in [(down.policy("openai"), false), (half.policy("openai"), true)] {
+    let both = [
+        (down.policy("openai"), false, ErrorKind::Backend, "Asking again will not help"),
+        (half.policy("openai"), true, ErrorKind::ParseError, "Asking again later may help"),
+    ];
+    for (policy, retryable, kind, says) in both {
         let repo = changed(&policy, &contract());
         repo.write("_handoff/JUDGE_REPORT.json", &stale).write("_handoff/JUDGE_REPORT.md", "PASS\n");
         let answer = judged(&repo);
         assert_eq!((answer.success, answer.verdict, answer.outcome), (false, None, Outcome::Incomplete));
         assert_eq!(answer.retryable, retryable);
         assert!(answer.error.is_some() && !answer.timed_out);
+        assert_eq!(answer.error_kind, Some(kind));
         assert!(answer.summary.contains("Do not ask again in a loop"), "{}", answer.summary);
+        assert!(answer.summary.contains(says), "{}", answer.summary);
         let report = report(&repo);
         assert_eq!((&report["verdict"], &report["success"]), (&Value::Null, &json!(false)));
         assert!(page(&repo).contains("There is no verdict") && !page(&repo).contains("PASS"), "{}", page(&repo));
@@ -246,7 +252,8 @@ fn a_contract_that_cannot_be_used_replaces_an_earlier_report() {
         let answer = judged(&repo);
         assert_eq!((answer.success, answer.outcome, answer.retryable), (false, Outcome::Error, false));
         assert!(answer.error.as_deref().unwrap().contains(why), "{:?}", answer.error);
-        assert_eq!(report(&repo)["verdict"], Value::Null);
+        assert_eq!(answer.error_kind, Some(ErrorKind::ParseError));
+        assert_eq!((&report(&repo)["verdict"], &report(&repo)["error_kind"]), (&Value::Null, &json!("parse_error")));
     }
     let repo = changed("version = 1\n", &contract());
     let missing = JudgeAsk { report_dir: "made/for/this".into(), ..JudgeAsk::new(repo.path(), "no.json".into()) };

@@ -8,9 +8,9 @@ use crate::request::{ReviewRequest, Source};
 use crate::rounds::{self, replay};
 use crate::rules::RuleSet;
 use crate::untrusted::Inert;
+use crate::wire;
 use crate::wire::replay::{Because, REPLAY_VERSION, Replay, Replayed};
 use crate::wire::stored::Damaged;
-use crate::wire::{self, Verdict};
 use std::path::Path;
 
 /// Reasons of one round that are told to people.
@@ -83,8 +83,8 @@ fn human(replay: &Replay, label: &str) -> String {
             "{} round {}: {} -> {}",
             r.review_id,
             r.round,
-            name(r.was.verdict),
-            name(r.would_be.verdict)
+            wire::name(&r.was.verdict),
+            wire::name(&r.would_be.verdict)
         )));
         for b in r.because.iter().take(REASONS) {
             out.push_str(&format!("  {}", line(&reason(b))));
@@ -127,13 +127,4 @@ fn reason(b: &Because) -> String {
     let id = b.id.as_ref().map_or_else(String::new, |id| format!("{id} "));
     let rule = b.rule_id.as_ref().map_or_else(String::new, |r| format!("{r}: "));
     format!("{id}{place}{rule}{}", b.what)
-}
-
-fn name(v: Verdict) -> &'static str {
-    match v {
-        Verdict::Pass => "pass",
-        Verdict::Warn => "warn",
-        Verdict::Block => "block",
-        Verdict::Incomplete => "incomplete",
-    }
 }

@@ -6,7 +6,6 @@ use super::{Call, Effect, Tool, schema, stateless};
 use crate::counsel::{self, CounselAsk, Dispute, MAX_AUDITED};
 use crate::doctor;
 use crate::error::{Error, Result};
-use crate::git::Repo;
 use crate::judge::{self, JudgeAsk, MAX_TIMEOUT, REPORT_DIR, TIMEOUT};
 use crate::mcp::answer::{Answer, object};
 use crate::mcp::args::{Arg, Kind};
@@ -45,6 +44,7 @@ pub(super) const TOOLS: &[Tool] = &[
         effect: Effect::Adds,
         asks: true,
         run: judge,
+        refused: Some(refused),
     },
     Tool {
         name: "claude_validate_proposal",
@@ -55,6 +55,7 @@ pub(super) const TOOLS: &[Tool] = &[
         effect: Effect::Reads,
         asks: true,
         run: proposal,
+        refused: None,
     },
     Tool {
         name: "claude_security_audit",
@@ -78,6 +79,7 @@ pub(super) const TOOLS: &[Tool] = &[
         effect: Effect::Reads,
         asks: true,
         run: audit,
+        refused: None,
     },
     Tool {
         name: "claude_resolve_conflict",
@@ -92,6 +94,7 @@ pub(super) const TOOLS: &[Tool] = &[
         effect: Effect::Reads,
         asks: true,
         run: conflict,
+        refused: None,
     },
     Tool {
         name: "claude_health",
@@ -102,34 +105,48 @@ pub(super) const TOOLS: &[Tool] = &[
         effect: Effect::Reads,
         asks: false,
         run: health,
+        refused: None,
     },
 ];
 
-impl Call<'_> {
-    /// Returns the folder that is worked in: the repository that is served, or, where there is none, the folder.
-    pub(super) fn home(&self) -> Result<PathBuf> {
-        let root = self.fence.root();
-        match Repo::find(root, self.env)? {
-            Some(_) => self.fence.repository(None, self.env),
-            None => Ok(root.to_owned()),
-        }
-    }
-}
-
-fn judge(call: &Call<'_>) -> Result<Answer> {
-    let root = call.home()?;
-    let contract = call.fence.document(call.given.text("contract_path").unwrap_or_default(), &root)?;
-    let mut ask = JudgeAsk::new(root, contract);
+/// Puts together what is asked for, but for the contract.
+fn asked(call: &Call<'_>) -> Result<JudgeAsk> {
+    let root = call.fence.home(call.env)?.dir().to_owned();
     let folder = call.given.text("report_dir").unwrap_or(REPORT_DIR);
     if folder.is_empty() || folder.chars().any(char::is_control) || folder.starts_with('~') {
         return Err(Error::usage("report_dir is no path").hint("name a folder inside the root: _handoff"));
     }
+    let mut ask = JudgeAsk::new(root, PathBuf::new());
     ask.report_dir = PathBuf::from(folder);
     ask.config = call.config.map(ToOwned::to_owned);
+    ask.via = "mcp";
     if let Some(seconds) = call.given.number("timeout_seconds") {
         ask.timeout = Duration::from_secs(u64::try_from(seconds).unwrap_or(TIMEOUT.as_secs()));
     }
-    let judged = judge::judge(&ask, &call.world())?;
+    Ok(ask)
+}
+
+/// Hears that a call was refused for its arguments: no report of an earlier one may be taken for its own.
+fn refused(call: &Call<'_>, why: &Error) -> Result<()> {
+    // Which folder is meant, nobody knows.
+    if call.given.is_spoilt("report_dir") {
+        return Ok(());
+    }
+    judge::refuse(&asked(call)?, why, &call.world()).map(|_| ())
+}
+
+fn judge(call: &Call<'_>) -> Result<Answer> {
+    let mut ask = asked(call)?;
+    let judged = match call.fence.document(call.given.text("contract_path").unwrap_or_default(), &ask.root) {
+        Ok(contract) => {
+            ask.contract = contract;
+            judge::judge(&ask, &call.world())?
+        }
+        Err(why) => {
+            let why = Error { message: format!("contract_path: {}", why.message), ..why };
+            judge::refuse(&ask, &why, &call.world())?
+        }
+    };
     let mut text = format!("{}\n", judged.summary);
     if let Some(error) = &judged.error {
         text.push_str(&format!("error: {error}\n"));
@@ -142,7 +159,7 @@ fn judge(call: &Call<'_>) -> Result<Answer> {
 
 impl Call<'_> {
     fn counsel(&self) -> Result<CounselAsk> {
-        let mut ask = CounselAsk::new(self.home()?);
+        let mut ask = CounselAsk::new(self.fence.home(self.env)?.dir().to_owned());
         ask.config = self.config.map(Path::to_owned);
         Ok(ask)
     }
@@ -217,6 +234,7 @@ fn ended(content: Map<String, Value>, mut text: String, outcome: Outcome) -> Ans
         text.push_str("Do not call this tool again with the same arguments.\n");
     }
     if outcome == Outcome::Incomplete {
+        // Its summary says whether asking again can help.
         text = format!("INCOMPLETE: this is no approval. Do not call this tool in a loop.\n{text}");
     }
     let is_error = outcome == Outcome::Error;

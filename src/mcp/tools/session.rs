@@ -82,6 +82,7 @@ pub(super) const TOOLS: &[Tool] = &[
         effect: Effect::Adds,
         asks: true,
         run: request_review,
+        refused: None,
     },
     Tool {
         name: "get_review_history",
@@ -101,6 +102,7 @@ pub(super) const TOOLS: &[Tool] = &[
         effect: Effect::Settles,
         asks: false,
         run: history,
+        refused: None,
     },
     Tool {
         name: "mark_review_complete",
@@ -120,6 +122,7 @@ pub(super) const TOOLS: &[Tool] = &[
         effect: Effect::Settles,
         asks: false,
         run: complete,
+        refused: None,
     },
 ];
 
@@ -127,8 +130,8 @@ pub(super) const TOOLS: &[Tool] = &[
 impl Call<'_> {
     /// Returns a request about the repository that is served.
     fn stored(&self) -> Result<ReviewRequest> {
-        let top = self.fence.repository(None, self.env)?;
-        Ok(self.request(Source::Auto, top))
+        let served = self.fence.repository(None, self.env)?.whole();
+        Ok(self.request(Source::Auto, &served))
     }
 
     /// Returns the store, where there is one.

@@ -7,13 +7,12 @@ use crate::error::{Error, Result};
 use crate::finding::Category;
 use crate::mcp::answer::{self, Answer, object};
 use crate::mcp::args::{Arg, Kind};
-use crate::mcp::fence::revision;
+use crate::mcp::fence::{Served, revision};
 use crate::report;
 use crate::request::{Depth, Input, ReviewRequest, Source};
 use crate::review::{self, Review};
 use crate::wire;
 use serde_json::{Value, json};
-use std::path::PathBuf;
 
 /// Bytes of code that is handed over.
 const CODE: usize = 8 << 20;
@@ -52,6 +51,19 @@ const PATH: Arg = Arg {
     required: false,
 };
 
+/// What all of these have in common: they look, ask whom policy names, and keep nothing.
+const LOOK: Tool = Tool {
+    name: "",
+    title: "",
+    about: "",
+    args: &[],
+    answers,
+    effect: Effect::Reads,
+    asks: true,
+    run: |_| Err(Error::usage("this tool does nothing")),
+    refused: None,
+};
+
 pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "review_code",
@@ -69,20 +81,16 @@ pub(super) const TOOLS: &[Tool] = &[
             DEPTH,
             AREAS_ARG,
         ],
-        answers,
-        effect: Effect::Reads,
-        asks: true,
         run: code,
+        ..LOOK
     },
     Tool {
         name: "review_staged",
         title: "Review staged changes",
         about: "Reviews what is staged (HEAD against the index). Nothing is stored; for rounds use request_review.",
         args: &[PATH, PROVIDER, DEPTH, AREAS_ARG],
-        answers,
-        effect: Effect::Reads,
-        asks: true,
         run: |call| in_repository(call, Source::Staged, Vec::new()),
+        ..LOOK
     },
     Tool {
         name: "review_unstaged",
@@ -90,10 +98,8 @@ pub(super) const TOOLS: &[Tool] = &[
         about: "Reviews what is not staged (the index against the worktree). New files count once they are added. \
                 Nothing is stored.",
         args: &[PATH, PROVIDER, DEPTH, AREAS_ARG],
-        answers,
-        effect: Effect::Reads,
-        asks: true,
         run: |call| in_repository(call, Source::Unstaged { untracked: false }, Vec::new()),
+        ..LOOK
     },
     Tool {
         name: "review_commit",
@@ -111,10 +117,8 @@ pub(super) const TOOLS: &[Tool] = &[
             DEPTH,
             AREAS_ARG,
         ],
-        answers,
-        effect: Effect::Reads,
-        asks: true,
         run: commit,
+        ..LOOK
     },
     Tool {
         name: "review_branch",
@@ -140,10 +144,8 @@ pub(super) const TOOLS: &[Tool] = &[
             DEPTH,
             AREAS_ARG,
         ],
-        answers,
-        effect: Effect::Reads,
-        asks: true,
         run: branch,
+        ..LOOK
     },
 ];
 
@@ -154,18 +156,16 @@ fn code(call: &Call<'_>) -> Result<Answer> {
     }
     let name = format!("code.{}", extension(call.given.text("language").unwrap_or_default()));
     let source = Source::Code(vec![Input::Text { name, text: text.to_owned() }]);
-    let dir = call.fence.root().to_owned();
-    answer(call, &asked(call, source, dir)?)
+    let home = call.fence.home(call.env)?;
+    answer(call, &asked(call, source, &home)?)
 }
 
 fn in_repository(call: &Call<'_>, source: Source, files: Vec<String>) -> Result<Answer> {
-    // The top is the worktree of the repository, the folder where globs begin is the one that was named.
-    let top = call.fence.repository(call.given.text("repository_path"), call.env)?;
-    let dir = match call.given.text("repository_path") {
-        Some(path) => call.fence.path(path, call.fence.root())?,
-        None => top,
-    };
-    let request = ReviewRequest { files, ..asked(call, source, dir)? };
+    let named = call.given.text("repository_path");
+    let served = call.fence.repository(named, call.env)?;
+    // Globs begin at the folder that was named.
+    let served = if named.is_some() { served } else { served.whole() };
+    let request = ReviewRequest { files, ..asked(call, source, &served)? };
     answer(call, &request)
 }
 
@@ -186,9 +186,9 @@ fn branch(call: &Call<'_>) -> Result<Answer> {
 }
 
 /// Builds the request from what all these tools take.
-fn asked(call: &Call<'_>, source: Source, dir: PathBuf) -> Result<ReviewRequest> {
-    let mut request = call.request(source, dir);
-    request.backends = call.provider(&request.dir)?;
+fn asked(call: &Call<'_>, source: Source, served: &Served) -> Result<ReviewRequest> {
+    let mut request = call.request(source, served);
+    request.backends = call.provider(served)?;
     request.overrides.depth = depth(call);
     request.overrides.focus = focus(call);
     Ok(request)

@@ -26,7 +26,9 @@ pub(super) fn rules(policy: &Policy, state: &State, reader: &mut Reader<'_>) -> 
         if rule_files.is_empty() && (named || is_link(reader.mode(state, &folder_of(folder))?)) {
             let error =
                 Error::usage(format!("rules.paths names {folder}, and no rule file (*.toml) lies in that folder"));
-            return Err(error.hint("a link is not followed; check with: claude-reviewer policy show --origin"));
+            return Err(error
+                .hint_person("a link is not followed; check with: claude-reviewer policy show --origin")
+                .hint_agent("a link is not followed; tell the user that the policy has to be mended"));
         }
         for file in rule_files {
             let name = file.to_wire();

@@ -103,11 +103,108 @@ fn mcp_02_garbage_starts_no_storm_and_hides_no_request() {
     let answer = client.request("ping", json!({}));
     assert!(answer["result"].is_object(), "{answer}");
     assert!(client.aside.len() <= 3, "{} answers to garbage", client.aside.len());
-    assert!(client.aside.iter().all(|m| m["id"].is_null() && m["error"]["code"] == -32600), "{:?}", client.aside);
+    // No JSON at all; JSON that is no message.
+    let known = [json!(-32700), json!(-32600)];
+    assert!(
+        client.aside.iter().all(|m| m["id"].is_null() && known.contains(&m["error"]["code"])),
+        "{:?}",
+        client.aside
+    );
     // What has an id is answered by it.
     client.raw(b"{\"id\":\"a\",\"method\":\"ping\"}\n");
     assert_eq!(client.answer("a")["error"]["code"], -32600);
     assert_eq!(client.close().code, Some(0));
+}
+
+/// Sends a line that has no id to be told by, and returns the refusal.
+#[track_caller]
+fn refused(client: &mut Client, line: &[u8]) -> Value {
+    client.raw(line);
+    client.raw(b"\n");
+    let answer = client
+        .next_within(Duration::from_secs(60))
+        .unwrap_or_else(|| panic!("no answer to {}", String::from_utf8_lossy(&line[..line.len().min(80)])));
+    assert_eq!(answer.as_object().unwrap().get("id"), Some(&Value::Null), "{answer}");
+    // A proper message in between: who sends garbage only is not answered for ever.
+    assert!(client.request("ping", json!({}))["result"].is_object());
+    answer["error"].clone()
+}
+
+#[test]
+fn mcp_02_what_cannot_be_read_as_json_is_refused_by_its_id() {
+    let repo = repo();
+    let mut client = Client::ready(&repo, &[]);
+    let deep = "[".repeat(10_000);
+    let call = r#"{"jsonrpc":"2.0","id":"ID","method":"tools/call","params":{"name":"get_review_history","arguments":{"limit":IT}}}"#;
+    let closed = format!("{deep}{}", "]".repeat(10_000));
+    for it in ["1e400", "-1e999", r#""\ud800""#, r#""\udc00 x""#, r#"{"a":[[1e400]]}"#, "01", "nul", &deep, &closed] {
+        let id = format!("call-{}", &it[..it.len().min(9)].replace(['"', '\\', '{', '['], "."));
+        client.raw(format!("{}\n", call.replace("ID", &id).replace("IT", it)).as_bytes());
+        let answer = client.answer(id);
+        assert_eq!(answer["error"]["code"], -32700, "{answer}");
+        assert!(answer.to_string().len() < 300, "{answer}");
+    }
+    assert!(client.aside.is_empty(), "{:?}", client.aside);
+    // Nobody can tell whose it is.
+    let both = r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping","params":{"x":1e400}}"#;
+    let half = r#"{"jsonrpc":"2.0","id":"\ud800","method":"ping"}"#;
+    for line in ["garbage", "{", &deep, &closed, both, half, r#"{"id":1e400,"method":"ping"}"#, "\u{feff}\u{feff}{}"] {
+        assert_eq!(refused(&mut client, line.as_bytes())["code"], -32700, "{line:.80}");
+    }
+    assert_eq!(refused(&mut client, b"{\"id\":\"\xff\",\"method\":\"ping\"}")["code"], -32700);
+    // An id that is said twice is none, and neither of the two is answered for.
+    let twice = r#"{"jsonrpc":"2.0","id":71,"id":72,"method":"ping"}"#;
+    assert_eq!(refused(&mut client, twice.as_bytes())["code"], -32600);
+    // What answers, and what only tells, is not answered, however broken it is.
+    for line in [
+        r#"{"jsonrpc":"2.0","id":1,"result":{"x":1e400}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"error":{"code":1e400,"message":"x"}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/x","params":{"x":1e400}}"#,
+    ] {
+        client.raw(format!("{line}\n").as_bytes());
+    }
+    assert!(client.request("ping", json!({}))["result"].is_object());
+    assert!(client.aside.is_empty(), "{:?}", client.aside);
+    assert_eq!(client.close().code, Some(0));
+}
+
+#[test]
+fn mcp_02_a_refusal_is_not_taken_for_the_answer_to_another_request() {
+    let repo = repo();
+    let mut client = Client::start(&repo, &[]);
+    client.shake_hands(json!({"roots": {}}));
+    // Open: the server waits for the client's folders.
+    let call = json!({"name": "review_staged", "arguments": {}});
+    client.send(&json!({"jsonrpc": "2.0", "id": "open", "method": "tools/call", "params": call}));
+    client.raw(b"{\"jsonrpc\":\"2.0\",\"id\":\"open\",\"method\":\"ping\",\"params\":{\"x\":1e400}}\n");
+    let mut seen = Vec::new();
+    while !seen.iter().any(|m: &Value| m["id"] == "open") {
+        seen.push(client.next_within(Duration::from_secs(60)).unwrap());
+    }
+    let of_open: Vec<_> = seen.iter().filter(|m| m["id"] == "open").collect();
+    assert!(of_open.len() == 1 && of_open[0]["result"]["isError"] == true, "{seen:?}");
+    assert!(seen.iter().any(|m| m["id"].is_null() && m["error"]["code"] == -32700), "{seen:?}");
+}
+
+#[test]
+fn a_list_of_messages_with_one_that_cannot_be_read_is_refused_as_a_whole_and_the_next_is_answered() {
+    let repo = repo();
+    let mut client = Client::start(&repo, &[]);
+    let hello =
+        json!({"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    client.request("initialize", hello);
+    let good = r#"{"jsonrpc":"2.0","id":"good","method":"ping"}"#;
+    for bad in [r#"{"jsonrpc":"2.0","id":"bad","method":"ping","params":{"x":1e400}}"#, "{", r#""\ud800""#] {
+        assert_eq!(refused(&mut client, format!("[{good},{bad}]").as_bytes())["code"], -32700, "{bad}");
+    }
+    // One that is JSON and no message is refused alone.
+    for bad in [r#"{"id":"bad"}"#, r#"{"id":"bad","method":7}"#] {
+        client.raw(format!("[{good},{bad}]\n").as_bytes());
+        let all = client.next_within(Duration::from_secs(60)).unwrap();
+        let of = |id: &str| all.as_array().unwrap().iter().find(|m| m["id"] == id).unwrap().clone();
+        assert!(of("good")["result"].is_object() && of("bad")["error"]["code"] == -32600, "{all}");
+    }
+    assert!(client.aside.is_empty(), "{:?}", client.aside);
 }
 
 #[test]
@@ -290,7 +387,7 @@ fn mcp_13_twenty_at_once_are_answered_by_their_ids() {
 
 /// Returns the most memory that a process ever had, in bytes.
 #[cfg(target_os = "linux")]
-fn peak(pid: u32) -> u64 {
+pub fn peak(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10

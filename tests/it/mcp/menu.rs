@@ -130,6 +130,70 @@ fn no_tool_reads_what_lies_outside() {
     }
 }
 
+/// Puts the reports of an older judgement into a folder.
+fn passed(repo: &Repo, dir: &str) {
+    repo.write(&format!("{dir}/JUDGE_REPORT.json"), r#"{"verdict": "PASS", "success": true}"#);
+    repo.write(&format!("{dir}/JUDGE_REPORT.md"), "- Verdict: **PASS**\n");
+}
+
+fn stands(repo: &Repo, dir: &str) -> (bool, bool) {
+    let read = |name: &str| std::fs::read_to_string(repo.path().join(dir).join(name)).unwrap();
+    (read("JUDGE_REPORT.json").contains("\"PASS\""), read("JUDGE_REPORT.md").contains("**PASS**"))
+}
+
+#[test]
+fn no_older_verdict_survives_a_call_that_is_refused() {
+    let repo = judged("");
+    repo.write(".env", "X=1\n").write("_handoff/broken.json", "{\"task_id\": ").write("_handoff/list.json", "[]");
+    let fine = "_handoff/TASK_CONTRACT.json";
+    let mut client = Client::ready(&repo, &["--root", "."]);
+    for (arguments, kind) in [
+        (json!({"contract_path": "../x.json"}), Some("unusable")),
+        (json!({"contract_path": "no/such.json"}), Some("unusable")),
+        (json!({"contract_path": ".env"}), Some("unusable")),
+        (json!({"contract_path": "_handoff"}), Some("unusable")),
+        (json!({"contract_path": "_handoff/broken.json"}), Some("parse_error")),
+        (json!({"contract_path": "_handoff/list.json"}), Some("parse_error")),
+        // Refused for its arguments: nothing of the tool ran.
+        (json!({}), None),
+        (json!({"contract_path": 5}), None),
+        (json!({"contract_path": fine, "timeout_seconds": 0}), None),
+        (json!({"contract_path": fine, "timeout": 60}), None),
+        (json!({"contract_path": "x".repeat(5000)}), None),
+    ] {
+        for dir in ["_handoff", "out/judge"] {
+            passed(&repo, dir);
+            let mut arguments = arguments.clone();
+            if dir != "_handoff" {
+                arguments["report_dir"] = dir.into();
+            }
+            let told = client.refused("claude_judge_review", arguments.clone())["structuredContent"].clone();
+            assert_eq!(stands(&repo, dir), (false, false), "{arguments}: {told:#}");
+            let report: Value =
+                serde_json::from_slice(&std::fs::read(repo.path().join(dir).join("JUDGE_REPORT.json")).unwrap())
+                    .unwrap();
+            assert_eq!(
+                (&report["success"], &report["verdict"], &report["outcome"]),
+                (&json!(false), &Value::Null, &json!("error"))
+            );
+            assert!(report["error"].is_string() && report["error_kind"].is_string(), "{report:#}");
+            if let Some(kind) = kind {
+                assert_eq!((&told["error_kind"], &report["error_kind"]), (&json!(kind), &json!(kind)), "{arguments}");
+                assert_eq!(told["report_json_path"], format!("{dir}/JUDGE_REPORT.json"));
+            }
+        }
+    }
+    // Where it is not known which folder is meant, or it is none that may be written to, nothing is written.
+    for dir in [json!(7), json!("../x"), json!(""), json!("x".repeat(5000))] {
+        passed(&repo, "_handoff");
+        client.refused("claude_judge_review", json!({"contract_path": "../x.json", "report_dir": dir}));
+        assert_eq!(stands(&repo, "_handoff"), (true, true), "{dir}");
+    }
+    // And where no report was, none is made.
+    client.refused("claude_judge_review", json!({"contract_path": "../x.json", "report_dir": "empty"}));
+    assert!(!repo.path().join("empty").exists());
+}
+
 #[test]
 fn questions_that_only_a_model_can_answer_say_so() {
     let repo = judged("");

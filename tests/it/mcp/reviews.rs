@@ -157,6 +157,93 @@ fn mcp_06_nothing_outside_of_the_root_is_reviewed() {
     client.refused("review_staged", json!({}));
 }
 
+/// Notes who opens what in some folders.
+#[cfg(target_os = "linux")]
+struct Watched(std::os::fd::OwnedFd);
+
+#[cfg(target_os = "linux")]
+impl Watched {
+    fn new(folders: &[&std::path::Path]) -> Self {
+        use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
+        let watched = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).unwrap();
+        for folder in folders {
+            add_watch(&watched, *folder, WatchFlags::OPEN | WatchFlags::ACCESS).unwrap();
+        }
+        Self(watched)
+    }
+
+    /// Returns what was opened or read since it was asked last.
+    fn opened(&self) -> Vec<String> {
+        let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
+        let mut events = rustix::fs::inotify::Reader::new(&self.0, &mut buffer);
+        let mut all = Vec::new();
+        while let Ok(event) = events.next() {
+            let name = event.file_name().map_or("the folder itself".into(), |n| n.to_string_lossy());
+            all.push(format!("{name} {:?}", event.events()));
+        }
+        all
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn mcp_06_nothing_outside_of_the_root_is_so_much_as_opened() {
+    let repo = fixture();
+    let outside = repo.outside();
+    std::fs::create_dir_all(&outside).unwrap();
+    repo.git(&["init", "-q", outside.to_str().unwrap()]);
+    std::fs::write(outside.join("x.md"), "words\n").unwrap();
+    std::fs::write(outside.join(".git/config"), "[core]\nbare = false\n").unwrap();
+    std::os::unix::fs::symlink(&outside, repo.path().join("way")).unwrap();
+    std::os::unix::fs::symlink(outside.join("x.md"), repo.path().join("way.md")).unwrap();
+    std::fs::create_dir_all(repo.path().join("nested")).unwrap();
+    std::fs::write(repo.path().join("nested/.git"), format!("gitdir: {}/.git\n", outside.display())).unwrap();
+    // A repository without a worktree that borrows from there.
+    repo.git(&["init", "-q", "--bare", "bare"]);
+    let objects = outside.join(".git/objects");
+    std::fs::write(repo.path().join("bare/objects/info/alternates"), format!("{}\n", objects.display())).unwrap();
+    let (git, info) = (outside.join(".git"), objects.join("info"));
+    let watched = Watched::new(&[&outside, &git, &objects, &info]);
+    let mut client = Client::ready(&repo, &["--root", "."]);
+    let file = outside.join("x.md").to_str().unwrap().to_owned();
+    for path in ["../outside", "way", outside.to_str().unwrap(), "nested", "bare", "bare/objects"] {
+        client.refused("review_staged", json!({"repository_path": path}));
+        client.refused("claude_security_audit", json!({"files": ["x.md"], "working_directory": path}));
+    }
+    // A review of new files looks whether a folder is a repository of its own.
+    std::fs::remove_dir_all(repo.path().join("nested")).unwrap();
+    for path in ["way.md", "../outside/x.md", &file] {
+        client.refused("claude_judge_review", json!({"contract_path": path}));
+        client.refused("claude_validate_proposal", json!({"proposal_path": path}));
+        client.refused("claude_security_audit", json!({"files": [path]}));
+        client.call("request_review", json!({"summary": "x", "relevant_docs": [path]}));
+    }
+    client.call("review_code", json!({"code": "x = 1\n"}));
+    client.call("claude_health", json!({}));
+    client.request("resources/list", json!({}));
+    client.request("tools/list", json!({}));
+    assert_eq!(watched.opened(), [""; 0]);
+    // Where what is served itself borrows from there, nothing of it is looked at: not to list tools, not for a policy.
+    std::fs::write(repo.path().join(".git/objects/info/alternates"), format!("{}\n", objects.display())).unwrap();
+    let mut client = Client::ready(&repo, &["--root", "."]);
+    for (tool, arguments) in [
+        ("review_code", json!({"code": "x = 1\n"})),
+        ("review_staged", json!({})),
+        ("claude_health", json!({})),
+        ("get_review_history", json!({})),
+        ("claude_validate_proposal", json!({"proposal_path": "README.md"})),
+    ] {
+        let result = client.refused(tool, arguments);
+        assert!(text(&result).contains("leads out"), "{tool}: {}", text(&result));
+    }
+    assert_eq!(client.request("resources/list", json!({}))["error"]["code"], -32603);
+    assert!(client.request("tools/list", json!({}))["result"]["tools"].is_array());
+    assert_eq!(watched.opened(), [""; 0]);
+    // This is how it would show.
+    std::fs::read(outside.join("x.md")).unwrap();
+    assert!(!watched.opened().is_empty());
+}
+
 #[test]
 fn mcp_06_a_linked_worktree_is_served_where_its_repository_knows_it() {
     let repo = fixture();

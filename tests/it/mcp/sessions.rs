@@ -172,6 +172,8 @@ fn mcp_09_a_document_that_is_refused_is_named_and_the_others_are_given() {
     let secret = format!("TOKEN={}\n", "s3cr3t".repeat(4));
     repo.stage(".claude-reviewer.toml", server.policy("openai")).stage("docs/design.md", "# Design\n").commit("first");
     repo.write(".git/info/exclude", "*.md\n.env\n").write(".env", &secret).write("large.md", vec![b'x'; 1 << 20]);
+    // 1 GiB that takes no room.
+    std::fs::File::create(repo.path().join("huge.md")).unwrap().set_len(1 << 30).unwrap();
     rustix::fs::mknodat(
         rustix::fs::CWD,
         repo.path().join("pipe.md"),
@@ -186,13 +188,35 @@ fn mcp_09_a_document_that_is_refused_is_named_and_the_others_are_given() {
     let env = [("OPENAI_API_KEY", key.as_str()), ("CANARY", canary)];
     let mut client = Client::start_in(&repo, &repo.path(), &[], &env);
     client.shake_hands(json!({}));
-    let named =
-        ["docs/design.md", ".env", "/proc/self/environ", "pipe.md", "large.md", ".git/config", "../x", "missing.md"];
+    let named = [
+        "docs/design.md",
+        ".env",
+        "/proc/self/environ",
+        "pipe.md",
+        "large.md",
+        "huge.md",
+        ".git/config",
+        "../x",
+        "missing.md",
+    ];
     let told = client.content("request_review", json!({"summary": "x", "relevant_docs": named}));
     let refused: Vec<_> =
         told["refused_docs"].as_array().unwrap().iter().map(|r| r["path"].as_str().unwrap()).collect();
     assert_eq!(refused, named[1..]);
     assert!(server.saw("# Design"));
+    for name in ["large.md", "huge.md"] {
+        let told = told["refused_docs"].as_array().unwrap().iter().find(|r| r["path"] == name).unwrap();
+        assert!(told["reason"].as_str().unwrap().contains("larger than"), "{told}");
+    }
+    for (tool, argument) in [("claude_validate_proposal", "proposal_path"), ("claude_judge_review", "contract_path")] {
+        let result = client.refused(tool, json!({argument: "huge.md"}));
+        assert!(text(&result).contains("larger than"), "{}", text(&result));
+    }
+    #[cfg(target_os = "linux")]
+    {
+        let most = super::lines::peak(client.pid());
+        assert!(most < 256 << 20, "{} MiB: it was read", most >> 20);
+    }
     assert!(!server.saw(canary) && !server.saw("s3cr3t") && !told.to_string().contains("s3cr3t"));
     // A link is what it leads to.
     std::os::unix::fs::symlink(repo.path().join(".env"), repo.path().join("docs/plain.txt")).unwrap();
@@ -292,6 +316,91 @@ fn sec_08_what_is_kept_of_an_agent_s_words_holds_no_secret() {
         }
     }
     assert!(seen > 6, "{seen} files");
+}
+
+/// Looks at what an error tells an agent to do: it names tools, and no command or flag of this program.
+#[track_caller]
+fn told_to_call(result: &Value, what: &[&str]) {
+    let hint = result["structuredContent"]["hint"].as_str().unwrap_or_else(|| panic!("no hint: {result:#}"));
+    for words in ["claude-reviewer ", "--", "`claude"] {
+        assert!(!hint.contains(words) && !text(result).contains(words), "{result:#}");
+    }
+    assert!(what.iter().all(|w| hint.contains(w)), "{what:?}: {hint}");
+}
+
+#[test]
+fn an_agent_is_told_which_tool_to_call_and_never_which_command_to_run() {
+    let repo = Repo::new();
+    let policy = "version = 1\n[review]\nmax_rounds = 1\n";
+    repo.stage("README.md", "# Sample\n").stage(".claude-reviewer.toml", policy).commit("first");
+    let mut client = Client::ready(&repo, &[]);
+    for id in ["latest", "2026-01-31-001"] {
+        told_to_call(&client.refused("get_review_history", json!({"review_id": id})), &["get_review_history"]);
+    }
+    let follow = |id: &Value| json!({"summary": "x", "previous_review_id": id});
+    told_to_call(&client.refused("request_review", follow(&json!("2026-01-31-001"))), &["get_review_history"]);
+    repo.write("src/a.py", line_with_key());
+    let id = client.content("request_review", json!({"summary": "x"}))["review_id"].clone();
+    // One that is none of those that are stored.
+    told_to_call(
+        &client.refused("get_review_history", json!({"review_id": "2026-01-31-001"})),
+        &["get_review_history"],
+    );
+    told_to_call(&client.refused("request_review", follow(&json!("2026-01-31-001"))), &["get_review_history"]);
+    let close = |status: &str| json!({"review_id": id, "final_status": status});
+    told_to_call(&client.refused("mark_review_complete", close("approved")), &["request_review"]);
+    // Its rounds are used up.
+    let used = client.refused("request_review", follow(&id));
+    assert!(text(&used).contains("all of its 1 rounds"), "{}", text(&used));
+    told_to_call(&used, &["mark_review_complete", "user"]);
+    // It is closed.
+    client.content("mark_review_complete", close("abandoned"));
+    told_to_call(&client.refused("request_review", follow(&id)), &["request_review", "without previous_review_id"]);
+    told_to_call(&client.refused("request_review", json!({"summary": "x", "response": "F1"})), &["previous_review_id"]);
+    // It was edited.
+    let other = client.content("request_review", json!({"summary": "x"}))["review_id"].as_str().unwrap().to_owned();
+    let file = repo.path().join(".reviews/sessions").join(&other).join("changes.diff");
+    std::fs::write(&file, [std::fs::read(&file).unwrap(), b" \n".to_vec()].concat()).unwrap();
+    told_to_call(&client.refused("request_review", follow(&json!(other))), &["user"]);
+    // A glob that is to be kept and holds a secret; a branch without another to compare with.
+    let secret = line_with_key().trim_end().rsplit(' ').next().unwrap().trim_matches(['"', '\'']).to_owned();
+    let narrow = json!({"summary": "x", "source": {"kind": "changes", "files": [secret]}});
+    told_to_call(&client.refused("request_review", narrow), &["review_commit"]);
+    repo.git(&["branch", "-m", "topic"]);
+    told_to_call(&client.refused("review_branch", json!({})), &["base_branch"]);
+    // A policy with mistakes.
+    repo.stage(".claude-reviewer.toml", "version = 1\nfoo = 1\nbar = 2\nbaz = 3\n").commit("second");
+    told_to_call(&client.refused("review_staged", json!({})), &["tell the user"]);
+    // No commit yet.
+    let empty = Repo::new();
+    let mut client = Client::ready(&empty, &[]);
+    told_to_call(&client.refused("review_commit", json!({"commit_sha": "HEAD"})), &["review_staged"]);
+}
+
+#[test]
+fn resources_that_cannot_be_listed_are_an_error_and_the_server_goes_on() {
+    let repo = committed();
+    repo.stage(".claude-reviewer.toml", "version = 1\nfoo = 1\n").commit("second");
+    let mut client = Client::ready(&repo, &[]);
+    for method in ["resources/list", "resources/templates/list"] {
+        let answer = client.request(method, json!({}));
+        assert_eq!(answer["error"]["code"], -32603, "{answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains("foo"), "{answer}");
+    }
+    let read = client.request("resources/read", json!({"uri": "review://latest"}));
+    assert_eq!(read["error"]["code"], -32603, "{read}");
+    repo.stage(".claude-reviewer.toml", "version = 1\n").commit("third");
+    assert_eq!(client.request("resources/list", json!({}))["result"]["resources"], json!([]));
+    // A store that cannot be looked into.
+    repo.write("src/a.py", "x = 1\n");
+    client.content("request_review", json!({"summary": "x"}));
+    assert_eq!(client.request("resources/list", json!({}))["result"]["resources"].as_array().unwrap().len(), 2);
+    std::fs::rename(repo.path().join(".reviews"), repo.path().join("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(repo.path().join("elsewhere"), repo.path().join(".reviews")).unwrap();
+    let answer = client.request("resources/list", json!({}));
+    assert_eq!(answer["error"]["code"], -32603, "{answer}");
+    assert!(client.request("ping", json!({}))["result"].is_object());
+    assert_eq!(client.close().code, Some(0));
 }
 
 #[test]

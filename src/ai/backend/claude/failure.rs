@@ -87,7 +87,7 @@ pub(super) fn of_result(result: &Value, secrets: &[Key]) -> Option<Failure> {
         (_, Some(401)) => new(Cause::Refused).hint(LOG_IN),
         (_, Some(403)) => new(Cause::Refused),
         (_, Some(404)) => new(Cause::Setup).hint("name a model that the account has: --model, or model in the policy"),
-        (_, Some(429)) => new(Cause::Refused).hint("wait, or use an account with higher limits"),
+        (_, Some(429)) => new(Cause::Refused).hint("use an account with higher limits"),
         (_, Some(408 | 409 | 500..=599)) => new(Cause::Unreachable),
         (_, Some(400..=499)) => new(Cause::Refused),
         _ => new(Cause::Unreachable),
