@@ -3,6 +3,7 @@
 //! Every step of the way is opened from the one before, without following links, so that nothing that somebody
 //! puts there meanwhile leads elsewhere. A report takes the place of the one before as a whole.
 
+use super::{PAGE, RECORD};
 use crate::error::{Error, Result};
 use rustix::fs::{AtFlags, Mode, OFlags, fsync, mkdirat, openat, renameat, unlinkat};
 use rustix::io::Errno;
@@ -72,12 +73,14 @@ impl Way {
         self.0.iter().map(String::as_str).chain([name]).collect::<Vec<_>>().join("/")
     }
 
-    /// Opens the folder, and makes what is missing of it.
+    /// Opens the folder, and makes what is missing of it. Git does not see the reports in one that is made here; in
+    /// one that was there, whoever made it decides.
     ///
     /// # Errors
     /// Usage: a part of the way is a link or no folder. Incomplete: it cannot be made.
     pub(super) fn make(&self, root: &Path) -> Result<Folder> {
-        self.open(root, true).map_err(|(name, e)| {
+        let made = self.open(root, true);
+        let (folder, is_new) = made.map_err(|(name, e)| {
             let error = match e {
                 Errno::LOOP | Errno::NOTDIR => Error::usage(format!(
                     "report_dir: {name} is a link or no folder; reports are not written through it"
@@ -85,29 +88,43 @@ impl Way {
                 e => Error::incomplete(format!("report_dir: {name} cannot be made: {e}")),
             };
             error.hint("name another folder inside the root")
-        })
+        })?;
+        if is_new {
+            folder.put(".gitignore", &ignored())?;
+        }
+        Ok(folder)
     }
 
     /// Opens the folder where it is there already.
     pub(super) fn find(&self, root: &Path) -> Option<Folder> {
-        self.open(root, false).ok()
+        Some(self.open(root, false).ok()?.0)
     }
 
-    fn open(&self, root: &Path, make: bool) -> std::result::Result<Folder, (String, Errno)> {
+    /// Opens the folder; the second tells whether it was made.
+    fn open(&self, root: &Path, make: bool) -> std::result::Result<(Folder, bool), (String, Errno)> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut fd = rustix::fs::open(root, flags, Mode::empty()).map_err(|e| (root.display().to_string(), e))?;
+        let mut is_new = false;
         for (i, name) in self.0.iter().enumerate() {
             let failed = |e: Errno| (self.0[..=i].join("/"), e);
             if make {
                 match mkdirat(&fd, name.as_str(), Mode::from_raw_mode(0o777)) {
-                    Ok(()) | Err(Errno::EXIST) => {}
+                    Ok(()) => is_new = true,
+                    Err(Errno::EXIST) => is_new = false,
                     Err(e) => return Err(failed(e)),
                 }
             }
             fd = openat(&fd, name.as_str(), flags | OFlags::NOFOLLOW, Mode::empty()).map_err(failed)?;
         }
-        Ok(Folder { fd, path: self.0.join("/") })
+        Ok((Folder { fd, path: self.0.join("/") }, is_new))
     }
+}
+
+/// Returns the `.gitignore` of a folder that was made for the reports. Nothing else in it is ignored: what somebody
+/// puts there counts as part of the change.
+fn ignored() -> String {
+    let why = "Reports quote what is wrong with a change, and a review would find it in them again.";
+    format!("# {why}\n/.gitignore\n/{PAGE}\n/.{PAGE}.*\n/{RECORD}\n/.{RECORD}.*\n")
 }
 
 impl Folder {
@@ -186,7 +203,10 @@ mod tests {
         folder.put("R.json", "new").unwrap();
         assert_eq!(std::fs::read_to_string(&victim).unwrap(), "kept");
         assert_eq!(std::fs::read_to_string(root.path().join("a/b/R.json")).unwrap(), "new");
-        assert_eq!(std::fs::read_dir(root.path().join("a/b")).unwrap().count(), 1, "no temporary file is left");
+        let mut left: Vec<_> =
+            std::fs::read_dir(root.path().join("a/b")).unwrap().map(|e| e.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, [".gitignore", "R.json"], "no temporary file is left");
         assert!(std::fs::read_dir(other.path()).unwrap().count() == 1);
     }
 }

@@ -1,5 +1,6 @@
 #![cfg(unix)]
-//! Stored reviews that a team commits: what looks at them, and what does not.
+//! What the program writes into a repository and a later review meets there: stored reviews that a team commits,
+//! and the reports of a judgement.
 
 use crate::loopback::{Request, Server};
 use crate::support::{Repo, Run, line_with_another_key, line_with_key};
@@ -209,4 +210,48 @@ fn a_model_that_looks_around_finds_no_record() {
         assert_eq!(tree.paths().unwrap().len(), most);
         assert_eq!(tree.text(&record("review.json").as_str().into()).is_ok(), !commit);
     }
+}
+
+/// Judges the staged change by a contract, with reports in a folder of that name, and lists what git sees there.
+fn judged(repo: &Repo, dir: &str) -> String {
+    use claude_reviewer::judge::{JudgeAsk, judge};
+    let contract = json!({
+        "task_id": "T-1",
+        "specification": { "description": "Files go.", "requirements": ["they go"] },
+        "acceptance_criteria": [{ "id": "AC1", "text": "they go" }],
+        "changed_files": ["a.py"],
+    });
+    repo.write("task.json", contract.to_string());
+    let ask = JudgeAsk { report_dir: dir.into(), ..JudgeAsk::new(repo.path(), "task.json".into()) };
+    crate::judge::with_world(repo, &claude_reviewer::stop::Stop::default(), |world| judge(&ask, world).unwrap());
+    let page = std::fs::read_to_string(repo.path().join(dir).join("JUDGE_REPORT.md")).unwrap();
+    assert!(page.contains("a.py, line 2"), "{page}");
+    repo.git(&["status", "--porcelain", "--untracked-files=all", "--", dir])
+}
+
+#[test]
+fn what_a_judgement_quotes_is_no_finding_of_the_next_review() {
+    let repo = Repo::new();
+    repo.stage("b.py", "y = 1\n").commit("base");
+    repo.write("a.py", FLAW);
+    assert_eq!(judged(&repo, "_handoff"), "");
+    let report = repo.review_json(&["changes", "--no-save"], 1);
+    assert_eq!(files(&report), ["a.py"], "{report:#}");
+    assert_eq!(report["coverage"]["files_total"], 2, "the code and the task: {report:#}");
+    // What somebody else puts there is a part of the change.
+    repo.write("_handoff/evil.py", FLAW).write("_handoff/deeper/JUDGE_REPORT.json", "{}");
+    let seen = judged(&repo, "_handoff");
+    assert_eq!(seen, "?? _handoff/deeper/JUDGE_REPORT.json\n?? _handoff/evil.py\n");
+    // And a report that is committed all the same is read.
+    repo.stage("_handoff/JUDGE_REPORT.md", line_with_key());
+    assert_eq!(files(&repo.review_json(&["staged", "--no-save"], 1)), ["_handoff/JUDGE_REPORT.md"]);
+}
+
+#[test]
+fn a_folder_that_was_there_is_left_as_it_is() {
+    let repo = Repo::new();
+    repo.stage("docs/readme.md", "y\n").commit("base");
+    repo.write("a.py", FLAW);
+    let seen = judged(&repo, "docs");
+    assert_eq!(seen, "?? docs/JUDGE_REPORT.json\n?? docs/JUDGE_REPORT.md\n");
 }
