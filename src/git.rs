@@ -317,8 +317,14 @@ impl Repo {
         if let Some(index) = self.index.get() {
             return Ok(index);
         }
+        let found = std::fs::metadata(&self.index_path);
+        // Opening a pipe waits for whoever writes to it.
+        if found.as_ref().is_ok_and(|m| !m.is_file()) {
+            let error = Error::incomplete(format!("the index {} is no file", self.index_path.display()));
+            return Err(error.hint("move it away; `git reset` makes the index anew from HEAD"));
+        }
         // Asking how many processors there are costs more than reading a small index.
-        let small = std::fs::metadata(&self.index_path).is_ok_and(|m| m.len() < 1 << 20);
+        let small = found.is_ok_and(|m| m.len() < 1 << 20);
         let options = gix::index::decode::Options { thread_limit: small.then_some(1), ..Default::default() };
         // Git does not check the checksum when it reads either; it would double the time.
         let index =

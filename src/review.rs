@@ -109,11 +109,41 @@ pub struct SessionRef {
     pub round: u32,
 }
 
+/// Where a change came from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SourceKind {
+    Staged,
+    Unstaged,
+    #[default]
+    Changes,
+    Commit,
+    Branch,
+    Patch,
+    Code,
+    /// A proposal to merge, on a forge.
+    Pr,
+}
+
+impl SourceKind {
+    /// Returns the name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Staged => "staged",
+            Self::Unstaged => "unstaged",
+            Self::Changes => "changes",
+            Self::Commit => "commit",
+            Self::Branch => "branch",
+            Self::Patch => "patch",
+            Self::Code => "code",
+            Self::Pr => "pr",
+        }
+    }
+}
+
 /// What was reviewed, in the words of reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceInfo {
-    /// `staged`, `unstaged`, `changes`, `commit`, `branch`, `patch`, `code`.
-    pub kind: &'static str,
+    pub kind: SourceKind,
     /// Full object ids, where there are some.
     pub base: Option<String>,
     pub head: Option<String>,

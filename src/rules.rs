@@ -93,6 +93,13 @@ impl Suppressions {
     }
 }
 
+/// What a rule saw in a file beyond the findings that it may have there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unlisted {
+    pub rule: String,
+    pub count: u32,
+}
+
 /// Something worth saying about a line that is no finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
@@ -223,14 +230,15 @@ impl RuleSet {
         self
     }
 
-    /// Looks at one changed file. Linear in its added bytes.
-    pub fn scan(&self, file: &FileChange, scope: Scope, out: &mut Vec<Finding>) {
-        scan::file(self, file, scope, self.suppressions.within_net(), out);
+    /// Looks at one changed file. Linear in its added bytes. Returns what is not among the findings since there are
+    /// so many.
+    pub fn scan(&self, file: &FileChange, scope: Scope, out: &mut Vec<Finding>) -> Vec<Unlisted> {
+        scan::file(self, file, scope, self.suppressions.within_net(), out)
     }
 
     /// Looks at one file that a commit changes, where the commit is one of several under review.
-    pub fn scan_commit(&self, file: &FileChange, scope: Scope, out: &mut Vec<Finding>) {
-        scan::file(self, file, scope, self.suppressions.within_commit(), out);
+    pub fn scan_commit(&self, file: &FileChange, scope: Scope, out: &mut Vec<Finding>) -> Vec<Unlisted> {
+        scan::file(self, file, scope, self.suppressions.within_commit(), out)
     }
 
     /// Looks at what only the whole change shows. `tree` reads the few files that this takes.

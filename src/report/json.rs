@@ -4,7 +4,7 @@ use super::{counted, plural, totals};
 use crate::ai;
 use crate::diff::RepoPath;
 use crate::finding::{self, Evidence};
-use crate::review::Review;
+use crate::review::{Review, SourceKind};
 use crate::verdict;
 use crate::wire;
 use std::io::{self, Write};
@@ -123,14 +123,14 @@ fn source(review: &Review) -> wire::Source {
     let s = &review.source;
     wire::Source {
         kind: match s.kind {
-            "staged" => wire::SourceKind::Staged,
-            "unstaged" => wire::SourceKind::Unstaged,
-            "commit" => wire::SourceKind::Commit,
-            "branch" => wire::SourceKind::Branch,
-            "patch" => wire::SourceKind::Patch,
-            "code" => wire::SourceKind::Code,
-            "pr" => wire::SourceKind::Pr,
-            _ => wire::SourceKind::Changes,
+            SourceKind::Staged => wire::SourceKind::Staged,
+            SourceKind::Unstaged => wire::SourceKind::Unstaged,
+            SourceKind::Changes => wire::SourceKind::Changes,
+            SourceKind::Commit => wire::SourceKind::Commit,
+            SourceKind::Branch => wire::SourceKind::Branch,
+            SourceKind::Patch => wire::SourceKind::Patch,
+            SourceKind::Code => wire::SourceKind::Code,
+            SourceKind::Pr => wire::SourceKind::Pr,
         },
         base: s.base.clone(),
         head: s.head.clone(),

@@ -7,7 +7,7 @@ use crate::error::ExitStatus;
 use crate::finding::{
     Category, Confidence, Draft, Finding, Frame, FrameLine, LineSpan, Location, Severity, Suppression, Waiver, arrange,
 };
-use crate::review::{Note, PolicyInfo, Review, SourceInfo, Stat, TestResults};
+use crate::review::{Note, PolicyInfo, Review, SourceInfo, SourceKind, Stat, TestResults};
 use crate::verdict::{Coverage, Outcome, Skip, Verdict};
 use std::time::Duration;
 
@@ -106,7 +106,7 @@ impl Sketch {
 /// A review of nothing, complete, by the rules alone.
 pub(crate) fn empty() -> Review {
     Review {
-        source: SourceInfo { kind: "staged", label: "staged changes".to_owned(), ..SourceInfo::default() },
+        source: SourceInfo { kind: SourceKind::Staged, label: "staged changes".to_owned(), ..SourceInfo::default() },
         outcome: Outcome::NothingToReview,
         verdict: Verdict::Pass,
         exit: ExitStatus::Pass,
@@ -385,7 +385,7 @@ pub(crate) fn full() -> Review {
     }
     Review {
         source: SourceInfo {
-            kind: "branch",
+            kind: SourceKind::Branch,
             base: Some("00112233445566778899aabbccddeeff00112233".to_owned()),
             head: Some("1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d".to_owned()),
             tree: Some("ffeeddccbbaa99887766554433221100ffeeddcc".to_owned()),

@@ -71,7 +71,7 @@ fn properties(review: &Review) -> sarif::PropertyBag {
     let facts = [("base", &s.base), ("head", &s.head), ("tree", &s.tree)];
     let ids = facts.into_iter().filter_map(|(k, v)| Some((k, json!(v.as_ref()?))));
     let policy = json!({ "origin": review.policy.origin, "hash": review.policy.hash });
-    let known = [("source", json!(s.kind)), ("verdict", json!(review.verdict.name())), ("policy", policy)];
+    let known = [("source", json!(s.kind.name())), ("verdict", json!(review.verdict.name())), ("policy", policy)];
     let usage: Vec<_> = review.models.usage.iter().map(super::json::usage).collect();
     let usage = (!usage.is_empty()).then(|| ("usage", json!(usage)));
     bag(None, known.into_iter().chain(ids).chain(usage))

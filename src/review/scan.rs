@@ -245,7 +245,14 @@ impl Scan<'_> {
         // What surrounds the lines of a patch is whatever its author wrote there.
         let is_part = part.commit.is_some() || matches!(part.content, Content::Given(_));
         let scan = if is_part { RuleSet::scan_commit } else { RuleSet::scan };
-        scan(self.rules, file, scope, &mut out.findings);
+        let unlisted = scan(self.rules, file, scope, &mut out.findings);
+        let within = part.commit.map_or_else(String::new, |c| format!(" in commit {}", c.short()));
+        out.notes.extend(unlisted.into_iter().map(|u| Note {
+            file: Some(file.path().clone()),
+            line: None,
+            text: format!("{} more of {} are not listed{within}: the first 1,000 are", u.count, u.rule),
+            origin: "rules".to_owned(),
+        }));
         for f in &mut out.findings[first..] {
             f.commit = part.commit;
             if let (Some(text), Some(span)) = (file.text(), f.lines()) {

@@ -1,6 +1,6 @@
 //! From what is asked for to what is looked at.
 
-use super::{Note, SourceInfo};
+use super::{Note, SourceInfo, SourceKind};
 use crate::diff::{self, FileChange, ObjectId, RepoPath};
 use crate::env::Env;
 use crate::error::{Error, Result};
@@ -57,8 +57,8 @@ impl Part {
 /// Finds out what a request speaks of.
 pub(super) fn resolve(request: &ReviewRequest, env: &Env) -> Result<Resolved> {
     match &request.source {
-        Source::Patch(input) => given(request, env, "patch", vec![input]),
-        Source::Code(inputs) => given(request, env, "code", inputs.iter().collect()),
+        Source::Patch(input) => given(request, env, SourceKind::Patch, vec![input]),
+        Source::Code(inputs) => given(request, env, SourceKind::Code, inputs.iter().collect()),
         _ => in_repository(request, Repo::open(&request.dir, env)?),
     }
 }
@@ -67,23 +67,23 @@ fn in_repository(request: &ReviewRequest, repo: Repo) -> Result<Resolved> {
     match &request.source {
         Source::Staged => {
             let change = repo.staged()?;
-            Resolved::one(repo, "staged", change, "the staged change".to_owned())
+            Resolved::one(repo, SourceKind::Staged, change, "the staged change".to_owned())
         }
         Source::Unstaged { untracked } => {
             let change = repo.unstaged(*untracked)?;
-            Resolved::one(repo, "unstaged", change, "the unstaged change".to_owned())
+            Resolved::one(repo, SourceKind::Unstaged, change, "the unstaged change".to_owned())
         }
         Source::Auto => {
             let staged = repo.staged()?;
             if staged.entries.is_empty() {
                 let (change, base) = repo.changes(None)?;
-                return Resolved::one(repo, "changes", change, format!("the changes since {base}"));
+                return Resolved::one(repo, SourceKind::Changes, change, format!("the changes since {base}"));
             }
-            Resolved::one(repo, "staged", staged, "the staged change".to_owned())
+            Resolved::one(repo, SourceKind::Staged, staged, "the staged change".to_owned())
         }
         Source::Changes { base } => {
             let (change, base) = repo.changes(base.as_deref())?;
-            Resolved::one(repo, "changes", change, format!("the changes since {base}"))
+            Resolved::one(repo, SourceKind::Changes, change, format!("the changes since {base}"))
         }
         Source::Commit { rev, parent } => match rev.split_once("..") {
             Some((from, to)) if !to.starts_with('.') => {
@@ -101,13 +101,13 @@ fn in_repository(request: &ReviewRequest, repo: Repo) -> Result<Resolved> {
                 let id = repo.resolve(rev)?;
                 let change = repo.commit(id, *parent)?;
                 let label = format!("commit {}", id.short());
-                Resolved::one(repo, "commit", change, label)
+                Resolved::one(repo, SourceKind::Commit, change, label)
             }
         },
         Source::Branch { head, base } => {
             let b = repo.branch(head.as_deref(), base.as_deref())?;
             let label = format!("{} against {}", head.as_deref().unwrap_or("HEAD"), b.base_name);
-            let mut all = Resolved::empty(repo, "branch", label);
+            let mut all = Resolved::empty(repo, SourceKind::Branch, label);
             all.add_branch(b);
             Ok(all)
         }
@@ -123,7 +123,7 @@ fn range(repo: Repo, from: &str, to: &str, spec: &str) -> Result<Resolved> {
     let (base, head) = (repo.state_of(repo.resolve(&from)?)?, repo.state_of(repo.resolve(&to)?)?);
     let count = commits.len();
     let label = format!("{count} commit{} of {spec}", if count == 1 { "" } else { "s" });
-    let mut all = Resolved::empty(repo, "commit", label);
+    let mut all = Resolved::empty(repo, SourceKind::Commit, label);
     all.set_ends(base, &head);
     all.parts.extend(commits.into_iter().map(|id| Part {
         content: Content::Commit(id),
@@ -146,7 +146,7 @@ fn push(repo: Repo, ranges: &[PushRange]) -> Result<Resolved> {
         [one] => format!("the push to {}", one.name),
         many => format!("the push of {} references", many.len()),
     };
-    let mut all = Resolved::empty(repo, "branch", label);
+    let mut all = Resolved::empty(repo, SourceKind::Branch, label);
     for b in branches {
         all.add_branch(b);
     }
@@ -157,14 +157,14 @@ fn push(repo: Repo, ranges: &[PushRange]) -> Result<Resolved> {
 }
 
 /// A patch or whole files. A repository around them lends its policy, but need not be there.
-fn given(request: &ReviewRequest, env: &Env, kind: &'static str, inputs: Vec<&Input>) -> Result<Resolved> {
+fn given(request: &ReviewRequest, env: &Env, kind: SourceKind, inputs: Vec<&Input>) -> Result<Resolved> {
     let repo = Repo::find(&request.dir, env)?;
     let top = repo.as_ref().and_then(Repo::worktree);
     let mut files = Vec::new();
     let mut names = Vec::new();
     for input in inputs {
         let (name, bytes) = read_input(input, &request.dir)?;
-        if kind == "patch" {
+        if kind == SourceKind::Patch {
             files.extend(diff::patch::parse(&bytes).map_err(|e| Error::usage(format!("{name}: {}", e.message)))?);
         } else {
             files.push(diff::code::added(path_in(top, &request.dir, input, &name), bytes));
@@ -172,7 +172,7 @@ fn given(request: &ReviewRequest, env: &Env, kind: &'static str, inputs: Vec<&In
         names.push(name);
     }
     let label = match names.as_slice() {
-        [one] => format!("{kind} {one}"),
+        [one] => format!("{} {one}", kind.name()),
         many => format!("{} files", many.len()),
     };
     let base = repo.as_ref().map_or(Ok(State::Empty), head_state)?;
@@ -227,7 +227,7 @@ fn read_input(input: &Input, dir: &Path) -> Result<(String, Vec<u8>)> {
 }
 
 impl Resolved {
-    fn empty(repo: Repo, kind: &'static str, label: String) -> Self {
+    fn empty(repo: Repo, kind: SourceKind, label: String) -> Self {
         Self {
             repo: Some(repo),
             parts: Vec::new(),
@@ -238,7 +238,7 @@ impl Resolved {
         }
     }
 
-    fn one(repo: Repo, kind: &'static str, change: Change, label: String) -> Result<Self> {
+    fn one(repo: Repo, kind: SourceKind, change: Change, label: String) -> Result<Self> {
         // The index cannot be a judge: its policy belongs to the change. HEAD's can.
         let base = match &change.base {
             State::Index => head_state(&repo)?,

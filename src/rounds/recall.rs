@@ -12,7 +12,7 @@ use crate::finding::{
     Category, Confidence, Draft, Evidence, Finding, Frame, FrameLine, LineSpan, Location, Origin, Proof, Severity,
     Suppression, Waiver,
 };
-use crate::review::{Note, PolicyInfo, Review, SessionRef, SourceInfo, Stat, TestResults};
+use crate::review::{Note, PolicyInfo, Review, SessionRef, SourceInfo, SourceKind, Stat, TestResults};
 use crate::verdict::{Coverage, Outcome, Skip, Verdict};
 use crate::wire;
 use std::time::Duration;
@@ -145,16 +145,16 @@ fn first_change(files: &[(Option<String>, FileChange)]) -> Option<Location> {
 
 fn source(s: &wire::Source) -> SourceInfo {
     let kind = match s.kind {
-        wire::SourceKind::Staged => "staged",
-        wire::SourceKind::Unstaged => "unstaged",
-        wire::SourceKind::Changes => "changes",
-        wire::SourceKind::Commit => "commit",
-        wire::SourceKind::Branch => "branch",
-        wire::SourceKind::Patch => "patch",
-        wire::SourceKind::Code => "code",
-        wire::SourceKind::Pr => "pr",
+        wire::SourceKind::Staged => SourceKind::Staged,
+        wire::SourceKind::Unstaged => SourceKind::Unstaged,
+        wire::SourceKind::Changes => SourceKind::Changes,
+        wire::SourceKind::Commit => SourceKind::Commit,
+        wire::SourceKind::Branch => SourceKind::Branch,
+        wire::SourceKind::Patch => SourceKind::Patch,
+        wire::SourceKind::Code => SourceKind::Code,
+        wire::SourceKind::Pr => SourceKind::Pr,
     };
-    SourceInfo { kind, base: s.base.clone(), head: s.head.clone(), tree: s.tree.clone(), label: kind.to_owned() }
+    SourceInfo { kind, base: s.base.clone(), head: s.head.clone(), tree: s.tree.clone(), label: kind.name().to_owned() }
 }
 
 fn note(n: &wire::Note) -> Note {

@@ -6,12 +6,12 @@ use super::report::{Reporter, Sighting};
 use super::suppress::Counting;
 use super::unicode::{self, Surroundings};
 use super::walk::{self, Match, Scratch, Visitor};
-use super::{RuleSet, Scope, change, decode, glob, language, markers, secret};
+use super::{RuleSet, Scope, Unlisted, change, decode, glob, language, markers, secret};
 use crate::diff::{Block, FileChange, Hidden, LineNo, TextChange};
 use crate::finding::{Finding, LineSpan};
 use std::ops::Range;
 
-/// The most findings of one rule in one file; the last says that more follow.
+/// The most findings of one rule in one file; the last says that more follow, and the report that some are missing.
 const FINDINGS_MAX: u32 = 1000;
 /// Bytes of a long line that a quote shows on each side of a match.
 const QUOTE_SIDE: usize = 120;
@@ -21,8 +21,14 @@ const MARGIN: usize = 1024;
 const PROSE: &[&str] =
     &["markdown", "text", "html", "xml", "json", "yaml", "properties", "ini", "notebook", "toml", "css"];
 
-/// Scans a changed file.
-pub(super) fn file(rules: &RuleSet, file: &FileChange, scope: Scope, counting: Counting, out: &mut Vec<Finding>) {
+/// Scans a changed file. Returns what it saw of a rule and did not report.
+pub(super) fn file(
+    rules: &RuleSet,
+    file: &FileChange,
+    scope: Scope,
+    counting: Counting,
+    out: &mut Vec<Finding>,
+) -> Vec<Unlisted> {
     let from = out.len();
     let mut scan = Scan {
         file,
@@ -43,8 +49,14 @@ pub(super) fn file(rules: &RuleSet, file: &FileChange, scope: Scope, counting: C
     if scope == Scope::All {
         change::scan(file, &mut scan.reporter);
     }
+    let unlisted = |(i, count): (usize, &u32)| {
+        let left = count.checked_sub(FINDINGS_MAX).filter(|n| *n > 0)?;
+        Some(Unlisted { rule: rules.rule(u16::try_from(i).ok()?).id.clone().into_owned(), count: left })
+    };
+    let unlisted = scan.counts.iter().enumerate().filter_map(unlisted).collect();
     let is_secret = |id: &str| rules.index_of(id).is_some_and(|i| rules.rule(i).secret);
     secret::overlap::settle(out, from, is_secret);
+    unlisted
 }
 
 /// What is known of a rule in this file.

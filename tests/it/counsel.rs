@@ -197,7 +197,7 @@ fn an_audit_reads_whole_files_and_looks_for_weaknesses() {
     let repo = repo(Some(&server));
     repo.write("src/a.py", "import os\nos.system(input())\n");
     let review = audited(&repo, &["a.py", "./a.py"], Some("src")).unwrap();
-    assert_eq!((review.source.kind, review.coverage.files_total), ("code", 1));
+    assert_eq!((review.source.kind.name(), review.coverage.files_total), ("code", 1));
     assert!(review.findings.iter().any(|f| f.file().is_some_and(|p| p.to_wire() == "src/a.py")));
     assert!(server.questions().iter().any(|r| r.prompt().contains("Focus on: security.")));
     for (files, dir) in [

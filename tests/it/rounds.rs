@@ -233,6 +233,35 @@ fn nobody_asked_is_nothing_mended() {
 }
 
 #[test]
+fn an_incomplete_round_uses_none_up_of_those_that_policy_allows() {
+    let (server, _) = model();
+    let repo = repo(&server.policy("openai"), "max_rounds = 2\n");
+    let refused = |reason: &str| {
+        let run = run(&repo, &["--follow-up", "latest"], 2);
+        assert!(run.stderr.contains(reason), "{}", run.stderr);
+    };
+    repo.write("src/a.rs", body(30, &[]));
+    round(&repo, 1, &[], 0);
+    round(&repo, 2, &["--offline"], 3);
+    let third = round(&repo, 3, &[], 0);
+    assert_eq!(third["verdict"], "pass");
+    refused("has had all of its 2 rounds (review.max_rounds)");
+    assert!(!session(&repo).join("round-4").exists(), "a round that is refused is not stored");
+}
+
+#[test]
+fn of_rounds_that_come_to_no_end_a_session_has_four_times_as_many_as_of_others() {
+    let (server, _) = model();
+    let repo = repo(&server.policy("openai"), "max_rounds = 2\n");
+    repo.write("src/a.rs", body(30, &[]));
+    for number in 1..=8 {
+        round(&repo, number, &["--offline"], 3);
+    }
+    let run = run(&repo, &["--follow-up", "latest"], 2);
+    assert!(run.stderr.contains("has had all of its 2 rounds"), "{}", run.stderr);
+}
+
+#[test]
 fn the_rules_alone_have_rounds_too() {
     let repo = repo("version = 1\n[review]\n", "");
     let key = || crate::support::line_with_key();

@@ -403,3 +403,26 @@ fn dif_02_scripts_with_a_tail_of_junk_and_utf32_are_reviewed() {
     let skipped: Vec<_> = report["coverage"]["skipped"].as_array().unwrap().iter().map(|s| &s["file"]).collect();
     assert_eq!(skipped, ["logo.png", "paper.pdf"]);
 }
+
+#[test]
+fn a_report_says_how_much_of_a_flood_it_does_not_list() {
+    let repo = Repo::new();
+    repo.stage("a.py", "x = 1\n").commit("first");
+    let flood = |n: u32| {
+        "import yaml\n".to_owned() + &(0..n).map(|i| format!("doc = yaml.load(text{i})\n")).collect::<String>()
+    };
+    repo.stage("a.py", flood(1000));
+    let report = repo.review_json(&["staged", "--no-save"], 1);
+    let rule = report["findings"][0]["rule_id"].as_str().unwrap().to_owned();
+    let listed = |report: &serde_json::Value| {
+        report["findings"].as_array().unwrap().iter().filter(|f| f["rule_id"] == rule.as_str()).count()
+    };
+    assert_eq!((listed(&report), &report["notes"]), (1000, &serde_json::json!([])));
+    repo.stage("a.py", flood(1003));
+    let report = repo.review_json(&["staged", "--no-save"], 1);
+    assert_eq!((listed(&report), report["notes"].as_array().unwrap().len()), (1000, 1));
+    let text = format!("3 more of {rule} are not listed: the first 1,000 are");
+    assert_eq!((&report["notes"][0]["file"], &report["notes"][0]["text"]), (&"a.py".into(), &text.as_str().into()));
+    let human = repo.review(&["staged", "--no-save"], 1).stdout;
+    assert!(human.contains(&format!("note: a.py: {text}")), "{human}");
+}

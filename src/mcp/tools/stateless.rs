@@ -10,7 +10,7 @@ use crate::mcp::args::{Arg, Kind};
 use crate::mcp::fence::{Served, revision};
 use crate::report;
 use crate::request::{Depth, Input, ReviewRequest, Source};
-use crate::review::{self, Review};
+use crate::review::{self, Review, SourceKind};
 use crate::wire;
 use serde_json::{Value, json};
 
@@ -230,7 +230,10 @@ fn provider(review: &Review) -> String {
 fn metadata(review: &Review) -> Value {
     let models: Vec<_> = review.models.usage.iter().map(|u| u.model.as_str()).filter(|m| !m.is_empty()).collect();
     json!({
-        "source_type": if review.source.kind == "code" { "arbitrary" } else { review.source.kind },
+        "source_type": match review.source.kind {
+            SourceKind::Code => "arbitrary",
+            kind => kind.name(),
+        },
         "file_count": review.coverage.files_total,
         "line_count": review.stat.shown,
         "lines_added": review.stat.added,

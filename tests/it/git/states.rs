@@ -381,6 +381,37 @@ fn reading_a_file_never_follows_a_link_and_never_waits() {
 }
 
 #[test]
+fn a_pipe_in_the_place_of_the_index_is_told_and_not_waited_for() {
+    use std::io::Read as _;
+    let repo = Repo::new();
+    repo.stage("a", "a\n").commit("first");
+    let index = repo.path().join(".git/index");
+    fs::remove_file(&index).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, &index, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    for source in ["staged", "unstaged", "changes"] {
+        let mut program = std::process::Command::new(crate::support::binary());
+        program.args(["review", source]).current_dir(repo.path()).env("HOME", repo.home());
+        let mut child =
+            program.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+        let started = std::time::Instant::now();
+        let code = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status.code();
+            }
+            if started.elapsed() > std::time::Duration::from_secs(60) {
+                child.kill().unwrap();
+                panic!("review {source} waits for the pipe");
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        };
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!(code, Some(3), "{said}");
+        assert!(said.contains(".git/index is no file") && said.contains("git reset"), "{said}");
+    }
+}
+
+#[test]
 fn two_threads_read_one_repository() {
     let repo = many();
     let r = open(&repo);
