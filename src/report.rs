@@ -3,9 +3,15 @@
 //! Each format is a function over the review, in a file of its own. Nothing here decides anything: the
 //! exit code is the same for every format.
 
+pub mod dotenv;
+pub mod github;
+pub mod gitlab;
 pub mod human;
 pub mod json;
+pub mod junit;
+pub mod rdjson;
 pub mod sarif;
+mod words;
 
 #[cfg(test)]
 pub(crate) mod sample;
@@ -24,28 +30,48 @@ pub enum Format {
     Human,
     Json,
     Sarif,
+    Github,
+    Gitlab,
+    Rdjson,
+    Junit,
+    Dotenv,
 }
+
+/// What there is to know of a form: its name on the command line, what the help says, and what writes it.
+type Form = (&'static str, &'static str, fn(&Review, &Style, &mut dyn Write) -> io::Result<()>);
 
 impl Format {
     /// All of them, in the order of the help.
-    pub const ALL: [Self; 3] = [Self::Human, Self::Json, Self::Sarif];
+    pub const ALL: [Self; 8] =
+        [Self::Human, Self::Json, Self::Sarif, Self::Github, Self::Gitlab, Self::Rdjson, Self::Junit, Self::Dotenv];
+
+    fn form(self) -> Form {
+        match self {
+            Self::Human => ("human", "for people: code frames, totals, verdict", human::render),
+            Self::Json => {
+                ("json", "for programs: versioned, see schemas/report.schema.json", |r, _, o| json::render(r, o))
+            }
+            Self::Sarif => ("sarif", "SARIF 2.1.0, for code scanning", |r, _, o| sarif::render(r, o)),
+            Self::Github => ("github", "the log of a GitHub Actions step, with annotations", github::render),
+            Self::Gitlab => ("gitlab", "GitLab's Code Quality report", |r, _, o| gitlab::render(r, o)),
+            Self::Rdjson => ("rdjson", "Reviewdog's Diagnostic Format", |r, _, o| rdjson::render(r, o)),
+            Self::Junit => ("junit", "JUnit XML, for Jenkins, GitLab and Azure", |r, _, o| junit::render(r, o)),
+            Self::Dotenv => {
+                ("dotenv", "key=value lines: verdict and counts, for $GITHUB_OUTPUT and GitLab's dotenv", |r, _, o| {
+                    dotenv::render(r, o)
+                })
+            }
+        }
+    }
 
     /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Human => "human",
-            Self::Json => "json",
-            Self::Sarif => "sarif",
-        }
+        self.form().0
     }
 
     /// Returns what the help says about it.
     pub fn help(self) -> &'static str {
-        match self {
-            Self::Human => "for people: code frames, totals, verdict",
-            Self::Json => "for programs: versioned, see schemas/report.schema.json",
-            Self::Sarif => "SARIF 2.1.0, for code scanning",
-        }
+        self.form().1
     }
 
     /// Parses a name; the error lists the names there are.
@@ -79,13 +105,10 @@ impl Default for Style {
     }
 }
 
-/// Writes a report. `style` matters to the report for people only.
+/// Writes a report. `style` matters to the reports that people read as they are, in a terminal or a log.
 pub fn render(review: &Review, format: Format, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    match format {
-        Format::Human => human::render(review, style, out),
-        Format::Json => json::render(review, out),
-        Format::Sarif => sarif::render(review, out),
-    }
+    let (_, _, write) = format.form();
+    write(review, style, out)
 }
 
 /// Returns the line that ends every run on standard error, without a line end.

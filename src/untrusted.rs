@@ -3,6 +3,14 @@
 //! File names, code, messages of models and of servers may hold anything. What a terminal, a CI log or a
 //! viewer of SARIF would act on is shown instead, as `\x1b`, `\u{202e}` or `\xff`. Nothing is dropped.
 
+mod command;
+mod markdown;
+mod markup;
+
+pub use self::command::{data, property};
+pub use self::markdown::{code, fenced, markdown, prose};
+pub use self::markup::markup;
+
 use std::fmt;
 use unicode_width::UnicodeWidthChar as _;
 
@@ -275,44 +283,6 @@ pub fn plain(text: &str) -> String {
     out
 }
 
-/// Escapes text for Markdown as GitHub renders it: it shows as it is, and nothing becomes markup, HTML, a
-/// mention, a quick action, a link or an image.
-pub fn markdown(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + text.len() / 8);
-    for (i, line) in text.lines().enumerate() {
-        if i > 0 {
-            out.push('\n');
-        }
-        let line = Inert::new(line);
-        let line = line.0.trim_start();
-        // A list, a heading, a rule, a quick action begin with one of these; `1.` begins a list too.
-        let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-        for (at, c) in line.char_indices() {
-            let leads = at == 0 && matches!(c, '-' | '+' | '=' | '/' | '.') || at == digits && matches!(c, '.' | ')');
-            match c {
-                // Entities, since a backslash does not keep GitHub from seeing these.
-                '<' => out.push_str("&lt;"),
-                '>' => out.push_str("&gt;"),
-                '&' => out.push_str("&amp;"),
-                '@' => out.push_str("&#64;"),
-                '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '#' | '!' | '|' | '~' | '$' => {
-                    out.push('\\');
-                    out.push(c);
-                }
-                _ if leads => {
-                    out.push('\\');
-                    out.push(c);
-                }
-                // What looks like an address becomes a link without any mark around it.
-                ':' if line[at..].starts_with("://") => out.push_str("&#58;"),
-                '.' if at >= 3 && line.as_bytes()[at - 3..at].eq_ignore_ascii_case(b"www") => out.push_str("&#46;"),
-                c => out.push(c),
-            }
-        }
-    }
-    out
-}
-
 /// Returns a path as a relative URI reference (RFC 3986): every byte outside the unreserved set is
 /// percent-encoded, and no segment climbs, names a scheme or starts at a root.
 ///
@@ -334,6 +304,30 @@ pub fn uri(path: &[u8]) -> String {
         }
     }
     out
+}
+
+/// Returns a path without what leads out of the repository: no root, no `.`, no `..`, as [`uri`] has it, but not
+/// percent-encoded.
+pub fn relative(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    for segment in path.split('/').filter(|s| !s.is_empty()) {
+        if !out.is_empty() {
+            out.push('/');
+        }
+        if segment == "." || segment == ".." {
+            out.push('_');
+        }
+        out.push_str(segment);
+    }
+    out
+}
+
+/// Returns the start of a text that is longer than `most` bytes, and says that it goes on.
+pub fn clipped(text: &str, most: usize) -> std::borrow::Cow<'_, str> {
+    if text.len() <= most {
+        return text.into();
+    }
+    format!("{} […]", &text[..text.floor_char_boundary(most)]).into()
 }
 
 #[cfg(test)]
@@ -419,20 +413,18 @@ mod tests {
     }
 
     #[test]
-    fn markdown_shows_instead_of_acting() {
-        for (text, escaped) in [
-            ("<img src=x>", "&lt;img src=x&gt;"),
-            ("![a](b)", "\\!\\[a\\](b)"),
-            ("@org/team", "&#64;org/team"),
-            ("/approve", "\\/approve"),
-            ("1. x\n- y", "1\\. x\n\\- y"),
-            ("2.5 and a-b", "2\\.5 and a-b"),
-            ("```", "\\`\\`\\`"),
-            ("see https://a.example", "see https&#58;//a.example"),
-            ("at www.a.example: b", "at www&#46;a.example: b"),
-        ] {
-            assert_eq!(markdown(text), escaped);
+    fn inj_14_relative_paths_stay_inside() {
+        for (path, inside) in
+            [("src/a.rs", "src/a.rs"), ("./../x", "_./_../x"), ("/etc/passwd", "etc/passwd"), ("a//b", "a/b")]
+        {
+            assert_eq!(relative(path), inside);
         }
+    }
+
+    #[test]
+    fn what_is_clipped_says_so() {
+        assert_eq!(clipped("abc", 3), "abc");
+        assert_eq!(clipped("日本語", 4), "日 […]");
     }
 
     #[test]

@@ -8,9 +8,9 @@ mod models;
 mod page;
 
 use self::page::{BLUE, BOLD, CYAN, DIM, GREEN, Line, PLAIN, Page, RED, YELLOW, elide};
-use super::{Style, counted, plural, totals};
+use super::words::{self, badness};
+use super::{Style, plural};
 use crate::diff::RepoPath;
-use crate::error::ExitStatus;
 use crate::finding::{Confidence, Finding, Severity};
 use crate::review::Review;
 use crate::untrusted::{self, Inert};
@@ -18,7 +18,6 @@ use crate::verdict::{Outcome, Verdict};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
-use std::time::Duration;
 
 /// Findings shown with their code.
 const IN_FULL: usize = 40;
@@ -31,22 +30,44 @@ const NOTES: usize = 20;
 /// Names listed for one reason of not being reviewed.
 const NAMES: usize = 10;
 
+/// What stands around the findings of a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Around {
+    /// A line with the name above.
+    Heading,
+    /// Commands that fold them in the log of GitHub Actions.
+    Group,
+}
+
 /// Writes the report for people.
 pub fn render(review: &Review, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let mut buffer = io::BufWriter::new(out);
     let mut page = Page::new(style, &mut buffer);
-    findings(&mut page, review)?;
-    if !style.quiet {
-        set_aside(&mut page, review)?;
-        models::write(&mut page, review)?;
-        notes(&mut page, review)?;
-        failed(&mut page, review)?;
-        skipped(&mut page, review)?;
-        verdict(&mut page, review)?;
-    } else if review.verdict == Verdict::Incomplete {
-        failed(&mut page, review)?;
-    }
+    findings(&mut page, review, Around::Heading)?;
+    after(&mut page, review)?;
     buffer.flush()
+}
+
+/// Writes the findings, those of a file in a group of GitHub's.
+pub(super) fn groups(review: &Review, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    findings(&mut Page::new(style, out), review, Around::Group)
+}
+
+/// Writes what follows the findings.
+pub(super) fn rest(review: &Review, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    after(&mut Page::new(style, out), review)
+}
+
+fn after(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
+    if page.style.quiet {
+        return if review.verdict == Verdict::Incomplete { failed(page, review) } else { Ok(()) };
+    }
+    set_aside(page, review)?;
+    models::write(page, review)?;
+    notes(page, review)?;
+    failed(page, review)?;
+    skipped(page, review)?;
+    verdict(page, review)
 }
 
 fn accent(severity: Severity) -> anstyle::Style {
@@ -58,7 +79,7 @@ fn accent(severity: Severity) -> anstyle::Style {
     }
 }
 
-fn findings(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
+fn findings(page: &mut Page<'_>, review: &Review, around: Around) -> io::Result<()> {
     let counting: Vec<&Finding> = review.findings.iter().filter(|f| f.counts()).collect();
     let mut full = in_full(&counting, page.style.verbose).into_iter();
     let (mut brief_lines, mut unlisted) = (0, 0);
@@ -67,18 +88,29 @@ fn findings(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
             group.iter().copied().zip(full.by_ref()).partition(|(_, in_full)| *in_full);
         if !whole.is_empty() {
             page.gap()?;
-            heading(page, group)?;
+            match around {
+                Around::Heading => heading(page, group)?,
+                Around::Group => {
+                    page.command("group", &format!("{} ({})", name(group), plural(group.len(), "finding")))?
+                }
+            }
         }
+        let close = |page: &mut Page<'_>| match around {
+            Around::Group if !whole.is_empty() => page.command("endgroup", ""),
+            _ => Ok(()),
+        };
         let mut said: HashSet<(&str, Option<&str>)> = HashSet::new();
         for (f, _) in &whole {
             page.gap()?;
             finding(page, f, said.insert((f.message(), f.suggestion())))?;
         }
         if rest.is_empty() {
+            close(page)?;
             continue;
         }
         if brief_lines >= BRIEF {
             unlisted += rest.len();
+            close(page)?;
             continue;
         }
         let mut kinds: BTreeMap<(Reverse<Severity>, &str), Vec<&Finding>> = BTreeMap::new();
@@ -90,6 +122,7 @@ fn findings(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
             brief_lines += 1;
             briefly(page, more, !whole.is_empty())?;
         }
+        close(page)?;
     }
     if unlisted > 0 {
         page.gap()?;
@@ -113,7 +146,7 @@ fn in_full(findings: &[&Finding], verbose: bool) -> Vec<bool> {
             *n <= OF_A_KIND
         })
         .collect();
-    chosen.sort_by_key(|i| (Reverse(findings[*i].blocking), Reverse(findings[*i].severity()), *i));
+    chosen.sort_by_key(|i| (badness(findings[*i]), *i));
     let mut full = vec![false; findings.len()];
     for i in chosen.into_iter().take(IN_FULL) {
         full[i] = true;
@@ -121,16 +154,20 @@ fn in_full(findings: &[&Finding], verbose: bool) -> Vec<bool> {
     full
 }
 
+/// Returns the name above the findings of a file.
+fn name(group: &[&Finding]) -> Inert {
+    match group.first().and_then(|f| f.file()) {
+        Some(path) => Inert::new(path.as_bytes()).guarded(),
+        None => Inert::from("the change as a whole"),
+    }
+}
+
 /// Writes the line that opens a file.
 fn heading(page: &mut Page<'_>, group: &[&Finding]) -> io::Result<()> {
     let count = plural(group.len(), "finding");
     let width = page.prose();
     let room = width.saturating_sub(count.len() + 5);
-    let name = match group.first().and_then(|f| f.file()) {
-        Some(path) => Inert::new(path.as_bytes()).guarded(),
-        None => Inert::from("the change as a whole"),
-    };
-    let name = elide(&name, room.max(8), page.glyphs.ellipsis);
+    let name = elide(&name(group), room.max(8), page.glyphs.ellipsis);
     let fill = width.saturating_sub(untrusted::width(name.as_str()) + count.len() + 2);
     let rule = Inert::new(page.glyphs.rule.repeat(fill));
     page.line(&Line::new().put(BOLD, name).space(1).put(DIM, rule).space(1).put(DIM, Inert::new(count)))
@@ -364,29 +401,11 @@ fn verdict(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     if review.outcome == Outcome::NothingToReview {
         return page.wrapped(&Line::new().put(GREEN, "No changes to review").put(DIM, label(review)), 4);
     }
-    let totals = totals(review);
-    let all: usize = totals.iter().map(|(_, n)| n).sum();
-    let found = counted(&totals);
-    let let_through = review.exit == ExitStatus::Pass;
-    let (style, word, text) = match (review.outcome, review.verdict) {
-        (Outcome::Cancelled, _) => (YELLOW, "CANCELLED", "the review was stopped before its end".to_owned()),
-        (_, Verdict::Pass) if found.is_empty() => (GREEN, "PASS", "nothing found".to_owned()),
-        (_, Verdict::Pass) => (GREEN, "PASS", format!("{found}; nothing that blocks")),
-        (_, Verdict::Warn) => (GREEN, "PASS", format!("{found}; nothing that blocks")),
-        (_, Verdict::Incomplete) if found.is_empty() => (YELLOW, "INCOMPLETE", missing(review)),
-        (_, Verdict::Incomplete) => (YELLOW, "INCOMPLETE", format!("{}; so far: {found}", missing(review))),
-        (_, Verdict::Block) => {
-            let blocking = super::counts(review, |f| f.blocking);
-            let n: usize = blocking.iter().map(|(_, n)| n).sum();
-            let verb = if n == 1 { "blocks" } else { "block" };
-            let one_kind = blocking.iter().find(|(_, count)| *count == n).filter(|_| n == all);
-            let text = match one_kind {
-                Some((severity, _)) => format!("{} {verb} this change", plural(n, &format!("{severity} finding"))),
-                None if n == all => format!("{} {verb} this change: {}", plural(n, "finding"), counted(&blocking)),
-                None => format!("{n} of {all} findings {verb} this change: {}", counted(&blocking)),
-            };
-            (RED, "BLOCK", text)
-        }
+    let (word, text) = words::verdict(review);
+    let style = match word {
+        "PASS" => GREEN,
+        "BLOCK" => RED,
+        _ => YELLOW,
     };
     let head = match page.glyphs.sign(review.verdict) {
         "" => Line::new(),
@@ -394,17 +413,13 @@ fn verdict(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     };
     page.wrapped(&head.put(style, word).space(2).put(BOLD, Inert::new(text)), 2)?;
     if review.verdict == Verdict::Block && !review.coverage.is_complete() {
-        let line = Line::new().space(2).put(YELLOW, "and incomplete: ").put(PLAIN, Inert::new(missing(review)));
+        let line = Line::new().space(2).put(YELLOW, "and incomplete: ").put(PLAIN, Inert::new(words::missing(review)));
         page.wrapped(&line, 4)?;
     }
-    match review.verdict {
-        Verdict::Block if let_through => page.line(&Line::new().space(2).put(YELLOW, "exit code 0, as asked"))?,
-        Verdict::Incomplete if let_through => {
-            page.wrapped(&Line::new().space(2).put(YELLOW, "let through by on_incomplete = \"warn\""), 4)?;
-        }
-        _ => {}
+    if let Some(why) = words::let_through(review) {
+        page.wrapped(&Line::new().space(2).put(YELLOW, why), 4)?;
     }
-    page.wrapped(&Line::new().space(2).put(DIM, Inert::new(basis(review))), 4)?;
+    page.wrapped(&Line::new().space(2).put(DIM, Inert::new(words::basis(review))), 4)?;
     models::usage(page, &review.models)?;
     if review.verdict == Verdict::Block {
         let on_lines = review.findings.iter().any(|f| f.blocking && f.lines().is_some());
@@ -422,48 +437,6 @@ fn verdict(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns what was not reviewed, in a few words.
-fn missing(review: &Review) -> String {
-    match review.coverage.failed.iter().filter(|(p, _)| p.is_some()).count() {
-        0 => "part of the review is missing".to_owned(),
-        1 => "1 file was not reviewed".to_owned(),
-        n => format!("{n} files were not reviewed"),
-    }
-}
-
 fn label(review: &Review) -> Inert {
     if review.source.label.is_empty() { Inert::default() } else { Inert::new(format!(" ({})", review.source.label)) }
-}
-
-/// Returns what the verdict rests on: how much was reviewed, by what, in what time.
-fn basis(review: &Review) -> String {
-    let c = &review.coverage;
-    let mut parts = Vec::new();
-    if !review.source.label.is_empty() {
-        parts.push(review.source.label.clone());
-    }
-    parts.push(if c.files_reviewed == c.files_total {
-        format!("{} reviewed", plural(c.files_total, "file"))
-    } else {
-        format!("{} of {} reviewed", c.files_reviewed, plural(c.files_total, "file"))
-    });
-    let set_aside = |n: usize, what: &str| (n > 0).then(|| format!("{n} {what}"));
-    parts.extend(set_aside(review.findings.iter().filter(|f| f.suppressed.is_some()).count(), "suppressed"));
-    parts.extend(set_aside(review.findings.iter().filter(|f| f.waived.is_some()).count(), "waived"));
-    parts.push(elapsed(review.duration));
-    parts.extend(review.session.as_ref().map(|s| match s.round {
-        1 => format!("stored as {}", s.id),
-        n => format!("round {n} of {}", s.id),
-    }));
-    parts.join(", ")
-}
-
-/// Returns a duration as people say it: `<1 ms`, `12 ms`, `3.4 s`, `2 min 5 s`.
-fn elapsed(d: Duration) -> String {
-    match d.as_millis() {
-        0 => "<1 ms".to_owned(),
-        ms @ 1..1_000 => format!("{ms} ms"),
-        1_000..60_000 => format!("{:.1} s", d.as_secs_f64()),
-        _ => format!("{} min {} s", d.as_secs() / 60, d.as_secs() % 60),
-    }
 }

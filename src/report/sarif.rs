@@ -6,13 +6,13 @@
 mod rule;
 
 use self::rule::sentence;
+use super::words::{columns, somewhere, worst};
 use crate::diff::RepoPath;
 use crate::finding::{Finding, Location, Origin, Severity};
 use crate::review::Review;
 use crate::untrusted;
 use serde_json::{Value, json};
 use serde_sarif::sarif;
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -36,7 +36,7 @@ fn log(review: &Review) -> sarif::Sarif {
 }
 
 fn run(review: &Review) -> sarif::Run {
-    let kept = worst(&review.findings);
+    let kept = worst(&review.findings, MAX_RESULTS);
     let rules = rule::of(&kept);
     let mut driver = sarif::ToolComponent::builder().name(env!("CARGO_PKG_NAME")).build();
     driver.version = Some(env!("CARGO_PKG_VERSION").to_owned());
@@ -45,7 +45,8 @@ fn run(review: &Review) -> sarif::Run {
     let home = [env!("CARGO_PKG_HOMEPAGE"), env!("CARGO_PKG_REPOSITORY")].into_iter().find(|u| !u.is_empty());
     driver.information_uri = home.map(str::to_owned);
     driver.properties = Some(bag(None, [("rulesHash", json!(review.rules_hash))]));
-    let fallback = fallback(review);
+    let named = somewhere(review);
+    let fallback = named.unwrap_or_else(|| Location { file: RepoPath::from(".claude-reviewer.toml"), lines: None });
     let results = kept.iter().map(|f| result(f, &rules, &fallback)).collect();
     driver.rules = Some(rules);
     let mut run = sarif::Run::builder().tool(sarif::Tool::builder().driver(driver).build()).build();
@@ -75,21 +76,6 @@ fn properties(review: &Review) -> sarif::PropertyBag {
     let usage: Vec<_> = review.models.usage.iter().map(super::json::usage).collect();
     let usage = (!usage.is_empty()).then(|| ("usage", json!(usage)));
     bag(None, known.into_iter().chain(ids).chain(usage))
-}
-
-/// Returns the findings to report, in their order: all of them, or the worst.
-fn worst(findings: &[Finding]) -> Vec<&Finding> {
-    if findings.len() <= MAX_RESULTS {
-        return findings.iter().collect();
-    }
-    let mut order: Vec<usize> = (0..findings.len()).collect();
-    order.sort_by_key(|i| {
-        let f = &findings[*i];
-        (Reverse(f.blocking), Reverse(f.counts()), Reverse(f.severity()), *i)
-    });
-    order.truncate(MAX_RESULTS);
-    order.sort_unstable();
-    order.into_iter().map(|i| &findings[i]).collect()
 }
 
 fn invocation(review: &Review, kept: usize) -> sarif::Invocation {
@@ -202,14 +188,6 @@ fn suppressions(f: &Finding) -> Vec<sarif::Suppression> {
     suppressed.chain(waived).collect()
 }
 
-/// Returns the place to show what has none: the first changed line.
-fn fallback(review: &Review) -> Location {
-    let c = &review.coverage;
-    let named = || c.failed.iter().find_map(|(p, _)| p.as_ref()).or_else(|| c.skipped.first().map(|(p, _)| p));
-    let file = || named().cloned().unwrap_or_else(|| RepoPath::from(".claude-reviewer.toml"));
-    review.first_change.clone().unwrap_or_else(|| Location { file: file(), lines: None })
-}
-
 fn place(f: &Finding, fallback: &Location) -> sarif::Location {
     let at = f.location().unwrap_or(fallback);
     let mut physical = physical(&at.file);
@@ -250,26 +228,6 @@ fn context(f: &Finding) -> Option<sarif::Region> {
         snippet: Some(sarif::ArtifactContent { text: Some(lines.join("\n")), ..Default::default() }),
         ..Default::default()
     })
-}
-
-/// Returns the columns of a finding on one line, 1-based, in code points, the end excluded, and the text
-/// there; `None` where the line is not known from its start.
-fn columns(f: &Finding) -> Option<(i64, i64, String)> {
-    let span = f.lines()?;
-    let (start, end) = span.columns?;
-    let frame = f.frame.as_ref()?;
-    let line = frame.lines.get(span.first.get().checked_sub(frame.first.get())? as usize)?;
-    let (before, rest) = line.text.split_at_checked(start as usize)?;
-    let marked = rest.get(..(end.checked_sub(start)?) as usize)?;
-    if line.skipped > 0 || marked.is_empty() {
-        return None;
-    }
-    let start = code_points(before) + 1;
-    Some((start, start + code_points(marked), String::from_utf8_lossy(marked).into_owned()))
-}
-
-fn code_points(bytes: &[u8]) -> i64 {
-    i64::try_from(String::from_utf8_lossy(bytes).chars().count()).unwrap_or(i64::MAX)
 }
 
 fn physical(path: &RepoPath) -> sarif::PhysicalLocation {

@@ -1,7 +1,8 @@
 //! Code frames: the lines around a finding, with numbers, carets, and a window onto long lines.
 
 use super::page::{ADDED, BOLD, DIM, ESCAPED, Line, PLAIN, Page};
-use crate::finding::{Finding, Frame, FrameLine};
+use crate::finding::{Finding, FrameLine};
+use crate::report::words::line_of;
 use crate::untrusted::{self, Inert, Piece};
 use anstyle::Style;
 use std::io;
@@ -68,10 +69,6 @@ pub(super) fn column(f: &Finding) -> Option<usize> {
         at <= start as usize
     });
     Some(before.count() + 1)
-}
-
-fn line_of(frame: &Frame, number: u32) -> Option<&FrameLine> {
-    frame.lines.get(number.checked_sub(frame.first.get())? as usize)
 }
 
 /// Writes the frame of a finding, if it has one.

@@ -2,7 +2,8 @@
 
 use super::page::{BOLD, CYAN, DIM, GREEN, Line, PLAIN, Page, RED, YELLOW};
 use super::{accent, plural};
-use crate::ai::{Models, Usage};
+use crate::ai::Models;
+use crate::report::words::spent;
 use crate::review::{Review, TestResults};
 use crate::untrusted::Inert;
 use std::io;
@@ -108,64 +109,4 @@ pub(super) fn usage(page: &mut Page<'_>, models: &Models) -> io::Result<()> {
         page.wrapped(&Line::new().space(2).put(YELLOW, Inert::new(text)), 4)?;
     }
     Ok(())
-}
-
-/// Returns `claude (sonnet): 3 requests, 12,034 tokens in (8,000 cached), 540 out, $0.03, 8.2 s`.
-fn spent(u: &Usage) -> String {
-    let s = &u.spent;
-    let mut text = u.backend.clone();
-    if !u.model.is_empty() {
-        text.push_str(&format!(" ({})", u.model));
-    }
-    match usize::try_from(s.requests).unwrap_or(usize::MAX) {
-        0 => text.push_str(": all from the cache"),
-        n => text.push_str(&format!(": {}", plural(n, "request"))),
-    }
-    if s.input_tokens + s.output_tokens > 0 {
-        text.push_str(&format!(", {} tokens in", grouped(s.input_tokens)));
-        if s.cached_tokens > 0 {
-            text.push_str(&format!(" ({} cached)", grouped(s.cached_tokens)));
-        }
-        text.push_str(&format!(", {} out", grouped(s.output_tokens)));
-    }
-    if let Some(usd) = s.cost_usd {
-        text.push_str(&if usd < 0.01 && usd > 0.0 { format!(", ${usd:.4}") } else { format!(", ${usd:.2}") });
-    }
-    text.push_str(&format!(", {}", super::elapsed(u.duration)));
-    text
-}
-
-/// Writes a number with a comma before every three digits.
-fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, d) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(d);
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ai::ask::Spent;
-    use std::time::Duration;
-
-    #[test]
-    fn usage_is_one_line_that_names_only_what_is_known() {
-        let spent =
-            Spent { requests: 3, input_tokens: 12_034, cached_tokens: 8_000, output_tokens: 540, cost_usd: None };
-        let mut u = Usage {
-            backend: "local".to_owned(),
-            model: "small".to_owned(),
-            spent,
-            duration: Duration::from_millis(8_200),
-        };
-        assert_eq!(self::spent(&u), "local (small): 3 requests, 12,034 tokens in (8,000 cached), 540 out, 8.2 s");
-        u.spent = Spent { requests: 1, cost_usd: Some(0.0004), ..Spent::default() };
-        assert_eq!(self::spent(&u), "local (small): 1 request, $0.0004, 8.2 s");
-    }
 }

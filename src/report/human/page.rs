@@ -145,6 +145,12 @@ impl<'a> Page<'a> {
         writeln!(self.out, "{}", untrusted::guard_line(&text))
     }
 
+    /// Writes a workflow command, the one line that may begin with colons.
+    pub(super) fn command(&mut self, name: &'static str, data: &str) -> io::Result<()> {
+        self.blank = true;
+        writeln!(self.out, "::{name}::{}", untrusted::data(data))
+    }
+
     /// Writes a line, broken between words; further lines begin `indent` columns in.
     pub(super) fn wrapped(&mut self, line: &Line, indent: usize) -> io::Result<()> {
         let width = self.prose();

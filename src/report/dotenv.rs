@@ -1,0 +1,29 @@
+//! `key=value` lines for pipelines: GitHub's `$GITHUB_OUTPUT`, GitLab's `artifacts:reports:dotenv`.
+//!
+//! Words of the program and numbers only, nothing foreign: whatever reads this may put it into a command.
+
+use super::totals;
+use crate::review::Review;
+use std::io::{self, Write};
+
+/// Writes the lines.
+pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
+    let [(_, critical), (_, major), (_, minor), (_, suggestion)] = totals(review);
+    let blocking = review.findings.iter().filter(|f| f.blocking).count();
+    writeln!(out, "verdict={}", review.verdict.name())?;
+    writeln!(out, "outcome={}", review.outcome.name())?;
+    for (key, number) in [
+        ("findings", critical + major + minor + suggestion),
+        ("blocking", blocking),
+        ("critical", critical),
+        ("major", major),
+        ("minor", minor),
+        ("suggestion", suggestion),
+        ("files_reviewed", review.coverage.files_reviewed),
+        ("files_total", review.coverage.files_total),
+        ("exit_code", usize::from(review.exit.code())),
+    ] {
+        writeln!(out, "{key}={number}")?;
+    }
+    Ok(())
+}

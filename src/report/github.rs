@@ -1,0 +1,108 @@
+//! The log of a GitHub Actions step: findings in groups to unfold, and annotations of the change.
+//!
+//! GitHub takes ten annotations of each kind from a step and drops the rest without a word, so the worst come first
+//! and the others are counted. Everything foreign stands in lines that no runner takes for a command.
+
+use super::words::{self, Level, columns, paragraphs, placed};
+use super::{Style, human};
+use crate::finding::Finding;
+use crate::review::Review;
+use crate::untrusted::{clipped, data, property};
+use crate::verdict::Verdict;
+use std::io::{self, Write};
+
+/// Annotations of one kind that GitHub keeps of a step.
+const MAX_ANNOTATIONS: usize = 10;
+/// Bytes of an annotation's text; GitHub takes 64 KB.
+const MAX_TEXT: usize = 8_000;
+/// Bytes of an annotation's title; GitHub takes 255 characters.
+const MAX_TITLE: usize = 200;
+/// Names of what was not reviewed.
+const NAMES: usize = 20;
+
+/// Writes the log.
+pub fn render(review: &Review, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    let mut out = io::BufWriter::new(out);
+    human::groups(review, style, &mut out)?;
+    annotations(review, &mut out)?;
+    human::rest(review, style, &mut out)?;
+    out.flush()
+}
+
+fn annotations(review: &Review, out: &mut dyn Write) -> io::Result<()> {
+    let all = words::worst_first(review);
+    let incomplete = !review.coverage.is_complete();
+    if incomplete {
+        // Where policy lets it pass, the step is green, and so is not an error.
+        let passes = review.verdict == Verdict::Incomplete && words::let_through(review).is_some();
+        let kind = if passes { Level::Warning } else { Level::Error };
+        let text = unreviewed(review);
+        writeln!(out, "::{} title={}::{}", name(kind), property("Incomplete review"), data(&clipped(&text, MAX_TEXT)))?;
+    }
+    // One error or warning is what was not reviewed, and one notice the count of what is left out.
+    let taken = usize::from(incomplete);
+    let of = |level: Level| all.iter().filter(move |f| Level::of(f) == level);
+    let fits = Level::ALL.iter().all(|l| of(*l).count() <= room(*l, taken, false));
+    let mut shown = 0;
+    for level in Level::ALL {
+        for f in of(level).take(room(level, taken, !fits)) {
+            annotation(f, review, out)?;
+            shown += 1;
+        }
+    }
+    if shown < all.len() {
+        let left = all.len() - shown;
+        let text = format!(
+            "{shown} of {} findings are annotated, the worst; {left} are not, which GitHub would drop. The log and the \
+             job summary say more.",
+            all.len()
+        );
+        writeln!(out, "::notice title=More findings::{}", data(&text))?;
+    }
+    Ok(())
+}
+
+/// Returns how many findings of a kind can be annotated.
+fn room(level: Level, taken: usize, is_counted: bool) -> usize {
+    match level {
+        Level::Error | Level::Warning => MAX_ANNOTATIONS - taken,
+        Level::Notice => MAX_ANNOTATIONS - usize::from(is_counted),
+    }
+}
+
+fn unreviewed(review: &Review) -> String {
+    let lines = words::unreviewed(review, NAMES);
+    format!("{}\n{}", words::missing(review), lines.join("\n"))
+}
+
+fn annotation(f: &Finding, review: &Review, out: &mut dyn Write) -> io::Result<()> {
+    let mut facts: Vec<(&str, String)> = Vec::new();
+    if let Some(at) = placed(f, review) {
+        facts.push(("file", property(at.file.as_bytes())));
+        if let Some(lines) = at.lines {
+            facts.push(("line", lines.first.to_string()));
+            facts.push(("endLine", lines.last.to_string()));
+            // Columns mean something on a single line only.
+            if let Some((start, end, _)) = columns(f).filter(|_| lines.first == lines.last) {
+                facts.push(("col", start.to_string()));
+                facts.push(("endColumn", (end - 1).to_string()));
+            }
+        }
+    }
+    let rule = f.rule_id();
+    let title = format!("{}: {}", f.severity(), clipped(f.title(), MAX_TITLE - rule.len().min(100)));
+    facts.push(("title", property(format!("{title} [{}]", clipped(rule, 100)))));
+    let facts: Vec<_> = facts.into_iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let paragraphs = paragraphs(f);
+    // The title says the first of them.
+    let text = paragraphs.get(1..).filter(|p| !p.is_empty()).unwrap_or(&paragraphs).join("\n");
+    writeln!(out, "::{} {}::{}", name(Level::of(f)), facts.join(","), data(&clipped(&text, MAX_TEXT)))
+}
+
+fn name(level: Level) -> &'static str {
+    match level {
+        Level::Error => "error",
+        Level::Warning => "warning",
+        Level::Notice => "notice",
+    }
+}

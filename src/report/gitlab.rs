@@ -1,0 +1,67 @@
+//! GitLab's Code Quality report: a list of entries, empty when there is nothing.
+//!
+//! Shaped by <https://docs.gitlab.com/ci/testing/code_quality/>: every entry has a place, and a fingerprint that no
+//! other one has, since GitLab shows only the first of those that are alike.
+
+use super::words::{paragraphs, placed, somewhere, unreviewed};
+use crate::finding::{Finding, Location, Severity};
+use crate::review::Review;
+use crate::untrusted;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+/// Names of what was not reviewed, in the one entry that tells of it.
+const NAMES: usize = 20;
+
+/// Writes the list, indented, with a line end.
+pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
+    crate::wire::write(&entries(review), out)
+}
+
+fn entries(review: &Review) -> Vec<Value> {
+    let fallback = somewhere(review);
+    let mut seen: HashMap<&str, u32> = HashMap::new();
+    let mut entries = Vec::new();
+    if !review.coverage.is_complete() {
+        let failed = review.coverage.failed.iter().find_map(|(p, _)| p.clone());
+        let place = failed.map(|file| Location { file, lines: None }).or_else(|| fallback.clone());
+        let text = format!("The review is incomplete: {}", unreviewed(review, NAMES).join("; "));
+        // Without a place, GitLab takes no entry; the job's exit code tells.
+        entries.extend(place.map(|at| entry("incomplete-review", &text, "blocker", "incomplete-review", &at)));
+    }
+    for f in review.findings.iter().filter(|f| f.counts()) {
+        let Some(at) = placed(f, review).or_else(|| fallback.clone()) else { continue };
+        let fingerprint = f.fingerprint().as_str();
+        let n = seen.entry(fingerprint).or_default();
+        let unique = if *n == 0 { fingerprint.to_owned() } else { format!("{fingerprint}-{n}") };
+        *n += 1;
+        entries.push(entry(f.rule_id(), &paragraphs(f).join(" "), severity(f), &unique, &at));
+    }
+    entries
+}
+
+fn entry(rule: &str, text: &str, severity: &str, fingerprint: &str, at: &Location) -> Value {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    json!({
+        "description": untrusted::plain(&text),
+        "check_name": untrusted::plain(rule),
+        "fingerprint": fingerprint,
+        "severity": severity,
+        "location": {
+            "path": untrusted::relative(&at.file.to_wire()),
+            // A file as a whole is shown at its first line.
+            "lines": { "begin": at.lines.map_or(1, |l| l.first.get()) },
+        },
+    })
+}
+
+/// `blocker` is left for what says that the gate could not look.
+fn severity(f: &Finding) -> &'static str {
+    match f.severity() {
+        Severity::Critical => "critical",
+        Severity::Major => "major",
+        Severity::Minor => "minor",
+        Severity::Suggestion => "info",
+    }
+}

@@ -1,0 +1,157 @@
+//! JUnit's XML, as Jenkins, GitLab and Azure read it: a suite for each file, a case for each finding.
+//!
+//! What blocks is a failure, what was not reviewed an error, what a person or a comment let through is skipped, and
+//! everything else passed, with the finding as its output. A review without any has one case that passed: Jenkins
+//! takes a report without a case for a broken one.
+
+use super::words::{self, paragraphs, placed};
+use crate::finding::Finding;
+use crate::review::Review;
+use crate::untrusted::{self, Inert, markup};
+use std::io::{self, Write};
+
+/// Cases written at most; the worst stay. GitLab reads no file beyond 30 MB.
+const MAX_CASES: usize = 5_000;
+
+/// How a case ended.
+enum End {
+    Passed(String),
+    Failed(&'static str, String),
+    Error(String),
+    Skipped(String),
+}
+
+struct Case {
+    name: String,
+    end: End,
+}
+
+struct Suite {
+    name: String,
+    cases: Vec<Case>,
+}
+
+/// Writes the document.
+pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
+    let suites = suites(review);
+    let mut out = io::BufWriter::new(out);
+    let time = review.duration.as_secs_f64();
+    writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
+    let all = || suites.iter().flat_map(|s| &s.cases);
+    writeln!(out, "<testsuites name=\"{}\" {} time=\"{time:.3}\">", env!("CARGO_PKG_NAME"), counts(all))?;
+    let moment = review.timestamp.strftime("%Y-%m-%dT%H:%M:%S");
+    for suite in &suites {
+        let name = attribute(&suite.name);
+        let counts = counts(|| suite.cases.iter());
+        writeln!(out, "  <testsuite name=\"{name}\" {counts} time=\"0.000\" timestamp=\"{moment}\">")?;
+        for case in &suite.cases {
+            write_case(&mut out, &name, case)?;
+        }
+        writeln!(out, "  </testsuite>")?;
+    }
+    writeln!(out, "</testsuites>")?;
+    out.flush()
+}
+
+fn counts<'c, I: Iterator<Item = &'c Case>>(cases: impl Fn() -> I) -> String {
+    let count = |which: fn(&End) -> bool| cases().filter(|c| which(&c.end)).count();
+    format!(
+        "tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"",
+        cases().count(),
+        count(|e| matches!(e, End::Failed(..))),
+        count(|e| matches!(e, End::Error(_))),
+        count(|e| matches!(e, End::Skipped(_))),
+    )
+}
+
+fn write_case(out: &mut impl Write, class: &str, case: &Case) -> io::Result<()> {
+    let head = format!("    <testcase classname=\"{class}\" name=\"{}\" time=\"0.000\"", attribute(&case.name));
+    let first = |text: &str| attribute(text.lines().next().unwrap_or_default());
+    match &case.end {
+        End::Passed(text) if text.is_empty() => writeln!(out, "{head}/>"),
+        End::Passed(text) => writeln!(out, "{head}>\n      <system-out>{}</system-out>\n    </testcase>", markup(text)),
+        End::Skipped(why) => writeln!(out, "{head}>\n      <skipped message=\"{}\"/>\n    </testcase>", attribute(why)),
+        End::Failed(kind, text) => {
+            let (message, text) = (first(text), markup(text));
+            writeln!(
+                out,
+                "{head}>\n      <failure message=\"{message}\" type=\"{kind}\">{text}</failure>\n    </testcase>"
+            )
+        }
+        End::Error(text) => {
+            let (message, text) = (first(text), markup(text));
+            writeln!(
+                out,
+                "{head}>\n      <error message=\"{message}\" type=\"incomplete\">{text}</error>\n    </testcase>"
+            )
+        }
+    }
+}
+
+/// Escapes text for an attribute, on one line.
+fn attribute(text: &str) -> String {
+    markup(Inert::new(untrusted::clipped(text, 400).as_bytes()).as_str())
+}
+
+fn suites(review: &Review) -> Vec<Suite> {
+    let mut suites = Vec::new();
+    let failed = &review.coverage.failed;
+    if !failed.is_empty() {
+        let mut cases: Vec<_> = failed
+            .iter()
+            .take(MAX_CASES)
+            .map(|(path, reason)| Case {
+                name: path.as_ref().map_or_else(|| "the change as a whole".to_owned(), shown),
+                end: End::Error(format!("Not reviewed: {}", untrusted::clipped(reason, words::PROSE))),
+            })
+            .collect();
+        if failed.len() > MAX_CASES {
+            let text = format!("and {} more parts were not reviewed", failed.len() - MAX_CASES);
+            cases.push(Case { name: text.clone(), end: End::Error(text) });
+        }
+        suites.push(Suite { name: "not reviewed".to_owned(), cases });
+    }
+    let kept = words::worst(&review.findings, MAX_CASES);
+    for group in kept.chunk_by(|a, b| a.file() == b.file()) {
+        let name = group.first().and_then(|f| f.file()).map_or_else(|| "the change as a whole".to_owned(), shown);
+        suites.push(Suite { name, cases: group.iter().map(|f| case(f, review)).collect() });
+    }
+    let left = review.findings.len() - kept.len();
+    if left > 0 {
+        let text =
+            format!("{} of {} findings are listed, the worst; {left} are left out", kept.len(), review.findings.len());
+        suites.push(Suite {
+            name: "left out".to_owned(),
+            cases: vec![Case { name: text.clone(), end: End::Passed(text) }],
+        });
+    }
+    if suites.is_empty() {
+        let (word, text) = words::verdict(review);
+        let name = format!("{word}: {text}");
+        suites.push(Suite { name: "review".to_owned(), cases: vec![Case { name, end: End::Passed(String::new()) }] });
+    }
+    suites
+}
+
+fn shown(path: &crate::diff::RepoPath) -> String {
+    Inert::new(path.as_bytes()).to_string()
+}
+
+fn case(f: &Finding, review: &Review) -> Case {
+    let line = f.lines().map(|l| format!(" (line {})", l.first)).unwrap_or_default();
+    let name = format!("{}: {}{line}", f.rule_id(), f.title());
+    let end = match (&f.waived, &f.suppressed) {
+        (Some(w), _) => End::Skipped(format!("waived by {}: {}", w.actor, w.reason)),
+        (None, Some(s)) => End::Skipped(format!("suppressed ({}): {}", s.by, s.reason)),
+        (None, None) => {
+            let mut text = paragraphs(f).join("\n");
+            if let Some(at) = placed(f, review) {
+                let line = at.lines.map(|l| format!(":{}", l.first)).unwrap_or_default();
+                text.push_str(&format!("\n{}{line}", shown(&at.file)));
+            }
+            let text = format!("{}: {text}\nfingerprint: {}", f.severity(), f.fingerprint());
+            if f.blocking { End::Failed(f.severity().name(), text) } else { End::Passed(text) }
+        }
+    };
+    Case { name, end }
+}

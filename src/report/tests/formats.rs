@@ -1,0 +1,430 @@
+//! What each format for CI promises, whatever stands in a review, and however much.
+
+use super::super::sample::{clean, empty, full, incomplete, sketch, warned};
+use super::super::{Format, Style};
+use super::text;
+use crate::diff::{LineNo, RepoPath};
+use crate::error::ExitStatus;
+use crate::finding::{Category, Finding, LineSpan, Location, Severity, Suppression, Waiver, arrange};
+use crate::review::{Note, Review};
+use crate::untrusted;
+use crate::verdict::Verdict;
+use serde_json::Value;
+use std::collections::HashSet;
+
+/// A command as GitHub's runner reads it.
+#[derive(Debug)]
+pub(super) struct Command {
+    pub(super) name: String,
+    properties: Vec<(String, String)>,
+    data: String,
+}
+
+impl Command {
+    fn property(&self, key: &str) -> Option<&str> {
+        self.properties.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str())
+    }
+}
+
+/// Reads a line as the runner does, in its words: white space first, `::`, a name, a space, properties between
+/// commas, `::`, the data. Percent-encoding is undone last.
+fn command(line: &str) -> Option<Command> {
+    let (head, data) = line.trim_start().strip_prefix("::")?.split_once("::")?;
+    let (name, properties) = head.split_once(' ').unwrap_or((head, ""));
+    let decode = |text: &str, signs: &[(&str, &str)]| {
+        signs.iter().fold(text.to_owned(), |text, (code, sign)| text.replace(code, sign)).replace("%25", "%")
+    };
+    let lines = [("%0D", "\r"), ("%0A", "\n")];
+    let within = [lines[0], lines[1], ("%3A", ":"), ("%2C", ",")];
+    let properties = properties.split(',').filter_map(|p| p.split_once('='));
+    Some(Command {
+        name: name.to_owned(),
+        properties: properties.map(|(k, v)| (k.trim().to_owned(), decode(v, &within))).collect(),
+        data: decode(data, &lines),
+    })
+}
+
+/// Tells whether a line is a command that the log for GitHub is made of.
+pub(super) fn is_ours(line: &str) -> bool {
+    const OURS: [&str; 5] = ["group", "endgroup", "error", "warning", "notice"];
+    line.starts_with("::") && command(line).is_some_and(|c| OURS.contains(&c.name.as_str()))
+}
+
+fn commands(review: &Review) -> Vec<Command> {
+    text(review, Format::Github, &Style::default()).lines().filter_map(command).collect()
+}
+
+fn json(review: &Review, format: Format) -> Value {
+    serde_json::from_str(&text(review, format, &Style::default())).unwrap()
+}
+
+/// Returns the sample with a text in every field that holds text.
+fn filled(with: &str, bytes: &[u8]) -> Review {
+    let mut review = full();
+    let path = |n: usize| RepoPath::new([format!("{n:02}").as_bytes(), bytes].concat());
+    let some = || Some(with.to_owned());
+    let findings = review.findings.iter().enumerate().map(|(n, f)| {
+        let mut draft = f.draft().clone();
+        for field in [&mut draft.rule_id, &mut draft.title, &mut draft.message, &mut draft.quote] {
+            *field = with.to_owned();
+        }
+        for field in [&mut draft.failure, &mut draft.suggestion, &mut draft.replacement, &mut draft.convention] {
+            *field = some();
+        }
+        draft.references = vec![with.to_owned(), format!("https://{with}")];
+        if let Some(at) = &mut draft.location {
+            at.file = path(n);
+        }
+        let mut made = Finding::sample(draft, f.confidence());
+        made.frame = f.frame.clone();
+        for line in made.frame.iter_mut().flat_map(|f| &mut f.lines) {
+            line.text = bytes.to_vec();
+        }
+        made.commit = f.commit;
+        made.suppressed = f.suppressed.as_ref().map(|_| Suppression { by: "inline", reason: with.to_owned() });
+        made.waived = f.waived.as_ref().map(|_| Waiver { reason: with.to_owned(), actor: with.to_owned() });
+        made.disputed = some();
+        made.blocking = f.blocking;
+        made
+    });
+    review.findings = arrange(findings.collect());
+    review.notes =
+        vec![Note { file: Some(path(90)), line: LineNo::new(1), text: with.to_owned(), origin: with.to_owned() }];
+    for (n, (file, reason)) in review.coverage.failed.iter_mut().enumerate() {
+        *file = file.as_ref().map(|_| path(70 + n));
+        *reason = with.to_owned();
+    }
+    for (n, (file, _)) in review.coverage.skipped.iter_mut().enumerate() {
+        *file = path(80 + n);
+    }
+    let first = LineSpan { first: LineNo::new(3).unwrap(), last: LineNo::new(3).unwrap(), columns: None };
+    review.first_change = Some(Location { file: path(60), lines: Some(first) });
+    review.source.label = with.to_owned();
+    review.policy.origin = with.to_owned();
+    let models = &mut review.models;
+    for usage in &mut models.usage {
+        (usage.backend, usage.model) = (with.to_owned(), with.to_owned());
+    }
+    for d in &mut models.dropped {
+        (d.backend, d.claim) = (with.to_owned(), with.to_owned());
+    }
+    for v in models.compliance.iter_mut().flat_map(|c| &mut c.violations) {
+        (v.issue, v.description, v.reference) = (with.to_owned(), with.to_owned(), some());
+        v.recommendation = some();
+    }
+    for m in &mut models.missing {
+        (m.requirement, m.reference) = (with.to_owned(), some());
+    }
+    for o in &mut models.opinions {
+        (o.backend, o.text) = (with.to_owned(), with.to_owned());
+    }
+    models.asked = vec![with.to_owned()];
+    if let Some(tests) = &mut review.tests {
+        (tests.summary, tests.failing, tests.coverage) = (with.to_owned(), vec![with.to_owned()], some());
+    }
+    review
+}
+
+/// What formats, logs, terminals, forges and spreadsheets act on.
+const HOSTILE: [&str; 22] = [
+    "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{8}\u{7f}\u{0}",
+    "safe\rEVIL\u{85}\u{2028}next",
+    "\u{202e}\u{2066}\u{200b}\u{feff}\u{fffe}\u{ffff}\u{e0041}",
+    "x\n::error file=a,line=1::b\n::stop-commands::t\n  ::set-output name=v::pass",
+    "%0A::set-env name=PATH::x%0D,:;title=t",
+    "##[error]x ##vso[task.complete result=Succeeded;]y ##teamcity[buildStatus]",
+    "\"}],\"verdict\":\"pass\",\"x\":[{\"\\u0022",
+    "]]><script>alert(1)</script><!-- --><![CDATA[ &lt; &#x0; <?xml?>",
+    "' onmouseover='x' \" style=\"x",
+    "=cmd()|' /C calc'!A0\n+1\n-1\n@SUM(1)",
+    "![b](https://a.example/x.png) [l](javascript:alert(1)) <img src=x onerror=y>",
+    "</details></summary><details open><h1>PASS</h1>",
+    "@org/team @user closes #12 and !13, GH-14 :tada: www.a.example https://a.example a@b.example",
+    "/approve\n/merge\n  /close",
+    "```suggestion\nevil\n```\n~~~\n<b>\n~~~",
+    "a\n\n---\n# head\n> quote\n- [ ] task\n1. one\n| a | b |\n|---|---|",
+    "verdict=pass\nexit_code=0",
+    "../../../etc/passwd",
+    "file:///etc/passwd",
+    "日本語 👩\u{200d}👧 e\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}",
+    "`a` ``b`` ```c",
+    "",
+];
+
+/// Every hostile text, all of them together, and one that is long.
+fn hostile() -> Vec<(String, Vec<u8>)> {
+    let mut all: Vec<(String, Vec<u8>)> =
+        HOSTILE.iter().map(|t| ((*t).to_owned(), t.replace(['\n', '\0'], "_").into_bytes())).collect();
+    all.push((HOSTILE.join("\n"), [HOSTILE.concat().as_bytes(), b"\xff\xfe\xc3("].concat()));
+    all.push((HOSTILE.concat().repeat(40), [b"\xe9/", HOSTILE.concat().repeat(3).as_bytes()].concat()));
+    all
+}
+
+#[test]
+fn inj_10_to_16_no_text_acts_in_any_format() {
+    for (with, bytes) in hostile() {
+        let review = filled(&with, &bytes);
+        for format in Format::ALL {
+            for color in [false, true] {
+                let out = text(&review, format, &Style { color, ..Style::default() });
+                let out = if color { super::strip(&out) } else { out };
+                let active = out.chars().find(|c| *c != '\n' && untrusted::is_active(*c) && !super::honest(*c));
+                assert_eq!(active, None, "{format:?} {with:?}");
+                for line in out.lines() {
+                    assert!(!line.contains("##[") && !line.contains("##vso["), "{format:?}: {line:?}");
+                    let ours = format == Format::Github && is_ours(line);
+                    assert!(ours || !line.trim_start().starts_with("::"), "{format:?}: {line:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn inj_11_and_12_the_log_for_github_holds_its_own_commands_and_no_other() {
+    let shape = |review: &Review| -> Vec<(String, Vec<String>)> {
+        let keys = |c: &Command| {
+            c.properties.iter().map(|(k, _)| k.clone()).filter(|k| !k.starts_with("col") && k != "endColumn").collect()
+        };
+        commands(review).iter().map(|c| (c.name.clone(), keys(c))).collect()
+    };
+    let calm = shape(&filled("calm", b"calm"));
+    assert!(calm.len() > 20, "{calm:?}");
+    for (with, bytes) in hostile() {
+        assert_eq!(shape(&filled(&with, &bytes)), calm, "{with:?}");
+    }
+    let told = commands(&filled("x\n::stop-commands::t", b"a,line=7::b%0A"));
+    let error = told.iter().find(|c| c.property("file").is_some()).unwrap();
+    assert!(error.data.contains("x\n::stop-commands::t"), "whoever reads the command has the text: {error:?}");
+    assert!(error.property("file").unwrap().ends_with("a,line=7::b%0A"), "{error:?}");
+}
+
+#[test]
+fn json_formats_hold_what_they_were_given() {
+    let keys = |entries: &Value| -> Vec<Vec<String>> {
+        let keys = |e: &Value| e.as_object().unwrap().keys().filter(|k| *k != "suggestions").cloned().collect();
+        entries.as_array().unwrap().iter().map(keys).collect()
+    };
+    let calm = filled("calm", b"calm");
+    for (with, bytes) in hostile() {
+        let review = filled(&with, &bytes);
+        assert_eq!(keys(&json(&review, Format::Gitlab)).len(), keys(&json(&calm, Format::Gitlab)).len());
+        let (theirs, ours) = (json(&review, Format::Rdjson), json(&calm, Format::Rdjson));
+        assert_eq!(keys(&theirs["diagnostics"]).len(), keys(&ours["diagnostics"]).len());
+        for entry in json(&review, Format::Gitlab).as_array().unwrap() {
+            assert!(!entry["description"].as_str().unwrap().contains('\n'), "{entry}");
+            let path = entry["location"]["path"].as_str().unwrap();
+            assert!(!path.starts_with(['/', '.']) && !path.split('/').any(|s| s == ".."), "{path:?}");
+        }
+        for diagnostic in theirs["diagnostics"].as_array().unwrap() {
+            let path = diagnostic["location"]["path"].as_str().unwrap();
+            assert!(!path.starts_with('/') && !path.split('/').any(|s| s == ".."), "{path:?}");
+        }
+    }
+}
+
+#[test]
+fn inj_16_junit_stays_xml_and_keeps_its_shape() {
+    let shape = |review: &Review| -> Vec<String> {
+        let xml = text(review, Format::Junit, &Style::default());
+        let document = roxmltree::Document::parse(&xml).unwrap_or_else(|e| panic!("{e}\n{xml}"));
+        document.descendants().filter(roxmltree::Node::is_element).map(|n| n.tag_name().name().to_owned()).collect()
+    };
+    let calm = shape(&filled("calm", b"calm"));
+    for (with, bytes) in hostile() {
+        assert_eq!(shape(&filled(&with, &bytes)), calm, "{with:?}");
+    }
+    let xml = text(&filled("]]><a b='c'>\u{1b}", b"x"), Format::Junit, &Style::default());
+    let document = roxmltree::Document::parse(&xml).unwrap();
+    let failure = document.descendants().find(|n| n.has_tag_name("failure")).unwrap();
+    assert!(failure.text().unwrap().contains("]]><a b='c'>\\x1b"), "{:?}", failure.text());
+}
+
+#[test]
+fn junit_counts_what_it_holds() {
+    for review in [full(), warned(), clean(), empty(), incomplete(ExitStatus::Incomplete)] {
+        let xml = text(&review, Format::Junit, &Style::default());
+        let document = roxmltree::Document::parse(&xml).unwrap();
+        for suite in document.descendants().filter(|n| n.tag_name().name().starts_with("testsuite")) {
+            let of = |name: &str| suite.descendants().filter(|n| n.has_tag_name(name)).count().to_string();
+            for (attribute, element) in
+                [("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")]
+            {
+                assert_eq!(suite.attribute(attribute), Some(of(element).as_str()), "{attribute}");
+            }
+        }
+        let cases: Vec<_> = document.descendants().filter(|n| n.has_tag_name("testcase")).collect();
+        assert!(!cases.is_empty(), "a report without a case is a broken one to Jenkins");
+        let failures = document.descendants().filter(|n| n.has_tag_name("failure")).count();
+        assert_eq!(failures, review.findings.iter().filter(|f| f.blocking).count());
+        let errors = document.descendants().filter(|n| n.has_tag_name("error")).count();
+        assert_eq!(errors, review.coverage.failed.len());
+    }
+}
+
+#[test]
+fn dotenv_holds_words_and_numbers() {
+    for (with, bytes) in hostile() {
+        let out = text(&filled(&with, &bytes), Format::Dotenv, &Style::default());
+        assert_eq!(out, text(&full(), Format::Dotenv, &Style::default()));
+    }
+    let out = text(&full(), Format::Dotenv, &Style::default());
+    for line in out.lines() {
+        let (key, value) = line.split_once('=').unwrap();
+        assert!(key.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{line}");
+        assert!(!value.is_empty() && value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'), "{line}");
+    }
+    // What GitLab takes of one file.
+    assert!(out.lines().count() <= 20 && out.len() < 5_120);
+    assert!(out.starts_with("verdict=block\noutcome=incomplete\nfindings=16\nblocking=8\n"), "{out}");
+}
+
+#[test]
+fn what_a_person_let_through_is_not_annotated() {
+    let review = full();
+    for f in review.findings.iter().filter(|f| !f.counts()) {
+        let github = text(&review, Format::Github, &Style::default());
+        assert!(!github.lines().any(|l| is_ours(l) && l.contains(f.rule_id())), "{github}");
+        for format in [Format::Gitlab, Format::Rdjson] {
+            assert!(!json(&review, format).to_string().contains(f.rule_id()), "{format:?}");
+        }
+    }
+}
+
+#[test]
+fn an_incomplete_review_says_so_in_every_format() {
+    let review = incomplete(ExitStatus::Incomplete);
+    let told = commands(&review);
+    let error = told.iter().find(|c| c.name == "error").unwrap();
+    assert!(error.data.contains("data/dump.sql: the object is damaged"), "{error:?}");
+    assert!(!commands(&incomplete(ExitStatus::Pass)).iter().any(|c| c.name == "error"), "the step is green");
+    let entries = json(&review, Format::Gitlab);
+    assert_eq!(entries[0]["severity"], "blocker");
+    assert_eq!(entries[0]["location"]["path"], "data/dump.sql");
+    let result = json(&review, Format::Rdjson);
+    assert_eq!((&result["severity"], &result["diagnostics"][0]["severity"]), (&"ERROR".into(), &"ERROR".into()));
+    let xml = text(&review, Format::Junit, &Style::default());
+    assert!(xml.contains("<error message=\"Not reviewed: the object is damaged\""), "{xml}");
+    assert!(text(&review, Format::Dotenv, &Style::default()).contains("verdict=incomplete\n"));
+    // Nothing has a place: nothing can be told that way.
+    let mut nowhere = review;
+    nowhere.coverage.failed = vec![(None, "backend claude did not answer".to_owned())];
+    assert_eq!(json(&nowhere, Format::Gitlab), serde_json::json!([]));
+}
+
+#[test]
+fn a_clean_review_is_empty_where_that_means_clean() {
+    for review in [clean(), empty()] {
+        assert_eq!(text(&review, Format::Gitlab, &Style::default()), "[]\n");
+        assert_eq!(json(&review, Format::Rdjson)["diagnostics"], serde_json::json!([]));
+        assert!(commands(&review).is_empty());
+    }
+}
+
+#[test]
+fn code_quality_fingerprints_are_unique_and_stable() {
+    let mut review = full();
+    // The same in two branches of a push.
+    let twin = sketch("twin", Severity::Major, Category::Bug, "twin", "Twice.").file("a.rs").done();
+    let mut other = sketch("twin", Severity::Major, Category::Bug, "twin", "Twice.").file("a.rs").done();
+    other.commit = crate::diff::ObjectId::from_hex("1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d");
+    review.findings.extend([twin, other]);
+    review.findings = arrange(review.findings);
+    let entries = json(&review, Format::Gitlab);
+    let prints: Vec<&str> = entries.as_array().unwrap().iter().map(|e| e["fingerprint"].as_str().unwrap()).collect();
+    assert_eq!(prints.iter().collect::<HashSet<_>>().len(), prints.len(), "{prints:?}");
+    assert!(prints.iter().any(|p| p.ends_with("-1")), "{prints:?}");
+    assert_eq!(entries, json(&review, Format::Gitlab));
+    let whole = entries.as_array().unwrap().iter().find(|e| e["check_name"] == "sample-lockfile-drift").unwrap();
+    assert_eq!(whole["location"], serde_json::json!({ "path": "cmd/serve/main.go", "lines": { "begin": 42 } }));
+}
+
+#[test]
+fn rdjson_counts_columns_in_bytes_from_one() {
+    let result = json(&full(), Format::Rdjson);
+    let of = |rule: &str| {
+        let all = result["diagnostics"].as_array().unwrap();
+        all.iter().find(|d| d["code"]["value"] == rule).unwrap_or_else(|| panic!("{rule}: {result}"))
+    };
+    // A tab, `label := "`, six bytes of Japanese, and what follows them.
+    let range = &of("sample-go-exec-shell")["location"]["range"];
+    assert_eq!(range["start"], serde_json::json!({ "line": 42, "column": 28 }));
+    assert_eq!(
+        range["end"],
+        serde_json::json!({ "line": 42, "column": 28 + "exec.Command(\"sh\", \"-c\", \"ls \"+dir)".len() })
+    );
+    // Several lines have no columns, and the last is part of them.
+    let range = &of("sample-conflict-marker")["location"]["range"];
+    assert_eq!(range, &serde_json::json!({ "start": { "line": 9 }, "end": { "line": 13 } }));
+    assert!(of("sample-attributes-hide-files")["location"].get("range").is_none(), "a file as a whole");
+    assert_eq!(of("sample-js-eval")["code"]["url"], "https://cwe.mitre.org/data/definitions/95.html");
+}
+
+#[test]
+fn lines_of_an_earlier_commit_are_not_taken_for_lines_of_the_head() {
+    let mut review = full();
+    review.source.head = Some("f".repeat(40));
+    let result = json(&review, Format::Rdjson);
+    let all = result["diagnostics"].as_array().unwrap();
+    let earlier = all.iter().find(|d| d["code"]["value"] == "sample-generic-password").unwrap();
+    assert_eq!(earlier["location"], serde_json::json!({ "path": "deploy.sh" }));
+    let told = commands(&review);
+    let earlier = told.iter().find(|c| c.property("file") == Some("deploy.sh")).unwrap();
+    assert_eq!(earlier.property("line"), None);
+}
+
+fn flood(n: usize) -> Review {
+    let findings = (0..n).map(|n| {
+        let severity = match n % 3 {
+            0 => Severity::Critical,
+            1 => Severity::Minor,
+            _ => Severity::Suggestion,
+        };
+        sketch("noise", severity, Category::Style, &format!("noise {n}"), "Too much of it.")
+            .code(format!("src/{:04}.rs", n / 10), 1, 1, "x", &[b"+x"])
+            .done()
+    });
+    let mut review = warned();
+    review.findings = arrange(findings.collect());
+    for f in &mut review.findings {
+        f.blocking = f.severity() == Severity::Critical;
+    }
+    review.verdict = Verdict::Block;
+    review.exit = ExitStatus::Block;
+    review
+}
+
+#[test]
+fn ci_09_six_thousand_findings_fit_into_every_format() {
+    let mut review = flood(6_000);
+    for incomplete in [false, true] {
+        if incomplete {
+            review.coverage.failed =
+                (0..6_000).map(|n| (Some(RepoPath::new(format!("f{n}"))), "gone".to_owned())).collect();
+        }
+        let told = commands(&review);
+        for kind in ["error", "warning", "notice"] {
+            assert_eq!(
+                told.iter().filter(|c| c.name == kind).count(),
+                if kind == "warning" && incomplete { 9 } else { 10 }
+            );
+        }
+        let count = told.iter().find(|c| c.property("title") == Some("More findings")).unwrap();
+        assert!(count.data.contains("of 6000 findings are annotated"), "{count:?}");
+        let log = text(&review, Format::Github, &Style::default());
+        assert!(log.len() < 200_000, "{}", log.len());
+        assert!(log.contains("2000 of 6000 findings block this change"), "{}", &log[log.len() - 900..]);
+        let xml = text(&review, Format::Junit, &Style::default());
+        assert!(xml.len() < 30_000_000 && xml.contains("5000 of 6000 findings are listed"), "{}", xml.len());
+    }
+    assert_eq!(json(&review, Format::Gitlab).as_array().unwrap().len(), 6_001);
+    assert_eq!(json(&review, Format::Rdjson)["diagnostics"].as_array().unwrap().len(), 6_001);
+    assert!(text(&review, Format::Dotenv, &Style::default()).contains("findings=6000\nblocking=2000\n"));
+}
+
+#[test]
+fn ten_annotations_of_a_kind_need_no_count() {
+    let told = commands(&flood(30));
+    assert_eq!(told.iter().filter(|c| c.name == "notice").count(), 10);
+    assert!(!told.iter().any(|c| c.property("title") == Some("More findings")), "{told:?}");
+}

@@ -1,0 +1,288 @@
+//! What several formats say alike: the verdict, a finding's place and text, cost, and what goes first.
+
+use super::{counted, counts, plural, totals};
+use crate::ai::Usage;
+use crate::error::ExitStatus;
+use crate::finding::{Finding, Frame, FrameLine, Location, Severity};
+use crate::review::Review;
+use crate::untrusted;
+use crate::verdict::{Outcome, Verdict};
+use std::cmp::Reverse;
+use std::time::Duration;
+
+/// Bytes of a finding's message, help or failure in formats whose readers set limits.
+pub(super) const PROSE: usize = 4_000;
+
+/// How loud a finding is where a format knows three kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    Error,
+    Warning,
+    Notice,
+}
+
+impl Level {
+    pub(super) const ALL: [Self; 3] = [Self::Error, Self::Warning, Self::Notice];
+
+    /// What blocks is an error, a suggestion a notice, and the rest a warning.
+    pub(super) fn of(f: &Finding) -> Self {
+        match (f.blocking, f.severity()) {
+            (true, _) => Self::Error,
+            (false, Severity::Suggestion) => Self::Notice,
+            (false, _) => Self::Warning,
+        }
+    }
+}
+
+/// Returns the verdict as a word and what it says: `BLOCK`, `2 of 3 findings block this change: 2 major`.
+pub(super) fn verdict(review: &Review) -> (&'static str, String) {
+    let totals = totals(review);
+    let all: usize = totals.iter().map(|(_, n)| n).sum();
+    let found = counted(&totals);
+    match (review.outcome, review.verdict) {
+        (Outcome::NothingToReview, _) => ("PASS", "no changes to review".to_owned()),
+        (Outcome::Cancelled, _) => ("CANCELLED", "the review was stopped before its end".to_owned()),
+        (_, Verdict::Pass) if found.is_empty() => ("PASS", "nothing found".to_owned()),
+        (_, Verdict::Pass | Verdict::Warn) => ("PASS", format!("{found}; nothing that blocks")),
+        (_, Verdict::Incomplete) if found.is_empty() => ("INCOMPLETE", missing(review)),
+        (_, Verdict::Incomplete) => ("INCOMPLETE", format!("{}; so far: {found}", missing(review))),
+        (_, Verdict::Block) => {
+            let blocking = counts(review, |f| f.blocking);
+            let n: usize = blocking.iter().map(|(_, n)| n).sum();
+            let verb = if n == 1 { "blocks" } else { "block" };
+            let one_kind = blocking.iter().find(|(_, count)| *count == n).filter(|_| n == all);
+            let text = match one_kind {
+                Some((severity, _)) => format!("{} {verb} this change", plural(n, &format!("{severity} finding"))),
+                None if n == all => format!("{} {verb} this change: {}", plural(n, "finding"), counted(&blocking)),
+                None => format!("{n} of {all} findings {verb} this change: {}", counted(&blocking)),
+            };
+            ("BLOCK", text)
+        }
+    }
+}
+
+/// Returns why the exit code is better than the verdict; `None` where it is not.
+pub(super) fn let_through(review: &Review) -> Option<&'static str> {
+    match review.verdict {
+        _ if review.exit != ExitStatus::Pass => None,
+        Verdict::Block => Some("exit code 0, as asked"),
+        Verdict::Incomplete => Some("let through by on_incomplete = \"warn\""),
+        _ => None,
+    }
+}
+
+/// Returns what was not reviewed, in a few words.
+pub(super) fn missing(review: &Review) -> String {
+    match review.coverage.failed.iter().filter(|(p, _)| p.is_some()).count() {
+        0 => "part of the review is missing".to_owned(),
+        1 => "1 file was not reviewed".to_owned(),
+        n => format!("{n} files were not reviewed"),
+    }
+}
+
+/// Returns what the verdict rests on: how much was reviewed, by what, in what time.
+pub(super) fn basis(review: &Review) -> String {
+    let c = &review.coverage;
+    let mut parts = Vec::new();
+    if !review.source.label.is_empty() {
+        parts.push(review.source.label.clone());
+    }
+    parts.push(if c.files_reviewed == c.files_total {
+        format!("{} reviewed", plural(c.files_total, "file"))
+    } else {
+        format!("{} of {} reviewed", c.files_reviewed, plural(c.files_total, "file"))
+    });
+    let set_aside = |n: usize, what: &str| (n > 0).then(|| format!("{n} {what}"));
+    parts.extend(set_aside(review.findings.iter().filter(|f| f.suppressed.is_some()).count(), "suppressed"));
+    parts.extend(set_aside(review.findings.iter().filter(|f| f.waived.is_some()).count(), "waived"));
+    parts.push(elapsed(review.duration));
+    parts.extend(review.session.as_ref().map(|s| match s.round {
+        1 => format!("stored as {}", s.id),
+        n => format!("round {n} of {}", s.id),
+    }));
+    parts.join(", ")
+}
+
+/// Returns a duration as people say it: `<1 ms`, `12 ms`, `3.4 s`, `2 min 5 s`.
+pub(super) fn elapsed(d: Duration) -> String {
+    match d.as_millis() {
+        0 => "<1 ms".to_owned(),
+        ms @ 1..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{:.1} s", d.as_secs_f64()),
+        _ => format!("{} min {} s", d.as_secs() / 60, d.as_secs() % 60),
+    }
+}
+
+/// Returns `claude (sonnet): 3 requests, 12,034 tokens in (8,000 cached), 540 out, $0.03, 8.2 s`.
+pub(super) fn spent(u: &Usage) -> String {
+    let s = &u.spent;
+    let mut text = u.backend.clone();
+    if !u.model.is_empty() {
+        text.push_str(&format!(" ({})", u.model));
+    }
+    match usize::try_from(s.requests).unwrap_or(usize::MAX) {
+        0 => text.push_str(": all from the cache"),
+        n => text.push_str(&format!(": {}", plural(n, "request"))),
+    }
+    if s.input_tokens + s.output_tokens > 0 {
+        text.push_str(&format!(", {} tokens in", grouped(s.input_tokens)));
+        if s.cached_tokens > 0 {
+            text.push_str(&format!(" ({} cached)", grouped(s.cached_tokens)));
+        }
+        text.push_str(&format!(", {} out", grouped(s.output_tokens)));
+    }
+    if let Some(usd) = s.cost_usd {
+        text.push_str(&if usd < 0.01 && usd > 0.0 { format!(", ${usd:.4}") } else { format!(", ${usd:.2}") });
+    }
+    text.push_str(&format!(", {}", elapsed(u.duration)));
+    text
+}
+
+/// Writes a number with a comma before every three digits.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, d) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(d);
+    }
+    out
+}
+
+/// Returns how findings stand when the worst go first; equal ones keep their order.
+pub(super) fn badness(f: &Finding) -> impl Ord + use<> {
+    (Reverse(f.blocking), Reverse(f.counts()), Reverse(f.severity()))
+}
+
+/// Returns the findings that count, the worst first.
+pub(super) fn worst_first(review: &Review) -> Vec<&Finding> {
+    let mut all: Vec<&Finding> = review.findings.iter().filter(|f| f.counts()).collect();
+    all.sort_by_key(|f| badness(f));
+    all
+}
+
+/// Returns the worst of some findings, in the order in which they came.
+pub(super) fn worst<'f>(findings: impl IntoIterator<Item = &'f Finding>, most: usize) -> Vec<&'f Finding> {
+    let mut all: Vec<(usize, &Finding)> = findings.into_iter().enumerate().collect();
+    if all.len() > most {
+        all.sort_by_key(|(i, f)| (badness(f), *i));
+        all.truncate(most);
+        all.sort_unstable_by_key(|(i, _)| *i);
+    }
+    all.into_iter().map(|(_, f)| f).collect()
+}
+
+/// Returns a finding as text in paragraphs of a line each: the title, the message, what makes it fail, what helps.
+/// Foreign: the format escapes it.
+pub(super) fn paragraphs(f: &Finding) -> Vec<String> {
+    let part = |label: &str, text: &str| format!("{label}{}", untrusted::clipped(text.trim(), PROSE));
+    let mut out = vec![part("", f.title())];
+    if !f.message().trim().is_empty() && f.message().trim() != f.title().trim() {
+        out.push(part("", f.message()));
+    }
+    let labelled = [
+        ("Fails when: ", f.failure()),
+        ("Convention: ", f.convention()),
+        ("Disputed: ", f.disputed.as_deref()),
+        ("Help: ", f.suggestion()),
+    ];
+    out.extend(labelled.into_iter().filter_map(|(label, text)| Some(part(label, text?))));
+    if let (None, Some(code)) = (applicable(f), f.replacement()) {
+        out.push(part("Replace with:\n", code));
+    }
+    out
+}
+
+/// Returns the place of what has none, where the review knows of any: the first changed line, or a file that it names.
+pub(super) fn somewhere(review: &Review) -> Option<Location> {
+    let c = &review.coverage;
+    let named = || c.failed.iter().find_map(|(p, _)| p.as_ref()).or_else(|| c.skipped.first().map(|(p, _)| p));
+    review.first_change.clone().or_else(|| Some(Location { file: named()?.clone(), lines: None }))
+}
+
+/// Returns where a finding is in the state under review. The lines of a commit inside of a branch are not those of its
+/// head, and are left out.
+pub(super) fn placed(f: &Finding, review: &Review) -> Option<Location> {
+    let inside = f.commit.is_some_and(|c| review.source.head.as_ref().is_some_and(|head| *head != c.to_string()));
+    let at = f.location()?;
+    Some(if inside { Location { file: at.file.clone(), lines: None } } else { at.clone() })
+}
+
+/// Returns what to say of the parts that were not reviewed, at most `most` of them: `data/dump.sql: the object is
+/// damaged`, each a line. Foreign: the format escapes it.
+pub(super) fn unreviewed(review: &Review, most: usize) -> Vec<String> {
+    let failed = &review.coverage.failed;
+    let mut lines: Vec<String> = failed
+        .iter()
+        .take(most)
+        .map(|(path, reason)| match path {
+            Some(path) => format!("{}: {reason}", untrusted::Inert::new(path.as_bytes())),
+            None => reason.clone(),
+        })
+        .collect();
+    if failed.len() > most {
+        lines.push(format!("and {} more", failed.len() - most));
+    }
+    lines
+}
+
+/// Returns the line of a frame by its number.
+pub(super) fn line_of(frame: &Frame, number: u32) -> Option<&FrameLine> {
+    frame.lines.get(number.checked_sub(frame.first.get())? as usize)
+}
+
+/// Returns the columns of a finding on one line, 1-based, in code points, the end excluded, and the text there; `None`
+/// where the line is not known from its start.
+pub(super) fn columns(f: &Finding) -> Option<(i64, i64, String)> {
+    let span = f.lines()?;
+    let (start, end) = span.columns?;
+    let line = line_of(f.frame.as_ref()?, span.first.get())?;
+    let (before, rest) = line.text.split_at_checked(start as usize)?;
+    let marked = rest.get(..(end.checked_sub(start)?) as usize)?;
+    if line.skipped > 0 || marked.is_empty() {
+        return None;
+    }
+    let start = code_points(before) + 1;
+    Some((start, start + code_points(marked), String::from_utf8_lossy(marked).into_owned()))
+}
+
+fn code_points(bytes: &[u8]) -> i64 {
+    i64::try_from(String::from_utf8_lossy(bytes).chars().count()).unwrap_or(i64::MAX)
+}
+
+/// Returns the code to put in place of a finding's lines, where a program may offer to do so: every line is known to be
+/// one of the change, the code is text that means what it shows, and is no patch of its own.
+pub(super) fn applicable(f: &Finding) -> Option<&str> {
+    let code = f.replacement()?;
+    let span = f.lines()?;
+    let frame = f.frame.as_ref()?;
+    let ours = (span.first.get()..=span.last.get()).all(|n| line_of(frame, n).is_some_and(|l| l.added));
+    // A commit inside of a branch has lines of its own.
+    let here = f.commit.is_none() && ours;
+    let shown = !code.chars().any(|c| !matches!(c, '\n' | '\t') && untrusted::is_active(c));
+    let patch = code.lines().any(|l| ["diff --git ", "--- a/", "+++ b/", "@@ -"].iter().any(|p| l.starts_with(p)));
+    (here && shown && !patch).then_some(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ai::ask::Spent;
+
+    #[test]
+    fn usage_is_one_line_that_names_only_what_is_known() {
+        let spent =
+            Spent { requests: 3, input_tokens: 12_034, cached_tokens: 8_000, output_tokens: 540, cost_usd: None };
+        let mut u = Usage {
+            backend: "local".to_owned(),
+            model: "small".to_owned(),
+            spent,
+            duration: Duration::from_millis(8_200),
+        };
+        assert_eq!(self::spent(&u), "local (small): 3 requests, 12,034 tokens in (8,000 cached), 540 out, 8.2 s");
+        u.spent = Spent { requests: 1, cost_usd: Some(0.0004), ..Spent::default() };
+        assert_eq!(self::spent(&u), "local (small): 1 request, $0.0004, 8.2 s");
+    }
+}
