@@ -302,6 +302,11 @@ impl Server {
         self.key.get(limits.deadline, limits.stop).await.map(drop)
     }
 
+    /// Tells whether it is asked without a key.
+    pub fn is_keyless(&self) -> bool {
+        matches!(self.key, key::Source::Keyless)
+    }
+
     /// Sends a request as often as it makes sense, and returns what the protocol reads of the answer. Counts into
     /// `sent` how often it went out.
     ///

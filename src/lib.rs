@@ -10,6 +10,7 @@ pub mod doctor;
 pub mod env;
 pub mod error;
 pub mod finding;
+pub mod forge;
 pub mod git;
 pub mod history;
 pub mod hooks;

@@ -238,12 +238,14 @@ pub struct McpPolicy {
     pub tools: Option<Vec<String>>,
 }
 
-/// `[forge]`: addresses of self-hosted forges.
+/// `[forge]`: addresses of self-hosted forges, and where a token comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ForgePolicy {
     pub github_api: Option<String>,
     pub gitlab_api: Option<String>,
     pub bitbucket_api: Option<String>,
+    /// A command line that prints a token; it is told the host in `FORGE_HOST`.
+    pub token_command: Option<String>,
 }
 
 /// What decides about a finding in one path: the policy's thresholds after every `[[path]]` that matches.

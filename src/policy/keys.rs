@@ -91,7 +91,11 @@ pub(super) static TABLES: &[Table] = &[
     Table { name: "tests", about: "The project's tests, run beside a review.", keys: TESTS },
     Table { name: "hooks", about: "What the installed git hooks do.", keys: HOOKS },
     Table { name: "mcp", about: "What serve-mcp offers to an agent.", keys: MCP },
-    Table { name: "forge", about: "Addresses of self-hosted forges. Operator only.", keys: FORGE },
+    Table {
+        name: "forge",
+        about: "Addresses of self-hosted forges, and where their tokens come from. Operator only.",
+        keys: FORGE,
+    },
 ];
 
 const COMPLETION: &[&str] = &["fail", "warn"];
@@ -405,6 +409,15 @@ static FORGE: &[Key<Policy>] = &[
         weaker: Weaker::Changes,
         get: |p| Value::optional(p.forge.bitbucket_api.as_ref()),
         set: |p, v| p.forge.bitbucket_api = v.to_optional(),
+    },
+    Key {
+        name: "token_command",
+        about: "A command that prints the token of the host in its variable FORGE_HOST, where no variable of this environment holds one. One that does not look at FORGE_HOST is asked for the only address that [forge] names, and for no other host. Operator only.",
+        kind: Kind::Line(4096),
+        trust: Trust::Operator,
+        weaker: Weaker::Changes,
+        get: |p| Value::optional(p.forge.token_command.as_ref()),
+        set: |p, v| p.forge.token_command = v.to_optional(),
     },
 ];
 

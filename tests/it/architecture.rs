@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The modules in the order in which they may know each other: a module imports only what stands before it.
-const ORDER: [&str; 27] = [
+const ORDER: [&str; 28] = [
     "untrusted",
     "env",
     "error",
@@ -26,6 +26,7 @@ const ORDER: [&str; 27] = [
     "report",
     "history",
     "rounds",
+    "forge",
     "judge",
     "counsel",
     "doctor",

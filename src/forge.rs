@@ -1,0 +1,284 @@
+//! Forges: reads pull requests, and publishes reviews to them.
+//!
+//! Every forge is one file that knows its words (`github`, …): it lists and reads pull requests, lists the comments
+//! that are its own, and writes. What is to be written is the same for all of them ([`publish`]). Which forge is
+//! asked, and with which token, is the operator's word ([`site`]). Everything that a forge says is foreign: read
+//! into bounds, and shown through [`crate::untrusted`].
+
+pub mod address;
+mod bitbucket;
+mod client;
+mod github;
+mod gitlab;
+pub mod lines;
+pub mod mark;
+mod post;
+pub mod publish;
+pub mod site;
+pub mod words;
+
+pub use post::{Order, Posted};
+pub use site::{Hosts, Operator, Site};
+
+use crate::diff::ObjectId;
+use crate::error::{Error, Result};
+use crate::http::{Cause, Failure, Limits};
+use crate::stop::Stop;
+use address::Project;
+use client::Client;
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+/// For everything that one call asks a forge.
+const TIME: Duration = Duration::from_secs(120);
+/// Bytes of a title, a name of a person or a branch.
+const MOST_OF_A_NAME: usize = 1 << 10;
+/// Bytes of a description, and of a commit's message.
+const MOST_OF_A_TEXT: usize = 64 << 10;
+const MOST_OF_A_MESSAGE: usize = 4 << 10;
+/// Commits of a pull request, and pull requests of a list.
+pub(crate) const MOST_COMMITS: usize = 250;
+pub(crate) const MOST_PULLS: usize = 500;
+
+/// How a forge is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// github.com, GitHub Enterprise Server and Cloud.
+    Github,
+    /// gitlab.com and self-managed ones.
+    Gitlab,
+    /// Bitbucket Data Center, once called Server.
+    BitbucketServer,
+    /// bitbucket.org.
+    BitbucketCloud,
+}
+
+impl Kind {
+    /// Returns the name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Github => "GitHub",
+            Self::Gitlab => "GitLab",
+            Self::BitbucketServer => "Bitbucket Data Center",
+            Self::BitbucketCloud => "Bitbucket Cloud",
+        }
+    }
+}
+
+/// A pull request, or GitLab's merge request. All text in it is foreign and cut to its bounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PullRequest {
+    pub number: u64,
+    pub title: String,
+    /// Markdown; empty where there is none.
+    pub description: String,
+    /// Of its page.
+    pub url: String,
+    /// The name by which the forge knows who opened it.
+    pub author: String,
+    pub state: State,
+    pub is_draft: bool,
+    /// Its head lies in another project.
+    pub is_fork: bool,
+    pub base: Tip,
+    pub head: Tip,
+    /// References of the base's project that hold the head, best first.
+    pub head_refs: Vec<String>,
+    /// Oldest first.
+    pub commits: Vec<Commit>,
+    /// There are more commits than are listed.
+    pub more_commits: bool,
+}
+
+/// One end of a pull request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tip {
+    /// The branch's name, without `refs/heads/`.
+    pub name: String,
+    pub id: ObjectId,
+    /// `None`: it is gone, or may not be seen.
+    pub project: Option<Project>,
+}
+
+/// A commit of a pull request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commit {
+    pub id: ObjectId,
+    pub message: String,
+}
+
+/// What became of a pull request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Open,
+    Merged,
+    /// Closed without being merged.
+    Closed,
+}
+
+impl State {
+    /// Returns the name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Merged => "merged",
+            Self::Closed => "closed",
+        }
+    }
+}
+
+/// A pull request of a list. All text in it is foreign and cut to its bounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    pub number: u64,
+    pub title: String,
+    pub url: String,
+    pub author: String,
+    pub is_draft: bool,
+    /// Names of branches.
+    pub base: String,
+    pub head: String,
+    /// When something last happened to it, as the forge writes it.
+    pub updated: String,
+}
+
+/// Who a token belongs to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// The forge's number or key for it; empty where it has none.
+    pub id: String,
+    /// The name that comments show.
+    pub name: String,
+}
+
+/// A project of a forge, ready to be asked.
+#[derive(Debug)]
+pub struct Forge {
+    site: Site,
+    client: Client,
+}
+
+impl Forge {
+    /// Makes a project ready to be asked. Opens no connection and runs no program.
+    ///
+    /// # Errors
+    ///
+    /// Usage, with what to set.
+    pub fn open(site: Site, hosts: &Hosts, operator: &Operator<'_>) -> Result<Self> {
+        let client = site.client(hosts, operator).map_err(|f| error(&site, "cannot be asked", f))?;
+        Ok(Self { site, client })
+    }
+
+    /// Returns which project of which forge it is.
+    pub fn site(&self) -> &Site {
+        &self.site
+    }
+
+    /// Lists the open pull requests, the newest first, [`MOST_PULLS`] at most; and tells whether there are more.
+    ///
+    /// # Errors
+    ///
+    /// Usage: what the forge refuses. Incomplete: what may come through another time.
+    pub fn list(&self, stop: &Stop) -> Result<(Vec<Listed>, bool)> {
+        self.wait(stop, "the pull requests cannot be listed", async |limits| {
+            self.client.ready(&limits).await?;
+            match self.site.host.kind {
+                Kind::Github => github::list(self, &limits).await,
+                Kind::Gitlab => gitlab::list(self, &limits).await,
+                Kind::BitbucketServer | Kind::BitbucketCloud => bitbucket::list(self, &limits).await,
+            }
+        })
+    }
+
+    /// Reads a pull request with its commits.
+    ///
+    /// # Errors
+    ///
+    /// As [`Forge::list`].
+    pub fn read(&self, number: u64, stop: &Stop) -> Result<PullRequest> {
+        self.wait(stop, &format!("pull request #{number} cannot be read"), async |limits| {
+            self.client.ready(&limits).await?;
+            self.read_one(number, &limits).await
+        })
+    }
+
+    async fn read_one(&self, number: u64, limits: &Limits<'_>) -> std::result::Result<PullRequest, Failure> {
+        match self.site.host.kind {
+            Kind::Github => github::read(self, number, limits).await,
+            Kind::Gitlab => gitlab::read(self, number, limits).await,
+            Kind::BitbucketServer | Kind::BitbucketCloud => bitbucket::read(self, number, limits).await,
+        }
+    }
+
+    /// Runs what waits for the forge, on one thread of its own making.
+    fn wait<T>(
+        &self,
+        stop: &Stop,
+        what: &str,
+        ask: impl AsyncFnOnce(Limits<'_>) -> std::result::Result<T, Failure>,
+    ) -> Result<T> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|e| Error::incomplete("the network cannot be used").caused_by(&e))?;
+        let limits = Limits::new(Instant::now() + TIME, stop);
+        let done = runtime.block_on(ask(limits)).map_err(|f| error(&self.site, what, f));
+        runtime.shutdown_background();
+        done
+    }
+}
+
+/// Makes a failure an error for people.
+fn error(site: &Site, what: &str, failure: Failure) -> Error {
+    let message = format!("{what}: {} at {}: {}", site.project, site.host.name(), failure.message);
+    let error = match failure.cause {
+        Cause::Setup | Cause::Refused if failure.retry_after.is_none() => Error::usage(message),
+        _ => Error::incomplete(message),
+    };
+    match failure.hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}
+
+/// Reads texts off a forge's document: foreign, and cut to bounds.
+pub(crate) trait Reads {
+    /// Returns the text at a path such as `/user/login`; empty where there is none.
+    fn text_at(&self, pointer: &str, most: usize) -> String;
+
+    /// Returns a short text on one line: a name, a title.
+    fn name_at(&self, pointer: &str) -> String;
+
+    /// Returns the full id of an object.
+    fn id_at(&self, pointer: &str) -> std::result::Result<ObjectId, Failure>;
+
+    /// Returns a positive number.
+    fn number_at(&self, pointer: &str) -> std::result::Result<u64, Failure>;
+}
+
+impl Reads for Value {
+    fn text_at(&self, pointer: &str, most: usize) -> String {
+        let text = self.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        text[..text.floor_char_boundary(most)].to_owned()
+    }
+
+    fn name_at(&self, pointer: &str) -> String {
+        let text = self.text_at(pointer, MOST_OF_A_NAME);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    fn id_at(&self, pointer: &str) -> std::result::Result<ObjectId, Failure> {
+        let id = self.pointer(pointer).and_then(Value::as_str).and_then(ObjectId::from_hex);
+        id.filter(|id| !id.is_null()).ok_or_else(|| lacks(pointer))
+    }
+
+    fn number_at(&self, pointer: &str) -> std::result::Result<u64, Failure> {
+        self.pointer(pointer).and_then(Value::as_u64).filter(|n| *n > 0).ok_or_else(|| lacks(pointer))
+    }
+}
+
+/// Says that an answer is none.
+pub(crate) fn lacks(pointer: &str) -> Failure {
+    let name = pointer.trim_start_matches('/').replace('/', ".");
+    Failure::new(Cause::Malformed, format!("the answer lacks {name}, or has something else there"))
+}

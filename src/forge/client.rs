@@ -1,0 +1,430 @@
+//! JSON over HTTP as the forges speak it: paths below one address, pages, and what their errors mean.
+//!
+//! The address comes from the operator ([`super::site`]); nothing that a forge answers can lead a request, and with
+//! it the token, anywhere else.
+
+use crate::http;
+use crate::http::{
+    Failure, HeaderMap, Limits, Method, Protocol, Refusal, Repeat, Reply, Request, Server, Trouble, Url,
+};
+use serde_json::Value;
+use std::time::{Duration, SystemTime};
+
+/// Bytes of an answer, unpacked.
+const MAX_BODY: usize = 16 << 20;
+/// How long a forge wants to be left alone where it says that it was asked too often, and not until when.
+const COOL_DOWN: Duration = Duration::from_secs(60);
+
+/// A forge's API at one address.
+#[derive(Debug)]
+pub(super) struct Client {
+    server: Server,
+    /// Ends with a slash.
+    base: Url,
+    /// What to set where the token is wrong: `GITHUB_TOKEN`.
+    token_name: String,
+}
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub(super) struct Document {
+    /// Null where the body is empty.
+    pub(super) value: Value,
+    pub(super) headers: HeaderMap,
+}
+
+/// A list that came in pages.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pages {
+    pub(super) items: Vec<Value>,
+    /// There is more, which was not read.
+    pub(super) more: bool,
+}
+
+/// Where a path leads, with what is asked of it.
+pub(super) type Query<'a> = &'a [(&'a str, &'a str)];
+
+impl Client {
+    /// Asks a server whose paths all lie below `base`.
+    pub(super) fn new(server: Server, mut base: Url, token_name: String) -> Self {
+        if !base.path().ends_with('/') {
+            base.set_path(&format!("{}/", base.path()));
+        }
+        Self { server, base, token_name }
+    }
+
+    /// Finds out the token. Only the first call costs anything.
+    pub(super) async fn ready(&self, limits: &Limits<'_>) -> Result<(), Failure> {
+        self.server.ready(limits).await
+    }
+
+    /// Tells whether there is no token.
+    pub(super) fn is_keyless(&self) -> bool {
+        self.server.is_keyless()
+    }
+
+    /// Returns what to set for a token.
+    pub(super) fn token_name(&self) -> &str {
+        &self.token_name
+    }
+
+    /// Makes text of the forge fit for people: without the token, on one line, escaped, short.
+    pub(super) fn shown(&self, text: &str) -> String {
+        self.server.shown(text)
+    }
+
+    /// Returns an address below the base. Nothing in a segment can leave its place: slashes are escaped, and a
+    /// segment of dots is refused.
+    ///
+    /// # Errors
+    ///
+    /// `Setup`: a segment that no address can hold.
+    pub(super) fn url(&self, segments: &[&str], query: Query<'_>) -> Result<Url, Failure> {
+        let mut url = self.base.clone();
+        let bad = || Failure::new(http::Cause::Setup, "a name that no address can hold");
+        if segments.iter().any(|s| s.is_empty() || s.chars().all(|c| c == '.')) {
+            return Err(bad());
+        }
+        url.path_segments_mut().map_err(|()| bad())?.pop_if_empty().extend(segments);
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        Ok(url)
+    }
+
+    /// Reads what is there.
+    pub(super) async fn get(&self, segments: &[&str], query: Query<'_>, limits: &Limits<'_>) -> Result<Value, Failure> {
+        let url = self.url(segments, query)?;
+        Ok(self.fetch(url, limits).await?.value)
+    }
+
+    /// Reads an address that [`Client::url`] made, or [`next`] accepted.
+    pub(super) async fn fetch(&self, url: Url, limits: &Limits<'_>) -> Result<Document, Failure> {
+        let request = Request { method: Method::GET, url, body: None, repeat: Repeat::Harmless };
+        self.server.send(&request, self, limits, &mut 0).await
+    }
+
+    /// Makes something that is not there yet. It is not sent again where it may have been done.
+    pub(super) async fn make(&self, segments: &[&str], body: &Value, limits: &Limits<'_>) -> Result<Value, Failure> {
+        self.send(Method::POST, Repeat::Makes, segments, body, limits).await
+    }
+
+    /// Changes something that is there: twice is the same as once.
+    pub(super) async fn change(
+        &self,
+        method: Method,
+        segments: &[&str],
+        body: &Value,
+        limits: &Limits<'_>,
+    ) -> Result<Value, Failure> {
+        self.send(method, Repeat::Harmless, segments, body, limits).await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        repeat: Repeat,
+        segments: &[&str],
+        body: &Value,
+        limits: &Limits<'_>,
+    ) -> Result<Value, Failure> {
+        let body = body.to_string();
+        let request = Request { method, url: self.url(segments, &[])?, body: Some(body.as_bytes()), repeat };
+        Ok(self.server.send(&request, self, limits, &mut 0).await?.value)
+    }
+
+    /// Reads a list whose pages are named by `Link` headers (RFC 8288), `most` items at most.
+    pub(super) async fn linked(
+        &self,
+        segments: &[&str],
+        query: Query<'_>,
+        most: usize,
+        limits: &Limits<'_>,
+    ) -> Result<Pages, Failure> {
+        let mut out = Pages::default();
+        let mut url = self.url(segments, query)?;
+        loop {
+            let page = self.fetch(url, limits).await?;
+            let Value::Array(items) = page.value else {
+                return Err(Failure::new(http::Cause::Malformed, "the answer is no list"));
+            };
+            let empty = items.is_empty();
+            out.items.extend(items);
+            let next = self.next(&page.headers)?;
+            if out.items.len() >= most {
+                out.more = out.items.len() > most || next.is_some();
+                out.items.truncate(most);
+                return Ok(out);
+            }
+            // A page without items that names a next one could go on for ever.
+            match next.filter(|_| !empty) {
+                Some(next) => url = next,
+                None => return Ok(out),
+            }
+        }
+    }
+
+    /// Returns the address of the next page.
+    ///
+    /// # Errors
+    ///
+    /// `Malformed`: it is not below the base.
+    fn next(&self, headers: &HeaderMap) -> Result<Option<Url>, Failure> {
+        let Some(next) = headers.get_all("link").iter().filter_map(|v| v.to_str().ok()).find_map(next_of) else {
+            return Ok(None);
+        };
+        let url = self.base.join(next).ok().filter(|url| self.holds(url));
+        let elsewhere = || Failure::new(http::Cause::Malformed, "the next page of a list is said to be elsewhere");
+        url.map(Some).ok_or_else(elsewhere)
+    }
+
+    /// Tells whether an address lies below the base.
+    pub(super) fn holds(&self, url: &Url) -> bool {
+        let bare = url.username().is_empty() && url.password().is_none();
+        bare && url.origin() == self.base.origin() && url.path().starts_with(self.base.path())
+    }
+}
+
+/// Finds the address of the next page in a `Link` header.
+fn next_of(header: &str) -> Option<&str> {
+    let mut rest = header;
+    while let Some(start) = rest.find('<') {
+        let (target, after) = rest[start + 1..].split_once('>')?;
+        // Parameters go up to the next link.
+        let end = after.find(",<").or_else(|| after.find(", <")).unwrap_or(after.len());
+        let is_next = after[..end].split(';').any(|p| {
+            let Some((name, value)) = p.split_once('=') else { return false };
+            let value = value.trim().trim_end_matches(',').trim_matches('"');
+            name.trim().eq_ignore_ascii_case("rel") && value.split(' ').any(|r| r.eq_ignore_ascii_case("next"))
+        });
+        if is_next {
+            return Some(target);
+        }
+        rest = &after[end..];
+    }
+    None
+}
+
+impl Protocol for Client {
+    type Answer = Document;
+
+    async fn read(&self, reply: Reply<'_>) -> Result<Document, Trouble> {
+        let headers = reply.headers().clone();
+        let bytes = reply.body(MAX_BODY).await?;
+        if bytes.is_empty() {
+            return Ok(Document { value: Value::Null, headers });
+        }
+        match http::json(&bytes) {
+            Some(value) => Ok(Document { value, headers }),
+            None => {
+                let said = self.shown(&String::from_utf8_lossy(&bytes));
+                Err(Trouble::malformed(format!("the answer is not JSON: {said}")))
+            }
+        }
+    }
+
+    fn refused(&self, refusal: &Refusal) -> Trouble {
+        let code = refusal.status.as_u16();
+        let said = match http::json(&refusal.body) {
+            Some(value) => said(&value),
+            None => String::from_utf8_lossy(&refusal.body).into_owned(),
+        };
+        let limited = limited(refusal, &said);
+        let cause = match code {
+            _ if limited.is_some() => http::Cause::Refused,
+            404 => http::Cause::Setup,
+            413 => http::Cause::TooLarge,
+            408 | 500.. => http::Cause::Unreachable,
+            _ => http::Cause::Refused,
+        };
+        let mut message = http::named(refusal.status);
+        if let Some(after) = limited {
+            message.push_str(&format!("; retry after {} s", http::ceil(after)));
+        }
+        if !said.trim().is_empty() {
+            message.push_str(": ");
+            message.push_str(&self.shown(&said));
+        }
+        let mut failure = Failure::new(cause, message);
+        failure.status = Some(code);
+        failure.retry_after = limited;
+        failure.hint = match code {
+            _ if limited.is_some() => None,
+            401 => Some(format!("check the token in {}", self.token_name)),
+            403 => {
+                Some(format!("the token in {} may not do this: give it the right, or another token", self.token_name))
+            }
+            404 => Some(format!("does it exist, and may the token in {} read it?", self.token_name)),
+            _ => None,
+        };
+        match limited {
+            // It was turned away, so it was not done.
+            Some(after) => Trouble { failure, passing: true, floor: Some(after), maybe_done: false },
+            None => {
+                let passing = code != 409 && http::retry::is_passing(code, None);
+                Trouble { failure, passing, floor: None, maybe_done: true }
+            }
+        }
+    }
+}
+
+/// Returns how long to wait where a forge was asked too often: 429, or GitHub's 403 with its headers or words
+/// (<https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api>).
+fn limited(refusal: &Refusal, said: &str) -> Option<Duration> {
+    let code = refusal.status.as_u16();
+    if code != 403 && code != 429 {
+        return None;
+    }
+    if let Some(after) = refusal.after {
+        return Some(after);
+    }
+    let number = |name: &str| refusal.headers.get(name)?.to_str().ok()?.trim().parse::<u64>().ok();
+    let used_up = [("x-ratelimit-remaining", "x-ratelimit-reset"), ("ratelimit-remaining", "ratelimit-reset")];
+    for (left, reset) in used_up {
+        if number(left) == Some(0)
+            && let Some(reset) = number(reset)
+        {
+            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            return Some(Duration::from_secs(reset.saturating_sub(now.as_secs()).clamp(1, 365 * 24 * 3600)));
+        }
+    }
+    let by_words = code == 429 || said.to_ascii_lowercase().contains("secondary rate limit");
+    by_words.then_some(COOL_DOWN)
+}
+
+/// Finds what a forge says is wrong: GitHub's `message` and `errors`, GitLab's `message` or `error` (text, list or
+/// table), Bitbucket's `errors[].message` and `error.message`.
+fn said(value: &Value) -> String {
+    let mut out = Vec::new();
+    for key in ["message", "error", "error_description", "errors"] {
+        gather(&value[key], &mut out, 0);
+    }
+    out.join("; ")
+}
+
+fn gather(value: &Value, out: &mut Vec<String>, depth: usize) {
+    const MOST: usize = 8;
+    if out.len() >= MOST || depth > 3 {
+        return;
+    }
+    match value {
+        Value::String(text) if !text.trim().is_empty() => out.push(text.clone()),
+        Value::Array(list) => list.iter().for_each(|v| gather(v, out, depth + 1)),
+        Value::Object(object) => {
+            let before = out.len();
+            for key in ["message", "detail", "error"] {
+                gather(&object.get(key).cloned().unwrap_or_default(), out, depth + 1);
+            }
+            if out.len() > before {
+                return;
+            }
+            // GitHub names field and code; GitLab has a list of complaints by field.
+            if let (Some(field), Some(code)) = (object.get("field"), object.get("code")) {
+                let text = |v: &Value| v.as_str().unwrap_or_default().to_owned();
+                out.push(format!("{} {}", text(field), text(code)));
+                return;
+            }
+            for (name, inner) in object {
+                let mut of_field = Vec::new();
+                gather(inner, &mut of_field, depth + 1);
+                if !of_field.is_empty() {
+                    out.push(format!("{name} {}", of_field.join(", ")));
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Client, next_of, said};
+    use crate::http::{Method, Pool, Proxies, Server, Setup, Url, key::Source};
+    use serde_json::json;
+
+    fn client(base: &str) -> Client {
+        let address = Url::parse(base).unwrap();
+        let server = Server::new(Setup {
+            address: address.clone(),
+            setting: "github_api",
+            carries: ("authorization", "Bearer "),
+            headers: &[],
+            key: Source::Keyless,
+            max_retries: 0,
+            proxies: Proxies::default(),
+            pool: Pool::default(),
+        });
+        Client::new(server, address, "GITHUB_TOKEN".to_owned())
+    }
+
+    #[test]
+    fn the_next_page_is_found_among_links() {
+        for (header, next) in [
+            ("<https://a/x?page=2>; rel=\"next\", <https://a/x?page=9>; rel=\"last\"", Some("https://a/x?page=2")),
+            ("<https://a/x?page=1>; rel=\"prev\",<https://a/x?page=3>; rel=next", Some("https://a/x?page=3")),
+            ("<https://a/x?a=1,2&page=3>; title=\"a\"; rel=\"last next\"", Some("https://a/x?a=1,2&page=3")),
+            ("<https://a/x>; rel=\"prev\"", None),
+            ("<https://a/x; rel=\"next\"", None),
+            ("", None),
+        ] {
+            assert_eq!(next_of(header), next, "{header}");
+        }
+    }
+
+    #[test]
+    fn no_page_leads_the_token_elsewhere() {
+        let client = client("https://forge.example/api/v3");
+        let lies_below = |url: &str| client.holds(&Url::parse(url).unwrap());
+        assert!(lies_below("https://forge.example/api/v3/repositories/1/pulls?page=2"));
+        for elsewhere in [
+            "http://forge.example/api/v3/x",
+            "https://forge.example:8443/api/v3/x",
+            "https://forge.example.evil/api/v3/x",
+            "https://evil.example/api/v3/x",
+            "https://u:p@forge.example/api/v3/x",
+            "https://forge.example/api/v30/x",
+            "https://forge.example/api/v3/../../x",
+        ] {
+            assert!(!lies_below(elsewhere), "{elsewhere}");
+        }
+    }
+
+    #[test]
+    fn nothing_in_a_name_leaves_its_place() {
+        let client = client("https://forge.example/api/v4/");
+        let url = client.url(&["projects", "a/b?c#d", "x%2f"], &[("q", "a&b")]).unwrap();
+        assert_eq!(url.as_str(), "https://forge.example/api/v4/projects/a%2Fb%3Fc%23d/x%252f?q=a%26b");
+        for bad in ["", ".", ".."] {
+            assert!(client.url(&["projects", bad], &[]).is_err(), "{bad:?}");
+        }
+        let _ = Method::PUT;
+    }
+
+    #[test]
+    fn the_words_of_every_forge_are_found() {
+        for (body, expected) in [
+            (json!({ "message": "Bad credentials", "documentation_url": "https://x" }), "Bad credentials"),
+            (
+                json!({ "message": "Validation Failed", "errors": [{ "resource": "R", "field": "line", "code": "invalid" }] }),
+                "Validation Failed; line invalid",
+            ),
+            (
+                json!({ "message": "Unprocessable Entity", "errors": ["Line could not be resolved"] }),
+                "Unprocessable Entity; Line could not be resolved",
+            ),
+            (json!({ "message": { "note": ["can't be blank"] } }), "note can't be blank"),
+            (json!({ "error": "invalid_token", "error_description": "expired" }), "invalid_token; expired"),
+            (
+                json!({ "errors": [{ "context": null, "message": "No permission", "exceptionName": "E" }] }),
+                "No permission",
+            ),
+            (
+                json!({ "type": "error", "error": { "message": "Not found", "detail": "no repository" } }),
+                "Not found; no repository",
+            ),
+            (json!(["x"]), ""),
+        ] {
+            assert_eq!(said(&body), expected, "{body}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! GitHub's REST interface, and of GraphQL what REST lacks: who a token belongs to, and threads.
+//!
+//! <https://docs.github.com/rest>, version 2022-11-28, which GitHub Enterprise Server speaks too.
+
+mod write;
+
+pub(super) use write::{add, comments, edit, me, newest_status, resolve, set_status, summarize};
+
+use super::address::Project;
+use super::words::Flavor;
+use super::{
+    Commit, Forge, Kind, Listed, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS, PullRequest, Reads,
+    State, Tip,
+};
+use crate::http::{Failure, Limits};
+use serde_json::Value;
+
+pub(super) const TOKEN: (&str, &str) = ("authorization", "Bearer ");
+pub(super) const HEADERS: &[(&str, &str)] =
+    &[("accept", "application/vnd.github+json"), ("x-github-api-version", "2022-11-28")];
+
+/// GitHub takes 65,536 characters.
+pub(super) const FLAVOR: Flavor = Flavor { suggestions: true, bound: 60_000 };
+
+/// Items of a page.
+const PAGE: (&str, &str) = ("per_page", "100");
+
+/// Returns the path of something of the project, below the address of the API.
+fn path<'a>(forge: &'a Forge, rest: &[&'a str]) -> Vec<String> {
+    let project = &forge.site.project;
+    let mut path: Vec<String> = version(forge).iter().map(|v| (*v).to_owned()).collect();
+    path.extend(["repos".to_owned(), project.owner(), project.name().to_owned()]);
+    path.extend(rest.iter().map(|r| (*r).to_owned()));
+    path
+}
+
+/// Returns what stands before paths of REST on a server of one's own, and not on github.com.
+fn version(forge: &Forge) -> &'static [&'static str] {
+    if forge.site.host.api_path().ends_with("/api/") { &["v3"] } else { &[] }
+}
+
+/// Returns the parts of a path as the client takes them.
+fn parts(path: &[String]) -> Vec<&str> {
+    path.iter().map(String::as_str).collect()
+}
+
+pub(super) async fn list(forge: &Forge, limits: &Limits<'_>) -> Result<(Vec<Listed>, bool), Failure> {
+    let query = [("state", "open"), ("sort", "created"), ("direction", "desc"), PAGE];
+    let path = path(forge, &["pulls"]);
+    let pages = forge.client.linked(&parts(&path), &query, MOST_PULLS, limits).await?;
+    let listed = pages.items.iter().map(|pull| {
+        Ok(Listed {
+            number: pull.number_at("/number")?,
+            title: pull.name_at("/title"),
+            url: pull.name_at("/html_url"),
+            author: author(pull),
+            is_draft: pull["draft"] == true,
+            base: pull.name_at("/base/ref"),
+            head: pull.name_at("/head/ref"),
+            updated: pull.name_at("/updated_at"),
+        })
+    });
+    Ok((listed.collect::<Result<_, Failure>>()?, pages.more))
+}
+
+pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Result<PullRequest, Failure> {
+    let number = number.to_string();
+    let pull = forge.client.get(&parts(&path(forge, &["pulls", &number])), &[], limits).await?;
+    let commits = path(forge, &["pulls", &number, "commits"]);
+    let commits = forge.client.linked(&parts(&commits), &[PAGE], MOST_COMMITS, limits).await?;
+    let listed = commits.items.iter().map(|commit| {
+        let message = commit.text_at("/commit/message", MOST_OF_A_MESSAGE);
+        Ok(Commit { id: commit.id_at("/sha")?, message })
+    });
+    let listed = listed.collect::<Result<Vec<_>, Failure>>()?;
+    let total = pull["commits"].as_u64().unwrap_or_default();
+    let number = pull.number_at("/number")?;
+    let state = match (pull["state"] == "open", pull["merged"] == true) {
+        (true, _) => State::Open,
+        (false, true) => State::Merged,
+        (false, false) => State::Closed,
+    };
+    Ok(PullRequest {
+        number,
+        title: pull.name_at("/title"),
+        description: pull.text_at("/body", MOST_OF_A_TEXT),
+        url: pull.name_at("/html_url"),
+        author: author(&pull),
+        state,
+        is_draft: pull["draft"] == true,
+        is_fork: pull.pointer("/head/repo/id").and_then(Value::as_u64)
+            != pull.pointer("/base/repo/id").and_then(Value::as_u64),
+        base: tip(&pull["base"])?,
+        head: tip(&pull["head"])?,
+        head_refs: vec![format!("refs/pull/{number}/head")],
+        more_commits: commits.more || total > listed.len() as u64,
+        commits: listed,
+    })
+}
+
+fn author(pull: &Value) -> String {
+    // Who left is shown as this account.
+    Some(pull.name_at("/user/login")).filter(|name| !name.is_empty()).unwrap_or_else(|| "ghost".to_owned())
+}
+
+fn tip(end: &Value) -> Result<Tip, Failure> {
+    let project = Project::parse(Kind::Github, &end.name_at("/repo/full_name"));
+    Ok(Tip { name: end.name_at("/ref"), id: end.id_at("/sha")?, project })
+}

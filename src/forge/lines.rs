@@ -1,0 +1,124 @@
+//! The lines that a pull request's page shows, and so can be commented on. Pure.
+
+use crate::diff::{LineKind, patch};
+use crate::finding::LineSpan;
+use crate::review::Record;
+use std::collections::HashMap;
+
+/// The lines of a change that are shown: those of its hunks.
+#[derive(Clone, Debug, Default)]
+pub struct Lines(HashMap<String, File>);
+
+#[derive(Clone, Debug)]
+struct File {
+    old: Option<String>,
+    /// Of each hunk its lines on the new side, in order: number, and the number on the old side of a line that is on
+    /// both.
+    hunks: Vec<Vec<At>>,
+}
+
+/// A line of the new side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At {
+    /// From 1.
+    pub new: u32,
+    /// `None`: the line was added.
+    pub old: Option<u32>,
+    /// Where a line that was added stands in the old file: behind this line, 0 for the top.
+    pub behind: u32,
+}
+
+/// Where a comment goes: lines of one hunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// On the new side.
+    pub path: String,
+    /// On the old side; `None`: the file is new.
+    pub old_path: Option<String>,
+    pub first: At,
+    /// Not above `first`.
+    pub last: At,
+    /// All lines that were meant are there.
+    pub whole: bool,
+}
+
+impl Lines {
+    /// Reads the lines of a recorded change. What cannot be read has none.
+    pub fn of(record: &Record) -> Self {
+        let mut out = HashMap::new();
+        for change in patch::parse(&record.text).unwrap_or_default() {
+            let (Some(text), Some(new)) = (change.text(), &change.entry.new) else { continue };
+            let Ok(path) = String::from_utf8(new.path.as_bytes().to_vec()) else { continue };
+            let old = change.entry.old.as_ref().and_then(|s| String::from_utf8(s.path.as_bytes().to_vec()).ok());
+            let mut hunks = Vec::new();
+            for hunk in &text.hunks {
+                let mut lines = Vec::new();
+                let mut behind = hunk.old.start.saturating_sub(1);
+                for line in text.lines(hunk) {
+                    if let Some(old) = line.old {
+                        behind = old.get();
+                    }
+                    if let Some(new) = line.new {
+                        let old = line.old.filter(|_| line.kind == LineKind::Context).map(|n| n.get());
+                        lines.push(At { new: new.get(), old, behind });
+                    }
+                }
+                hunks.push(lines);
+            }
+            out.insert(path, File { old, hunks });
+        }
+        Self(out)
+    }
+
+    /// Finds where a comment about lines of a file goes: to as many of them as one hunk shows. `None`: none of them
+    /// is shown, or none of them is near a line that was added.
+    pub fn spot(&self, path: &str, span: LineSpan) -> Option<Spot> {
+        let file = self.0.get(path)?;
+        let (first, last) = (span.first.get(), span.last.get());
+        let inside = |at: &&At| (first..=last).contains(&at.new);
+        let shown = file.hunks.iter().map(|h| h.iter().filter(inside).copied().collect::<Vec<_>>());
+        let best = shown.filter(|h| !h.is_empty()).max_by_key(|h| h.iter().filter(|at| at.old.is_none()).count())?;
+        let (from, to) = (*best.first()?, *best.last()?);
+        let whole = from.new == first && to.new == last;
+        Some(Spot { path: path.to_owned(), old_path: file.old.clone(), first: from, last: to, whole })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{At, Lines};
+    use crate::diff::LineNo;
+    use crate::finding::LineSpan;
+    use crate::review::Record;
+
+    const CHANGE: &str = "diff --git a/old.rs b/new.rs\nsimilarity index 80%\nrename from old.rs\nrename to new.rs\n\
+        --- a/old.rs\n+++ b/new.rs\n@@ -10,4 +10,5 @@\n a\n-b\n+B\n+C\n d\n e\n@@ -50,2 +51,3 @@\n x\n+y\n z\n\
+        diff --git a/add.rs b/add.rs\nnew file mode 100644\n--- /dev/null\n+++ b/add.rs\n@@ -0,0 +1,2 @@\n+one\n+two\n\
+        diff --git a/gone.rs b/gone.rs\ndeleted file mode 100644\n--- a/gone.rs\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n";
+
+    fn spot(path: &str, first: u32, last: u32) -> Option<(At, At, bool)> {
+        let lines = Lines::of(&Record { text: CHANGE.as_bytes().to_vec(), left_out: Vec::new() });
+        let line = |n| LineNo::new(n).unwrap();
+        let spot = lines.spot(path, LineSpan { first: line(first), last: line(last), columns: None })?;
+        Some((spot.first, spot.last, spot.whole))
+    }
+
+    #[test]
+    fn comments_go_to_lines_that_a_hunk_shows() {
+        let at = |new, old, behind| At { new, old, behind };
+        assert_eq!(spot("new.rs", 11, 11), Some((at(11, None, 11), at(11, None, 11), true)));
+        assert_eq!(spot("new.rs", 10, 12), Some((at(10, Some(10), 10), at(12, None, 11), true)));
+        assert_eq!(spot("new.rs", 13, 13), Some((at(13, Some(12), 12), at(13, Some(12), 12), true)));
+        // Cut to what is shown; of two hunks, the one with more lines of the change.
+        assert_eq!(spot("new.rs", 5, 11).map(|s| (s.0.new, s.1.new, s.2)), Some((10, 11, false)));
+        assert_eq!(spot("new.rs", 12, 60).map(|s| (s.0.new, s.1.new, s.2)), Some((51, 53, false)));
+        assert_eq!(spot("add.rs", 2, 2), Some((at(2, None, 0), at(2, None, 0), true)));
+    }
+
+    #[test]
+    fn what_is_not_shown_has_no_place() {
+        for (path, line) in [("new.rs", 9), ("new.rs", 30), ("old.rs", 10), ("gone.rs", 1), ("other.rs", 1)] {
+            assert_eq!(spot(path, line, line), None, "{path}:{line}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Marks: how a comment is known again that this program wrote. Pure.
+//!
+//! A mark is the last line of a comment and is not shown. It counts only in comments of the token's own account
+//! (see [`super::publish`]): anybody can write one.
+
+use sha2::{Digest as _, Sha256};
+
+/// What every mark begins with; the number is the version of its form.
+const HEAD: &str = "claude-reviewer:1";
+
+/// What a comment is about, and what it said when it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    pub about: About,
+    /// Of the text above the mark: forges may return it in another form than they were given.
+    pub digest: String,
+}
+
+/// What a comment is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum About {
+    /// The review as a whole.
+    Summary,
+    Finding {
+        /// 32 hexadecimal digits.
+        fingerprint: String,
+        by: By,
+        /// The comment says that the finding is gone.
+        ended: bool,
+    },
+}
+
+/// Who found it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    Rules,
+    Model,
+}
+
+/// What a forge does not show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `<!-- … -->`.
+    Html,
+    /// `[//]: # (…)`: a link that nothing refers to, for Markdown that shows HTML as text.
+    Link,
+}
+
+impl Mark {
+    /// Makes the mark of a text.
+    pub fn of(about: About, text: &str) -> Self {
+        let hash = Sha256::digest(text.trim().as_bytes());
+        Self { about, digest: hash[..8].iter().map(|b| format!("{b:02x}")).collect() }
+    }
+
+    /// Puts the mark below its text.
+    pub fn sign(&self, text: &str, form: Form) -> String {
+        let (open, close) = form.brackets();
+        let about = match &self.about {
+            About::Summary => "summary".to_owned(),
+            About::Finding { fingerprint, by, ended } => {
+                let by = if *by == By::Rules { "rules" } else { "model" };
+                let ended = if *ended { " ended" } else { "" };
+                format!("finding={fingerprint} by={by}{ended}")
+            }
+        };
+        format!("{}\n\n{open}{HEAD} {about} digest={}{close}", text.trim(), self.digest)
+    }
+
+    /// Reads the mark of a comment; `None`: it has none, or one of another version.
+    pub fn read(comment: &str) -> Option<Self> {
+        let line = comment.trim_end().lines().next_back()?.trim();
+        let inside = [Form::Html, Form::Link].into_iter().find_map(|form| {
+            let (open, close) = form.brackets();
+            line.strip_prefix(open)?.strip_suffix(close)
+        })?;
+        let mut words = inside.strip_prefix(HEAD)?.strip_prefix(' ')?.split(' ');
+        let about = words.next()?;
+        let about = match about.strip_prefix("finding=") {
+            None if about == "summary" => About::Summary,
+            None => return None,
+            Some(fingerprint) => {
+                let by = match words.next()? {
+                    "by=rules" => By::Rules,
+                    "by=model" => By::Model,
+                    _ => return None,
+                };
+                let mut rest = words.clone();
+                let ended = rest.next() == Some("ended");
+                if ended {
+                    words = rest;
+                }
+                About::Finding { fingerprint: digits(fingerprint, 32)?, by, ended }
+            }
+        };
+        let digest = digits(words.next()?.strip_prefix("digest=")?, 16)?;
+        words.next().is_none().then_some(Self { about, digest })
+    }
+}
+
+fn digits(text: &str, count: usize) -> Option<String> {
+    let fits = text.len() == count && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    fits.then(|| text.to_owned())
+}
+
+impl Form {
+    fn brackets(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Html => ("<!-- ", " -->"),
+            Self::Link => ("[//]: # (", ")"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{About, By, Form, Mark};
+
+    fn finding(ended: bool) -> About {
+        About::Finding { fingerprint: "0123456789abcdef".repeat(2), by: By::Model, ended }
+    }
+
+    #[test]
+    fn a_mark_is_read_as_it_was_written() {
+        for about in [About::Summary, finding(false), finding(true)] {
+            for form in [Form::Html, Form::Link] {
+                let mark = Mark::of(about.clone(), "  Some *text*.\n");
+                let comment = mark.sign("  Some *text*.\n", form);
+                assert!(comment.starts_with("Some *text*.\n\n"), "{comment}");
+                assert_eq!(Mark::read(&comment), Some(mark.clone()), "{comment}");
+                assert_eq!(Mark::read(&format!("{}\r\n", comment.replace('\n', "\r\n"))), Some(mark), "{comment}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_merely_looks_like_a_mark_is_none() {
+        let good = Mark::of(finding(false), "x").sign("x", Form::Html);
+        for bad in [
+            String::new(),
+            "x".to_owned(),
+            // Quoted, or in the middle of a text.
+            format!("{good}\nmore"),
+            format!("> {}", good.lines().next_back().unwrap()),
+            good.replace(":1 ", ":2 "),
+            good.replace(":1 ", ":10 "),
+            good.replace("digest=", "digest=0"),
+            good.replace("by=model", "by=me"),
+            good.replace(" -->", " more -->"),
+            good.replace("finding=0", "finding=G"),
+            good.replace(" -->", ""),
+        ] {
+            assert_eq!(Mark::read(&bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,495 @@
+//! Which forge a remote or a page belongs to, where its API is, and which token it gets.
+//!
+//! The hosts that are known are the three public ones and those that the operator named: in `[forge]` of the policy
+//! (operator-only keys) and in the variables that a CI system sets. The address of a remote or of a page is compared
+//! with them and chooses one; requests, and with them a token, go to the API address of the host that was chosen,
+//! never to an address that was read. Each variable with a token has one home, and no other host gets it.
+
+use super::address::{Address, Project, Scheme, pull_of_page};
+use super::client::Client;
+use super::{Kind, bitbucket, github, gitlab};
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::http;
+use crate::http::key::{Key, Source};
+use crate::http::{Failure, Pool, Proxies, Server, Setup, Url};
+use crate::policy::ForgePolicy;
+use std::path::Path;
+
+/// The variable that tells a `token_command` which host the token is for.
+const HOST_VARIABLE: &str = "FORGE_HOST";
+/// How often a request is tried again.
+const RETRIES: u32 = 3;
+
+/// What the operator says of forges.
+#[derive(Clone, Copy, Debug)]
+pub struct Operator<'a> {
+    /// `[forge]` of the policy that the operator answers for: never the change's.
+    pub policy: &'a ForgePolicy,
+    pub env: &'a Env,
+    /// The top of the repository under review: no program inside of it is ever run.
+    pub top: Option<&'a Path>,
+}
+
+/// The hosts that are known.
+#[derive(Clone, Debug)]
+pub struct Hosts {
+    all: Vec<Host>,
+    /// Their APIs, of those that the policy names.
+    of_policy: Vec<Url>,
+    /// Of those that a CI system names.
+    of_ci: Vec<Url>,
+}
+
+/// A forge: where its API is, and where its pages and repositories are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    pub kind: Kind,
+    /// Where requests go.
+    api: Url,
+    /// What the addresses of its pages and repositories begin with.
+    web: Url,
+    /// Other names under which repositories are reached.
+    aliases: &'static [&'static str],
+}
+
+/// A project of a forge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    pub host: Host,
+    pub project: Project,
+}
+
+impl Hosts {
+    /// Collects the hosts of the policy, those that a CI system names, and the public ones.
+    ///
+    /// # Errors
+    ///
+    /// Usage: an address that is none, or plain http to another machine.
+    pub fn of(operator: &Operator<'_>) -> Result<Self> {
+        let (policy, env) = (operator.policy, operator.env);
+        let mut out = Self { all: Vec::new(), of_policy: Vec::new(), of_ci: Vec::new() };
+        let given: [(Option<&str>, &str, Maker); 3] = [
+            (policy.github_api.as_deref(), setting(Kind::Github), Host::github),
+            (policy.gitlab_api.as_deref(), setting(Kind::Gitlab), Host::gitlab),
+            (policy.bitbucket_api.as_deref(), setting(Kind::BitbucketServer), Host::bitbucket),
+        ];
+        for (text, place, maker) in given {
+            if let Some(text) = text {
+                let api = out.add(maker(&address(text, place)?));
+                out.of_policy.push(api);
+            }
+        }
+        let in_ci = |name: &str| env.var(name).is_some_and(|v| v == "true");
+        let told: [(bool, &str, Maker); 2] = [
+            (in_ci("GITHUB_ACTIONS"), "GITHUB_API_URL", Host::github),
+            (in_ci("GITLAB_CI"), "CI_API_V4_URL", Host::gitlab),
+        ];
+        for (_, name, maker) in told.into_iter().filter(|(inside, ..)| *inside) {
+            if let Some(text) = env.var(name) {
+                let api = out.add(maker(&address(text, name)?));
+                out.of_ci.push(api);
+            }
+        }
+        for (text, maker) in PUBLIC {
+            out.add(maker(&address(text, "the program")?));
+        }
+        Ok(out)
+    }
+
+    /// Adds a host once, and returns its API.
+    fn add(&mut self, host: Host) -> Url {
+        let api = host.api.clone();
+        if !self.all.iter().any(|h| h.api == api) {
+            self.all.push(host);
+        }
+        api
+    }
+
+    /// Finds the project that a remote's address names; `None`: it is of no host that is known.
+    pub fn site_of_remote(&self, text: &str) -> Option<Site> {
+        let address = Address::remote(text)?;
+        self.all.iter().find_map(|host| {
+            let path = host.below(&address)?;
+            let project = Project::of_remote(host.kind, address.scheme, path)?;
+            Some(Site { host: host.clone(), project })
+        })
+    }
+
+    /// Finds the pull request that the address of a page names.
+    pub fn pull_of_page(&self, text: &str) -> Option<(Site, u64)> {
+        let address = Address::page(text)?;
+        self.all.iter().find_map(|host| {
+            let (project, number) = pull_of_page(host.kind, host.below(&address)?)?;
+            Some((Site { host: host.clone(), project }, number))
+        })
+    }
+
+    /// Names the hosts, for hints.
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.all.iter().map(Host::name).collect();
+        names.dedup();
+        names
+    }
+
+    /// Returns the variables whose token is a host's, the first one first. Each variable has one home.
+    fn variables(&self, host: &Host) -> Vec<&'static str> {
+        // What the operator named takes the variable from the public host.
+        let home = |kind: Kind| {
+            let named = self.of_policy.iter().chain(&self.of_ci);
+            let found = named.filter_map(|api| self.all.iter().find(|h| h.api == *api)).find(|h| h.kind.is_like(kind));
+            found.or_else(|| self.all.iter().rev().find(|h| h.kind.is_like(kind)))
+        };
+        match host.kind {
+            // As the program `gh` has it: two for github.com and its subdomains, two for other hosts. In a workflow the
+            // first two are for the server that runs it.
+            Kind::Github => {
+                let runs =
+                    self.of_ci.iter().find(|api| self.all.iter().any(|h| h.api == **api && h.kind == Kind::Github));
+                let is_home = match runs {
+                    Some(api) => *api == host.api,
+                    None => host.web.host_str().is_some_and(|h| h == "github.com" || h.ends_with(".ghe.com")),
+                };
+                let mut names = Vec::new();
+                if is_home {
+                    names.extend(["GITHUB_TOKEN", "GH_TOKEN"]);
+                }
+                if self.of_policy.contains(&host.api) {
+                    names.extend(["GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"]);
+                }
+                names
+            }
+            kind if home(kind) != Some(host) => Vec::new(),
+            Kind::Gitlab => vec!["GITLAB_TOKEN"],
+            Kind::BitbucketServer | Kind::BitbucketCloud => vec!["BB_TOKEN"],
+        }
+    }
+}
+
+/// How a host is made of the address of its API.
+type Maker = fn(&Url) -> Host;
+
+/// The public forges.
+const PUBLIC: [(&str, Maker); 3] = [
+    ("https://api.github.com", Host::github),
+    ("https://gitlab.com/api/v4", Host::gitlab),
+    ("https://api.bitbucket.org/2.0", Host::bitbucket),
+];
+
+/// Reads an address of an API.
+fn address(text: &str, setting: &str) -> Result<Url> {
+    let wrong = |why: &str| Error::usage(format!("{setting} {why}")).hint("use an https address");
+    let mut url = Url::parse(text.trim()).map_err(|_| wrong("is no address"))?;
+    match url.scheme() {
+        "https" => {}
+        "http" if http::is_local(&url) => {}
+        "http" => return Err(wrong("must not send a token over plain http to another machine")),
+        _ => return Err(wrong("is no http address")),
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(wrong("must not hold a name or a password"));
+    }
+    (url.set_query(None), url.set_fragment(None));
+    Ok(url)
+}
+
+/// Returns an address with another path.
+fn with_path(url: &Url, path: &str) -> Url {
+    let mut url = url.clone();
+    url.set_path(path);
+    url
+}
+
+/// Cuts a path of an API off, and returns what stands before it.
+fn before<'a>(url: &'a Url, api: &str) -> &'a str {
+    let path = url.path().trim_end_matches('/');
+    path.find(api)
+        .filter(|at| matches!(path.as_bytes().get(at + api.len()), None | Some(b'/')))
+        .map_or(path, |at| &path[..at])
+}
+
+impl Host {
+    /// `https://api.github.com`, `https://HOST/api/v3`, `https://api.NAME.ghe.com`. On a server of one's own REST and
+    /// GraphQL lie beside each other below `/api`.
+    fn github(api: &Url) -> Self {
+        let host = api.host_str().unwrap_or_default();
+        let (api, web) = match host.strip_prefix("api.") {
+            Some(bare) if api.path() == "/" => {
+                let mut web = with_path(api, "/");
+                let _ = web.set_host(Some(bare));
+                (with_path(api, "/"), web)
+            }
+            _ => {
+                let prefix = before(api, "/api").to_owned();
+                (with_path(api, &format!("{prefix}/api/")), with_path(api, &format!("{prefix}/")))
+            }
+        };
+        let aliases: &[&str] =
+            if web.host_str() == Some("github.com") { &["ssh.github.com", "www.github.com"] } else { &[] };
+        Self { kind: Kind::Github, api, web, aliases }
+    }
+
+    /// `https://HOST/api/v4`, below a path where GitLab is installed so.
+    fn gitlab(api: &Url) -> Self {
+        let prefix = before(api, "/api/v4").to_owned();
+        let web = with_path(api, &format!("{prefix}/"));
+        let aliases: &[&str] = if web.host_str() == Some("gitlab.com") { &["altssh.gitlab.com"] } else { &[] };
+        let api = with_path(api, &format!("{prefix}/api/v4/"));
+        Self { kind: Kind::Gitlab, api, web, aliases }
+    }
+
+    /// `https://HOST/rest/api/1.0`, or `https://api.bitbucket.org/2.0`, which is Bitbucket Cloud.
+    fn bitbucket(api: &Url) -> Self {
+        if matches!(api.host_str(), Some("api.bitbucket.org" | "bitbucket.org")) {
+            let mut web = with_path(api, "/");
+            let _ = web.set_host(Some("bitbucket.org"));
+            let mut api = with_path(api, "/2.0/");
+            let _ = api.set_host(Some("api.bitbucket.org"));
+            let aliases = &["altssh.bitbucket.org", "www.bitbucket.org"];
+            return Self { kind: Kind::BitbucketCloud, api, web, aliases };
+        }
+        let prefix = before(api, "/rest").to_owned();
+        let web = with_path(api, &format!("{prefix}/"));
+        // Not all of its interfaces lie below the same version.
+        let api = with_path(api, &format!("{prefix}/rest/"));
+        Self { kind: Kind::BitbucketServer, api, web, aliases: &[] }
+    }
+
+    /// Returns the name with its port where it is not the usual one: `github.com`, `bb.example:8443`.
+    pub fn name(&self) -> String {
+        let host = self.web.host_str().unwrap_or_default();
+        self.web.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    }
+
+    /// Returns the path that requests begin with; ends with a slash.
+    pub(super) fn api_path(&self) -> &str {
+        self.api.path()
+    }
+
+    /// Returns what a path has below this host; `None`: it is another one's.
+    ///
+    /// A port and a folder count for http; for ssh neither says anything, since another program answers there.
+    fn below<'a>(&self, address: &'a Address) -> Option<&'a [String]> {
+        let own = self.web.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+        if address.host != own && !self.aliases.contains(&address.host.as_str()) {
+            return None;
+        }
+        let usual = match address.scheme {
+            Scheme::Ssh => return Some(&address.path),
+            Scheme::Http => 80,
+            Scheme::Https => 443,
+        };
+        if address.port.unwrap_or(usual) != self.web.port_or_known_default()? {
+            return None;
+        }
+        let folder: Vec<&str> = self.web.path().split('/').filter(|p| !p.is_empty()).collect();
+        let inside = address.path.len() > folder.len() && address.path.iter().zip(&folder).all(|(a, b)| a == b);
+        inside.then(|| &address.path[folder.len()..])
+    }
+}
+
+impl Site {
+    /// Returns the address that git fetches the project from, where no remote does.
+    pub fn clone_url(&self) -> String {
+        let below = match self.host.kind {
+            Kind::BitbucketServer => format!("scm/{}.git", self.project),
+            Kind::Github | Kind::Gitlab | Kind::BitbucketCloud => format!("{}.git", self.project),
+        };
+        format!("{}{below}", self.host.web)
+    }
+
+    /// Makes the client for the host's API, with the host's token. Opens no connection, runs no program.
+    pub(super) fn client(&self, hosts: &Hosts, operator: &Operator<'_>) -> std::result::Result<Client, Failure> {
+        let host = &self.host;
+        let (key, name) = token(host, hosts, operator)?;
+        let (carries, headers) = match host.kind {
+            Kind::Github => (github::TOKEN, github::HEADERS),
+            Kind::Gitlab => (gitlab::TOKEN, gitlab::HEADERS),
+            Kind::BitbucketServer | Kind::BitbucketCloud => (bitbucket::TOKEN, bitbucket::HEADERS),
+        };
+        let secure = host.api.scheme() == "https";
+        let server = Server::new(Setup {
+            address: host.api.clone(),
+            setting: setting(host.kind),
+            carries,
+            headers,
+            key,
+            max_retries: RETRIES,
+            proxies: if secure { Proxies::of(operator.env)? } else { Proxies::default() },
+            pool: Pool::default(),
+        });
+        Ok(Client::new(server, host.api.clone(), name))
+    }
+}
+
+/// Finds the token of a host, and what to set where it is wrong.
+fn token(host: &Host, hosts: &Hosts, operator: &Operator<'_>) -> std::result::Result<(Source, String), Failure> {
+    let (policy, env) = (operator.policy, operator.env);
+    let variables = hosts.variables(host);
+    if let Some((name, value)) = variables.iter().find_map(|name| Some((*name, env.os(name)?))) {
+        let key = value.to_str().and_then(Key::new).ok_or_else(|| {
+            let message = format!("the token in {name} has characters that no token has");
+            Failure::new(http::Cause::Setup, message)
+        })?;
+        return Ok((Source::Known(key), name.to_owned()));
+    }
+    let alone = hosts.of_policy.len() == 1 && hosts.of_policy.contains(&host.api);
+    let is_for = |line: &&str| line.contains(HOST_VARIABLE) || alone;
+    if let Some(line) = policy.token_command.as_deref().filter(is_for) {
+        let others = env.vars().filter(|(name, _)| *name != HOST_VARIABLE);
+        let vars = others.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let vars = vars.chain([(HOST_VARIABLE.into(), host.name().into())]);
+        let told = Env::from_pairs(env.dir.clone(), vars);
+        return Ok((Source::command("token_command", line, &told, operator.top)?, "[forge] token_command".to_owned()));
+    }
+    let name = variables.first().map_or("[forge] token_command", |name| name);
+    Ok((Source::Keyless, name.to_owned()))
+}
+
+/// Names the key of the policy that tells where an API is.
+fn setting(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Github => "[forge] github_api",
+        Kind::Gitlab => "[forge] gitlab_api",
+        Kind::BitbucketServer | Kind::BitbucketCloud => "[forge] bitbucket_api",
+    }
+}
+
+impl Kind {
+    /// Tells whether both are of the same maker, and share the variable with the token.
+    fn is_like(self, other: Self) -> bool {
+        let maker = |k: Self| if k == Self::BitbucketCloud { Self::BitbucketServer } else { k };
+        maker(self) == maker(other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Hosts, Operator, token};
+    use crate::env::Env;
+    use crate::policy::ForgePolicy;
+    use std::path::PathBuf;
+
+    /// What is known under a policy and an environment, and which variable's token a remote's host gets.
+    fn site(policy: &ForgePolicy, vars: &[(&str, &str)], remote: &str) -> Option<(String, String, String)> {
+        let env = Env::from_pairs(PathBuf::new(), vars.iter().copied());
+        let operator = Operator { policy, env: &env, top: None };
+        let hosts = Hosts::of(&operator).unwrap();
+        let site = hosts.site_of_remote(remote)?;
+        let (key, name) = token(&site.host, &hosts, &operator).unwrap();
+        let name = if key.known().is_some() { name } else { format!("no {name}") };
+        Some((site.host.api.to_string(), site.project.to_string(), name))
+    }
+
+    #[track_caller]
+    fn is(found: Option<(String, String, String)>, api: &str, project: &str, token: &str) {
+        assert_eq!(found, Some((api.to_owned(), project.to_owned(), token.to_owned())));
+    }
+
+    const ALL: [(&str, &str); 6] = [
+        ("GITHUB_TOKEN", "a"),
+        ("GH_TOKEN", "b"),
+        ("GH_ENTERPRISE_TOKEN", "c"),
+        ("GITLAB_TOKEN", "d"),
+        ("BB_TOKEN", "e"),
+        ("OTHER", "f"),
+    ];
+
+    #[test]
+    fn public_forges_are_known() {
+        let none = ForgePolicy::default();
+        let of = |remote| site(&none, &ALL, remote);
+        is(of("git@github.com:o/r.git"), "https://api.github.com/", "o/r", "GITHUB_TOKEN");
+        is(of("ssh://git@ssh.github.com:443/o/r.git"), "https://api.github.com/", "o/r", "GITHUB_TOKEN");
+        is(of("https://gitlab.com/g/s/p.git"), "https://gitlab.com/api/v4/", "g/s/p", "GITLAB_TOKEN");
+        is(of("git@bitbucket.org:t/r.git"), "https://api.bitbucket.org/2.0/", "t/r", "BB_TOKEN");
+        for unknown in [
+            "https://github.com.evil.example/o/r",
+            "https://evilgithub.com/o/r",
+            "https://github.com:8443/o/r",
+            "http://github.com/o/r",
+            "https://evil.example/github.com/o/r",
+            "https://github.com@evil.example/o/r",
+            "/srv/github.com/o/r",
+        ] {
+            assert_eq!(of(unknown), None, "{unknown}");
+        }
+    }
+
+    #[test]
+    fn a_forge_of_ones_own_is_what_the_operator_named() {
+        let own = ForgePolicy {
+            github_api: Some("https://ghe.example/api/v3".to_owned()),
+            gitlab_api: Some("https://code.example:8443/git".to_owned()),
+            bitbucket_api: Some("https://bb.example/stash/rest/api/1.0".to_owned()),
+            token_command: None,
+        };
+        let of = |remote| site(&own, &ALL, remote);
+        is(of("git@ghe.example:o/r"), "https://ghe.example/api/", "o/r", "GH_ENTERPRISE_TOKEN");
+        is(of("https://code.example:8443/git/g/p.git"), "https://code.example:8443/git/api/v4/", "g/p", "GITLAB_TOKEN");
+        is(of("ssh://git@code.example:22/g/p.git"), "https://code.example:8443/git/api/v4/", "g/p", "GITLAB_TOKEN");
+        is(of("https://bb.example/stash/scm/key/slug.git"), "https://bb.example/stash/rest/", "key/slug", "BB_TOKEN");
+        // Their tokens are for them alone, and those of the public forge stay there.
+        is(of("git@github.com:o/r"), "https://api.github.com/", "o/r", "GITHUB_TOKEN");
+        is(of("git@gitlab.com:g/p"), "https://gitlab.com/api/v4/", "g/p", "no [forge] token_command");
+        is(of("git@bitbucket.org:t/r"), "https://api.bitbucket.org/2.0/", "t/r", "no [forge] token_command");
+        for unknown in ["https://code.example/git/g/p", "https://code.example:8443/g/p", "https://ghe.example.evil/o/r"]
+        {
+            assert_eq!(of(unknown), None, "{unknown}");
+        }
+        let cloud = ForgePolicy { github_api: Some("https://api.corp.ghe.com".to_owned()), ..ForgePolicy::default() };
+        is(site(&cloud, &ALL, "git@corp.ghe.com:o/r"), "https://api.corp.ghe.com/", "o/r", "GITHUB_TOKEN");
+    }
+
+    #[test]
+    fn in_a_workflow_the_usual_token_is_for_the_server_that_runs_it() {
+        let none = ForgePolicy::default();
+        let ci = [("GITHUB_ACTIONS", "true"), ("GITHUB_API_URL", "https://ghe.example/api/v3")];
+        let of = |remote| site(&none, &[&ALL[..], &ci].concat(), remote);
+        is(of("https://ghe.example/o/r"), "https://ghe.example/api/", "o/r", "GITHUB_TOKEN");
+        is(of("https://github.com/o/r"), "https://api.github.com/", "o/r", "no [forge] token_command");
+        // A variable that merely lies around names no host.
+        assert_eq!(site(&none, &[ci[1]], "https://ghe.example/o/r"), None);
+        let gitlab = [("GITLAB_CI", "true"), ("CI_API_V4_URL", "https://gl.example/api/v4"), ("GITLAB_TOKEN", "x")];
+        is(site(&none, &gitlab, "https://gl.example/g/p"), "https://gl.example/api/v4/", "g/p", "GITLAB_TOKEN");
+        is(
+            site(&none, &gitlab, "https://gitlab.com/g/p"),
+            "https://gitlab.com/api/v4/",
+            "g/p",
+            "no [forge] token_command",
+        );
+    }
+
+    #[test]
+    fn a_command_gives_its_token_to_the_host_it_is_meant_for() {
+        let with = |command: &str, gitlab: Option<&str>| ForgePolicy {
+            gitlab_api: gitlab.map(str::to_owned),
+            token_command: Some(command.to_owned()),
+            ..ForgePolicy::default()
+        };
+        let env = Env::from_pairs(PathBuf::new(), [("PATH", "/usr/bin:/bin")]);
+        let is_used = |policy: &ForgePolicy, remote: &str| {
+            let operator = Operator { policy, env: &env, top: None };
+            let hosts = Hosts::of(&operator).unwrap();
+            let site = hosts.site_of_remote(remote).unwrap();
+            !matches!(token(&site.host, &hosts, &operator).unwrap().0, crate::http::key::Source::Keyless)
+        };
+        let asks = with("keyring $FORGE_HOST", None);
+        assert!(is_used(&asks, "git@github.com:o/r") && is_used(&asks, "git@gitlab.com:g/p"));
+        let own = with("keyring gitlab", Some("https://gl.example/api/v4"));
+        assert!(is_used(&own, "git@gl.example:g/p"));
+        assert!(!is_used(&own, "git@github.com:o/r") && !is_used(&own, "git@gitlab.com:g/p"));
+        assert!(!is_used(&with("keyring x", None), "git@github.com:o/r"));
+    }
+
+    #[test]
+    fn an_address_that_would_show_a_token_to_the_network_is_refused() {
+        let env = Env::default();
+        for bad in ["http://ghe.example/api/v3", "ftp://ghe.example", "ghe.example", "https://u:p@ghe.example"] {
+            let policy = ForgePolicy { github_api: Some(bad.to_owned()), ..ForgePolicy::default() };
+            assert!(Hosts::of(&Operator { policy: &policy, env: &env, top: None }).is_err(), "{bad}");
+        }
+        let policy = ForgePolicy { github_api: Some("http://127.0.0.1:1/api/v3".to_owned()), ..ForgePolicy::default() };
+        assert!(Hosts::of(&Operator { policy: &policy, env: &env, top: None }).is_ok());
+    }
+}
