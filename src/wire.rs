@@ -4,6 +4,7 @@
 //! Fields may be added; renaming, removing or retyping one needs a new [`SCHEMA_VERSION`].
 //! `schemas/report.schema.json` is generated from here.
 
+pub mod answer;
 mod calm;
 pub mod counsel;
 pub mod judge;
@@ -24,44 +25,56 @@ pub const SCHEMA_VERSION: u32 = 1;
 pub struct Report {
     /// 1. Fields may be added without a new version; nothing else changes without one.
     pub schema_version: u32,
+    /// What made this report.
     pub tool: Tool,
     /// The stored review; null where nothing was stored.
     pub review_id: Option<String>,
     /// 1 for a first review, one more for each follow-up.
     pub round: u32,
+    /// What became of the review.
     pub outcome: Outcome,
     /// When the review began, RFC 3339, UTC.
     #[schemars(extend("format" = "date-time"))]
     pub timestamp: String,
+    /// What was reviewed.
     pub source: Source,
+    /// What the gate says.
     pub verdict: Verdict,
     /// How the process ends: 0 pass, 1 blocked, 2 usage, 3 incomplete.
     pub exit_code: u8,
     /// Null where nothing was assessed: incomplete, or nothing to review.
     pub assessment: Option<Assessment>,
+    /// A sentence and totals.
     pub summary: Summary,
     /// By path, line and rule; those of the change as a whole come first.
     pub findings: Vec<Finding>,
+    /// What is worth saying and no finding.
     pub notes: Vec<Note>,
     /// Null where no design document was given.
     pub design_compliance: Option<DesignCompliance>,
+    /// What the documents ask for and the change lacks.
     pub missing_requirements: Vec<MissingRequirement>,
     /// What models say of parts of the change as a whole. Decides nothing.
     #[serde(default)]
     pub opinions: Vec<Opinion>,
     /// Null where no tests were run.
     pub test_results: Option<TestResults>,
+    /// What was reviewed, and what was not, and why.
     pub coverage: Coverage,
     /// What each backend was asked and what it cost; empty for the rules alone.
     pub usage: Vec<Usage>,
+    /// The policy that governed.
     pub policy: Policy,
+    /// How long the review took, in milliseconds.
     pub duration_ms: u64,
 }
 
 /// What made the report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {
+    /// The name of the program.
     pub name: String,
+    /// Its version.
     pub version: String,
     /// Over every rule that was active.
     pub rules_hash: String,
@@ -99,6 +112,7 @@ pub enum Assessment {
 /// What was reviewed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Source {
+    /// Where the change came from.
     pub kind: SourceKind,
     /// Full object id of the old side; null where there is none.
     pub base: Option<String>,
@@ -125,10 +139,15 @@ pub enum SourceKind {
 /// Totals. Suppressed and waived findings are in none of the four severities.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
+    /// The review in one sentence.
     pub text: String,
+    /// Critical findings that count.
     pub critical: usize,
+    /// Major findings that count.
     pub major: usize,
+    /// Minor findings that count.
     pub minor: usize,
+    /// Suggestions that count.
     pub suggestion: usize,
     /// Findings that a comment or the policy set aside.
     pub suppressed: usize,
@@ -188,6 +207,7 @@ pub struct Finding {
     pub id: String,
     /// The identity over time: survives line moves and re-indentation.
     pub fingerprint: String,
+    /// The rule, or `ai-` and the category for what a model found.
     pub rule_id: String,
     /// `rules`, or the backend that said so.
     pub origin: String,
@@ -200,18 +220,25 @@ pub struct Finding {
     pub end_line: Option<u32>,
     /// The commit of a range that it belongs to.
     pub commit: Option<String>,
+    /// How bad it is.
     pub severity: Severity,
+    /// What kind of trouble it is.
     pub category: Category,
+    /// How well it is supported.
     pub confidence: Confidence,
+    /// A few words.
     pub title: String,
+    /// What is wrong. Foreign text where a model says so.
     pub message: String,
     /// What goes wrong: input, and the wrong outcome.
     pub failure: Option<String>,
+    /// What to do about it; null where nobody says.
     pub suggestion: Option<String>,
     /// Text that can take the place of the lines.
     pub replacement: Option<String>,
     /// The offending text, secrets masked.
     pub quote: String,
+    /// The number of the weakness in the Common Weakness Enumeration.
     pub cwe: Option<u32>,
     /// The cited heading of the team's conventions.
     pub convention: Option<String>,
@@ -222,16 +249,22 @@ pub struct Finding {
     pub blocking: bool,
     /// Why a backend holds it for a false alarm. It counts nevertheless.
     pub disputed: Option<String>,
+    /// Whose word lets it through; null: it counts.
     pub waived: Option<Waiver>,
+    /// What a person decided.
     pub disposition: Disposition,
+    /// What sets it aside; null: it counts.
     pub suppressed: Option<Suppression>,
+    /// Addresses to read on.
     pub references: Vec<String>,
 }
 
 /// A person's word that lets a finding through.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Waiver {
+    /// Why it may pass.
     pub reason: String,
+    /// Who said so.
     pub actor: String,
 }
 
@@ -240,14 +273,18 @@ pub struct Waiver {
 pub struct Suppression {
     /// `inline` or `policy`.
     pub by: String,
+    /// Why it does not count, in the words of whoever set it aside.
     pub reason: String,
 }
 
 /// Something worth saying that is no finding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
+    /// Relative to the top of the repository; null: the change as a whole.
     pub file: Option<String>,
+    /// 1-based, on the new side; null: no line in particular.
     pub line: Option<u32>,
+    /// What there is to say.
     pub text: String,
     /// `rules`, `policy`, `git`, or a backend's name.
     pub origin: String,
@@ -256,42 +293,55 @@ pub struct Note {
 /// Whether the change follows the design documents that were given.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DesignCompliance {
+    /// No violation weighs enough to say otherwise.
     pub follows_architecture: bool,
+    /// Where the change leaves the design.
     pub violations: Vec<Violation>,
 }
 
 /// Where the change leaves the design.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Violation {
+    /// A few words.
     pub issue: String,
+    /// What is wrong.
     pub description: String,
+    /// How bad it is.
     pub impact: Severity,
     /// `document#heading`.
     pub reference: Option<String>,
+    /// What to do about it.
     pub recommendation: Option<String>,
 }
 
 /// What the documents ask for and the change lacks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MissingRequirement {
+    /// What is asked for.
     pub requirement: String,
     /// `document#heading`.
     pub reference: Option<String>,
+    /// How much it is missed.
     pub severity: Severity,
 }
 
 /// What a model says of a part of the change as a whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Opinion {
+    /// Who says so.
     pub backend: String,
+    /// Its words, secrets masked.
     pub text: String,
 }
 
 /// How the team's tests ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TestResults {
+    /// The tests ended well.
     pub passed: bool,
+    /// How they ended, in a sentence.
     pub summary: String,
+    /// Names of those that failed, as far as they could be told.
     pub failing_tests: Vec<String>,
     /// As the tests report it: `92%`.
     pub coverage: Option<String>,
@@ -300,10 +350,13 @@ pub struct TestResults {
 /// What was reviewed, and what was not, and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Coverage {
+    /// Files of the change.
     pub files_total: usize,
     /// By the rules, and by every backend that was to look.
     pub files_reviewed: usize,
+    /// Hunks of the change.
     pub hunks_total: usize,
+    /// Hunks of the files that were reviewed.
     pub hunks_reviewed: usize,
     /// Hunks whose result came from the cache.
     pub cached: usize,
@@ -319,6 +372,7 @@ pub struct Coverage {
 /// A file that was left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Skipped {
+    /// Relative to the top of the repository.
     pub file: String,
     /// `ignored`, `binary`, `submodule`; more may come.
     pub reason: String,
@@ -329,20 +383,28 @@ pub struct Skipped {
 pub struct Failed {
     /// Null: the change as a whole.
     pub file: Option<String>,
+    /// Why it was not reviewed.
     pub reason: String,
 }
 
 /// What a backend was asked and what it cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
+    /// The name of the backend in the policy.
     pub backend: String,
+    /// The model that was asked; empty where nobody knows.
     pub model: String,
+    /// Requests that were sent, retries included.
     pub requests: u64,
+    /// Tokens in, those from the provider's cache included.
     pub input_tokens: u64,
+    /// Of these, from the provider's cache.
     pub cached_tokens: u64,
+    /// Tokens out.
     pub output_tokens: u64,
     /// Null where neither the backend nor the policy names a price.
     pub cost_usd: Option<f64>,
+    /// How long it took, in milliseconds.
     pub duration_ms: u64,
 }
 

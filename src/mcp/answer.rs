@@ -4,8 +4,10 @@
 use crate::ai::Retry;
 use crate::error::{Error, Kind};
 use crate::untrusted::Inert;
+use crate::wire;
+use crate::wire::answer::{Failed, Failure};
 use rmcp::model::{CallToolResult, ContentBlock};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// Bytes of the text.
 const MOST: usize = 24 << 10;
@@ -41,11 +43,15 @@ impl Answer {
             text.push_str(&format!("hint: {hint}\n"));
         }
         text.push_str(again);
-        let content = json!({
-            "status": "error", "outcome": "error", "retryable": retryable, "retry_after_s": null,
-            "message": inert(&message), "hint": hint.as_deref().map(inert),
-        });
-        Self { content: object(content), text, is_error: true }
+        let content = Failure {
+            status: Failed::Error,
+            outcome: Failed::Error,
+            retryable,
+            retry_after_s: None,
+            message: inert(&message),
+            hint: hint.as_deref().map(inert),
+        };
+        Self { content: object(wire::value(&content)), text, is_error: true }
     }
 
     /// Makes the answer to something that this program did wrong.
@@ -107,6 +113,7 @@ pub(super) fn partly(retry: Retry, blocks: bool, content: &mut Map<String, Value
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn what_is_missing_hides_no_block() {

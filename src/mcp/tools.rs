@@ -3,6 +3,7 @@
 //! Clients give context, never instructions: no argument reaches a model but fenced as data, by the same path that a
 //! review from the command line takes.
 
+mod answers;
 mod judge;
 pub(super) mod review_words;
 pub(super) mod session;
@@ -19,9 +20,9 @@ use crate::request::{Authority, Overrides, ReviewRequest, Source};
 use crate::review::{self, World};
 use crate::stop::Stop;
 use rmcp::model::ToolAnnotations;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// A tool.
 #[derive(Clone, Copy)]
@@ -80,6 +81,13 @@ pub(super) const ALL: &[&[Tool]] = &[session::TOOLS, stateless::TOOLS, judge::TO
 impl Tool {
     /// Returns the tool as clients see it.
     pub(super) fn listed(&self) -> rmcp::model::Tool {
+        /// Made once: schemas take longer to make than everything else of a list.
+        static LISTED: LazyLock<Vec<rmcp::model::Tool>> =
+            LazyLock::new(|| ALL.iter().copied().flatten().map(Tool::described).collect());
+        LISTED.iter().find(|t| t.name == self.name).cloned().unwrap_or_else(|| self.described())
+    }
+
+    fn described(&self) -> rmcp::model::Tool {
         let annotations = ToolAnnotations::with_title(self.title)
             .read_only(self.effect == Effect::Reads)
             .destructive(false)
@@ -151,21 +159,4 @@ pub(super) fn policy_of(served: &Served, config: Option<&Path>, env: &Env) -> Re
 pub(super) fn is_pattern(text: &str) -> bool {
     let leads_out = text.starts_with(['/', '~', '-']) || text.split('/').any(|p| p == "..");
     !text.is_empty() && text.len() <= 4096 && !leads_out && !text.chars().any(char::is_control)
-}
-
-/// Returns a schema of an answer: these members, of which none is promised, since an error has its own.
-pub(super) fn schema(members: Value) -> Value {
-    let mut properties = super::answer::object(serde_json::json!({
-        "status": {"type": ["string", "null"], "description": "incomplete or error where something is missing; needs_changes where something blocks"},
-        "outcome": {"type": "string", "description": "reviewed, incomplete, nothing_to_review, cancelled or error"},
-        "retryable": {"type": "boolean", "description": "Whether asking again later can help"},
-        "retry_after_s": {"type": ["integer", "null"], "description": "Seconds to wait, where somebody says how long"},
-        "message": {"type": "string", "description": "What went wrong"},
-        "hint": {"type": ["string", "null"], "description": "What to do about it"},
-    }));
-    properties.extend(super::answer::object(members));
-    let mut schema = Map::new();
-    schema.insert("type".to_owned(), "object".into());
-    schema.insert("properties".to_owned(), properties.into());
-    Value::Object(schema)
 }

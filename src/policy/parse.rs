@@ -67,8 +67,10 @@ impl Problem {
         let Some(first) = problems.first() else { return Error::usage("policy cannot be read") };
         let mut e = Error::usage(first.message.clone());
         if let Some(h) = &first.hint {
-            e = e.hint(h.clone());
+            e = e.hint_person(h.clone());
         }
+        // The policy that rules an agent's calls is nothing for it to mend.
+        e = e.hint_agent("tell the user that the policy has to be mended");
         match problems.len() - 1 {
             0 => e,
             1 => e

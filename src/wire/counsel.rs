@@ -11,24 +11,30 @@ pub const COUNSEL_VERSION: u32 = 1;
 /// How a question went.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conduct {
+    /// What became of the question.
     pub outcome: Outcome,
     /// The same as `outcome`.
     pub status: Outcome,
     /// Asking again may give another outcome without anything being changed.
     pub retryable: bool,
+    /// When it makes sense to ask again, where somebody said so.
     pub retry_after_s: Option<u64>,
     /// Why there is no answer; null where there is one.
     pub error: Option<String>,
     /// The same for programs.
     #[serde(default)]
     pub error_kind: Option<ErrorKind>,
+    /// The time was over before there was an answer.
     pub timed_out: bool,
     /// Who answered; null: nobody.
     pub backend: Option<String>,
+    /// The model that answered; null where nobody knows.
     pub model: Option<String>,
+    /// In and out, of all requests to models.
     pub tokens_used: u64,
     /// Null where neither the backend nor the policy names a price.
     pub cost_usd: Option<f64>,
+    /// How long it took, in milliseconds.
     pub duration_ms: u64,
     /// What has to be said besides: a backend that failed before another answered.
     pub notes: Vec<String>,
@@ -38,6 +44,7 @@ pub struct Conduct {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "claude-reviewer proposal check")]
 pub struct ProposalCheck {
+    /// The version of this document.
     pub schema_version: u32,
     /// `valid` is known.
     pub success: bool,
@@ -54,8 +61,11 @@ pub struct ProposalCheck {
 /// What is wrong with a proposal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProposalIssue {
+    /// How bad it is.
     pub severity: Severity,
+    /// What is wrong.
     pub issue: String,
+    /// What to do about it; null where nobody says.
     pub suggestion: Option<String>,
     /// The proposal's words, secrets masked.
     pub quote: Option<String>,
@@ -79,12 +89,15 @@ pub enum Side {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "claude-reviewer resolution")]
 pub struct Resolution {
+    /// The version of this document.
     pub schema_version: u32,
     /// There is a side.
     pub success: bool,
     /// Null: nobody answered, or the answer rests on no words of the documents.
     pub side: Option<Side>,
+    /// Why; empty where nobody was found to be right.
     pub reasoning: String,
+    /// The words that it rests on.
     pub quotes: Vec<Quotation>,
     /// One or two sentences for whoever reads this.
     pub summary: String,
@@ -97,6 +110,7 @@ pub struct Resolution {
 pub struct Quotation {
     /// `contract`, `rebuttal`, `judge_report`.
     pub document: String,
+    /// Secrets masked.
     pub quote: String,
     /// The words stand in that document.
     pub verified: bool,
@@ -106,6 +120,7 @@ pub struct Quotation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "claude-reviewer health")]
 pub struct Health {
+    /// The version of this document.
     pub schema_version: u32,
     /// The Claude Code program is there and answers.
     pub available: bool,
@@ -126,20 +141,25 @@ pub struct Health {
 /// How a backend is, without anything having been sent to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BackendHealth {
+    /// As the policy has it.
     pub name: String,
     /// `claude`, `anthropic`, `openai`, `google`.
     pub kind: Option<String>,
     /// Nothing that can be seen from here keeps it from being asked.
     pub available: bool,
+    /// What was looked at.
     pub checks: Vec<Check>,
 }
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
+    /// What was looked at, in a word.
     pub name: String,
     /// `ok`, `note`, `doubt`, `problem`.
     pub state: String,
+    /// What was seen.
     pub text: String,
+    /// What to do about it.
     pub hint: Option<String>,
 }

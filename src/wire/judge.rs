@@ -70,6 +70,7 @@ pub struct Judgement {
     pub blocking_issues_count: u64,
     /// From the root; null where no report could be written.
     pub report_md_path: Option<String>,
+    /// From the root; null where no report could be written.
     pub report_json_path: Option<String>,
     /// Why there is no verdict; null where there is one.
     pub error: Option<String>,
@@ -78,9 +79,11 @@ pub struct Judgement {
     pub error_kind: Option<ErrorKind>,
     /// The time was over before everything was reviewed.
     pub timed_out: bool,
+    /// How long it took, in milliseconds.
     pub duration_ms: u64,
     /// The same as `outcome`.
     pub status: Outcome,
+    /// What became of the question.
     pub outcome: Outcome,
     /// Asking again may give another outcome without anything being changed.
     pub retryable: bool,
@@ -94,6 +97,7 @@ pub struct Judgement {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "claude-reviewer judge report")]
 pub struct JudgeReport {
+    /// The version of this document.
     pub schema_version: u32,
     /// As the contract has it; null where it has none.
     pub task_id: Option<String>,
@@ -101,11 +105,14 @@ pub struct JudgeReport {
     pub success: bool,
     /// Null unless `success`.
     pub verdict: Option<JudgeVerdict>,
+    /// What became of the question.
     pub outcome: Outcome,
+    /// Why there is no verdict; null where there is one.
     pub error: Option<String>,
     /// Why there is no verdict, for programs; null where there is one.
     #[serde(default)]
     pub error_kind: Option<ErrorKind>,
+    /// The time was over before everything was reviewed.
     pub timed_out: bool,
     /// Findings that block or halt, and criteria that are not met.
     pub blocking_issues: Vec<Issue>,
@@ -118,6 +125,7 @@ pub struct JudgeReport {
     /// When the judgement began, RFC 3339, UTC.
     #[schemars(extend("format" = "date-time"))]
     pub timestamp: String,
+    /// How long it took, in milliseconds.
     pub duration_ms: u64,
     /// Null where the contract could not be read.
     pub contract: Option<ContractFile>,
@@ -145,20 +153,28 @@ pub struct Issue {
     pub kind: String,
     /// Null for a criterion.
     pub severity: Option<Severity>,
+    /// Relative to the top of the repository; null: the change as a whole.
     pub file: Option<String>,
+    /// 1-based, on the new side; null: the file as a whole.
     pub line: Option<u32>,
+    /// A few words.
     pub title: String,
+    /// What is wrong.
     pub message: String,
+    /// What to do about it; null where nobody says.
     pub suggestion: Option<String>,
 }
 
 /// How a criterion of the contract stands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Criterion {
+    /// As the contract has it, or counted: `AC1`, `R1`.
     pub id: String,
+    /// The words of the contract.
     pub text: String,
     /// Null: it could not be decided.
     pub met: Option<bool>,
+    /// Why it stands so.
     pub reason: String,
     /// Where the change meets it; there is one whenever `met` is true.
     pub evidence: Option<Evidence>,
@@ -169,9 +185,11 @@ pub struct Criterion {
 /// Lines of the change that were found again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
+    /// Relative to the top of the repository.
     pub file: String,
     /// On the new side; null: removed lines.
     pub line: Option<u32>,
+    /// The words of the change, secrets masked.
     pub quote: String,
 }
 

@@ -46,15 +46,20 @@ impl Status {
 /// `request.json`: what was asked for when the session began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Request {
+    /// The version of this document.
     pub schema_version: u32,
+    /// The session: `2026-01-31-001`.
     pub review_id: String,
     /// RFC 3339, UTC.
     #[schemars(extend("format" = "date-time"))]
     pub timestamp: String,
     /// What the author says was asked for and done. Foreign text, secrets masked.
     pub summary: Option<String>,
+    /// The design documents that were named.
     pub relevant_docs: Vec<String>,
+    /// What the author asked to look at.
     pub focus_areas: Vec<String>,
+    /// What was reviewed in the first round.
     pub source: Source,
     /// What was asked for, in the words that a follow-up starts from.
     pub asked: Asked,
@@ -64,7 +69,9 @@ pub struct Request {
     pub author: String,
     /// `cli`, `pre-commit`, `pre-push`, `mcp`.
     pub via: String,
+    /// What stored this.
     pub tool: Tool,
+    /// The change of the first round.
     pub change: Change,
 }
 
@@ -84,6 +91,7 @@ pub struct Asked {
 pub struct Change {
     /// SHA-256 of `changes.diff`, hexadecimal.
     pub hash: String,
+    /// Its size.
     pub bytes: u64,
     /// Files whose lines are not in it: too large, or holding secrets by their name.
     pub left_out: Vec<String>,
@@ -93,18 +101,28 @@ pub struct Change {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "claude-reviewer stored review")]
 pub struct Review {
+    /// The version of this document.
     pub schema_version: u32,
+    /// The session: `2026-01-31-001`.
     pub review_id: String,
+    /// When the round began, RFC 3339, UTC.
     #[schemars(extend("format" = "date-time"))]
     pub timestamp: String,
+    /// How the session stands after this round.
     pub status: Status,
+    /// 1 for the first, one more for each follow-up.
     pub round: u32,
+    /// What became of the review.
     pub outcome: Outcome,
+    /// What the gate says.
     pub verdict: Verdict,
     /// Null where no design document was given.
     pub design_compliance: Option<Compliance>,
+    /// The findings, in the words of a reviewer.
     pub comments: Vec<Comment>,
+    /// What the documents ask for and the change lacks.
     pub missing_requirements: Vec<Requirement>,
+    /// Totals.
     pub summary: Counts,
     /// Null where no tests were run.
     pub test_results: Option<TestResults>,
@@ -119,13 +137,16 @@ pub struct Review {
     pub advice: Advice,
     /// The change of this round.
     pub change: Change,
+    /// The whole report.
     pub report: Report,
 }
 
 /// Whether the change follows the design documents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Compliance {
+    /// No violation weighs enough to say otherwise.
     pub follows_architecture: bool,
+    /// Where the change leaves the design.
     pub major_violations: Vec<super::Violation>,
 }
 
@@ -134,17 +155,24 @@ pub struct Compliance {
 pub struct Comment {
     /// The finding of `report` that it is: `F1`.
     pub id: String,
+    /// The identity of the finding over time.
     pub fingerprint: String,
     /// `specific`: about a line; `general`: about a file or the whole change.
     pub r#type: CommentType,
+    /// Relative to the top of the repository; null: the change as a whole.
     pub file: Option<String>,
+    /// 1-based, on the new side; null: the file as a whole.
     pub line: Option<u32>,
+    /// How bad it is.
     pub severity: Severity,
     /// `architecture`, `design`, `bug`, `performance`, `style`, `security`, `missing_feature`, `best-practice`,
     /// `test`.
     pub category: String,
+    /// What is wrong.
     pub comment: String,
+    /// What to do about it; null where nobody says.
     pub suggested_fix: Option<String>,
+    /// It blocks under the policy that governs.
     pub blocking: bool,
 }
 
@@ -159,19 +187,26 @@ pub enum CommentType {
 /// What the documents ask for and the change lacks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Requirement {
+    /// What is asked for.
     pub requirement: String,
     /// `document#heading`.
     pub design_doc_reference: Option<String>,
+    /// How much it is missed.
     pub severity: Severity,
 }
 
 /// Totals.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
+    /// Places where the change leaves the design.
     pub design_violations: usize,
+    /// Critical findings that count.
     pub critical_issues: usize,
+    /// Major findings that count.
     pub major_issues: usize,
+    /// Minor findings that count.
     pub minor_issues: usize,
+    /// Suggestions that count.
     pub suggestions: usize,
 }
 
@@ -180,12 +215,19 @@ pub struct Counts {
 pub struct Since {
     /// The round that this one is compared with.
     pub round: u32,
+    /// One finding each.
     pub entries: Vec<Entry>,
+    /// How many are `fixed`.
     pub fixed: usize,
+    /// How many are `still_there`.
     pub still_there: usize,
+    /// How many are `moved`.
     pub moved: usize,
+    /// How many are `reopened`.
     pub reopened: usize,
+    /// How many are `new`.
     pub new: usize,
+    /// How many are `introduced_by_fix`.
     pub introduced_by_fix: usize,
     /// Could not be told: this round did not look there.
     pub unchecked: usize,
@@ -194,17 +236,25 @@ pub struct Since {
 /// One finding over two rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Entry {
+    /// What became of it.
     pub state: State,
+    /// The identity of the finding over time.
     pub fingerprint: String,
     /// In this round's report; null where it is gone.
     pub id: Option<String>,
     /// In the earlier round's report; null where it is new.
     pub previous_id: Option<String>,
+    /// The rule, or `ai-` and the category for what a model found.
     pub rule_id: String,
+    /// How bad it is.
     pub severity: Severity,
+    /// A few words.
     pub title: String,
+    /// Where it is, or was; null: the change as a whole.
     pub file: Option<String>,
+    /// In this round; null where it is gone.
     pub line: Option<u32>,
+    /// In the earlier round; null where it is new.
     pub previous_line: Option<u32>,
 }
 
@@ -241,6 +291,7 @@ pub enum State {
 /// What to do next, for whoever asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Advice {
+    /// What to do, for programs.
     pub action: Action,
     /// One or two sentences.
     pub text: String,
@@ -267,16 +318,22 @@ pub enum Action {
 /// `round-N/response.json`: what the coder says to the findings of a round. Foreign text, secrets masked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Response {
+    /// The version of this document.
     pub schema_version: u32,
+    /// The session.
     pub review_id: String,
     /// The round that it answers.
     pub round: u32,
+    /// When it was said, RFC 3339, UTC.
     #[schemars(extend("format" = "date-time"))]
     pub timestamp: String,
     /// Ids (`F1`) or fingerprints of findings.
     pub addressed: Vec<String>,
+    /// Why findings were not addressed.
     pub explanations: Vec<Explanation>,
+    /// Files that were changed for it.
     pub modified_files: Vec<String>,
+    /// What the coder asks.
     pub questions: Vec<String>,
     /// What was said in free text.
     pub text: Option<String>,
@@ -287,6 +344,7 @@ pub struct Response {
 pub struct Explanation {
     /// Id (`F1`) or fingerprint; null: about several, or none in particular.
     pub finding: Option<String>,
+    /// The coder's words.
     pub text: String,
 }
 
@@ -295,6 +353,7 @@ pub struct Explanation {
 /// Every byte of it is checked: a further field needs a new version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Seal {
+    /// The version of this document.
     pub schema_version: u32,
     /// The head before this round; null in the first.
     pub previous: Option<String>,
@@ -316,7 +375,9 @@ pub struct Sealed {
 /// `complete.json`: how the session was closed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Completion {
+    /// The version of this document.
     pub schema_version: u32,
+    /// The session.
     pub review_id: String,
     /// Oldest first; the last one counts.
     pub entries: Vec<Closing>,
@@ -327,10 +388,13 @@ pub struct Completion {
 pub struct Closing {
     /// `approved`, `abandoned` or `merged`.
     pub status: Status,
+    /// What should be remembered. Foreign text, secrets masked.
     pub notes: Option<String>,
+    /// Who closed it, as far as the environment tells.
     pub actor: String,
     /// `cli` or `mcp`.
     pub via: String,
+    /// When, RFC 3339, UTC.
     #[schemars(extend("format" = "date-time"))]
     pub timestamp: String,
     /// It was closed though findings were open or the last round was incomplete.
@@ -346,8 +410,11 @@ pub struct Closing {
 /// `latest.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latest {
+    /// The version of this document.
     pub schema_version: u32,
+    /// The newest session.
     pub review_id: String,
+    /// When it was stored, RFC 3339, UTC.
     #[schemars(extend("format" = "date-time"))]
     pub timestamp: String,
     /// Relative to the store: `sessions/2026-01-31-001`.
@@ -357,17 +424,28 @@ pub struct Latest {
 /// A session in a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overview {
+    /// The session: `2026-01-31-001`.
     pub review_id: String,
+    /// When it began, RFC 3339, UTC.
     #[schemars(extend("format" = "date-time"))]
     pub timestamp: String,
+    /// How it stands.
     pub status: Status,
+    /// How many rounds it has.
     pub rounds: u32,
+    /// What became of the last round.
     pub outcome: Outcome,
+    /// What the gate said in the last round.
     pub verdict: Verdict,
+    /// Totals of the last round.
     pub summary: Counts,
+    /// Who asked, as far as the environment tells.
     pub author: String,
+    /// `cli`, `pre-commit`, `pre-push`, `mcp`.
     pub via: String,
+    /// What was reviewed.
     pub source: Source,
+    /// For people: `the staged change`.
     pub label: String,
     /// The head of the hash chain.
     pub head: String,
@@ -376,7 +454,9 @@ pub struct Overview {
 /// What cannot be read of a store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Damaged {
+    /// The session.
     pub review_id: String,
+    /// What is wrong with it.
     pub why: String,
     /// Where it was put, relative to the store; null: it stays where it is.
     pub moved_to: Option<String>,
@@ -385,20 +465,28 @@ pub struct Damaged {
 /// What `history --format json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct History {
+    /// The version of this document.
     pub schema_version: u32,
     /// Newest first.
     pub sessions: Vec<Overview>,
+    /// What cannot be read.
     pub damaged: Vec<Damaged>,
 }
 
 /// A whole session, as `history ID --format json` prints it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Session {
+    /// The version of this document.
     pub schema_version: u32,
+    /// The session: `2026-01-31-001`.
     pub review_id: String,
+    /// How it stands.
     pub status: Status,
+    /// What was asked for when it began.
     pub request: Request,
+    /// Oldest first.
     pub rounds: Vec<Round>,
+    /// How it was closed; null while it is open.
     pub completion: Option<Completion>,
     /// The head of the hash chain.
     pub head: String,
@@ -407,8 +495,11 @@ pub struct Session {
 /// One round of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Round {
+    /// What was found.
     pub review: Review,
+    /// What the coder said to it; null while nothing was.
     pub response: Option<Response>,
+    /// The hash chain up to here.
     pub seal: Seal,
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Clients name files and nothing else: what a model is asked is fixed.
 
-use super::{Call, Effect, Tool, schema, stateless};
+use super::answers::{kind, schema};
+use super::{Call, Effect, Tool, stateless};
 use crate::counsel::{self, CounselAsk, Dispute, MAX_AUDITED};
 use crate::doctor;
 use crate::error::{Error, Result};
@@ -10,9 +11,9 @@ use crate::judge::{self, JudgeAsk, MAX_TIMEOUT, REPORT_DIR, TIMEOUT};
 use crate::mcp::answer::{Answer, object};
 use crate::mcp::args::{Arg, Kind};
 use crate::wire;
-use crate::wire::counsel::Conduct;
-use crate::wire::judge::Outcome;
-use serde_json::{Map, Value, json};
+use crate::wire::counsel::{Conduct, Health, ProposalCheck, Resolution};
+use crate::wire::judge::{Judgement, Outcome};
+use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -40,7 +41,7 @@ pub(super) const TOOLS: &[Tool] = &[
                 required: false,
             },
         ],
-        answers: judgement,
+        answers: || schema(&[kind::<Judgement>]),
         effect: Effect::Adds,
         asks: true,
         run: judge,
@@ -51,7 +52,7 @@ pub(super) const TOOLS: &[Tool] = &[
         title: "Check a proposal",
         about: "Checks whether a proposal (PROPOSAL_FINAL.md) is complete and can be worked from. Reads it and nothing else.",
         args: &[Arg { name: "proposal_path", about: "Path to the proposal.", kind: PATH, required: true }],
-        answers: proposal_answer,
+        answers: || schema(&[kind::<ProposalCheck>]),
         effect: Effect::Reads,
         asks: true,
         run: proposal,
@@ -90,7 +91,7 @@ pub(super) const TOOLS: &[Tool] = &[
             Arg { name: "rebuttal_path", about: "Path to the rebuttal.", kind: PATH, required: true },
             Arg { name: "judge_report_path", about: "Path to the judge's report.", kind: PATH, required: true },
         ],
-        answers: resolution_answer,
+        answers: || schema(&[kind::<Resolution>]),
         effect: Effect::Reads,
         asks: true,
         run: conflict,
@@ -101,7 +102,7 @@ pub(super) const TOOLS: &[Tool] = &[
         title: "Who can be asked",
         about: "Tells whether the Claude program and the backends of the policy can be asked, without asking them.",
         args: &[],
-        answers: health_answer,
+        answers: || schema(&[kind::<Health>]),
         effect: Effect::Reads,
         asks: false,
         run: health,
@@ -239,55 +240,4 @@ fn ended(content: Map<String, Value>, mut text: String, outcome: Outcome) -> Ans
     }
     let is_error = outcome == Outcome::Error;
     Answer { is_error, ..Answer::new(content, format!("outcome: {}\n{text}", wire::name(&outcome))) }
-}
-
-fn proposal_answer() -> Value {
-    schema(json!({
-        "success": {"type": "boolean", "description": "valid is known"},
-        "valid": {"type": ["boolean", "null"]},
-        "issues": {"type": "array", "items": {"type": "object", "properties": {
-            "severity": {"type": "string"}, "issue": {"type": "string"}, "suggestion": {"type": ["string", "null"]},
-            "quote": {"type": ["string", "null"]}, "line": {"type": ["integer", "null"]},
-            "verified": {"type": "boolean"}, "origin": {"type": "string"}}}},
-        "error": {"type": ["string", "null"]},
-        "summary": {"type": "string"},
-    }))
-}
-
-fn resolution_answer() -> Value {
-    schema(json!({
-        "success": {"type": "boolean", "description": "There is a side"},
-        "side": {"type": ["string", "null"], "enum": ["floor_manager", "judge", null]},
-        "reasoning": {"type": "string"},
-        "quotes": {"type": "array", "items": {"type": "object", "properties": {
-            "document": {"type": "string"}, "quote": {"type": "string"}, "verified": {"type": "boolean"}}}},
-        "error": {"type": ["string", "null"]},
-        "summary": {"type": "string"},
-    }))
-}
-
-fn health_answer() -> Value {
-    schema(json!({
-        "available": {"type": "boolean", "description": "The Claude program is there and answers"},
-        "version": {"type": ["string", "null"]},
-        "error": {"type": ["string", "null"]},
-        "server_version": {"type": "string"},
-        "backends": {"type": "array", "items": {"type": "object"}},
-        "tools": {"type": "array", "items": {"type": "object"}},
-        "summary": {"type": "string"},
-    }))
-}
-
-fn judgement() -> Value {
-    schema(json!({
-        "success": {"type": "boolean", "description": "There is a verdict"},
-        "verdict": {"type": ["string", "null"], "enum": ["PASS", "CONDITIONAL", "FAIL", "CRITICAL_HALT", null]},
-        "blocking_issues_count": {"type": "integer"},
-        "report_md_path": {"type": ["string", "null"]},
-        "report_json_path": {"type": ["string", "null"]},
-        "error": {"type": ["string", "null"]},
-        "timed_out": {"type": "boolean"},
-        "duration_ms": {"type": "integer"},
-        "summary": {"type": "string"},
-    }))
 }

@@ -1,8 +1,8 @@
 //! Reviews that are kept: a round is asked for, the history looked at, a session closed.
 
+use super::answers::{kind, schema};
 use super::review_words as words;
-use super::stateless::finding;
-use super::{Call, Effect, Tool, schema};
+use super::{Call, Effect, Tool};
 use crate::ai::Retry;
 use crate::ai::context;
 use crate::error::{Error, Result};
@@ -19,6 +19,7 @@ use crate::rounds::response::Given as Response;
 use crate::rounds::{self, Ask, Done, Save};
 use crate::rules::RuleSet;
 use crate::wire;
+use crate::wire::answer::{Completed, RefusedDocument, Reviewed};
 use crate::wire::stored::{self, Status};
 use crate::wire::{Outcome, Verdict};
 use serde_json::{Map, Value, json};
@@ -78,7 +79,7 @@ pub(super) const TOOLS: &[Tool] = &[
                 required: false,
             },
         ],
-        answers: review_answer,
+        answers: || schema(&[kind::<Reviewed>]),
         effect: Effect::Adds,
         asks: true,
         run: request_review,
@@ -97,7 +98,7 @@ pub(super) const TOOLS: &[Tool] = &[
             },
             Arg { name: "review_id", about: "The review to show, or latest.", kind: ID, required: false },
         ],
-        answers: history_answer,
+        answers: || schema(&[kind::<stored::History>, kind::<stored::Session>]),
         // What cannot be read is put aside.
         effect: Effect::Settles,
         asks: false,
@@ -118,7 +119,7 @@ pub(super) const TOOLS: &[Tool] = &[
             },
             Arg { name: "notes", about: "What should be remembered.", kind: Kind::Text(16 << 10), required: false },
         ],
-        answers: complete_answer,
+        answers: || schema(&[kind::<Completed>]),
         effect: Effect::Settles,
         asks: false,
         run: complete,
@@ -193,7 +194,7 @@ fn answered(value: &Value) -> Result<Response> {
 }
 
 /// Returns the documents that may be given to a reviewer, from the top, and for each of the others why not.
-fn documents(call: &Call<'_>, top: &Path) -> (Vec<PathBuf>, Vec<Value>) {
+fn documents(call: &Call<'_>, top: &Path) -> (Vec<PathBuf>, Vec<RefusedDocument>) {
     let (mut fine, mut refused) = (Vec::new(), Vec::new());
     for name in call.given.texts("relevant_docs") {
         let inside = call.fence.document(name, top).and_then(|full| {
@@ -202,7 +203,10 @@ fn documents(call: &Call<'_>, top: &Path) -> (Vec<PathBuf>, Vec<Value>) {
         });
         match inside {
             Ok(path) => fine.push(path),
-            Err(e) => refused.push(json!({"path": shown(name).trim_matches('"'), "reason": e.message})),
+            Err(e) => {
+                let path = shown(name).trim_matches('"').to_owned();
+                refused.push(RefusedDocument { path, reason: e.message });
+            }
         }
     }
     (fine, refused)
@@ -268,17 +272,18 @@ fn source(value: &Value) -> Result<(Source, Vec<String>)> {
 }
 
 /// Puts a round into an answer.
-fn reviewed(done: &Done, refused: &[Value]) -> Answer {
+fn reviewed(done: &Done, refused: &[RefusedDocument]) -> Answer {
     let stored = &done.stored;
-    let mut content = object(wire::value(stored));
+    let unsaved = done.unsaved.clone();
+    let (review, refused_docs) = (stored.clone(), refused.to_vec());
+    let whole = Reviewed { review, refused_docs, unsaved, retryable: None, retry_after_s: None };
+    let mut content = object(wire::value(&whole));
     let mut text = words::report(&stored.report);
     if stored.review_id.is_empty() {
         content.insert("review_id".to_owned(), Value::Null);
     } else {
         text = format!("review_id {}, round {}\n{text}", stored.review_id, stored.round);
     }
-    content.insert("refused_docs".to_owned(), refused.into());
-    content.insert("unsaved".to_owned(), done.unsaved.clone().into());
     if stored.outcome == Outcome::Incomplete || stored.verdict == Verdict::Incomplete {
         let retry = Retry::of(&done.review.models.setbacks);
         text = answer::partly(retry, stored.verdict == Verdict::Block, &mut content, &text);
@@ -287,7 +292,7 @@ fn reviewed(done: &Done, refused: &[Value]) -> Answer {
         text.push_str(&format!("since round {}: {}\n", since.round, report::changes(since)));
     }
     for doc in refused {
-        text.push_str(&format!("document not given to the reviewer: {}\n", doc["reason"].as_str().unwrap_or_default()));
+        text.push_str(&format!("document not given to the reviewer: {}\n", doc.reason));
     }
     if let Some(why) = &done.unsaved {
         text.push_str(&format!("the review is not stored, so it cannot be followed up: {why}\n"));
@@ -356,13 +361,10 @@ fn complete(call: &Call<'_>) -> Result<Answer> {
     let actor = context::summary(&place.actor, &rules);
     let closing = Closing { status, notes, actor, via: "mcp", now: call.now };
     let session = store.complete(&id, closing, false)?;
-    let mut content = Map::new();
-    content.insert("review_id".to_owned(), session.review_id.clone().into());
-    content.insert("status".to_owned(), wire::value(&session.status));
-    content.insert("rounds".to_owned(), session.rounds.len().into());
-    content.insert("completion".to_owned(), wire::value(&session.completion));
-    content.insert("head".to_owned(), session.head.clone().into());
-    Ok(Answer::new(content, format!("review {} is {}", session.review_id, wire::name(&session.status))))
+    let text = format!("review {} is {}", session.review_id, wire::name(&session.status));
+    let stored::Session { review_id, status, rounds, completion, head, .. } = session;
+    let done = Completed { review_id, status, rounds: rounds.len(), completion, head };
+    Ok(Answer::new(object(wire::value(&done)), text))
 }
 
 fn response_schema() -> Value {
@@ -382,54 +384,6 @@ fn source_schema() -> Value {
         "untracked": {"type": "boolean", "description": "unstaged: new files too"},
         "files": {"type": "array", "items": {"type": "string"}, "description": "Only these paths or globs"}},
         "required": ["kind"], "additionalProperties": false}]})
-}
-
-fn review_answer() -> Value {
-    schema(json!({
-        "review_id": {"type": ["string", "null"], "description": "Null where nothing is stored"},
-        "round": {"type": "integer"},
-        "verdict": {"type": "string", "enum": ["pass", "warn", "block", "incomplete"]},
-        "overall_assessment": {"type": ["string", "null"],
-            "enum": ["lgtm", "lgtm_with_suggestions", "needs_changes", null]},
-        "design_compliance": {"type": ["object", "null"]},
-        "comments": {"type": "array", "items": {"type": "object", "properties": {
-            "id": {"type": "string"}, "fingerprint": {"type": "string"},
-            "type": {"type": "string", "enum": ["specific", "general"]},
-            "file": {"type": ["string", "null"]}, "line": {"type": ["integer", "null"]},
-            "severity": {"type": "string"}, "category": {"type": "string"}, "comment": {"type": "string"},
-            "suggested_fix": {"type": ["string", "null"]}, "blocking": {"type": "boolean"}}}},
-        "missing_requirements": {"type": "array", "items": {"type": "object"}},
-        "summary": {"type": "object"},
-        "test_results": {"type": ["object", "null"]},
-        "since": {"type": ["object", "null"], "description": "What became of the findings of the round before"},
-        "advice": {"type": "object", "properties": {
-            "action": {"type": "string", "enum": ["complete", "fix", "ask_a_person", "retry_later", "nothing"]},
-            "text": {"type": "string"}, "circling": {"type": "array", "items": {"type": "string"}}}},
-        "refused_docs": {"type": "array", "items": {"type": "object"}},
-        "unsaved": {"type": ["string", "null"]},
-        "report": {"type": "object", "properties": {"findings": {"type": "array", "items": finding()}}},
-    }))
-}
-
-fn history_answer() -> Value {
-    schema(json!({
-        "sessions": {"type": "array", "items": {"type": "object"}, "description": "Of a list, newest first"},
-        "damaged": {"type": "array", "items": {"type": "object"}},
-        "review_id": {"type": "string"},
-        "request": {"type": "object"},
-        "rounds": {"type": "array", "items": {"type": "object"}, "description": "Of one review"},
-        "completion": {"type": ["object", "null"]},
-        "head": {"type": "string", "description": "The end of the hash chain; note it to prove later what was stored"},
-    }))
-}
-
-fn complete_answer() -> Value {
-    schema(json!({
-        "review_id": {"type": "string"},
-        "rounds": {"type": "integer"},
-        "completion": {"type": ["object", "null"]},
-        "head": {"type": "string"},
-    }))
 }
 
 #[cfg(test)]

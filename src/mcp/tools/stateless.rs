@@ -1,7 +1,8 @@
 //! Reviews that nothing is kept of: code that is handed over, what is staged or not, a commit, a branch.
 
+use super::answers::{kind, schema};
 use super::review_words as words;
-use super::{Call, Effect, Tool, is_pattern, schema};
+use super::{Call, Effect, Tool, is_pattern};
 use crate::ai::Retry;
 use crate::error::{Error, Result};
 use crate::finding::Category;
@@ -12,7 +13,8 @@ use crate::report;
 use crate::request::{Depth, Input, ReviewRequest, Source};
 use crate::review::{self, Review, SourceKind};
 use crate::wire;
-use serde_json::{Value, json};
+use crate::wire::answer::{Metadata, Reported};
+use serde_json::Value;
 
 /// Bytes of code that is handed over.
 const CODE: usize = 8 << 20;
@@ -211,9 +213,10 @@ fn answer(call: &Call<'_>, request: &ReviewRequest) -> Result<Answer> {
 /// Makes an answer of a review.
 pub(super) fn told(review: &Review) -> Answer {
     let report = report::json::report(review);
-    let mut content = object(wire::value(&report));
-    content.insert("provider".to_owned(), provider(review).into());
-    content.insert("metadata".to_owned(), metadata(review));
+    let (provider, metadata) = (provider(review), metadata(review));
+    let whole = Reported { report, provider, metadata, status: None, retryable: None, retry_after_s: None };
+    let mut content = object(wire::value(&whole));
+    let report = whole.report;
     let mut text = words::report(&report);
     if report.outcome == wire::Outcome::Incomplete || report.verdict == wire::Verdict::Incomplete {
         let retry = Retry::of(&review.models.setbacks);
@@ -227,19 +230,20 @@ fn provider(review: &Review) -> String {
     if review.models.asked.is_empty() { "rules".to_owned() } else { review.models.asked.join(", ") }
 }
 
-fn metadata(review: &Review) -> Value {
+fn metadata(review: &Review) -> Metadata {
     let models: Vec<_> = review.models.usage.iter().map(|u| u.model.as_str()).filter(|m| !m.is_empty()).collect();
-    json!({
-        "source_type": match review.source.kind {
+    Metadata {
+        source_type: match review.source.kind {
             SourceKind::Code => "arbitrary",
             kind => kind.name(),
-        },
-        "file_count": review.coverage.files_total,
-        "line_count": review.stat.shown,
-        "lines_added": review.stat.added,
-        "lines_removed": review.stat.removed,
-        "model": (!models.is_empty()).then(|| models.join(", ")),
-    })
+        }
+        .to_owned(),
+        file_count: review.coverage.files_total,
+        line_count: review.stat.shown,
+        lines_added: review.stat.added,
+        lines_removed: review.stat.removed,
+        model: (!models.is_empty()).then(|| models.join(", ")),
+    }
 }
 
 /// Returns the end of a file's name in a language; an unknown one is plain text.
@@ -289,40 +293,7 @@ fn extension(language: &str) -> &'static str {
 
 /// Returns the schema of the answers: the JSON report, and beside it who reviewed what.
 pub(super) fn answers() -> Value {
-    schema(json!({
-        "schema_version": {"type": "integer"},
-        "verdict": {"type": "string", "enum": ["pass", "warn", "block", "incomplete"]},
-        "assessment": {"type": ["string", "null"], "enum": ["lgtm", "lgtm_with_suggestions", "needs_changes", null]},
-        "summary": {"type": "object", "properties": {
-            "text": {"type": "string"}, "critical": {"type": "integer"}, "major": {"type": "integer"},
-            "minor": {"type": "integer"}, "suggestion": {"type": "integer"}}},
-        "findings": {"type": "array", "items": finding()},
-        "notes": {"type": "array", "items": {"type": "object"}},
-        "coverage": coverage(),
-        "provider": {"type": "string", "description": "The backends that looked, or rules"},
-        "metadata": {"type": "object", "properties": {
-            "source_type": {"type": "string"}, "file_count": {"type": "integer"}, "line_count": {"type": "integer"},
-            "lines_added": {"type": "integer"}, "lines_removed": {"type": "integer"},
-            "model": {"type": ["string", "null"]}}},
-        "duration_ms": {"type": "integer"},
-    }))
-}
-
-pub(super) fn finding() -> Value {
-    json!({"type": "object", "properties": {
-        "id": {"type": "string"}, "fingerprint": {"type": "string"}, "rule_id": {"type": "string"},
-        "origin": {"type": "string"}, "file": {"type": ["string", "null"]}, "line": {"type": ["integer", "null"]},
-        "severity": {"type": "string", "enum": ["critical", "major", "minor", "suggestion"]},
-        "category": {"type": "string"}, "confidence": {"type": "string", "enum": ["high", "medium", "low"]},
-        "title": {"type": "string"}, "message": {"type": "string"}, "suggestion": {"type": ["string", "null"]},
-        "quote": {"type": "string"}, "blocking": {"type": "boolean"}}})
-}
-
-fn coverage() -> Value {
-    json!({"type": "object", "properties": {
-        "files_total": {"type": "integer"}, "files_reviewed": {"type": "integer"},
-        "skipped": {"type": "array", "items": {"type": "object"}},
-        "failed": {"type": "array", "items": {"type": "object"}}}})
+    schema(&[kind::<Reported>])
 }
 
 #[cfg(test)]

@@ -56,6 +56,136 @@ fn the_menu_is_the_one_that_agents_know() {
     }
 }
 
+/// Forbids members that a schema does not name, in every object that it describes.
+fn strict(schema: &mut Value) {
+    match schema {
+        Value::Array(all) => all.iter_mut().for_each(strict),
+        Value::Object(members) => {
+            if members.get("properties").is_some_and(Value::is_object) && members.get("type") == Some(&json!("object"))
+            {
+                members.insert("additionalProperties".to_owned(), false.into());
+            }
+            members.values_mut().for_each(strict);
+        }
+        _ => {}
+    }
+}
+
+/// What each tool says that it answers: as it is, and with nothing besides.
+struct Schemas(Vec<(String, jsonschema::Validator, jsonschema::Validator)>);
+
+impl Schemas {
+    fn of(client: &mut Client) -> Self {
+        let tools = client.request("tools/list", json!({}))["result"]["tools"].clone();
+        let one = |tool: &Value| {
+            let schema = &tool["outputSchema"];
+            assert!(jsonschema::draft202012::meta::is_valid(schema), "{}", tool["name"]);
+            let mut narrow = schema.clone();
+            strict(&mut narrow);
+            let made = |schema: &Value| jsonschema::draft202012::new(schema).unwrap();
+            (tool["name"].as_str().unwrap().to_owned(), made(schema), made(&narrow))
+        };
+        Self(tools.as_array().unwrap().iter().map(one).collect())
+    }
+
+    /// Calls a tool; its answer has to be what its schema says, and nothing that the schema does not name.
+    #[track_caller]
+    fn call(&self, client: &mut Client, tool: &str, arguments: Value, fails: bool) -> Value {
+        let result = client.call(tool, arguments);
+        assert_eq!(result["isError"] == true, fails, "{tool}: {result:#}");
+        let (_, schema, narrow) = self.0.iter().find(|(name, ..)| name == tool).unwrap();
+        let content = &result["structuredContent"];
+        for schema in [schema, narrow] {
+            let wrong: Vec<_> = schema.iter_errors(content).map(|e| format!("{}: {e}", e.instance_path())).collect();
+            assert!(wrong.is_empty(), "{tool}: {wrong:#?} in {content:#}");
+        }
+        // A schema that anything fits says nothing.
+        for (name, value) in
+            [("outcome", json!(5)), ("retryable", json!("no")), ("status", json!([])), ("review_id", json!({}))]
+        {
+            if content.get(name).is_some() {
+                let mut other = content.clone();
+                other[name] = value;
+                assert!(!schema.is_valid(&other), "{tool}: {name}");
+            }
+        }
+        assert!(!schema.is_valid(&json!({})) && !schema.is_valid(&json!([])), "{tool}");
+        content.clone()
+    }
+}
+
+#[test]
+fn every_answer_is_what_its_tool_says_that_it_answers() {
+    let repo = judged(&line_with_key());
+    repo.write("PROPOSAL_FINAL.md", "# Proposal\n\nTODO\n").write("rebuttal.md", "The judge is wrong.\n");
+    repo.write("report.json", "{\"verdict\": \"FAIL\"}\n");
+    repo.stage("lib/b.py", format!("{}os.system('rm ' + name)\n", line_with_key()));
+    let mut client = Client::ready(&repo, &[]);
+    let client = &mut client;
+    let schemas = Schemas::of(client);
+    assert_eq!(schemas.0.len(), MENU.len());
+    let fine = "_handoff/TASK_CONTRACT.json";
+    schemas.call(client, "get_review_history", json!({}), false);
+    let asked = json!({"summary": "x", "relevant_docs": ["no.md"], "focus_areas": ["security", "words"]});
+    let first = schemas.call(client, "request_review", asked, false);
+    let id = first["review_id"].clone();
+    let again = json!({"summary": "y", "previous_review_id": id,
+        "response": {"addressed": ["F1"], "explanations": [{"finding": "F2", "text": "t"}], "questions": ["q"]}});
+    schemas.call(client, "request_review", again, false);
+    schemas.call(client, "request_review", json!({"summary": "z", "source": "unstaged"}), false);
+    schemas.call(client, "get_review_history", json!({}), false);
+    schemas.call(client, "get_review_history", json!({"review_id": id}), false);
+    schemas.call(client, "mark_review_complete", json!({"review_id": id, "final_status": "approved"}), true);
+    schemas.call(
+        client,
+        "mark_review_complete",
+        json!({"review_id": id, "final_status": "abandoned", "notes": "n"}),
+        false,
+    );
+    schemas.call(client, "get_review_history", json!({"review_id": id}), false);
+    schemas.call(client, "review_staged", json!({}), false);
+    schemas.call(client, "review_unstaged", json!({}), false);
+    schemas.call(client, "review_code", json!({"code": line_with_key(), "language": "python"}), false);
+    repo.commit("second");
+    schemas.call(client, "review_staged", json!({}), false);
+    schemas.call(client, "review_commit", json!({"commit_sha": "HEAD"}), false);
+    schemas.call(client, "review_branch", json!({"branch": "HEAD", "base_branch": "HEAD~1"}), false);
+    let empty = schemas.call(client, "request_review", json!({"summary": "x", "source": "staged"}), false);
+    assert_eq!(empty["review_id"], Value::Null);
+    schemas.call(client, "claude_judge_review", json!({"contract_path": fine}), false);
+    schemas.call(client, "claude_judge_review", json!({"contract_path": "../x"}), true);
+    schemas.call(client, "claude_validate_proposal", json!({"proposal_path": "PROPOSAL_FINAL.md"}), false);
+    schemas.call(client, "claude_security_audit", json!({"files": ["lib/b.py"]}), false);
+    let dispute = json!({"contract_path": fine, "rebuttal_path": "rebuttal.md", "judge_report_path": "report.json"});
+    schemas.call(client, "claude_resolve_conflict", dispute, false);
+    schemas.call(client, "claude_health", json!({}), false);
+    for (name, args) in MENU {
+        schemas.call(client, name, json!({"no-such-argument": 1}), true);
+        assert!(!args.is_empty() || *name == "claude_health");
+    }
+    // A backend that cannot be reached: reviews that are not whole.
+    let server = Server::start(|r: &Request| r.review(&[]));
+    let down = server.policy("openai").replace(&server.url(), "http://127.0.0.1:9");
+    drop(server);
+    repo.stage(".claude-reviewer.toml", down.replace("[review]\n", "[review]\ntimeout = \"5s\"\n")).commit("third");
+    repo.write("src/c.py", "x = 1\n");
+    let key = format!("sk-{}", "0".repeat(20));
+    let mut client = Client::start_in(&repo, &repo.path(), &[], &[("OPENAI_API_KEY", &key)]);
+    client.shake_hands(json!({}));
+    let client = &mut client;
+    for (tool, arguments) in [
+        ("request_review", json!({"summary": "x"})),
+        ("review_code", json!({"code": "x = 1\n"})),
+        ("claude_judge_review", json!({"contract_path": fine})),
+        ("claude_validate_proposal", json!({"proposal_path": "README.md"})),
+        ("claude_security_audit", json!({"files": ["lib/b.py"]})),
+    ] {
+        schemas.call(client, tool, arguments, false);
+    }
+    schemas.call(client, "claude_health", json!({}), false);
+    schemas.call(client, "get_review_history", json!({"review_id": "latest"}), false);
+}
+
 fn judged(extra: &str) -> Repo {
     let repo = Repo::new();
     repo.stage("README.md", "# Sample\n").commit("first");

@@ -1,0 +1,127 @@
+//! What tools answer, as JSON schemas: made of the types that are sent, and written so that every client can read them.
+//! Draft 2020-12 without `$schema`, which is what the protocol assumes; no `format`, since validators refuse those that
+//! they do not know.
+
+use crate::wire::answer::Failure;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+/// One kind of answer.
+pub(super) type Kind = fn(&mut SchemaGenerator) -> Value;
+
+/// Returns how an answer of this type is described.
+pub(super) fn kind<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
+    T::json_schema(generator).to_value()
+}
+
+/// Returns the schema of a tool that answers in one of these ways, or says what went wrong.
+///
+/// Every member stands at the top, for clients that look no further; which of them belong together, `anyOf` says.
+pub(super) fn schema(kinds: &[Kind]) -> Value {
+    let mut generator = SchemaSettings::draft2020_12().with(|s| s.meta_schema = None).into_generator();
+    let (mut properties, mut ways) = (Map::new(), Vec::new());
+    for one in kinds.iter().copied().chain([kind::<Failure> as Kind]) {
+        let described = one(&mut generator);
+        for (name, property) in described["properties"].as_object().into_iter().flatten() {
+            let both = match properties.get(name) {
+                Some(known) => either(known, property),
+                None => property.clone(),
+            };
+            properties.insert(name.clone(), both);
+        }
+        // What a type lacks is not said, rather than said to be null.
+        let kept = ["title", "required"].into_iter().filter_map(|k| Some((k.to_owned(), described.get(k)?.clone())));
+        ways.push(Value::Object(kept.collect()));
+    }
+    let definitions = generator.take_definitions(true);
+    let mut schema = json!({"type": "object", "properties": properties, "anyOf": ways, "$defs": definitions});
+    plain(&mut schema);
+    schema
+}
+
+/// Returns a schema for what one of two describes; the words of the first count.
+fn either(one: &Value, other: &Value) -> Value {
+    let bare = |v: &Value| {
+        let mut v = v.clone();
+        plain(&mut v);
+        v.as_object_mut().map(|o| o.remove("description"));
+        v
+    };
+    let (first, second) = (bare(one), bare(other));
+    match first == second {
+        true => one.clone(),
+        false => {
+            let mut both = json!({"anyOf": [first, second]});
+            for description in [one, other].into_iter().filter_map(|v| v.get("description")).take(1) {
+                both["description"] = description.clone();
+            }
+            both
+        }
+    }
+}
+
+/// Takes out what is for generators and not for readers: names of number formats, values of members that are missing.
+fn plain(schema: &mut Value) {
+    match schema {
+        Value::Array(all) => all.iter_mut().for_each(plain),
+        Value::Object(members) => {
+            // Not a member of a document that has this name: its schema is an object.
+            members.retain(|name, value| value.is_object() || name != "format" && name != "default");
+            members.values_mut().for_each(plain);
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::mcp::tools::ALL;
+    use serde_json::{Map, Value};
+
+    /// Names the members of objects that nobody says anything about.
+    fn unexplained(at: &str, schema: &Value, definitions: &Map<String, Value>, out: &mut Vec<String>) {
+        let is_explained = |v: &Value| {
+            let says = |v: &Value| v["description"].as_str().is_some_and(|d| !d.is_empty());
+            let name = v["$ref"].as_str().and_then(|r| r.strip_prefix("#/$defs/"));
+            says(v) || name.is_some_and(|n| says(&definitions[n]))
+        };
+        match schema {
+            Value::Array(all) => all.iter().for_each(|s| unexplained(at, s, definitions, out)),
+            Value::Object(members) => {
+                for (name, member) in members {
+                    let at = format!("{at}.{name}");
+                    if name == "properties" {
+                        let all = member.as_object().into_iter().flatten();
+                        out.extend(all.filter(|(_, v)| !is_explained(v)).map(|(n, _)| format!("{at}.{n}")));
+                    }
+                    unexplained(&at, member, definitions, out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_member_of_every_answer_is_explained() {
+        for tool in ALL.iter().copied().flatten() {
+            let schema = (tool.answers)();
+            let definitions = schema["$defs"].as_object().cloned().unwrap_or_default();
+            let mut out = Vec::new();
+            unexplained(tool.name, &schema, &definitions, &mut out);
+            assert!(out.is_empty(), "{out:#?}");
+            assert!(schema["properties"].as_object().unwrap().len() > 5, "{}", tool.name);
+        }
+    }
+
+    #[test]
+    fn schemas_hold_nothing_that_clients_stumble_over() {
+        for tool in ALL.iter().copied().flatten() {
+            let text = (tool.answers)().to_string();
+            for word in ["\"format\"", "\"$schema\"", "\"default\":null", "\"$id\""] {
+                assert!(!text.contains(word), "{}: {word}", tool.name);
+            }
+            assert!(!text.contains("\"$ref\":\"http"), "{}", tool.name);
+        }
+    }
+}
