@@ -2,22 +2,24 @@
 //!
 //! ```text
 //! .reviews/.gitignore                  the folder ignores itself, unless `history.commit`
-//! .reviews/latest.json                 the newest session
+//! .reviews/latest.json                 the newest session, and the heads of those that were touched since it began
 //! .reviews/sessions/2026-01-31-001/    request.json, changes.diff, complete.json once it is closed
 //!                   …/round-1/         review.json, seal.json, response.json once it is answered
 //!                   …/round-2/         as before, and the changes.diff of the round
 //! .reviews/tmp/                        what is being written
-//! .reviews/.corrupt/                   sessions that could not be read
+//! .reviews/.corrupt/                   sessions that could not be read; ID.removed once somebody removed them
 //! .reviews/lock                        one writer at a time
 //! ```
 //!
 //! A session and a round appear as a whole: they are written in `tmp/`, reach the disk, and are renamed to their
-//! place. Readers take no lock. The formats are in [`crate::wire::stored`]. What is given is stored as it is: secrets
+//! place. Readers take no lock. The seals of a session are chained ([`chain`]), and so are the sessions ([`link`]). The formats are in [`crate::wire::stored`]. What is given is stored as it is: secrets
 //! were masked before.
 
 mod chain;
+mod damage;
 mod disk;
 mod id;
+mod link;
 mod list;
 mod lock;
 pub mod owed;
@@ -57,6 +59,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Store {
     root: Folder,
     patience: Duration,
+    /// Git keeps it: sessions come and go with branches.
+    shared: bool,
 }
 
 /// What tests change about a store.
@@ -92,7 +96,7 @@ impl Store {
         let open = || {
             let path = Path::new(&place.history.path);
             let root = Folder::root(&place.top, path, Missing::Make, &options.faults)?;
-            let store = Self { root, patience: options.patience };
+            let store = Self { root, patience: options.patience, shared: place.history.commit };
             store.prepare(place.history.commit)?;
             Ok(store)
         };
@@ -116,7 +120,7 @@ impl Store {
     pub fn find_with(place: &Place, options: &Options) -> Result<Option<Self>> {
         let path = Path::new(&place.history.path);
         match Folder::root(&place.top, path, Missing::Absent, &options.faults) {
-            Ok(root) => Ok(Some(Self { root, patience: options.patience })),
+            Ok(root) => Ok(Some(Self { root, patience: options.patience, shared: place.history.commit })),
             Err(Trouble::Absent) => Ok(None),
             Err(t) => Err(t.error(format!("stored reviews cannot be read from {}", place.history.path))),
         }

@@ -274,6 +274,8 @@ impl Round<'_> {
             via: self.ask.via.to_owned(),
             tool: report.tool,
             change: stored::change(&self.record),
+            // Known under the lock of the store.
+            before: Vec::new(),
         }
     }
 }

@@ -48,11 +48,13 @@ enum Command {
         format: Format,
     },
     /// Look whether a stored review was edited, and print the head of its hash chain
-    #[command(after_help = "A head covers a session from its first byte on. Note it outside of the store (a pull \
-        request, a release, a mail): then even a session that was written anew as a whole is found, and one \
-        whose last round or closing was cut off: the seals that are left do not tell of either.\n\n\
-        Exit codes:\n  0  no edit that the seals here tell of\n  1  something was edited; each file and round is named\n  \
-        2  there is no such review\n  3  a newer claude-reviewer wrote what this one cannot check")]
+    #[command(after_help = "A head covers a session from its first byte on. Each review records the heads of those \
+        before it, so one that was removed from between others is found, and one whose end was cut off before the \
+        next one began. The oldest may be missing: that is what pruning does. Note a head outside of the store (a pull \
+        request, a release, a mail): then what was cut off the newest review is found, too, and a store that was \
+        written anew as a whole.\n\n\
+        Exit codes:\n  0  no edit that the seals here tell of\n  1  something was edited, is missing or is damaged; \
+        each is named\n  2  there is no such review\n  3  a newer claude-reviewer wrote what this one cannot check")]
     Verify {
         /// The review: an id, or latest; all of them when absent
         #[arg(value_name = "REVIEW_ID")]
@@ -61,11 +63,17 @@ enum Command {
         #[arg(long, value_name = "HASH", requires = "id", value_parser = head)]
         head: Option<String>,
     },
-    /// Remove all but the newest reviews, open ones included
+    /// Remove all but the newest reviews, open ones included, or what is damaged
+    #[command(after_help = "A review that cannot be read is put into .corrupt, beside the others. `history` tells of \
+        it, `history verify` fails and latest is refused while it is the newest one, until it is removed here. What \
+        was wrong with it stays recorded.")]
     Prune {
         /// Keep this many
-        #[arg(long, value_name = "N")]
-        keep: usize,
+        #[arg(long, value_name = "N", required_unless_present = "damaged")]
+        keep: Option<usize>,
+        /// Remove what is damaged
+        #[arg(long)]
+        damaged: bool,
     },
 }
 
@@ -99,7 +107,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
         },
         Some(Command::Show { id, round, format }) => show(context, id, *round, *format),
         Some(Command::Verify { id, head }) => verify(context, id.as_deref(), head.as_deref()),
-        Some(Command::Prune { keep }) => prune(context, *keep),
+        Some(Command::Prune { keep, damaged }) => prune(context, *keep, *damaged),
     }
 }
 
@@ -138,16 +146,19 @@ fn list(context: &Context, limit: usize, shape: Shape) -> Result<ExitStatus> {
             for damaged in &history.damaged {
                 let mut line = format!("warning: review {} cannot be read: {}", damaged.review_id, damaged.why);
                 if let Some(aside) = &damaged.moved_to {
-                    line.push_str(&format!("; what is left of it was put into {}/{aside}", place.history.path));
+                    line.push_str(&format!("; what is left of it lies in {}/{aside}", place.history.path));
                 }
                 eprint(&line);
+            }
+            if history.damaged.iter().any(|d| d.moved_to.is_some()) {
+                eprint("hint: `claude-reviewer history prune --damaged` removes what is damaged, and records that");
             }
             // Nothing was asked for: that is not to say that nothing is there.
             if limit == 0 {
                 return Ok(ExitStatus::Pass);
             }
             let style = style(context, &context.env);
-            print(&page::list(&history.sessions, &style, jiff::Timestamp::now()))
+            print(&page::list(&history, &style, jiff::Timestamp::now()))
         }
     }
 }
@@ -192,16 +203,29 @@ fn verify(context: &Context, name: Option<&str>, noted: Option<&str>) -> Result<
     Ok(if checked.iter().any(|c| c.newer.is_some()) { ExitStatus::Incomplete } else { ExitStatus::Pass })
 }
 
-fn prune(context: &Context, keep: usize) -> Result<ExitStatus> {
+fn prune(context: &Context, keep: Option<usize>, damaged: bool) -> Result<ExitStatus> {
     let (_, store) = store(context)?;
-    let pruned = match store {
-        Some(store) => store.prune(keep, jiff::Timestamp::now())?,
-        None => Default::default(),
+    let now = jiff::Timestamp::now();
+    let discarded = match &store {
+        Some(store) if damaged => store.discard(now)?,
+        _ => Vec::new(),
+    };
+    let pruned = match (&store, keep) {
+        (Some(store), Some(keep)) => store.prune(keep, now)?,
+        _ => Default::default(),
     };
     if context.global.quiet {
         return Ok(ExitStatus::Pass);
     }
-    let mut text: String = pruned.removed.iter().map(|id| format!("removed {id}\n")).collect();
+    let mut text = String::new();
+    if damaged {
+        discarded.iter().for_each(|name| text.push_str(&format!("removed {}, which was damaged\n", Inert::new(name))));
+        text.push_str(&format!("{} removed\n", page::plural(discarded.len(), "damaged review")));
+    }
+    if keep.is_none() {
+        return print(&text);
+    }
+    text.extend(pruned.removed.iter().map(|id| format!("removed {id}\n")));
     text.push_str(&format!("{} removed, {} kept\n", page::reviews(pruned.removed.len()), pruned.kept));
     if pruned.swept > 0 {
         text.push_str(&format!("{} left by broken runs removed\n", page::plural(pruned.swept, "file")));

@@ -12,13 +12,15 @@ const MOST_DAMAGED: usize = 100;
 
 impl Store {
     /// Lists the newest sessions, at most `limit`. What cannot be read on the way is told, and put aside where it is
-    /// damaged.
+    /// damaged; what was put aside before is told every time, newest first.
     ///
     /// # Errors
     ///
     /// Incomplete where the store cannot be read.
     pub fn list(&self, limit: usize) -> error::Result<History> {
-        let ids = self.ids().map_err(|t| t.error("the stored reviews cannot be listed"))?;
+        let failed = |t: Trouble| t.error("the stored reviews cannot be listed");
+        let aside = self.aside().map_err(failed)?;
+        let ids = self.ids().map_err(failed)?;
         // Sorts only as far as it is asked.
         let mut ids = BinaryHeap::from(ids);
         let mut history = History { schema_version: STORED_VERSION, sessions: Vec::new(), damaged: Vec::new() };
@@ -37,6 +39,8 @@ impl Store {
                 }
             }
         }
+        let room = MOST_DAMAGED.saturating_sub(history.damaged.len());
+        history.damaged.extend(aside.names.iter().take(room).map(|name| self.damaged_aside(name)));
         Ok(history)
     }
 

@@ -52,6 +52,9 @@ impl Store {
             }
             sessions.sync()?;
         }
+        if old > 0 {
+            self.forget(self.ids()?.into_iter().min());
+        }
         drop(lock);
         for name in aside {
             tmp.remove_all(&name)?;

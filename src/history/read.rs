@@ -170,9 +170,10 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Incomplete where the store cannot be read.
+    /// Usage where the newest one is damaged, until it is removed or a newer one begins; incomplete where the store
+    /// cannot be read.
     pub fn latest(&self) -> error::Result<Option<SessionId>> {
-        self.newest().map_err(|t| t.error("the stored reviews cannot be listed"))
+        self.newest_sound().map_err(|t| t.error("the stored reviews cannot be listed"))?
     }
 
     pub(super) fn load(&self, id: SessionId) -> Result<Session> {
@@ -235,7 +236,20 @@ impl Store {
     /// Returns what `latest.json` says, whether or not it is so. It can be made again: what is wrong with it is no
     /// error.
     pub(super) fn pointer(&self) -> Option<SessionId> {
-        SessionId::parse(&document::<Latest>(&self.root, LATEST).ok()?.review_id)
+        SessionId::parse(&self.latest_document()?.review_id)
+    }
+
+    /// Returns `latest.json`, where it can be read.
+    pub(super) fn latest_document(&self) -> Option<Latest> {
+        document(&self.root, LATEST).ok()
+    }
+
+    /// Returns the head of a session.
+    pub(super) fn head_of(&self, id: SessionId) -> Result<String> {
+        let folder = self.sessions()?.folder(&id.to_string())?;
+        let completion = completion(&folder, id)?;
+        let round = folder.folder(&round_name(rounds(&folder)?))?;
+        Ok(chain_end(completion.as_ref(), &required(document(&round, SEAL), &round, SEAL)?))
     }
 
     /// Makes the error about a session that cannot be read; what is damaged is put aside first.
@@ -243,21 +257,23 @@ impl Store {
         let what = format!("review {id} cannot be read");
         match self.since(id, trouble) {
             Trouble::Absent => {
-                let put_aside = self.root.folder(CORRUPT).is_ok_and(|c| c.look(&id.to_string()).is_ok());
-                let error = Error::usage(format!("there is no review {id}"));
-                if put_aside {
-                    error.hint(format!("it was damaged: what is left of it is in {}/{id}", self.root.shown(CORRUPT)))
-                } else {
-                    error
-                        .hint_person("`claude-reviewer history` lists what there is")
-                        .hint_agent("get_review_history lists what there is")
-                }
+                let unknown = || {
+                    let error = Error::usage(format!("there is no review {id}"));
+                    let removed = self.aside().map(|a| self.removed(&a)).unwrap_or_default();
+                    match removed.into_iter().find(|r| SessionId::parse(&r.review_id) == Some(id)) {
+                        Some(r) => error.hint(format!("it was damaged ({}), and removed on {}", r.why, r.timestamp)),
+                        None => error
+                            .hint_person("`claude-reviewer history` lists what there is")
+                            .hint_agent("get_review_history lists what there is"),
+                    }
+                };
+                self.lies_aside(id, &format!("review {id}")).unwrap_or_else(unknown)
             }
             damaged @ Trouble::Damaged(..) => {
                 let aside = self.put_aside(id);
                 let error = damaged.error(what);
                 match aside {
-                    Some(place) => error.hint(format!("what is left of it was put into {}", self.root.shown(&place))),
+                    Some(place) => self.way_out(error, &place),
                     None => error,
                 }
             }
@@ -296,7 +312,7 @@ impl Store {
 /// Reads a session from its folder.
 ///
 /// The closing is read first: no round follows one, so that the rounds that are listed after it are those it speaks of.
-fn load_from(folder: &Folder, id: SessionId) -> Result<Session> {
+pub(super) fn load_from(folder: &Folder, id: SessionId) -> Result<Session> {
     let completion = completion(folder, id)?;
     let request = request(folder, id)?;
     let count = rounds(folder)?;

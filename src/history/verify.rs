@@ -1,17 +1,21 @@
 //! Looks whether anything in a session was edited since it was stored.
 //!
 //! A file that was changed, added or removed does not go with the seal of its round. Whoever makes a new seal as well
-//! makes new heads: a head that was noted elsewhere is then nowhere in the session. So is one whose round or closing
-//! was cut off the end, which no seal that is left tells of.
+//! makes new heads: a head that was noted elsewhere, or by a later session ([`link`]), is then nowhere in the session.
+//! So is one whose round or closing was cut off the end, which none of its own seals tells of.
 
 use super::chain::{self, Covered};
+use super::damage::session_of;
 use super::disk::Folder;
-use super::read::{CHANGE, COMPLETE, REQUEST, RESPONSE, REVIEW, SEAL, most, round_name, round_number, understand};
+use super::link::{self, Break, Claim, Known};
+use super::read::{
+    CHANGE, COMPLETE, REQUEST, RESPONSE, REVIEW, SEAL, document, most, round_name, round_number, understand,
+};
 use super::trouble::{Result, Trouble};
-use super::{CORRUPT, SessionId, Store};
+use super::{CORRUPT, LATEST, SessionId, Store};
 use crate::error;
 use crate::wire;
-use crate::wire::stored::{Completion, Document, Request, Review, Seal};
+use crate::wire::stored::{Completion, Document, Head, Request, Response, Review, Seal};
 use serde_json::Value;
 
 /// A session that was looked at.
@@ -27,6 +31,24 @@ pub struct Checked {
     pub unsealed: Vec<String>,
     /// The file that a newer program wrote, which this one cannot check, and why.
     pub newer: Option<String>,
+    /// It is not there any more: it was damaged and removed, and why and when. No edit.
+    pub removed: Option<String>,
+}
+
+impl Checked {
+    /// Tells of a session that is not where it was.
+    fn gone(id: String, why: Option<String>, removed: Option<String>) -> Self {
+        let edits = why.into_iter().map(|why| Edit { round: None, file: String::new(), why }).collect();
+        Self { id, rounds: 0, head: None, edits, unsealed: Vec::new(), newer: None, removed }
+    }
+}
+
+/// A session that was looked at, with what it says of others.
+struct Seen {
+    id: SessionId,
+    checked: Checked,
+    heads: Vec<String>,
+    before: Vec<Head>,
 }
 
 /// Something that is not as it was stored.
@@ -63,40 +85,84 @@ impl Store {
     /// Usage where there is no such session; incomplete where the store cannot be read.
     pub fn verify(&self, id: Option<&SessionId>, noted: Option<&str>) -> error::Result<Vec<Checked>> {
         let failed = |t: Trouble| t.error("the stored reviews cannot be checked");
-        if let Some(id) = id {
-            return match self.check(*id, noted) {
-                Err(Trouble::Absent) => Err(self.unreadable(*id, Trouble::Absent)),
-                checked => Ok(vec![checked.map_err(failed)?]),
-            };
-        }
+        // What is claimed is read before what it speaks of, which only grows.
+        let mut claims = self.claims_of_latest();
         let mut ids = self.ids().map_err(failed)?;
         ids.sort_unstable();
-        let mut all = Vec::new();
-        for id in ids {
-            match self.check(id, noted) {
-                // Removed since the names were listed.
-                Err(Trouble::Absent) => {}
-                checked => all.push(checked.map_err(failed)?),
+        let Some(id) = id else { return self.all(claims, &ids, noted).map_err(failed) };
+        claims.extend(self.claims_of_later(*id, &ids));
+        match self.check(*id, noted) {
+            Err(Trouble::Absent) => Err(self.unreadable(*id, Trouble::Absent)),
+            seen => {
+                let mut seen = [seen.map_err(failed)?];
+                claims.retain(|c| c.id == *id);
+                let breaks = link::breaks(&claims, &known(&seen), &[], None);
+                mark(&mut seen, breaks);
+                Ok(seen.map(|s| s.checked).into())
             }
         }
-        let mut aside = match self.root.folder(CORRUPT).and_then(|c| c.names()) {
-            Ok(names) => names,
-            Err(Trouble::Absent) => Vec::new(),
-            Err(t) => return Err(failed(t)),
-        };
-        aside.sort_unstable();
-        for id in aside {
-            let why = format!("it was damaged, and put into {}", self.root.shown(CORRUPT));
-            let edit = Edit { round: None, file: String::new(), why };
-            all.push(Checked { id, rounds: 0, head: None, edits: vec![edit], unsealed: Vec::new(), newer: None });
+    }
+
+    fn all(&self, mut claims: Vec<Claim>, ids: &[SessionId], noted: Option<&str>) -> Result<Vec<Checked>> {
+        let mut all = Vec::new();
+        for id in ids {
+            match self.check(*id, noted) {
+                // Removed since the names were listed.
+                Err(Trouble::Absent) => {}
+                seen => all.push(seen?),
+            }
+        }
+        // Nothing that was edited is believed.
+        for s in all.iter().filter(|s| s.checked.edits.is_empty() && s.checked.newer.is_none()) {
+            claims.extend(Claim::all(&s.checked.id, &s.before));
+        }
+        let aside = self.aside()?;
+        // What was removed or came meanwhile is no hole.
+        let now = self.ids()?;
+        claims.retain(|c| all.iter().any(|s| s.id == c.id) || !now.contains(&c.id));
+        let breaks = link::breaks(&claims, &known(&all), &aside.ids(), now.iter().min().copied());
+        let holes = mark(&mut all, breaks);
+        let mut all: Vec<Checked> = all.into_iter().map(|s| s.checked).collect();
+        all.extend(holes.into_iter().map(|(id, why)| Checked::gone(id.to_string(), Some(why), None)));
+        all.sort_by_key(|c| SessionId::parse(&c.id));
+        for name in aside.names.iter().rev() {
+            let why = format!("it was damaged, and put into {}: {}", self.root.shown(CORRUPT), self.why_aside(name));
+            let id = session_of(name).filter(|id| id.to_string() == *name);
+            all.push(Checked::gone(id.map_or_else(|| name.clone(), |id| id.to_string()), Some(why), None));
+        }
+        for r in self.removed(&aside) {
+            let told = format!("it was damaged, and removed on {}: {}", r.timestamp, r.why);
+            all.push(Checked::gone(r.review_id, None, Some(told)));
         }
         Ok(all)
     }
 
+    /// Returns what `latest.json` says of sessions: it is the newest one's own word, and of this machine.
+    fn claims_of_latest(&self) -> Vec<Claim> {
+        let Some(latest) = self.latest_document().filter(|_| !self.shared) else { return Vec::new() };
+        let by = self.root.shown(LATEST);
+        let newest = Head { review_id: latest.review_id, head: None };
+        Claim::all(&by, latest.since.iter().chain([&newest]))
+    }
+
+    /// Returns what sessions that began after this one say of it, as far as their seals are right.
+    fn claims_of_later(&self, id: SessionId, ids: &[SessionId]) -> Vec<Claim> {
+        let Ok(sessions) = self.sessions() else { return Vec::new() };
+        let claims = |later: SessionId| {
+            let folder = sessions.folder(&later.to_string()).ok()?;
+            let claims = Claim::all(&later.to_string(), &document::<Request>(&folder, REQUEST).ok()?.before);
+            let own: Vec<Claim> = claims.into_iter().filter(|c| c.id == id).collect();
+            // Looked at only where it tells anything.
+            let is_sound = || self.check(later, None).is_ok_and(|s| s.checked.edits.is_empty());
+            (!own.is_empty() && is_sound()).then_some(own)
+        };
+        ids.iter().filter(|later| **later > id).filter_map(|later| claims(*later)).flatten().collect()
+    }
+
     /// Looks at one session. What cannot be read of it is an edit; an error is the session that is not there, or a
     /// system that says no.
-    fn check(&self, id: SessionId, noted: Option<&str>) -> Result<Checked> {
-        let mut look = Look { id, heads: Vec::new(), edits: Vec::new(), unsealed: Vec::new(), newer: None };
+    fn check(&self, id: SessionId, noted: Option<&str>) -> Result<Seen> {
+        let mut look = Look::of(id);
         let mut rounds = 0;
         match self.sessions()?.folder(&id.to_string()) {
             Err(t @ (Trouble::Refused(..) | Trouble::Damaged(..))) => look.edit(None, "", t.line()),
@@ -119,8 +185,29 @@ impl Store {
             look.edit(None, "", format!("it never had the head {noted}"));
         }
         let (unsealed, newer) = (look.unsealed, look.newer);
-        Ok(Checked { id: id.to_string(), rounds, head, edits: look.edits, unsealed, newer })
+        let checked = Checked { id: id.to_string(), rounds, head, edits: look.edits, unsealed, newer, removed: None };
+        Ok(Seen { id, checked, heads: look.heads, before: look.before })
     }
+}
+
+fn known(all: &[Seen]) -> Vec<Known<'_>> {
+    let sound = |c: &Checked| c.edits.is_empty() && c.newer.is_none();
+    all.iter().map(|s| Known { id: s.id, heads: &s.heads, sound: sound(&s.checked) }).collect()
+}
+
+/// Marks the sessions whose end is cut off; returns those that are missing, and why they are known.
+fn mark(all: &mut [Seen], breaks: Vec<Break>) -> Vec<(SessionId, String)> {
+    let mut holes = Vec::new();
+    for b in breaks {
+        match b {
+            Break::Hole(id, why) => holes.push((id, why)),
+            Break::Cut(id, why) => {
+                let edit = Edit { round: None, file: String::new(), why };
+                all.iter_mut().filter(|s| s.id == id).for_each(|s| s.checked.edits.push(edit.clone()));
+            }
+        }
+    }
+    holes
 }
 
 /// What was seen of a session so far.
@@ -131,9 +218,16 @@ struct Look {
     edits: Vec<Edit>,
     unsealed: Vec<String>,
     newer: Option<String>,
+    /// What its request says of others.
+    before: Vec<Head>,
 }
 
 impl Look {
+    fn of(id: SessionId) -> Self {
+        let (heads, edits, unsealed) = (Vec::new(), Vec::new(), Vec::new());
+        Self { id, heads, edits, unsealed, newer: None, before: Vec::new() }
+    }
+
     fn edit(&mut self, round: Option<u32>, file: &str, why: impl Into<String>) {
         self.edits.push(Edit { round, file: file.to_owned(), why: why.into() });
     }
@@ -231,8 +325,9 @@ impl Look {
         let mut newer = Vec::new();
         for (path, bytes) in &files {
             let understood = match path.rsplit('/').next() {
-                Some(REQUEST) => self.understands::<Request>(bytes, |r| &r.review_id),
-                Some(REVIEW) => self.understands::<Review>(bytes, |r| &r.review_id),
+                Some(REQUEST) => self.understands::<Request>(bytes, |r| &r.review_id).map(|r| self.before = r.before),
+                Some(REVIEW) => self.understands::<Review>(bytes, |r| &r.review_id).map(drop),
+                Some(RESPONSE) => self.understands::<Response>(bytes, |r| &r.review_id).map(drop),
                 _ => Ok(()),
             };
             match understood {
@@ -248,9 +343,9 @@ impl Look {
         Ok(())
     }
 
-    fn understands<T: Document>(&self, bytes: &[u8], id: impl Fn(&T) -> &str) -> Result<()> {
+    fn understands<T: Document>(&self, bytes: &[u8], id: impl Fn(&T) -> &str) -> Result<T> {
         match understand::<T>(bytes, String::new) {
-            Ok(document) if id(&document) == self.id.to_string() => Ok(()),
+            Ok(document) if id(&document) == self.id.to_string() => Ok(document),
             Ok(_) => Err(Trouble::Damaged(String::new(), "it speaks of another review".to_owned())),
             Err(t) => Err(t),
         }
@@ -273,7 +368,7 @@ impl Look {
         let seal: Seal = match understand(&bytes, String::new) {
             Ok(seal) => seal,
             Err(t) => {
-                // A newer program writes both the seal and what it seals; one alone was edited.
+                // A newer program writes the seal and what it seals; the seal alone was edited.
                 match (t, newer) {
                     (Trouble::Future(..), Some((file, why))) => self.newer = Some(format!("{file}: {why}")),
                     (t, _) => self.edit(Some(n), &path, why(t)),
@@ -308,6 +403,10 @@ impl Look {
         if self.edits.len() == edits && !is_as_written(&seal, &bytes) {
             self.edit(Some(n), &path, "it is not what was stored");
         }
+        if let (true, Some((file, why))) = (self.edits.len() == edits, newer) {
+            // It is what was sealed, so it was not edited.
+            self.newer = Some(format!("{file}: {why}"));
+        }
         self.heads.push(seal.head);
         Ok(())
     }
@@ -316,6 +415,11 @@ impl Look {
     fn closings(&mut self, bytes: &[u8]) {
         let completion = match understand::<Completion>(bytes, String::new) {
             Ok(completion) => completion,
+            // Nothing but itself seals it, which this program cannot check.
+            Err(t @ Trouble::Future(..)) => {
+                self.newer = Some(format!("{COMPLETE}: {}", why(t)));
+                return;
+            }
             Err(t) => return self.edit(None, COMPLETE, why(t)),
         };
         let rounds = self.heads.last().cloned();

@@ -6,12 +6,12 @@ use super::lock::Lock;
 use super::owed::{self, Owed, Told};
 use super::read::{CHANGE, COMPLETE, MOST_ROUNDS, REQUEST, RESPONSE, REVIEW, SEAL, most, round_name};
 use super::trouble::{Result, Trouble};
-use super::{CORRUPT, LATEST, SESSIONS, SessionId, Store, TMP, prune};
+use super::{LATEST, SESSIONS, SessionId, Store, TMP, prune};
 use crate::error::{self, Error};
 use crate::review::Record;
 use crate::wire;
 use crate::wire::stored::{
-    self, Completion, Document, Latest, Request, Response, Review, STORED_VERSION, Session, State, Status,
+    self, Completion, Document, Head, Latest, Request, Response, Review, STORED_VERSION, Session, State, Status,
 };
 use crate::wire::{Finding, Outcome, SourceKind, Verdict};
 use jiff::Timestamp;
@@ -20,6 +20,9 @@ use std::fmt::Write as _;
 
 /// Bytes of a change that the disk is to have before the lock is taken.
 const LARGE: usize = 256 << 10;
+
+/// Sessions whose heads `latest.json` holds at most, and the request of a session: what is older is dropped.
+const MOST_HEADS: usize = 200;
 
 /// A round that was stored.
 #[derive(Clone, Debug)]
@@ -101,8 +104,11 @@ impl Store {
             settle(&written)?;
         }
         let lock = self.lock()?;
-        let id = self.free_id(now)?;
-        let (request, review) = write(&id);
+        let latest = self.latest_document();
+        let newest = self.newest()?;
+        let id = self.free_id(now, newest, latest.as_ref())?;
+        let (mut request, review) = write(&id);
+        request.before = self.before(newest, latest);
         let request = text(&request)?;
         written.push(put(&draft.folder, REQUEST, &request)?);
         let round = draft.folder.make_new(&round_name(1))?;
@@ -117,6 +123,7 @@ impl Store {
             review_id: id.to_string(),
             timestamp: review.timestamp.clone(),
             path: format!("{SESSIONS}/{id}"),
+            since: Vec::new(),
         };
         // The session is stored. Whoever finds this file missing, old or torn looks at the sessions instead: the disk
         // is not waited for.
@@ -155,6 +162,7 @@ impl Store {
         open_for_more(&session)?;
         last_is(after, &session)?;
         let saved = self.add_round(*id, &session, &draft, change, response.as_deref(), write).map_err(failed)?;
+        self.note(*id, &saved.head);
         drop(lock);
         prune::sweep(&tmp, now);
         Ok(saved)
@@ -264,9 +272,11 @@ impl Store {
         };
         let value = serde_json::to_value(&entry).unwrap_or_default();
         entry.seal = chain::closing(&session.head, &value);
+        let head = entry.seal.clone();
         entries.push(entry);
         let completion = Completion { schema_version: STORED_VERSION, review_id: id.to_string(), entries };
         self.close(*id, &completion).map_err(failed)?;
+        self.note(*id, &head);
         drop(lock);
         self.load(*id).map_err(failed)
     }
@@ -276,17 +286,42 @@ impl Store {
         self.replace_in(&folder, COMPLETE, &text(completion)?)
     }
 
+    /// Returns the heads that a session which begins now has before it.
+    fn before(&self, newest: Option<SessionId>, latest: Option<Latest>) -> Vec<Head> {
+        let Some(newest) = newest else { return Vec::new() };
+        let newest = Head { review_id: newest.to_string(), head: self.head_of(newest).ok() };
+        let since = latest.filter(|_| !self.shared).map(|l| l.since).unwrap_or_default();
+        let others = since.into_iter().filter(|h| h.review_id != newest.review_id).collect::<Vec<_>>();
+        std::iter::once(newest).chain(others).take(MOST_HEADS).collect()
+    }
+
+    /// Notes in `latest.json` that a session has another head, for the next one that begins to take over. Nothing
+    /// depends on it: what cannot be noted is not.
+    fn note(&self, id: SessionId, head: &str) {
+        let noted = || {
+            let mut latest = self.latest_document()?;
+            // With git, sessions come and go with branches. And what does not point to the newest is not made newer.
+            if self.shared || self.newest().ok()? != SessionId::parse(&latest.review_id) {
+                return None;
+            }
+            let review_id = id.to_string();
+            latest.since.retain(|h| h.review_id != review_id);
+            latest.since.insert(0, Head { review_id, head: Some(head.to_owned()) });
+            latest.since.truncate(MOST_HEADS);
+            self.exchange(&self.root, LATEST, &text(&latest).ok()?, Wait::ForNothing).ok()
+        };
+        noted();
+    }
+
     /// Returns the name of the next session: of today, or of the newest one's day where the clock went back.
-    fn free_id(&self, now: Timestamp) -> Result<SessionId> {
+    fn free_id(&self, now: Timestamp, newest: Option<SessionId>, latest: Option<&Latest>) -> Result<SessionId> {
         let today = now.to_zoned(TimeZone::UTC).date();
-        let mut newest = self.newest()?;
-        if newest.is_none() || newest != self.pointer() {
+        let pointer = latest.and_then(|l| SessionId::parse(&l.review_id));
+        let mut newest = newest;
+        if newest.is_none() || newest != pointer {
             // Names that were put aside or removed are not given again.
-            let aside = match self.root.folder(CORRUPT) {
-                Ok(corrupt) => corrupt.names()?.iter().filter_map(|n| SessionId::parse(n.split('.').next()?)).max(),
-                Err(_) => None,
-            };
-            newest = newest.max(aside).max(self.pointer().filter(|id| id.date() <= today));
+            let aside = self.aside().unwrap_or_default().ids().into_iter().max();
+            newest = newest.max(aside).max(pointer.filter(|id| id.date() <= today));
         }
         let mut id = match newest {
             Some(newest) if newest.date() >= today => newest.next(),
@@ -308,7 +343,7 @@ impl Store {
         self.replace_in(&self.root, name, bytes)
     }
 
-    fn replace_in(&self, folder: &Folder, name: &str, bytes: &[u8]) -> Result<()> {
+    pub(super) fn replace_in(&self, folder: &Folder, name: &str, bytes: &[u8]) -> Result<()> {
         self.exchange(folder, name, bytes, Wait::ForTheDisk)?;
         folder.sync()
     }
@@ -463,7 +498,7 @@ fn put(folder: &Folder, name: &str, bytes: &[u8]) -> Result<Unsynced> {
     folder.write(name, bytes)
 }
 
-fn text(document: &impl Document) -> Result<Vec<u8>> {
+pub(super) fn text(document: &impl Document) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     wire::write(document, &mut bytes).map_err(|e| Trouble::Failed("cannot write a document".to_owned(), e))?;
     Ok(bytes)

@@ -73,6 +73,18 @@ pub struct Request {
     pub tool: Tool,
     /// The change of the first round.
     pub change: Change,
+    /// The heads of the sessions before: of the newest one there was, and of each that was continued or closed since
+    /// that one began. Later versions may know more of them.
+    #[serde(default)]
+    pub before: Vec<Head>,
+}
+
+/// The head of a session's hash chain, as it was at some time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Head {
+    pub review_id: String,
+    /// SHA-256, hexadecimal; null: it could not be read.
+    pub head: Option<String>,
 }
 
 /// A source, as it was asked for.
@@ -419,6 +431,21 @@ pub struct Latest {
     pub timestamp: String,
     /// Relative to the store: `sessions/2026-01-31-001`.
     pub path: String,
+    /// The sessions that were continued or closed since that one began, with their heads: the next one that begins
+    /// takes them over. Empty where git keeps the store.
+    #[serde(default)]
+    pub since: Vec<Head>,
+}
+
+/// `.corrupt/ID.removed`: a damaged session that was removed on purpose.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Removed {
+    pub schema_version: u32,
+    pub review_id: String,
+    #[schemars(extend("format" = "date-time"))]
+    pub timestamp: String,
+    /// What was wrong with it.
+    pub why: String,
 }
 
 /// A session in a list.

@@ -2,6 +2,7 @@
 //! `history` and `complete`, by the real binary on reviews that it stored.
 
 mod approval;
+mod damage;
 
 use crate::support::{Repo, Run};
 use claude_reviewer::untrusted::is_active;
@@ -275,6 +276,9 @@ fn verify_says_no_more_than_the_seals_tell() {
     let closed = json(&history(&repo, &[&first, "--format", "json"], 0));
     assert_eq!(closed["completion"]["entries"][0]["notes"], "--- as it is");
     std::fs::remove_file(session.join("complete.json")).unwrap();
+    // What was closed since the newest review began is told by a file that no seal covers.
+    assert!(history(&repo, &["verify", &first], 1).stdout.contains("latest.json saw it with the head"));
+    std::fs::remove_file(repo.path().join(".reviews/latest.json")).unwrap();
     let run = history(&repo, &["verify", &first], 0);
     assert!(run.stdout.contains("that the seals here tell of") && run.stdout.contains("--head"), "{}", run.stdout);
     assert!(

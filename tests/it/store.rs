@@ -1,5 +1,5 @@
 #![cfg(unix)]
-//! The store of reviews, called as a library: rows STO-01 to STO-15, and what the hash chain promises.
+//! The store of reviews, called as a library: rows STO-01 to STO-15, and what the hash chains promise.
 
 mod broken;
 mod chain;
@@ -10,3 +10,4 @@ mod kill;
 mod kit;
 mod many;
 mod names;
+mod sessions;

@@ -3,7 +3,7 @@
 use crate::history::Checked;
 use crate::report::{Style, changes};
 use crate::untrusted::{Inert, pieces, width};
-use crate::wire::stored::{Counts, Overview, Round, Session};
+use crate::wire::stored::{Counts, History, Overview, Round, Session};
 use crate::wire::{Outcome, Verdict};
 use anstyle::{AnsiColor, Effects};
 use jiff::Timestamp;
@@ -21,9 +21,14 @@ pub(super) fn plural(n: usize, noun: &str) -> String {
 }
 
 /// Lists sessions: a table where there is room for one, else a few lines each.
-pub(super) fn list(sessions: &[Overview], style: &Style, now: Timestamp) -> String {
+pub(super) fn list(history: &History, style: &Style, now: Timestamp) -> String {
+    let sessions = &history.sessions;
     if sessions.is_empty() {
-        return if style.quiet { String::new() } else { "no review is stored here yet\n".to_owned() };
+        return match history.damaged.is_empty() {
+            _ if style.quiet => String::new(),
+            true => "no review is stored here yet\n".to_owned(),
+            false => "no review is stored here that can be read\n".to_owned(),
+        };
     }
     let row = |s: &Overview| {
         let verdict = said(s.outcome, s.verdict);
@@ -126,6 +131,12 @@ pub(super) fn checked(checked: &[Checked], style: &Style) -> String {
     for c in checked {
         let id = Inert::new(&c.id);
         let head = Inert::new(c.head.as_deref().unwrap_or("none"));
+        if let (true, Some(removed)) = (c.edits.is_empty(), &c.removed) {
+            if !style.quiet {
+                text.push_str(&line(&format!("gone {id}  {}", Inert::new(removed))));
+            }
+            continue;
+        }
         let unsealed = || c.unsealed.iter().map(|f| format!("  {f}: no seal covers it, and it does not count"));
         if let (true, Some(newer)) = (c.edits.is_empty(), &c.newer) {
             text.push_str(&format!("{} {id}  head {head}\n", paint(Some(AnsiColor::Yellow), "NEWER", style)));
@@ -157,9 +168,12 @@ pub(super) fn checked(checked: &[Checked], style: &Style) -> String {
         let edits =
             if edited == 0 { "no edit that the seals here tell of".to_owned() } else { format!("{edited} edited") };
         let newer = if newer == 0 { String::new() } else { format!(", {newer} of a newer version not checked") };
-        text.push_str(&format!("{} checked, {edits}{newer}\n", reviews(checked.len())));
+        let there = checked.iter().filter(|c| c.removed.is_none()).count();
+        text.push_str(&format!("{} checked, {edits}{newer}\n", reviews(there)));
         if edited == 0 {
-            text.push_str("what was cut off the end is told by heads alone that were noted elsewhere: --head\n");
+            text.push_str(
+                "what was cut off after the newest review began is told by heads alone that were noted elsewhere: --head\n",
+            );
         }
     }
     text

@@ -460,3 +460,22 @@ fn mcp_10_what_is_open_is_not_approved_over_mcp_and_force_is_recorded_with_its_a
     let session = client.content("get_review_history", json!({"review_id": open}));
     assert_eq!(session["completion"]["entries"][0]["open"].as_array().unwrap().len(), 1);
 }
+
+#[test]
+fn what_blocked_is_not_approved_because_head_has_another_policy() {
+    let repo = committed();
+    repo.write("src/a.py", format!("x = 1\n{}", line_with_key()));
+    let mut client = Client::ready(&repo, &[]);
+    let first = client.content("request_review", json!({"summary": "Read the settings"}));
+    let id = first["review_id"].as_str().unwrap().to_owned();
+    assert_eq!(first["verdict"], "block");
+    repo.stage(".claude-reviewer.toml", "version = 1\nblock_on = []\n").commit("more lenient");
+    let again = json!({"summary": "As it was", "previous_review_id": id});
+    let second = client.content("request_review", again);
+    assert_ne!(second["verdict"], "block", "{:#}", second["report"]["findings"]);
+    assert_eq!(second["advice"]["action"], "fix", "{:#}", second["advice"]);
+    let refused = client.refused("mark_review_complete", json!({"review_id": id, "final_status": "approved"}));
+    let told = text(&refused);
+    assert!(told.contains("only another policy lets it through") && told.contains("src/a.py:2"), "{told}");
+    assert!(told.contains("a person decides") && !told.contains("--force"), "{told}");
+}

@@ -42,6 +42,9 @@ fn a_flipped_bit_in_any_byte_of_any_file_is_found_and_its_file_is_named() {
             std::fs::write(&path, &flipped).unwrap();
             let checked = check(&yard, &session);
             let named = checked.edits.iter().any(|e| e.file == file);
+            // The version of a closing is sealed by nothing: a greater one is a newer program's, and refused as that.
+            let newer = checked.newer.as_ref().is_some_and(|why| file == "complete.json" && why.starts_with(&file));
+            let named = named || newer && text[at].is_ascii_digit() && flipped[at] > text[at];
             assert!(named, "byte {at} of {file}: {:?}", checked.edits);
         }
         std::fs::write(&path, &text).unwrap();

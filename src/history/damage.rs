@@ -1,0 +1,170 @@
+//! What lies in `.corrupt`: sessions that could not be read. They are told until somebody removes them, which is
+//! recorded beside them.
+
+use super::read::{document, load_from};
+use super::trouble::{Result, Trouble};
+use super::write::{text, unique};
+use super::{CORRUPT, SessionId, Store, TMP};
+use crate::error::{self, Error};
+use crate::wire::stored::{Damaged, Removed, STORED_VERSION};
+use jiff::Timestamp;
+
+/// How the name of a record ends: of a damaged session that was removed.
+const REMOVED: &str = ".removed";
+
+/// The command that removes what is damaged.
+const PRUNE: &str = "claude-reviewer history prune --damaged";
+
+/// What lies in `.corrupt`.
+#[derive(Debug, Default)]
+pub(super) struct Aside {
+    /// The names of damaged sessions (`2026-01-31-001`, `2026-01-31-001.2`) and of whatever else lies there, newest
+    /// first.
+    pub(super) names: Vec<String>,
+    /// What was removed of them: the names of the records, newest first.
+    removed: Vec<String>,
+}
+
+impl Aside {
+    /// Returns the ids of all of them, those that were removed included.
+    pub(super) fn ids(&self) -> Vec<SessionId> {
+        self.names.iter().chain(&self.removed).filter_map(|n| session_of(n)).collect()
+    }
+}
+
+/// Returns the session whose remains a name stands for.
+pub(super) fn session_of(name: &str) -> Option<SessionId> {
+    SessionId::parse(name.split('.').next()?)
+}
+
+impl Store {
+    /// Lists what lies in `.corrupt`.
+    pub(super) fn aside(&self) -> Result<Aside> {
+        let mut names = match self.root.folder(CORRUPT).and_then(|c| c.names()) {
+            Err(Trouble::Absent) => return Ok(Aside::default()),
+            names => names?,
+        };
+        names.sort_unstable_by(|a, b| (session_of(b), b).cmp(&(session_of(a), a)));
+        let (removed, names) = names.into_iter().partition(|n| n.ends_with(REMOVED));
+        Ok(Aside { names, removed })
+    }
+
+    /// Says what is wrong with something in `.corrupt`: the file, and why. It is read again, so that this is true.
+    pub(super) fn why_aside(&self, name: &str) -> String {
+        let Some(id) = session_of(name) else { return "it is no session".to_owned() };
+        let read = || {
+            let corrupt = self.root.folder(CORRUPT)?;
+            load_from(&corrupt.folder(name)?, id)
+        };
+        match read() {
+            Ok(_) => {
+                let (from, to) = (self.root.shown(CORRUPT), self.root.shown(super::SESSIONS));
+                format!("it can be read again: `mv {from}/{name} {to}/{id}` puts it back")
+            }
+            Err(t) => t.line(),
+        }
+    }
+
+    /// Tells of something in `.corrupt`.
+    pub(super) fn damaged_aside(&self, name: &str) -> Damaged {
+        let review_id = session_of(name).map_or_else(|| name.to_owned(), |id| id.to_string());
+        Damaged { review_id, why: self.why_aside(name), moved_to: Some(format!("{CORRUPT}/{name}")) }
+    }
+
+    /// Makes the error about a session that lies in `.corrupt`; `None` where none of this name does.
+    pub(super) fn lies_aside(&self, id: SessionId, what: &str) -> Option<Error> {
+        let aside = self.aside().ok()?;
+        let name = aside.names.iter().find(|n| session_of(n) == Some(id))?;
+        let mut error = Error::usage(format!("{what} is damaged"));
+        error.causes.push(self.why_aside(name));
+        Some(self.way_out(error, &format!("{CORRUPT}/{name}")))
+    }
+
+    /// Says where damaged remains lie, and how to be rid of them.
+    pub(super) fn way_out(&self, error: Error, place: &str) -> Error {
+        error
+            .hint(format!("what is left of it is in {}", self.root.shown(place)))
+            .hint_person(format!("`{PRUNE}` removes it, and records that"))
+            .hint_agent("tell a person, who removes what is damaged")
+    }
+
+    /// Returns the newest session, or the error that it is damaged: `latest` never silently means the one before.
+    pub(super) fn newest_sound(&self) -> Result<std::result::Result<Option<SessionId>, Error>> {
+        let newest = self.newest()?;
+        let damaged = self.aside()?.names.iter().filter_map(|n| session_of(n)).max().filter(|id| Some(*id) > newest);
+        let error = damaged.and_then(|id| self.lies_aside(id, &format!("the latest review, {id},")));
+        Ok(error.map_or(Ok(newest), |error| {
+            Err(match newest {
+                Some(newest) => {
+                    error.hint(format!("name the one that you mean; the newest that can be read is {newest}"))
+                }
+                None => error,
+            })
+        }))
+    }
+
+    /// Returns the records of damaged sessions that were removed, oldest first.
+    pub(super) fn removed(&self, aside: &Aside) -> Vec<Removed> {
+        let Ok(corrupt) = self.root.folder(CORRUPT) else { return Vec::new() };
+        let read = |name: &String| {
+            let id = session_of(name)?;
+            let unread = |_| Removed {
+                schema_version: STORED_VERSION,
+                review_id: id.to_string(),
+                timestamp: String::new(),
+                why: "what is recorded of it cannot be read".to_owned(),
+            };
+            Some(document::<Removed>(&corrupt, name).unwrap_or_else(unread))
+        };
+        aside.removed.iter().rev().filter_map(read).collect()
+    }
+
+    /// Removes what lies in `.corrupt`, and leaves a record of each session; returns the names, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// Incomplete where the system says no; what was removed until then is gone.
+    pub fn discard(&self, now: Timestamp) -> error::Result<Vec<String>> {
+        self.empty_aside(now).map_err(|t| t.error("damaged reviews cannot be removed"))
+    }
+
+    fn empty_aside(&self, now: Timestamp) -> Result<Vec<String>> {
+        let tmp = self.root.make(TMP)?;
+        let lock = self.lock()?;
+        let mut names = self.aside()?.names;
+        names.reverse();
+        let mut gone = Vec::new();
+        if !names.is_empty() {
+            let corrupt = self.root.folder(CORRUPT)?;
+            for name in &names {
+                if let Some(id) = session_of(name) {
+                    let (review_id, why) = (id.to_string(), self.why_aside(name));
+                    let timestamp = now.to_string();
+                    let record = Removed { schema_version: STORED_VERSION, review_id, timestamp, why };
+                    self.replace_in(&corrupt, &format!("{name}{REMOVED}"), &text(&record)?)?;
+                }
+                let old = unique("old");
+                match corrupt.rename(name, &tmp, &old) {
+                    Err(Trouble::Absent) => {}
+                    renamed => renamed?,
+                }
+                gone.push(old);
+            }
+            corrupt.sync()?;
+        }
+        drop(lock);
+        for name in gone {
+            tmp.remove_all(&name)?;
+        }
+        Ok(names)
+    }
+
+    /// Removes the records that are older than every session that is left: nothing tells of those any more. What
+    /// cannot be removed stays.
+    pub(super) fn forget(&self, oldest: Option<SessionId>) {
+        let (Ok(aside), Ok(corrupt)) = (self.aside(), self.root.folder(CORRUPT)) else { return };
+        for name in aside.removed.iter().filter(|n| session_of(n).is_none_or(|id| oldest.is_none_or(|o| id < o))) {
+            let _ = corrupt.remove(name);
+        }
+    }
+}

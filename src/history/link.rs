@@ -1,0 +1,103 @@
+//! The chain over sessions: each tells in its request, which its seals cover, which heads stood before it. Pure.
+//!
+//! So a session that was removed from between others is a hole, and one whose last round or closing was cut off lacks
+//! a head that a later one saw. The oldest may be missing, which is what pruning does. What came after the newest
+//! session began is told by `latest.json` alone, which no seal covers: a head that is noted elsewhere tells more.
+
+use super::SessionId;
+use crate::wire::stored::Head;
+
+/// Who says that a session had a head.
+#[derive(Clone, Debug)]
+pub(super) struct Claim {
+    pub(super) by: String,
+    pub(super) id: SessionId,
+    /// `None`: only that there was such a session.
+    pub(super) head: Option<String>,
+}
+
+impl Claim {
+    pub(super) fn all<'h>(by: &str, heads: impl IntoIterator<Item = &'h Head>) -> Vec<Self> {
+        let claim =
+            |h: &Head| Some(Self { by: by.to_owned(), id: SessionId::parse(&h.review_id)?, head: h.head.clone() });
+        heads.into_iter().filter_map(claim).collect()
+    }
+}
+
+/// What is known of a session that is there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known<'s> {
+    pub(super) id: SessionId,
+    /// All that it ever had, as its seals say.
+    pub(super) heads: &'s [String],
+    /// Nothing else is wrong with it, and this program understands all of it: what its seals say is worth something.
+    pub(super) sound: bool,
+}
+
+/// Something that a claim tells of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Break {
+    /// The session is not there, though older ones are.
+    Hole(SessionId, String),
+    /// It has no more a head that it had.
+    Cut(SessionId, String),
+}
+
+/// Compares what is claimed with what is there. `aside`: those that are known to be damaged, or to have been removed
+/// for that; `oldest`: that is there.
+pub(super) fn breaks(
+    claims: &[Claim],
+    known: &[Known<'_>],
+    aside: &[SessionId],
+    oldest: Option<SessionId>,
+) -> Vec<Break> {
+    let mut out: Vec<Break> = Vec::new();
+    for claim in claims {
+        let (id, by) = (claim.id, &claim.by);
+        let told = |b: &Break| matches!(b, Break::Hole(i, _) | Break::Cut(i, _) if *i == id);
+        if out.iter().any(told) {
+            continue;
+        }
+        match (known.iter().find(|k| k.id == id), &claim.head) {
+            (Some(k), Some(head)) if k.sound && !k.heads.contains(head) => out.push(Break::Cut(
+                id,
+                format!("{by} saw it with the head {head}, which it has no more: its end was cut off, or it was written anew"),
+            )),
+            (Some(_), _) => {}
+            (None, _) if aside.contains(&id) || oldest.is_none_or(|oldest| id < oldest) => {}
+            (None, _) => out.push(Break::Hole(id, format!("it is missing: {by} tells of it"))),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(n: u32) -> SessionId {
+        SessionId::parse(&format!("2026-01-31-{n:03}")).unwrap()
+    }
+
+    fn claim(by: &str, n: u32, head: Option<&str>) -> Claim {
+        Claim { by: by.to_owned(), id: id(n), head: head.map(str::to_owned) }
+    }
+
+    #[test]
+    fn what_is_missing_between_others_is_a_hole_and_what_is_older_is_not() {
+        let heads = ["a".to_owned(), "b".to_owned()];
+        let known = |n| Known { id: id(n), heads: &heads, sound: true };
+        let there = [known(2), known(4)];
+        let told = |claims: &[Claim]| breaks(claims, &there, &[id(3)], Some(id(2)));
+        assert_eq!(told(&[claim("x", 2, Some("a")), claim("x", 2, Some("b")), claim("x", 4, None)]), []);
+        assert_eq!(told(&[claim("x", 1, Some("gone"))]), [], "pruned");
+        assert_eq!(told(&[claim("x", 3, Some("gone"))]), [], "damaged");
+        let hole = told(&[claim("x", 5, None), claim("y", 5, Some("c"))]);
+        assert_eq!(hole, [Break::Hole(id(5), "it is missing: x tells of it".to_owned())]);
+        let cut = told(&[claim("x", 2, Some("c"))]);
+        assert!(matches!(cut.as_slice(), [Break::Cut(i, why)] if *i == id(2) && why.contains("the head c")), "{cut:?}");
+        assert_eq!(breaks(&[claim("x", 1, None)], &[], &[], None), [], "all were removed");
+        let unsound = [Known { sound: false, ..known(2) }];
+        assert_eq!(breaks(&[claim("x", 2, Some("c"))], &unsound, &[], Some(id(2))), []);
+    }
+}
