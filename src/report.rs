@@ -6,6 +6,7 @@
 pub mod dotenv;
 pub mod github;
 pub mod gitlab;
+pub mod html;
 pub mod human;
 pub mod json;
 pub mod junit;
@@ -35,6 +36,7 @@ pub enum Format {
     Rdjson,
     Junit,
     Dotenv,
+    Html,
 }
 
 /// What there is to know of a form: its name on the command line, what the help says, and what writes it.
@@ -42,8 +44,17 @@ type Form = (&'static str, &'static str, fn(&Review, &Style, &mut dyn Write) -> 
 
 impl Format {
     /// All of them, in the order of the help.
-    pub const ALL: [Self; 8] =
-        [Self::Human, Self::Json, Self::Sarif, Self::Github, Self::Gitlab, Self::Rdjson, Self::Junit, Self::Dotenv];
+    pub const ALL: [Self; 9] = [
+        Self::Human,
+        Self::Json,
+        Self::Sarif,
+        Self::Github,
+        Self::Gitlab,
+        Self::Rdjson,
+        Self::Junit,
+        Self::Dotenv,
+        Self::Html,
+    ];
 
     fn form(self) -> Form {
         match self {
@@ -60,6 +71,9 @@ impl Format {
                 ("dotenv", "key=value lines: verdict and counts, for $GITHUB_OUTPUT and GitLab's dotenv", |r, _, o| {
                     dotenv::render(r, o)
                 })
+            }
+            Self::Html => {
+                ("html", "one page for a browser: the change with the findings in it", |r, _, o| html::render(r, o))
             }
         }
     }

@@ -197,7 +197,7 @@ pub struct ReviewRequest {
     pub cache: CacheUse,
     /// Every prompt is appended to this file, which only its owner may read.
     pub debug_prompts: Option<PathBuf>,
-    /// The change is wanted as text afterwards, for the store.
+    /// The change is wanted as text afterwards: for the store, or for a report that shows it.
     pub record: bool,
     /// The git hook that asks, whose mode policy sets.
     pub hook: Option<Hook>,

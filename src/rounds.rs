@@ -111,7 +111,7 @@ pub fn review(ask: &Ask, world: &World<'_>) -> Result<Done> {
     // What is stored of people's words is masked as what is shown to models is.
     let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
     let follow = ask.follow_up.as_ref().map(|id| Follow::open(id, &ask.request, world.env)).transpose()?;
-    request.record = ask.save != Save::No || follow.is_some();
+    request.record |= ask.save != Save::No || follow.is_some();
     if ask.save != Save::No && follow.is_none() {
         keepable(&request, &rules)?;
     }
@@ -182,6 +182,9 @@ impl Round<'_> {
     fn end(self, mut review: Review, world: &World<'_>) -> Done {
         let number = self.follow.as_ref().map_or(1, |f| f.last().round + 1);
         let nothing = review.outcome == Outcome::NothingToReview && self.follow.is_none();
+        if self.ask.request.record {
+            review.record = Some(self.record.clone());
+        }
         let saved = match (self.ask.save, &review.place) {
             (Save::No, _) => None,
             (Save::Yes, _) if nothing => None,

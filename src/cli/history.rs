@@ -8,7 +8,7 @@ use crate::error::{Error, ExitStatus, Result};
 use crate::history::{SessionId, Store};
 use crate::report::{self, Format};
 use crate::request::{ReviewRequest, Source};
-use crate::review::Place;
+use crate::review::{Place, Record};
 use crate::rounds::{self, recall};
 use crate::untrusted::Inert;
 use crate::wire;
@@ -184,6 +184,7 @@ fn show(context: &Context, name: &str, round: Option<u32>, format: Format) -> Re
     }
     let mut review = recall::review(&round.review.report, &change);
     review.source.label.clone_from(&session.request.label);
+    review.record = Some(Record { text: change, left_out: round.review.change.left_out.clone() });
     let style = style(context, &context.env);
     write(|out| report::render(&review, format, &style, out))
 }

@@ -363,7 +363,8 @@ fn request(context: &Context, args: &Args) -> Result<ReviewRequest> {
         brief: Brief { summary: o.summary.clone(), documents: o.doc.clone(), ..Brief::default() },
         cache: if o.no_cache { CacheUse::Refused } else { CacheUse::Allowed },
         debug_prompts: o.debug_prompts.as_ref().map(|f| context.dir.join(f)),
-        record: false,
+        // That page shows the change itself.
+        record: o.report.iter().map(|(format, _)| format).chain([&o.format]).any(|f| *f == Format::Html),
         hook,
         on_block: if o.exit_zero { OnBlock::ExitZero } else { OnBlock::Fail },
     })

@@ -1,5 +1,7 @@
 //! Reviews that hold every kind of thing a report can show, the same on every run.
 
+mod change;
+
 use crate::ai::ask::Spent;
 use crate::ai::{Compliance, Dropped, Missing, Models, Opinion, Usage, Violation};
 use crate::diff::{LineNo, ObjectId, RepoPath};
@@ -445,7 +447,7 @@ pub(crate) fn full() -> Review {
         duration: Duration::from_millis(3_420),
         judged_by: Box::default(),
         place: None,
-        record: None,
+        record: Some(change::record()),
         session: None,
     }
 }

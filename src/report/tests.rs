@@ -70,6 +70,12 @@ fn reports_for_people_look_as_recorded() {
 }
 
 #[test]
+fn pages_look_as_recorded() {
+    let page = |review: &Review| super::html::bare(&text(review, Format::Html, &Style::default()));
+    compare(&[("fixtures/reports/full.html", page(&full())), ("fixtures/reports/empty.html", page(&empty()))]);
+}
+
+#[test]
 fn reports_for_programs_look_as_recorded() {
     let style = Style::default();
     compare(&[
@@ -343,6 +349,6 @@ fn formats_are_told_by_name() {
     }
     assert_eq!(
         Format::parse("xml").unwrap_err(),
-        "unknown format \"xml\"; there are human, json, sarif, github, gitlab, rdjson, junit, dotenv"
+        "unknown format \"xml\"; there are human, json, sarif, github, gitlab, rdjson, junit, dotenv, html"
     );
 }

@@ -139,7 +139,7 @@ pub(super) fn spent(u: &Usage) -> String {
 }
 
 /// Writes a number with a comma before every three digits.
-fn grouped(n: u64) -> String {
+pub(super) fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (i, d) in digits.chars().enumerate() {

@@ -2,12 +2,13 @@
 
 use super::source::Part;
 use crate::ai::redact::is_sensitive;
-use crate::diff::{Body, Entry, FileChange, RepoPath, Side, unified};
+use crate::diff::{Body, Entry, FileChange, ObjectId, RepoPath, Side, patch, unified};
 use crate::error::Result;
 use crate::policy::RulesPolicy;
 use crate::rules::{RuleSet, Scope};
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes of one file's patch, and of all of them. What is beyond is named instead.
@@ -34,6 +35,16 @@ impl Record {
         hex
     }
 
+    /// Reads a record's text back: the files, each with the commit that it belongs to where there are several; `None`:
+    /// it cannot be read.
+    pub fn read(text: &[u8]) -> Option<Vec<(Option<ObjectId>, FileChange)>> {
+        let mut out = Vec::new();
+        for (commit, text) in parts(text) {
+            out.extend(patch::parse(text).ok()?.into_iter().map(|change| (commit, change)));
+        }
+        Some(out)
+    }
+
     /// Puts the pieces of all threads in the order of the change.
     pub(super) fn of(mut pieces: Vec<Piece>) -> Self {
         pieces.sort_by_key(|p| p.order);
@@ -49,6 +60,26 @@ impl Record {
         }
         out
     }
+}
+
+/// Cuts the text where a commit is named. No line of a hunk begins like that.
+fn parts(text: &[u8]) -> Vec<(Option<ObjectId>, &[u8])> {
+    let commit = |line: &[u8]| ObjectId::from_hex(std::str::from_utf8(line.strip_prefix(b"commit ")?).ok()?);
+    let mut out: Vec<(Option<ObjectId>, Range<usize>)> = vec![(None, 0..0)];
+    let mut at = 0;
+    for line in text.split_inclusive(|b| *b == b'\n') {
+        let end = at + line.len();
+        match commit(line.strip_suffix(b"\n").unwrap_or(line)) {
+            Some(id) => out.push((Some(id), end..end)),
+            None => {
+                if let Some(last) = out.last_mut() {
+                    last.1.end = end;
+                }
+            }
+        }
+        at = end;
+    }
+    out.into_iter().filter(|(_, r)| !r.is_empty()).map(|(c, r)| (c, &text[r])).collect()
 }
 
 /// One file's part of a record.

@@ -1,8 +1,8 @@
 //! A stored change, read back: the files with their hunks.
 
 use super::Side;
-use crate::diff::patch;
 use crate::diff::{Body, FileChange, LineKind, ObjectId};
+use crate::review::Record;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -31,45 +31,14 @@ pub(super) struct Hunk {
 
 /// Reads a change; `None`: it cannot be read.
 pub(super) fn files(side: Side<'_>) -> Option<Vec<Shown>> {
-    let mut out = Vec::new();
-    for (commit, text) in parts(side.text) {
-        for change in patch::parse(text).ok()? {
-            out.push(Shown::of(&change, commit.clone(), side.left_out));
-        }
-    }
-    Some(out)
+    let read = Record::read(side.text)?.into_iter();
+    Some(read.map(|(commit, change)| Shown::of(&change, commit.map(|c| c.to_string()), side.left_out)).collect())
 }
 
 /// Returns a change's files with the commits that they belong to; `None`: it cannot be read.
 pub(in crate::rounds) fn changes(text: &[u8]) -> Option<Vec<(Option<String>, FileChange)>> {
-    let mut out = Vec::new();
-    for (commit, text) in parts(text) {
-        out.extend(patch::parse(text).ok()?.into_iter().map(|c| (commit.clone(), c)));
-    }
-    Some(out)
-}
-
-/// Cuts the text where a commit is named. No line of a hunk begins like that.
-fn parts(text: &[u8]) -> Vec<(Option<String>, &[u8])> {
-    let commit = |line: &[u8]| {
-        let id = std::str::from_utf8(line.strip_prefix(b"commit ")?).ok()?;
-        ObjectId::from_hex(id).map(|_| id.to_owned())
-    };
-    let mut out: Vec<(Option<String>, Range<usize>)> = vec![(None, 0..0)];
-    let mut at = 0;
-    for line in text.split_inclusive(|b| *b == b'\n') {
-        let end = at + line.len();
-        match commit(line.strip_suffix(b"\n").unwrap_or(line)) {
-            Some(id) => out.push((Some(id), end..end)),
-            None => {
-                if let Some(last) = out.last_mut() {
-                    last.1.end = end;
-                }
-            }
-        }
-        at = end;
-    }
-    out.into_iter().filter(|(_, r)| !r.is_empty()).map(|(c, r)| (c, &text[r])).collect()
+    let named = |(commit, change): (Option<ObjectId>, _)| (commit.map(|c| c.to_string()), change);
+    Some(Record::read(text)?.into_iter().map(named).collect())
 }
 
 impl Shown {

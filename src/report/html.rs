@@ -1,0 +1,209 @@
+//! The report as one page for a browser: the verdict, what was reviewed, and the change with what was found in it.
+//!
+//! The page holds everything it needs. Its policy for browsers lets nothing run but the one script and the one style
+//! sheet that stand in it, named by their hashes, and lets nothing be fetched. Whatever was reviewed is text.
+
+mod card;
+mod change;
+mod changed;
+mod code;
+mod diff;
+mod markup;
+mod sections;
+
+#[cfg(test)]
+mod tests;
+
+use super::words::verdict;
+use super::{counts, plural};
+use crate::finding::{Origin, Severity};
+use crate::review::Review;
+use crate::verdict::{Outcome, Verdict};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use change::Page;
+use diff::Files;
+use markup::Markup;
+use sha2::{Digest as _, Sha256};
+use std::io::{self, Write};
+
+const STYLE: &str = include_str!("html/page.css");
+const SCRIPT: &str = include_str!("html/page.js");
+/// Files in the list beside the change.
+const LISTED: usize = 1_500;
+
+/// Writes the page.
+pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
+    let page = Page::of(review);
+    let mut origins: Vec<&Origin> = Vec::new();
+    for f in &review.findings {
+        if !origins.contains(&f.origin()) {
+            origins.push(f.origin());
+        }
+    }
+    let mut body = Markup::default();
+    self::body(review, &page, &origins, &mut body);
+    let mut m = Markup::default();
+    head(review, &mut m);
+    out.write_all(m.as_str().as_bytes())?;
+    out.write_all(body.as_str().as_bytes())
+}
+
+/// Returns the source expression that lets one script or style run.
+fn hash(text: &str) -> String {
+    format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
+}
+
+/// Takes our own style and script out of a page, and their hashes.
+#[cfg(test)]
+pub(super) fn bare(page: &str) -> String {
+    let text = |s: &str| s.replace('\'', "&#39;");
+    let page = page.replace(&format!("<style>{STYLE}"), "<style>").replace(&format!("<script>{SCRIPT}"), "<script>");
+    page.replace(&text(&hash(STYLE)), "STYLE").replace(&text(&hash(SCRIPT)), "SCRIPT")
+}
+
+fn head(review: &Review, out: &mut Markup) {
+    let (word, text) = said(review);
+    out.raw("<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n");
+    out.raw("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src &#39;none&#39;; script-src ");
+    out.text(hash(SCRIPT)).raw("; style-src ").text(hash(STYLE));
+    out.raw("; img-src data:; base-uri &#39;none&#39;; form-action &#39;none&#39;\">\n");
+    out.raw("<meta name=viewport content=\"width=device-width, initial-scale=1\">\n");
+    out.raw("<meta name=referrer content=no-referrer>\n<meta name=color-scheme content=\"light dark\">\n");
+    out.raw("<meta name=generator content=\"").text(env!("CARGO_PKG_NAME")).raw("\">\n");
+    out.raw("<meta name=version content=\"").text(env!("CARGO_PKG_VERSION")).raw("\">\n<link rel=icon href=\"");
+    out.raw(match state(review) {
+        "good" => "data:image/svg+xml,%3Csvg xmlns=%27http://www.w3.org/2000/svg%27 viewBox=%270 0 8 8%27%3E%3Ccircle cx=%274%27 cy=%274%27 r=%274%27 fill=%27%231a7f37%27/%3E%3C/svg%3E",
+        "bad" => "data:image/svg+xml,%3Csvg xmlns=%27http://www.w3.org/2000/svg%27 viewBox=%270 0 8 8%27%3E%3Ccircle cx=%274%27 cy=%274%27 r=%274%27 fill=%27%23cf222e%27/%3E%3C/svg%3E",
+        _ => "data:image/svg+xml,%3Csvg xmlns=%27http://www.w3.org/2000/svg%27 viewBox=%270 0 8 8%27%3E%3Ccircle cx=%274%27 cy=%274%27 r=%274%27 fill=%27%239a6700%27/%3E%3C/svg%3E",
+    });
+    out.raw("\">\n<title>").text(&word).raw(": ").text(sections::short(&text));
+    if !review.source.label.is_empty() {
+        out.raw(" – ").text(sections::short(&review.source.label));
+    }
+    out.raw("</title>\n<style>").raw(STYLE).raw("</style>\n<script>").raw(SCRIPT).raw("</script>\n</head>\n");
+}
+
+/// Returns the colour of the verdict.
+fn state(review: &Review) -> &'static str {
+    match (review.outcome, review.verdict) {
+        (Outcome::Cancelled, _) | (_, Verdict::Incomplete) => "open",
+        (_, Verdict::Block) => "bad",
+        (_, Verdict::Pass | Verdict::Warn) => "good",
+    }
+}
+
+/// Returns the verdict in a word, and what it rests on.
+fn said(review: &Review) -> (String, String) {
+    let (word, text) = verdict(review);
+    let word = match word {
+        _ if review.outcome == Outcome::NothingToReview => "Nothing to review".to_owned(),
+        "BLOCK" => "Blocked".to_owned(),
+        "PASS" => "Passed".to_owned(),
+        word => format!("{}{}", &word[..1], word[1..].to_ascii_lowercase()),
+    };
+    (word, text)
+}
+
+fn body<'r>(review: &'r Review, page: &'r Page<'r>, origins: &'r [&'r Origin], out: &mut Markup) {
+    let (word, text) = said(review);
+    out.raw("<body>\n<a class=skip href=#main>Skip to the review</a>\n");
+    out.raw("<header class=\"verdict ").raw(state(review)).raw("\">\n<h1>").text(&word).raw("</h1>\n<p class=said>");
+    out.text(&text).raw("</p>\n");
+    if let Some(text) = sections::besides(review) {
+        out.raw("<p class=besides>").text(&text).raw("</p>\n");
+    }
+    out.raw("</header>\n");
+    if !review.findings.is_empty() || !page.files.is_empty() {
+        bar(review, origins, out);
+    }
+    out.raw("<div class=page>\n");
+    let has_files = page.files.len() > 1;
+    if has_files {
+        nav(page, out);
+    }
+    out.raw("<main id=main tabindex=-1>\n");
+    sections::facts(review, out);
+    sections::coverage(review, out);
+    sections::tests(review, out);
+    sections::blocking(review, page, out);
+    sections::design(&review.models, out);
+    let files = Files { review, page, origins };
+    sections::whole(&files, page, out);
+    if !page.files.is_empty() {
+        out.raw("<section aria-labelledby=change><h2 id=change>The change</h2>\n");
+        if let Some(why) = page.without_lines {
+            out.raw("<p class=hint>").raw(why).raw("</p>\n");
+        }
+        out.raw("<p class=nothing role=status hidden>Nothing matches the filters.</p>\n");
+        for number in 0..page.files.len() {
+            files.write(number, out);
+        }
+        out.raw("</section>\n");
+    }
+    sections::left_out(page, out);
+    sections::set_aside(review, page, out);
+    sections::notes(review, out);
+    sections::models(review, out);
+    out.raw("</main>\n</div>\n<footer><p>").text(env!("CARGO_PKG_NAME"));
+    out.raw(" made this page; nothing in it comes from elsewhere.</p></footer>\n");
+    out.raw(include_str!("html/help.html")).raw("</body>\n</html>\n");
+}
+
+/// Writes the controls, which only a script brings to life.
+fn bar(review: &Review, origins: &[&Origin], out: &mut Markup) {
+    out.raw("<div class=bar role=region aria-label=\"Filters and navigation\" hidden>\n");
+    out.raw("<div class=chips role=group aria-label=\"Show severities\">\n");
+    for (severity, n) in counts(review, |f| f.counts()) {
+        if n > 0 {
+            chip(severity.name(), n, out);
+        }
+    }
+    let aside = review.findings.iter().filter(|f| !f.counts()).count();
+    if aside > 0 {
+        chip("let through", aside, out);
+    }
+    out.raw("</div>\n");
+    if origins.len() > 1 {
+        out.raw("<label>From <select id=by><option value=\"\">everybody</option>");
+        for (i, o) in origins.iter().enumerate() {
+            out.raw("<option value=").digits(i as u64).raw(">").text(o.name()).raw("</option>");
+        }
+        out.raw("</select></label>\n");
+    }
+    out.raw("<label>File <input id=path type=search size=14 autocomplete=off spellcheck=false></label>\n");
+    out.raw("<label>Text <input id=words type=search size=14 autocomplete=off spellcheck=false></label>\n");
+    out.raw("<label class=tick><input id=only type=checkbox> Only files with findings</label>\n");
+    out.raw("<span class=move><button id=prev type=button title=\"k\">↑ Previous</button>");
+    out.raw("<button id=next type=button title=\"j\">↓ Next</button>");
+    out.raw("<output id=count aria-live=polite></output></span>\n");
+    out.raw("<span class=tools><button id=fold type=button title=\"f\">Fold all</button>");
+    out.raw("<button id=theme type=button title=\"t\">Theme: auto</button>");
+    out.raw("<button id=help type=button title=\"?\" aria-haspopup=dialog>Keys</button></span>\n</div>\n");
+}
+
+fn chip(name: &'static str, n: usize, out: &mut Markup) {
+    let class = if Severity::parse(name).is_some() { name } else { "aside" };
+    out.raw("<button type=button aria-pressed=true class=\"chip ").raw(class).raw("\" data-s=").raw(class).raw(">");
+    out.raw(name).raw(" <span>").number(n).raw("</span></button>\n");
+}
+
+/// Writes the list of the files.
+fn nav(page: &Page<'_>, out: &mut Markup) {
+    out.raw("<nav aria-labelledby=files><details open><summary><h2 id=files>");
+    out.text(plural(page.files.len(), "file")).raw("</h2></summary>\n<ul>\n");
+    for (i, file) in page.files.iter().enumerate().take(LISTED) {
+        let n = file.findings().count();
+        out.raw("<li><a href=#file").digits(i as u64 + 1).raw("><span class=p>").text(file.path.as_bytes());
+        out.raw("</span>");
+        if n > 0 {
+            out.raw("<span class=\"n ").raw(diff::worst(file).unwrap_or("aside")).raw("\">").number(n);
+            out.raw("<span class=hide> ").raw(if n == 1 { "finding" } else { "findings" }).raw("</span></span>");
+        }
+        out.raw("</a></li>\n");
+    }
+    if page.files.len() > LISTED {
+        out.raw("<li>and ").number(page.files.len() - LISTED).raw(" more below</li>\n");
+    }
+    out.raw("</ul>\n</details></nav>\n");
+}

@@ -1,0 +1,217 @@
+//! What a finding says, as a card.
+
+use super::code::Code;
+use super::markup::Markup;
+use crate::finding::{Confidence, Evidence, Finding, Frame};
+use crate::untrusted::Inert;
+use std::collections::HashMap;
+
+/// Bytes of a line of a finding's own code.
+const MOST_OF_A_LINE: usize = 1_000;
+/// Lines of a quote, where there is no code around it.
+const QUOTED: usize = 6;
+/// Lines of a replacement.
+const REPLACED: usize = 60;
+
+/// Where a card stands, which decides what it has to say itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stand {
+    /// Below its line.
+    InPlace,
+    /// At the head of its file, with its own code.
+    OfFile,
+    /// Beside all files.
+    OfChange,
+}
+
+/// What was said in a part of the page, so that it is not said again.
+pub(super) type Said<'r> = HashMap<(&'r str, Option<&'r str>), usize>;
+
+/// Writes finding number `index` of the review; `origin` is the number of who found it.
+pub(super) fn write<'r>(
+    f: &'r Finding,
+    (index, origin): (usize, usize),
+    stand: Stand,
+    said: &mut Said<'r>,
+    out: &mut Markup,
+) {
+    let id = index as u64 + 1;
+    out.raw("<article class=\"f ").raw(f.severity().name());
+    out.raw(if f.counts() { "" } else { " aside" }).raw(if f.blocking { " blocks" } else { "" });
+    out.raw("\" id=F").digits(id).raw(" tabindex=-1 data-o=").digits(origin as u64);
+    // Below the heading of the section there, of the file here.
+    let heading = if stand == Stand::OfChange {
+        (">\n<h3>", "</h3>\n<p class=meta>")
+    } else {
+        (">\n<h4>", "</h4>\n<p class=meta>")
+    };
+    out.raw(heading.0);
+    out.raw("<span class=sev>").raw(f.severity().name()).raw("</span> ").text(f.title());
+    out.raw(heading.1);
+    meta(f, stand, out);
+    out.raw(" <a href=#F").digits(id).raw(">F").digits(id).raw("</a></p>\n");
+    if let Some(w) = &f.waived {
+        out.raw("<p class=note><b>Waived</b> by ").text(&w.actor).raw(": ").text(&w.reason).raw("</p>\n");
+    }
+    if let Some(s) = &f.suppressed {
+        out.raw("<p class=note><b>Suppressed</b> (").text(s.by).raw("): ").text(&s.reason).raw("</p>\n");
+    }
+    if stand != Stand::InPlace {
+        match &f.frame {
+            Some(frame) => self::frame(f, frame, out),
+            None => quote(f, out),
+        }
+    }
+    let first = *said.entry((f.message(), f.suggestion())).or_insert(index);
+    let is_news = first == index;
+    if is_news {
+        prose("", f.message(), out);
+    } else {
+        let first = first as u64 + 1;
+        out.raw("<p class=again>The same as <a href=#F").digits(first).raw(">F").digits(first).raw("</a>.\n");
+    }
+    if let Some(failure) = f.failure() {
+        prose("<b>Fails when</b> ", failure, out);
+    }
+    if let Some(convention) = f.convention() {
+        prose("<b>Convention</b> ", convention, out);
+    }
+    if let Some(doubt) = &f.disputed {
+        prose("<b>Disputed</b> ", doubt, out);
+    }
+    if let Some(suggestion) = f.suggestion().filter(|_| is_news) {
+        prose("<b>Help</b> ", suggestion, out);
+    }
+    if let Some(replacement) = f.replacement() {
+        self::replacement(replacement, out);
+    }
+    for r in f.references().iter().filter(|_| is_news) {
+        out.raw("<p class=ref>");
+        link(r, out);
+        out.raw("</p>\n");
+    }
+    // A paragraph ends where the next begins; what is said again needs none of its own.
+    let is_plain = !is_news && f.failure().is_none() && f.convention().is_none() && f.disputed.is_none();
+    out.raw(if is_plain && f.replacement().is_none() { " " } else { "<p class=fp>" });
+    out.raw("Fingerprint <code>").text(f.fingerprint().as_str()).raw("</code></p>\n</article>\n");
+}
+
+fn meta(f: &Finding, stand: Stand, out: &mut Markup) {
+    if f.blocking {
+        out.raw("<strong>blocks</strong> · ");
+    }
+    if let Some(span) = f.lines() {
+        let (first, last) = (span.first.get(), span.last.get());
+        out.raw(if first == last { "line " } else { "lines " }).digits(first);
+        if last > first {
+            out.raw("–").digits(last);
+        }
+        out.raw(" · ");
+    } else if stand == Stand::OfFile {
+        out.raw("the file as a whole · ");
+    }
+    out.raw("<code>").text(f.rule_id()).raw("</code> · ").raw(f.category().name());
+    if let Some(cwe) = f.cwe() {
+        out.raw(" · CWE-").digits(cwe);
+    }
+    out.raw(" · found by ").text(f.origin().name());
+    if let Some(round) = f.carried_from() {
+        out.raw(" in round ").digits(round).raw(", and not since: its lines did not change");
+    }
+    let supports: Vec<String> = f.evidence().iter().filter_map(support).collect();
+    if !supports.is_empty() {
+        out.raw(", supported by ").text(supports.join(", "));
+    }
+    if f.confidence() != Confidence::High {
+        out.raw(" · confidence ").raw(f.confidence().name());
+    }
+}
+
+/// Returns what supports a finding, besides what found it.
+fn support(e: &Evidence) -> Option<String> {
+    match e {
+        Evidence::Rule(_) | Evidence::Carried { .. } => None,
+        Evidence::Quote => Some("its quote".to_owned()),
+        Evidence::Read { path, first, last } => Some(format!("a reading of {} {first}–{last}", path.to_wire())),
+        Evidence::Backend(name) => Some(name.clone()),
+    }
+}
+
+fn prose(label: &'static str, text: &str, out: &mut Markup) {
+    if !text.trim().is_empty() {
+        out.raw("<p>").raw(label).lines(text).raw("</p>\n");
+    }
+}
+
+/// Writes a reference: as a link where it is an address on the web, in characters that need no care.
+pub(super) fn link(reference: &str, out: &mut Markup) {
+    let on_the_web = reference.strip_prefix("https://").or_else(|| reference.strip_prefix("http://"));
+    let is_host = |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let is_harmless = |c: u8| c.is_ascii_alphanumeric() || b"-._~:/?#@!$&()*+,;=%".contains(&c);
+    match on_the_web {
+        Some(rest) if is_host(rest) && rest.bytes().all(is_harmless) => {
+            out.raw("<a rel=\"noreferrer noopener\" href=\"").text(reference).raw("\">").text(reference).raw("</a>");
+        }
+        _ => {
+            out.text(reference);
+        }
+    }
+}
+
+fn replacement(text: &str, out: &mut Markup) {
+    out.raw("<p><b>Replace with</b></p>\n<div class=\"d w0\" translate=no>");
+    let mut lines = text.lines();
+    for line in lines.by_ref().take(REPLACED) {
+        out.raw("<ins>");
+        Code { text: line.as_bytes(), most: MOST_OF_A_LINE, ..Code::default() }.write(out);
+        out.raw("\n</ins>");
+    }
+    let more = lines.count();
+    if more > 0 {
+        out.raw("<div class=gap>").number(more).raw(" more lines</div>");
+    }
+    out.raw("</div>\n");
+}
+
+fn frame(f: &Finding, frame: &Frame, out: &mut Markup) {
+    let Some(span) = f.lines() else { return };
+    let end = frame.first.get() as usize + frame.lines.len();
+    let width = end.to_string().len();
+    open(width, out);
+    for (i, line) in frame.lines.iter().enumerate() {
+        let number = frame.first.plus(u32::try_from(i).unwrap_or(u32::MAX));
+        let is_marked = span.first <= number && number <= span.last;
+        let tag = if line.added { ("<ins", "\n</ins>") } else { ("<div", "\n</div>") };
+        out.raw(tag.0).raw(if is_marked { " class=m" } else { "" });
+        out.raw(" data-n=\"").inert(&format!("{:>width$}", number.get())).raw("\">");
+        let mark = span.columns.filter(|_| number == span.first).and_then(|(start, end)| {
+            let start = (start as usize).checked_sub(line.skipped as usize)?;
+            Some((start, (end as usize).saturating_sub(line.skipped as usize)))
+        });
+        let skipped = line.skipped as usize;
+        Code { text: &line.text, skipped, mark, words: &[], most: MOST_OF_A_LINE }.write(out);
+        out.raw(tag.1);
+    }
+    if end <= span.last.get() as usize {
+        out.raw("<div class=gap>to line ").digits(span.last.get()).raw("</div>");
+    }
+    out.raw("</div>\n");
+}
+
+/// Opens a block of code whose numbers take so many columns.
+pub(super) fn open(width: usize, out: &mut Markup) {
+    out.raw("<div class=\"d w").digits(width as u64).raw("\" translate=no>");
+}
+
+fn quote(f: &Finding, out: &mut Markup) {
+    if f.quote().trim().is_empty() {
+        return;
+    }
+    out.raw("<div class=\"d w0\" translate=no>");
+    for line in Inert::lines(f.quote()).take(QUOTED) {
+        out.raw("<div>");
+        Code { text: line.as_str().as_bytes(), most: MOST_OF_A_LINE, ..Code::default() }.write(out);
+        out.raw("\n</div>");
+    }
+    out.raw("</div>\n");
+}

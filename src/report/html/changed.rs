@@ -1,0 +1,150 @@
+//! Which words of a line were changed.
+
+use std::ops::Range;
+
+/// Bytes of a line beyond which nobody looks for words.
+const LONGEST: usize = 1_000;
+/// Pairs of words that are compared at most.
+const PAIRS: usize = 20_000;
+
+/// What changed between two lines: the ranges of bytes that only the old one has, and only the new one.
+pub(super) type Changed = (Vec<Range<usize>>, Vec<Range<usize>>);
+
+/// Compares a removed line with the added one that took its place.
+///
+/// `None` where they have too little in common for marks to help, or are too long to be compared.
+pub(super) fn changed(old: &[u8], new: &[u8]) -> Option<Changed> {
+    if old.len() > LONGEST || new.len() > LONGEST {
+        return None;
+    }
+    let (a, b) = (words(old), words(new));
+    let word = |text: &'_ [u8], r: &Range<usize>| text[r.clone()].to_vec();
+    let same = |i: usize, j: usize| old[a[i].clone()] == new[b[j].clone()];
+    let most = a.len().min(b.len());
+    let head = (0..most).take_while(|i| same(*i, *i)).count();
+    let tail = (0..most - head).take_while(|i| same(a.len() - 1 - i, b.len() - 1 - i)).count();
+    let (rows, columns) = (a.len() - head - tail, b.len() - head - tail);
+    let mut kept = [vec![false; a.len()], vec![false; b.len()]];
+    for side in &mut kept {
+        let end = side.len() - tail;
+        side[..head].fill(true);
+        side[end..].fill(true);
+    }
+    if rows * columns <= PAIRS {
+        for (i, j) in common(rows, columns, |i, j| same(head + i, head + j)) {
+            kept[0][head + i] = true;
+            kept[1][head + j] = true;
+        }
+    }
+    let solid = |text: &[u8], words: &[Range<usize>], kept: &[bool], which: bool| -> usize {
+        let of = words.iter().zip(kept).filter(|(_, k)| **k == which);
+        of.map(|(r, _)| word(text, r).iter().filter(|b| !b.is_ascii_whitespace()).count()).sum()
+    };
+    let alike = solid(old, &a, &kept[0], true);
+    let differing = solid(old, &a, &kept[0], false).max(solid(new, &b, &kept[1], false));
+    // Lines that are mostly different read better without marks.
+    if alike * 4 < differing {
+        return None;
+    }
+    Some((gone(&a, &kept[0]), gone(&b, &kept[1])))
+}
+
+/// Cuts a line into words, runs of spaces, and single other characters.
+fn words(text: &[u8]) -> Vec<Range<usize>> {
+    let class = |b: u8| match b {
+        b'_' | 0x80.. => 1,
+        _ if b.is_ascii_alphanumeric() => 1,
+        b' ' | b'\t' => 2,
+        _ => 0,
+    };
+    let mut out: Vec<Range<usize>> = Vec::new();
+    for (i, b) in text.iter().enumerate() {
+        match out.last_mut() {
+            Some(last) if class(*b) != 0 && class(text[last.start]) == class(*b) => last.end = i + 1,
+            _ => out.push(i..i + 1),
+        }
+    }
+    out
+}
+
+/// Returns the pairs of the longest common subsequence.
+fn common(rows: usize, columns: usize, same: impl Fn(usize, usize) -> bool) -> Vec<(usize, usize)> {
+    let width = columns + 1;
+    let mut best = vec![0_u32; (rows + 1) * width];
+    for i in (0..rows).rev() {
+        for j in (0..columns).rev() {
+            best[i * width + j] = match same(i, j) {
+                true => best[(i + 1) * width + j + 1] + 1,
+                false => best[(i + 1) * width + j].max(best[i * width + j + 1]),
+            };
+        }
+    }
+    let (mut i, mut j) = (0, 0);
+    let mut out = Vec::new();
+    while i < rows && j < columns {
+        if same(i, j) {
+            out.push((i, j));
+            (i, j) = (i + 1, j + 1);
+        } else if best[(i + 1) * width + j] >= best[i * width + j + 1] {
+            i += 1;
+        } else {
+            j += 1;
+        }
+    }
+    out
+}
+
+/// Returns the ranges of what is not kept; a single space between two of them belongs to both.
+fn gone(words: &[Range<usize>], kept: &[bool]) -> Vec<Range<usize>> {
+    let mut out: Vec<Range<usize>> = Vec::new();
+    for (r, _) in words.iter().zip(kept).filter(|(_, kept)| !**kept) {
+        match out.last_mut() {
+            Some(last) if last.end + 1 >= r.start => last.end = r.end,
+            _ => out.push(r.clone()),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marked(old: &str, new: &str) -> Option<(String, String)> {
+        let show = |text: &str, ranges: &[Range<usize>]| {
+            let mut out = text.to_owned();
+            for r in ranges.iter().rev() {
+                out.insert(r.end, ']');
+                out.insert(r.start, '[');
+            }
+            out
+        };
+        changed(old.as_bytes(), new.as_bytes()).map(|(a, b)| (show(old, &a), show(new, &b)))
+    }
+
+    #[test]
+    fn the_words_that_changed_are_marked() {
+        for (old, new, a, b) in [
+            ("let x = 1;", "let x = 2;", "let x = [1];", "let x = [2];"),
+            (
+                "return sum(items)",
+                "return sum(items) / len(items)",
+                "return sum(items)",
+                "return sum(items)[ / len(items)]",
+            ),
+            ("f(a, b)", "f(a, c, b)", "f(a, b)", "f(a, [c, ]b)"),
+            ("größe = 1", "größen = 1", "[größe] = 1", "[größen] = 1"),
+            ("a = old.name", "a = new.title", "a = [old].[name]", "a = [new].[title]"),
+        ] {
+            let (x, y) = marked(old, new).unwrap();
+            // Neighbours with one character between grow together.
+            assert_eq!((x.replace("].[", "."), y.replace("].[", ".")), (a.replace("].[", "."), b.replace("].[", ".")));
+        }
+    }
+
+    #[test]
+    fn other_lines_are_not_marked() {
+        assert_eq!(marked("if (ready) {", "return Err(why);"), None);
+        assert_eq!(marked(&"a ".repeat(600), "a"), None);
+    }
+}

@@ -1,0 +1,171 @@
+//! A line of code as markup: marks, escapes of what would hide, and a window onto long lines.
+
+use super::markup::{Markup, cut};
+use crate::report::words::grouped;
+use crate::untrusted::{Inert, pieces};
+use std::ops::Range;
+
+/// Bytes before a mark that are shown of a line that has to be cut.
+const LEAD: usize = 120;
+
+/// A line, and what of it stands out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Code<'a> {
+    pub(super) text: &'a [u8],
+    /// Bytes cut from the start of the line before it came here.
+    pub(super) skipped: usize,
+    /// What a finding points at; in bytes of `text`.
+    pub(super) mark: Option<(usize, usize)>,
+    /// What was changed within the line, in order.
+    pub(super) words: &'a [Range<usize>],
+    /// Bytes to show at most.
+    pub(super) most: usize,
+}
+
+impl Code<'_> {
+    /// Appends the line.
+    pub(super) fn write(&self, out: &mut Markup) {
+        let shown = self.window();
+        let left = self.skipped + shown.start;
+        if left > 0 {
+            self.left_out(left, "before", out);
+        }
+        let text = &self.text[shown.clone()];
+        let is_plain =
+            |t: &[u8]| t.iter().all(|b| matches!(b, b' '..=b'~')) && memchr::memmem::find(t, b"##").is_none();
+        if is_plain(text) {
+            self.plain(shown.clone(), out);
+        } else {
+            self.pieces(shown.clone(), out);
+        }
+        let right = self.text.len() - shown.end;
+        if right > 0 {
+            self.left_out(right, "more", out);
+        }
+    }
+
+    fn left_out(&self, bytes: usize, which: &'static str, out: &mut Markup) {
+        out.raw("<i class=x>").inert(&format!("… {} bytes {which} …", grouped(bytes as u64))).raw("</i>");
+    }
+
+    /// Returns what is shown: the start of the line, or where the mark is.
+    fn window(&self) -> Range<usize> {
+        if self.text.len() <= self.most {
+            return 0..self.text.len();
+        }
+        let start = match self.mark {
+            Some((start, end)) if end.min(start + self.most / 2) > self.most => {
+                cut(self.text, start.saturating_sub(LEAD).min(self.text.len() - self.most))
+            }
+            _ => 0,
+        };
+        start..start + cut(&self.text[start..], self.most)
+    }
+
+    /// Returns what stands out at a byte: a mark, a changed word.
+    fn look(&self, at: usize) -> (bool, bool) {
+        let word = self.words.partition_point(|w| w.end <= at);
+        let is_word = self.words.get(word).is_some_and(|w| w.start <= at);
+        (self.mark.is_some_and(|(start, end)| start <= at && at < end), is_word)
+    }
+
+    /// Writes text in which every byte is a character to be seen.
+    fn plain(&self, shown: Range<usize>, out: &mut Markup) {
+        let mark = self.mark.map(|(start, end)| [start, end]).into_iter().flatten();
+        let words = self.words.iter().flat_map(|w| [w.start, w.end]);
+        let mut cuts: Vec<usize> = mark.chain(words).filter(|c| shown.contains(c) && *c > shown.start).collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        cuts.push(shown.end);
+        let mut at = shown.start;
+        for end in cuts {
+            let (mark, word) = self.look(at);
+            let part = String::from_utf8_lossy(&self.text[at..end]);
+            run(&part, Look { mark, word, escaped: false }, out);
+            at = end;
+        }
+    }
+
+    /// Writes any text, character by character.
+    fn pieces(&self, shown: Range<usize>, out: &mut Markup) {
+        let mut at = shown.start;
+        let mut open: Option<(Look, Vec<_>)> = None;
+        for piece in pieces(&self.text[shown]) {
+            let (mark, word) = self.look(at);
+            let look = Look { mark, word, escaped: piece.is_escaped() };
+            at += piece.bytes();
+            match &mut open {
+                Some((before, run)) if *before == look => run.push(piece),
+                _ => {
+                    if let Some((look, pieces)) = open.replace((look, vec![piece])) {
+                        run(pieces.iter().collect::<Inert>().as_str(), look, out);
+                    }
+                }
+            }
+        }
+        if let Some((look, pieces)) = open {
+            run(pieces.iter().collect::<Inert>().as_str(), look, out);
+        }
+    }
+}
+
+/// How a part of a line looks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Look {
+    mark: bool,
+    word: bool,
+    /// Not what the source says, but a description of it.
+    escaped: bool,
+}
+
+fn run(text: &str, look: Look, out: &mut Markup) {
+    let tags = [(look.mark, "<mark>", "</mark>"), (look.word, "<b>", "</b>"), (look.escaped, "<i>", "</i>")];
+    for (_, open, _) in tags.iter().filter(|t| t.0) {
+        out.raw(open);
+    }
+    out.inert(text);
+    for (_, _, close) in tags.iter().rev().filter(|t| t.0) {
+        out.raw(close);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(code: Code<'_>) -> String {
+        let mut out = Markup::default();
+        code.write(&mut out);
+        out.as_str().to_owned()
+    }
+
+    #[test]
+    fn marks_and_changed_words_are_elements_and_the_rest_is_text() {
+        let code = Code { text: b"a <b> && \"c\"", most: 100, ..Code::default() };
+        assert_eq!(shown(code), "a &lt;b&gt; &amp;&amp; &quot;c&quot;");
+        assert_eq!(
+            shown(Code { mark: Some((2, 5)), words: &[0..1, 3..4], ..code }),
+            "<b>a</b> <mark>&lt;</mark><mark><b>b</b></mark><mark>&gt;</mark> &amp;&amp; &quot;c&quot;"
+        );
+    }
+
+    #[test]
+    fn inj_10_what_hides_is_shown_and_told_apart() {
+        let code = Code { text: "a\u{202e}<\x1b[2Ké".as_bytes(), most: 100, ..Code::default() };
+        assert_eq!(shown(code), "a<i>\\u{202e}</i>&lt;<i>\\x1b</i>[2Ké");
+        let mark = Code { mark: Some((1, 4)), ..code };
+        assert_eq!(shown(mark), "a<mark><i>\\u{202e}</i></mark>&lt;<i>\\x1b</i>[2Ké");
+        assert_eq!(shown(Code { text: b"\tx\xff", ..code }), "    x<i>\\xff</i>");
+    }
+
+    #[test]
+    fn a_long_line_is_shown_where_its_mark_is() {
+        let text = [&[b'x'; 5_000][..], b"eval(y)", &[b'x'; 5_000]].concat();
+        let code = Code { text: &text, most: 400, ..Code::default() };
+        let out = shown(code);
+        assert!(out.starts_with("xxx") && out.ends_with("<i class=x>… 9,607 bytes more …</i>"), "{out}");
+        let out = shown(Code { mark: Some((5_000, 5_007)), skipped: 7, ..code });
+        assert!(out.starts_with("<i class=x>… 4,887 bytes before …</i>xxx"), "{out}");
+        assert!(out.contains("<mark>eval(y)</mark>"), "{out}");
+    }
+}

@@ -1,0 +1,435 @@
+//! What the page says beside the diff: what was reviewed, what was not, tests, models, notes.
+
+use super::change::Page;
+use super::diff::Files;
+use super::markup::{Markup, cut};
+use crate::ai::{Models, Usage};
+use crate::diff::RepoPath;
+use crate::finding::{Finding, Severity};
+use crate::report::words::{elapsed, grouped, let_through, missing};
+use crate::report::{backends, plural};
+use crate::review::Review;
+use crate::verdict::{Outcome, Verdict};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+/// Names listed for one reason, and entries of the other lists.
+const NAMES: usize = 300;
+/// Kinds of findings listed by their titles.
+const LISTED: usize = 50;
+/// Places listed of one kind.
+const PLACES: usize = 6;
+
+/// Writes what was reviewed, in short.
+pub(super) fn facts(review: &Review, out: &mut Markup) {
+    let (s, c) = (&review.source, &review.coverage);
+    out.raw("<section class=facts aria-labelledby=facts><h2 id=facts>What was reviewed</h2>\n<dl>\n");
+    let mut fact = |name: &'static str, write: &dyn Fn(&mut Markup)| {
+        out.raw("<div><dt>").raw(name).raw("</dt><dd>");
+        write(out);
+        out.raw("</dd></div>\n");
+    };
+    if !s.label.is_empty() {
+        fact("Change", &|o| {
+            o.text(&s.label);
+        });
+    }
+    for (name, id) in [("Base", &s.base), ("Head", &s.head), ("Tree", &s.tree)] {
+        if let Some(id) = id {
+            fact(name, &|o| {
+                o.raw("<code>").text(id).raw("</code>");
+            });
+        }
+    }
+    fact("Files reviewed", &|o| {
+        o.number(c.files_reviewed).raw(" of ").number(c.files_total);
+    });
+    fact("Hunks reviewed", &|o| {
+        o.number(c.hunks_reviewed).raw(" of ").number(c.hunks_total);
+        if c.cached > 0 {
+            o.raw(", ").number(c.cached).raw(" from the cache");
+        }
+    });
+    let stat = review.stat;
+    if stat.added + stat.removed > 0 {
+        fact("Lines", &|o| {
+            o.raw("<span class=add>+").number(stat.added).raw("</span> <span class=rem>−").number(stat.removed);
+            o.raw("</span>");
+        });
+    }
+    fact("Reviewed by", &|o| {
+        o.text(backends(review).join(", "));
+    });
+    fact("Policy", &|o| {
+        o.text(&review.policy.origin).raw(" <code>").text(&review.policy.hash).raw("</code>");
+    });
+    fact("Rule set", &|o| {
+        o.raw("<code>").text(&review.rules_hash).raw("</code>");
+    });
+    if let Some(session) = &review.session {
+        fact("Stored as", &|o| {
+            o.text(&session.id).raw(", round ").digits(session.round);
+        });
+    }
+    let time = review.timestamp.strftime("%Y-%m-%d %H:%M:%S UTC").to_string();
+    fact("When", &|o| {
+        o.raw("<time datetime=\"").text(review.timestamp.to_string()).raw("\">").text(&time);
+        o.raw("</time>, took ").text(elapsed(review.duration));
+    });
+    fact("Exit code", &|o| {
+        o.digits(review.exit.code()).raw(": ").raw(review.exit.meaning());
+    });
+    out.raw("</dl>\n</section>\n");
+}
+
+/// Writes what was not reviewed, and why.
+pub(super) fn coverage(review: &Review, out: &mut Markup) {
+    let c = &review.coverage;
+    if c.failed.is_empty() && c.skipped.is_empty() {
+        return;
+    }
+    let kind = if c.failed.is_empty() { "quiet" } else { "lacking" };
+    out.raw("<section class=\"list ").raw(kind).raw("\" aria-labelledby=unreviewed>");
+    out.raw("<h2 id=unreviewed>Not reviewed</h2>\n<ul>\n");
+    let mut failed: Vec<(&str, Vec<Option<&RepoPath>>)> = Vec::new();
+    let mut at: BTreeMap<&str, usize> = BTreeMap::new();
+    for (path, reason) in &c.failed {
+        let i = *at.entry(reason).or_insert_with(|| {
+            failed.push((reason, Vec::new()));
+            failed.len() - 1
+        });
+        failed[i].1.push(path.as_ref());
+    }
+    for (reason, paths) in failed.iter().take(NAMES) {
+        out.raw("<li><b>").text(reason).raw("</b>: ");
+        names(paths.iter().copied(), out);
+        out.raw("</li>\n");
+    }
+    more(failed.len(), NAMES, "reasons", out);
+    let mut skipped: BTreeMap<&'static str, Vec<Option<&RepoPath>>> = BTreeMap::new();
+    for (path, why) in &c.skipped {
+        skipped.entry(why.name()).or_default().push(Some(path));
+    }
+    for (why, paths) in skipped {
+        out.raw("<li>").raw(why).raw(", as the policy allows: ");
+        names(paths.into_iter(), out);
+        out.raw("</li>\n");
+    }
+    out.raw("</ul>\n</section>\n");
+}
+
+fn names<'a>(paths: impl ExactSizeIterator<Item = Option<&'a RepoPath>>, out: &mut Markup) {
+    let all = paths.len();
+    for (i, path) in paths.take(NAMES).enumerate() {
+        out.raw(if i > 0 { ", " } else { "" });
+        match path {
+            Some(p) => out.raw("<code>").text(p.as_bytes()).raw("</code>"),
+            None => out.raw("the change as a whole"),
+        };
+    }
+    if all > NAMES {
+        out.raw(" and ").number(all - NAMES).raw(" more");
+    }
+}
+
+fn more(all: usize, most: usize, what: &'static str, out: &mut Markup) {
+    if all > most {
+        out.raw("<li>and ").number(all - most).raw(" more ").raw(what).raw("</li>\n");
+    }
+}
+
+/// Lists what blocks, with links to where it stands.
+pub(super) fn blocking(review: &Review, page: &Page<'_>, out: &mut Markup) {
+    let mut all: Vec<(usize, &Finding)> = review.findings.iter().enumerate().filter(|(_, f)| f.blocking).collect();
+    if all.is_empty() {
+        return;
+    }
+    all.sort_by_key(|(i, f)| (Reverse(f.severity()), *i));
+    // What one rule says of many places is one entry.
+    let mut kinds: Vec<Vec<(usize, &Finding)>> = Vec::new();
+    let mut at: HashMap<(Severity, &str, &str), usize> = HashMap::new();
+    for (i, f) in all {
+        let kind = *at.entry((f.severity(), f.rule_id(), f.title())).or_insert(kinds.len());
+        match kinds.get_mut(kind) {
+            Some(known) => known.push((i, f)),
+            None => kinds.push(vec![(i, f)]),
+        }
+    }
+    out.raw("<section class=\"list index\" aria-labelledby=blocking><h2 id=blocking>What blocks</h2>\n<ol>\n");
+    for kind in kinds.iter().take(LISTED) {
+        let Some((_, first)) = kind.first() else { continue };
+        out.raw("<li class=").raw(first.severity().name()).raw("><span class=sev>").raw(first.severity().name());
+        out.raw("</span> ").text(first.title()).raw(" <span class=at>");
+        for (n, (i, f)) in kind.iter().take(PLACES).enumerate() {
+            out.raw(if n > 0 { ", " } else { "" });
+            place(*i, f, page, out);
+        }
+        if kind.len() > PLACES {
+            out.raw(" and ").number(kind.len() - PLACES).raw(" more");
+        }
+        out.raw("</span></li>\n");
+    }
+    more(kinds.len(), LISTED, "that block", out);
+    out.raw("</ol>\n</section>\n");
+}
+
+/// Writes where a finding is, with a link to it.
+fn place(index: usize, f: &Finding, page: &Page<'_>, out: &mut Markup) {
+    let is_shown = page.shows(index);
+    if is_shown {
+        out.raw("<a href=#F").digits(index as u64 + 1).raw(">");
+    }
+    match f.file() {
+        Some(path) => out.text(path.as_bytes()),
+        None => out.raw("the change as a whole"),
+    };
+    if let Some(span) = f.lines() {
+        out.raw(":").digits(span.first.get());
+    }
+    out.raw(if is_shown { "</a>" } else { "" });
+}
+
+/// Writes the findings that have no file.
+pub(super) fn whole<'r>(files: &Files<'r>, page: &'r Page<'r>, out: &mut Markup) {
+    if page.whole.is_empty() {
+        return;
+    }
+    out.raw("<section class=file aria-labelledby=whole><h2 id=whole>The change as a whole</h2>\n");
+    let mut said = Default::default();
+    for index in &page.whole {
+        files.card(*index, super::card::Stand::OfChange, &mut said, out);
+    }
+    out.raw("</section>\n");
+}
+
+/// Lists what was let through, with the reasons.
+pub(super) fn set_aside(review: &Review, page: &Page<'_>, out: &mut Markup) {
+    let all: Vec<(usize, &Finding)> = review.findings.iter().enumerate().filter(|(_, f)| !f.counts()).collect();
+    if all.is_empty() {
+        return;
+    }
+    out.raw("<section class=\"list index\" aria-labelledby=aside><h2 id=aside>Let through</h2>\n<ul>\n");
+    for (i, f) in all.iter().take(NAMES) {
+        out.raw("<li class=").raw(f.severity().name()).raw("><span class=sev>").raw(f.severity().name());
+        out.raw("</span> ").text(f.title()).raw(" <span class=at>");
+        place(*i, f, page, out);
+        out.raw("</span>");
+        if let Some(w) = &f.waived {
+            out.raw("<br><b>Waived</b> by ").text(&w.actor).raw(": ").text(&w.reason);
+        }
+        if let Some(s) = &f.suppressed {
+            out.raw("<br><b>Suppressed</b> (").text(s.by).raw("): ").text(&s.reason);
+        }
+        out.raw("</li>\n");
+    }
+    more(all.len(), NAMES, "that were let through", out);
+    out.raw("</ul>\n</section>\n");
+}
+
+/// Writes how the project's own tests ended.
+pub(super) fn tests(review: &Review, out: &mut Markup) {
+    let Some(t) = &review.tests else { return };
+    let kind = if t.passed { "quiet" } else { "lacking" };
+    out.raw("<section class=\"list ").raw(kind).raw("\" aria-labelledby=tests><h2 id=tests>Tests ");
+    out.raw(if t.passed { "passed" } else { "failed" }).raw("</h2>\n<p>").text(&t.summary);
+    if let Some(coverage) = &t.coverage {
+        out.raw(", coverage ").text(coverage);
+    }
+    out.raw("</p>\n");
+    if !t.failing.is_empty() {
+        out.raw("<ul>\n");
+        for name in t.failing.iter().take(NAMES) {
+            out.raw("<li><code>").text(name).raw("</code></li>\n");
+        }
+        more(t.failing.len(), NAMES, "tests", out);
+        out.raw("</ul>\n");
+    }
+    out.raw("</section>\n");
+}
+
+/// Writes what models say of the design, of the requirements and of the contract.
+pub(super) fn design(models: &Models, out: &mut Markup) {
+    if let Some(c) = &models.compliance {
+        out.raw("<section class=list aria-labelledby=design><h2 id=design>Design</h2>\n<p>");
+        out.raw(if c.follows { "The change follows the documents." } else { "The change leaves the documents." });
+        out.raw("</p>\n");
+        if !c.violations.is_empty() {
+            out.raw("<ul>\n");
+            for v in c.violations.iter().take(NAMES) {
+                graded(v.impact, &v.issue, v.reference.as_deref(), out);
+                for text in [Some(&v.description), v.recommendation.as_ref()].into_iter().flatten() {
+                    out.raw("<br>").lines(text);
+                }
+                out.raw("</li>\n");
+            }
+            more(c.violations.len(), NAMES, "places", out);
+            out.raw("</ul>\n");
+        }
+        out.raw("</section>\n");
+    }
+    if !models.missing.is_empty() {
+        out.raw("<section class=list aria-labelledby=missing><h2 id=missing>Missing requirements</h2>\n<ul>\n");
+        for m in models.missing.iter().take(NAMES) {
+            graded(m.severity, &m.requirement, m.reference.as_deref(), out);
+            out.raw("</li>\n");
+        }
+        more(models.missing.len(), NAMES, "requirements", out);
+        out.raw("</ul>\n</section>\n");
+    }
+    if !models.criteria.is_empty() {
+        out.raw("<section class=list aria-labelledby=criteria><h2 id=criteria>Acceptance criteria</h2>\n<ul>\n");
+        for c in models.criteria.iter().take(NAMES) {
+            out.raw("<li><b>").text(&c.id).raw("</b> ");
+            out.raw(match c.met {
+                Some(true) => "met",
+                Some(false) => "not met",
+                None => "not decided",
+            });
+            out.raw("<br>").lines(&c.reason);
+            if let Some(e) = &c.evidence {
+                out.raw("<br><code>").text(e.file.as_bytes());
+                if let Some(line) = e.line {
+                    out.raw(":").digits(line.get());
+                }
+                out.raw("</code> <code>").text(&e.quote).raw("</code>");
+            }
+            out.raw("</li>\n");
+        }
+        more(models.criteria.len(), NAMES, "criteria", out);
+        out.raw("</ul>\n</section>\n");
+    }
+}
+
+fn graded(severity: Severity, text: &str, reference: Option<&str>, out: &mut Markup) {
+    out.raw("<li class=").raw(severity.name()).raw("><span class=sev>").raw(severity.name()).raw("</span> ");
+    out.raw("<b>").text(text).raw("</b>");
+    if let Some(r) = reference {
+        out.raw(" <span class=at>").text(r).raw("</span>");
+    }
+}
+
+/// Writes the notes.
+pub(super) fn notes(review: &Review, out: &mut Markup) {
+    if review.notes.is_empty() {
+        return;
+    }
+    out.raw("<section class=\"list quiet\" aria-labelledby=notes><h2 id=notes>Notes</h2>\n<ul>\n");
+    for n in review.notes.iter().take(NAMES) {
+        out.raw("<li>");
+        if let Some(file) = &n.file {
+            out.raw("<code>").text(file.as_bytes());
+            if let Some(line) = n.line {
+                out.raw(":").digits(line.get());
+            }
+            out.raw("</code> ");
+        }
+        out.lines(&n.text).raw(" <span class=at>").text(&n.origin).raw("</span></li>\n");
+    }
+    more(review.notes.len(), NAMES, "notes", out);
+    out.raw("</ul>\n</section>\n");
+}
+
+/// Writes what models said besides, and what it cost.
+pub(super) fn models(review: &Review, out: &mut Markup) {
+    let models = &review.models;
+    if !models.opinions.is_empty() {
+        out.raw("<section class=list aria-labelledby=opinions><h2 id=opinions>What models say of the change</h2>\n");
+        out.raw("<p class=hint>Opinions decide nothing.</p>\n<ul>\n");
+        for o in models.opinions.iter().take(NAMES) {
+            out.raw("<li><b>").text(&o.backend).raw("</b> ").lines(&o.text).raw("</li>\n");
+        }
+        more(models.opinions.len(), NAMES, "opinions", out);
+        out.raw("</ul>\n</section>\n");
+    }
+    if !models.dropped.is_empty() {
+        let n = models.dropped.len();
+        out.raw(
+            "<section class=\"list quiet\" aria-labelledby=dropped><h2 id=dropped>Dropped claims</h2>\n<p class=hint>",
+        );
+        out.text(plural(n, "claim")).raw(" could not be tied to the change and ");
+        out.raw(if n == 1 { "counts" } else { "count" }).raw(" for nothing.</p>\n<ul>\n");
+        for d in models.dropped.iter().take(NAMES) {
+            out.raw("<li>").lines(&d.claim).raw(" <span class=at>").text(d.why);
+            if !d.backend.is_empty() {
+                out.raw(" (").text(&d.backend).raw(")");
+            }
+            out.raw("</span></li>\n");
+        }
+        more(n, NAMES, "claims", out);
+        out.raw("</ul>\n</section>\n");
+    }
+    usage(models, out);
+}
+
+fn usage(models: &Models, out: &mut Markup) {
+    if models.usage.is_empty() && models.asked.is_empty() {
+        return;
+    }
+    out.raw("<section class=list aria-labelledby=usage><h2 id=usage>Usage</h2>\n");
+    out.raw("<div class=wide tabindex=0 role=group aria-label=\"Requests, tokens and cost\"><table><thead><tr><th scope=col>Backend");
+    out.raw("<th scope=col>Model<th scope=col>Requests<th scope=col>Tokens in<th scope=col>Cached");
+    out.raw("<th scope=col>Tokens out<th scope=col>Cost<th scope=col>Time</thead>\n<tbody>\n");
+    for u in &models.usage {
+        spent(u, out);
+    }
+    for name in models.asked.iter().filter(|name| models.usage.iter().all(|u| u.backend != **name)) {
+        out.raw("<tr><th scope=row>").text(name).raw("<td colspan=7>not asked, or without an answer\n");
+    }
+    out.raw("</tbody></table></div>\n</section>\n");
+}
+
+fn spent(u: &Usage, out: &mut Markup) {
+    let s = &u.spent;
+    out.raw("<tr><th scope=row>").text(&u.backend).raw("<td>").text(&u.model);
+    for n in [s.requests.into(), s.input_tokens, s.cached_tokens, s.output_tokens] {
+        out.raw("<td>").inert(&grouped(n));
+    }
+    out.raw("<td>");
+    if let Some(usd) = s.cost_usd {
+        out.inert(&if usd < 0.01 && usd > 0.0 { format!("${usd:.4}") } else { format!("${usd:.2}") });
+    }
+    out.raw("<td>").text(elapsed(u.duration)).raw("\n");
+}
+
+/// Writes what is not on the page, at the end of the files.
+pub(super) fn left_out(page: &Page<'_>, out: &mut Markup) {
+    let bounded = page.lines_left_out + page.findings_left_out + page.files_left_out.len();
+    if bounded == 0 {
+        return;
+    }
+    out.raw("<section class=\"list quiet\" aria-labelledby=cut><h2 id=cut>Not on this page</h2>\n<ul>\n");
+    if page.findings_left_out > 0 {
+        out.raw("<li>").number(page.findings_left_out);
+        out.raw(" findings; those that are shown are the worst. The JSON report holds all of them.</li>\n");
+    }
+    if page.lines_left_out > 0 {
+        out.raw("<li>").number(page.lines_left_out);
+        out.raw(" lines; files with findings are shown first, and what is around findings before the rest.</li>\n");
+    }
+    if !page.files_left_out.is_empty() {
+        out.raw("<li>").number(page.files_left_out.len()).raw(" files without findings: ");
+        names(page.files_left_out.iter().map(Some), out);
+        out.raw("</li>\n");
+    }
+    out.raw("</ul>\n</section>\n");
+}
+
+/// Returns what is said below the headline.
+pub(super) fn besides(review: &Review) -> Option<String> {
+    if review.outcome == Outcome::NothingToReview {
+        return None;
+    }
+    let incomplete = review.verdict == Verdict::Block && !review.coverage.is_complete();
+    let parts = [
+        incomplete.then(|| format!("and incomplete: {}", missing(review))),
+        let_through(review).map(str::to_owned),
+        review.rules_only.then(|| "rules only: no model looked".to_owned()),
+    ];
+    let text = parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    (!text.is_empty()).then_some(text)
+}
+
+/// Returns the start of a text for the title of the page.
+pub(super) fn short(text: &str) -> &str {
+    &text[..cut(text.as_bytes(), 80)]
+}

@@ -1,0 +1,210 @@
+use super::*;
+use crate::finding::{Category, arrange};
+use crate::report::sample::{clean, empty, full, sketch, warned};
+use crate::review::Record;
+use std::fmt::Write as _;
+
+fn page(review: &Review) -> String {
+    let mut out = Vec::new();
+    render(review, &mut out).unwrap();
+    String::from_utf8(out).expect("a page is UTF-8")
+}
+
+/// The page without our own style and script, which hold what foreign text must not.
+fn foreign(review: &Review) -> String {
+    page(review).replace(STYLE, "").replace(SCRIPT, "")
+}
+
+#[test]
+fn what_stands_in_the_page_is_what_its_policy_lets_run() {
+    let out = page(&full());
+    for (tag, text) in [("script", SCRIPT), ("style", STYLE)] {
+        assert_eq!(out.matches(&format!("<{tag}>")).count(), 1);
+        let inside = out.split_once(&format!("<{tag}>")).unwrap().1.split_once(&format!("</{tag}>")).unwrap().0;
+        assert_eq!(inside, text);
+        let allowed = format!("{tag}-src {}", hash(inside)).replace('\'', "&#39;");
+        assert!(out.contains(&allowed), "{allowed}");
+    }
+    assert!(out.contains("content=\"default-src &#39;none&#39;; script-src "));
+    for handler in
+        [" style=\"", " onclick", " onload", " src=", "<link rel=stylesheet", "@import", "url(", "http-equiv=refresh"]
+    {
+        assert!(!out.contains(handler), "{handler}");
+    }
+}
+
+#[test]
+fn inj_16_hostile_text_is_shown_and_does_nothing() {
+    const HOSTILE: &str =
+        "<script>alert(1)</script><img src=x onerror=alert(1)>\" onmouseover=\"x' =cmd() ]]> </textarea>";
+    let mut review = warned();
+    let mut f = sketch(HOSTILE, Severity::Major, Category::Bug, HOSTILE, HOSTILE)
+        .code(HOSTILE, 1, 1, "script", &[b"+<script>alert(1)</script>"])
+        .suggest(HOSTILE)
+        .done();
+    f.disputed = Some(HOSTILE.to_owned());
+    review.findings = arrange(vec![f]);
+    review.source.label = HOSTILE.to_owned();
+    review.policy.origin = HOSTILE.to_owned();
+    review.models.asked = vec![HOSTILE.to_owned()];
+    review.notes.push(crate::review::Note::general(HOSTILE, HOSTILE));
+    review.coverage.failed.push((None, HOSTILE.to_owned()));
+    let out = foreign(&review);
+    assert_eq!(out.matches("<script").count(), 1, "ours");
+    for evil in ["<img", "onerror=alert(1)>", "\" onmouseover", "' =cmd", "]]>", "</textarea>"] {
+        assert!(!out.contains(evil), "{evil}");
+    }
+    assert!(out.matches("&lt;script&gt;alert(1)&lt;/script&gt;").count() > 8);
+}
+
+#[test]
+fn inj_16_only_addresses_on_the_web_are_links() {
+    for (reference, is_link) in [
+        ("https://cwe.mitre.org/data/definitions/798.html", true),
+        ("http://a.example/?q=1&r=2#x", true),
+        ("javascript:alert(1)", false),
+        ("JavaScript:alert(1)", false),
+        ("data:text/html,x", false),
+        ("https://a.example/\" onclick=\"x", false),
+        ("https://", false),
+        ("https:///x", false),
+        ("https://a.example/\u{202e}x", false),
+        ("https://ä.example/", false),
+        ("docs/design.md#Pools", false),
+    ] {
+        let mut m = Markup::default();
+        card::link(reference, &mut m);
+        assert_eq!(m.as_str().contains("<a "), is_link, "{}", m.as_str());
+    }
+}
+
+#[test]
+fn a_finding_stands_below_its_last_line_or_with_its_own_code() {
+    let out = foreign(&full());
+    let at = |what: &str| out.find(what).unwrap_or_else(|| panic!("{what}"));
+    // A conflict of five lines, of which all are marked.
+    let conflict = at("<span class=sev>critical</span> conflict markers</h4>");
+    assert!(at("&gt;&gt;&gt;&gt;&gt;&gt;&gt; topic") < conflict && conflict < at("fn d() {}"));
+    assert_eq!(out.matches(" class=m data-n=\"   9\"").count() + out.matches(" class=m data-n=\"    9\"").count(), 1);
+    // The file is in the change, the line is not: the fourth note.
+    let notes = out.split("<h3>src/notes.rs</h3>").nth(1).unwrap().split("</section>").next().unwrap();
+    assert_eq!(notes.matches("<article").count(), 6);
+    assert_eq!(notes.matches("The same as <a href=#F").count(), 5);
+    assert!(notes.contains("data-n=\"30\""), "{notes}");
+    // A file that the change does not hold.
+    let deploy = out.split("<h3>deploy.sh</h3>").nth(1).unwrap().split("</section>").next().unwrap();
+    assert!(deploy.contains("commit 1a2b3c4d5e6f") && deploy.contains("PASSWORD=********"), "{deploy}");
+}
+
+#[test]
+fn what_is_not_in_the_record_is_named() {
+    let out = foreign(&full());
+    let env = out.split("<h3>config/production.env</h3>").nth(1).unwrap().split("</section>").next().unwrap();
+    assert!(env.contains("The lines of this file were not kept"), "{env}");
+    let mut review = full();
+    review.record = None;
+    assert!(foreign(&review).contains("The lines of this change were not kept"));
+    review.record =
+        Some(Record { text: b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-x\n".to_vec(), left_out: vec![] });
+    let out = foreign(&review);
+    assert!(out.contains("The stored change cannot be read"));
+    assert!(out.contains("AKIA****************"), "its own lines stand with the finding");
+}
+
+#[test]
+fn commits_of_a_range_keep_their_findings() {
+    let id = ["1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d", "2a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d"];
+    let mut text = String::new();
+    for (i, id) in id.iter().enumerate() {
+        let _ =
+            write!(text, "commit {id}\ndiff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-line {i}\n+line {i} new\n");
+    }
+    let mut review = warned();
+    review.record = Some(Record { text: text.into_bytes(), left_out: Vec::new() });
+    let mut f =
+        sketch("x", Severity::Minor, Category::Bug, "here", "It is.").code("x", 1, 1, "", &[b"+line 1 new"]).done();
+    f.commit = crate::diff::ObjectId::from_hex(id[1]);
+    review.findings = vec![f];
+    let out = foreign(&review);
+    let files: Vec<&str> = out.split("<section class=file").skip(1).collect();
+    assert_eq!(files.len(), 2);
+    assert!(files[0].contains("commit 1a2b3c4d5e6f") && !files[0].contains("<article"));
+    assert!(files[1].contains("commit 2a2b3c4d5e6f") && files[1].contains("<article"));
+    assert!(files[1].find("line 1<b> new</b>").unwrap() < files[1].find("<article").unwrap());
+}
+
+/// A change of `files` files of `lines` added lines each, with a finding on the last line of every `nth` file.
+fn large(files: usize, lines: usize, nth: usize) -> Review {
+    let mut text = String::new();
+    let mut findings = Vec::new();
+    for n in 0..files {
+        let _ = write!(
+            text,
+            "diff --git a/f{n:05} b/f{n:05}\nnew file mode 100644\n--- /dev/null\n+++ b/f{n:05}\n@@ -0,0 +1,{lines} @@\n"
+        );
+        for line in 1..=lines {
+            let _ = writeln!(text, "+line {line} of file {n} <>");
+        }
+        if n % nth == 0 {
+            let quote = format!("+line {lines} of file {n}");
+            let at = u32::try_from(lines).unwrap();
+            let title = format!("finding {n}");
+            findings.push(
+                sketch("x", Severity::Minor, Category::Bug, &title, "It is.")
+                    .code(format!("f{n:05}"), at, at, "", &[quote.as_bytes()])
+                    .done(),
+            );
+        }
+    }
+    let mut review = warned();
+    review.findings = arrange(findings);
+    review.record = Some(Record { text: text.into_bytes(), left_out: Vec::new() });
+    review
+}
+
+#[test]
+fn a_large_change_is_bounded_and_what_is_around_findings_comes_first() {
+    let out = foreign(&large(200, 1_000, 4));
+    assert!(out.len() < 6 << 20, "{} bytes", out.len());
+    for n in (0..200).step_by(4) {
+        let file = out.split(&format!("<h3>f{n:05}</h3>")).nth(1).unwrap().split("</section>").next().unwrap();
+        assert!(file.contains(&format!("line 1000 of file {n} &lt;&gt;\n</ins></div>\n<article")), "{n}");
+        assert!(file.contains(&format!("line 993 of file {n} ")), "{n}");
+    }
+    let rows = out.matches("<ins data-n").count() + out.matches("<ins class=m data-n").count();
+    assert_eq!(rows, 24_000);
+    assert!(out.contains("176,000 lines; files with findings are shown first"), "{}", &out[out.len() - 3_000..]);
+    assert!(out.contains(" lines not shown</div>"));
+}
+
+#[test]
+fn a_flood_of_findings_and_of_files_is_bounded_and_counted() {
+    let out = foreign(&large(8_400, 1, 1));
+    assert_eq!(out.matches("<article").count(), 8_000);
+    assert!(out.contains("400 findings; those that are shown are the worst"));
+    let out = foreign(&large(2_500, 1, 2_500));
+    assert_eq!(out.matches("<section class=file").count(), 2_001);
+    assert!(out.contains("499 files without findings: <code>f02001</code>, "));
+}
+
+#[test]
+fn a_line_without_end_is_cut_around_what_was_found() {
+    let mut review = warned();
+    let line = format!("{}eval(x){}", "a".repeat(100_000), "b".repeat(100_000));
+    let text = format!("diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+{line}\n");
+    review.record = Some(Record { text: text.into_bytes(), left_out: Vec::new() });
+    let code = [b"+".to_vec(), line.into_bytes()].concat();
+    review.findings =
+        vec![sketch("x", Severity::Minor, Category::Bug, "t", "m").code("x", 1, 1, "eval(x)", &[&code]).done()];
+    let out = foreign(&review);
+    assert!(out.contains("<mark>eval(x)</mark>") && out.contains("bytes before") && out.contains("bytes more"));
+    assert!(out.len() < 20_000, "{}", out.len());
+}
+
+#[test]
+fn nothing_is_said_of_what_there_is_not() {
+    let out = foreign(&empty());
+    assert!(out.contains("<h1>Nothing to review</h1>") && !out.contains("class=bar") && !out.contains("<article"));
+    let out = foreign(&clean());
+    assert!(out.contains("<h1>Passed</h1>") && out.contains("nothing found") && !out.contains("<nav"));
+}
