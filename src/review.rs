@@ -27,7 +27,7 @@ use crate::rules::{RuleSet, Scope, Suppressions};
 use crate::stop::{Signal, Stop};
 use crate::verdict::{Coverage, Outcome, Verdict, exit_status, judge};
 pub use consult::Consultation;
-use files::Files;
+pub(crate) use files::Files;
 use models::Asked;
 pub use place::{Place, place};
 pub use record::Record;

@@ -14,6 +14,7 @@ pub mod replay;
 pub mod response;
 #[cfg(test)]
 mod sample;
+mod sight;
 mod stored;
 pub mod words;
 

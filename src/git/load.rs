@@ -266,6 +266,39 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
+    /// Tells whether git tracks a path: whether the index has it.
+    pub fn is_tracked(&mut self, path: &RepoPath) -> Result<bool> {
+        Ok(self.in_index(path.as_bytes())?.is_some())
+    }
+
+    /// Tells whether a `.gitignore` that git tracks, and was not told to overlook, ignores a path that is not in
+    /// the index: not a file of this machine alone, such as `info/exclude`.
+    ///
+    /// # Errors
+    /// Usage: a `.gitignore` that would keep whoever reads it waiting. Incomplete, when one cannot be read.
+    pub fn is_ignored_for_all(&mut self, path: &RepoPath) -> Result<bool> {
+        use gix::index::entry::Flags;
+        let name = path.as_bytes();
+        for end in std::iter::once(0).chain(memchr::memchr_iter(b'/', name).map(|i| i + 1)) {
+            self.content()?.files().refuse_endless(&[&name[..end], b".gitignore"].concat())?;
+        }
+        let failed =
+            |e: &dyn std::fmt::Display| Error::incomplete(format!("what ignores {path:?} cannot be read: {e}"));
+        let index = self.owner.index()?;
+        let source = gix::worktree::stack::state::ignore::Source::default();
+        let mut stack = self.repo.excludes(index, None, source).map_err(|e| failed(&e))?;
+        let name: &gix::bstr::BStr = name.into();
+        let entry = stack.at_entry(name, Some(gix::index::entry::Mode::FILE)).map_err(|e| failed(&e))?;
+        let found = entry.matching_exclude_pattern().filter(|m| !m.pattern.is_negative());
+        let Some(file) = found.and_then(|m| m.source) else { return Ok(false) };
+        let file = self.owner.worktree().and_then(|top| file.strip_prefix(top).ok()).unwrap_or(file);
+        if file.is_absolute() || file.file_name().is_none_or(|n| n != ".gitignore") {
+            return Ok(false);
+        }
+        let tracked = index.entry_by_path(file.as_os_str().as_encoded_bytes().into());
+        Ok(tracked.is_some_and(|e| !e.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)))
+    }
+
     /// Finds what git has stored at a path of a state; nothing of the worktree. A folder has no mode.
     fn stored(&self, state: &State, name: &[u8]) -> Result<Option<(Option<FileMode>, gix::ObjectId)>> {
         match state {

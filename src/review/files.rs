@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Patterns as in policy, but relative to the folder they were given in, as a shell would expand them.
 #[derive(Debug)]
-pub(super) struct Files {
+pub(crate) struct Files {
     globs: Globs,
     /// As given, and whether it selected something.
     patterns: Vec<(String, AtomicBool)>,
@@ -19,7 +19,7 @@ impl Files {
     ///
     /// # Errors
     /// Usage: a pattern that is none.
-    pub(super) fn new(patterns: &[String], dir: &Path, top: Option<&Path>) -> Result<Self> {
+    pub(crate) fn new(patterns: &[String], dir: &Path, top: Option<&Path>) -> Result<Self> {
         let below = || dir.canonicalize().ok()?.strip_prefix(top?.canonicalize().ok()?).ok().map(Path::to_owned);
         let folder = if patterns.is_empty() { PathBuf::new() } else { below().unwrap_or_default() };
         let from_top: Vec<String> = patterns.iter().map(|p| from_top(p, dir, &folder)).collect();
@@ -27,11 +27,11 @@ impl Files {
         Ok(Self { globs, patterns: patterns.iter().map(|p| (p.clone(), AtomicBool::new(false))).collect() })
     }
 
-    pub(super) fn is_everything(&self) -> bool {
+    pub(crate) fn is_everything(&self) -> bool {
         self.patterns.is_empty()
     }
 
-    pub(super) fn select(&self, path: &RepoPath) -> bool {
+    pub(crate) fn select(&self, path: &RepoPath) -> bool {
         if self.is_everything() {
             return true;
         }

@@ -2,16 +2,29 @@
 //!
 //! Used in two steps: [`Comparison::carried`] names the findings that are to be added to the new round because
 //! nothing answered them, and [`Comparison::since`] compares the finished report with what was known.
+//!
+//! That nobody repeats a finding mends nothing by itself. It is fixed where its lines, or those right beside them,
+//! are other lines now, and where its text is nowhere else: [`trace`] looks for it among what is new in the change,
+//! [`look`] in the files that the change does not show as they are. Where the text is still there, a model's finding
+//! is carried over to where it stands now. A rule is believed about the file that it looked at before, by the same
+//! name; elsewhere its finding is unchecked: not found again, and not mended either.
 
 mod alike;
+pub mod look;
 mod pair;
+mod trace;
 
 use super::cover::{Cover, same_base};
-use super::region::{Alignment, Kept, Place, Side};
+use super::region::{Alignment, FileText, Kept, Line, Place, Side, Spot, lines};
 use super::words::names;
 use crate::wire::stored::{Entry, Response, Review, Since, State};
 use crate::wire::{Finding, Outcome, Report, Severity, SourceKind};
-use pair::Pairs;
+use alike::Known;
+use look::{Aside, Look};
+use pair::{Pairs, Spans};
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use trace::{Passage, Texts};
 
 /// A round that was stored.
 #[derive(Clone, Copy, Debug)]
@@ -31,15 +44,15 @@ pub struct Current<'a> {
     pub change: Side<'a>,
     /// Where it came from, as the report will say.
     pub source: &'a crate::wire::Source,
-    /// Only some files were asked for: what is not in the change was perhaps not looked at.
-    pub narrowed: bool,
+    /// What the change does not show.
+    pub look: &'a dyn Look,
 }
 
 /// Earlier rounds beside a new change.
 #[derive(Debug)]
 pub struct Comparison<'a> {
     rounds: Vec<Round<'a>>,
-    narrowed: bool,
+    look: &'a dyn Look,
 }
 
 #[derive(Debug)]
@@ -47,6 +60,22 @@ struct Round<'a> {
     earlier: Earlier<'a>,
     /// From its change to the new one.
     alignment: Alignment,
+    look: &'a dyn Look,
+    /// Made when somebody asks: where nothing is about to be called fixed, nobody does.
+    texts: OnceCell<Texts>,
+    known: OnceCell<Known>,
+}
+
+impl Round<'_> {
+    fn texts(&self) -> &Texts {
+        self.texts.get_or_init(|| {
+            let mut all = self.alignment.texts();
+            // What was not asked for is in no change that is compared.
+            let others = Side { text: self.look.left_out(), left_out: &[] };
+            all.extend(Alignment::between(Side::default(), others, false).texts());
+            Texts::new(all)
+        })
+    }
 }
 
 /// A finding of an earlier round, with the way to where its lines are now.
@@ -70,13 +99,14 @@ pub struct Again {
 
 impl<'a> Comparison<'a> {
     /// Puts the rounds of a session, oldest first, beside the new change.
-    pub fn new(earlier: &[Earlier<'a>], now: &Current<'_>) -> Self {
+    pub fn new(earlier: &[Earlier<'a>], now: &Current<'a>) -> Self {
         let round = |e: &Earlier<'a>| {
             let same_base = same_base(&e.review.report.source, now.source);
             let before = Side { text: e.change, left_out: &e.review.change.left_out };
-            Round { earlier: *e, alignment: Alignment::between(before, now.change, same_base) }
+            let alignment = Alignment::between(before, now.change, same_base);
+            Round { earlier: *e, alignment, look: now.look, texts: OnceCell::new(), known: OnceCell::new() }
         };
-        Self { rounds: earlier.iter().map(round).collect(), narrowed: now.narrowed }
+        Self { rounds: earlier.iter().map(round).collect(), look: now.look }
     }
 
     /// Returns the findings of models that no backend repeated though it looked again at code that did not change:
@@ -86,7 +116,11 @@ impl<'a> Comparison<'a> {
         let open = self.open();
         let pairs = Pairs::of(&open, &now.findings);
         let left = pairs.left().map(|i| open[i]);
-        left.filter(|o| self.fate(o, now) == Fate::Carried).filter_map(|o| carried(&o, response)).collect()
+        let stands = |o: &Open<'_>| match self.fate(o, now) {
+            Fate::Carried(spot) => carried(o, spot, response),
+            Fate::Fixed | Fate::Unchecked => None,
+        };
+        left.filter_map(|o| stands(&o)).collect()
     }
 
     /// Tells what became of every finding that was open, and what every finding of the new round is. `now` is the
@@ -107,7 +141,7 @@ impl<'a> Comparison<'a> {
             let state = match self.fate(&o, now) {
                 Fate::Fixed => State::Fixed,
                 // Carried over it would be in the report: it was not, so nobody vouches for it.
-                Fate::Unchecked | Fate::Carried => State::Unchecked,
+                Fate::Unchecked | Fate::Carried(_) => State::Unchecked,
             };
             out.entries.push(entry(state, o.finding, None, Some(o.finding)));
         }
@@ -128,38 +162,63 @@ impl<'a> Comparison<'a> {
     /// Returns the findings of the new round that stand where others were mended in an earlier one.
     pub fn again(&self, now: &Report, since: &Since) -> Vec<Again> {
         let is_fresh = |e: &&Entry| matches!(e.state, State::New | State::IntroducedByFix | State::Reopened);
-        let fresh = since.entries.iter().filter(is_fresh);
-        fresh
-            .filter_map(|e| {
-                let f = now.findings.iter().find(|f| Some(&f.id) == e.id.as_ref()).filter(|f| counts(f))?;
-                let (round, before) = self.mended().find(|(round, before)| stands_at(f, before, round))?;
-                Some(Again {
-                    id: f.id.clone(),
-                    file: f.file.clone().unwrap_or_default(),
-                    line: f.line,
-                    previous_id: before.id.clone(),
-                    round: round.earlier.review.round,
-                })
+        let fresh: Vec<&Entry> = since.entries.iter().filter(is_fresh).collect();
+        if fresh.is_empty() {
+            return Vec::new();
+        }
+        let mended: Vec<_> = self.mended().collect();
+        let mut places: HashMap<String, Vec<(u32, u32, usize)>> = HashMap::new();
+        for (i, (round, before)) in mended.iter().enumerate() {
+            if let Some(Place::At(spot)) = alike::place(before, &round.alignment) {
+                let end = spot.lines.end.max(spot.lines.start.saturating_add(1));
+                places.entry(spot.file).or_default().push((spot.lines.start, end, i));
+            }
+        }
+        let places: HashMap<String, Spans> = places.into_iter().map(|(file, all)| (file, Spans::new(all))).collect();
+        let found: HashMap<&str, &Finding> = now.findings.iter().map(|f| (&*f.id, f)).collect();
+        let again = fresh.into_iter().filter_map(|e| {
+            let f = found.get(e.id.as_deref()?).filter(|f| counts(f))?;
+            let at = places.get(f.file.as_deref()?)?.touching(&alike::lines(f)?).min()?;
+            let (round, before) = mended.get(at)?;
+            Some(Again {
+                id: f.id.clone(),
+                file: f.file.clone().unwrap_or_default(),
+                line: f.line,
+                previous_id: before.id.clone(),
+                round: round.earlier.review.round,
             })
-            .collect()
+        });
+        again.collect()
     }
 
     /// Returns what is to be answered: the findings of the last round, and those of earlier ones that nobody has
     /// looked at since.
     fn open(&self) -> Vec<Open<'_>> {
         let Some((last, before)) = self.rounds.split_last() else { return Vec::new() };
-        let mut out: Vec<Open<'_>> =
-            last.earlier.review.report.findings.iter().map(|finding| Open { finding, round: last }).collect();
+        let of_last = |finding| Open { finding, round: self.shown_in(finding, before).unwrap_or(last) };
+        let mut out: Vec<Open<'_>> = last.earlier.review.report.findings.iter().map(of_last).collect();
         let unchecked = last.earlier.review.since.iter().flat_map(|s| &s.entries);
-        for e in unchecked.filter(|e| e.state == State::Unchecked) {
-            let known = before.iter().rev().find_map(|round| {
-                let mut all = round.earlier.review.report.findings.iter();
-                let finding = all.find(|f| f.fingerprint == e.fingerprint && f.title == e.title)?;
-                Some(Open { finding, round })
-            });
-            out.extend(known);
+        let mut known: HashMap<(&str, &str), Open<'_>> = HashMap::new();
+        let unchecked: Vec<&Entry> = unchecked.filter(|e| e.state == State::Unchecked).collect();
+        for round in before.iter().filter(|_| !unchecked.is_empty()) {
+            // The last round that has it, and the first of those that it has.
+            let all = round.earlier.review.report.findings.iter().rev();
+            known.extend(all.map(|finding| ((&*finding.fingerprint, &*finding.title), Open { finding, round })));
         }
+        out.extend(unchecked.iter().filter_map(|e| known.get(&(&*e.fingerprint, &*e.title))));
         out
+    }
+
+    /// Returns the last of some rounds whose change has the lines of a finding that was carried over, where that of
+    /// the last round has not: its file was kept out of it.
+    fn shown_in<'c>(&self, f: &Finding, before: &'c [Round<'c>]) -> Option<&'c Round<'c>> {
+        let file = f.file.as_deref().filter(|_| is_carried(f))?;
+        let has = |r: &Round<'_>| r.alignment.had(f.commit.as_deref(), file);
+        let is_it = |o: &Finding| o.title == f.title && o.file == f.file && o.line == f.line && o.quote == f.quote;
+        if self.rounds.last().is_some_and(has) {
+            return None;
+        }
+        before.iter().rev().find(|r| has(r) && r.earlier.review.report.findings.iter().any(is_it))
     }
 
     /// Returns the findings that an earlier round had mended, each with the last round that had it.
@@ -168,11 +227,9 @@ impl<'a> Comparison<'a> {
             let [before, after] = two else { return Vec::new() };
             let entries = after.earlier.review.since.iter().flat_map(|s| &s.entries);
             let fixed = entries.filter(|e| e.state == State::Fixed);
-            let all = &before.earlier.review.report.findings;
-            fixed
-                .filter_map(|e| all.iter().find(|f| f.fingerprint == e.fingerprint && counts(f)))
-                .map(|f| (before, f))
-                .collect()
+            let all = before.earlier.review.report.findings.iter().rev().filter(|f| counts(f));
+            let known: HashMap<&str, &Finding> = all.map(|f| (&*f.fingerprint, f)).collect();
+            fixed.filter_map(|e| known.get(&*e.fingerprint)).map(|f| (before, *f)).collect()
         })
     }
 
@@ -184,7 +241,8 @@ impl<'a> Comparison<'a> {
         let (_, rest) = self.rounds.split_last()?;
         rest.iter().rev().find_map(|r| {
             let all = &r.earlier.review.report.findings;
-            all.iter().find(|b| alike::is_same(f, b, &r.alignment))
+            let may_be = r.known.get_or_init(|| Known::of(all, &r.alignment)).like(f);
+            may_be.into_iter().filter_map(|i| all.get(i)).find(|b| alike::is_same(f, b, &r.alignment))
         })
     }
 
@@ -209,6 +267,14 @@ impl<'a> Comparison<'a> {
 
     /// Tells what became of an open finding that is not found any more.
     fn fate(&self, open: &Open<'_>, now: &Report) -> Fate {
+        match self.silence(open, now) {
+            Fate::Fixed => self.still_there(open, now).unwrap_or(Fate::Fixed),
+            other => other,
+        }
+    }
+
+    /// Tells what the silence about an open finding means, going by its place alone.
+    fn silence(&self, open: &Open<'_>, now: &Report) -> Fate {
         let (f, alignment, cover) = (open.finding, &open.round.alignment, open.round.earlier.cover);
         // What a commit inside a branch had is in no change that leaves the commits out.
         let in_history = f.commit.is_some() && open.round.earlier.review.report.source.kind == SourceKind::Branch;
@@ -230,9 +296,14 @@ impl<'a> Comparison<'a> {
             None => Some(true),
         };
         let Some(is_shown) = shown.filter(|_| looked_at(now, file, is_rule)) else { return Fate::Unchecked };
+        // What is said of a change as a whole is said of all its files: where one was left out, nobody can tell.
+        let is_left_out = |path: &str| cover == Cover::Given || !self.look.selects(path);
+        if f.file.is_none() && !alignment.has_all(is_left_out) {
+            return Fate::Unchecked;
+        }
         if !is_shown {
             // Where everything that differs is shown, its file does not differ any more.
-            let is_gone = cover == Cover::Whole && !self.narrowed;
+            let is_gone = cover == Cover::Whole && file.is_none_or(|f| self.look.selects(f));
             return if is_gone { Fate::Fixed } else { Fate::Unchecked };
         }
         let asked = is_rule || now.usage.iter().any(|u| u.backend == f.origin);
@@ -240,7 +311,7 @@ impl<'a> Comparison<'a> {
             // Nobody is asked about a file that has no changed line left: what was found in one is gone with it.
             let is_whole = matches!(&place, Some(Place::At(spot)) if spot.kept == Kept::Whole);
             let is_bare = file.is_some_and(|file| alignment.is_bare(file));
-            let is_gone = is_bare && !is_whole && cover == Cover::Whole && !self.narrowed;
+            let is_gone = is_bare && !is_whole && cover == Cover::Whole && file.is_none_or(|f| self.look.selects(f));
             return if is_gone { Fate::Fixed } else { Fate::Unchecked };
         }
         let differs = || match f.file.as_deref() {
@@ -252,7 +323,7 @@ impl<'a> Comparison<'a> {
         let rule_is_silent = || looked_again && self.same_rules(open, now);
         match &place {
             Some(Place::At(spot)) if spot.kept == Kept::Whole => match is_rule {
-                false => Fate::Carried,
+                false => Fate::Carried(None),
                 // Elsewhere in the file something changed that the rule looks at, too; or the rule is off.
                 true if rule_is_silent() && differs() == Some(true) => Fate::Fixed,
                 true => Fate::Unchecked,
@@ -262,7 +333,7 @@ impl<'a> Comparison<'a> {
             // Of a file, or of the change, as a whole.
             None => match differs() {
                 Some(true) => Fate::Fixed,
-                Some(false) if !is_rule => Fate::Carried,
+                Some(false) if !is_rule => Fate::Carried(None),
                 None if cover == Cover::Whole && (!is_rule || self.same_rules(open, now)) => Fate::Fixed,
                 _ => Fate::Unchecked,
             },
@@ -275,18 +346,93 @@ impl<'a> Comparison<'a> {
         }
     }
 
+    /// Looks for the text of a finding that is about to be called fixed; `None`: it is nowhere.
+    fn still_there(&self, open: &Open<'_>, now: &Report) -> Option<Fate> {
+        let (f, round) = (open.finding, open.round);
+        let path = f.file.as_deref()?;
+        let (alignment, texts) = (&round.alignment, round.texts());
+        let own = alignment.text_of(f.commit.as_deref(), path);
+        let text = own.and_then(|own| texts.file(own));
+        let quote = trace::quote(&f.quote);
+        let first = f.line.unwrap_or(0);
+        let known = text.and_then(|t| Passage::of(&t.before, first, f.end_line.unwrap_or(first)));
+        let passage = known.or_else(|| Passage::quoted(&quote).filter(|_| f.line.is_some()));
+        let is_rule = alike::is_rule(f);
+        if let Some(passage) = &passage {
+            let spot = match alike::place(f, alignment) {
+                Some(Place::At(spot)) => spot.lines,
+                _ => 0..0,
+            };
+            // A rule that looks at another name, or is another rule now, says nothing of what stands beside the lines.
+            let is_believed = |name: &str, file: &FileText| {
+                is_rule && name == path && self.same_rules(open, now) && trace::is_as_introduced(text, file)
+            };
+            let all = own.and_then(|own| Some((texts.file(own)?, texts.in_place(passage, own, &spot, is_rule)?)));
+            let elsewhere = || {
+                let found = texts.elsewhere(passage, own, &spot)?;
+                Some((texts.file(found.file)?, found.lines))
+            };
+            let found = all.or_else(elsewhere).and_then(|(file, lines)| Some((file, file.path.as_deref()?, lines)));
+            if let Some((file, name, lines)) = found.filter(|(file, name, _)| !is_believed(name, file)) {
+                let asked = now.usage.iter().any(|u| u.backend == f.origin) && looked_at(now, Some(name), false);
+                if is_rule || !asked || !self.look.selects(name) {
+                    return Some(Fate::Unchecked);
+                }
+                let commit = file.commit.clone();
+                return Some(Fate::Carried(Some(Spot { file: name.to_owned(), commit, lines, kept: Kept::Whole })));
+            }
+        }
+        let file = alignment.path(f.commit.as_deref(), path).unwrap_or(path);
+        self.beside_the_change(open, file, passage.as_ref())
+    }
+
+    /// Looks for the text of a finding in a file that the change does not show as it is.
+    fn beside_the_change(&self, open: &Open<'_>, file: &str, text: Option<&Passage<'_>>) -> Option<Fate> {
+        let (f, round) = (open.finding, open.round);
+        let shown = round.alignment.text_now(file).and_then(|at| round.texts().file(at));
+        let (now, base, aside) = match self.look.file(file, shown.is_some_and(|s| s.path.is_some())) {
+            Aside::Nothing => return None,
+            Aside::Unreadable => return Some(Fate::Unchecked),
+            Aside::Text { now, base, aside } => (lines(&now), lines(&base), aside),
+        };
+        let same = |a: &[Line], b: &[Line]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.folded == b.folded);
+        let is_as_shown = match shown.filter(|s| s.path.is_some()) {
+            Some(shown) => trace::stand_in(&shown.now, &now),
+            None => same(&now, &base),
+        };
+        if is_as_shown {
+            return None;
+        }
+        // Put where nothing of it is published, in the sight of everybody: that is what to do with a secret.
+        if aside == look::Standing::Ignored && self.look.is_secret(f) {
+            return None;
+        }
+        let Some(text) = text else { return Some(Fate::Unchecked) };
+        let places = text.places(&now);
+        if places.len() <= text.places(&base).len() {
+            return None;
+        }
+        let nearest = places.into_iter().min_by_key(|at| now[*at].number.abs_diff(f.line.unwrap_or(0)))?;
+        if alike::is_rule(f) || aside != look::Standing::Hidden {
+            return Some(Fate::Unchecked);
+        }
+        let found = text.numbers(&now, nearest);
+        let commit = None;
+        Some(Fate::Carried(Some(Spot { file: file.to_owned(), commit, lines: found, kept: Kept::Whole })))
+    }
+
     fn same_rules(&self, open: &Open<'_>, now: &Report) -> bool {
         open.round.earlier.review.report.tool.rules_hash == now.tool.rules_hash
     }
 }
 
 /// What became of a finding that is not found any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Fate {
     Fixed,
     Unchecked,
-    /// Its code is as it was and was looked at: it stands until something answers it.
-    Carried,
+    /// Its code is as it was: it stands until something answers it. `Some`: where its code is now.
+    Carried(Option<Spot>),
 }
 
 fn counts(f: &Finding) -> bool {
@@ -304,18 +450,15 @@ fn looked_at(now: &Report, file: Option<&str>, is_rule: bool) -> bool {
     !failed && !skipped
 }
 
-/// Tells whether a finding stands where one of an earlier round stood.
-fn stands_at(f: &Finding, before: &Finding, round: &Round<'_>) -> bool {
-    let Some(Place::At(spot)) = alike::place(before, &round.alignment) else { return false };
-    let Some(line) = f.line.filter(|_| f.file.as_deref() == Some(spot.file.as_str())) else { return false };
-    let last = f.end_line.unwrap_or(line);
-    line < spot.lines.end.max(spot.lines.start + 1) && spot.lines.start <= last
+/// Tells whether nobody found it in its round.
+fn is_carried(f: &Finding) -> bool {
+    f.evidence.iter().any(|e| e.starts_with("carried:"))
 }
 
 /// Puts a finding where its lines are now.
-fn carried(open: &Open<'_>, response: Option<&Response>) -> Option<Finding> {
+fn carried(open: &Open<'_>, spot: Option<Spot>, response: Option<&Response>) -> Option<Finding> {
     let mut f = open.finding.clone();
-    match alike::place(&f, &open.round.alignment) {
+    match spot.map(Place::At).or_else(|| alike::place(&f, &open.round.alignment)) {
         Some(Place::At(spot)) => {
             f.line = Some(spot.lines.start);
             f.end_line = f.end_line.map(|_| spot.lines.end.saturating_sub(1).max(spot.lines.start));
@@ -331,7 +474,7 @@ fn carried(open: &Open<'_>, response: Option<&Response>) -> Option<Finding> {
         }
     }
     // Nobody is to believe that it was found twice.
-    if !f.evidence.iter().any(|e| e.starts_with("carried:")) {
+    if !is_carried(&f) {
         f.evidence.push(format!("carried:round-{}", open.round.earlier.review.round));
     }
     // Who let it through does so again, or not.

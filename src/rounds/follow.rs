@@ -4,6 +4,7 @@ use super::compare::{Again, Comparison, Current, Earlier};
 use super::cover::{Cover, Here, cover};
 use super::recall;
 use super::region::Side;
+use super::sight::Sight;
 use super::{stored, words};
 use crate::diff::ObjectId;
 use crate::env::Env;
@@ -214,10 +215,11 @@ impl Follow {
         world: &World<'_>,
     ) -> Result<Compared> {
         let report = stored::report(review, rules);
+        let sight = Sight::new(&self.repo, request, &report.source, rules)?;
         let now = Current {
             change: Side { text: &record.text, left_out: &record.left_out },
             source: &report.source,
-            narrowed: request.files != self.session.request.asked.files,
+            look: &sight,
         };
         let mut earlier = self.earlier();
         for e in &mut earlier {

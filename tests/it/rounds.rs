@@ -1,5 +1,7 @@
 //! Rounds of a review, end to end: the binary, a repository, its store, a model server on this machine.
 
+mod fixed;
+
 use crate::loopback::{Server, finding};
 use crate::support::{Repo, Run};
 use serde_json::{Value, json};

@@ -1,9 +1,10 @@
 //! Whether two findings of different rounds are one.
 
+use super::pair::Spans;
 use crate::finding::Origin;
 use crate::rounds::region::{Alignment, Place};
 use crate::wire::Finding;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 /// The share of words that two titles have in common, in percent, from which on they speak of the same.
@@ -37,24 +38,72 @@ pub(super) fn has_same_text(a: &Finding, b: &Finding) -> bool {
     a.rule_id == b.rule_id && is_rule(a) == is_rule(b) && same
 }
 
-/// Tells whether two findings speak of the same trouble, in whatever words.
-pub(super) fn is_same_trouble(a: &Finding, b: &Finding) -> bool {
+/// Returns what [`has_same_text`] compares, as one value.
+pub(super) fn text_key(f: &Finding) -> String {
+    let words: Vec<_> = f.quote.split_whitespace().collect();
+    format!("{} {} {}", is_rule(f), f.rule_id, words.join(" "))
+}
+
+/// Tells whether two findings speak of the same trouble, in whatever words; `like`: how many of their titles' they
+/// share.
+pub(super) fn is_same_trouble(a: &Finding, b: &Finding, like: usize) -> bool {
     if is_rule(a) != is_rule(b) || a.rule_id != b.rule_id {
         return false;
     }
     let same_cwe = a.cwe.is_some() && a.cwe == b.cwe;
     let same_rule = a.convention.is_some() && a.convention == b.convention;
-    is_rule(a) || same_cwe || same_rule || likeness(a, b) >= LIKE
+    is_rule(a) || same_cwe || same_rule || like >= LIKE
+}
+
+/// Returns the words of a title that say something.
+pub(super) fn title_words(f: &Finding) -> BTreeSet<String> {
+    let words = f.title.split(|c: char| !c.is_alphanumeric() && c != '_');
+    words.filter(|w| w.chars().count() > 2).map(str::to_lowercase).collect()
 }
 
 /// Returns how many words two titles share, in percent.
-pub(super) fn likeness(a: &Finding, b: &Finding) -> usize {
-    let words = |f: &Finding| -> BTreeSet<String> {
-        let words = f.title.split(|c: char| !c.is_alphanumeric() && c != '_');
-        words.filter(|w| w.chars().count() > 2).map(str::to_lowercase).collect()
-    };
-    let (a, b) = (words(a), words(b));
-    a.intersection(&b).count() * 200 / (a.len() + b.len()).max(1)
+pub(super) fn shared(a: &BTreeSet<String>, b: &BTreeSet<String>) -> usize {
+    a.intersection(b).count() * 200 / (a.len() + b.len()).max(1)
+}
+
+/// The findings of an earlier round, by what they are known again.
+#[derive(Debug)]
+pub(super) struct Known {
+    print: HashMap<String, Vec<usize>>,
+    text: HashMap<(Option<String>, String), Vec<usize>>,
+    places: HashMap<String, Spans>,
+}
+
+impl Known {
+    pub(super) fn of(all: &[Finding], alignment: &Alignment) -> Self {
+        let (mut print, mut text): (HashMap<_, Vec<usize>>, HashMap<_, Vec<usize>>) = Default::default();
+        let mut places: HashMap<String, Vec<(u32, u32, usize)>> = HashMap::new();
+        for (i, f) in all.iter().enumerate() {
+            print.entry(f.fingerprint.clone()).or_default().push(i);
+            text.entry((path(f, alignment), text_key(f))).or_default().push(i);
+            if let Some(Place::At(spot)) = place(f, alignment) {
+                let end = spot.lines.end.max(spot.lines.start.saturating_add(1));
+                places.entry(spot.file).or_default().push((spot.lines.start, end, i));
+            }
+        }
+        Self { print, text, places: places.into_iter().map(|(file, all)| (file, Spans::new(all))).collect() }
+    }
+
+    /// Returns those that may be one of the new round, in order: see [`is_same`].
+    pub(super) fn like(&self, now: &Finding) -> Vec<usize> {
+        let mut out: Vec<usize> = self.print.get(&now.fingerprint).into_iter().flatten().copied().collect();
+        out.extend(self.text.get(&(now.file.clone(), text_key(now))).into_iter().flatten());
+        let places = now.file.as_deref().and_then(|file| self.places.get(file));
+        out.extend(places.zip(lines(now)).into_iter().flat_map(|(s, l)| s.touching(&l).collect::<Vec<_>>()));
+        out.sort_unstable();
+        out.dedup();
+        out
+    }
+}
+
+/// Returns the path that a file of an earlier finding has now.
+fn path(f: &Finding, alignment: &Alignment) -> Option<String> {
+    f.file.as_deref().and_then(|p| alignment.path(f.commit.as_deref(), p)).map(str::to_owned)
 }
 
 /// Tells whether a finding of the new round is one of an earlier round, wherever it stands.
@@ -62,15 +111,14 @@ pub(super) fn is_same(now: &Finding, before: &Finding, alignment: &Alignment) ->
     if now.fingerprint == before.fingerprint {
         return true;
     }
-    let path = |f: &Finding| f.file.as_deref().and_then(|p| alignment.path(f.commit.as_deref(), p)).map(str::to_owned);
-    if has_same_text(now, before) && !before.quote.is_empty() && path(before) == now.file {
+    if has_same_text(now, before) && !before.quote.is_empty() && path(before, alignment) == now.file {
         return true;
     }
     match place(before, alignment) {
         Some(Place::At(spot)) if Some(spot.file.as_str()) == now.file.as_deref() => {
             let near =
                 lines(now).is_some_and(|l| overlap(&l, &(spot.lines.start..spot.lines.end.max(spot.lines.start + 1))));
-            near && is_same_trouble(now, before)
+            near && is_same_trouble(now, before, shared(&title_words(now), &title_words(before)))
         }
         _ => false,
     }

@@ -1,10 +1,14 @@
 //! Which finding of the new round is which open one: the surest pairs first, each finding once.
 
-use super::alike::{has_same_text, is_rule, is_same_trouble, likeness, lines, overlap, place};
+use super::alike::{has_same_text, is_rule, is_same_trouble, lines, place, shared, text_key, title_words};
 use super::{Kept, Open, Place};
 use crate::wire::Finding;
 use crate::wire::stored::State;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+
+/// Findings of the new round that are weighed against one open one, in one step. Of more that fit, the nearest are.
+const MOST: usize = 64;
 
 /// The pairs.
 #[derive(Debug)]
@@ -22,15 +26,142 @@ struct Known<'c> {
     file: Option<&'c str>,
     /// `None`: it has no lines.
     place: Option<Place>,
+    text: String,
+    words: BTreeSet<String>,
 }
 
 /// Where one is looked for.
 #[derive(Clone, Copy, Debug)]
 enum Reach {
-    /// In its file, as that is called now.
-    File,
-    /// Anywhere, with the same text.
+    /// With the same text, where its first line is now, or where it was.
+    Line,
+    /// On the lines that it has now.
+    Over,
+    /// Of its file as a whole.
+    Whole,
+    /// With the same text in its file, or the same fingerprint.
     Text,
+    /// Anywhere, with the same text.
+    Anywhere,
+}
+
+/// The findings of the new round, with what of them is compared again and again.
+struct Fresh<'n> {
+    all: &'n [Finding],
+    words: Vec<BTreeSet<String>>,
+    text: Vec<String>,
+}
+
+/// Those of them that are no open one yet, by what they are looked for in one step.
+#[derive(Default)]
+struct Index<'n> {
+    over: HashMap<&'n str, Spans>,
+    group: HashMap<Key<'n>, Vec<usize>>,
+    print: HashMap<&'n str, Vec<usize>>,
+}
+
+/// Of what is looked for: the file, the line, and the text or the rule.
+type Key<'n> = (Option<&'n str>, Option<u32>, &'n str);
+
+/// Ranges of lines, to ask which of them share a line with another one.
+#[derive(Debug, Default)]
+pub(super) struct Spans {
+    /// In the order of their starts: start, end, whose it is.
+    all: Vec<(u32, u32, usize)>,
+    /// The greatest end of those up to each.
+    reach: Vec<u32>,
+}
+
+impl Spans {
+    pub(super) fn new(mut all: Vec<(u32, u32, usize)>) -> Self {
+        all.sort_unstable();
+        let mut most = 0;
+        let mut reach = |end: u32| {
+            most = most.max(end);
+            most
+        };
+        let reach = all.iter().map(|(_, end, _)| reach(*end)).collect();
+        Self { all, reach }
+    }
+
+    /// Returns whose range shares a line with this one.
+    pub(super) fn touching(&self, lines: &Range<u32>) -> impl Iterator<Item = usize> {
+        let from = lines.start;
+        let near = self.all.partition_point(|(start, ..)| *start < lines.end);
+        let back = (0..near).rev().take_while(move |i| self.reach[*i] > from).map(|i| self.all[i]);
+        back.filter(move |(_, end, _)| *end > from).map(|(.., whose)| whose)
+    }
+}
+
+impl<'n> Index<'n> {
+    fn of(fresh: &'n Fresh<'n>, reach: Reach, is_free: impl Fn(usize) -> bool) -> Self {
+        let mut out = Self::default();
+        let mut over: HashMap<&str, Vec<(u32, u32, usize)>> = HashMap::new();
+        for (i, n) in fresh.all.iter().enumerate().filter(|(i, _)| is_free(*i)) {
+            let (file, text) = (n.file.as_deref(), fresh.text[i].as_str());
+            let key = match (reach, file, lines(n)) {
+                (Reach::Over, Some(file), Some(lines)) => {
+                    over.entry(file).or_default().push((lines.start, lines.end, i));
+                    continue;
+                }
+                (Reach::Over, ..) => continue,
+                (Reach::Line, ..) => (file, n.line, text),
+                (Reach::Whole, _, Some(_)) => continue,
+                (Reach::Whole, _, None) => (file, None, n.rule_id.as_str()),
+                (Reach::Text, ..) => {
+                    out.print.entry(&n.fingerprint).or_default().push(i);
+                    (file, None, text)
+                }
+                (Reach::Anywhere, ..) => (None, None, text),
+            };
+            out.group.entry(key).or_default().push(i);
+        }
+        out.over = over.into_iter().map(|(file, all)| (file, Spans::new(all))).collect();
+        out.group.values_mut().for_each(|group| group.sort_by_key(|i| (fresh.all[*i].line, *i)));
+        out
+    }
+
+    /// Returns what may be an open finding, the `nth` of those with its text.
+    fn reached(&self, fresh: &Fresh<'_>, k: &Known<'_>, reach: Reach, nth: usize) -> Vec<usize> {
+        let found = |key: Key<'_>| self.group.get(&key).map_or_else(Vec::new, |all| round(all, nth));
+        match reach {
+            Reach::Line => found((k.file, k.f.line.map(|_| k.line()), &k.text)),
+            Reach::Over => {
+                let Some(Place::At(spot)) = &k.place else { return Vec::new() };
+                let kin = |i: &usize| {
+                    let n = &fresh.all[*i];
+                    is_rule(k.f) == is_rule(n) && (!is_rule(n) || k.f.rule_id == n.rule_id)
+                };
+                let all = self.over.get(spot.file.as_str());
+                let mut all: Vec<usize> = all.into_iter().flat_map(|s| s.touching(&spot.lines)).filter(kin).collect();
+                all.sort_unstable();
+                round(&all, nth)
+            }
+            Reach::Whole => found((k.file, None, &k.f.rule_id)),
+            Reach::Text => {
+                let print = self.print.get(k.f.fingerprint.as_str());
+                let mut out = print.map_or_else(Vec::new, |all| round(all, nth));
+                if let Some(group) = self.group.get(&(k.file, None, &k.text)) {
+                    let at = group.partition_point(|i| fresh.all[*i].line < Some(k.line()));
+                    let near = at.saturating_sub(MOST / 2)..(at + MOST / 2).min(group.len());
+                    out.extend(&group[near]);
+                }
+                out.sort_unstable();
+                out.dedup();
+                out
+            }
+            Reach::Anywhere => found((None, None, &k.text)),
+        }
+    }
+}
+
+/// Returns as many as are weighed, from the `nth` on and around: so each of many that are alike has one of its own.
+fn round(all: &[usize], nth: usize) -> Vec<usize> {
+    if all.len() <= MOST {
+        return all.to_vec();
+    }
+    let from = nth % all.len();
+    all[from..].iter().chain(&all[..from]).take(MOST).copied().collect()
 }
 
 impl Known<'_> {
@@ -38,7 +169,18 @@ impl Known<'_> {
         let f = open.finding;
         let alignment = &open.round.alignment;
         let path = f.file.as_deref().map(|p| alignment.path(f.commit.as_deref(), p).unwrap_or(p));
-        Known { f, file: path, place: place(f, alignment) }
+        // Of a file that is deleted nothing is left to stand anywhere.
+        let is_deleted = path.is_some_and(|p| alignment.is_deleted(p));
+        let place = place(f, alignment).map(|place| if is_deleted { Place::Gone } else { place });
+        Known { f, file: path, place, text: text_key(f), words: title_words(f) }
+    }
+
+    /// Returns the line that it is on now, or was.
+    fn line(&self) -> u32 {
+        match &self.place {
+            Some(Place::At(spot)) => spot.lines.start,
+            _ => self.f.line.unwrap_or(0),
+        }
     }
 
     fn is_in_file_of(&self, now: &Finding) -> bool {
@@ -48,8 +190,15 @@ impl Known<'_> {
     /// Tells whether a finding stands on the lines that this one has now.
     fn is_at(&self, now: &Finding, exactly: bool) -> bool {
         let (Some(Place::At(spot)), Some(lines)) = (&self.place, lines(now)) else { return false };
-        let is_line = if exactly { lines.start == spot.lines.start } else { overlap(&lines, &spot.lines) };
+        let is_line =
+            if exactly { lines.start == spot.lines.start } else { super::alike::overlap(&lines, &spot.lines) };
         now.file.as_deref() == Some(spot.file.as_str()) && is_line
+    }
+
+    /// Tells whether a finding stands on the lines that this one had, in a file that the change does not show.
+    fn is_beside(&self, now: &Finding) -> bool {
+        let is_unknown = matches!(&self.place, Some(Place::Gone | Place::Unknown));
+        is_unknown && self.f.file == now.file && self.f.line == now.line
     }
 
     fn kept(&self) -> bool {
@@ -61,69 +210,70 @@ impl Pairs {
     /// Finds the pairs.
     pub(super) fn of(open: &[Open<'_>], now: &[Finding]) -> Self {
         let known: Vec<Known<'_>> = open.iter().map(Known::of).collect();
+        let fresh =
+            Fresh { all: now, words: now.iter().map(title_words).collect(), text: now.iter().map(text_key).collect() };
         let mut out = Self { now: vec![None; open.len()], before: vec![None; now.len()] };
         use State::{Moved, StillThere};
-        // The same text on the same lines.
-        out.take(&known, now, StillThere, Reach::File, |k, n| {
-            (k.kept() && k.is_at(n, true) && stands_for(k.f, n)).then(|| likeness(k.f, n))
+        // The same text on the same lines; or where it was, of what is beside the change.
+        out.take(&known, &fresh, StillThere, Reach::Line, |k, n, like| {
+            let is_there = k.kept() && k.is_at(n, true) || k.is_beside(n);
+            (is_there && stands_for(k.f, n)).then_some(like)
         });
         // The same text where its lines were replaced: only white space changed, or the like.
-        out.take(&known, now, StillThere, Reach::File, |k, n| {
-            (k.is_at(n, false) && stands_for(k.f, n)).then(|| likeness(k.f, n))
+        out.take(&known, &fresh, StillThere, Reach::Over, |k, n, like| {
+            (k.is_at(n, false) && stands_for(k.f, n)).then_some(like)
         });
         // The same fingerprint without lines: of a file, of the change.
-        out.take(&known, now, StillThere, Reach::File, |k, n| {
+        out.take(&known, &fresh, StillThere, Reach::Whole, |k, n, like| {
             let is_whole = k.f.line.is_none() && n.line.is_none() && k.is_in_file_of(n);
-            (is_whole && stands_for(k.f, n) && is_same_trouble(k.f, n)).then(|| likeness(k.f, n))
+            (is_whole && stands_for(k.f, n) && is_same_trouble(k.f, n, like)).then_some(like)
         });
         // Other words for the same unchanged lines.
-        out.take(&known, now, StillThere, Reach::File, |k, n| {
-            let same_kind = is_rule(k.f) == is_rule(n) && (!is_rule(n) || k.f.rule_id == n.rule_id);
+        out.take(&known, &fresh, StillThere, Reach::Over, |k, n, like| {
             let bonus = if k.f.rule_id == n.rule_id { 100 } else { 0 };
-            (k.kept() && same_kind && k.is_at(n, false) && is_as_grave(k.f, n)).then(|| bonus + likeness(k.f, n))
+            (k.kept() && k.is_at(n, false) && is_as_grave(k.f, n)).then_some(bonus + like)
         });
         // Lines that were changed and have the same trouble.
-        out.take(&known, now, StillThere, Reach::File, |k, n| {
-            (k.is_at(n, false) && is_same_trouble(k.f, n) && is_as_grave(k.f, n)).then(|| likeness(k.f, n))
+        out.take(&known, &fresh, StillThere, Reach::Over, |k, n, like| {
+            (k.is_at(n, false) && is_same_trouble(k.f, n, like) && is_as_grave(k.f, n)).then_some(like)
         });
-        // The same fingerprint, or text, further away.
-        out.take(&known, now, Moved, Reach::File, |k, n| {
+        // The same fingerprint, or text, further away: the nearest, and of many what is left of them in order.
+        let moved = |k: &Known<'_>, n: &Finding| {
             let same = k.f.fingerprint == n.fingerprint || k.is_in_file_of(n) && has_same_text(k.f, n);
-            (same && is_as_grave(k.f, n) && k.f.line.is_some() && n.line.is_some()).then(|| near(k, n))
-        });
-        out.take(&known, now, Moved, Reach::Text, |k, n| {
+            same && is_as_grave(k.f, n) && k.f.line.is_some() && n.line.is_some()
+        };
+        out.take(&known, &fresh, Moved, Reach::Text, |k, n, _| moved(k, n).then(|| near(k, n)));
+        if now.len() > MOST / 2 {
+            out.take(&known, &fresh, Moved, Reach::Anywhere, |k, n, _| moved(k, n).then(|| near(k, n)));
+        }
+        out.take(&known, &fresh, Moved, Reach::Anywhere, |k, n, like| {
             let moved = !k.kept() && k.f.file.is_some() && n.file.is_some() && n.line.is_some() == k.f.line.is_some();
-            (moved && !k.f.quote.trim().is_empty() && stands_for(k.f, n)).then(|| likeness(k.f, n))
+            (moved && !k.f.quote.trim().is_empty() && stands_for(k.f, n)).then_some(like)
         });
         out
     }
 
-    /// Pairs what is left and fits, the highest score first; what is equal, in order.
+    /// Pairs what is left and fits, the highest score first; what is equal, in order. A score is given how alike the
+    /// titles are.
     fn take(
         &mut self,
         known: &[Known<'_>],
-        now: &[Finding],
+        fresh: &Fresh<'_>,
         state: State,
         reach: Reach,
-        score: impl Fn(&Known<'_>, &Finding) -> Option<usize>,
+        score: impl Fn(&Known<'_>, &Finding, usize) -> Option<usize>,
     ) {
         // Not everything with everything: there may be thousands.
-        let mut there: HashMap<(Option<&str>, String), Vec<usize>> = HashMap::new();
-        let key = |file, f: &Finding| match reach {
-            Reach::File => (file, String::new()),
-            Reach::Text => {
-                let words: Vec<_> = f.quote.split_whitespace().collect();
-                (None, format!("{} {}", f.rule_id, words.join(" ")))
-            }
-        };
-        for (i, n) in now.iter().enumerate().filter(|(i, _)| self.before[*i].is_none()) {
-            there.entry(key(n.file.as_deref(), n)).or_default().push(i);
-        }
+        let index = Index::of(fresh, reach, |i| self.before[i].is_none());
         let mut all = Vec::new();
+        let mut seen: HashMap<&str, usize> = HashMap::new();
         for (o, k) in known.iter().enumerate().filter(|(o, _)| self.now[*o].is_none()) {
-            for i in there.get(&key(k.file, k.f)).into_iter().flatten().copied() {
-                all.extend(score(k, &now[i]).map(|score| (std::cmp::Reverse(score), o, i)));
+            let nth = seen.entry(&k.text).or_default();
+            for i in index.reached(fresh, k, reach, *nth) {
+                let like = shared(&k.words, &fresh.words[i]);
+                all.extend(score(k, &fresh.all[i], like).map(|score| (std::cmp::Reverse(score), o, i)));
             }
+            *nth += 1;
         }
         all.sort_unstable();
         for (_, o, i) in all {
@@ -163,10 +313,6 @@ fn is_as_grave(before: &Finding, now: &Finding) -> bool {
 
 /// Returns a score: the nearer the higher.
 fn near(k: &Known<'_>, n: &Finding) -> usize {
-    let from = match &k.place {
-        Some(Place::At(spot)) => Some(spot.lines.start),
-        _ => k.f.line,
-    };
-    let far = from.zip(n.line).map_or(u32::MAX, |(a, b)| a.abs_diff(b));
+    let far = n.line.map_or(u32::MAX, |line| k.line().abs_diff(line));
     (u32::MAX - far) as usize
 }

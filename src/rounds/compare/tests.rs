@@ -3,6 +3,7 @@
 use super::super::sample::{change, claim, explains, report, rule, stored};
 use super::*;
 use crate::wire::{Failed, Severity, Skipped, SourceKind, Suppression, Waiver};
+use std::collections::HashMap;
 
 /// Lines with numbers; `with` puts lines behind some of them.
 fn text(with: &[(u32, &str)]) -> String {
@@ -13,12 +14,38 @@ fn text(with: &[(u32, &str)]) -> String {
     (1..40).map(line).collect()
 }
 
+/// What is beside the change: a test says so, or nothing is.
+#[derive(Debug, Default)]
+struct Beside {
+    narrowed: bool,
+    left_out: Vec<u8>,
+    files: HashMap<String, Aside>,
+}
+
+impl Look for Beside {
+    fn selects(&self, _: &str) -> bool {
+        !self.narrowed
+    }
+
+    fn left_out(&self) -> &[u8] {
+        &self.left_out
+    }
+
+    fn file(&self, file: &str, _: bool) -> Aside {
+        self.files.get(file).cloned().unwrap_or(Aside::Nothing)
+    }
+
+    fn is_secret(&self, f: &Finding) -> bool {
+        f.rule_id == "secret"
+    }
+}
+
 /// A session: the texts of `a.rs`, round by round, with what was found in each.
 struct Case {
     rounds: Vec<(String, Report, Option<Since>)>,
     response: Option<Response>,
     same_base: bool,
-    narrowed: bool,
+    beside: Beside,
     cover: Cover,
 }
 
@@ -26,7 +53,7 @@ impl Case {
     /// The first round: `a.rs` with lines put in.
     fn first(with: &[(u32, &str)], findings: Vec<Finding>) -> Self {
         let rounds = vec![(text(with), report(1, findings), None)];
-        Self { rounds, response: None, same_base: true, narrowed: false, cover: Cover::Whole }
+        Self { rounds, response: None, same_base: true, beside: Beside::default(), cover: Cover::Whole }
     }
 
     /// A further round, as it would be stored.
@@ -67,11 +94,8 @@ impl Case {
             .map(|(review, change)| Earlier { review, response: None, change, cover: self.cover })
             .collect();
         let change = diff(&text(with));
-        let current = Current {
-            change: Side { text: &change, left_out: &[] },
-            source: &now.source.clone(),
-            narrowed: self.narrowed,
-        };
+        let current =
+            Current { change: Side { text: &change, left_out: &[] }, source: &now.source.clone(), look: &self.beside };
         let comparison = Comparison::new(&earlier, &current);
         let carried = comparison.carried(&now, self.response.as_ref());
         let mut all = now.findings.clone();
@@ -327,7 +351,7 @@ fn again(case: &Case, with: &[(u32, &str)], report: &Report) -> Vec<Again> {
     let earlier: Vec<_> =
         stored.iter().map(|(review, change)| Earlier { review, response: None, change, cover: Cover::Whole }).collect();
     let now = change("a.rs", &base, &text(with));
-    let current = Current { change: Side { text: &now, left_out: &[] }, source: &report.source, narrowed: false };
+    let current = Current { change: Side { text: &now, left_out: &[] }, source: &report.source, look: &case.beside };
     let comparison = Comparison::new(&earlier, &current);
     comparison.again(report, &comparison.since(report))
 }
@@ -363,10 +387,10 @@ fn what_left_the_change_is_mended_unless_only_a_part_was_asked_for() {
     now.usage.clear();
     now.outcome = Outcome::NothingToReview;
     assert_eq!(told(&case.compare_with(&[], now.clone()).0), ["fixed F1 -", "fixed F2 -"]);
-    case.narrowed = true;
+    case.beside.narrowed = true;
     assert_eq!(told(&case.compare_with(&[], now.clone()).0), ["unchecked F1 -", "unchecked F2 -"]);
     // From elsewhere, or of something else: that it is not there says nothing.
-    case.narrowed = false;
+    case.beside.narrowed = false;
     for cover in [Cover::Nothing, Cover::Onward, Cover::Given] {
         case.cover = cover;
         case.same_base = false;
@@ -416,6 +440,22 @@ fn each_of_thousands_of_findings_is_found_again() {
     let first = Case::first(BAD, many(0));
     let (since, ..) = first.compare(BAD, many(1));
     assert_eq!((since.entries.len(), since.moved), (2_000, 2_000));
+}
+
+#[test]
+fn each_of_thousands_of_findings_of_one_file_is_found_again() {
+    // Every other one has a text of its own; the rest are all alike. With each weighed against each, minutes.
+    let many = |shift: u32| -> Vec<Finding> {
+        let of = |n: u32| Finding {
+            file: Some("f.rs".to_owned()),
+            quote: format!("quote {}", n % 2 * n),
+            ..rule("py-eval", n + 1 + shift)
+        };
+        (0..10_000).map(of).collect()
+    };
+    let first = Case::first(BAD, many(0));
+    let (since, ..) = first.compare(BAD, many(1));
+    assert_eq!((since.entries.len(), since.moved), (10_000, 10_000));
 }
 
 #[test]
@@ -470,12 +510,13 @@ fn what_was_found_in_a_file_that_has_no_changed_line_left_is_gone() {
     let now = Current {
         change: Side { text: emptied.as_bytes(), left_out: &[] },
         source: &unasked.source.clone(),
-        narrowed: false,
+        look: &Beside::default(),
     };
+    let narrowed = Beside { narrowed: true, ..Beside::default() };
     for (now, cover, state) in [
         (now, Cover::Whole, State::Fixed),
         (now, Cover::Onward, State::Unchecked),
-        (Current { narrowed: true, ..now }, Cover::Whole, State::Unchecked),
+        (Current { look: &narrowed, ..now }, Cover::Whole, State::Unchecked),
         // Too large to be kept: its lines are there, and nobody knows which.
         (
             Current { change: Side { left_out: &["a.rs".to_owned()], ..now.change }, ..now },

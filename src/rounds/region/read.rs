@@ -27,6 +27,8 @@ pub(super) struct Hunk {
     pub(super) old: Range<u32>,
     pub(super) new: Range<u32>,
     lines: Vec<(LineKind, Vec<u8>)>,
+    /// Where the lines of the old side stand among them.
+    olds: Vec<usize>,
 }
 
 /// Reads a change; `None`: it cannot be read.
@@ -48,10 +50,15 @@ impl Shown {
         let hunks = match &change.body {
             _ if left_out.contains(&path) => None,
             Body::Text(text) => {
-                let hunk = |h: &crate::diff::Hunk| Hunk {
-                    old: h.old.start..h.old.start.saturating_add(h.old.count),
-                    new: h.new.start..h.new.start.saturating_add(h.new.count),
-                    lines: text.lines(h).map(|l| (l.kind, l.text.to_vec())).collect(),
+                let hunk = |h: &crate::diff::Hunk| {
+                    let lines: Vec<_> = text.lines(h).map(|l| (l.kind, l.text.to_vec())).collect();
+                    let olds = lines.iter().enumerate().filter(|(_, (kind, _))| *kind != LineKind::Added);
+                    Hunk {
+                        old: h.old.start..h.old.start.saturating_add(h.old.count),
+                        new: h.new.start..h.new.start.saturating_add(h.new.count),
+                        olds: olds.map(|(i, _)| i).collect(),
+                        lines,
+                    }
                 };
                 Some(text.hunks.iter().map(hunk).collect())
             }
@@ -114,11 +121,22 @@ impl Hunk {
         self.lines.iter().filter(|(kind, _)| *kind != LineKind::Removed).map(|(_, text)| &text[..])
     }
 
+    /// Returns the lines of the new side, each with its number and whether it is added.
+    pub(super) fn numbered(&self) -> impl Iterator<Item = (u32, &[u8], bool)> {
+        let new = self.lines.iter().filter(|(kind, _)| *kind != LineKind::Removed);
+        new.zip(self.new.start..).map(|((kind, text), n)| (n, &text[..], *kind == LineKind::Added))
+    }
+
+    /// Returns the lines of the old side, each with its number.
+    pub(super) fn old_numbered(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        self.olds.iter().zip(self.old.start..).map(|(i, n)| (n, &self.lines[*i].1[..]))
+    }
+
     /// Returns some lines of the old side.
     pub(super) fn old_lines(&self, numbers: Range<u32>) -> Option<impl Iterator<Item = &[u8]>> {
         let skip = numbers.start.checked_sub(self.old.start)? as usize;
-        let old = self.lines.iter().filter(|(kind, _)| *kind != LineKind::Added);
-        Some(old.skip(skip).take(numbers.len()).map(|(_, text)| &text[..]))
+        let some = self.olds.get(skip..skip.saturating_add(numbers.len()).min(self.olds.len()))?;
+        Some(some.iter().map(|i| &self.lines[*i].1[..]))
     }
 
     pub(super) fn added(&self) -> u32 {

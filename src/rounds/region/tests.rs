@@ -267,10 +267,40 @@ fn each_commit_of_a_range_has_its_own_lines() {
 }
 
 #[test]
-fn large_changes_are_put_side_by_side_in_no_time() {
+fn every_line_of_a_large_change_is_put_where_it_is_now() {
     let base = lines(1, 40_000);
+    // Nothing is above line 17 that differs; every line that ends in 5 is in both changes, in 7 in one of them.
     let before: String = base.replace("5\n", "5!\n");
-    let now = before.replace("7\n", "7!\n");
+    let now = before.replace("7\n", "7!\n").replace("line 1\n", "");
     let a = rounds(&base, &before, &now);
-    assert!(matches!(a.place(None, "a.rs", 20_001, 20_001), Place::At(Spot { kept: Kept::Whole, .. }) | Place::At(_)));
+    for (first, last, expected) in [
+        (20_001, 20_001, at(20_000, 20_001, Kept::Whole)),
+        (20_005, 20_005, at(20_004, 20_005, Kept::Lines)),
+        (20_007, 20_007, at(20_006, 20_007, Kept::Not)),
+        (20_006, 20_008, at(20_005, 20_008, Kept::Not)),
+        (39_999, 39_999, at(39_998, 39_999, Kept::Lines)),
+    ] {
+        assert_eq!(a.place(None, "a.rs", first, last), expected, "{first}-{last}");
+    }
+    let new: Vec<u32> = (2..39_999).filter(|n| a.is_new(None, "a.rs", *n, *n) == Some(true)).collect();
+    // Line `n` was line `n + 1`: it is new where that ends in 7, and so is the one below, as what stood above it went.
+    let expected: Vec<u32> = (2..39_999).filter(|n| matches!((n + 1) % 10, 7 | 8)).collect();
+    assert_eq!(new, expected);
+}
+
+#[test]
+fn as_many_hunks_as_a_file_can_have_are_looked_up_one_by_one() {
+    // Twenty thousand hunks on each side, and two million look-ups: with a walk over the hunks for each, minutes.
+    let base: String = (1..160_000).map(|n| format!("{n}\n")).collect();
+    let change = |last: u32, what: &str| -> String {
+        (1..160_000).map(|n| if n % 8 == last { format!("{n}{what}\n") } else { format!("{n}\n") }).collect()
+    };
+    let a = rounds(&base, &change(3, "!"), &change(7, "?"));
+    for n in (1..160_000).step_by(7) {
+        let kept = match n % 8 {
+            3 | 7 => Kept::Not,
+            _ => Kept::Lines,
+        };
+        assert_eq!(a.place(None, "a.rs", n, n), at(n, n + 1, kept), "{n}");
+    }
 }

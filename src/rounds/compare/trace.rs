@@ -1,0 +1,362 @@
+//! Whether the text of a finding that nobody repeats is still there. Pure.
+//!
+//! Lines are compared with their white space folded, and blank lines do not count. What is the same then is told in
+//! three ways:
+//!
+//! - *In its place.* The finding's lines stand where they stood, and what is within [`NEAR`] lines of them is as it
+//!   was: they were indented anew, or blank lines came beside them. A block that was indented anew together with them
+//!   belongs to what is looked at, and so do the lines right above and below it: a guard over the whole block is an
+//!   answer. Where indentation is the structure (Python, YAML), lines that are indented anew against their
+//!   neighbours are other code.
+//! - *Elsewhere.* The same lines are new at another place, in this file or in another one of the change. That counts
+//!   where a line beside them came along, with nothing put in between or taken out; or where none did but the text
+//!   is one that is not written twice by chance. An equal line that was there before is another line: of two equal
+//!   ones, deleting one mends that one.
+//! - *Beside the change.* The file has more of these lines than the change accounts for: see [`super::look`].
+
+use crate::rounds::region::{FileText, Line, folded};
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+
+/// Lines around a finding that belong to it.
+const NEAR: u32 = 3;
+/// Lines of a block that was indented anew that are walked over to its end.
+const BLOCK: usize = 400;
+/// Lines beside a finding of which one must have come along, and lines in which that one is looked for.
+const BESIDE: usize = 3;
+const WITHIN: usize = 8;
+/// What makes one line a text that is not written twice by chance: letters and digits, and different words.
+const LETTERS: usize = 14;
+const WORDS: usize = 3;
+/// Places that are looked at for one text. What is new so often is nobody's text.
+const MOST: usize = 256;
+
+/// The text of a finding, with what stands around it.
+#[derive(Clone, Debug)]
+pub(super) struct Passage<'t> {
+    lines: &'t [Line],
+    core: Range<usize>,
+}
+
+/// A text that is still there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Which file of the new change.
+    pub(super) file: usize,
+    /// Its lines, the end excluded.
+    pub(super) lines: Range<u32>,
+}
+
+/// The files of a comparison, and where each line stands that is new.
+#[derive(Debug)]
+pub(super) struct Texts {
+    files: Vec<FileText>,
+    /// By folded line: file and position in its lines.
+    fresh: HashMap<Vec<u8>, Vec<(usize, usize)>>,
+}
+
+/// How one side of a place compares with what stood there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Beside {
+    /// A line came along.
+    Same,
+    /// None did: the end of what was moved.
+    End,
+    /// Something was put in between, or taken out.
+    Other,
+}
+
+impl<'t> Passage<'t> {
+    /// Takes lines of a file, `last` included; `None` where they are not known, or blank.
+    pub(super) fn of(lines: &'t [Line], first: u32, last: u32) -> Option<Self> {
+        let from = lines.partition_point(|l| l.number < first);
+        let to = lines.partition_point(|l| l.number <= last);
+        let is_known = from < to && lines[from + 1..to].iter().all(|l| l.joined);
+        is_known.then_some(Self { lines, core: from..to })
+    }
+
+    /// Takes what a finding quotes, where nothing else is known of its text. What stands in place of a secret, or of
+    /// what was cut off, is found nowhere.
+    pub(super) fn quoted(lines: &'t [Line]) -> Option<Self> {
+        (!lines.is_empty()).then_some(Self { lines, core: 0..lines.len() })
+    }
+
+    fn core(&self) -> &'t [Line] {
+        &self.lines[self.core.clone()]
+    }
+
+    /// Tells whether these lines stand at a position of others.
+    fn stands_at(&self, lines: &[Line], at: usize) -> bool {
+        let core = self.core();
+        let Some(there) = lines.get(at..at.saturating_add(core.len())) else { return false };
+        there[1..].iter().all(|l| l.joined) && core.iter().zip(there).all(|(a, b)| is_same(&a.folded, &b.folded))
+    }
+
+    /// Returns where these lines stand in others.
+    pub(super) fn places(&self, lines: &[Line]) -> Vec<usize> {
+        (0..lines.len()).filter(|at| self.stands_at(lines, *at)).collect()
+    }
+
+    /// Returns the numbers of these lines where they stand at a position of others, the end excluded.
+    pub(super) fn numbers(&self, lines: &[Line], at: usize) -> Range<u32> {
+        lines[at].number..lines[at + self.core.len() - 1].number + 1
+    }
+
+    /// Tells whether this is text that is not written twice by chance.
+    fn is_distinctive(&self) -> bool {
+        let core = self.core();
+        if core.iter().filter(|l| has_words(&l.folded)).count() >= 3 {
+            return true;
+        }
+        let text = core.iter().map(|l| &l.folded[..]).collect::<Vec<_>>().join(&b' ');
+        let words =
+            || text.split(|b| !b.is_ascii_alphanumeric() && *b != b'_' && b.is_ascii()).filter(|w| !w.is_empty());
+        // Every file begins with such lines.
+        let imports: &[&[u8]] = &[b"import", b"from", b"use", b"using", b"include", b"require", b"package"];
+        if words().next().is_none_or(|w| imports.contains(&w)) {
+            return false;
+        }
+        let letters: usize = words().map(<[u8]>::len).sum();
+        letters >= LETTERS && words().collect::<BTreeSet<_>>().len() >= WORDS
+    }
+
+    /// Tells whether nothing but white space changed where these lines stand now, and around them.
+    fn is_untouched(&self, now: &FileText, at: usize, is_layout: bool) -> bool {
+        let end = at + self.core.len();
+        self.is_untouched_above(now, at)
+            && self.is_untouched_below(now, end)
+            && !(is_layout && self.is_laid_out_anew(&now.now, at))
+    }
+
+    fn is_untouched_above(&self, now: &FileText, at: usize) -> bool {
+        let first = (self.core().first().map_or(0, |l| l.number), now.now[at].number);
+        for step in 1..=BLOCK {
+            let old = above(self.lines, self.core.start, step);
+            let new = above(&now.now, at, step);
+            let near = |l: Option<&Line>, from: u32| l.is_some_and(|l| from - l.number <= NEAR);
+            let is_near = near(old.map(|i| &self.lines[i]), first.0);
+            let is_new_near = near(new.map(|i| &now.now[i]), first.1);
+            // The block goes on as long as its lines are other lines than they were.
+            let is_block = step > 1 && now.fresh[at + 1 - step];
+            match (old, new) {
+                (None, None) => return true,
+                (Some(_), None) => return !(is_near && (now.exact || ends_at_top(&now.now, at, step))),
+                (None, Some(n)) => {
+                    let is_known = now.exact || ends_at_top(self.lines, self.core.start, step);
+                    return !(is_known && now.fresh[n] && (is_new_near || is_block));
+                }
+                (Some(o), Some(n)) => {
+                    if !is_near && !is_block {
+                        return true;
+                    }
+                    if self.lines[o].folded != now.now[n].folded {
+                        return false;
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    fn is_untouched_below(&self, now: &FileText, end: usize) -> bool {
+        let last = (self.core().last().map_or(0, |l| l.number), now.now[end - 1].number);
+        for step in 1..=BLOCK {
+            let old = below(self.lines, self.core.end, step);
+            let new = below(&now.now, end, step);
+            let near = |l: Option<&Line>, from: u32| l.is_some_and(|l| l.number - from <= NEAR);
+            let is_near = near(old.map(|i| &self.lines[i]), last.0);
+            let is_new_near = near(new.map(|i| &now.now[i]), last.1);
+            let is_block = step > 1 && now.fresh[end + step - 2];
+            match (old, new) {
+                (None, None) => return true,
+                (Some(_), None) => return !(is_near && now.exact),
+                (None, Some(n)) => return !(now.exact && now.fresh[n] && (is_new_near || is_block)),
+                (Some(o), Some(n)) => {
+                    if !is_near && !is_block {
+                        return true;
+                    }
+                    if self.lines[o].folded != now.now[n].folded {
+                        return false;
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// Tells whether these lines are indented otherwise than they were, seen from their neighbours.
+    fn is_laid_out_anew(&self, now: &[Line], at: usize) -> bool {
+        let around = self.core.start.saturating_sub(1)..(self.core.end + 1).min(self.lines.len());
+        let step = |a: &Line, b: &Line| a.indent.cmp(&b.indent);
+        around.clone().zip(around.skip(1)).any(|(a, b)| {
+            let place = |i: usize| (at + i).checked_sub(self.core.start).and_then(|i| now.get(i));
+            let (Some(x), Some(y)) = (place(a), place(b)) else { return false };
+            let (a, b) = (&self.lines[a], &self.lines[b]);
+            x.folded == a.folded && y.folded == b.folded && step(a, b) != step(x, y)
+        })
+    }
+
+    /// Tells what came along above, or below, to where these lines stand in another place.
+    fn beside(&self, now: &[Line], at: usize, is_above: bool) -> Beside {
+        let of_old = |step| {
+            if is_above { above(self.lines, self.core.start, step) } else { below(self.lines, self.core.end, step) }
+        };
+        let end = at + self.core.len();
+        let of_new = |step| if is_above { above(now, at, step) } else { below(now, end, step) };
+        let old = |step| of_old(step).map(|i| &self.lines[i].folded);
+        let new = |step| of_new(step).map(|i| &now[i].folded);
+        for far in 1..=BESIDE {
+            let Some(line) = old(far) else { return Beside::End };
+            if !has_words(line) {
+                continue;
+            }
+            if let Some(found) = (1..=WITHIN).find(|step| new(*step) == Some(line)) {
+                let is_same = found == far && (1..far).all(|step| old(step) == new(step));
+                return if is_same { Beside::Same } else { Beside::Other };
+            }
+        }
+        Beside::End
+    }
+}
+
+impl Texts {
+    pub(super) fn new(files: Vec<FileText>) -> Self {
+        let mut fresh: HashMap<Vec<u8>, Vec<(usize, usize)>> = HashMap::new();
+        for (f, file) in files.iter().enumerate().filter(|(_, file)| file.path.is_some()) {
+            for (i, line) in file.now.iter().enumerate().filter(|(i, _)| file.fresh[*i]) {
+                fresh.entry(line.folded.clone()).or_default().push((f, i));
+            }
+        }
+        Self { files, fresh }
+    }
+
+    pub(super) fn file(&self, at: usize) -> Option<&FileText> {
+        self.files.get(at)
+    }
+
+    /// Looks for a text where its lines are now: in `spot` of the file `own`. `alone`: whatever stands around it.
+    pub(super) fn in_place(
+        &self,
+        text: &Passage<'_>,
+        own: usize,
+        spot: &Range<u32>,
+        alone: bool,
+    ) -> Option<Range<u32>> {
+        let file = self.files.get(own).filter(|f| f.path.is_some())?;
+        let is_layout = file.path.as_deref().is_some_and(is_layout);
+        let from = file.now.partition_point(|l| l.number < spot.start);
+        let to = file.now.partition_point(|l| l.number < spot.end);
+        let fits = |at: &usize| at + text.core.len() <= to && text.stands_at(&file.now, *at);
+        let at = (from..to).filter(fits).find(|at| alone || text.is_untouched(file, *at, is_layout))?;
+        Some(text.numbers(&file.now, at))
+    }
+
+    /// Looks for a text among all lines that are new, those of `spot` of the file `own` left out.
+    pub(super) fn elsewhere(&self, text: &Passage<'_>, own: Option<usize>, spot: &Range<u32>) -> Option<Found> {
+        let core = text.core();
+        let anchor = core.iter().position(|l| has_words(&l.folded))?;
+        let all = self.fresh.get(&core[anchor].folded)?;
+        let places: Vec<(usize, usize)> = all
+            .iter()
+            .take(MOST)
+            .filter_map(|(f, i)| Some((*f, i.checked_sub(anchor)?)))
+            .filter(|(f, at)| {
+                let now = &self.files[*f].now;
+                text.stands_at(now, *at) && !(Some(*f) == own && spot.contains(&now[*at].number))
+            })
+            .collect();
+        let is_one = || {
+            let before = own.and_then(|own| self.files.get(own)).map_or(1, |f| text.places(&f.before).len());
+            places.len() == 1 && before <= 1 && text.is_distinctive()
+        };
+        let came_along = |(f, at): &&(usize, usize)| {
+            let now = &self.files[*f].now;
+            match (text.beside(now, *at, true), text.beside(now, *at, false)) {
+                (Beside::Other, _) | (_, Beside::Other) => false,
+                (Beside::End, Beside::End) => is_one(),
+                _ => true,
+            }
+        };
+        // In its own file first.
+        let found = places.iter().filter(|(f, _)| Some(*f) == own).chain(&places).find(came_along);
+        found.map(|(f, at)| Found { file: *f, lines: text.numbers(&self.files[*f].now, *at) })
+    }
+}
+
+/// Returns the position of the line so many lines above one; `None` where that is not known.
+fn above(lines: &[Line], from: usize, step: usize) -> Option<usize> {
+    let at = from.checked_sub(step)?;
+    lines[at + 1..=from].iter().all(|l| l.joined).then_some(at)
+}
+
+/// Returns the position of the line so many lines below one that ends before `end`.
+fn below(lines: &[Line], end: usize, step: usize) -> Option<usize> {
+    let at = end + step - 1;
+    lines.get(end..=at)?.iter().all(|l| l.joined).then_some(at)
+}
+
+/// Tells whether the file begins with the line that stands fewer than so many lines above one.
+fn ends_at_top(lines: &[Line], from: usize, step: usize) -> bool {
+    from < step && lines.first().is_some_and(|l| l.joined)
+}
+
+/// Tells whether lines that a change shows stand in a whole file where it says.
+pub(super) fn stand_in(shown: &[Line], whole: &[Line]) -> bool {
+    shown.iter().all(|l| {
+        let at = whole.binary_search_by_key(&l.number, |w| w.number);
+        at.is_ok_and(|at| is_same(&whole[at].folded, &l.folded))
+    })
+}
+
+/// Tells whether a file says the same in its first line of how it is to be read (`#!`), as far as that is known.
+pub(super) fn is_as_introduced(before: Option<&FileText>, now: &FileText) -> bool {
+    fn first(lines: &[Line]) -> Option<&Line> {
+        lines.first().filter(|l| l.number == 1)
+    }
+    let is_script = |l: &&Line| l.folded.starts_with(b"#!");
+    let was = before.and_then(|b| first(&b.before)).filter(is_script);
+    was.is_none_or(|was| first(&now.now).is_none_or(|l| l.folded == was.folded))
+}
+
+fn has_words(line: &[u8]) -> bool {
+    line.iter().any(|b| b.is_ascii_alphanumeric() || !b.is_ascii())
+}
+
+/// Tells whether two lines are the same where one may be masked in places where the other is not: another policy may
+/// know other secrets.
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    /// Stars that stand for a secret. Code has fewer.
+    const MASK: &[u8] = b"*****";
+    if a == b {
+        return true;
+    }
+    let masked = |line: &[u8]| -> Vec<bool> {
+        let mut out = vec![false; line.len()];
+        for (at, _) in line.windows(MASK.len()).enumerate().filter(|(_, w)| *w == MASK) {
+            out[at..at + MASK.len()].fill(true);
+        }
+        out
+    };
+    let may_be = a.len() == b.len() && [a, b].iter().any(|l| l.windows(MASK.len()).any(|w| w == MASK));
+    may_be && (0..a.len()).zip(masked(a).iter().zip(masked(b))).all(|(i, (x, y))| *x || y || a[i] == b[i])
+}
+
+/// Tells whether indentation is the structure of such a file.
+fn is_layout(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let Some((_, extension)) = name.rsplit_once('.') else { return false };
+    let all = ["py", "pyi", "pyx", "yaml", "yml", "nim", "coffee", "sass", "haml", "pug", "hs", "fs", "elm"];
+    all.iter().any(|e| extension.eq_ignore_ascii_case(e))
+}
+
+/// Returns the lines of a quote, folded: none that can be found where a secret stood in it, or part of it is missing.
+pub(super) fn quote(text: &str) -> Vec<Line> {
+    if text.contains("<secret:") || text.contains("\\u{") || text.ends_with('…') {
+        return Vec::new();
+    }
+    let of = |(number, line): (u32, &str)| Line { number, indent: 0, folded: folded(line.as_bytes()), joined: true };
+    (1..).zip(text.lines()).map(of).filter(|l| has_words(&l.folded)).collect()
+}
+
+#[cfg(test)]
+mod tests;

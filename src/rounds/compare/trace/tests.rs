@@ -1,0 +1,226 @@
+//! Texts that are looked for after a model fell silent, or a rule.
+
+use super::super::look::{Aside, Look, Standing};
+use super::super::{Comparison, Current, Earlier};
+use crate::rounds::cover::Cover;
+use crate::rounds::region::Side;
+use crate::rounds::sample::{change, claim, report, rule, stored};
+use crate::wire::stored::State;
+use crate::wire::{Finding, SourceKind};
+
+/// What is beside the change.
+#[derive(Debug)]
+struct Beside(Aside);
+
+impl Look for Beside {
+    fn selects(&self, _: &str) -> bool {
+        true
+    }
+
+    fn left_out(&self) -> &[u8] {
+        b""
+    }
+
+    fn file(&self, _: &str, _: bool) -> Aside {
+        self.0.clone()
+    }
+
+    fn is_secret(&self, f: &Finding) -> bool {
+        f.rule_id == "secret"
+    }
+}
+
+/// Numbered lines that all files have in the base.
+fn base() -> String {
+    (1..=40).map(|n| format!("base_{n}();\n")).collect()
+}
+
+/// The base with a text in place of one of its lines.
+fn with(line: u32, text: &str) -> String {
+    base().replace(&format!("base_{line}();\n"), text)
+}
+
+/// Files of a change: name, and text in place of the base.
+type Files<'f> = &'f [(&'f str, &'f str)];
+
+fn told(found: Finding, before: Files<'_>, now: Files<'_>, aside: Aside) -> (State, Option<(String, u32)>) {
+    let text = |files: Files<'_>| -> Vec<u8> { files.iter().flat_map(|(f, t)| change(f, &base(), t)).collect() };
+    let (before, after) = (text(before), text(now));
+    let at = |mut r: crate::wire::Report| {
+        r.source.kind = SourceKind::Changes;
+        r.source.base = Some("1".repeat(40));
+        r
+    };
+    let review = stored(at(report(1, vec![found])), None);
+    let earlier = [Earlier { review: &review, response: None, change: &before, cover: Cover::Whole }];
+    let silent = at(report(2, Vec::new()));
+    let beside = Beside(aside);
+    let now = Current { change: Side { text: &after, left_out: &[] }, source: &silent.source, look: &beside };
+    let comparison = Comparison::new(&earlier, &now);
+    let carried = comparison.carried(&silent, None);
+    let place = carried.first().map(|f| (f.file.clone().unwrap(), f.line.unwrap()));
+    let since = comparison.since(&at(report(2, carried)));
+    assert_eq!(since.entries.len(), 1, "{since:?}");
+    (since.entries[0].state, place)
+}
+
+/// Tells what becomes of a claim about a text at line 20 of `a.rs`, of which `line` is the line in question.
+fn claimed(text: &str, line: u32, now: Files<'_>) -> (State, Option<(String, u32)>) {
+    told(claim(19 + line, "Off by one"), &[("a.rs", &with(20, text))], now, Aside::Nothing)
+}
+
+fn there(state: State, file: &str, line: u32) -> (State, Option<(String, u32)>) {
+    (state, Some((file.to_owned(), line)))
+}
+
+const FIXED: (State, Option<(String, u32)>) = (State::Fixed, None);
+const CALL: &str = "begin();\nlet rest = split(all, count + 1);\nend();\n";
+
+#[test]
+fn white_space_is_no_answer() {
+    for (what, text, line) in [
+        ("indented", "begin();\n    let rest = split(all, count + 1);\nend();\n".to_owned(), 21),
+        ("indented together", CALL.replace("b", "  b").replace("let", "\tlet").replace("end", "\tend"), 21),
+        ("spaced", "begin();\nlet  rest =  split(all,  count + 1);\nend();\n".to_owned(), 21),
+        ("set apart", CALL.replace("let", "\n\nlet").replace("end", "\nend"), 23),
+        ("blank lines above", CALL.replace("begin", "\nbegin"), 22),
+    ] {
+        assert_eq!(claimed(CALL, 2, &[("a.rs", &with(20, &text))]), there(State::StillThere, "a.rs", line), "{what}");
+    }
+}
+
+#[test]
+fn other_code_beside_the_lines_is_an_answer() {
+    for (what, text) in [
+        ("a guard above", CALL.replace("let", "check(all);\nlet")),
+        ("a guard, and indented under it", CALL.replace("let", "if ok {\n    let").replace("end", "}\nend")),
+        ("a guard over all of it", format!("if ok {{\n{}}}\n", CALL.replace("b", "  b").replace("let", "  let"))),
+        ("something below", CALL.replace("end", "check(rest);\nend")),
+        ("a line beside it changed", CALL.replace("begin", "start")),
+        ("a line beside it is gone", CALL.replace("end();\n", "")),
+        ("deleted", CALL.replace("let rest = split(all, count + 1);\n", "")),
+        ("written anew", CALL.replace("+ 1", "+ 2")),
+        ("put after the line below it", "begin();\nend();\nlet rest = split(all, count + 1);\n".to_owned()),
+    ] {
+        assert_eq!(claimed(CALL, 2, &[("a.rs", &with(20, &text))]), FIXED, "{what}");
+    }
+    // Over a block that is longer than what is looked at around a line.
+    let long: String = (1..=9).map(|n| format!("step_{n}(all, count);\n")).collect();
+    let under: String = long.lines().map(|l| format!("    {l}\n")).collect();
+    let same = with(20, &under);
+    assert_eq!(claimed(&long, 5, &[("a.rs", &same)]), there(State::StillThere, "a.rs", 24));
+    let guarded = with(20, &format!("if ok {{\n{under}}}\n"));
+    assert_eq!(claimed(&long, 5, &[("a.rs", &guarded)]), FIXED);
+    // Where indentation is structure.
+    let (inside, after) = ("for x in all:\n    use(x)\n    return x\n", "for x in all:\n    use(x)\nreturn x\n");
+    let of = |file: &str| {
+        let found = Finding { file: Some(file.to_owned()), ..claim(22, "Off by one") };
+        told(found, &[(file, &with(20, inside))], &[(file, &with(20, after))], Aside::Nothing)
+    };
+    assert_eq!((of("a.py"), of("a.rs").0), (FIXED, State::StillThere));
+}
+
+#[test]
+fn a_text_that_was_moved_is_still_there() {
+    let moved = with(35, CALL);
+    assert_eq!(claimed(CALL, 2, &[("a.rs", &moved)]), there(State::Moved, "a.rs", 36));
+    let indented = with(35, &CALL.replace("let", "    let"));
+    assert_eq!(claimed(CALL, 2, &[("a.rs", &indented)]), there(State::Moved, "a.rs", 36));
+    let (rest, other) = (with(20, "begin_now();\n"), with(5, CALL));
+    assert_eq!(claimed(CALL, 2, &[("a.rs", &rest), ("b.rs", &other)]), there(State::Moved, "b.rs", 6));
+    // Alone, where it is a text that nobody writes twice by chance.
+    let alone = with(5, "let rest = split(all, count + 1);\n");
+    assert_eq!(claimed(CALL, 2, &[("a.rs", &rest), ("b.rs", &alone)]), there(State::Moved, "b.rs", 5));
+    // Moved and mended.
+    for (what, text) in [
+        ("other text", CALL.replace("+ 1", "+ 2")),
+        ("a check above", CALL.replace("let", "check(all);\nlet")),
+        ("under a guard", CALL.replace("let", "if ok {\n    let").replace("end", "}\nend")),
+    ] {
+        let there = with(35, &text);
+        assert_eq!(claimed(CALL, 2, &[("a.rs", &there)]), FIXED, "{what}");
+        assert_eq!(claimed(CALL, 2, &[("a.rs", &rest), ("b.rs", &there)]), FIXED, "{what}");
+    }
+}
+
+#[test]
+fn a_line_of_which_there_are_many_is_not_found_in_another_one() {
+    for line in ["}", "return None;", "import os", "return nil, err", "assert x"] {
+        let text = format!("begin();\n{line}\nend();\n");
+        let rest = with(20, "begin();\nend();\n");
+        // It was there before, elsewhere in the file.
+        let twice = |text: &str| text.replace("base_3();\n", &format!("base_3();\n{line}\n"));
+        let found = claim(22, "Off by one");
+        let before = twice(&with(20, &text));
+        assert_eq!(told(found, &[("a.rs", &before)], &[("a.rs", &twice(&rest))], Aside::Nothing), FIXED, "{line}");
+        // It is new elsewhere, among other lines.
+        let new = rest.replace("base_30();\n", &format!("if at_end() {{\n{line}\nother();\n"));
+        assert_eq!(claimed(&text, 2, &[("a.rs", &new)]), FIXED, "{line}");
+        assert_eq!(claimed(&text, 2, &[("a.rs", &rest), ("b.rs", &with(9, &new))]), FIXED, "{line}");
+        // Moved with a line beside it, it is that line.
+        let moved = with(35, &text);
+        if line != "}" {
+            assert_eq!(claimed(&text, 2, &[("a.rs", &moved)]), there(State::Moved, "a.rs", 36), "{line}");
+        }
+    }
+    // Of two equal lines, the one that was meant is deleted: next to each other, or far apart.
+    let line = "let rest = split(all, count + 1);\n";
+    for first in [1, 2] {
+        assert_eq!(claimed(&format!("{line}{line}"), first, &[("a.rs", &with(20, line))]), FIXED);
+    }
+    let far = format!("{line}one();\ntwo();\nthree();\nfour();\nfive();\n{line}");
+    let kept = far.strip_prefix(line).unwrap();
+    assert_eq!(claimed(&far, 1, &[("a.rs", &with(20, kept))]), FIXED);
+    assert_eq!(claimed(&far, 7, &[("a.rs", &with(20, far.strip_suffix(line).unwrap()))]), FIXED);
+}
+
+#[test]
+fn a_rule_is_believed_about_the_file_that_it_looked_at() {
+    let ruled = |now: Files<'_>| told(rule("py-eval", 21), &[("a.rs", &with(20, CALL))], now, Aside::Nothing).0;
+    let indented = with(20, &CALL.replace("let", "    let"));
+    assert_eq!(ruled(&[("a.rs", &indented)]), State::Fixed);
+    assert_eq!(ruled(&[("a.rs", &with(35, CALL))]), State::Fixed);
+    // In a file that it perhaps does not look at.
+    assert_eq!(ruled(&[("a.rs", &base()), ("b.rs", &with(9, CALL))]), State::Unchecked);
+    assert_eq!(ruled(&[("b.rs", &with(9, &CALL.replace("+ 1", "+ 2")))]), State::Fixed);
+    // What says how a file is to be read is gone.
+    let script = |first: &str| with(20, CALL).replace("base_1();", first);
+    let (before, now) = (script("#!/usr/bin/python3"), script("#"));
+    let of = |now: &str| told(rule("py-eval", 21), &[("a", &before)], &[("a", now)], Aside::Nothing).0;
+    let found = Finding { file: Some("a".to_owned()), ..rule("py-eval", 21) };
+    assert_eq!(told(found, &[("a", &before)], &[("a", &now)], Aside::Nothing).0, State::Unchecked);
+    assert_eq!(of(&before.replace("base_5();", "base_five();")), State::Fixed);
+}
+
+#[test]
+fn what_is_beside_the_change_is_looked_through() {
+    let before = with(20, CALL);
+    let aside = |now: &str, aside| Aside::Text { now: now.as_bytes().to_vec(), base: base().into_bytes(), aside };
+    let of = |found: Finding, aside| told(found, &[("a.rs", &before)], &[], aside);
+    let claim = || claim(21, "Off by one");
+    for (what, beside, expected) in [
+        ("gone", Aside::Nothing, FIXED),
+        ("as the base has it", aside(&base(), Standing::Hidden), FIXED),
+        ("hidden", aside(&before, Standing::Hidden), there(State::StillThere, "a.rs", 21)),
+        ("hidden, and further down", aside(&with(30, CALL), Standing::Hidden), there(State::Moved, "a.rs", 31)),
+        ("hidden and mended", aside(&with(20, &CALL.replace("+ 1", "+ 2")), Standing::Hidden), FIXED),
+        ("ignored for all", aside(&before, Standing::Ignored), (State::Unchecked, None)),
+        ("not staged", aside(&before, Standing::Unstaged), (State::Unchecked, None)),
+        ("not to be read", Aside::Unreadable, (State::Unchecked, None)),
+    ] {
+        assert_eq!(of(claim(), beside), expected, "{what}");
+    }
+    let hidden = |standing| aside(&before, standing);
+    assert_eq!(of(rule("py-eval", 21), hidden(Standing::Hidden)).0, State::Unchecked);
+    assert_eq!(of(rule("py-eval", 21), hidden(Standing::Ignored)).0, State::Unchecked);
+    assert_eq!(of(rule("secret", 21), hidden(Standing::Hidden)).0, State::Unchecked);
+    assert_eq!(of(rule("secret", 21), hidden(Standing::Ignored)).0, State::Fixed);
+    // A secret that one policy masks and another one does not is the same text.
+    let stars = CALL.replace("count + 1", "**********");
+    let key = CALL.replace("count + 1", "keykeykeyk");
+    let masked = with(20, &stars);
+    let found = told(claim(), &[("a.rs", &masked)], &[], aside(&with(20, &key), Standing::Hidden));
+    assert_eq!(found, there(State::StillThere, "a.rs", 21));
+    let product = with(20, &CALL.replace("+ 1", "* 1"));
+    assert_eq!(told(claim(), &[("a.rs", &product)], &[], aside(&before, Standing::Hidden)), FIXED);
+}

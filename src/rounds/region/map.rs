@@ -1,0 +1,321 @@
+//! Where the lines of one file went. Every look-up is a binary search: a file may have as many hunks as lines.
+
+use super::read::{Hunk, Shown};
+use super::{Kept, NEAR};
+use crate::diff;
+use std::ops::Range;
+
+/// Where lines went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Map {
+    /// Nothing can be told.
+    Unknown,
+    /// Every line is in a run, or changed.
+    Whole(Vec<Run>),
+    /// The same, of the lines that are shown; ranges of lines of both sides, from 1.
+    Shown { runs: Vec<Run>, before: Vec<Range<u32>>, now: Vec<Range<u32>> },
+}
+
+/// Consecutive lines that are the same in both, from 1. The last run of a file has no end: `u32::MAX` lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) before: u32,
+    pub(super) now: u32,
+    pub(super) count: u32,
+}
+
+/// How two files come to be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kinship {
+    /// They are the same.
+    Same,
+    /// What one change made is what the other starts from.
+    Follows,
+    /// Both start from the same file.
+    Siblings,
+    Strangers,
+}
+
+/// Tells how the second comes after the first.
+pub(super) fn kinship(b: &Shown, n: &Shown, same_base: bool) -> Kinship {
+    if b.new_id.is_some() && b.new_id == n.new_id {
+        return Kinship::Same;
+    }
+    if b.new_id.is_some() && n.hunks.is_some() && n.old.as_ref().is_some_and(|(_, id)| *id == b.new_id) {
+        return Kinship::Follows;
+    }
+    let is_same_file = match (&b.old, &n.old) {
+        (None, None) => true,
+        (Some((_, Some(one))), Some((_, Some(other)))) => one == other,
+        (Some((one, _)), Some((other, _))) => same_base && one == other,
+        _ => false,
+    };
+    if is_same_file { Kinship::Siblings } else { Kinship::Strangers }
+}
+
+/// Maps the lines of a file.
+pub(super) fn map(before: Option<&Shown>, now: Option<&Shown>, same_base: bool) -> Map {
+    let (b, n) = match (before, now) {
+        (Some(b), Some(n)) => (b, n),
+        // In one change only: in the other it is as in the base.
+        (Some(one), None) | (None, Some(one)) if same_base => {
+            let base = one.as_base();
+            let (b, n) = if before.is_some() { (one, &base) } else { (&base, one) };
+            return whole(b, n).unwrap_or(Map::Unknown);
+        }
+        _ => return Map::Unknown,
+    };
+    match kinship(b, n, same_base) {
+        Kinship::Same => Map::Whole(vec![Run { before: 1, now: 1, count: u32::MAX }]),
+        Kinship::Follows => Map::Whole(runs_of(n.hunks.iter().flatten().flat_map(Hunk::edits))),
+        Kinship::Siblings => whole(b, n).unwrap_or(Map::Unknown),
+        Kinship::Strangers => shown(b, n).unwrap_or(Map::Unknown),
+    }
+}
+
+/// A range of a base file that one of two versions replaces at least: what each has in its place.
+#[derive(Debug)]
+pub(super) struct Window {
+    pub(super) before: Part,
+    pub(super) now: Part,
+}
+
+/// Some lines of a version.
+#[derive(Debug)]
+pub(super) struct Part {
+    /// The number of the first one.
+    pub(super) first: u32,
+    /// Each with `\n` at its end.
+    pub(super) text: Vec<u8>,
+}
+
+/// Returns what two versions of one base file have where they may differ; outside they are as the base.
+pub(super) fn windows(before: &Shown, now: &Shown) -> Option<Vec<Window>> {
+    let (b, n) = (before.hunks.as_deref()?, now.hunks.as_deref()?);
+    let (before, now) = (Version::of(b)?, Version::of(n)?);
+    let windows = joined(b.iter().chain(n).map(|h| h.old.clone()));
+    let both =
+        windows.into_iter().map(|w| Some(Window { before: before.part(&now, &w)?, now: now.part(&before, &w)? }));
+    both.collect()
+}
+
+/// Maps two versions of one base file.
+fn whole(before: &Shown, now: &Shown) -> Option<Map> {
+    let mut edits = Vec::new();
+    for Window { before, now } in windows(before, now)? {
+        let replaced = diff::replaced(&before.text, &now.text);
+        let from = |first: u32, r: Range<u32>| first + r.start..first + r.end;
+        edits.extend(replaced.into_iter().map(|(o, n)| (from(before.first, o), from(now.first, n))));
+    }
+    Some(Map::Whole(runs_of(edits.into_iter())))
+}
+
+/// Returns the ranges as few as they can be: those that touch are one.
+fn joined(ranges: impl Iterator<Item = Range<u32>>) -> Vec<Range<u32>> {
+    let mut all: Vec<_> = ranges.collect();
+    all.sort_by_key(|r| (r.start, r.end));
+    let mut out: Vec<Range<u32>> = Vec::new();
+    for r in all {
+        match out.last_mut() {
+            Some(last) if r.start <= last.end => last.end = last.end.max(r.end),
+            _ => out.push(r),
+        }
+    }
+    out
+}
+
+/// A version of a base file: its hunks, in order.
+struct Version<'h> {
+    hunks: &'h [Hunk],
+    /// By hunk: how many lines more than the base stand above it.
+    shifts: Vec<i64>,
+}
+
+impl<'h> Version<'h> {
+    /// `None`: the hunks are in no order.
+    fn of(hunks: &'h [Hunk]) -> Option<Self> {
+        if !hunks.is_sorted_by(|a, b| a.old.start <= b.old.start && a.old.end <= b.old.start) {
+            return None;
+        }
+        let mut shift = 0;
+        let add = |h: &Hunk| {
+            let above = shift;
+            shift += i64::from(h.added()) - i64::from(h.removed());
+            above
+        };
+        let mut shifts: Vec<i64> = hunks.iter().map(add).collect();
+        shifts.push(shift);
+        Some(Self { hunks, shifts })
+    }
+
+    /// Writes what this version has in place of a range of the base. `other` shows the base where this one has no hunk.
+    fn part(&self, other: &Self, window: &Range<u32>) -> Option<Part> {
+        let from = self.hunks.partition_point(|h| h.old.start < window.start);
+        let first = u32::try_from(i64::from(window.start) + self.shifts.get(from)?).ok()?;
+        let (mut text, mut at) = (Vec::new(), window.start);
+        let mut own = self.hunks[from..].iter().take_while(|h| h.old.start <= window.end).peekable();
+        let mut theirs = other.hunks.partition_point(|h| h.old.end <= at);
+        loop {
+            if let Some(h) = own.next_if(|h| h.old.start == at) {
+                h.new_lines().for_each(|l| push(l, &mut text));
+                at = h.old.end;
+                continue;
+            }
+            if at == window.end {
+                return Some(Part { first, text });
+            }
+            let stop = own.peek().map_or(window.end, |h| h.old.start);
+            while at < stop {
+                let h = other.hunks.get(theirs).filter(|h| h.old.start < stop)?;
+                if h.old.end <= at {
+                    theirs += 1;
+                    continue;
+                }
+                // Base lines that neither shows lie in no window.
+                let to = stop.min(h.old.end);
+                h.old_lines(at..to)?.for_each(|l| push(l, &mut text));
+                at = to;
+            }
+        }
+    }
+}
+
+fn push(line: &[u8], text: &mut Vec<u8>) {
+    text.extend_from_slice(diff::trim_line_end(line));
+    text.push(b'\n');
+}
+
+/// Maps what is shown of two versions of different base files.
+fn shown(before: &Shown, now: &Shown) -> Option<Map> {
+    let side = |s: &Shown| {
+        let (mut text, mut numbers, mut ranges) = (Vec::new(), Vec::new(), Vec::new());
+        for h in s.hunks.as_deref()? {
+            ranges.push(h.new.clone());
+            numbers.extend(h.new.clone());
+            h.new_lines().for_each(|l| push(l, &mut text));
+        }
+        Some((text, numbers, ranges))
+    };
+    let (old, old_numbers, before) = side(before)?;
+    let (new, new_numbers, now) = side(now)?;
+    let (mut runs, mut at): (Vec<Run>, (usize, usize)) = (Vec::new(), (0, 0));
+    let ends = (old_numbers.len() as u32, new_numbers.len() as u32);
+    let edits = diff::replaced(&old, &new).into_iter().chain([(ends.0..ends.0, ends.1..ends.1)]);
+    for (o, n) in edits {
+        for (b, n) in old_numbers.get(at.0..o.start as usize)?.iter().zip(new_numbers.get(at.1..n.start as usize)?) {
+            match runs.last_mut() {
+                Some(r) if r.before + r.count == *b && r.now + r.count == *n => r.count += 1,
+                _ => runs.push(Run { before: *b, now: *n, count: 1 }),
+            }
+        }
+        at = (o.end as usize, n.end as usize);
+    }
+    Some(Map::Shown { runs, before, now })
+}
+
+/// Returns the runs between edits: ranges of lines from 1, in order.
+fn runs_of(edits: impl Iterator<Item = (Range<u32>, Range<u32>)>) -> Vec<Run> {
+    let (mut runs, mut at) = (Vec::new(), (1, 1));
+    for (b, n) in edits {
+        let count = b.start.saturating_sub(at.0);
+        if count > 0 {
+            runs.push(Run { before: at.0, now: at.1, count });
+        }
+        at = (b.end, n.end);
+    }
+    runs.push(Run { before: at.0, now: at.1, count: u32::MAX });
+    runs
+}
+
+impl Run {
+    fn end(&self) -> u32 {
+        self.before.saturating_add(self.count)
+    }
+
+    fn now_end(&self) -> u32 {
+        self.now.saturating_add(self.count)
+    }
+}
+
+/// Tells whether one of the ranges, which are in order, holds a number.
+fn holds(ranges: &[Range<u32>], n: u32) -> bool {
+    let at = ranges.partition_point(|r| r.start <= n);
+    ranges[..at].last().is_some_and(|r| n < r.end)
+}
+
+impl Map {
+    pub(super) fn runs(&self) -> &[Run] {
+        match self {
+            Self::Unknown => &[],
+            Self::Whole(runs) | Self::Shown { runs, .. } => runs,
+        }
+    }
+
+    /// Returns the run that holds a line of before.
+    fn run(&self, n: u32) -> Option<&Run> {
+        let runs = self.runs();
+        runs[..runs.partition_point(|r| r.before <= n)].last().filter(|r| n < r.end())
+    }
+
+    /// Returns the run that holds a line of now.
+    pub(super) fn run_now(&self, n: u32) -> Option<&Run> {
+        let runs = self.runs();
+        runs[..runs.partition_point(|r| r.now <= n)].last().filter(|r| n < r.now_end())
+    }
+
+    /// Tells what stands in place of lines of before, `last` included; `None`: that cannot be told.
+    pub(super) fn place(&self, first: u32, last: u32) -> Option<(Range<u32>, Kept)> {
+        if matches!(self, Self::Unknown) {
+            return None;
+        }
+        if let Some(r) = self.run(first).filter(|r| last < r.end()) {
+            let start = first - r.before + r.now;
+            let whole = self.is_whole_around(r, first, last);
+            let kept = if whole { Kept::Whole } else { Kept::Lines };
+            return Some((start..start.saturating_add(last - first).saturating_add(1), kept));
+        }
+        // What lies between the neighbours that are still there.
+        let runs = self.runs();
+        let above = runs[..runs.partition_point(|r| r.before < first)].last();
+        let below = runs.get(runs.partition_point(|r| r.end() <= last));
+        let start = above.map(|r| if first < r.end() { r.now + (first - r.before) } else { r.now_end() });
+        let end = below.map(|r| if last >= r.before { r.now + (last - r.before) + 1 } else { r.now });
+        match self {
+            Self::Shown { now, .. } => {
+                // Only between two that are shown next to each other is known what is not there.
+                let (start, end) = (start?, end?);
+                let shown = now[..now.partition_point(|r| r.start <= start)].last();
+                let together = shown.is_some_and(|r| end <= r.end);
+                (together && start <= end).then_some((start..end, Kept::Not))
+            }
+            _ => {
+                let start = start.unwrap_or(1);
+                Some((start..end.unwrap_or(u32::MAX).max(start), Kept::Not))
+            }
+        }
+    }
+
+    /// Tells whether the lines around a place are in the same run, or were shown in neither.
+    fn is_whole_around(&self, run: &Run, first: u32, last: u32) -> bool {
+        let (above, below) = (first.saturating_sub(NEAR).max(1), last.saturating_add(NEAR));
+        let shown = |n: u32| match self {
+            Self::Shown { before, .. } => holds(before, n),
+            _ => true,
+        };
+        let missing = |n: &u32| !(run.before <= *n && *n < run.end()) && shown(*n);
+        !(above..first).chain(last.saturating_add(1)..=below).any(|n| missing(&n))
+    }
+
+    pub(super) fn is_new(&self, first: u32, last: u32) -> Option<bool> {
+        let from = first.saturating_sub(1).max(1);
+        match self {
+            Self::Unknown => None,
+            Self::Whole(_) => {
+                let run = self.run_now(from).filter(|r| last < r.now_end());
+                // At the start of a file nothing can have gone above it unless the first run says so.
+                Some(!run.is_some_and(|r| first > 1 || r.before == 1 && r.now == 1))
+            }
+            Self::Shown { now, .. } => Some((first..=last).any(|n| holds(now, n) && self.run_now(n).is_none())),
+        }
+    }
+}

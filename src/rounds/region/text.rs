@@ -1,0 +1,138 @@
+//! The lines of a file in two rounds, as far as the two changes show them, with their white space folded.
+
+use super::map::{self, Kinship, Part, Window};
+use super::read::{Hunk, Shown};
+use super::{Map, Pair};
+use std::collections::BTreeMap;
+
+/// A line that is not blank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// From 1.
+    pub number: u32,
+    /// Bytes of white space before its text; a tab counts as eight.
+    pub indent: usize,
+    /// Its words, one blank between two.
+    pub folded: Vec<u8>,
+    /// What stands between it and the line before it in the list is known to be blank. Of the first one: nothing
+    /// but blank lines stand above it in the file.
+    pub joined: bool,
+}
+
+/// A file in two rounds. Lines are in order; blank ones are left out.
+#[derive(Clone, Debug, Default)]
+pub struct FileText {
+    /// The path in this round, as reports write it; `None`: it is not in its change, or deleted.
+    pub path: Option<String>,
+    pub commit: Option<String>,
+    pub before: Vec<Line>,
+    pub now: Vec<Line>,
+    /// By line of `now`: it was not there in the earlier round.
+    pub fresh: Vec<bool>,
+    /// Where one side shows a stretch, so does the other: what is not shown there is not there.
+    pub exact: bool,
+}
+
+type Numbered = BTreeMap<u32, Vec<u8>>;
+
+impl FileText {
+    pub(super) fn of(pair: &Pair, before: Option<&Shown>, now: Option<&Shown>) -> Self {
+        let base = before.or(now).filter(|_| pair.same_base).map(Shown::as_base);
+        let windows = match (before, now) {
+            (Some(b), Some(n)) if map::kinship(b, n, pair.same_base) == Kinship::Siblings => map::windows(b, n),
+            (Some(b), None) => base.as_ref().and_then(|base| map::windows(b, base)),
+            (None, Some(n)) => base.as_ref().and_then(|base| map::windows(base, n)),
+            _ => None,
+        };
+        let name = pair.now.as_ref().filter(|n| n.is_there);
+        let exact = windows.is_some();
+        let (old, new) = match windows {
+            Some(windows) => {
+                let (mut old, mut new) = (Numbered::new(), Numbered::new());
+                for Window { before, now } in windows {
+                    number(&before, &mut old);
+                    number(&now, &mut new);
+                }
+                (old, new)
+            }
+            None => apart(before, now, pair.same_base),
+        };
+        let now_lines = fold(&new);
+        let added: BTreeMap<u32, bool> =
+            now.iter().flat_map(|n| hunks(n)).flat_map(Hunk::numbered).map(|(n, _, added)| (n, added)).collect();
+        let is_fresh = |n: u32| match &pair.map {
+            Map::Whole(_) => pair.map.run_now(n).is_none(),
+            // What was there before is not known: only what the change itself adds can be told to be new.
+            Map::Shown { .. } => pair.map.run_now(n).is_none() && added.get(&n) == Some(&true),
+            Map::Unknown => before.is_none() && added.get(&n) == Some(&true),
+        };
+        Self {
+            path: name.map(|n| n.path.clone()),
+            commit: name.and_then(|n| n.commit.clone()),
+            fresh: now_lines.iter().map(|l| is_fresh(l.number)).collect(),
+            before: fold(&old),
+            now: now_lines,
+            exact,
+        }
+    }
+}
+
+/// Returns the lines of a whole text.
+pub(in crate::rounds) fn lines(text: &[u8]) -> Vec<Line> {
+    let all = (1..).zip(text.split_inclusive(|b| *b == b'\n'));
+    fold_all(all)
+}
+
+fn hunks(s: &Shown) -> &[Hunk] {
+    s.hunks.as_deref().unwrap_or_default()
+}
+
+/// Takes the lines of each side from its own change, and what the other one knows of them besides.
+fn apart(before: Option<&Shown>, now: Option<&Shown>, same_base: bool) -> (Numbered, Numbered) {
+    let own = |s: Option<&Shown>| -> Numbered {
+        s.into_iter().flat_map(hunks).flat_map(Hunk::numbered).map(|(n, text, _)| (n, text.to_vec())).collect()
+    };
+    let (mut old, mut new) = (own(before), own(now));
+    match before.zip(now).map(|(b, n)| (map::kinship(b, n, same_base), n)) {
+        Some((Kinship::Same, _)) => {
+            new.extend(old.clone());
+            old.clone_from(&new);
+        }
+        Some((Kinship::Follows, n)) => {
+            old.extend(hunks(n).iter().flat_map(Hunk::old_numbered).map(|(n, text)| (n, text.to_vec())));
+        }
+        _ => {}
+    }
+    (old, new)
+}
+
+fn number(part: &Part, out: &mut Numbered) {
+    let lines = part.text.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec);
+    out.extend((part.first..).zip(lines));
+}
+
+fn fold(lines: &Numbered) -> Vec<Line> {
+    fold_all(lines.iter().map(|(n, text)| (*n, &text[..])))
+}
+
+fn fold_all<'t>(lines: impl Iterator<Item = (u32, &'t [u8])>) -> Vec<Line> {
+    let (mut out, mut next, mut joined) = (Vec::new(), 1, true);
+    for (number, text) in lines {
+        joined &= number == next;
+        next = number.saturating_add(1);
+        let folded = folded(text);
+        if !folded.is_empty() {
+            let white = text.iter().take_while(|b| b.is_ascii_whitespace());
+            let indent = white.map(|b| if *b == b'\t' { 8 } else { 1 }).sum();
+            out.push(Line { number, indent, folded, joined });
+            joined = true;
+        }
+    }
+    out
+}
+
+/// Returns the words of a line, one blank between two.
+pub(in crate::rounds) fn folded(line: &[u8]) -> Vec<u8> {
+    let words = line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
+    words.collect::<Vec<_>>().join(&b' ')
+}

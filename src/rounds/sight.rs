@@ -1,0 +1,170 @@
+//! What the state under review holds beside its change: read when a finding is about to be called fixed, and only then.
+
+use super::compare::look::{Aside, Look, Standing};
+use super::recall;
+use crate::diff::{ChangeKind, FileChange, ObjectId, RepoPath, code, unified};
+use crate::error::{Kind, Result};
+use crate::finding::Origin;
+use crate::git::{Change, Reader, Repo, State};
+use crate::request::ReviewRequest;
+use crate::review::Files;
+use crate::rules::{self, RuleSet};
+use crate::wire::{Finding, Source, SourceKind};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::HashMap;
+
+/// Bytes of a file that are read, and of all files, both sides counted.
+const MOST_OF_A_FILE: usize = 16 << 20;
+const MOST: usize = 128 << 20;
+/// Bytes of what was not asked for that are looked through.
+const MOST_LEFT_OUT: usize = 16 << 20;
+
+/// The state under review. What is read of it is masked as the stored change is, and kept.
+pub(super) struct Sight<'r> {
+    repo: &'r Repo,
+    rules: &'r RuleSet,
+    files: Files,
+    source: &'r Source,
+    reader: RefCell<Reader<'r>>,
+    known: RefCell<HashMap<(String, bool), Aside>>,
+    left_out: OnceCell<Vec<u8>>,
+    /// Bytes that may still be read.
+    left: Cell<usize>,
+}
+
+impl std::fmt::Debug for Sight<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sight").field("source", self.source).finish_non_exhaustive()
+    }
+}
+
+impl<'r> Sight<'r> {
+    /// Looks at what a report is about. Nothing is read yet.
+    ///
+    /// # Errors
+    ///
+    /// Usage: a pattern of `--files` that is none.
+    pub(super) fn new(repo: &'r Repo, request: &ReviewRequest, source: &'r Source, rules: &'r RuleSet) -> Result<Self> {
+        Ok(Self {
+            repo,
+            rules,
+            files: Files::new(&request.files, &request.dir, repo.worktree())?,
+            source,
+            reader: RefCell::new(repo.reader()),
+            known: RefCell::default(),
+            left_out: OnceCell::new(),
+            left: Cell::new(MOST),
+        })
+    }
+
+    /// Returns what the change starts from.
+    fn base(&self) -> Result<State> {
+        if self.source.kind == SourceKind::Unstaged {
+            return Ok(State::Index);
+        }
+        let base = self.source.base.as_deref().and_then(ObjectId::from_hex);
+        base.map_or(Ok(State::Empty), |id| self.repo.state_of(id))
+    }
+
+    /// Reads a file; `None`: there is none.
+    fn read(&self, state: &State, path: &RepoPath) -> std::result::Result<Option<Vec<u8>>, Kind> {
+        let most = MOST_OF_A_FILE.min(self.left.get());
+        let Some(bytes) = self.reader.borrow_mut().read(state, path, most).map_err(|e| e.kind)? else {
+            return Ok(None);
+        };
+        self.left.set(self.left.get() - bytes.len().min(self.left.get()));
+        let text = code::text_of(bytes).ok_or(Kind::Usage)?;
+        Ok(Some(self.rules.mask(&text).into_owned()))
+    }
+
+    /// Reads a file that the worktree may hold though the change does not tell.
+    fn aside(&self, path: &RepoPath, is_shown: bool) -> std::result::Result<Aside, Kind> {
+        let is_staged = self.source.kind == SourceKind::Staged;
+        match self.source.kind {
+            SourceKind::Changes | SourceKind::Unstaged => {}
+            SourceKind::Staged if !is_shown => {}
+            // All that a commit has is in its tree, and a change that was handed over is all there is.
+            _ => return Ok(Aside::Nothing),
+        }
+        let Some(now) = self.read(&State::Worktree, path)? else { return Ok(Aside::Nothing) };
+        let base = self.base().map_err(|e| e.kind)?;
+        let base = self.read(&base, path)?.unwrap_or_default();
+        let mut reader = self.reader.borrow_mut();
+        let is_free = !reader.is_tracked(path).map_err(|e| e.kind)?;
+        let aside = match is_free && reader.is_ignored_for_all(path).map_err(|e| e.kind)? {
+            true => Standing::Ignored,
+            false if is_staged => Standing::Unstaged,
+            false => Standing::Hidden,
+        };
+        Ok(Aside::Text { now, base, aside })
+    }
+
+    /// Returns the change as it would be if everything had been asked for.
+    fn whole(&self) -> Result<Option<Change>> {
+        let id = |s: &Option<String>| s.as_deref().and_then(ObjectId::from_hex);
+        Ok(Some(match self.source.kind {
+            SourceKind::Changes => self.repo.against_worktree(self.base()?)?,
+            SourceKind::Unstaged => self.repo.unstaged(true)?,
+            SourceKind::Staged => self.repo.staged()?,
+            SourceKind::Commit | SourceKind::Branch => match id(&self.source.head) {
+                Some(head) => self.repo.between(self.base()?, self.repo.state_of(head)?)?,
+                None => return Ok(None),
+            },
+            SourceKind::Patch | SourceKind::Code | SourceKind::Pr => return Ok(None),
+        }))
+    }
+
+    /// Writes down the files that differ and were not asked for. What cannot be read of them is left out.
+    fn others(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        if self.files.is_everything() {
+            return out;
+        }
+        let Ok(Some(change)) = self.whole() else { return out };
+        let mut reader = self.reader.borrow_mut();
+        for (i, entry) in change.entries.iter().enumerate() {
+            let Some(new) = entry.new.as_ref().filter(|n| !self.files.select(&n.path)) else { continue };
+            let file = match entry.kind {
+                ChangeKind::Renamed { .. } => reader.load_as_added(&change, i),
+                _ => reader.load(&change, i),
+            };
+            let Ok(FileChange { entry, body: crate::diff::Body::Text(text) }) = file else { continue };
+            let size: usize = text.hunks.iter().map(|h| h.old.size() + h.new.size()).sum();
+            if out.len() + size > MOST_LEFT_OUT || crate::ai::redact::is_sensitive(&new.path) {
+                continue;
+            }
+            let body = crate::diff::Body::Text(text.masked(|text| self.rules.mask(text).into_owned()));
+            unified::write(&FileChange { entry, body }, &mut out);
+        }
+        out
+    }
+}
+
+impl Look for Sight<'_> {
+    fn selects(&self, file: &str) -> bool {
+        self.files.select(&recall::path(file))
+    }
+
+    fn left_out(&self) -> &[u8] {
+        self.left_out.get_or_init(|| self.others())
+    }
+
+    fn file(&self, file: &str, is_shown: bool) -> Aside {
+        let key = (file.to_owned(), is_shown);
+        if let Some(known) = self.known.borrow().get(&key) {
+            return known.clone();
+        }
+        let aside = match self.aside(&recall::path(file), is_shown) {
+            Ok(aside) => aside,
+            // The change was read, and shows what it shows.
+            Err(_) if is_shown => Aside::Nothing,
+            Err(_) => Aside::Unreadable,
+        };
+        self.known.borrow_mut().insert(key, aside.clone());
+        aside
+    }
+
+    fn is_secret(&self, f: &Finding) -> bool {
+        f.origin == Origin::Rules.name() && rules::describe_all().any(|d| d.secret && d.id == f.rule_id)
+    }
+}

@@ -1,0 +1,245 @@
+//! What "fixed" takes: that the text of a finding is nowhere in the state under review.
+
+use super::*;
+
+/// A function that is wrong in its third line.
+const FUNCTION: &str = "fn mean(count: u32) -> u32 {\n    let sum = add(count);\n    total = count / (count - count);\n    \
+                        report(total);\n    sum + total\n}\n";
+const WRONG: &str = "    total = count / (count - count);";
+
+/// A repository with a file of steps that the first commit has.
+fn with_steps(policy: &str) -> Repo {
+    let repo = repo(policy, "");
+    repo.stage("src/a.rs", body(30, &[]));
+    repo.commit("steps");
+    repo
+}
+
+/// The steps with the function behind one of them.
+fn steps(after: u32, function: &str) -> String {
+    body(30, &[(after, function.trim_end_matches('\n'))])
+}
+
+/// What is told of the one finding after the second round; its place then.
+fn place(stored: &Value) -> (Vec<String>, String, u64) {
+    let f = &stored["report"]["findings"][0];
+    (told(stored), f["file"].as_str().unwrap_or("-").to_owned(), f["line"].as_u64().unwrap_or(0))
+}
+
+#[test]
+fn a_model_that_falls_silent_about_the_same_text_mends_nothing() {
+    let other = |text: &str| text.replace("    ", "\t\t");
+    type Change<'c> = &'c dyn Fn(&Repo);
+    let ways: &[(&str, Change<'_>, &str, &str, u64)] = &[
+        ("indented anew", &|r| drop(r.write("src/a.rs", steps(10, &other(FUNCTION)))), "still_there", "src/a.rs", 13),
+        (
+            "set apart by blank lines",
+            &|r| drop(r.write("src/a.rs", steps(10, &FUNCTION.replace(WRONG, &format!("\n{WRONG}\n"))))),
+            "still_there",
+            "src/a.rs",
+            14,
+        ),
+        ("moved within its file", &|r| drop(r.write("src/a.rs", steps(25, FUNCTION))), "moved", "src/a.rs", 28),
+        (
+            "moved to another file",
+            &|r| {
+                r.write("src/a.rs", body(30, &[(3, "step_now();")]));
+                r.write("src/b.rs", format!("use a;\n\n{FUNCTION}"));
+            },
+            "moved",
+            "src/b.rs",
+            5,
+        ),
+        (
+            "moved to another file, and nothing is left of the change here",
+            &|r| {
+                r.write("src/a.rs", body(30, &[]));
+                r.write("src/b.rs", other(FUNCTION));
+            },
+            "moved",
+            "src/b.rs",
+            3,
+        ),
+    ];
+    for (way, change, state, file, line) in ways {
+        let (server, says) = model();
+        let repo = with_steps(&server.policy("openai"));
+        repo.write("src/a.rs", steps(10, FUNCTION));
+        *says.lock().unwrap() = vec![finding("src/a.rs", 13, WRONG)];
+        round(&repo, 1, &[], 1);
+        says.lock().unwrap().clear();
+        change(&repo);
+        let second = round(&repo, 2, &[], 1);
+        let expected = (vec![format!("{state} F1 F1")], (*file).to_owned(), *line);
+        assert_eq!(place(&second), expected, "{way}: {:#}", second["since"]);
+        approve(&repo, 2);
+        // Mended where it is now.
+        let text = std::fs::read_to_string(repo.path().join(file)).unwrap();
+        repo.write(file, text.replace("(count - count)", "sum"));
+        assert_eq!(told(&round(&repo, 3, &[], 0)), ["fixed F1 -"], "{way}");
+        approve(&repo, 0);
+    }
+}
+
+#[test]
+fn other_code_around_the_same_text_is_an_answer() {
+    let guarded = FUNCTION.replace(WRONG, &format!("    if count > 0 {{\n    {WRONG}\n    }}"));
+    let checked = FUNCTION.replace(WRONG, &format!("    assert!(sum > 0);\n{WRONG}"));
+    let ways: &[(&str, &str, String)] = &[
+        ("a guard, and indented anew under it", "src/a.rs", steps(10, &guarded)),
+        ("a check above it", "src/a.rs", steps(10, &checked)),
+        ("moved, and guarded there", "src/a.rs", steps(25, &guarded)),
+        ("moved to another file, and checked there", "src/b.rs", checked.clone()),
+        ("deleted", "src/a.rs", steps(10, &FUNCTION.replace(WRONG, ""))),
+        ("written anew", "src/a.rs", steps(10, &FUNCTION.replace("(count - count)", "sum"))),
+    ];
+    for (way, file, text) in ways {
+        let (server, says) = model();
+        let repo = with_steps(&server.policy("openai"));
+        repo.write("src/a.rs", steps(10, FUNCTION));
+        *says.lock().unwrap() = vec![finding("src/a.rs", 13, WRONG)];
+        round(&repo, 1, &[], 1);
+        says.lock().unwrap().clear();
+        repo.write("src/a.rs", body(30, &[(3, "step_now();")]));
+        repo.write(file, text);
+        let second = round(&repo, 2, &[], 0);
+        assert_eq!(told(&second), ["fixed F1 -"], "{way}");
+        approve(&repo, 0);
+    }
+}
+
+/// A line that a rule for Python flags, and no rule for a text.
+const EVAL: &str = "def run(request):\n    return eval(request.args['code'])\n";
+
+#[test]
+fn another_name_that_no_rule_looks_at_mends_nothing() {
+    for new in ["run.txt", "run"] {
+        let repo = plain();
+        repo.write("run.py", EVAL);
+        let first = round(&repo, 1, &[], 1);
+        assert_eq!(first["report"]["findings"].as_array().unwrap().len(), 1, "{first:#}");
+        std::fs::rename(repo.path().join("run.py"), repo.path().join(new)).unwrap();
+        assert_eq!(told(&round(&repo, 2, &[], 0)), ["unchecked F1 -"], "{new}");
+        approve(&repo, 2);
+        // Nor does a part of it that went to such a file.
+        repo.write("run.py", "import run_now\n");
+        assert_eq!(told(&round(&repo, 3, &[], 0)), ["unchecked F1 -"], "{new}");
+        repo.write(new, EVAL.replace("eval", "int"));
+        assert_eq!(told(&round(&repo, 4, &[], 0)), ["fixed F1 -"], "{new}");
+        approve(&repo, 0);
+    }
+}
+
+#[test]
+fn what_git_was_told_not_to_look_at_is_not_mended() {
+    let hide: &[(&str, &[&str], &str)] = &[
+        ("assume-unchanged", &["update-index", "--assume-unchanged", "src/a.rs"], ""),
+        ("skip-worktree", &["update-index", "--skip-worktree", "src/a.rs"], ""),
+        ("info/exclude", &["status", "--short"], "src/new.rs"),
+        ("rm --cached and info/exclude", &["rm", "-q", "--cached", "src/a.rs"], "src/a.rs"),
+    ];
+    for (way, git, excluded) in hide {
+        let file = if way.starts_with("info") { "src/new.rs" } else { "src/a.rs" };
+        let (server, says) = model();
+        let repo = with_steps(&server.policy("openai"));
+        repo.write(file, steps(10, FUNCTION));
+        *says.lock().unwrap() = vec![finding(file, 13, WRONG)];
+        round(&repo, 1, &[], 1);
+        says.lock().unwrap().clear();
+        repo.git(git);
+        repo.write(".git/info/exclude", format!(".claude-reviewer.toml\n{excluded}\n"));
+        // In this round, and in the one after it.
+        for number in [2, 3] {
+            let stored = round(&repo, number, &[], 1);
+            let expected = (vec!["still_there F1 F1".to_owned()], file.to_owned(), 13);
+            assert_eq!(place(&stored), expected, "{way}: {stored:#}");
+            approve(&repo, 2);
+        }
+        // Mended behind git's back is mended.
+        repo.write(file, steps(10, &FUNCTION.replace("(count - count)", "sum")));
+        assert_eq!(told(&round(&repo, 4, &[], 0)), ["fixed F1 -"], "{way}");
+    }
+}
+
+#[test]
+fn what_a_rule_found_is_not_mended_by_telling_git_not_to_look() {
+    let hide: &[(&str, &dyn Fn(&Repo))] = &[
+        ("assume-unchanged", &|r| drop(r.git(&["update-index", "--assume-unchanged", "src/b.py"]))),
+        ("skip-worktree", &|r| drop(r.git(&["update-index", "--skip-worktree", "src/b.py"]))),
+        ("rm --cached and info/exclude", &|r| {
+            r.git(&["rm", "-q", "--cached", "src/b.py"]);
+            r.write(".git/info/exclude", ".claude-reviewer.toml\nsrc/b.py\n");
+        }),
+        ("rm --cached and .gitignore", &|r| {
+            r.git(&["rm", "-q", "--cached", "src/b.py"]);
+            r.stage(".gitignore", "src/b.py\n");
+        }),
+    ];
+    for (way, hide) in hide {
+        let repo = plain();
+        repo.write("src/b.py", format!("b = 1\n{EVAL}"));
+        round(&repo, 1, &[], 1);
+        hide(&repo);
+        assert_eq!(told(&round(&repo, 2, &[], 0)), ["unchecked F1 -"], "{way}");
+        approve(&repo, 2);
+    }
+    // A secret in a file that everybody can see is ignored is where it belongs; on one machine alone it is not.
+    for (file, states) in [(".gitignore", ["fixed F1 -"]), (".git/info/exclude", ["unchecked F1 -"])] {
+        let repo = plain();
+        repo.write("config.py", format!("a = 1\n{}", crate::support::line_with_key()));
+        round(&repo, 1, &[], 1);
+        repo.write(file, ".claude-reviewer.toml\nconfig.py\n");
+        if file == ".gitignore" {
+            repo.git(&["add", ".gitignore"]);
+        }
+        assert_eq!(told(&round(&repo, 2, &[], 0)), states, "{file}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_more_staged_is_not_mended() {
+    let repo = plain();
+    repo.stage("src/b.py", format!("b = 1\n{EVAL}"));
+    repo.stage("src/c.py", "c = 1\n");
+    assert_eq!(from(&repo, 1, &["staged"])["verdict"], "block");
+    repo.git(&["reset", "-q", "src/b.py"]);
+    assert_eq!(told(&from(&repo, 2, &["staged"])), ["unchecked F1 -"]);
+    repo.write("src/b.py", "b = 1\n");
+    assert_eq!(told(&from(&repo, 3, &["staged"])), ["fixed F1 -"]);
+}
+
+#[test]
+fn what_lies_outside_of_what_was_asked_for_is_not_mended() {
+    let put = |repo: &Repo| {
+        repo.write("src/b.py", "b = 2\n");
+        repo.write("docs/run.py", EVAL);
+    };
+    // Wider than the session, then its own again.
+    let repo = plain();
+    put(&repo);
+    assert_eq!(round(&repo, 1, &["--files", "src/**"], 0)["verdict"], "pass");
+    round(&repo, 2, &["--files", "**"], 1);
+    for number in [3, 4] {
+        assert_eq!(told(&round(&repo, number, &[], 0)), ["unchecked F1 -"]);
+        approve(&repo, 2);
+    }
+    assert_eq!(told(&round(&repo, 5, &["--files", "**"], 1)), ["still_there F1 F1"]);
+    // Narrower, by the name that the file no longer has, or where its text no longer is.
+    let ways: [&dyn Fn(&Repo); 2] =
+        [&|r| std::fs::rename(r.path().join("docs/run.py"), r.path().join("docs/later.py")).unwrap(), &|r| {
+            r.write("docs/run.py", "import later\n");
+            r.write("docs/later.py", EVAL);
+        }];
+    for way in ways {
+        let repo = plain();
+        put(&repo);
+        round(&repo, 1, &[], 1);
+        way(&repo);
+        assert_eq!(told(&round(&repo, 2, &["--files", "docs/run.py"], 0)), ["unchecked F1 -"]);
+        approve(&repo, 2);
+        // What is mended in what was asked for is fixed.
+        std::fs::remove_file(repo.path().join("docs/later.py")).unwrap();
+        repo.write("docs/run.py", "import later\n");
+        assert_eq!(told(&round(&repo, 3, &["--files", "docs/run.py"], 0)), ["fixed F1 -"]);
+    }
+}
