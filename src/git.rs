@@ -14,6 +14,7 @@ mod hooks;
 mod load;
 mod open;
 mod program;
+mod reach;
 mod refs;
 mod rename;
 mod revision;

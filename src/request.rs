@@ -24,6 +24,9 @@ pub enum Source {
     },
     /// The merge base against the head, net, plus the secret rules over every commit.
     Branch { head: Option<String>, base: Option<String> },
+    /// As `Branch`, between two commits that somebody else names: an event of CI, a forge, a person who wants them
+    /// fetched.
+    Ends(Box<Ends>),
     /// The ranges that git hands to a pre-push hook; each as `Branch`.
     Push(Vec<PushRange>),
     /// A unified diff.
@@ -65,11 +68,60 @@ impl Source {
             Self::Unstaged { .. } => "unstaged",
             Self::Changes { .. } | Self::Auto => "changes",
             Self::Commit { .. } => "commit",
-            Self::Branch { .. } | Self::Push(_) => "branch",
+            Self::Branch { .. } | Self::Ends(_) | Self::Push(_) => "branch",
             Self::Patch(_) => "patch",
             Self::Code(_) => "code",
         }
     }
+}
+
+/// A change by its two ends, of which a clone need not have either.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// For people: `pull request 12`, `the push to main`.
+    pub label: String,
+    pub head: End,
+    pub base: End,
+    /// What stands in for a base that is nowhere any more: the commit before a forced push.
+    pub instead: Option<End>,
+    /// Who says that nothing may lie between the two; where nobody does, that is an error and not a pass.
+    pub may_be_empty: Option<String>,
+    /// Where the ends come from: the name of a remote, or an address.
+    pub remote: String,
+    pub fetching: Fetching,
+    /// Proves to the remote who asks.
+    pub credential: Option<Credential>,
+    /// Whose files the worktree may have.
+    pub checkout: Checkout,
+}
+
+/// One end of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// A full object id; and the full name of a reference of the remote by which it can be got, if there is one.
+    Id { id: String, under: Option<String> },
+    /// A branch of the remote, by its short name.
+    Branch(String),
+    /// As a person typed it.
+    Rev(String),
+    /// No commit: everything is new.
+    Nothing,
+}
+
+/// Whether what is missing is fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fetching {
+    Missing,
+    Never,
+}
+
+/// Whose files a worktree may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checkout {
+    /// The author's, who may run there what they like.
+    Own,
+    /// A stranger's, in a job that has rights which the stranger lacks: nothing of it is run.
+    Foreign,
 }
 
 /// What a review needs of a remote.
@@ -91,6 +143,14 @@ pub struct Credential {
     /// The whole line: `Authorization: …`.
     pub header: SecretString,
 }
+
+impl PartialEq for Credential {
+    fn eq(&self, other: &Self) -> bool {
+        self.url == other.url && self.header.expose_secret() == other.header.expose_secret()
+    }
+}
+
+impl Eq for Credential {}
 
 impl Credential {
     /// Makes a header of a name and a token, as forges take them for git: `Basic`.

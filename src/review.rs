@@ -4,6 +4,7 @@
 //! [`ReviewRequest`](crate::request::ReviewRequest) and call it.
 
 mod consult;
+mod ends;
 mod files;
 mod governing;
 mod models;
@@ -22,7 +23,7 @@ use crate::git::Repo;
 use crate::hooks::Hook;
 use crate::policy::{self, HookMode, Policy, Waive};
 use crate::progress::Progress;
-use crate::request::{Authority, OnBlock, ReviewRequest};
+use crate::request::{Authority, Checkout, Fetching, OnBlock, ReviewRequest, Source};
 use crate::rules::{RuleSet, Scope, Suppressions};
 use crate::stop::{Signal, Stop};
 use crate::verdict::{Coverage, Outcome, Verdict, exit_status, judge};
@@ -214,11 +215,22 @@ impl std::fmt::Debug for World<'_> {
 /// `Usage` for what the caller gave (no repository, an unknown reference, a malformed policy); `Incomplete`
 /// when the change cannot be read at all. What cannot be read of a part is in the coverage instead.
 pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
+    match &request.source {
+        // A program that fetches is in a group of its own: Ctrl-C does not reach it but through us.
+        Source::Ends(ends) if ends.fetching == Fetching::Missing => {
+            models::heard(world.stop, || review(request, world))
+        }
+        _ => review(request, world),
+    }
+}
+
+fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     let started = Instant::now();
     let waivers = policy::waivers(&request.waivers, world.env)?;
-    let resolved = source::resolve(request, world.env)?;
+    let resolved = source::resolve(request, world)?;
     let mut notes = Vec::new();
-    let governing = governing::load(request, world.env, &resolved, &mut notes)?;
+    let mut governing = governing::load(request, world.env, &resolved, &mut notes)?;
+    let untested = leave_untested(request, &mut governing.policy);
     notes.splice(0..0, resolved.notes);
     let policy = &governing.policy;
     if let Some(name) = request.backends.iter().find(|b| policy.backend(b).is_none()) {
@@ -289,6 +301,9 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         (models, tests) = (did, results);
     }
     notes.extend(unused_waivers(&findings, &waivers));
+    if !nothing {
+        coverage.failed.extend(untested.map(|why| (None, why)));
+    }
     coverage.tidy();
 
     let verdict = judge(&mut findings, &coverage, policy);
@@ -325,6 +340,17 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         judged_by: Box::new(governing.policy),
         record: recorder.map(|_| Record::of(pieces)),
         session: None,
+    })
+}
+
+/// Runs no tests where the worktree may be a stranger's and the job has rights that the stranger lacks. Returns why,
+/// where there are some to be run.
+fn leave_untested(request: &ReviewRequest, policy: &mut Policy) -> Option<String> {
+    let Source::Ends(ends) = &request.source else { return None };
+    let asked = ends.checkout == Checkout::Foreign && policy.tests.run && policy.tests.command.is_some();
+    asked.then(|| {
+        policy.tests.run = false;
+        "the project's tests are not run in a job that has rights which the author of the change lacks".to_owned()
     })
 }
 

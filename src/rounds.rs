@@ -23,7 +23,7 @@ use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::history::{Saved, SessionId, Store};
 use crate::policy::RulesPolicy;
-use crate::request::{ReviewRequest, Source};
+use crate::request::{End, ReviewRequest, Source};
 use crate::review::{self, Place, Record, Review, SessionRef, World};
 use crate::rules::RuleSet;
 use crate::verdict::Outcome;
@@ -162,6 +162,10 @@ fn revision(source: &Source) -> Option<&str> {
     match source {
         Source::Commit { rev, .. } => Some(rev),
         Source::Branch { head, .. } => head.as_deref(),
+        Source::Ends(ends) => match &ends.head {
+            End::Id { id: rev, .. } | End::Rev(rev) => Some(rev),
+            End::Branch(_) | End::Nothing => None,
+        },
         _ => None,
     }
 }

@@ -1,5 +1,7 @@
 //! `review`: flags in, a request built, reports out.
 
+mod event;
+
 use super::{ColorChoice, Context};
 use crate::env::Env;
 use crate::error::{Error, ExitStatus, Result};
@@ -14,7 +16,7 @@ use crate::request::{
 use crate::review::{Review, World};
 use crate::rounds::response::Given;
 use crate::rounds::{self, Ask, Done, Save};
-use crate::stop::Stop;
+use crate::stop::{Signal, Stop};
 use crate::untrusted::Inert;
 use crate::verdict::Verdict;
 use crate::wire::stored::Action;
@@ -92,6 +94,9 @@ struct Options {
     /// Only files that match these globs
     #[arg(long, global = true, value_name = "GLOB", num_args = 1..)]
     files: Vec<String>,
+    /// Fetch what this clone lacks of the change, with `review branch` and in CI; nothing but objects is added
+    #[arg(long, global = true)]
+    fetch: bool,
     /// Ask this backend instead of the policy's; repeat for more
     #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
     backend: Vec<String>,
@@ -263,7 +268,18 @@ fn review(context: &Context, args: &Args) -> Result<ExitStatus> {
     let via = request.hook.map_or("cli", Hook::name);
     let result = rounds::review(&Ask { request, follow_up, response, save, via }, &world);
     drop(progress);
-    let done = result?;
+    let ended = stop.signal().map(|s| match s {
+        Signal::Interrupt => ExitStatus::Interrupted,
+        Signal::Terminate => ExitStatus::Terminated,
+    });
+    let done = match (result, ended) {
+        (Err(e), Some(ended)) => {
+            super::print_error(&e);
+            eprint_line(&report::summary_of_error(ended));
+            return Ok(ended);
+        }
+        (result, _) => result?,
+    };
     write_reports(context, o, &done.review)?;
     tell(context, &done);
     eprint_line(&report::summary_line(&done.review));
@@ -310,6 +326,16 @@ fn request(context: &Context, args: &Args) -> Result<ReviewRequest> {
     let o = &args.options;
     let input = |p: &PathBuf| if p.as_os_str() == "-" { Input::Stdin } else { Input::File(p.clone()) };
     let hook = o.hook.map(|stage| stage.hook(&context.env));
+    let takes_fetch = matches!(args.source, None | Some(SourceArg::Branch { .. })) && hook.is_none();
+    if o.fetch && !takes_fetch {
+        return Err(Error::usage("--fetch goes with review branch").hint("leave it out: nothing else is fetched"));
+    }
+    let mut by_author = None;
+    let mut named = |head: Option<&str>, base: Option<&str>, plain: Source| -> Result<Source> {
+        let Some(named) = event::of(context, o, head, base)? else { return Ok(plain) };
+        by_author = named.summary;
+        Ok(named.source)
+    };
     let source = match (&args.source, hook) {
         (Some(_), Some(hook)) => {
             let error = Error::usage(format!("the {} hook says itself what is reviewed", hook.name()));
@@ -317,12 +343,15 @@ fn request(context: &Context, args: &Args) -> Result<ReviewRequest> {
         }
         (None, Some(Hook::PrePush)) => Source::Push(hooks::push_ranges(&push_input()?, &o.hook_args, &context.env)?),
         (None, Some(Hook::PreCommit)) => Source::Staged,
-        (None, None) => Source::Auto,
+        (None, None) => named(None, None, Source::Auto)?,
         (Some(source), None) => match source {
             SourceArg::Staged => Source::Staged,
             SourceArg::Unstaged { untracked } => Source::Unstaged { untracked: *untracked },
             SourceArg::Commit { rev, parent } => Source::Commit { rev: rev.clone(), parent: *parent },
-            SourceArg::Branch { head, base } => Source::Branch { head: head.clone(), base: base.clone() },
+            SourceArg::Branch { head, base } => {
+                let plain = Source::Branch { head: head.clone(), base: base.clone() };
+                named(head.as_deref(), base.as_deref(), plain)?
+            }
             SourceArg::Changes { base } => Source::Changes { base: base.clone() },
             SourceArg::Patch { file } => Source::Patch(input(file)),
             SourceArg::Code { files } => Source::Code(files.iter().map(input).collect()),
@@ -360,7 +389,7 @@ fn request(context: &Context, args: &Args) -> Result<ReviewRequest> {
         waivers: o.waive.clone(),
         offline: o.offline,
         backends: o.backend.clone(),
-        brief: Brief { summary: o.summary.clone(), documents: o.doc.clone(), ..Brief::default() },
+        brief: Brief { summary: o.summary.clone().or(by_author), documents: o.doc.clone(), ..Brief::default() },
         cache: if o.no_cache { CacheUse::Refused } else { CacheUse::Allowed },
         debug_prompts: o.debug_prompts.as_ref().map(|f| context.dir.join(f)),
         // That page shows the change itself.

@@ -18,7 +18,8 @@ mod place;
 mod words;
 
 use super::program;
-use super::{Repo, gix_id, open, own, refs, revision};
+use super::reach::{Joined, is_partial, joined};
+use super::{Repo, gix_id, open, own, refs};
 use crate::diff::ObjectId;
 use crate::env::Env;
 use crate::error::{Error, Result};
@@ -346,47 +347,6 @@ impl Fetched {
     }
 }
 
-/// Whether two commits have a merge base that more history cannot change.
-enum Joined {
-    At(ObjectId),
-    Never,
-    /// Some of the history that decides is cut off.
-    Perhaps,
-}
-
-fn joined(repo: &Repo, one: ObjectId, other: ObjectId) -> Result<Joined> {
-    let local = repo.local();
-    let base = revision::merge_base(&local, one, &[other])?;
-    let failed = |e: gix::Error| Error::incomplete("the list of where the history ends cannot be read").caused_by(&e);
-    let Some(cut) = local.shallow_commits().map_err(failed)? else {
-        return Ok(base.map_or(Joined::Never, Joined::At));
-    };
-    let Some(base) = base else { return Ok(Joined::Perhaps) };
-    for (tip, hidden) in [(one, other), (other, one)] {
-        let between = revision::walk(&local, tip, &[hidden])?;
-        if between.iter().any(|id| cut.contains(&gix_id(id))) {
-            return Ok(Joined::Perhaps);
-        }
-    }
-    Ok(Joined::At(base))
-}
-
-impl Repo {
-    /// Tells whether the history between two commits and their merge base is all here.
-    ///
-    /// # Errors
-    /// Incomplete: the history cannot be read.
-    pub fn is_connected(&self, one: ObjectId, other: ObjectId) -> Result<bool> {
-        Ok(!matches!(joined(self, one, other)?, Joined::Perhaps))
-    }
-
-    /// Tells whether an object is here.
-    pub fn has(&self, id: ObjectId) -> bool {
-        let local = self.local();
-        gix_id(&id).kind() == local.object_hash() && local.has_object(gix_id(&id))
-    }
-}
-
 impl Call {
     /// Sees that git is new enough: an older one would not see the address.
     fn require_version(&self) -> Result<()> {
@@ -485,14 +445,6 @@ fn is_ssh_chosen(local: &gix::Repository, env: &Env) -> bool {
     let mut sections = config.plumbing().sections_by_name("core").into_iter().flatten();
     ["GIT_SSH_COMMAND", "GIT_SSH"].iter().any(|v| env.os(v).is_some())
         || sections.any(|s| !is_repositorys(s.meta()) && s.value("sshCommand").is_some())
-}
-
-/// Tells whether a clone was made without some objects, on purpose.
-fn is_partial(local: &gix::Repository) -> bool {
-    let config = local.config_snapshot();
-    let mut remotes = config.plumbing().sections_by_name("remote").into_iter().flatten();
-    config.string("extensions.partialClone").is_some()
-        || remotes.any(|s| s.value("promisor").is_some_and(|v| v != "false"))
 }
 
 /// Writes the private repository. Returns whether the user's is shallow.

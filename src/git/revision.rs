@@ -119,6 +119,11 @@ pub(super) fn touched(repo: &gix::Repository, id: ObjectId, path: &[u8]) -> Resu
     Ok((base != State::Empty || now.is_some()).then(|| (base, commit.state())))
 }
 
+/// Returns the ids of a commit's parents, here or not.
+pub(super) fn parents(repo: &gix::Repository, id: ObjectId) -> Result<Vec<gix::ObjectId>> {
+    Ok(Commit::read(repo, id)?.parents)
+}
+
 /// A commit, as far as it says what it is compared with.
 struct Commit {
     id: ObjectId,

@@ -28,7 +28,7 @@ impl Consultation {
     /// Usage: a malformed policy, an unknown backend, a repository that cannot be opened.
     pub fn open(request: &ReviewRequest, world: &World<'_>) -> Result<Self> {
         let request = ReviewRequest { source: Source::Code(Vec::new()), ..request.clone() };
-        let resolved = source::resolve(&request, world.env)?;
+        let resolved = source::resolve(&request, world)?;
         let governing = governing::load(&request, world.env, &resolved, &mut Vec::new())?;
         let rules = RuleSet::new(&governing.policy.rules, &governing.team_rules)?;
         if let Some(name) = request.backends.iter().find(|b| governing.policy.backend(b).is_none()) {

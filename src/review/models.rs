@@ -384,6 +384,17 @@ fn size(file: &Shown) -> usize {
     sides + file.hunks.iter().flat_map(|h| &h.lines).map(|l| l.text.len() + LINE).sum::<usize>()
 }
 
+/// Does something that signals may end.
+pub(super) fn heard<T: Send>(stop: &Stop, work: impl FnOnce() -> T) -> T {
+    std::thread::scope(|s| {
+        let (over, ended) = oneshot::channel::<()>();
+        s.spawn(|| hear(stop, ended));
+        let done = work();
+        drop(over);
+        done
+    })
+}
+
 /// Ends the run when a signal says so, until the review is over.
 ///
 /// Where signals cannot be heard, they do what they do without anybody listening: they end the process.

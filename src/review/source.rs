@@ -1,10 +1,10 @@
 //! From what is asked for to what is looked at.
 
-use super::{Note, SourceInfo, SourceKind};
+use super::{Note, SourceInfo, SourceKind, World, ends};
 use crate::diff::{self, FileChange, ObjectId, RepoPath};
 use crate::env::Env;
 use crate::error::{Error, Result};
-use crate::git::{Change, Repo, State};
+use crate::git::{Branch, Change, Fetched, Repo, State};
 use crate::request::{Input, PushRange, ReviewRequest, Source};
 use crate::rules::Scope;
 use std::io::Read as _;
@@ -25,6 +25,8 @@ pub(super) struct Resolved {
     pub(super) base: State,
     /// Further bases, where several references are pushed at once.
     pub(super) other_bases: Vec<State>,
+    /// Keeps what was fetched readable.
+    pub(super) fetched: Option<Fetched>,
 }
 
 /// A piece of work: something to compare and the rules to look with.
@@ -55,8 +57,10 @@ impl Part {
 }
 
 /// Finds out what a request speaks of.
-pub(super) fn resolve(request: &ReviewRequest, env: &Env) -> Result<Resolved> {
+pub(super) fn resolve(request: &ReviewRequest, world: &World<'_>) -> Result<Resolved> {
+    let env = world.env;
     match &request.source {
+        Source::Ends(ends) => ends::resolve(request, ends, env, world.stop),
         Source::Patch(input) => given(request, env, SourceKind::Patch, vec![input]),
         Source::Code(inputs) => given(request, env, SourceKind::Code, inputs.iter().collect()),
         _ => in_repository(request, Repo::open(&request.dir, env)?),
@@ -107,12 +111,12 @@ fn in_repository(request: &ReviewRequest, repo: Repo) -> Result<Resolved> {
         Source::Branch { head, base } => {
             let b = repo.branch(head.as_deref(), base.as_deref())?;
             let label = format!("{} against {}", head.as_deref().unwrap_or("HEAD"), b.base_name);
-            let mut all = Resolved::empty(repo, SourceKind::Branch, label);
-            all.add_branch(b);
-            Ok(all)
+            Ok(Resolved::of_branch(repo, label, b))
         }
         Source::Push(ranges) => push(repo, ranges),
-        Source::Patch(_) | Source::Code(_) => Err(Error::usage("a patch is not read from a repository")),
+        Source::Patch(_) | Source::Code(_) | Source::Ends(_) => {
+            Err(Error::usage("what comes from elsewhere is not read from this repository alone"))
+        }
     }
 }
 
@@ -183,6 +187,7 @@ fn given(request: &ReviewRequest, env: &Env, kind: SourceKind, inputs: Vec<&Inpu
         notes: Vec::new(),
         base,
         other_bases: Vec::new(),
+        fetched: None,
     })
 }
 
@@ -235,7 +240,15 @@ impl Resolved {
             notes: Vec::new(),
             base: State::Empty,
             other_bases: Vec::new(),
+            fetched: None,
         }
+    }
+
+    /// A branch on its own.
+    pub(super) fn of_branch(repo: Repo, label: String, b: Branch) -> Self {
+        let mut all = Self::empty(repo, SourceKind::Branch, label);
+        all.add_branch(b);
+        all
     }
 
     fn one(repo: Repo, kind: SourceKind, change: Change, label: String) -> Result<Self> {
@@ -259,7 +272,7 @@ impl Resolved {
     }
 
     /// Adds a branch: its net change, and every commit for the secret rules.
-    fn add_branch(&mut self, b: crate::git::Branch) {
+    fn add_branch(&mut self, b: Branch) {
         if self.parts.is_empty() {
             self.set_ends(b.change.base.clone(), &b.change.head);
         } else {

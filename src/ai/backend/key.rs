@@ -24,7 +24,7 @@ pub(super) fn source(policy: &policy::Backend, own: bool, env: &Env, top: Option
             return Ok(Source::Keyless);
         }
         let hint = format!("set {name}, or api_key_command in the policy of this user");
-        return Err(Failure::new(Cause::Setup, format!("there is no key: {name} is not set")).hint(hint));
+        return Err(Failure::new(Cause::Setup, format!("no credentials: {name} is not set")).hint(hint));
     };
     match value.to_str().and_then(Key::new) {
         Some(key) => Ok(Source::Known(key)),

@@ -22,20 +22,36 @@ struct Remote {
 fn remote(n: usize, fork: usize) -> Remote {
     let repo = Repo::new();
     repo.git(&["config", "uploadpack.allowFilter", "true"]);
-    let mut at = String::new();
-    for i in 1..=n {
-        repo.stage("main.txt", format!("{i}\n"));
-        let id = repo.commit(&format!("main {i}"));
-        if i == fork {
-            at = id;
+    import(&repo, &line("main", "main.txt", n, None));
+    let id = |rev: &str| repo.git(&["rev-parse", rev]).trim().to_owned();
+    let fork = id(&format!("main~{}", n - fork));
+    import(&repo, &line("topic", "topic.txt", 2, Some(fork.clone())));
+    repo.git(&["reset", "-q", "--hard"]);
+    let topic = id("topic");
+    Remote { repo, topic, fork }
+}
+
+/// Commits on a branch, each with another version of one file, as `git fast-import` reads them: one process for all.
+fn line(branch: &str, file: &str, commits: usize, from: Option<String>) -> String {
+    let mut out = String::new();
+    for i in 1..=commits {
+        let message = format!("{branch} {i}");
+        let who = format!("A U Thor <author@example.com> {} +0000", 1_700_000_000 + i);
+        out += &format!("commit refs/heads/{branch}\ncommitter {who}\ndata {}\n{message}\n", message.len());
+        if let (1, Some(from)) = (i, &from) {
+            out += &format!("from {from}\n");
         }
+        out += &format!("M 100644 inline {file}\ndata {}\n{message}\n", message.len());
     }
-    repo.git(&["checkout", "-q", "-b", "topic", &at]);
-    repo.stage("topic.txt", "1\n").commit("topic 1");
-    repo.stage("topic.txt", "2\n");
-    let topic = repo.commit("topic 2");
-    repo.git(&["checkout", "-q", "main"]);
-    Remote { repo, topic, fork: at }
+    out
+}
+
+fn import(repo: &Repo, stream: &str) {
+    use std::io::Write as _;
+    let mut git = repo.git_command();
+    let mut git = git.args(["fast-import", "--quiet"]).stdin(std::process::Stdio::piped()).spawn().unwrap();
+    git.stdin.take().unwrap().write_all(stream.as_bytes()).unwrap();
+    assert!(git.wait().unwrap().success());
 }
 
 /// A clone of it, and the environment that it is used in.
@@ -154,21 +170,13 @@ fn more_history_is_fetched_where_it_could_move_the_merge_base() {
     // main: 1 - 2 - … - 100, which `late` forks off; `main` merges it again. Cut off at 64 commits, the first parent
     // chain alone would make an older commit the merge base.
     let server = Repo::new();
-    for i in 1..=100 {
-        server.stage("a", format!("{i}\n")).commit(&format!("{i}"));
-    }
-    server.git(&["checkout", "-q", "-b", "side"]);
-    for i in 1..=80 {
-        server.stage("s", format!("{i}\n")).commit(&format!("side {i}"));
-    }
-    let tip_of_side = server.git(&["rev-parse", "HEAD"]).trim().to_owned();
-    server.stage("t", "1\n").commit("topic");
-    server.git(&["branch", "topic"]);
-    server.git(&["checkout", "-q", "main"]);
+    import(&server, &line("main", "a", 100, None));
+    import(&server, &line("side", "s", 80, Some("refs/heads/main^0".to_owned())));
+    import(&server, &line("topic", "t", 1, Some("refs/heads/side^0".to_owned())));
+    let tip_of_side = server.git(&["rev-parse", "side"]).trim().to_owned();
+    server.git(&["reset", "-q", "--hard"]);
     server.git(&["merge", "-q", "--no-ff", "-m", "merge", &tip_of_side]);
-    for i in 1..=70 {
-        server.stage("a", format!("after {i}\n")).commit(&format!("after {i}"));
-    }
+    import(&server, &line("main", "after", 70, Some("refs/heads/main^0".to_owned())));
     let remote = Remote { repo: server, topic: String::new(), fork: String::new() };
     let clone = Clone::of(&remote, &["--depth=1"]);
     let mut fetched = clone.fetch("origin", &["refs/heads/topic", "refs/heads/main"]).unwrap();

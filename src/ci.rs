@@ -1,0 +1,254 @@
+//! What started a run in CI, and between which two commits the change lies that is to be reviewed.
+//!
+//! Everything here is read from variables, and on GitHub from the file of the event; the repository is not asked.
+//! Names and texts are the author's: they are data, capped, and end up in a prompt only behind its fences.
+
+mod github;
+mod gitlab;
+mod others;
+
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::request::{Checkout, Credential, End, Ends, Fetching};
+use std::io::Read as _;
+use std::path::Path;
+
+/// Bytes of an event file.
+const MAX_EVENT: u64 = 16 << 20;
+/// Bytes of a title that are kept.
+const MAX_TITLE: usize = 1 << 10;
+/// Bytes of a description that are kept.
+const MAX_DESCRIPTION: usize = 16 << 10;
+/// Bytes of a branch name.
+const MAX_NAME: usize = 1 << 10;
+
+/// The flags that say what no event does.
+const FLAGS: &str = "claude-reviewer review branch HEAD --base REV";
+
+/// A system that runs jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum System {
+    GitHub,
+    GitLab,
+    Bitbucket,
+    Azure,
+    Jenkins,
+}
+
+impl System {
+    /// Returns its name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::GitHub => "GitHub",
+            Self::GitLab => "GitLab",
+            Self::Bitbucket => "Bitbucket",
+            Self::Azure => "Azure Pipelines",
+            Self::Jenkins => "Jenkins",
+        }
+    }
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A pull or merge request.
+    Request,
+    /// A queue that merges requests one after the other.
+    Queue,
+    Push,
+    Tag,
+    /// A branch or tag went away.
+    Deleted,
+    Schedule,
+    /// A person, or another program, started the job.
+    Manual,
+    /// Another workflow ended.
+    Follow,
+}
+
+/// An event: what happened, and what changed by it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    pub system: System,
+    pub kind: Kind,
+    /// For people: `pull request 12`.
+    pub label: String,
+    pub change: Change,
+    /// Of the request.
+    pub number: Option<u64>,
+    /// Hostile, at most 1 KiB.
+    pub title: Option<String>,
+    /// Hostile, at most 16 KiB.
+    pub description: Option<String>,
+    /// The branch that the change goes to.
+    pub target: Option<String>,
+    /// The change comes from another repository; `None` where nobody says.
+    pub is_fork: Option<bool>,
+    pub checkout: Checkout,
+    /// Proves to the forge who asks, where the job was given something that does.
+    pub credential: Option<Credential>,
+}
+
+/// Between which ends a change lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    Between {
+        head: End,
+        base: End,
+        /// Where `base` is gone.
+        instead: Option<End>,
+        /// Why nothing may lie between them, as far as the event itself says so.
+        may_be_empty: Option<String>,
+    },
+    /// Nothing: a branch was deleted. Its name.
+    Deleted(String),
+    /// The event names no change: why.
+    Unknown(String),
+}
+
+/// Finds out what started the run; `None` where no system is known that did.
+///
+/// # Errors
+/// Usage: an event file that cannot be read, or that is none.
+pub fn detect(env: &Env) -> Result<Option<Event>> {
+    if env.var("GITHUB_ACTIONS").is_some() {
+        let Some(path) = env.os("GITHUB_EVENT_PATH") else {
+            return Err(unnamed("GITHUB_ACTIONS is set and GITHUB_EVENT_PATH is not"));
+        };
+        let path = env.dir.join(path);
+        return github::event(env, &read(&path)?, &path).map(Some);
+    }
+    if env.var("GITLAB_CI").is_some() {
+        return gitlab::event(env).map(Some);
+    }
+    if env.var("BITBUCKET_BUILD_NUMBER").is_some() {
+        return others::bitbucket(env).map(Some);
+    }
+    if env.var("TF_BUILD").is_some() {
+        return others::azure(env).map(Some);
+    }
+    if env.var("JENKINS_URL").is_some() {
+        return others::jenkins(env).map(Some);
+    }
+    Ok(None)
+}
+
+/// Says that nothing names the change, and what does.
+pub fn unnamed(why: &str) -> Error {
+    Error::usage(format!("nothing says what is to be reviewed: {why}")).hint(FLAGS)
+}
+
+impl Event {
+    fn new(system: System, kind: Kind, label: impl Into<String>, change: Change) -> Self {
+        Self {
+            system,
+            kind,
+            label: label.into(),
+            change,
+            number: None,
+            title: None,
+            description: None,
+            target: None,
+            is_fork: None,
+            checkout: Checkout::Own,
+            credential: None,
+        }
+    }
+
+    /// Returns the ends of the change; what the caller names goes before.
+    ///
+    /// # Errors
+    /// Usage, where neither the event nor the caller names them.
+    pub fn ends(&self, head: Option<&str>, base: Option<&str>, fetching: Fetching) -> Result<Ends> {
+        let rev = |r: &str| End::Rev(r.to_owned());
+        let label = format!("{} ({})", self.label, self.system.name());
+        let (head, base, instead, may_be_empty) = match (&self.change, head, base) {
+            (_, Some(head), Some(base)) => (rev(head), rev(base), None, None),
+            (Change::Between { base, instead, .. }, Some(head), None) => {
+                (rev(head), base.clone(), instead.clone(), None)
+            }
+            (Change::Between { head, .. }, None, Some(base)) => (head.clone(), rev(base), None, None),
+            (Change::Between { head, base, instead, may_be_empty }, None, None) => {
+                (head.clone(), base.clone(), instead.clone(), may_be_empty.clone())
+            }
+            // What is checked out is all that such a job has.
+            (_, None, Some(base)) => (rev("HEAD"), rev(base), None, None),
+            (Change::Unknown(why), _, None) => return Err(unnamed(why)),
+            (Change::Deleted(name), _, None) => return Err(unnamed(&format!("{name} is deleted"))),
+        };
+        Ok(Ends {
+            label,
+            head,
+            base,
+            instead,
+            may_be_empty,
+            remote: "origin".to_owned(),
+            fetching,
+            credential: self.credential.clone(),
+            checkout: self.checkout,
+        })
+    }
+
+    /// Returns title and description as one text; hostile.
+    pub fn summary(&self) -> Option<String> {
+        let parts: Vec<&str> = [&self.title, &self.description].into_iter().flatten().map(String::as_str).collect();
+        (!parts.is_empty()).then(|| parts.join("\n\n"))
+    }
+}
+
+/// Reads an event file.
+fn read(path: &Path) -> Result<Vec<u8>> {
+    let shown = path.display();
+    let failed =
+        |e: &std::io::Error| Error::usage(format!("the event {shown} cannot be read")).caused_by(e).hint(FLAGS);
+    let meta = std::fs::metadata(path).map_err(|e| failed(&e))?;
+    if !meta.is_file() {
+        return Err(Error::usage(format!("the event {shown} is no file")).hint(FLAGS));
+    }
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(|e| failed(&e))?;
+    file.take(MAX_EVENT + 1).read_to_end(&mut bytes).map_err(|e| failed(&e))?;
+    if bytes.len() as u64 > MAX_EVENT {
+        return Err(Error::usage(format!("the event {shown} is larger than {} MiB", MAX_EVENT >> 20)).hint(FLAGS));
+    }
+    Ok(bytes)
+}
+
+/// Takes a full object id that is not all zeros.
+fn id(text: &str) -> Option<String> {
+    let is_hex = matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit());
+    (is_hex && text.bytes().any(|b| b != b'0')).then(|| text.to_ascii_lowercase())
+}
+
+/// An end by its id, and the reference that has it.
+fn at(id: String, under: Option<String>) -> End {
+    End::Id { id, under }
+}
+
+/// Takes the name of a branch, in full or short.
+fn branch(text: &str) -> Option<String> {
+    let name = text.strip_prefix("refs/heads/").unwrap_or(text);
+    let fits = !name.is_empty()
+        && name.len() <= MAX_NAME
+        && !name.starts_with('-')
+        && !name.starts_with("refs/")
+        && !name.contains("..")
+        && !name.chars().any(|c| c.is_control() || c.is_whitespace() || "~^:?*[\\".contains(c));
+    fits.then(|| name.to_owned())
+}
+
+/// Keeps the beginning of a text; `None` for one that says nothing.
+fn capped(text: &str, most: usize) -> Option<String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return None;
+    }
+    if text.len() <= most {
+        return Some(text.to_owned());
+    }
+    let end = (0..=most).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
+    Some(format!("{} […]", &text[..end]))
+}
+
+#[cfg(test)]
+mod tests;

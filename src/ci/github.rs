@@ -1,0 +1,177 @@
+//! Events of GitHub Actions, and of what speaks like it (Gitea, Forgejo, act): a name in a variable and the payload of
+//! the webhook in a file.
+//!
+//! Sources: docs.github.com, "Events that trigger workflows", "Webhook events and payloads", "Variables reference".
+
+use super::{Change, Event, Kind, MAX_DESCRIPTION, MAX_TITLE, System, at, branch, capped, id};
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::request::{Checkout, End};
+use serde_json::Value;
+use std::path::Path;
+
+/// Reads an event. `path` is for messages.
+pub(super) fn event(env: &Env, bytes: &[u8], path: &Path) -> Result<Event> {
+    let shown = path.display();
+    let payload: Value = serde_json::from_slice(bytes)
+        .map_err(|e| Error::usage(format!("the event {shown} is no JSON")).caused_by(&e).hint(super::FLAGS))?;
+    let name = env.var("GITHUB_EVENT_NAME").unwrap_or("");
+    let lacks = |what: &str| {
+        let shown: String = name.chars().take(60).collect();
+        Error::usage(format!("the event {} names no {what} (GITHUB_EVENT_NAME is {shown:?})", path.display()))
+            .hint(super::FLAGS)
+    };
+    match name {
+        "pull_request" | "pull_request_review" | "pull_request_review_comment" => {
+            request(&payload, Checkout::Own).ok_or_else(|| lacks("pull request"))
+        }
+        "pull_request_target" => request(&payload, Checkout::Foreign).ok_or_else(|| lacks("pull request")),
+        "push" => push(&payload).ok_or_else(|| lacks("push")),
+        "merge_group" => queue(&payload).ok_or_else(|| lacks("merge group")),
+        "workflow_run" => follow(&payload).ok_or_else(|| lacks("workflow run")),
+        "schedule" => Ok(manual(env, &payload, Kind::Schedule, "a schedule")),
+        "workflow_dispatch" | "repository_dispatch" | "workflow_call" | "release" | "create" => {
+            Ok(manual(env, &payload, Kind::Manual, "a job started by hand"))
+        }
+        "delete" => {
+            let what = text(&payload, "/ref").unwrap_or("a branch").to_owned();
+            Ok(Event::new(System::GitHub, Kind::Deleted, format!("the deletion of {what}"), Change::Deleted(what)))
+        }
+        _ => {
+            let shown: String = name.chars().take(60).collect();
+            let why = format!("an event {shown:?} changes nothing that can be reviewed");
+            Ok(Event::new(System::GitHub, Kind::Manual, "an event", Change::Unknown(why)))
+        }
+    }
+}
+
+/// A pull request. Its own head is reviewed, not the merge commit that GitHub makes of it and checks out: that one has
+/// no author, changes whenever the base does, and its id is nothing that a comment or a status can be given to.
+fn request(payload: &Value, checkout: Checkout) -> Option<Event> {
+    let head = id(text(payload, "/pull_request/head/sha")?)?;
+    let base = id(text(payload, "/pull_request/base/sha")?)?;
+    let target = text(payload, "/pull_request/base/ref").and_then(branch);
+    let number = number(payload, "/pull_request/number").or_else(|| number(payload, "/number"));
+    let change = Change::Between {
+        head: at(head, number.map(|n| format!("refs/pull/{n}/head"))),
+        base: at(base, target.as_ref().map(|t| format!("refs/heads/{t}"))),
+        instead: None,
+        may_be_empty: Some("the pull request has no commit that its base lacks".to_owned()),
+    };
+    let label = number.map_or_else(|| "pull request".to_owned(), |n| format!("pull request {n}"));
+    let repo = |side: &str| text(payload, &format!("/pull_request/{side}/repo/full_name"));
+    Some(Event {
+        number,
+        title: text(payload, "/pull_request/title").and_then(|t| capped(t, MAX_TITLE)),
+        description: text(payload, "/pull_request/body").and_then(|t| capped(t, MAX_DESCRIPTION)),
+        target,
+        // The repository of a fork that was deleted is null.
+        is_fork: repo("base").map(|base| repo("head") != Some(base)),
+        checkout,
+        ..Event::new(System::GitHub, Kind::Request, label, change)
+    })
+}
+
+fn push(payload: &Value) -> Option<Event> {
+    let name = text(payload, "/ref")?;
+    let short: String = name.strip_prefix("refs/heads/").unwrap_or(name).chars().take(200).collect();
+    let (before, after) = (text(payload, "/before")?, text(payload, "/after")?);
+    let is_tag = name.starts_with("refs/tags/");
+    let label = format!("the push to {short}");
+    let Some(head) = id(after) else {
+        let change = Change::Deleted(short.clone());
+        let is_deletion = payload.pointer("/deleted") == Some(&Value::Bool(true)) || after.bytes().all(|b| b == b'0');
+        return is_deletion.then(|| Event::new(System::GitHub, Kind::Deleted, label, change));
+    };
+    let trunk = text(payload, "/repository/default_branch").and_then(branch);
+    let is_trunk = trunk.as_ref().is_some_and(|t| name.strip_prefix("refs/heads/") == Some(t.as_str()));
+    let instead = trunk.clone().filter(|_| !is_trunk).map(End::Branch);
+    let (base, may_be_empty) = match (id(before), &instead) {
+        (Some(before), _) => (at(before, None), "the push takes the branch to a commit that it had already"),
+        (None, Some(trunk)) => (trunk.clone(), "what is pushed is on the default branch already"),
+        // The first push of all.
+        (None, None) if is_trunk => (End::Nothing, "the branch is empty"),
+        (None, None) => return None,
+    };
+    let change = Change::Between {
+        head: at(head, Some(name.to_owned()).filter(|n| n.starts_with("refs/"))),
+        base,
+        instead,
+        may_be_empty: Some(may_be_empty.to_owned()),
+    };
+    let kind = if is_tag { Kind::Tag } else { Kind::Push };
+    let target = branch(name).filter(|_| !is_tag);
+    Some(Event { target, ..Event::new(System::GitHub, kind, label, change) })
+}
+
+fn queue(payload: &Value) -> Option<Event> {
+    let head = id(text(payload, "/merge_group/head_sha")?)?;
+    let base = id(text(payload, "/merge_group/base_sha")?)?;
+    let name = |p: &str| text(payload, p).map(str::to_owned).filter(|n| n.starts_with("refs/"));
+    let target = text(payload, "/merge_group/base_ref").and_then(branch);
+    let change = Change::Between {
+        head: at(head, name("/merge_group/head_ref")),
+        base: at(base, name("/merge_group/base_ref")),
+        instead: None,
+        may_be_empty: None,
+    };
+    Some(Event { target, ..Event::new(System::GitHub, Kind::Queue, "the merge group", change) })
+}
+
+/// A workflow that runs after another one, on the default branch and with its rights, though the other one may have
+/// run for a stranger's pull request.
+fn follow(payload: &Value) -> Option<Event> {
+    let run = payload.pointer("/workflow_run")?;
+    let head = id(text(run, "/head_sha")?)?;
+    let trunk = text(payload, "/repository/default_branch").and_then(branch);
+    let number = number(run, "/pull_requests/0/number");
+    // Requests from forks are not listed, so what is listed need not be this one's.
+    let listed = text(run, "/pull_requests/0/head/sha").and_then(id).as_ref() == Some(&head);
+    let target = text(run, "/pull_requests/0/base/ref").and_then(branch).filter(|_| listed);
+    let base = match text(run, "/pull_requests/0/base/sha").and_then(id).filter(|_| listed) {
+        Some(base) => at(base, target.as_ref().map(|t| format!("refs/heads/{t}"))),
+        None => End::Branch(trunk.clone()?),
+    };
+    let number = number.filter(|_| listed);
+    let label = match number {
+        Some(n) => format!("pull request {n}, after another workflow"),
+        None => format!("commit {}, after another workflow", &head[..12]),
+    };
+    let under = number.map(|n| format!("refs/pull/{n}/head"));
+    let change = Change::Between { head: at(head, under), base, instead: None, may_be_empty: None };
+    let repo = |p: &str| text(payload, p);
+    Some(Event {
+        number,
+        target: target.or(trunk),
+        is_fork: repo("/repository/full_name").map(|own| repo("/workflow_run/head_repository/full_name") != Some(own)),
+        checkout: Checkout::Foreign,
+        ..Event::new(System::GitHub, Kind::Follow, label, change)
+    })
+}
+
+/// What nobody's change started: the branch that it runs on against the default branch.
+fn manual(env: &Env, payload: &Value, kind: Kind, label: &str) -> Event {
+    let trunk = text(payload, "/repository/default_branch").and_then(branch);
+    let on = env.var("GITHUB_REF").map(str::to_owned);
+    let change = match (env.var("GITHUB_SHA").and_then(id), on, trunk) {
+        (_, Some(on), Some(trunk)) if on == format!("refs/heads/{trunk}") => {
+            Change::Unknown(format!("{label} on the default branch comes with no change"))
+        }
+        (Some(head), on, Some(trunk)) => Change::Between {
+            head: at(head, on.filter(|n| n.starts_with("refs/"))),
+            base: End::Branch(trunk),
+            instead: None,
+            may_be_empty: None,
+        },
+        _ => Change::Unknown(format!("{label} comes with no change")),
+    };
+    Event::new(System::GitHub, kind, label, change)
+}
+
+fn text<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
+    value.pointer(pointer)?.as_str()
+}
+
+fn number(value: &Value, pointer: &str) -> Option<u64> {
+    value.pointer(pointer)?.as_u64()
+}

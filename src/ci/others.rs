@@ -1,0 +1,117 @@
+//! Pipelines of Bitbucket, Azure and Jenkins, by their variables. None of them says what was there before a push,
+//! but Jenkins.
+//!
+//! Sources: support.atlassian.com, "Variables and secrets"; learn.microsoft.com, "Use predefined variables"; the global
+//! variable reference of a Jenkins controller (`/pipeline-syntax/globals`) and the git plugin's documentation.
+
+use super::{Change, Event, Kind, MAX_TITLE, System, at, branch, capped, id};
+use crate::env::Env;
+use crate::error::Result;
+use crate::request::{Credential, End};
+
+const NO_NEWS: &str = "has no commit that its target lacks";
+
+/// A pipeline for a pull request merges the target into what it checks out; the commit in the variable is the author's.
+pub(super) fn bitbucket(env: &Env) -> Result<Event> {
+    let commit = env.var("BITBUCKET_COMMIT").and_then(id);
+    let commit = commit.ok_or_else(|| super::unnamed("BITBUCKET_COMMIT is no commit"))?;
+    let own = env.var("BITBUCKET_BRANCH").and_then(branch);
+    let under = own.as_ref().map(|b| format!("refs/heads/{b}"));
+    let Some(target) = env.var("BITBUCKET_PR_DESTINATION_BRANCH").and_then(branch) else {
+        let name = own.as_deref().or(env.var("BITBUCKET_TAG")).unwrap_or("a commit");
+        let why = "Bitbucket names no commit that went before a push";
+        let label = format!("a pipeline on {name}");
+        return Ok(Event::new(System::Bitbucket, Kind::Push, label, Change::Unknown(why.to_owned())));
+    };
+    let number: Option<u64> = env.var("BITBUCKET_PR_ID").and_then(|n| n.parse().ok());
+    let label = number.map_or_else(|| "pull request".to_owned(), |n| format!("pull request {n}"));
+    // Short ids name nothing for certain.
+    let base = match env.var("BITBUCKET_PR_DESTINATION_COMMIT").and_then(id) {
+        Some(id) => at(id, Some(format!("refs/heads/{target}"))),
+        None => End::Branch(target.clone()),
+    };
+    let may_be_empty = Some(format!("the pull request {NO_NEWS}"));
+    let change = Change::Between { head: at(commit, under), base, instead: None, may_be_empty };
+    Ok(Event { number, target: Some(target), ..Event::new(System::Bitbucket, Kind::Request, label, change) })
+}
+
+/// In a pull request `BUILD_SOURCEVERSION` is the merge commit that Azure, or GitHub, made.
+pub(super) fn azure(env: &Env) -> Result<Event> {
+    let version = env.var("BUILD_SOURCEVERSION").and_then(id);
+    let version = version.ok_or_else(|| super::unnamed("BUILD_SOURCEVERSION is no commit"))?;
+    let mut event = match env.var("SYSTEM_PULLREQUEST_TARGETBRANCH").and_then(branch) {
+        Some(target) => {
+            let source = env.var("SYSTEM_PULLREQUEST_SOURCEBRANCH").and_then(branch);
+            let head = env.var("SYSTEM_PULLREQUEST_SOURCECOMMITID").and_then(id).unwrap_or(version);
+            let numbers = ["SYSTEM_PULLREQUEST_PULLREQUESTNUMBER", "SYSTEM_PULLREQUEST_PULLREQUESTID"];
+            let number: Option<u64> = numbers.iter().find_map(|v| env.var(v)?.parse().ok());
+            let change = Change::Between {
+                head: at(head, source.map(|s| format!("refs/heads/{s}"))),
+                base: End::Branch(target.clone()),
+                instead: None,
+                may_be_empty: Some(format!("the pull request {NO_NEWS}")),
+            };
+            let label = number.map_or_else(|| "pull request".to_owned(), |n| format!("pull request {n}"));
+            let is_fork = env.var("SYSTEM_PULLREQUEST_ISFORK").map(|v| v.eq_ignore_ascii_case("true"));
+            let event = Event::new(System::Azure, Kind::Request, label, change);
+            Event { number, target: Some(target), is_fork, ..event }
+        }
+        None => {
+            let kind = match env.var("BUILD_REASON") {
+                Some("Schedule") => Kind::Schedule,
+                Some("Manual") => Kind::Manual,
+                _ => Kind::Push,
+            };
+            let why = "Azure Pipelines names no commit that went before a push".to_owned();
+            Event::new(System::Azure, kind, "a build", Change::Unknown(why))
+        }
+    };
+    // Only where the job maps it: System.AccessToken.
+    event.credential = match (env.var("SYSTEM_ACCESSTOKEN"), env.var("SYSTEM_COLLECTIONURI")) {
+        (Some(token), Some(url)) if url.starts_with("https://") => Some(Credential {
+            url: format!("{}/", url.trim_end_matches('/')),
+            header: format!("Authorization: Bearer {token}").into(),
+        }),
+        _ => None,
+    };
+    Ok(event)
+}
+
+/// A job for a change request may have merged the target into what it builds; the id of the request's own head is in
+/// no variable. What the merge took from the target is in the target, so the change is the same.
+pub(super) fn jenkins(env: &Env) -> Result<Event> {
+    let head = match env.var("GIT_COMMIT").and_then(id) {
+        Some(id) => at(id, None),
+        None => End::Rev("HEAD".to_owned()),
+    };
+    if let Some(target) = env.var("CHANGE_TARGET").and_then(branch) {
+        let number: Option<u64> = env.var("CHANGE_ID").and_then(|n| n.parse().ok());
+        let label = number.map_or_else(|| "change request".to_owned(), |n| format!("change request {n}"));
+        let change = Change::Between {
+            head,
+            base: End::Branch(target.clone()),
+            instead: None,
+            // HEAD may be anything.
+            may_be_empty: None,
+        };
+        return Ok(Event {
+            number,
+            title: env.var("CHANGE_TITLE").and_then(|t| capped(t, MAX_TITLE)),
+            target: Some(target),
+            is_fork: Some(env.var("CHANGE_FORK").is_some()),
+            ..Event::new(System::Jenkins, Kind::Request, label, change)
+        });
+    }
+    let own = env.var("BRANCH_NAME").or(env.var("GIT_BRANCH")).unwrap_or("a commit");
+    let label = format!("the build of {}", own.chars().take(200).collect::<String>());
+    let change = match env.var("GIT_PREVIOUS_SUCCESSFUL_COMMIT").and_then(id) {
+        Some(before) => Change::Between {
+            head,
+            base: at(before, None),
+            instead: None,
+            may_be_empty: Some("nothing is new since the last successful build".to_owned()),
+        },
+        None => Change::Unknown("Jenkins names no successful build that went before".to_owned()),
+    };
+    Ok(Event::new(System::Jenkins, Kind::Push, label, change))
+}

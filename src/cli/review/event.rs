@@ -1,0 +1,69 @@
+//! What `review` and `review branch` look at where nobody says: in CI, what the event says.
+
+use super::Options;
+use crate::ci::{self, Change};
+use crate::cli::Context;
+use crate::error::{Error, Result};
+use crate::request::{Checkout, End, Ends, Fetching, PushRange, Source};
+
+/// What an event names.
+pub(super) struct Named {
+    pub(super) source: Source,
+    /// Title and description of the request, by its author.
+    pub(super) summary: Option<String>,
+}
+
+/// Finds the ends of the change; `None` where a clone alone says what they are: outside of CI, and where a person named
+/// both, without anything to be fetched.
+///
+/// # Errors
+/// Usage: CI, and nothing says what changed. Nothing is ever taken for an empty change.
+pub(super) fn of(context: &Context, o: &Options, head: Option<&str>, base: Option<&str>) -> Result<Option<Named>> {
+    let (env, fetching) = (&context.env, if o.fetch { Fetching::Missing } else { Fetching::Never });
+    if o.follow_up.is_some() {
+        // The session says what it is about.
+        return Ok(None);
+    }
+    let event = match (head, base) {
+        (Some(_), Some(_)) => None,
+        _ if env.is_ci() => ci::detect(env)?,
+        _ => None,
+    };
+    match (event, head, base) {
+        (Some(event), head, base) => {
+            if o.no_gate && event.checkout == Checkout::Foreign {
+                return Err(Error::usage("--no-gate lets a stranger's change choose its own policy here")
+                    .hint("this job has rights that the author of the change lacks; leave --no-gate out"));
+            }
+            if let (Change::Deleted(name), None, None) = (&event.change, head, base) {
+                let zeros = "0".repeat(40);
+                let range = PushRange { local: zeros.clone(), remote: zeros, name: name.clone(), to: None };
+                return Ok(Some(Named { source: Source::Push(vec![range]), summary: None }));
+            }
+            let source = Source::Ends(Box::new(event.ends(head, base, fetching)?));
+            Ok(Some(Named { source, summary: event.summary() }))
+        }
+        (None, _, None) if env.is_ci() => Err(ci::unnamed(
+            "this is CI, and none of GitHub, GitLab, Bitbucket, Azure or Jenkins, as far as variables tell",
+        )),
+        (None, _, None) if fetching == Fetching::Missing => {
+            Err(Error::usage("--fetch needs to know what the change is measured against").hint("name it: --base REV"))
+        }
+        (None, head, Some(base)) if fetching == Fetching::Missing => {
+            let head = head.unwrap_or("HEAD");
+            let ends = Ends {
+                label: head.to_owned(),
+                head: End::Rev(head.to_owned()),
+                base: End::Rev(base.to_owned()),
+                instead: None,
+                may_be_empty: Some("the base has all of the head".to_owned()),
+                remote: "origin".to_owned(),
+                fetching,
+                credential: None,
+                checkout: Checkout::Own,
+            };
+            Ok(Some(Named { source: Source::Ends(Box::new(ends)), summary: None }))
+        }
+        (None, _, _) => Ok(None),
+    }
+}

@@ -1,0 +1,114 @@
+//! How far what is in a clone reaches: where the history is cut off, and which objects were left out on purpose.
+
+use super::{Branch, FileMode, Repo, State, gix_id, own, revision, tree};
+use crate::diff::ObjectId;
+use crate::error::{Error, Result};
+use std::collections::HashSet;
+
+/// Whether two commits have a merge base that more history cannot change.
+pub(super) enum Joined {
+    At(ObjectId),
+    Never,
+    /// Some of the history that decides is cut off.
+    Perhaps,
+}
+
+/// Looks for the merge base, and for a place where the history is cut off between it and the two.
+pub(super) fn joined(repo: &Repo, one: ObjectId, other: ObjectId) -> Result<Joined> {
+    let local = repo.local();
+    let base = revision::merge_base(&local, one, &[other])?;
+    let failed = |e: gix::Error| Error::incomplete("the list of where the history ends cannot be read").caused_by(&e);
+    let Some(cut) = local.shallow_commits().map_err(failed)? else {
+        return Ok(base.map_or(Joined::Never, Joined::At));
+    };
+    let Some(base) = base else { return Ok(Joined::Perhaps) };
+    for (tip, hidden) in [(one, other), (other, one)] {
+        let between = revision::walk(&local, tip, &[hidden])?;
+        if between.iter().any(|id| cut.contains(&gix_id(id))) {
+            return Ok(Joined::Perhaps);
+        }
+    }
+    Ok(Joined::At(base))
+}
+
+/// Tells whether a clone was made without some objects, on purpose.
+pub(super) fn is_partial(local: &gix::Repository) -> bool {
+    let config = local.config_snapshot();
+    let mut remotes = config.plumbing().sections_by_name("remote").into_iter().flatten();
+    config.string("extensions.partialClone").is_some()
+        || remotes.any(|s| s.value("promisor").is_some_and(|v| v != "false"))
+}
+
+impl Repo {
+    /// Tells whether the history between two commits and their merge base is all here.
+    ///
+    /// # Errors
+    /// Incomplete: the history cannot be read.
+    pub fn is_connected(&self, one: ObjectId, other: ObjectId) -> Result<bool> {
+        Ok(!matches!(joined(self, one, other)?, Joined::Perhaps))
+    }
+
+    /// Tells whether the history is cut off somewhere.
+    pub fn is_shallow(&self) -> bool {
+        self.local().is_shallow().unwrap_or(false)
+    }
+
+    /// Tells whether objects were left out on purpose, to be got when they are needed.
+    pub fn is_partial(&self) -> bool {
+        is_partial(&self.local())
+    }
+
+    /// Tells whether an object is here.
+    pub fn has(&self, id: ObjectId) -> bool {
+        let local = self.local();
+        gix_id(&id).kind() == local.object_hash() && local.has_object(gix_id(&id))
+    }
+
+    /// A head against nothing: everything in it is new.
+    pub fn from_the_beginning(&self, head: ObjectId) -> Result<Branch> {
+        let local = self.local();
+        Ok(Branch {
+            change: self.between(State::Empty, self.state_of(head)?)?,
+            merge_base: own(&local.object_hash().null()),
+            head,
+            base_name: "nothing".to_owned(),
+            commits: revision::walk(&local, head, &[])?,
+        })
+    }
+
+    /// Returns the contents that a review of what `head` brings would read and that are not here: of the net change,
+    /// of each commit, and of the files at the top of both trees, where policies and conventions lie. `base`: as of
+    /// the merge base with it; `None`: everything is new.
+    ///
+    /// # Errors
+    /// Incomplete: commits or trees are missing too.
+    pub fn lacking(&self, head: ObjectId, base: Option<ObjectId>) -> Result<Vec<ObjectId>> {
+        let local = self.local();
+        let from = match base {
+            Some(base) => revision::merge_base(&local, head, &[base])?,
+            None => None,
+        };
+        let tree_of = |id: ObjectId| tree::of_commit(&local, gix_id(&id));
+        let from_tree = from.map(tree_of).transpose()?;
+        let mut pairs = Vec::new();
+        tree::compare(&local, from_tree, Some(tree_of(head)?), &mut Vec::new(), &mut pairs)?;
+        let hidden: Vec<ObjectId> = base.into_iter().collect();
+        for id in revision::walk(&local, head, &hidden)? {
+            let parents = revision::parents(&local, id)?;
+            let first = parents.first().copied().filter(|p| local.has_object(*p));
+            let first = first.map(|p| tree::of_commit(&local, p)).transpose()?;
+            tree::compare(&local, first, Some(tree_of(id)?), &mut Vec::new(), &mut pairs)?;
+        }
+        let halves = pairs.iter().flat_map(|p| [&p.old, &p.new]).flatten();
+        let mut ids: Vec<gix::ObjectId> = halves.filter(|h| h.mode != FileMode::Submodule).map(|h| h.id).collect();
+        for top in from_tree.into_iter().chain([tree_of(head)?]) {
+            let failed = |e: gix::Error| super::unreadable(&local, &top, Some(&e));
+            let object = local.find_object(top).map_err(failed)?;
+            let entries = gix::objs::TreeRefIter::from_bytes(&object.data, local.object_hash());
+            ids.extend(entries.flatten().filter(|e| e.mode.is_blob()).map(|e| e.oid.to_owned()));
+        }
+        let mut seen = HashSet::new();
+        ids.retain(|id| seen.insert(*id) && !local.has_object(*id));
+        Ok(ids.iter().map(|id| own(id)).collect())
+    }
+}

@@ -1,0 +1,247 @@
+//! A change by its two ends: found here or fetched, and connected.
+
+use super::Note;
+use super::source::Resolved;
+use crate::diff::ObjectId;
+use crate::env::Env;
+use crate::error::{Error, Kind, Result};
+use crate::git::{Branch, Fetched, Repo};
+use crate::request::{Checkout, End, Ends, Fetch, Fetching, ReviewRequest};
+use crate::stop::Stop;
+
+/// Finds both ends of a change, and what lies between them.
+///
+/// # Errors
+/// Usage: an end that nobody names or that is not here, and nothing between them where that is not what somebody said.
+/// Incomplete: what cannot be fetched; a base that is gone and for which nothing stands in.
+pub(super) fn resolve(request: &ReviewRequest, ends: &Ends, env: &Env, stop: &Stop) -> Result<Resolved> {
+    let mut search = Search { ends, request, env, stop, repo: Repo::open(&request.dir, env)?, fetched: None };
+    let head = search.head()?;
+    let base = search.base()?;
+    if let Some(base) = base {
+        search.connect(head, base)?;
+    }
+    search.complete(head, base)?;
+    let branch = search.between(head, base)?;
+    let Search { mut repo, fetched, .. } = search;
+    if let Some(fetched) = &fetched {
+        repo = fetched.open()?;
+    }
+    let notes = notes(&repo, ends, head, fetched.is_some())?;
+    let label = format!("{}: {} against {}", ends.label, head.short(), branch.base_name);
+    let nothing = branch.commits.is_empty();
+    if nothing && ends.may_be_empty.is_none() {
+        let error =
+            Error::usage(format!("{}: {} has nothing that {} lacks", ends.label, head.short(), branch.base_name));
+        return Err(error.hint("claude-reviewer review branch HEAD --base REV"));
+    }
+    let mut all = Resolved::of_branch(repo, label, branch);
+    all.notes.extend(notes);
+    if let Some(who) = ends.may_be_empty.as_ref().filter(|_| nothing) {
+        all.parts.clear();
+        all.notes.push(Note::general("git", format!("NOTHING WAS REVIEWED: {who}")));
+    }
+    all.fetched = fetched;
+    Ok(all)
+}
+
+struct Search<'a> {
+    ends: &'a Ends,
+    request: &'a ReviewRequest,
+    env: &'a Env,
+    stop: &'a Stop,
+    repo: Repo,
+    fetched: Option<Fetched>,
+}
+
+impl Search<'_> {
+    fn head(&mut self) -> Result<ObjectId> {
+        let end = &self.ends.head;
+        self.find(end)?.ok_or_else(|| self.missing("the head", end))
+    }
+
+    /// Returns the base, or what stands in for it; `None`: everything is new.
+    fn base(&mut self) -> Result<Option<ObjectId>> {
+        if self.ends.base == End::Nothing {
+            return Ok(None);
+        }
+        if let Some(id) = self.find(&self.ends.base)? {
+            return Ok(Some(id));
+        }
+        let missing = self.missing("the base", &self.ends.base);
+        // What is not in a shallow clone may well be there.
+        let (Some(instead), true) = (&self.ends.instead, self.fetched.is_some() || !self.repo.is_shallow()) else {
+            return Err(missing);
+        };
+        self.find(instead)?.map(Some).ok_or(missing)
+    }
+
+    /// Finds an end here or, where that is wanted, at the remote.
+    fn find(&mut self, end: &End) -> Result<Option<ObjectId>> {
+        if let Some(id) = self.here(end)? {
+            return Ok(Some(id));
+        }
+        let (remote, names) = match end {
+            End::Id { id, under } => (id.clone(), under.iter().cloned().collect()),
+            End::Branch(name) => (format!("refs/heads/{name}"), Vec::new()),
+            End::Rev(rev) if ObjectId::from_hex(rev).is_some() => (rev.clone(), Vec::new()),
+            End::Rev(rev) if rev.starts_with("refs/") => (rev.clone(), Vec::new()),
+            // A name that is not one of a branch is looked up as one of a tag.
+            End::Rev(rev) => {
+                let name = rev.strip_prefix(&format!("{}/", self.ends.remote)).unwrap_or(rev);
+                (format!("refs/heads/{name}"), vec![format!("refs/tags/{name}")])
+            }
+            End::Nothing => return Ok(None),
+        };
+        let Some(fetched) = self.remote()? else { return Ok(None) };
+        if let Some(id) = fetched.also(&remote)? {
+            return Ok(Some(id));
+        }
+        for name in names {
+            let Some(tip) = fetched.also(&name)? else { continue };
+            match end {
+                // The reference may have moved on, and have it all the same.
+                End::Id { id, .. } => {
+                    let repo = fetched.open()?;
+                    if let Some(id) = ObjectId::from_hex(id).filter(|id| repo.has(*id)) {
+                        return Ok(Some(id));
+                    }
+                }
+                _ => return Ok(Some(tip)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Finds an end in the clone.
+    fn here(&self, end: &End) -> Result<Option<ObjectId>> {
+        let typed = matches!(end, End::Rev(_));
+        let named = |rev: &str| match self.repo.resolve(rev) {
+            Ok(id) => Ok(Some(id)),
+            Err(e) if e.kind == Kind::Usage && !(typed && self.ends.fetching == Fetching::Never) => Ok(None),
+            Err(e) => Err(e),
+        };
+        match end {
+            End::Id { id, .. } => match ObjectId::from_hex(id).filter(|id| self.repo.has(*id)) {
+                Some(_) => named(id),
+                None => Ok(None),
+            },
+            End::Branch(name) => named(&format!("refs/remotes/{}/{name}", self.ends.remote)),
+            End::Rev(rev) => named(rev),
+            End::Nothing => Ok(None),
+        }
+    }
+
+    /// Returns what is fetched from, where anything may be.
+    fn remote(&mut self) -> Result<Option<&mut Fetched>> {
+        if self.ends.fetching == Fetching::Never {
+            return Ok(None);
+        }
+        if self.fetched.is_none() {
+            let fetch =
+                Fetch { remote: self.ends.remote.clone(), tips: Vec::new(), credential: self.ends.credential.clone() };
+            self.fetched = Some(self.repo.fetch(&self.request.dir, self.env, &fetch, self.stop)?);
+        }
+        Ok(self.fetched.as_mut())
+    }
+
+    /// Sees that the history between the ends is here.
+    fn connect(&mut self, head: ObjectId, base: ObjectId) -> Result<()> {
+        if self.view()?.is_connected(head, base)? {
+            return Ok(());
+        }
+        if let Some(fetched) = self.remote()? {
+            fetched.connect(head, base)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the repository with all that was fetched.
+    fn view(&self) -> Result<Repo> {
+        match &self.fetched {
+            Some(fetched) => fetched.open(),
+            None => Repo::open(&self.request.dir, self.env),
+        }
+    }
+
+    fn between(&self, head: ObjectId, base: Option<ObjectId>) -> Result<Branch> {
+        let repo = self.view()?;
+        let Some(base) = base else { return repo.from_the_beginning(head) };
+        let found = repo.branch(Some(&head.to_string()), Some(&base.to_string()));
+        let mut branch = found.map_err(|e| match self.ends.fetching {
+            Fetching::Never if e.kind == Kind::Incomplete => with_hint_first(e, "let the review fetch it: --fetch"),
+            _ => e,
+        })?;
+        branch.base_name = match &self.ends.base {
+            End::Branch(name) => format!("{name} ({})", base.short()),
+            End::Rev(rev) => rev.clone(),
+            End::Id { .. } | End::Nothing => base.short(),
+        };
+        Ok(branch)
+    }
+
+    /// Fetches what a partial clone lacks of the change.
+    fn complete(&mut self, head: ObjectId, base: Option<ObjectId>) -> Result<()> {
+        if self.ends.fetching == Fetching::Never || !self.repo.is_partial() {
+            return Ok(());
+        }
+        let lacking = self.view()?.lacking(head, base)?;
+        if lacking.is_empty() {
+            return Ok(());
+        }
+        match self.remote()? {
+            Some(fetched) => fetched.objects(&lacking),
+            None => Ok(()),
+        }
+    }
+
+    fn missing(&self, what: &str, end: &End) -> Error {
+        let name = match end {
+            End::Id { id, .. } => id.chars().take(12).collect(),
+            End::Branch(name) => format!("the branch {name} of {}", self.ends.remote),
+            End::Rev(rev) => rev.clone(),
+            End::Nothing => "nothing".to_owned(),
+        };
+        let label = &self.ends.label;
+        match self.fetched.is_some() {
+            true => {
+                let text = format!("{label}: {what}, {name}, is neither here nor at {}", self.ends.remote);
+                match end {
+                    // A mistake of whoever typed it.
+                    End::Rev(_) => Error::usage(text).hint("git ls-remote lists what there is"),
+                    _ => Error::incomplete(text).hint("claude-reviewer review branch HEAD --base REV"),
+                }
+            }
+            false => Error::usage(format!("{label}: {what}, {name}, is not in this clone"))
+                .hint("let the review fetch it: --fetch")
+                .hint("or let the checkout fetch all of the history (fetch-depth: 0, GIT_DEPTH: 0)"),
+        }
+    }
+}
+
+fn with_hint_first(mut error: Error, hint: &str) -> Error {
+    error.hints.insert(0, hint.to_owned());
+    error
+}
+
+/// Says where what is reviewed and what is checked out differ.
+fn notes(repo: &Repo, ends: &Ends, head: ObjectId, fetched: bool) -> Result<Vec<Note>> {
+    let mut notes = Vec::new();
+    let out = repo.head()?;
+    if fetched {
+        notes.push(Note::general("git", format!("what was missing was fetched from {}", ends.remote)));
+    }
+    let Some(out) = out else { return Ok(notes) };
+    // Reachable, so that the worktree has what it brings.
+    let has_head = out == head || repo.has(out) && repo.merge_base(out, head).is_ok_and(|b| b == Some(head));
+    if ends.checkout == Checkout::Foreign && has_head && repo.worktree().is_some() {
+        let text = "the worktree has the files of the change, in a job that has rights of its own: nothing of it is run \
+                    by this review, but other steps may; check out the base instead";
+        notes.push(Note::general("git", text));
+    }
+    if out != head {
+        let text = format!("{} is reviewed; {} is checked out", head.short(), out.short());
+        notes.push(Note::general("git", text));
+    }
+    Ok(notes)
+}
