@@ -177,6 +177,7 @@ impl Event {
             (Change::Deleted(name), _, None) => return Err(unnamed(&format!("{name} is deleted"))),
         };
         Ok(Ends {
+            is_pull: self.kind == Kind::Request,
             label,
             head,
             base,

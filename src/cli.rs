@@ -6,6 +6,7 @@ mod generate;
 mod history;
 mod hooks;
 mod policy;
+mod pr;
 mod review;
 mod rules;
 mod serve;
@@ -60,6 +61,8 @@ pub enum ColorChoice {
 enum Command {
     /// Review a change
     Review(Box<review::Args>),
+    /// List the pull requests of the forge that a remote is from
+    Pr(pr::Args),
     /// Install or remove git hooks
     InstallHooks(hooks::Args),
     /// Show, check and convert the policy
@@ -123,6 +126,7 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
     let context = Context { env, global: cli.global, dir };
     match cli.command {
         Command::Review(args) => review::run(&context, &args),
+        Command::Pr(args) => pr::run(&context, &args),
         Command::InstallHooks(args) => hooks::run(&context, &args),
         Command::Policy(args) => policy::run(&context, &args),
         Command::Doctor(args) => doctor::run(&context, &args),

@@ -23,9 +23,11 @@ pub use site::{Hosts, Operator, Site};
 use crate::diff::ObjectId;
 use crate::error::{Error, Result};
 use crate::http::{Cause, Failure, Limits};
+use crate::request::Credential;
 use crate::stop::Stop;
 use address::Project;
 use client::Client;
+use secrecy::ExposeSecret as _;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
@@ -199,6 +201,21 @@ impl Forge {
         self.wait(stop, &format!("pull request #{number} cannot be read"), async |limits| {
             self.client.ready(&limits).await?;
             self.read_one(number, &limits).await
+        })
+    }
+
+    /// Returns what proves to the forge's repositories who asks: the token that was used so far.
+    pub fn credential(&self) -> Option<Credential> {
+        let (token, url) = (self.client.token()?, self.site.host.web());
+        let header = |value: String| Credential { url: url.to_owned(), header: value.into() };
+        Some(match self.site.host.kind {
+            Kind::Github => Credential::basic(url, "x-access-token", token),
+            Kind::Gitlab => Credential::basic(url, "oauth2", token),
+            Kind::BitbucketServer => header(format!("Authorization: Bearer {}", token.expose_secret())),
+            Kind::BitbucketCloud => match token.expose_secret().split_once(':') {
+                Some((user, password)) => Credential::basic(url, user, &password.into()),
+                None => Credential::basic(url, "x-token-auth", token),
+            },
         })
     }
 

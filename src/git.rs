@@ -185,6 +185,15 @@ impl Repo {
         self.local().remote_names().iter().map(|n| n.to_string()).collect()
     }
 
+    /// Returns the addresses of a remote: as it is configured, and as git would rewrite it (`url.….insteadOf`).
+    pub fn remote_urls(&self, name: &str) -> Vec<String> {
+        let repo = self.local();
+        let configured = repo.config_snapshot().string(format!("remote.{name}.url").as_str()).map(|v| v.to_string());
+        let remote = repo.try_find_remote(name).and_then(|r| r.ok());
+        let rewritten = remote.and_then(|r| Some(r.url(gix::remote::Direction::Fetch)?.to_string()));
+        configured.into_iter().chain(rewritten).collect()
+    }
+
     /// Returns the folder that the hooks of this repository live in, and who says so.
     pub fn hooks(&self) -> Result<HooksDir> {
         hooks::find(self)

@@ -307,6 +307,11 @@ impl Server {
         matches!(self.key, key::Source::Keyless)
     }
 
+    /// Returns the key, if there is one and it has been found out.
+    pub fn key(&self) -> Option<&key::Key> {
+        self.key.known()
+    }
+
     /// Sends a request as often as it makes sense, and returns what the protocol reads of the answer. Counts into
     /// `sent` how often it went out.
     ///

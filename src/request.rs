@@ -68,6 +68,7 @@ impl Source {
             Self::Unstaged { .. } => "unstaged",
             Self::Changes { .. } | Self::Auto => "changes",
             Self::Commit { .. } => "commit",
+            Self::Ends(ends) if ends.is_pull => "pr",
             Self::Branch { .. } | Self::Ends(_) | Self::Push(_) => "branch",
             Self::Patch(_) => "patch",
             Self::Code(_) => "code",
@@ -80,6 +81,8 @@ impl Source {
 pub struct Ends {
     /// For people: `pull request 12`, `the push to main`.
     pub label: String,
+    /// It is a pull request of a forge.
+    pub is_pull: bool,
     pub head: End,
     pub base: End,
     /// What stands in for a base that is nowhere any more: the commit before a forced push.

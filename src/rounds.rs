@@ -65,6 +65,8 @@ pub struct Done {
     pub stored: wire::stored::Review,
     /// Why it is not stored, though it was to be.
     pub unsaved: Option<String>,
+    /// The change as text, where the request asks for it.
+    pub record: Option<Record>,
 }
 
 /// Finds where reviews are stored, and the store where there is one. For what looks at stored reviews.
@@ -136,8 +138,9 @@ pub fn review(ask: &Ask, world: &World<'_>) -> Result<Done> {
         Some(f) => Some(f.compare(&mut review, &record, answer.as_ref(), &request, &rules, world)?),
         None => None,
     };
+    let kept = ask.request.record.then(|| record.clone());
     let round = Round { ask, follow, said, answer, compared, record, rules };
-    Ok(round.end(review, world))
+    Ok(Done { record: kept, ..round.end(review, world) })
 }
 
 /// Refuses to keep what a further round would start from, where it holds a secret: masked it would name nothing.
@@ -202,7 +205,7 @@ impl Round<'_> {
         let unsaved = match saved {
             Some(Ok(saved)) => {
                 review.session = Some(SessionRef { id: saved.id.to_string(), round: saved.round });
-                return Done { review, stored: saved.review, unsaved: None };
+                return Done { review, stored: saved.review, unsaved: None, record: None };
             }
             Some(Err(why)) => Some(why),
             None => None,
@@ -215,7 +218,7 @@ impl Round<'_> {
             review.judge_again(self.ask.request.on_block);
         }
         let stored = self.stored(&review, "", number);
-        Done { review, stored, unsaved }
+        Done { review, stored, unsaved, record: None }
     }
 
     fn save(&self, review: &Review, place: &Place, world: &World<'_>) -> Result<Saved> {

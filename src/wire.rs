@@ -8,6 +8,7 @@ pub mod answer;
 mod calm;
 pub mod counsel;
 pub mod judge;
+pub mod pulls;
 pub mod replay;
 pub mod stored;
 

@@ -2,7 +2,7 @@
 
 mod event;
 
-use super::{ColorChoice, Context};
+use super::{ColorChoice, Context, pr};
 use crate::env::Env;
 use crate::error::{Error, ExitStatus, Result};
 use crate::finding::{Category, Severity};
@@ -18,7 +18,7 @@ use crate::rounds::response::Given;
 use crate::rounds::{self, Ask, Done, Save};
 use crate::stop::{Signal, Stop};
 use crate::untrusted::Inert;
-use crate::verdict::Verdict;
+use crate::verdict::{Outcome, Verdict};
 use crate::wire::stored::Action;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -68,6 +68,15 @@ enum SourceArg {
         /// What it is measured against; the upstream or origin/HEAD when absent
         #[arg(long, value_name = "REV")]
         base: Option<String>,
+    },
+    /// A pull request of a forge, which is fetched and not checked out; the policy is its base's
+    Pr {
+        /// The address of its page, or its number
+        #[arg(value_name = "URL|NUMBER")]
+        pull: String,
+        /// The remote whose forge is meant, and that is fetched from; origin, or the one that is of the project
+        #[arg(long, value_name = "NAME")]
+        remote: Option<String>,
     },
     /// Everything since a base, in the worktree, new files included
     Changes {
@@ -166,12 +175,18 @@ struct Options {
     /// What an incomplete review does to the exit code
     #[arg(long, global = true, value_name = "WHAT")]
     on_incomplete: Option<OnIncompleteArg>,
-    /// Policy and suppressions from the merge base, never from the change; the default in CI
+    /// Policy and suppressions from the merge base, never from the change; the default in CI and for pull requests
     #[arg(long, global = true, overrides_with = "no_gate")]
     gate: bool,
     /// Policy from the worktree, in CI too
     #[arg(long, global = true, overrides_with = "gate")]
     no_gate: bool,
+    /// Publish on the pull request, with `review pr` and in its CI job: comments on lines, a summary, a status
+    #[arg(long, global = true, value_name = "PART", num_args = 1.., value_delimiter = ',', value_enum)]
+    post: Vec<pr::Part>,
+    /// The review is incomplete where it cannot be published
+    #[arg(long, global = true, requires = "post")]
+    require_post: bool,
     /// Exit 0 where findings would make it 1
     #[arg(long, global = true)]
     exit_zero: bool,
@@ -253,11 +268,16 @@ fn review(context: &Context, args: &Args) -> Result<ExitStatus> {
         return Ok(ExitStatus::Pass);
     }
     refuse_shared_targets(context, o)?;
-    let request = request(context, args)?;
+    let stop = Stop::default();
+    let pull = match &args.source {
+        Some(SourceArg::Pr { pull, remote }) => Some(pr::find(context, pull, remote.as_deref(), &stop)?),
+        _ => None,
+    };
+    let mut request = request(context, args, pull.as_ref())?;
+    request.record = !o.post.is_empty();
     let follow_up = o.follow_up.as_deref().map(|name| rounds::named(name, &request, &context.env)).transpose()?;
     let response = o.response.as_deref().map(|file| response(context, file)).transpose()?;
     let progress = progress::of(&context.env, context.global.quiet);
-    let stop = Stop::default();
     let now = jiff::Timestamp::now();
     let world = World { env: &context.env, progress: progress.as_ref(), now, stop: &stop, script: None };
     let save = match (o.no_save, o.require_history) {
@@ -272,7 +292,7 @@ fn review(context: &Context, args: &Args) -> Result<ExitStatus> {
         Signal::Interrupt => ExitStatus::Interrupted,
         Signal::Terminate => ExitStatus::Terminated,
     });
-    let done = match (result, ended) {
+    let mut done = match (result, ended) {
         (Err(e), Some(ended)) => {
             super::print_error(&e);
             eprint_line(&report::summary_of_error(ended));
@@ -280,10 +300,47 @@ fn review(context: &Context, args: &Args) -> Result<ExitStatus> {
         }
         (result, _) => result?,
     };
+    let said = if o.post.is_empty() { Vec::new() } else { publish(context, args, pull.as_ref(), &mut done, &stop) };
     write_reports(context, o, &done.review)?;
     tell(context, &done);
+    said.iter().for_each(|line| eprint_line(&Inert::new(line).to_string()));
     eprint_line(&report::summary_line(&done.review));
     Ok(done.review.exit)
+}
+
+/// Publishes a review, and returns what is to be said of that. What goes wrong changes nothing of the verdict, unless
+/// that was asked for.
+fn publish(context: &Context, args: &Args, pull: Option<&pr::Found>, done: &mut Done, stop: &Stop) -> Vec<String> {
+    let o = &args.options;
+    let published = match &done.record {
+        _ if stop.signal().is_some() => Err("the review was stopped".to_owned()),
+        None => Err("the change was not recorded".to_owned()),
+        Some(record) => {
+            let whole = o.files.is_empty();
+            let publication = pr::Publication { review: &done.review, record, parts: &o.post, whole };
+            match pull {
+                Some(pull) => publication.on(pull, stop),
+                None => match pr::of_event(context, stop) {
+                    Ok(Some(pull)) => publication.on(&pull, stop),
+                    Ok(None) => return vec!["note: not posted: this job is not about a pull request".to_owned()],
+                    Err(e) => Err(e.on_one_line()),
+                },
+            }
+        }
+    };
+    match published {
+        Ok(lines) => lines,
+        Err(why) => {
+            if o.require_post {
+                done.review.coverage.failed.push((None, format!("the review could not be posted: {why}")));
+                if done.review.outcome != Outcome::Cancelled {
+                    done.review.outcome = Outcome::Incomplete;
+                }
+                done.review.judge_again(if o.exit_zero { OnBlock::ExitZero } else { OnBlock::Fail });
+            }
+            vec![format!("note: not posted: {why}")]
+        }
+    }
 }
 
 /// Says what became of earlier findings, and what could not be stored.
@@ -322,8 +379,13 @@ fn response(context: &Context, file: &Path) -> Result<Given> {
     Given::parse(&String::from_utf8_lossy(&bytes))
 }
 
-fn request(context: &Context, args: &Args) -> Result<ReviewRequest> {
+fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<ReviewRequest> {
     let o = &args.options;
+    let in_ci = context.env.is_ci() && matches!(args.source, None | Some(SourceArg::Branch { .. })) && o.hook.is_none();
+    if !o.post.is_empty() && pull.is_none() && !in_ci {
+        let error = Error::usage("--post needs a pull request");
+        return Err(error.hint("claude-reviewer review pr NUMBER --post comments"));
+    }
     let input = |p: &PathBuf| if p.as_os_str() == "-" { Input::Stdin } else { Input::File(p.clone()) };
     let hook = o.hook.map(|stage| stage.hook(&context.env));
     let takes_fetch = matches!(args.source, None | Some(SourceArg::Branch { .. })) && hook.is_none();
@@ -352,6 +414,11 @@ fn request(context: &Context, args: &Args) -> Result<ReviewRequest> {
                 let plain = Source::Branch { head: head.clone(), base: base.clone() };
                 named(head.as_deref(), base.as_deref(), plain)?
             }
+            SourceArg::Pr { pull: name, .. } => {
+                let found = pull.ok_or_else(|| Error::usage(format!("pull request {name} was not read")))?;
+                by_author = Some(found.brief());
+                found.source()
+            }
             SourceArg::Changes { base } => Source::Changes { base: base.clone() },
             SourceArg::Patch { file } => Source::Patch(input(file)),
             SourceArg::Code { files } => Source::Code(files.iter().map(input).collect()),
@@ -360,7 +427,7 @@ fn request(context: &Context, args: &Args) -> Result<ReviewRequest> {
     let gate = match (o.gate, o.no_gate) {
         (true, _) => true,
         (_, true) => false,
-        _ => context.env.is_ci(),
+        _ => context.env.is_ci() || pull.is_some(),
     };
     Ok(ReviewRequest {
         source,

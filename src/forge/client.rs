@@ -7,6 +7,7 @@ use crate::http;
 use crate::http::{
     Failure, HeaderMap, Limits, Method, Protocol, Refusal, Repeat, Reply, Request, Server, Trouble, Url,
 };
+use secrecy::SecretString;
 use serde_json::Value;
 use std::time::{Duration, SystemTime};
 
@@ -61,6 +62,11 @@ impl Client {
     /// Tells whether there is no token.
     pub(super) fn is_keyless(&self) -> bool {
         self.server.is_keyless()
+    }
+
+    /// Returns the token, if there is one and it has been found out.
+    pub(super) fn token(&self) -> Option<&SecretString> {
+        self.server.key().map(|key| key.secret())
     }
 
     /// Returns what to set for a token.

@@ -303,7 +303,10 @@ impl Posting<'_> {
 
     fn fails(&mut self, what: &str, failure: Failure) {
         let mut text = format!("{what}: {}", failure.message);
-        if let Some(hint) = failure.hint {
+        let reads_only = self.pull.is_fork && failure.status == Some(403) && failure.retry_after.is_none();
+        let of_forks = "for a pull request from a fork, CI gives out a token that may only read: publish from a job \
+            that runs afterwards, without the fork's code";
+        if let Some(hint) = failure.hint.filter(|_| !reads_only).or_else(|| reads_only.then(|| of_forks.to_owned())) {
             text.push_str(&format!(" ({hint})"));
         }
         self.posted.failed.push(text);

@@ -3,6 +3,9 @@
 //! The same review published twice changes nothing the second time: comments are known again by their marks, and
 //! what they say by a digest. A mark counts only in a comment of the token's own account.
 
+#[cfg(test)]
+mod tests;
+
 use super::Account;
 use super::lines::{Lines, Spot};
 use super::mark::{About, By, Form, Mark};
@@ -234,7 +237,9 @@ fn spot(finding: &Finding, lines: &Lines) -> Option<Spot> {
         return None;
     }
     let file = std::str::from_utf8(finding.file()?.as_bytes()).ok()?;
-    lines.spot(file, finding.lines()?)
+    let spot = lines.spot(file, finding.lines()?)?;
+    // What is meant for all of its lines must not be applied to some of them.
+    Some(spot).filter(|s| s.whole || finding.replacement().is_none())
 }
 
 fn words(now: &Situation<'_>, finding: &Finding, spot: Option<&Spot>) -> String {

@@ -261,6 +261,11 @@ impl Host {
         self.web.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
+    /// Returns what the addresses of its repositories begin with.
+    pub(super) fn web(&self) -> &str {
+        self.web.as_str()
+    }
+
     /// Returns the path that requests begin with; ends with a slash.
     pub(super) fn api_path(&self) -> &str {
         self.api.path()

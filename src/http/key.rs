@@ -1,7 +1,7 @@
 //! Keys: what carries them, the command that prints one, and that nobody sees them.
 //!
-//! A key leaves this module as a header that is marked sensitive, and in no other way. What a server says is
-//! passed through [`Key::mask`] before anything else is done with it.
+//! A key leaves this module as a header that is marked sensitive, or as a secret for git, and in no other way. What a
+//! server says is passed through [`Key::mask`] before anything else is done with it.
 
 use super::{Cause, Failure};
 use crate::env::Env;
@@ -39,6 +39,11 @@ impl Key {
         let mut value = HeaderValue::from_str(&format!("{prefix}{}", self.0.expose_secret())).ok()?;
         value.set_sensitive(true);
         Some(value)
+    }
+
+    /// Returns the key for another program that asks the same server.
+    pub fn secret(&self) -> &SecretString {
+        &self.0
     }
 
     /// Takes the key out of a text, and every piece of it that has at least 8 characters, whatever their case.

@@ -1,6 +1,6 @@
 //! A change by its two ends: found here or fetched, and connected.
 
-use super::Note;
+use super::{Note, SourceKind};
 use super::source::Resolved;
 use crate::diff::ObjectId;
 use crate::env::Env;
@@ -36,6 +36,9 @@ pub(super) fn resolve(request: &ReviewRequest, ends: &Ends, env: &Env, stop: &St
         return Err(error.hint("claude-reviewer review branch HEAD --base REV"));
     }
     let mut all = Resolved::of_branch(repo, label, branch);
+    if ends.is_pull {
+        all.info.kind = SourceKind::Pr;
+    }
     all.notes.extend(notes);
     if let Some(who) = ends.may_be_empty.as_ref().filter(|_| nothing) {
         all.parts.clear();

@@ -20,6 +20,7 @@ mod counsel;
 mod coverage;
 mod diff;
 mod doctor;
+mod forge;
 mod git;
 mod history;
 mod hooks;

@@ -53,6 +53,7 @@ pub(super) fn of(context: &Context, o: &Options, head: Option<&str>, base: Optio
             let head = head.unwrap_or("HEAD");
             let ends = Ends {
                 label: head.to_owned(),
+                is_pull: false,
                 head: End::Rev(head.to_owned()),
                 base: End::Rev(base.to_owned()),
                 instead: None,

@@ -1,0 +1,323 @@
+//! `pr`, `review pr` and `--post`: pull requests of forges.
+
+use super::Context;
+use super::policy::Files;
+use crate::ci;
+use crate::error::{Error, ExitStatus, Result};
+use crate::forge::address::number_of;
+use crate::forge::lines::Lines;
+use crate::forge::publish::Parts;
+use crate::forge::{Forge, Hosts, Operator, Order, Posted, PullRequest, Site};
+use crate::git::Repo;
+use crate::policy::{self, Policy, Sources};
+use crate::request::{Checkout, End, Ends, Fetching, Overrides, Source};
+use crate::review::{Record, Review};
+use crate::stop::Stop;
+use crate::untrusted::Inert;
+use crate::wire::pulls::{PULLS_VERSION, Pull, Pulls};
+use std::io::Write as _;
+
+/// Bytes of what the author says that a model is shown.
+const MOST_OF_A_BRIEF: usize = 24 << 10;
+/// Commits whose subjects a model is shown.
+const MOST_SUBJECTS: usize = 50;
+
+/// Pull requests of the forge that a remote is from.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// List the open pull requests
+    List {
+        /// The remote whose forge is meant; origin when absent
+        #[arg(long, value_name = "NAME")]
+        remote: Option<String>,
+        /// How to write it
+        #[arg(long, value_enum, default_value = "human")]
+        format: Format,
+    },
+}
+
+/// How a list is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// One pull request a line
+    Human,
+    /// For programs: versioned
+    Json,
+}
+
+/// What of a review is published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Part {
+    /// Comments on lines of the change
+    Comments,
+    /// One comment about all of it, kept up to date
+    Summary,
+    /// The light beside the head commit
+    Status,
+}
+
+/// A pull request that was found.
+pub(super) struct Found {
+    forge: Forge,
+    pull: PullRequest,
+    /// A remote's name, or an address.
+    remote: String,
+}
+
+/// What the command line has of forges.
+struct Desk<'a> {
+    context: &'a Context,
+    repo: Repo,
+    policy: Policy,
+}
+
+pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
+    let Command::List { remote, format } = &args.command;
+    let desk = Desk::open(context)?;
+    let hosts = desk.hosts()?;
+    let (_, site) = desk.site(&hosts, remote.as_deref())?;
+    let forge = Forge::open(site, &hosts, &desk.operator())?;
+    let (pulls, more) = forge.list(&Stop::default())?;
+    let mut text = String::new();
+    match format {
+        Format::Json => {
+            let pulls = pulls.iter().map(|p| Pull {
+                number: p.number,
+                title: p.title.clone(),
+                url: p.url.clone(),
+                author: p.author.clone(),
+                is_draft: p.is_draft,
+                base: p.base.clone(),
+                head: p.head.clone(),
+                updated: p.updated.clone(),
+            });
+            let list = Pulls {
+                schema_version: PULLS_VERSION,
+                forge: forge.site().host.name(),
+                project: forge.site().project.to_string(),
+                pulls: pulls.collect(),
+                more,
+            };
+            text = serde_json::to_string_pretty(&list).map_err(|_| Error::incomplete("the list cannot be written"))?;
+            text.push('\n');
+        }
+        Format::Human => {
+            for p in &pulls {
+                let draft = if p.is_draft { " (draft)" } else { "" };
+                let (title, author) = (Inert::new(&p.title), Inert::new(&p.author));
+                let (head, base) = (Inert::new(&p.head), Inert::new(&p.base));
+                text.push_str(&format!("#{} {title}{draft}\n    {head} into {base}, by {author}\n", p.number));
+            }
+            if pulls.is_empty() {
+                text.push_str("no pull request is open\n");
+            }
+            if more {
+                text.push_str(&format!("and more: the newest {} are shown\n", pulls.len()));
+            }
+        }
+    }
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Error::incomplete("the list cannot be written to standard output").caused_by(&e))
+        }
+        _ => Ok(ExitStatus::Pass),
+    }
+}
+
+/// Finds the pull request that is to be reviewed.
+///
+/// # Errors
+///
+/// Usage: no forge is known that it could be from. Those of [`Forge::read`].
+pub(super) fn find(context: &Context, pull: &str, remote: Option<&str>, stop: &Stop) -> Result<Found> {
+    let desk = Desk::open(context)?;
+    let hosts = desk.hosts()?;
+    let (site, number, remote) = match number_of(pull) {
+        Some(number) => {
+            let (remote, site) = desk.site(&hosts, remote)?;
+            (site, number, remote)
+        }
+        None => {
+            let (site, number) = hosts.pull_of_page(pull).ok_or_else(|| {
+                let shown: String = pull.chars().take(200).collect();
+                Error::usage(format!("{shown} is neither a number nor the page of a pull request of a known host"))
+                    .hint(format!("known are {}; [forge] of your own policy names others", hosts.names().join(", ")))
+            })?;
+            let remote = match remote {
+                Some(name) => name.to_owned(),
+                None => desk.remote_of(&hosts, &site),
+            };
+            (site, number, remote)
+        }
+    };
+    let forge = Forge::open(site, &hosts, &desk.operator())?;
+    let pull = forge.read(number, stop)?;
+    Ok(Found { forge, pull, remote })
+}
+
+/// Finds the pull request that a job of CI is about, to publish to; `None`: it is about none.
+///
+/// # Errors
+///
+/// Those of [`find`], and an event that cannot be read.
+pub(super) fn of_event(context: &Context, stop: &Stop) -> Result<Option<Found>> {
+    let number = ci::detect(&context.env)?.and_then(|event| event.number);
+    number.map(|number| find(context, &number.to_string(), None, stop)).transpose()
+}
+
+impl Desk<'_> {
+    fn open(context: &Context) -> Result<Desk<'_>> {
+        let repo = Repo::open(&context.dir, &context.env)?;
+        let files = Files::find(context, None)?;
+        let overrides = Overrides::default();
+        let sources = Sources {
+            user: files.user.as_ref(),
+            project: files.project.as_ref(),
+            env: &context.env,
+            overrides: &overrides,
+        };
+        let policy = policy::load(&sources)?.policy;
+        Ok(Desk { context, repo, policy })
+    }
+
+    fn operator(&self) -> Operator<'_> {
+        Operator { policy: &self.policy.forge, env: &self.context.env, top: self.repo.worktree() }
+    }
+
+    fn hosts(&self) -> Result<Hosts> {
+        Hosts::of(&self.operator())
+    }
+
+    /// Finds whose project a remote is.
+    fn site_of(&self, hosts: &Hosts, remote: &str) -> Option<Site> {
+        self.repo.remote_urls(remote).iter().find_map(|url| hosts.site_of_remote(url))
+    }
+
+    /// Finds the remote that is meant, and whose project it is: the one that was named, or `origin`, or the only one.
+    fn site(&self, hosts: &Hosts, named: Option<&str>) -> Result<(String, Site)> {
+        let names = self.repo.remotes();
+        let name = match (named, names.as_slice()) {
+            (Some(name), _) => name.to_owned(),
+            (None, all) if all.iter().any(|n| n == "origin") => "origin".to_owned(),
+            (None, [one]) => one.clone(),
+            (None, []) => return Err(Error::usage("there is no remote").hint("git remote add origin ADDRESS")),
+            (None, all) => {
+                let error = Error::usage(format!("there are several remotes: {}", all.join(", ")));
+                return Err(error.hint("name one: --remote NAME"));
+            }
+        };
+        if !names.contains(&name) {
+            return Err(
+                Error::usage(format!("there is no remote {name}")).hint(format!("there are {}", names.join(", ")))
+            );
+        }
+        let site = self.site_of(hosts, &name).ok_or_else(|| {
+            Error::usage(format!("the remote {name} is of no forge that is known"))
+                .hint(format!("known are {}; [forge] of your own policy names others", hosts.names().join(", ")))
+        })?;
+        Ok((name, site))
+    }
+
+    /// Returns the remote from which a project is fetched, or its address where no remote is of it.
+    fn remote_of(&self, hosts: &Hosts, site: &Site) -> String {
+        let names = self.repo.remotes();
+        let is_of = |name: &&String| self.site_of(hosts, name).is_some_and(|s| s == *site);
+        names.iter().find(is_of).cloned().unwrap_or_else(|| site.clone_url())
+    }
+}
+
+impl Found {
+    /// Returns what is reviewed: between the two ends that the forge names, of which this clone need have neither.
+    pub(super) fn source(&self) -> Source {
+        let pull = &self.pull;
+        let own = self.forge.site();
+        // Where the forge keeps no reference of the head with the project, it is fetched from where it lies.
+        let elsewhere = pull.head.project.as_ref().filter(|p| pull.head_refs.is_empty() && **p != own.project);
+        let remote = elsewhere.map_or_else(
+            || self.remote.clone(),
+            |project| Site { host: own.host.clone(), project: project.clone() }.clone_url(),
+        );
+        // A remote that is configured has its own way to prove who asks.
+        let credential = if remote.contains("://") { self.forge.credential() } else { None };
+        let under = pull.head_refs.first().cloned().unwrap_or_else(|| format!("refs/heads/{}", pull.head.name));
+        Source::Ends(Box::new(Ends {
+            label: format!("pull request #{}", pull.number),
+            is_pull: true,
+            head: End::Id { id: pull.head.id.to_string(), under: Some(under) },
+            base: End::Id { id: pull.base.id.to_string(), under: Some(format!("refs/heads/{}", pull.base.name)) },
+            instead: None,
+            may_be_empty: Some("the base has all of the pull request".to_owned()),
+            remote,
+            fetching: Fetching::Missing,
+            credential,
+            checkout: Checkout::Foreign,
+        }))
+    }
+
+    /// Returns what the author says of the change: data for a model.
+    pub(super) fn brief(&self) -> String {
+        let pull = &self.pull;
+        let mut text = format!("Pull request #{}: {}\n", pull.number, pull.title);
+        if !pull.description.trim().is_empty() {
+            text.push_str(&format!("\n{}\n", pull.description.trim()));
+        }
+        if !pull.commits.is_empty() {
+            text.push_str("\nCommits:\n");
+        }
+        for commit in pull.commits.iter().take(MOST_SUBJECTS) {
+            text.push_str(&format!("- {}\n", commit.message.lines().next().unwrap_or_default()));
+        }
+        text.truncate(text.floor_char_boundary(MOST_OF_A_BRIEF));
+        text
+    }
+}
+
+/// A review that is to be published.
+pub(super) struct Publication<'a> {
+    pub(super) review: &'a Review,
+    pub(super) record: &'a Record,
+    pub(super) parts: &'a [Part],
+    /// The whole change was reviewed, and not some files of it.
+    pub(super) whole: bool,
+}
+
+impl Publication<'_> {
+    /// Publishes it, and returns what to say of that.
+    ///
+    /// # Errors
+    ///
+    /// Why not all of it was published.
+    pub(super) fn on(&self, found: &Found, stop: &Stop) -> std::result::Result<Vec<String>, String> {
+        let named = |part: Part| self.parts.contains(&part);
+        let parts =
+            Parts { comments: named(Part::Comments), summary: named(Part::Summary), status: named(Part::Status) };
+        let lines = Lines::of(self.record);
+        let order = Order { review: self.review, lines: &lines, parts, whole: self.whole };
+        let posted = found.forge.publish(found.pull.number, &order, stop).map_err(|e| {
+            let hints: Vec<String> = e.hints.iter().map(|h| format!(" ({h})")).collect();
+            format!("{}{}", e.on_one_line(), hints.concat())
+        })?;
+        if posted.failed.is_empty() { Ok(said(&posted)) } else { Err(posted.failed.join("; ")) }
+    }
+}
+
+/// Says what was published.
+fn said(posted: &Posted) -> Vec<String> {
+    let counts = [(posted.new, "new"), (posted.changed, "changed"), (posted.ended, "resolved")];
+    let mut did: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    did.extend(posted.summary.then(|| "the summary".to_owned()));
+    did.extend(posted.status.then(|| "the status".to_owned()));
+    let what = if did.is_empty() { "nothing new".to_owned() } else { did.join(", ") };
+    let mut lines = vec![format!("posted: {what}")];
+    if posted.elsewhere > 0 {
+        lines.push(format!("note: {} of the findings got no comment on a line", posted.elsewhere));
+    }
+    lines.extend(posted.notes.iter().map(|note| format!("note: {note}")));
+    lines
+}

@@ -1,0 +1,144 @@
+//! Plans, from reviews and comments that are made up.
+
+use super::{Account, Comment, MOST_INLINE, Parts, Plan, Situation, plan};
+use crate::finding::{Category, Finding, Severity};
+use crate::forge::lines::Lines;
+use crate::forge::mark::{About, By, Form, Mark};
+use crate::report::sample;
+use crate::review::{Record, Review};
+use crate::verdict::Outcome;
+
+const MANY: u32 = 60;
+
+fn finding(line: u32, severity: Severity) -> Finding {
+    let text = format!("+call({line})");
+    let sketch = sample::sketch("x", severity, Category::Bug, "Wrong call", "This call is wrong.");
+    sketch.code("new.rs", line, line, "call", &[text.as_bytes()]).done()
+}
+
+fn review(findings: Vec<Finding>) -> Review {
+    Review { findings, ..sample::clean() }
+}
+
+/// A new file of many lines.
+fn lines() -> Lines {
+    let mut text = format!(
+        "diff --git a/new.rs b/new.rs\nnew file mode 100644\n--- /dev/null\n+++ b/new.rs\n@@ -0,0 +1,{MANY} @@\n"
+    );
+    (1..=MANY).for_each(|n| text.push_str(&format!("+call({n})\n")));
+    Lines::of(&Record { text: text.into_bytes(), left_out: Vec::new() })
+}
+
+fn me() -> Account {
+    Account { id: "7".to_owned(), name: "robot".to_owned() }
+}
+
+/// Plans comments on lines.
+fn planned(review: &Review, there: &[Comment], change: impl FnOnce(&mut Situation<'_>)) -> Plan {
+    let (lines, me) = (lines(), me());
+    let mut now = Situation {
+        review,
+        lines: &lines,
+        parts: Parts { comments: true, summary: false, status: false },
+        whole: true,
+        me: &me,
+        there,
+        all_there: true,
+        form: Form::Html,
+        flavor: &super::Flavor { suggestions: true, bound: 60_000 },
+    };
+    change(&mut now);
+    plan(&now)
+}
+
+/// A comment of ours about a finding that is not in the review.
+fn old(by: By) -> Comment {
+    let about = About::Finding { fingerprint: "ab".repeat(16), by, ended: false };
+    let body = Mark::of(about, "old").sign("old", Form::Html);
+    Comment { id: "1".to_owned(), author: me(), body, is_inline: true, ..Comment::default() }
+}
+
+/// What is there after a plan was carried out.
+fn done(plan: &Plan) -> Vec<Comment> {
+    let comment = |(i, inline): (usize, &super::Inline)| Comment {
+        id: i.to_string(),
+        author: me(),
+        body: inline.body.clone(),
+        is_inline: true,
+        ..Comment::default()
+    };
+    plan.inline.iter().enumerate().map(comment).collect()
+}
+
+#[test]
+fn the_worst_findings_get_the_comments() {
+    let mut findings: Vec<_> = (1..MANY).map(|n| finding(n, Severity::Minor)).collect();
+    findings.push(finding(MANY, Severity::Critical));
+    let review = review(findings);
+    let first = planned(&review, &[], |_| {});
+    assert_eq!((first.inline.len(), first.beyond), (MOST_INLINE, MANY as usize - MOST_INLINE));
+    assert_eq!(first.inline[0].spot.last.new, MANY);
+    // Those that are there count.
+    let second = planned(&review, &done(&first), |_| {});
+    assert_eq!((second.inline.len(), second.edits.len(), second.beyond), (0, 0, MANY as usize - MOST_INLINE));
+}
+
+#[test]
+fn only_who_looked_can_say_that_a_finding_is_gone() {
+    let nothing = review(Vec::new());
+    let ends = |review: &Review, by, whole| planned(review, &[old(by)], |now| now.whole = whole).edits.len();
+    assert_eq!(ends(&nothing, By::Rules, true), 1);
+    assert_eq!(ends(&nothing, By::Rules, false), 0);
+    assert_eq!(ends(&nothing, By::Model, true), 0);
+    let mut asked = review(Vec::new());
+    asked.models.asked = vec!["m".to_owned()];
+    assert_eq!(ends(&asked, By::Model, true), 1);
+    asked.outcome = Outcome::Incomplete;
+    assert_eq!((ends(&asked, By::Model, true), ends(&asked, By::Rules, true)), (0, 0));
+}
+
+#[test]
+fn ci_08_a_mark_in_the_comment_of_another_account_is_no_mark() {
+    let review = review(vec![finding(3, Severity::Major)]);
+    let mut theirs = done(&planned(&review, &[], |_| {}));
+    for author in [
+        Account { id: "8".to_owned(), name: "robot".to_owned() },
+        Account { id: String::new(), name: "Robot".to_owned() },
+        Account::default(),
+    ] {
+        theirs[0].author = author;
+        let plan = planned(&review, &theirs, |_| {});
+        assert_eq!((plan.inline.len(), plan.edits.len()), (1, 0));
+    }
+}
+
+#[test]
+fn a_person_who_closed_a_conversation_has_the_last_word() {
+    let review = review(vec![finding(3, Severity::Major)]);
+    let mut there = done(&planned(&review, &[], |_| {}));
+    let other = Mark::of(Mark::read(&there[0].body).unwrap().about, "other words");
+    there[0].body = other.sign("other words", Form::Html);
+    assert_eq!(planned(&review, &there, |_| {}).edits.len(), 1);
+    there[0].resolved = true;
+    assert_eq!(planned(&review, &there, |_| {}), Plan::default());
+}
+
+#[test]
+fn what_two_runs_wrote_at_the_same_time_is_one_comment_in_the_end() {
+    let review = review(vec![finding(3, Severity::Major)]);
+    let one = done(&planned(&review, &[], |_| {}));
+    let both = [one[0].clone(), Comment { id: "2".to_owned(), ..one[0].clone() }];
+    let plan = planned(&review, &both, |_| {});
+    assert_eq!((plan.inline.len(), plan.edits.len()), (0, 1));
+    assert_eq!((plan.edits[0].comment.id.as_str(), plan.edits[0].resolve), ("2", Some(true)));
+}
+
+#[test]
+fn nothing_new_is_written_where_not_all_comments_were_read() {
+    let review = review(vec![finding(3, Severity::Major)]);
+    let plan = planned(&review, &[], |now| {
+        now.all_there = false;
+        now.parts.summary = true;
+    });
+    assert_eq!(plan, Plan::default());
+}
