@@ -24,6 +24,26 @@ use names::{pair_of_git_line, pair_of_names};
 /// An empty patch is no change. Text in which nothing looks like a patch, a combined diff and a context
 /// diff are usage errors.
 pub fn parse(patch: &[u8]) -> Result<Vec<FileChange>> {
+    read(patch, Heads::Refused)
+}
+
+/// Reads a patch of our own, in which the lines of some files were left out: of these there is a head alone.
+///
+/// # Errors
+///
+/// Those of [`parse`], but for a content that is missing.
+pub fn parse_kept(patch: &[u8]) -> Result<Vec<FileChange>> {
+    read(patch, Heads::Taken)
+}
+
+/// What becomes of a file whose content differs and is not in the patch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Heads {
+    Refused,
+    Taken,
+}
+
+fn read(patch: &[u8], heads: Heads) -> Result<Vec<FileChange>> {
     let decoded;
     let patch = match content::marked(patch) {
         // What `git diff > x.patch` writes in PowerShell.
@@ -33,7 +53,7 @@ pub fn parse(patch: &[u8]) -> Result<Vec<FileChange>> {
         }
         None => patch.strip_prefix(b"\xef\xbb\xbf").unwrap_or(patch),
     };
-    let mut reader = Reader { rest: patch, number: 1, budget: binary::BUDGET };
+    let mut reader = Reader { rest: patch, number: 1, budget: binary::BUDGET, heads };
     let mut changes = Vec::new();
     while let Some(line) = reader.peek() {
         match reader.next_file(line)? {
@@ -64,6 +84,7 @@ struct Reader<'a> {
     number: usize,
     /// How many bytes of binary contents may still be decoded.
     budget: usize,
+    heads: Heads,
 }
 
 impl<'a> Reader<'a> {
@@ -161,7 +182,8 @@ impl<'a> Reader<'a> {
         let added = head.added || gone(labels.map(|l| l.0));
         let deleted = head.deleted || gone(labels.map(|l| l.1));
         let entry = head.entry(&pair, added, deleted).map_err(|e| misnamed(number, e))?;
-        if matches!(content, Shown::Nothing) && head.content_is_missing(&entry) {
+        let is_whole = self.heads == Heads::Taken || !matches!(content, Shown::Nothing);
+        if !is_whole && head.content_is_missing(&entry) {
             return Err(wrong(number, "the content of the file is not in the patch"));
         }
         finish(entry, content).map_err(|e| wrong(number, e))

@@ -130,7 +130,8 @@ fn body<'r>(review: &'r Review, page: &'r Page<'r>, origins: &'r [&'r Origin], o
     sections::design(&review.models, out);
     let files = Files { review, page, origins };
     sections::whole(&files, page, out);
-    if !page.files.is_empty() {
+    let is_something = review.outcome != Outcome::NothingToReview;
+    if !page.files.is_empty() || page.without_lines.is_some() && is_something {
         out.raw("<section aria-labelledby=change><h2 id=change>The change</h2>\n");
         if let Some(why) = page.without_lines {
             out.raw("<p class=hint>").raw(why).raw("</p>\n");

@@ -40,7 +40,7 @@ impl Record {
     pub fn read(text: &[u8]) -> Option<Vec<(Option<ObjectId>, FileChange)>> {
         let mut out = Vec::new();
         for (commit, text) in parts(text) {
-            out.extend(patch::parse(text).ok()?.into_iter().map(|change| (commit, change)));
+            out.extend(patch::parse_kept(text).ok()?.into_iter().map(|change| (commit, change)));
         }
         Some(out)
     }

@@ -109,7 +109,9 @@ impl<'r> Files<'r> {
             for (i, line) in lines.by_ref().skip(skipped).take(range.len()).enumerate() {
                 row = range.start + i;
                 if block == 0 {
-                    out.raw("<div class=b>");
+                    let until = placed.peek().map_or(range.end, |p| p.rows.end.clamp(row + 1, range.end));
+                    // A few lines are laid out faster than they are put off.
+                    out.raw(if until - row < BLOCK / 4 { "<div class=\"b few\">" } else { "<div class=b>" });
                 }
                 let look = Look {
                     mark: marked.get(&row).copied(),

@@ -381,7 +381,7 @@ fn usage(models: &Models, out: &mut Markup) {
 fn spent(u: &Usage, out: &mut Markup) {
     let s = &u.spent;
     out.raw("<tr><th scope=row>").text(&u.backend).raw("<td>").text(&u.model);
-    for n in [s.requests.into(), s.input_tokens, s.cached_tokens, s.output_tokens] {
+    for n in [s.requests, s.input_tokens, s.cached_tokens, s.output_tokens] {
         out.raw("<td>").inert(&grouped(n));
     }
     out.raw("<td>");

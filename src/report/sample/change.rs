@@ -17,7 +17,8 @@ Binary files /dev/null and b/assets/logo.png differ\n",
 -\tlabel := \"日本\"; out := exec.Command(\"ls\", dir)\n\
 +\tlabel := \"日本\"; out := exec.Command(\"sh\", \"-c\", \"ls \"+dir)\n \treturn out.Run()\n"
             .as_bytes(),
-        b"diff --git a/config/production.env b/config/production.env\nnew file mode 100644\n",
+        b"diff --git a/config/production.env b/config/production.env\n\
+index 1111111111111111111111111111111111111111..2222222222222222222222222222222222222222 100644\n",
         b"diff --git a/src/old.rs b/src/old.rs\ndeleted file mode 100644\n--- a/src/old.rs\n+++ /dev/null\n\
 @@ -1,2 +0,0 @@\n-<script>alert(1)</script>\n-=cmd()\n",
         "diff --git \"a/::error file=x::y\\n::set-output name=a::b.c\" \"b/::error file=x::y\\n::set-output name=a::b.c\"\n\
