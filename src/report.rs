@@ -10,8 +10,10 @@ pub mod html;
 pub mod human;
 pub mod json;
 pub mod junit;
+pub mod markdown;
 pub mod rdjson;
 pub mod sarif;
+pub mod summary;
 mod words;
 
 #[cfg(test)]
@@ -32,6 +34,8 @@ pub enum Format {
     Json,
     Sarif,
     Github,
+    Summary,
+    Markdown,
     Gitlab,
     Rdjson,
     Junit,
@@ -44,11 +48,13 @@ type Form = (&'static str, &'static str, fn(&Review, &Style, &mut dyn Write) -> 
 
 impl Format {
     /// All of them, in the order of the help.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Human,
         Self::Json,
         Self::Sarif,
         Self::Github,
+        Self::Summary,
+        Self::Markdown,
         Self::Gitlab,
         Self::Rdjson,
         Self::Junit,
@@ -64,6 +70,12 @@ impl Format {
             }
             Self::Sarif => ("sarif", "SARIF 2.1.0, for code scanning", |r, _, o| sarif::render(r, o)),
             Self::Github => ("github", "the log of a GitHub Actions step, with annotations", github::render),
+            Self::Summary => {
+                ("summary", "a page in Markdown, for $GITHUB_STEP_SUMMARY", |r, _, o| summary::render(r, o))
+            }
+            Self::Markdown => {
+                ("markdown", "a comment for a pull request, within GitHub's limit", |r, _, o| markdown::render(r, o))
+            }
             Self::Gitlab => ("gitlab", "GitLab's Code Quality report", |r, _, o| gitlab::render(r, o)),
             Self::Rdjson => ("rdjson", "Reviewdog's Diagnostic Format", |r, _, o| rdjson::render(r, o)),
             Self::Junit => ("junit", "JUnit XML, for Jenkins, GitLab and Azure", |r, _, o| junit::render(r, o)),

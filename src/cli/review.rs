@@ -22,7 +22,7 @@ use crate::verdict::{Outcome, Verdict};
 use crate::wire::stored::Action;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::io::{IsTerminal as _, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -513,10 +513,10 @@ fn real(path: &Path) -> PathBuf {
 fn write_reports(context: &Context, o: &Options, review: &Review) -> Result<()> {
     let plain = Style { color: false, width: 100, ..style(context, &context.env) };
     for (format, file) in &o.report {
-        write_file(&context.dir.join(file), review, *format, &plain)?;
+        write_file(&context.env, &context.dir.join(file), review, *format, &plain)?;
     }
     if let Some(file) = &o.output {
-        return write_file(&context.dir.join(file), review, o.format, &plain);
+        return write_file(&context.env, &context.dir.join(file), review, o.format, &plain);
     }
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut style = style(context, &context.env);
@@ -534,8 +534,9 @@ fn write_reports(context: &Context, o: &Options, review: &Review) -> Result<()> 
 /// Writes a report beside its place and moves it there, so that nobody reads half of one.
 ///
 /// A link is followed, a device or pipe written to. A new file gets the mode that the umask leaves, an old one
-/// keeps its own.
-fn write_file(path: &Path, review: &Review, format: Format, style: &Style) -> Result<()> {
+/// keeps its own. Files that others hold stay the same files: what a runner collects is added to, as all steps do; an
+/// empty file, one with another name and one of another user are written in their places.
+fn write_file(env: &Env, path: &Path, review: &Review, format: Format, style: &Style) -> Result<()> {
     let fail =
         |e: &std::io::Error| Error::usage(format!("the report {} cannot be written", path.display())).caused_by(e);
     let mut bytes = Vec::new();
@@ -543,6 +544,12 @@ fn write_file(path: &Path, review: &Review, format: Format, style: &Style) -> Re
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let old = std::fs::metadata(&target).ok();
     if old.as_ref().is_some_and(|m| !m.is_file()) {
+        return std::fs::write(&target, &bytes).map_err(|e| fail(&e));
+    }
+    if is_collected(env, &target) {
+        return add_to(&target, &bytes).map_err(|e| fail(&e));
+    }
+    if old.as_ref().is_some_and(|m| m.len() == 0 || is_held(m)) {
         return std::fs::write(&target, &bytes).map_err(|e| fail(&e));
     }
     let mut file = tempfile::Builder::new();
@@ -558,6 +565,36 @@ fn write_file(path: &Path, review: &Review, format: Format, style: &Style) -> Re
     }
     file.persist(&target).map_err(|e| fail(&e.error))?;
     Ok(())
+}
+
+/// Tells whether a file is one in which GitHub's runner collects what steps have to say.
+fn is_collected(env: &Env, target: &Path) -> bool {
+    let files = ["GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"].into_iter().filter_map(|name| env.os(name));
+    files.filter_map(|f| Path::new(f).canonicalize().ok()).any(|f| f == target)
+}
+
+/// Writes to the end of a file, on a line of its own.
+fn add_to(target: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = std::fs::OpenOptions::new().read(true).append(true).open(target)?;
+    let mut last = [b'\n'];
+    if file.metadata()?.len() > 0 {
+        file.seek(std::io::SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+    }
+    let gap: &[u8] = if last == *b"\n" { b"" } else { b"\n" };
+    file.write_all(&[gap, bytes].concat())
+}
+
+/// Tells whether a file has another name, or belongs to another user: replacing it would leave theirs behind.
+#[cfg(unix)]
+fn is_held(file: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    file.nlink() > 1 || file.uid() != rustix::process::geteuid().as_raw()
+}
+
+#[cfg(not(unix))]
+fn is_held(_: &std::fs::Metadata) -> bool {
+    false
 }
 
 pub(super) fn style(context: &Context, env: &Env) -> Style {

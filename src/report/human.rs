@@ -244,7 +244,7 @@ fn finding(page: &mut Page<'_>, f: &Finding, news: bool) -> io::Result<()> {
     if let Some(replacement) = f.replacement() {
         page.line(&Line::new().space(2).put(GREEN, "replace with:"))?;
         for line in Inert::lines(replacement) {
-            page.line(&Line::new().space(4).put(PLAIN, line))?;
+            page.wrapped(&Line::new().space(4).put(PLAIN, line), 6)?;
         }
     }
     if page.style.verbose {

@@ -92,6 +92,12 @@ impl Sketch {
         self
     }
 
+    /// Offers code in place of the finding's lines.
+    pub(crate) fn replace(mut self, code: &str) -> Self {
+        self.draft.replacement = Some(code.to_owned());
+        self
+    }
+
     pub(crate) fn cwe(mut self, cwe: u32) -> Self {
         self.draft.cwe = Some(cwe);
         self.draft.references = vec![format!("https://cwe.mitre.org/data/definitions/{cwe}.html")];
@@ -260,6 +266,7 @@ pub(crate) fn full() -> Review {
             &[b" text = b\"\xff\xfe\".decode()", b"+doc = yaml.load(text)"],
         )
         .suggest("Use `yaml.safe_load`.")
+        .replace("doc = yaml.safe_load(text)")
         .cwe(502)
         .done(),
     );

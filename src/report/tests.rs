@@ -1,6 +1,7 @@
 //! Whole reports against the files in `fixtures/reports`, and the facts that every report keeps.
 
 mod formats;
+mod markdown;
 
 use super::sample::{clean, empty, full, incomplete, sketch, warned};
 use super::{Format, Style, render, summary_line};
@@ -83,6 +84,12 @@ fn reports_for_programs_look_as_recorded() {
         ("fixtures/reports/empty.json", text(&empty(), Format::Json, &style)),
         ("fixtures/reports/full.sarif", text(&full(), Format::Sarif, &style)),
         ("fixtures/reports/empty.sarif", text(&empty(), Format::Sarif, &style)),
+        ("fixtures/reports/full.summary.md", text(&full(), Format::Summary, &style)),
+        ("fixtures/reports/full.comment.md", text(&full(), Format::Markdown, &style)),
+        (
+            "fixtures/reports/full.comment-bitbucket.md",
+            super::markdown::comment_for(&full(), super::markdown::Flavor::Bitbucket, 4_000),
+        ),
         ("fixtures/reports/full.codequality.json", text(&full(), Format::Gitlab, &style)),
         ("fixtures/reports/full.rdjson", text(&full(), Format::Rdjson, &style)),
         ("fixtures/reports/full.junit.xml", text(&full(), Format::Junit, &style)),
@@ -349,6 +356,6 @@ fn formats_are_told_by_name() {
     }
     assert_eq!(
         Format::parse("xml").unwrap_err(),
-        "unknown format \"xml\"; there are human, json, sarif, github, gitlab, rdjson, junit, dotenv, html"
+        "unknown format \"xml\"; there are human, json, sarif, github, summary, markdown, gitlab, rdjson, junit, dotenv, html"
     );
 }

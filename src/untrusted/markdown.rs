@@ -20,8 +20,9 @@ pub fn prose(text: &str) -> String {
     by_line(text, |line, out| {
         let parts: Vec<&str> = line.split('`').collect();
         let last = parts.len() - 1;
-        // Empty parts are longer runs of backticks; an even number of parts has one that nothing closes.
-        let pairs = last.is_multiple_of(2) && parts[1..].iter().take(last.saturating_sub(1)).all(|p| !p.is_empty());
+        // Empty parts are longer runs of backticks, blank ones no code; an even number has one that nothing closes.
+        let pairs =
+            last.is_multiple_of(2) && parts[1..].iter().take(last.saturating_sub(1)).all(|p| !p.trim().is_empty());
         if !pairs {
             return escape(line, true, out);
         }
@@ -164,6 +165,7 @@ mod tests {
             ("``a`` b", "\\`\\`a\\`\\` b"),
             ("`a``<b>`", "\\`a\\`\\`&lt;b&gt;\\`"),
             ("```\n<b>\n```", "\\`\\`\\`\n&lt;b&gt;\n\\`\\`\\`"),
+            ("` `::error::x", "\\` \\`::&#8203;error::x"),
             ("\\`a`", "\\\\`a`"),
             ("", ""),
         ] {

@@ -21,6 +21,7 @@ mod coverage;
 mod diff;
 mod doctor;
 mod forge;
+mod formats;
 mod git;
 mod history;
 mod hooks;

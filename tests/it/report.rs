@@ -6,7 +6,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::process::{Command, Stdio};
 
-const FORMATS: [&str; 8] = ["human", "json", "sarif", "github", "gitlab", "rdjson", "junit", "dotenv"];
+const FORMATS: [&str; 11] =
+    ["human", "json", "sarif", "github", "summary", "markdown", "gitlab", "rdjson", "junit", "dotenv", "html"];
 
 /// Tells whether a line is a command that the log for GitHub is made of.
 fn is_ours(format: &str, line: &str) -> bool {

@@ -1,0 +1,174 @@
+//! One finding in Markdown.
+
+use super::Flavor;
+use crate::finding::{Confidence, Finding, FrameLine, LineSpan};
+use crate::report::words::{applicable, line_of};
+use crate::untrusted::{Inert, clipped, code, fenced, markdown, prose};
+
+/// Bytes of a title.
+const TITLE: usize = 300;
+/// Bytes of a line of code that are shown.
+const CODE: usize = 160;
+/// Bytes shown before what is marked in a line that is cut.
+const LEAD: usize = 40;
+/// Lines that GitLab lets a suggestion replace below the comment's.
+const MAX_BELOW: u32 = 100;
+
+/// How a finding is shown.
+pub(super) struct Look {
+    flavor: Flavor,
+    /// Bytes of each of its texts.
+    prose: usize,
+    /// What it says was not said right before.
+    pub(super) news: bool,
+    /// It stands beside its lines: these are not shown again, and a suggestion can be applied.
+    beside: bool,
+}
+
+impl Look {
+    /// In a comment on the finding's lines.
+    pub(super) fn inline(flavor: Flavor) -> Self {
+        Self { flavor, prose: 4_000, news: true, beside: true }
+    }
+
+    /// On a page with others.
+    pub(super) fn listed(flavor: Flavor, prose: usize) -> Self {
+        Self { flavor, prose, news: true, beside: false }
+    }
+}
+
+/// Returns the line that names a finding, without a line end.
+pub(super) fn brief(f: &Finding, with_lines: bool) -> String {
+    let title = if f.title().trim().is_empty() { f.rule_id() } else { f.title() };
+    let title = prose(&one_line(title, TITLE));
+    let mut facts = Vec::new();
+    match f.lines().filter(|_| with_lines).map(|l| (l.first, l.last)) {
+        Some((first, last)) if first == last => facts.push(format!("line {first}")),
+        Some((first, last)) => facts.push(format!("lines {first} to {last}")),
+        None => {}
+    }
+    facts.push(code(clipped(f.rule_id(), 100).as_bytes()));
+    if let Some(commit) = f.commit.filter(|_| with_lines) {
+        facts.push(format!("in commit {}", code(commit.short().to_string())));
+    }
+    if f.origin().name() != "rules" {
+        facts.push(format!("found by {}", code(clipped(f.origin().name(), 100).as_bytes())));
+    }
+    if f.confidence() == Confidence::Low {
+        facts.push("confidence low".to_owned());
+    }
+    if f.blocking {
+        facts.push("blocks".to_owned());
+    }
+    facts.retain(|f| !f.is_empty());
+    format!("**{}: {title}** ({})", f.severity(), facts.join(", "))
+}
+
+/// Returns a finding in paragraphs, with a line end.
+pub(super) fn block(f: &Finding, look: &Look) -> String {
+    let mut parts = vec![brief(f, !look.beside)];
+    if !look.beside {
+        parts.extend(frame(f));
+    }
+    let text = |label: &str, text: &str| {
+        let text = prose(clipped(text.trim(), look.prose).trim());
+        if label.is_empty() { text } else { format!("**{label}:** {text}") }
+    };
+    if look.news && f.message().trim() != f.title().trim() {
+        parts.push(text("", f.message()));
+    }
+    let labelled = [
+        ("Fails when", f.failure()),
+        ("Convention", f.convention()),
+        ("Disputed", f.disputed.as_deref()),
+        ("Help", f.suggestion().filter(|_| look.news)),
+    ];
+    parts.extend(labelled.into_iter().filter_map(|(label, t)| Some(text(label, t?))));
+    match suggestion(f, look) {
+        Some(suggestion) => parts.push(suggestion),
+        None => parts.extend(f.replacement().map(|r| format!("Replace with:\n\n{}", added(&clipped(r, look.prose))))),
+    }
+    let mut last = Vec::new();
+    if let Some(cwe) = f.cwe() {
+        last.push(format!("[CWE-{cwe}](https://cwe.mitre.org/data/definitions/{cwe}.html)"));
+    }
+    if f.blocking {
+        last.push(format!("fingerprint `{}`", f.fingerprint()));
+    }
+    parts.push(last.join(", "));
+    parts.retain(|p| !p.is_empty());
+    parts.iter().map(|p| p.trim_end()).collect::<Vec<_>>().join("\n\n") + "\n"
+}
+
+/// Returns foreign text on one line, cut to a length; not escaped.
+pub(super) fn one_line(text: &str, most: usize) -> String {
+    clipped(&text.split_whitespace().collect::<Vec<_>>().join(" "), most).into_owned()
+}
+
+/// Returns the block that a forge offers to apply.
+fn suggestion(f: &Finding, look: &Look) -> Option<String> {
+    let text = applicable(f).filter(|_| look.beside)?;
+    let LineSpan { first, last, .. } = f.lines()?;
+    let below = last.get() - first.get();
+    let info = match look.flavor {
+        Flavor::Github => "suggestion".to_owned(),
+        // Lines that begin as quick actions do are taken for some by readers that know fences of three only.
+        Flavor::Gitlab if below <= MAX_BELOW && !text.lines().any(is_quick_action) => format!("suggestion:-0+{below}"),
+        Flavor::Bitbucket if below == 0 => "suggestion".to_owned(),
+        Flavor::Gitlab | Flavor::Bitbucket => return None,
+    };
+    Some(fenced(&info, text))
+}
+
+fn is_quick_action(line: &str) -> bool {
+    line.trim_start().strip_prefix('/').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
+}
+
+/// Returns code with a sign before each line, so that none of them is at the start of one.
+fn added(text: &str) -> String {
+    let lines: Vec<_> = Inert::lines(text).map(|l| format!("+ {l}")).collect();
+    fenced("", &lines.join("\n"))
+}
+
+/// Returns the lines around a finding, with numbers; a quote where there are none.
+fn frame(f: &Finding) -> Option<String> {
+    let (Some(frame), Some(span)) = (&f.frame, f.lines()) else {
+        let line = |l: &str| FrameLine { text: l.as_bytes().to_vec(), skipped: 0, added: false };
+        let lines: Vec<_> = f.quote().lines().take(4).map(|l| format!("| {}", cut(&line(l), 0))).collect();
+        return (!lines.is_empty()).then(|| fenced("", &lines.join("\n")));
+    };
+    let digits = (frame.first.get() as usize + frame.lines.len()).to_string().len();
+    let mut rows = Vec::new();
+    for (number, line) in (frame.first.get()..).zip(&frame.lines) {
+        let marked = (span.first.get()..=span.last.get()).contains(&number);
+        let start = span.columns.filter(|_| number == span.first.get()).map_or(0, |(start, _)| start);
+        let text = cut(line, start);
+        let (mark, sign) = (if marked { '>' } else { ' ' }, if line.added { '+' } else { ' ' });
+        rows.push(format!("{mark} {number:>digits$} {sign} {text}").trim_end().to_owned());
+    }
+    if line_of(frame, span.last.get()).is_none() {
+        rows.push(format!("> {:>digits$}", "..."));
+    }
+    Some(fenced("", &rows.join("\n")))
+}
+
+/// Returns a part of a line that has the byte `at` of the whole line in it.
+fn cut(line: &FrameLine, at: u32) -> String {
+    let at = at.saturating_sub(line.skipped) as usize;
+    let start = if line.skipped > 0 { "..." } else { "" };
+    let line = &line.text[..];
+    if line.len() <= CODE {
+        return format!("{start}{}", Inert::new(line));
+    }
+    let boundary = |i: usize| (i..line.len()).find(|i| line[*i] & 0xc0 != 0x80).unwrap_or(line.len());
+    let from = boundary(at.saturating_sub(LEAD).min(line.len()));
+    let from = if from <= LEAD { 0 } else { from };
+    let to = boundary((from + CODE).min(line.len()));
+    let (before, after) = (if from > 0 { "..." } else { start }, if to < line.len() { "..." } else { "" });
+    format!("{before}{}{after}", Inert::new(&line[from..to]))
+}
+
+/// Returns a foreign line as an item's text.
+pub(super) fn item(text: &str) -> String {
+    markdown(&one_line(text, 600))
+}

@@ -1,0 +1,361 @@
+//! A review as a page in Markdown that fits into a number of bytes: the verdict first, then what was not reviewed, the
+//! worst findings, and the rest.
+
+use super::Flavor;
+use super::block::{Look, block, brief, item, one_line};
+use crate::diff::RepoPath;
+use crate::finding::Finding;
+use crate::report::words::{self, worst_first};
+use crate::report::{counted, counts, plural, totals};
+use crate::review::Review;
+use crate::untrusted::{Inert, clipped, code, markdown, markup, prose};
+use crate::verdict::Verdict;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Kept for the line that counts what is left out.
+const RESERVE: usize = 240;
+/// Bytes of a path.
+const PATH: usize = 300;
+
+/// How much of a review a page holds.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::report) struct Detail {
+    flavor: Flavor,
+    bound: usize,
+    /// Entries of a list.
+    most: usize,
+    /// Bytes of each text of a finding.
+    prose: usize,
+    /// What was skipped, said, noted and spent.
+    all: bool,
+}
+
+impl Detail {
+    /// Of a comment.
+    pub(in crate::report) fn comment(flavor: Flavor, bound: usize) -> Self {
+        Self { flavor, bound, most: 10, prose: 1_500, all: false }
+    }
+
+    /// Of a job's summary.
+    pub(in crate::report) fn summary(bound: usize) -> Self {
+        Self { flavor: Flavor::Github, bound, most: 200, prose: 4_000, all: true }
+    }
+}
+
+/// Returns the page, in at most `detail.bound` bytes.
+pub(in crate::report) fn page(review: &Review, detail: &Detail) -> String {
+    let head = head(review);
+    let Some(room) = detail.bound.checked_sub(head.len() + RESERVE) else {
+        return head[..head.floor_char_boundary(detail.bound)].to_owned();
+    };
+    let missing = unreviewed(review, detail, room / 4);
+    let tail = tail(review, detail, room / 3);
+    let findings = findings(review, detail, room - missing.len() - tail.len());
+    let parts = [head, missing, findings, tail];
+    let mut out = parts.iter().filter(|p| !p.is_empty()).map(|p| p.trim_end()).collect::<Vec<_>>().join("\n\n");
+    out.push('\n');
+    out
+}
+
+fn head(review: &Review) -> String {
+    let (word, text) = words::verdict(review);
+    let mut out = format!("## {}: {word}\n\n{}.", env!("CARGO_PKG_NAME"), capital(&text));
+    if review.verdict == Verdict::Block && !review.coverage.is_complete() {
+        out.push_str(&format!(" And incomplete: {}.", words::missing(review)));
+    }
+    if let Some(why) = words::let_through(review) {
+        out.push_str(&format!("\n\n{}.", capital(&markdown(why))));
+    }
+    let found = totals(review);
+    if found.iter().any(|(_, n)| *n > 0) {
+        let blocking = counts(review, |f| f.blocking);
+        let row = |name: &str, of: &[(crate::finding::Severity, usize)]| {
+            let cells: Vec<_> = of.iter().map(|(_, n)| n.to_string()).collect();
+            format!("| {name} | {} |\n", cells.join(" | "))
+        };
+        let names: Vec<_> = found.iter().map(|(s, _)| s.name()).collect();
+        out.push_str(&format!("\n\n| | {} |\n|---|---:|---:|---:|---:|\n", names.join(" | ")));
+        out.push_str(&row("found", &found));
+        out.push_str(&row("blocking", &blocking));
+    }
+    out
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |c| c.to_ascii_uppercase().to_string() + chars.as_str())
+}
+
+/// Returns a list of what fits into `room` bytes, at most `most` entries, with a count of the others.
+fn list(items: impl ExactSizeIterator<Item = String>, most: usize, room: usize) -> String {
+    let total = items.len();
+    let mut out = String::new();
+    let mut shown = 0;
+    for item in items.take(most) {
+        let item = if item.trim().is_empty() { "(nothing said)".to_owned() } else { item };
+        if out.len() + item.len() + 40 > room {
+            break;
+        }
+        out.push_str(&format!("- {item}\n"));
+        shown += 1;
+    }
+    if shown < total {
+        out.push_str(&format!("- and {} more\n", total - shown));
+    }
+    out
+}
+
+fn unreviewed(review: &Review, detail: &Detail, room: usize) -> String {
+    let failed = &review.coverage.failed;
+    if failed.is_empty() {
+        return String::new();
+    }
+    let items = failed.iter().map(|(path, reason)| match path {
+        Some(path) => format!("{}: {}", name(path), item(reason)),
+        None => item(reason),
+    });
+    format!("**Not reviewed**\n\n{}", list(items, detail.most, room.saturating_sub(60)))
+}
+
+fn name(path: &RepoPath) -> String {
+    code(clipped(Inert::new(path.as_bytes()).as_str(), PATH).as_bytes())
+}
+
+/// Puts a part behind a line to unfold it, where the forge can.
+fn fold(flavor: Flavor, open: bool, line: &Title<'_>, body: &str) -> String {
+    let body = body.trim_end();
+    match flavor {
+        Flavor::Bitbucket => format!("### {}\n\n{body}\n", line.markdown()),
+        Flavor::Github | Flavor::Gitlab => {
+            let open = if open { " open" } else { "" };
+            format!("<details{open}><summary>{}</summary>\n\n{body}\n\n</details>\n", line.html())
+        }
+    }
+}
+
+/// The line above a part: a path, or words of ours, and a count.
+struct Title<'a> {
+    path: Option<&'a RepoPath>,
+    words: String,
+}
+
+impl Title<'_> {
+    fn html(&self) -> String {
+        let path = self.path.map(|p| markup(&clipped(Inert::new(p.as_bytes()).as_str(), PATH)));
+        path.map(|p| format!("<code>{p}</code>: ")).unwrap_or_default() + &self.words
+    }
+
+    fn markdown(&self) -> String {
+        self.path.map(|p| format!("{}: ", name(p))).unwrap_or_default() + &self.words
+    }
+}
+
+fn section(flavor: Flavor, words: String, body: &str) -> String {
+    fold(flavor, false, &Title { path: None, words }, body)
+}
+
+/// Returns the findings that fit, the worst first, those of a file together.
+fn findings(review: &Review, detail: &Detail, room: usize) -> String {
+    let all = worst_first(review);
+    let mut of_file: HashMap<Option<&RepoPath>, usize> = HashMap::new();
+    for f in &all {
+        *of_file.entry(f.file()).or_default() += 1;
+    }
+    let title = |file: Option<&RepoPath>, shown: usize| {
+        let total = of_file.get(&file).copied().unwrap_or_default();
+        let what = if file.is_none() { "The change as a whole: " } else { "" };
+        let count = if shown == total { plural(total, "finding") } else { format!("{shown} of {total} findings") };
+        // The path is not taken along: whoever folds has it.
+        format!("{what}{count}")
+    };
+    let mut look = Look::listed(detail.flavor, detail.prose);
+    let mut said = HashSet::new();
+    let mut places: HashMap<Option<&RepoPath>, usize> = HashMap::new();
+    let mut files: Vec<(Vec<&Finding>, String)> = Vec::new();
+    let (mut used, mut shown) = (0, 0);
+    for f in &all {
+        let frame = || {
+            let words = title(f.file(), 0) + " and some digits more";
+            fold(detail.flavor, true, &Title { path: f.file(), words }, "").len()
+        };
+        let around = if places.contains_key(&f.file()) { 0 } else { frame() };
+        let says = (f.file(), f.message(), f.suggestion());
+        look.news = !said.contains(&says);
+        let whole = block(f, &look);
+        // One finding is not worth a quarter of a page.
+        let text = if whole.len() <= room / 4 && used + around + whole.len() + 2 <= room {
+            said.insert(says);
+            whole
+        } else {
+            brief(f, true) + "\n"
+        };
+        if used + around + text.len() + 2 > room {
+            break;
+        }
+        used += around + text.len() + 2;
+        shown += 1;
+        let at = *places.entry(f.file()).or_insert(files.len());
+        if at == files.len() {
+            files.push((Vec::new(), String::new()));
+        }
+        let (listed, body) = &mut files[at];
+        listed.push(f);
+        body.push_str(&text);
+        body.push('\n');
+    }
+    let mut out = String::new();
+    for (listed, body) in &files {
+        let file = listed.first().and_then(|f| f.file());
+        let words = title(file, listed.len());
+        let open = listed.iter().any(|f| f.blocking);
+        out.push_str(&fold(detail.flavor, open, &Title { path: file, words }, body));
+        out.push('\n');
+    }
+    if shown < all.len() {
+        out.push_str(&format!(
+            "**{shown} of {} findings are shown, the worst; {} are left out.** `--format json` holds them all.\n",
+            all.len(),
+            all.len() - shown
+        ));
+    }
+    out
+}
+
+/// Returns what follows the findings, as far as it fits.
+fn tail(review: &Review, detail: &Detail, room: usize) -> String {
+    let share = room / 8;
+    let mut parts = vec![tests(review, detail, share), design(review, detail, share), set_aside(review, detail, share)];
+    if detail.all {
+        parts.extend([
+            opinions(review, detail, share),
+            notes(review, detail, share),
+            skipped(review, detail, share),
+            dropped(review),
+            usage(review),
+        ]);
+    }
+    parts.push(footer(review));
+    let mut out = String::new();
+    for part in parts.iter().filter(|p| !p.is_empty()) {
+        if out.len() + part.len() < room {
+            out.push_str(part);
+            out.push('\n');
+        }
+    }
+    out
+}
+
+fn tests(review: &Review, detail: &Detail, room: usize) -> String {
+    let Some(t) = &review.tests else { return String::new() };
+    let word = if t.passed { "passed" } else { "failed" };
+    let coverage = t.coverage.as_ref().map(|c| format!(", coverage {}", item(c))).unwrap_or_default();
+    let failing = list(t.failing.iter().map(|n| code(one_line(n, PATH))), detail.most, room);
+    format!("**Tests {word}**: {}{coverage}\n\n{failing}", item(&t.summary))
+}
+
+fn design(review: &Review, detail: &Detail, room: usize) -> String {
+    let violations = review.models.compliance.iter().flat_map(|c| &c.violations);
+    let entry = |what: &str, severity: crate::finding::Severity, text: &str, reference: Option<&String>| {
+        let reference = reference.map(|r| format!(" ({})", code(one_line(r, PATH)))).unwrap_or_default();
+        format!("{what} ({severity}): {}{reference}", prose(&one_line(text, 600)))
+    };
+    let mut items: Vec<_> = violations.map(|v| entry("design", v.impact, &v.issue, v.reference.as_ref())).collect();
+    items.extend(
+        review.models.missing.iter().map(|m| entry("missing", m.severity, &m.requirement, m.reference.as_ref())),
+    );
+    if items.is_empty() {
+        return String::new();
+    }
+    format!("**Design and requirements**\n\n{}", list(items.into_iter(), detail.most, room))
+}
+
+fn set_aside(review: &Review, detail: &Detail, room: usize) -> String {
+    let all: Vec<&Finding> = review.findings.iter().filter(|f| !f.counts()).collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    let items = all.iter().map(|f| {
+        let (label, why) = match (&f.waived, &f.suppressed) {
+            (Some(w), _) => (format!("waived by {}", item(&w.actor)), w.reason.as_str()),
+            (None, Some(s)) => (format!("suppressed ({})", s.by), s.reason.as_str()),
+            (None, None) => (String::new(), ""),
+        };
+        let place = f.file().map(|p| format!(" in {}", name(p))).unwrap_or_default();
+        let line = f.lines().map(|l| format!(" line {}", l.first)).unwrap_or_default();
+        let rule = code(one_line(f.rule_id(), 100));
+        format!("{} {rule}{place}{line}, {label}: {}", f.severity(), item(why))
+    });
+    let of = |which: fn(&Finding) -> bool| all.iter().filter(|f| which(f)).count();
+    let (waived, suppressed) = (of(|f| f.waived.is_some()), of(|f| f.waived.is_none()));
+    let words = match (waived, suppressed) {
+        (0, n) => format!("{n} suppressed"),
+        (n, 0) => format!("{n} waived"),
+        (w, s) => format!("{w} waived, {s} suppressed"),
+    };
+    section(detail.flavor, words, &list(items, detail.most, room))
+}
+
+fn opinions(review: &Review, detail: &Detail, room: usize) -> String {
+    let all = &review.models.opinions;
+    if all.is_empty() {
+        return String::new();
+    }
+    let items =
+        all.iter().map(|o| format!("{}: {}", code(one_line(&o.backend, 100)), prose(&one_line(&o.text, 4_000))));
+    section(detail.flavor, "What models say of the change".to_owned(), &list(items, detail.most, room))
+}
+
+fn notes(review: &Review, detail: &Detail, room: usize) -> String {
+    if review.notes.is_empty() {
+        return String::new();
+    }
+    let items = review.notes.iter().map(|n| {
+        let line = n.line.map(|l| format!(" line {l}")).unwrap_or_default();
+        let place = n.file.as_ref().map(|p| format!("{}{line}: ", name(p))).unwrap_or_default();
+        format!("{place}{}", prose(&one_line(&n.text, 600)))
+    });
+    section(detail.flavor, plural(review.notes.len(), "note"), &list(items, detail.most, room))
+}
+
+fn skipped(review: &Review, detail: &Detail, room: usize) -> String {
+    let all = &review.coverage.skipped;
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut reasons: BTreeMap<&str, Vec<&RepoPath>> = BTreeMap::new();
+    for (path, skip) in all {
+        reasons.entry(skip.name()).or_default().push(path);
+    }
+    let items: Vec<_> =
+        reasons.iter().flat_map(|(why, paths)| paths.iter().map(move |p| format!("{why}: {}", name(p)))).collect();
+    let words = format!("{} not reviewed, as policy has it", plural(all.len(), "file"));
+    section(detail.flavor, words, &list(items.into_iter(), detail.most, room))
+}
+
+fn dropped(review: &Review) -> String {
+    match review.models.dropped.len() {
+        0 => String::new(),
+        n => format!("{} could not be tied to the change and count for nothing.\n", plural(n, "claim")),
+    }
+}
+
+fn usage(review: &Review) -> String {
+    let lines = review.models.usage.iter().map(|u| item(&words::spent(u)));
+    list(lines, 20, 4_000)
+}
+
+fn footer(review: &Review) -> String {
+    let mut out = item(&words::basis(review));
+    if review.rules_only {
+        out.push_str(". Rules only: no model looked");
+    }
+    out.push_str(".\n");
+    let waits = counts(review, |f| f.blocking);
+    if !counted(&waits).is_empty() {
+        out.push_str(
+            "\nA false alarm? `claude-reviewer: ignore[RULE] reason` in a comment on the line, or \
+             `--waive FINGERPRINT=REASON`.\n",
+        );
+    }
+    out
+}

@@ -1,0 +1,231 @@
+//! What Markdown promises: it is inert, it fits, and a suggestion is one only where it applies.
+
+use super::super::markdown::{Flavor, comment, comment_for, finding};
+use super::super::sample::{clean, empty, full, incomplete, sketch};
+use super::super::{Format, Style};
+use super::formats::{filled, flood, hostile};
+use super::text;
+use crate::diff::RepoPath;
+use crate::error::ExitStatus;
+use crate::finding::{Category, Finding, Severity};
+
+/// Returns what a renderer does not take for code: without fenced blocks, and without the code within lines.
+fn outside_of_code(markdown: &str) -> String {
+    let mut out = String::new();
+    let mut fence = None;
+    for line in markdown.lines() {
+        let run = line.bytes().take_while(|b| *b == b'`').count();
+        match fence {
+            Some(open) => {
+                if run >= open && run == line.len() {
+                    fence = None;
+                }
+            }
+            None if run >= 3 && !line[run..].contains('`') => fence = Some(run),
+            None if line.starts_with("<details") => out.push_str(&format!("{line}\n")),
+            None => out.push_str(&(without_spans(line) + "\n")),
+        }
+    }
+    assert_eq!(fence, None, "a fence is not closed\n{markdown}");
+    out
+}
+
+fn without_spans(line: &str) -> String {
+    let mut out = String::new();
+    let mut rest = line;
+    while let Some(c) = rest.chars().next() {
+        let run = rest.bytes().take_while(|b| *b == b'`').count();
+        if c == '\\' {
+            let n = rest.chars().take(2).map(char::len_utf8).sum();
+            out.push_str(&rest[..n]);
+            rest = &rest[n..];
+        } else if run > 0 {
+            let mut at = run;
+            loop {
+                let next = rest[at..].find('`').unwrap_or_else(|| panic!("code is not closed: {line}")) + at;
+                let length = rest[next..].bytes().take_while(|b| *b == b'`').count();
+                at = next + length;
+                if length == run {
+                    break;
+                }
+            }
+            rest = &rest[at..];
+        } else {
+            out.push(c);
+            rest = &rest[c.len_utf8()..];
+        }
+    }
+    out
+}
+
+/// Checks that Markdown holds the marks that we write, and no others.
+#[track_caller]
+fn assert_inert(markdown: &str) {
+    let mut text = outside_of_code(markdown);
+    for line in markdown.lines().filter(|l| l.starts_with("<details")) {
+        // Within a block of HTML nothing is Markdown, and within code no forge looks for anything.
+        let inside = line.split_once("<summary>").and_then(|(_, l)| l.strip_suffix("</summary>")).expect(line);
+        assert!(!inside.replace("<code>", "").replace("</code>", "").contains(['<', '>', '"', '\'']), "{line}");
+        text = text.replace(line, "");
+    }
+    for ours in ["<details>", "<details open>", "</details>", "<summary>", "</summary>", "<code>", "</code>"] {
+        text = text.replace(ours, "");
+    }
+    assert!(!text.contains(['<', '>', '@']), "{text}");
+    for line in text.lines() {
+        let ours = ["## ", "### ", "**", "| ", "|---|", "- ", "[CWE-", "fingerprint "];
+        let begins = line.starts_with(|c: char| "#*|-[/:=+~_>".contains(c));
+        assert!(!begins || ours.iter().any(|o| line.starts_with(o)), "{line:?}");
+        let bare =
+            line.replace("[CWE-", "").replace("](https://cwe.mitre.org/", "").replace("&#8203;", ";").replace("&#", "");
+        let unescaped = |mark: char| {
+            bare.char_indices()
+                .any(|(i, c)| c == mark && bare[..i].bytes().rev().take_while(|b| *b == b'\\').count() % 2 == 0)
+        };
+        assert!(!unescaped('[') && !unescaped('~') && !unescaped('$'), "{line:?}");
+        assert!(!bare.contains("://") && !bare.contains("www."), "{line:?}");
+        let reference =
+            |sign: &str| bare.match_indices(sign).any(|(i, _)| bare[i + 1..].starts_with(|c: char| c.is_ascii_digit()));
+        assert!(!reference("#") && !reference("!"), "{line:?}");
+    }
+}
+
+#[test]
+fn inj_13_nothing_in_markdown_acts() {
+    let folds = |page: &str| (page.matches("<details").count(), page.matches("</details>").count());
+    let summary = |review: &_| text(review, Format::Summary, &Style::default());
+    let calm = filled("calm", b"calm");
+    for (with, bytes) in hostile() {
+        let review = filled(&with, &bytes);
+        for flavor in Flavor::ALL {
+            assert_inert(&comment_for(&review, flavor, flavor.bound()));
+            for f in &review.findings {
+                assert_inert(&finding(f, flavor));
+            }
+        }
+        assert_inert(&summary(&review));
+        let outside = outside_of_code(&summary(&review));
+        let (opened, closed) = folds(&outside);
+        assert_eq!(opened, closed, "{outside}");
+        if with.len() < 1_000 {
+            assert_eq!(folds(&outside), folds(&outside_of_code(&summary(&calm))), "{with:?}");
+        }
+    }
+}
+
+#[test]
+fn bitbucket_gets_no_html() {
+    let outside = outside_of_code(&comment_for(&full(), Flavor::Bitbucket, 32_768));
+    assert!(!outside.contains('<'), "{outside}");
+    assert!(outside.contains("### "), "files have a heading instead: {outside}");
+}
+
+#[test]
+fn ci_09_a_comment_fits_and_counts_what_it_leaves_out() {
+    let mut review = flood(6_000);
+    review.coverage.failed = (0..6_000).map(|n| (Some(RepoPath::new(format!("f{n}"))), "gone".to_owned())).collect();
+    for bound in [0, 10, 500, 1_000, 5_000, 32_768, 65_536] {
+        let page = comment(&review, bound);
+        assert!(page.len() <= bound + 1, "{bound}: {}", page.len());
+        if bound >= 1_000 {
+            assert!(page.starts_with("## claude-reviewer: BLOCK\n\n2000 of 6000 findings block"), "{page}");
+            assert!(page.contains(" of 6000 findings are shown, the worst; "), "{bound}: {page}");
+            assert!(page.contains(" more\n"), "what was not reviewed is counted: {page}");
+        }
+        if bound == 65_536 {
+            assert!(page.len() > 50_000, "the room is used: {}", page.len());
+            let outside = outside_of_code(&page);
+            assert!(outside.contains("**critical: ") && !outside.contains("**suggestion: "), "the worst are shown");
+        }
+    }
+    let summary = text(&review, Format::Summary, &Style::default());
+    assert!(summary.len() < 1 << 20 && summary.contains("2000 of 6000 findings block"), "{}", summary.len());
+    for (with, bytes) in hostile() {
+        let review = filled(&with, &bytes);
+        for flavor in Flavor::ALL {
+            assert!(comment_for(&review, flavor, 3_000).len() <= 3_000);
+            assert!(comment_for(&review, flavor, flavor.bound()).len() <= flavor.bound());
+            assert!(review.findings.iter().all(|f| finding(f, flavor).len() <= flavor.bound()));
+        }
+    }
+}
+
+#[test]
+fn the_verdict_stands_first() {
+    for (review, first) in [
+        (clean(), "## claude-reviewer: PASS\n\nNothing found.\n"),
+        (empty(), "## claude-reviewer: PASS\n\nNo changes to review.\n"),
+        (incomplete(ExitStatus::Incomplete), "## claude-reviewer: INCOMPLETE\n\n1 file was not reviewed.\n"),
+        (
+            full(),
+            "## claude-reviewer: BLOCK\n\n8 of 16 findings block this change: 3 critical, 5 major. And incomplete: ",
+        ),
+    ] {
+        for format in [Format::Summary, Format::Markdown] {
+            let page = text(&review, format, &Style::default());
+            assert!(page.starts_with(first), "{page}");
+        }
+    }
+}
+
+/// A finding on two added lines between others, with code to put in their place.
+fn replaced(path: &str, code: &str) -> Finding {
+    sketch("swap", Severity::Major, Category::Bug, "swapped", "The order is wrong.")
+        .code(path, 1, 2, "", &[b" before", b"+one", b"+two", b" after"])
+        .until(3)
+        .replace(code)
+        .done()
+}
+
+#[test]
+fn inj_15_a_suggestion_can_be_applied_or_is_none() {
+    let f = replaced("a.txt", "two\none");
+    assert!(
+        finding(&f, Flavor::Github).contains("\n```suggestion\ntwo\none\n```\n"),
+        "{}",
+        finding(&f, Flavor::Github)
+    );
+    assert!(finding(&f, Flavor::Gitlab).contains("\n```suggestion:-0+1\ntwo\none\n```\n"));
+    assert!(!finding(&f, Flavor::Bitbucket).contains("suggestion\n"), "it has none for several lines");
+    assert!(finding(&f, Flavor::Bitbucket).contains("Replace with:\n\n```\n+ two\n+ one\n```\n"));
+
+    let fences = finding(&replaced("a.md", "````\ncode\n````\n```suggestion"), Flavor::Github);
+    assert!(fences.contains("\n`````suggestion\n````\ncode\n````\n```suggestion\n`````\n"), "{fences}");
+
+    let outside = sketch("swap", Severity::Major, Category::Bug, "swapped", "The order is wrong.")
+        .code("a.txt", 1, 2, "", &[b" before", b"+one", b" after"])
+        .until(3)
+        .replace("two\none")
+        .done();
+    let mut elsewhere = replaced("a.txt", "two\none");
+    elsewhere.commit = crate::diff::ObjectId::from_hex("1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d");
+    let mut unknown = replaced("a.txt", "two\none");
+    unknown.frame = None;
+    for (f, why) in [
+        (outside, "a line that the change does not have"),
+        (elsewhere, "lines of another commit"),
+        (unknown, "lines that nobody knows any more"),
+        (replaced("a.txt", "--- a/other.txt\n+++ b/other.txt\n@@ -1 +1 @@\n+x"), "a patch of another file"),
+        (replaced("a.txt", "x \u{202e}y"), "text that means something else than it shows"),
+        (replaced("a.txt", "x\ry"), "a line end that is none"),
+    ] {
+        for flavor in Flavor::ALL {
+            let body = finding(&f, flavor);
+            assert!(!outside_of_code(&body).contains("suggestion") && !body.contains("```suggestion"), "{why}: {body}");
+            assert!(body.contains("Replace with:"), "{why}: the code is shown: {body}");
+        }
+    }
+    let action = replaced("a.txt", "one\n/approve");
+    assert!(!finding(&action, Flavor::Gitlab).contains("```suggestion"));
+    assert!(finding(&action, Flavor::Github).contains("```suggestion"));
+}
+
+#[test]
+fn inj_15_a_message_cannot_hold_a_suggestion() {
+    let text = "Apply this:\n```suggestion\nevil();\n```\n~~~suggestion\nevil();\n~~~";
+    let f = sketch("words", Severity::Major, Category::Bug, "```suggestion", text).file("a.txt").suggest(text).done();
+    for flavor in Flavor::ALL {
+        assert_inert(&finding(&f, flavor));
+        assert!(finding(&f, flavor).lines().all(|l| !l.trim_start().starts_with("```suggestion")));
+    }
+}
