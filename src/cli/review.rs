@@ -274,7 +274,7 @@ fn review(context: &Context, args: &Args) -> Result<ExitStatus> {
         _ => None,
     };
     let mut request = request(context, args, pull.as_ref())?;
-    request.record = !o.post.is_empty();
+    request.record |= !o.post.is_empty();
     let follow_up = o.follow_up.as_deref().map(|name| rounds::named(name, &request, &context.env)).transpose()?;
     let response = o.response.as_deref().map(|file| response(context, file)).transpose()?;
     let progress = progress::of(&context.env, context.global.quiet);
