@@ -406,7 +406,7 @@ struct Found {
 
 impl Floor<'_> {
     fn review(&self) -> Found {
-        let Scan { repo, rules, files, .. } = self.scan;
+        let Scan { repo, rules, files, policy, .. } = self.scan;
         let mut scanned = self.scan.run(self.parts);
         let unmatched: Vec<_> = files.unmatched().collect();
         if !unmatched.is_empty() {
@@ -417,7 +417,11 @@ impl Floor<'_> {
         if let Some(repo) = repo {
             governing::weakened(repo, self.parts, rules, &mut scanned);
         }
-        let mut findings = arrange(without_repeats(std::mem::take(&mut scanned.findings), self.parts));
+        let mut findings = without_repeats(std::mem::take(&mut scanned.findings), self.parts);
+        // Not where policy asks for more than of the change as a whole.
+        let of_all = policy.thresholds(None);
+        rules.gather(&|f| policy.thresholds(f.file()) == of_all, &mut findings);
+        let mut findings = arrange(findings);
         if !self.waivers.is_empty() {
             waive(&mut findings, self.waivers, &actor(self.env, repo));
         }

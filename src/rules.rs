@@ -256,6 +256,11 @@ impl RuleSet {
         String::from_utf8_lossy(&self.mask(text.as_bytes())).into_owned()
     }
 
+    /// Says once what was found of very many files alike. `may` tells which findings may be taken together.
+    pub fn gather(&self, may: &dyn Fn(&Finding) -> bool, findings: &mut Vec<Finding>) {
+        change::gather(self, may, findings);
+    }
+
     /// Masks every secret, column for column; at most four bytes of each, its public prefix, are kept.
     pub fn mask<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
         mask::mask(self, text)

@@ -5,10 +5,13 @@
 
 mod attributes;
 mod config;
+mod crowd;
 mod file;
 mod lockfile;
 mod vanished;
 mod workflow;
+
+pub(super) use crowd::gather;
 
 use super::report::{Reporter, Sighting};
 use crate::diff::{Block, Entry, FileChange, LineNo, RepoPath, TextChange, trim_line_end};

@@ -125,3 +125,45 @@ fn a_manifest_is_compared_with_the_lockfile_that_is_really_there() {
     repo.stage("package-lock.json", "{\n  \"lockfileVersion\": 3,\n  \"packages\": {}\n}\n");
     assert_eq!(hits(&repo.review_json(&["staged"], 0)), []);
 }
+
+/// A repository in which so many files of the folder `docs` become executable.
+fn made_executable(n: usize, policy: &str) -> Repo {
+    let repo = Repo::new();
+    repo.stage(".claude-reviewer.toml", policy);
+    let names: Vec<String> = (0..n).map(|i| format!("docs/{i:02}.md")).collect();
+    names.iter().for_each(|name| drop(repo.stage(name, "text\n")));
+    repo.commit("first");
+    names.iter().for_each(|name| drop(repo.git(&["update-index", "--chmod=+x", name])));
+    repo
+}
+
+fn executable(report: &Value) -> Vec<&Value> {
+    report["findings"].as_array().unwrap().iter().filter(|f| f["rule_id"] == "executable-bit").collect()
+}
+
+#[test]
+fn a_mass_change_of_modes_is_one_finding_that_counts_the_files() {
+    let few = made_executable(5, "version = 1\n").review_json(&["staged", "--no-save"], 0);
+    assert_eq!(executable(&few).len(), 5, "a few are told of one by one");
+    let repo = made_executable(30, "version = 1\n");
+    let many = repo.review_json(&["staged", "--no-save"], 0);
+    let found = executable(&many);
+    assert_eq!((found.len(), &found[0]["file"]), (1, &Value::Null), "{many:#}");
+    let message = found[0]["message"].as_str().unwrap();
+    assert!(message.contains("30 files, among them docs/00.md, docs/01.md, docs/02.md"), "{message}");
+    let print = |report: &Value| executable(report)[0]["fingerprint"].as_str().unwrap().to_owned();
+    let again = repo.review_json(&["staged", "--no-save", "--jobs", "1"], 0);
+    assert_eq!(print(&many), print(&again), "the same change has the same fingerprint");
+    repo.git(&["update-index", "--chmod=-x", "docs/29.md"]);
+    let other = repo.review_json(&["staged", "--no-save"], 0);
+    assert_ne!(print(&many), print(&other), "other files are another finding");
+}
+
+#[test]
+fn files_for_which_policy_asks_more_are_not_lost_in_a_crowd() {
+    let policy = "version = 1\n[[path]]\nglob = [\"docs/0*\"]\nblock_on = [\"suggestion\"]\n";
+    let report = made_executable(30, policy).review_json(&["staged", "--no-save"], 1);
+    let found = executable(&report);
+    assert_eq!(found.iter().filter(|f| f["blocking"] == true).count(), 10, "{report:#}");
+    assert_eq!(found.iter().filter(|f| f["file"].is_null()).count(), 1);
+}

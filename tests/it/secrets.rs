@@ -301,3 +301,14 @@ fn files_below(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
     }
     out
 }
+
+#[test]
+fn what_a_key_service_encrypted_is_no_secret_and_the_same_name_with_a_token_is_one() {
+    let block = "steps:\n- name: gcr.io/cloud-builders/npm\n  secretEnv: ['NPM_TOKEN']\nsecrets:\n- kmsKeyName: projects/p/locations/global/keyRings/r/cryptoKeys/k\n  secretEnv:\n    NPM_TOKEN: ";
+    let sealed = [b"\x0a\x24\x00".to_vec(), text(21, ALNUM, 35).into(), vec![0x12, 52], text(22, ALNUM, 52).into()];
+    let sealed = base64::engine::general_purpose::STANDARD.encode(sealed.concat());
+    assert_eq!(rules_on("cloudbuild.yaml", &format!("{block}{sealed}\n"), 0), [""; 0]);
+    for token in [text(23, ALNUM, 40), github_token(), format!("CiQA{}", text(24, ALNUM, 116))] {
+        assert_ne!(rules_on("cloudbuild.yaml", &format!("{block}{token}\n"), 1), [""; 0], "{token}");
+    }
+}

@@ -153,6 +153,7 @@ pub(super) fn token(c: &Candidate<'_>) -> bool {
         && c.line.len() <= 1_000
         && !(kind == Kind::Code && is_shown(c.line))
         && !is_forged(value)
+        && !encoded::is_encrypted(value)
         && is_token(value.trim_end_matches(['.', ',', ';']), if kind == Kind::Doc { Bar::Strict } else { Bar::Normal })
 }
 
@@ -203,7 +204,7 @@ pub(super) fn url_password(c: &Candidate<'_>) -> bool {
 
 /// Tells whether the value under such a name is a credential.
 fn is_live(named: Named, value: &str, bar: Bar, c: &Candidate<'_>) -> bool {
-    if is_forged(value) || encoded::hides_stand_in(value) {
+    if is_forged(value) || encoded::hides_stand_in(value) || encoded::is_encrypted(value) {
         return false;
     }
     match named {

@@ -174,6 +174,22 @@ pub(super) fn base64_secret_text(c: &Candidate<'_>) -> bool {
     !words::is_reference(value) && assignment::is_password(value, assignment::Bar::Normal)
 }
 
+/// Tells whether a value is what Google's key management made of a secret, which nobody reads without the key there:
+/// a message of a field that names the key, in 36 bytes, and one that holds the ciphertext.
+///
+/// <https://cloud.google.com/build/docs/securing-builds/use-encrypted-credentials>
+pub(super) fn is_encrypted(value: &str) -> bool {
+    let Ok(bytes) = STANDARD_NO_PAD.decode(value.trim_end_matches('=')) else { return false };
+    let named = bytes.strip_prefix(b"\x0a\x24\x00").and_then(|rest| rest.get(35..));
+    let (length, held) = match named {
+        Some([0x12, n @ ..0x80, held @ ..]) => (usize::from(*n), held),
+        Some([0x12, low, high @ ..0x80, held @ ..]) => (usize::from(low & 0x7f) | usize::from(*high) << 7, held),
+        _ => return false,
+    };
+    // An initial value and a tag at least.
+    (28..=held.len()).contains(&length)
+}
+
 /// Tells whether Base64 text decodes to readable text that is no password: `changeme`, a name, a sentence.
 pub(super) fn hides_stand_in(text: &str) -> bool {
     let text = text.as_bytes();
@@ -241,6 +257,33 @@ mod tests {
         assert!(!credential(r#"{"iss":"supabase","role":"anon","exp":1900000000}"#));
         assert!(!credential(r#"{"a":1}"#));
         assert!(jwt(b"eyJhbGciOiJIUzI1NiJ9.eyJ.x").is_none());
+    }
+
+    #[test]
+    fn tells_what_a_key_service_encrypted() {
+        let noise = |n: usize, seed: u32| {
+            (0..n).scan(seed, |s, _| {
+                *s = s.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                Some((*s >> 16) as u8)
+            })
+        };
+        let made = |head: &[u8], length: &[u8], n: usize| {
+            let bytes: Vec<u8> = head.iter().copied().chain(noise(35, 1)).chain([0x12]).collect();
+            STANDARD.encode([bytes, length.to_vec(), noise(n, 2).collect()].concat())
+        };
+        assert!(is_encrypted(&made(b"\x0a\x24\x00", &[52], 52)));
+        assert!(is_encrypted(&made(b"\x0a\x24\x00", &[0x80 | 44, 1], 172)));
+        for other in [
+            made(b"\x0a\x24\x01", &[52], 52),
+            made(b"\x0a\x23\x00", &[52], 52),
+            made(b"\x0a\x24\x00", &[60], 52),
+            made(b"\x0a\x24\x00", &[8], 8),
+            STANDARD.encode(noise(90, 3).collect::<Vec<_>>()),
+            "CiQA".to_owned(),
+            String::new(),
+        ] {
+            assert!(!is_encrypted(&other), "{other}");
+        }
     }
 
     #[test]

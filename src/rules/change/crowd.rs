@@ -1,0 +1,49 @@
+//! What a mass change repeats for every file is said once.
+
+use crate::diff::{ObjectId, RepoPath};
+use crate::finding::Finding;
+use crate::rules::RuleSet;
+use crate::rules::report::{Reporter, Sighting};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+
+/// The rule that a recursive `chmod` makes speak of every file.
+const RULE: &str = "executable-bit";
+/// Files of one change that are told of one by one.
+const SINGLE: usize = 5;
+/// Files that are named where there are more.
+const NAMED: usize = 3;
+
+/// Puts one finding about the change in the place of many about files. `may` tells which may go: those that count
+/// for no more where they stand than they would there.
+pub(in crate::rules) fn gather(rules: &RuleSet, may: &dyn Fn(&Finding) -> bool, findings: &mut Vec<Finding>) {
+    let is_one = |f: &Finding| f.rule_id() == RULE && f.suppressed.is_none() && f.file().is_some() && may(f);
+    let mut crowds: BTreeMap<Option<ObjectId>, Vec<RepoPath>> = BTreeMap::new();
+    for f in findings.iter().filter(|f| is_one(f)) {
+        crowds.entry(f.commit).or_default().extend(f.file().cloned());
+    }
+    crowds.retain(|_, files| files.len() > SINGLE);
+    findings.retain(|f| !(is_one(f) && crowds.contains_key(&f.commit)));
+    for (commit, mut files) in crowds {
+        files.sort();
+        let first = findings.len();
+        about(rules, &files, findings);
+        findings[first..].iter_mut().for_each(|f| f.commit = commit);
+    }
+}
+
+fn about(rules: &RuleSet, files: &[RepoPath], out: &mut Vec<Finding>) {
+    let mut all = Sha256::new();
+    for file in files {
+        all.update(file.as_bytes());
+        all.update([0]);
+    }
+    let some = files.iter().take(NAMED).map(|f| String::from_utf8_lossy(&rules.mask(f.as_bytes())).into_owned());
+    let some = some.collect::<Vec<_>>().join(", ");
+    let n = files.len();
+    let detail = format!("so can {n} files, among them {some}");
+    // The digest stands for the names that are not shown: a waiver of these files is none of others.
+    let quote = format!("{n} files ({}): {some}", crate::rules::hex(&all.finalize()[..8]));
+    let sighting = Sighting { quote: quote.as_bytes(), detail: Some(&detail), ..Sighting::default() };
+    Reporter::new(rules, None, out).report(RULE, sighting);
+}
