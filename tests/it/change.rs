@@ -131,7 +131,9 @@ fn made_executable(n: usize, policy: &str) -> Repo {
     let repo = Repo::new();
     repo.stage(".claude-reviewer.toml", policy);
     let names: Vec<String> = (0..n).map(|i| format!("docs/{i:02}.md")).collect();
-    names.iter().for_each(|name| drop(repo.stage(name, "text\n")));
+    for name in &names {
+        repo.stage(name, "text\n");
+    }
     repo.commit("first");
     names.iter().for_each(|name| drop(repo.git(&["update-index", "--chmod=+x", name])));
     repo

@@ -31,15 +31,33 @@ fn a_model_that_falls_silent_about_the_same_text_mends_nothing() {
     let other = |text: &str| text.replace("    ", "\t\t");
     type Change<'c> = &'c dyn Fn(&Repo);
     let ways: &[(&str, Change<'_>, &str, &str, u64)] = &[
-        ("indented anew", &|r| drop(r.write("src/a.rs", steps(10, &other(FUNCTION)))), "still_there", "src/a.rs", 13),
+        (
+            "indented anew",
+            &|r| {
+                r.write("src/a.rs", steps(10, &other(FUNCTION)));
+            },
+            "still_there",
+            "src/a.rs",
+            13,
+        ),
         (
             "set apart by blank lines",
-            &|r| drop(r.write("src/a.rs", steps(10, &FUNCTION.replace(WRONG, &format!("\n{WRONG}\n"))))),
+            &|r| {
+                r.write("src/a.rs", steps(10, &FUNCTION.replace(WRONG, &format!("\n{WRONG}\n"))));
+            },
             "still_there",
             "src/a.rs",
             14,
         ),
-        ("moved within its file", &|r| drop(r.write("src/a.rs", steps(25, FUNCTION))), "moved", "src/a.rs", 28),
+        (
+            "moved within its file",
+            &|r| {
+                r.write("src/a.rs", steps(25, FUNCTION));
+            },
+            "moved",
+            "src/a.rs",
+            28,
+        ),
         (
             "moved to another file",
             &|r| {
@@ -164,8 +182,12 @@ fn what_git_was_told_not_to_look_at_is_not_mended() {
 #[test]
 fn what_a_rule_found_is_not_mended_by_telling_git_not_to_look() {
     let hide: &[(&str, &dyn Fn(&Repo))] = &[
-        ("assume-unchanged", &|r| drop(r.git(&["update-index", "--assume-unchanged", "src/b.py"]))),
-        ("skip-worktree", &|r| drop(r.git(&["update-index", "--skip-worktree", "src/b.py"]))),
+        ("assume-unchanged", &|r| {
+            r.git(&["update-index", "--assume-unchanged", "src/b.py"]);
+        }),
+        ("skip-worktree", &|r| {
+            r.git(&["update-index", "--skip-worktree", "src/b.py"]);
+        }),
         ("rm --cached and info/exclude", &|r| {
             r.git(&["rm", "-q", "--cached", "src/b.py"]);
             r.write(".git/info/exclude", ".claude-reviewer.toml\nsrc/b.py\n");
