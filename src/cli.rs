@@ -63,6 +63,8 @@ enum Command {
     Review(Box<review::Args>),
     /// List the pull requests of the forge that a remote is from
     Pr(pr::Args),
+    /// Run the rules over a branch, and take the word of a signed receipt for the models
+    VerifyReceipt(Box<review::Verify>),
     /// Install or remove git hooks
     InstallHooks(hooks::Args),
     /// Show, check and convert the policy
@@ -127,6 +129,7 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
     match cli.command {
         Command::Review(args) => review::run(&context, &args),
         Command::Pr(args) => pr::run(&context, &args),
+        Command::VerifyReceipt(args) => review::verify(&context, *args),
         Command::InstallHooks(args) => hooks::run(&context, &args),
         Command::Policy(args) => policy::run(&context, &args),
         Command::Doctor(args) => doctor::run(&context, &args),

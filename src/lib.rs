@@ -21,6 +21,7 @@ pub mod mcp;
 pub mod policy;
 pub mod process;
 pub mod progress;
+pub mod receipt;
 pub mod report;
 pub mod request;
 pub mod review;

@@ -83,6 +83,7 @@ pub struct Policy {
     pub tests: TestsPolicy,
     pub hooks: HooksPolicy,
     pub mcp: McpPolicy,
+    pub receipt: ReceiptPolicy,
     pub forge: ForgePolicy,
     origin: String,
     /// What is not a default, by full key (`review.jobs`, `backend.local.base_url`).
@@ -236,6 +237,15 @@ pub enum HookMode {
 pub struct McpPolicy {
     /// `None`: all.
     pub tools: Option<Vec<String>>,
+}
+
+/// `[receipt]`: signed reviews.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReceiptPolicy {
+    /// Lines of an OpenSSH file of allowed signers.
+    pub signers: Vec<String>,
+    /// The path of the key that signs.
+    pub key: Option<String>,
 }
 
 /// `[forge]`: addresses of self-hosted forges, and where a token comes from.
@@ -440,6 +450,7 @@ impl Default for Policy {
             tests: TestsPolicy::default(),
             hooks: HooksPolicy { pre_commit: HookMode::Rules, pre_push: HookMode::Full },
             mcp: McpPolicy::default(),
+            receipt: ReceiptPolicy::default(),
             forge: ForgePolicy::default(),
             origin: "default".to_owned(),
             origins: BTreeMap::new(),

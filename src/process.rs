@@ -107,6 +107,15 @@ pub async fn run(program: &Program<'_>, stop: &Stop) -> io::Result<Output> {
     Ok(Output { end, stdout, stderr })
 }
 
+/// Runs a program as [`run`] does, for callers that wait: on a thread of its own, since they may be part of a runtime.
+///
+/// # Errors
+/// It cannot be started.
+pub fn wait(program: &Program<'_>, stop: &Stop) -> io::Result<Output> {
+    let work = || tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(run(program, stop));
+    std::thread::scope(|s| s.spawn(work).join()).unwrap_or_else(|_| Err(io::Error::other("the thread panicked")))
+}
+
 /// Runs a program to its end and hands on each line of its standard output as it comes, without its line end; what
 /// stands behind the last line end is a line too. A line of more than `max_line` bytes ends the program, and so does
 /// `on_line` when it breaks.

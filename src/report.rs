@@ -28,8 +28,9 @@ use crate::wire::stored::Since;
 use std::io::{self, Write};
 
 /// A form of report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
+    #[default]
     Human,
     Json,
     Sarif,

@@ -149,6 +149,8 @@ pub struct SourceInfo {
     pub base: Option<String>,
     pub head: Option<String>,
     pub tree: Option<String>,
+    /// The tree that it is compared with.
+    pub base_tree: Option<String>,
     /// For people: `commit 1a2b3c4d5e6f`, `branch HEAD against origin/main`, `3 commits of a..b`.
     pub label: String,
 }
@@ -278,7 +280,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     let nothing = coverage.files_total == 0 && findings.is_empty() && coverage.is_complete();
     if request.offline && !nothing && mode != Some(HookMode::Rules) {
         for name in backends {
-            coverage.failed.push((None, format!("backend {name} was not asked: --offline")));
+            coverage.failed.push((None, not_asked(name)));
         }
     }
     let (mut models, mut tests) = (Models::default(), None);
@@ -370,6 +372,16 @@ impl Review {
         Ok(())
     }
 
+    /// Takes back that backends were not asked, since somebody stands for what they said, and judges again.
+    pub fn vouch(&mut self, backends: &[String], on_block: OnBlock) {
+        let told: Vec<String> = backends.iter().map(|b| not_asked(b)).collect();
+        self.coverage.failed.retain(|(file, why)| file.is_some() || !told.contains(why));
+        if self.outcome == Outcome::Incomplete && self.coverage.is_complete() {
+            self.outcome = Outcome::Reviewed;
+        }
+        self.judge_again(on_block);
+    }
+
     /// Computes the verdict and the exit from what is there now. How a signal ended the review stays.
     pub fn judge_again(&mut self, on_block: OnBlock) {
         self.verdict = judge(&mut self.findings, &self.coverage, &self.judged_by);
@@ -445,6 +457,10 @@ fn without_repeats(findings: Vec<Finding>, parts: &[Part]) -> Vec<Finding> {
     let mut shown: HashSet<_> = kept.iter().map(key).collect();
     kept.extend(commits.into_iter().filter(|f| shown.insert(key(f))));
     kept
+}
+
+fn not_asked(backend: &str) -> String {
+    format!("backend {backend} was not asked: --offline")
 }
 
 /// Marks the findings that a person let through.

@@ -9,6 +9,7 @@ mod calm;
 pub mod counsel;
 pub mod judge;
 pub mod pulls;
+pub mod receipt;
 pub mod replay;
 pub mod stored;
 

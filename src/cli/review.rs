@@ -9,6 +9,7 @@ use crate::finding::{Category, Severity};
 use crate::hooks::{self, Hook};
 use crate::policy;
 use crate::progress;
+use crate::receipt::{self, Standing};
 use crate::report::{self, Format, Style};
 use crate::request::{
     Authority, Brief, CacheUse, Depth, Input, OnBlock, OnIncomplete, Overrides, ReviewRequest, Source,
@@ -98,7 +99,7 @@ enum SourceArg {
     },
 }
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 struct Options {
     /// Only files that match these globs
     #[arg(long, global = true, value_name = "GLOB", num_args = 1..)]
@@ -190,6 +191,12 @@ struct Options {
     /// Exit 0 where findings would make it 1
     #[arg(long, global = true)]
     exit_zero: bool,
+    /// Sign a receipt of a complete review of commits, for `verify-receipt`; needs --gate
+    #[arg(long, global = true, conflicts_with = "accept_receipt")]
+    receipt: bool,
+    /// Take the word of a signed receipt for the models, and ask them only where there is none
+    #[arg(long, global = true)]
+    accept_receipt: bool,
     /// Let a finding through, with a reason that is recorded; repeat for more
     #[arg(long, global = true, value_name = "FINGERPRINT=REASON")]
     waive: Vec<String>,
@@ -246,8 +253,57 @@ fn report_target(s: &str) -> std::result::Result<(Format, PathBuf), String> {
     Ok((Format::parse(format)?, PathBuf::from(file)))
 }
 
+/// Arguments of `verify-receipt`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Verify {
+    /// What is reviewed; HEAD when absent
+    head: Option<String>,
+    /// What it is measured against; the upstream or origin/HEAD when absent
+    #[arg(long, value_name = "REV")]
+    base: Option<String>,
+    /// Fetch what is missing of both
+    #[arg(long)]
+    fetch: bool,
+    /// How the report on standard output looks
+    #[arg(long, default_value = "human", value_name = "FORMAT", value_parser = format_parser())]
+    format: Format,
+    /// Write the report to a file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Write a further report; repeat for more
+    #[arg(long, value_name = "FORMAT=FILE", value_parser = report_target)]
+    report: Vec<(Format, PathBuf)>,
+    /// Severities that block
+    #[arg(long, value_name = "SEVERITY", num_args = 1.., value_delimiter = ',', value_parser = severity)]
+    block_on: Option<Vec<Severity>>,
+    /// Let a finding through, with a reason that is recorded; repeat for more
+    #[arg(long, value_name = "FINGERPRINT=REASON")]
+    waive: Vec<String>,
+}
+
+/// What stands for the models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Word {
+    /// They are asked.
+    Own,
+    /// A receipt where there is a good one, else they are asked.
+    ReceiptFirst,
+    /// A receipt, or nothing.
+    ReceiptOnly,
+}
+
 pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
-    let unwind = std::panic::AssertUnwindSafe(|| review(context, args));
+    guarded(context, args, if args.options.accept_receipt { Word::ReceiptFirst } else { Word::Own })
+}
+
+pub(super) fn verify(context: &Context, args: Verify) -> Result<ExitStatus> {
+    let Verify { head, base, fetch, format, output, report, block_on, waive } = args;
+    let options = Options { fetch, format, output, report, block_on, waive, ..Options::default() };
+    guarded(context, &Args { source: Some(SourceArg::Branch { head, base }), options }, Word::ReceiptOnly)
+}
+
+fn guarded(context: &Context, args: &Args, word: Word) -> Result<ExitStatus> {
+    let unwind = std::panic::AssertUnwindSafe(|| review(context, args, word));
     let result = std::panic::catch_unwind(unwind).unwrap_or_else(|_| {
         Err(Error::incomplete("an internal error stopped the review")
             .hint("the lines above say where; please report it"))
@@ -261,7 +317,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     result
 }
 
-fn review(context: &Context, args: &Args) -> Result<ExitStatus> {
+fn review(context: &Context, args: &Args, word: Word) -> Result<ExitStatus> {
     let o = &args.options;
     if o.hook.is_some() && hooks::skipped(&context.env) {
         eprint_line("claude-reviewer: skipped, because CLAUDE_REVIEWER_SKIP is set");
@@ -275,6 +331,9 @@ fn review(context: &Context, args: &Args) -> Result<ExitStatus> {
     };
     let mut request = request(context, args, pull.as_ref())?;
     request.record |= !o.post.is_empty();
+    if o.receipt {
+        receipt::possible(&request, &context.env)?;
+    }
     let follow_up = o.follow_up.as_deref().map(|name| rounds::named(name, &request, &context.env)).transpose()?;
     let response = o.response.as_deref().map(|file| response(context, file)).transpose()?;
     let progress = progress::of(&context.env, context.global.quiet);
@@ -285,7 +344,24 @@ fn review(context: &Context, args: &Args) -> Result<ExitStatus> {
         (_, true) => Save::Required,
         _ => Save::Yes,
     };
+    if word != Word::Own {
+        let (review, standing) = receipt::verify(&request, &world)?;
+        match standing {
+            Standing::Refused(reasons) if word == Word::ReceiptFirst => {
+                for why in reasons {
+                    eprint_line(&format!("note: receipt: {}", Inert::new(why)));
+                }
+            }
+            _ => {
+                drop(progress);
+                write_reports(context, o, &review)?;
+                eprint_line(&report::summary_line(&review));
+                return Ok(review.exit);
+            }
+        }
+    }
     let via = request.hook.map_or("cli", Hook::name);
+    let asked = request.clone();
     let result = rounds::review(&Ask { request, follow_up, response, save, via }, &world);
     drop(progress);
     let ended = stop.signal().map(|s| match s {
@@ -304,6 +380,9 @@ fn review(context: &Context, args: &Args) -> Result<ExitStatus> {
     write_reports(context, o, &done.review)?;
     tell(context, &done);
     said.iter().for_each(|line| eprint_line(&Inert::new(line).to_string()));
+    if o.receipt {
+        sign(context, &asked, &mut done, &stop);
+    }
     eprint_line(&report::summary_line(&done.review));
     Ok(done.review.exit)
 }
@@ -339,6 +418,24 @@ fn publish(context: &Context, args: &Args, pull: Option<&pr::Found>, done: &mut 
                 done.review.judge_again(if o.exit_zero { OnBlock::ExitZero } else { OnBlock::Fail });
             }
             vec![format!("note: not posted: {why}")]
+        }
+    }
+}
+
+/// Signs a receipt, and says where it is or why there is none.
+fn sign(context: &Context, asked: &ReviewRequest, done: &mut Done, stop: &Stop) {
+    match receipt::issue(&done.review, asked, &context.env, stop) {
+        Ok(key) => {
+            let key = Inert::new(key.display().to_string());
+            eprint_line(&format!("receipt: signed with {key}, in {}", receipt::NOTES));
+            eprint_line(&format!("hint: git push origin {}", receipt::NOTES));
+        }
+        Err(e) => {
+            super::print_error(&e);
+            // What was asked for is not there; what the review says of the change stands above that.
+            if done.review.exit == ExitStatus::Pass {
+                done.review.exit = e.status();
+            }
         }
     }
 }
@@ -459,8 +556,8 @@ fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<R
         brief: Brief { summary: o.summary.clone().or(by_author), documents: o.doc.clone(), ..Brief::default() },
         cache: if o.no_cache { CacheUse::Refused } else { CacheUse::Allowed },
         debug_prompts: o.debug_prompts.as_ref().map(|f| context.dir.join(f)),
-        // That page shows the change itself.
-        record: o.report.iter().map(|(format, _)| format).chain([&o.format]).any(|f| *f == Format::Html),
+        // That page shows the change itself, and a receipt is about it.
+        record: o.receipt || o.report.iter().map(|(format, _)| format).chain([&o.format]).any(|f| *f == Format::Html),
         hook,
         on_block: if o.exit_zero { OnBlock::ExitZero } else { OnBlock::Fail },
     })

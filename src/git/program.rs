@@ -127,6 +127,18 @@ impl Program {
         Ok(answer.stdout.split(|b| *b == b'\n').filter_map(|line| self.id(line)).collect())
     }
 
+    /// Sets a note of an object from a file.
+    pub(super) fn set_note(&self, reference: &str, object: &str, file: &str, who: &(String, String)) -> Result<()> {
+        let (name, email) = (format!("user.name={}", who.0), format!("user.email={}", who.1));
+        let answer = self
+            .run(&["-c", &name, "-c", &email, "notes", "--ref", reference, "add", "--force", "--file", file, object])?;
+        if answer.ok {
+            return Ok(());
+        }
+        Err(Error::usage(format!("git cannot write {reference}"))
+            .hint(format!("see what git says: git notes --ref {reference} list")))
+    }
+
     /// Takes a full object id, and nothing else.
     fn id(&self, text: &[u8]) -> Option<gix::ObjectId> {
         gix::ObjectId::from_hex(text.trim_ascii()).ok().filter(|id| id.kind() == self.hash)

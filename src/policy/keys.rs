@@ -91,6 +91,7 @@ pub(super) static TABLES: &[Table] = &[
     Table { name: "tests", about: "The project's tests, run beside a review.", keys: TESTS },
     Table { name: "hooks", about: "What the installed git hooks do.", keys: HOOKS },
     Table { name: "mcp", about: "What serve-mcp offers to an agent.", keys: MCP },
+    Table { name: "receipt", about: "Reviews that are signed, so that models need not be paid twice.", keys: RECEIPT },
     Table {
         name: "forge",
         about: "Addresses of self-hosted forges, and where their tokens come from. Operator only.",
@@ -381,6 +382,27 @@ static MCP: &[Key<Policy>] = &[Key {
     get: |p| p.mcp.tools.as_ref().map_or(Value::Unset, |t| Value::List(t.clone())),
     set: |p, v| p.mcp.tools = Some(v.list().to_vec()),
 }];
+
+static RECEIPT: &[Key<Policy>] = &[
+    Key {
+        name: "signers",
+        about: "Who may sign receipts: lines as in OpenSSH's file of allowed signers, such as \"alice@example.com ssh-ed25519 AAAA…\". Absent: no receipt is taken.",
+        kind: Kind::Signers,
+        trust: Trust::Open,
+        weaker: Weaker::Grows,
+        get: |p| Value::List(p.receipt.signers.clone()),
+        set: |p, v| p.receipt.signers = v.list().to_vec(),
+    },
+    Key {
+        name: "key",
+        about: "The SSH key that `review --receipt` signs with: the path of a private key, or of a public one whose other half the agent has. Operator only.",
+        kind: Kind::Line(4096),
+        trust: Trust::Operator,
+        weaker: Weaker::Never,
+        get: |p| Value::optional(p.receipt.key.as_ref()),
+        set: |p, v| p.receipt.key = v.to_optional(),
+    },
+];
 
 static FORGE: &[Key<Policy>] = &[
     Key {

@@ -3,6 +3,7 @@
 use super::value::{Value, closest, parse_duration, show_duration};
 use super::{BackendKind, glob};
 use crate::finding::{Category, Severity};
+use base64::Engine as _;
 use std::ops::Range;
 use std::time::Duration;
 use toml::Spanned;
@@ -32,6 +33,8 @@ pub(super) enum Kind {
     BackendNames,
     RuleIds,
     Tools,
+    /// Lines of an OpenSSH file of allowed signers.
+    Signers,
     /// One line, at most so many bytes.
     Line(usize),
     /// At most so many bytes.
@@ -98,6 +101,7 @@ impl Kind {
             Self::BackendNames => "a list of backend names".to_owned(),
             Self::RuleIds => "a list of rule ids".to_owned(),
             Self::Tools => "a list of tool names".to_owned(),
+            Self::Signers => "a list of lines as in ssh-keygen's file of allowed signers".to_owned(),
             Self::Line(max) => format!("one line of text, at most {max} bytes"),
             Self::Text(max) => format!("text, at most {max} bytes"),
             Self::Program => "a program's name or absolute path".to_owned(),
@@ -130,7 +134,8 @@ impl Kind {
                 | Self::Files
                 | Self::BackendNames
                 | Self::RuleIds
-                | Self::Tools,
+                | Self::Tools
+                | Self::Signers,
                 DeValue::Array(items),
             ) => self.list(items),
             (
@@ -140,7 +145,8 @@ impl Kind {
                 | Self::Files
                 | Self::BackendNames
                 | Self::RuleIds
-                | Self::Tools,
+                | Self::Tools
+                | Self::Signers,
                 DeValue::String(s),
             ) => Err(wrong().hinted(format!("write it as a list: [{}]", super::value::quote(s)))),
             (Self::SeverityTable, DeValue::Table(table)) if table.len() > MAX_LIST => {
@@ -296,6 +302,7 @@ impl Kind {
             }
             Self::Tools if TOOLS.contains(&s) => Ok(s.to_owned()),
             Self::Tools => Err(unknown("tool", s, TOOLS)),
+            Self::Signers => signer(s),
             _ => Ok(s.to_owned()),
         }
     }
@@ -411,6 +418,31 @@ impl Complaint {
     pub(super) fn hinted(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+}
+
+/// Takes `PRINCIPALS [OPTIONS] KEYTYPE KEY [COMMENT]`, as ssh-keygen(1) describes it under ALLOWED SIGNERS.
+fn signer(s: &str) -> Result<String, Complaint> {
+    const TYPES: [&str; 3] = ["ssh-", "ecdsa-sha2-", "sk-"];
+    let s = s.trim();
+    let bad = |why: &str| {
+        let hint = "write it as \"alice@example.com ssh-ed25519 AAAA…\": who signs, and the line of the public key";
+        Err(complaint(format!("has a signer that {why}")).hinted(hint))
+    };
+    if s.len() > 16 << 10 || s.starts_with('#') || s.chars().any(char::is_control) {
+        return bad("is no line of a file of allowed signers");
+    }
+    let words: Vec<&str> = s.split_whitespace().collect();
+    let Some(at) = words.iter().skip(1).position(|w| TYPES.iter().any(|t| w.starts_with(t))) else {
+        return bad("names no key");
+    };
+    // The key says its own type once more, so it begins with that.
+    let name = words[at + 1];
+    let key = words.get(at + 2).and_then(|w| base64::engine::general_purpose::STANDARD.decode(w).ok());
+    let length = u32::try_from(name.len()).unwrap_or(0).to_be_bytes();
+    match key {
+        Some(key) if key.starts_with(&length) && key[4..].starts_with(name.as_bytes()) => Ok(s.to_owned()),
+        _ => bad("has a damaged key"),
     }
 }
 

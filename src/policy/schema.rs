@@ -171,6 +171,7 @@ impl Kind {
             })),
             Self::RuleIds => list(json!({ "type": "string", "pattern": "^[a-z0-9._/-]{1,128}$" })),
             Self::Tools => list(json!({ "enum": TOOLS })),
+            Self::Signers => list(json!({ "type": "string", "pattern": "(ssh-|ecdsa-sha2-|sk-)\\S+ \\S+" })),
             Self::Line(max) | Self::Text(max) => json!({ "type": "string", "minLength": 1, "maxLength": max }),
             Self::Program => {
                 json!({ "type": "string", "pattern": "^(/.*|[^/]+)$", "examples": ["claude", "/usr/local/bin/claude"] })

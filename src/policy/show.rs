@@ -40,6 +40,30 @@ impl Policy {
         self.fresh_hash()
     }
 
+    /// Returns the hash over what decides about a change, wherever it is reviewed: thresholds, what is left out, rules,
+    /// guidelines, and who is to look how. What one machine has of its own (programs, keys, addresses), what is stored
+    /// and what hooks do is not in it. 16 hexadecimal digits.
+    pub fn judging_hash(&self) -> String {
+        const ELSEWHERE: [&str; 6] = ["history", "tests", "hooks", "mcp", "receipt", "forge"];
+        let mut text = String::new();
+        for section in sections(self) {
+            let name = match &section.header {
+                Header::Top => "top",
+                Header::Table(name) => name.as_str(),
+                Header::Entry(name) => name,
+            };
+            if ELSEWHERE.contains(&name) {
+                continue;
+            }
+            for row in section.rows.iter().filter(|r| r.trust == Trust::Open && r.value != Value::Unset) {
+                text.push_str(&format!("{name}.{} = {}\n", row.name, row.value.to_toml()));
+            }
+        }
+        let mut digest = super::trust::hex(text.as_bytes());
+        digest.truncate(16);
+        digest
+    }
+
     fn fresh_hash(&self) -> String {
         let mut digest = super::trust::hex(self.to_toml(false).as_bytes());
         digest.truncate(16);

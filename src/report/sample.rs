@@ -398,6 +398,7 @@ pub(crate) fn full() -> Review {
             base: Some("00112233445566778899aabbccddeeff00112233".to_owned()),
             head: Some("1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d".to_owned()),
             tree: Some("ffeeddccbbaa99887766554433221100ffeeddcc".to_owned()),
+            base_tree: None,
             label: "branch HEAD against origin/main".to_owned(),
         },
         outcome: Outcome::Incomplete,

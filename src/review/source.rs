@@ -268,6 +268,7 @@ impl Resolved {
         self.info.base = base.commit().map(|id| id.to_string());
         self.info.head = head.commit().map(|id| id.to_string());
         self.info.tree = head.tree().map(|id| id.to_string());
+        self.info.base_tree = base.tree().map(|id| id.to_string());
         self.base = base;
     }
 
@@ -278,7 +279,8 @@ impl Resolved {
         } else {
             // The report has room for one pair of ends, which would not be the whole truth.
             self.other_bases.push(b.change.base.clone());
-            (self.info.base, self.info.head, self.info.tree) = (None, None, None);
+            (self.info.base, self.info.head) = (None, None);
+            (self.info.tree, self.info.base_tree) = (None, None);
         }
         // One commit is its own net change.
         let commits = if b.commits.len() > 1 { b.commits } else { Vec::new() };

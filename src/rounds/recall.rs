@@ -154,7 +154,8 @@ fn source(s: &wire::Source) -> SourceInfo {
         wire::SourceKind::Code => SourceKind::Code,
         wire::SourceKind::Pr => SourceKind::Pr,
     };
-    SourceInfo { kind, base: s.base.clone(), head: s.head.clone(), tree: s.tree.clone(), label: kind.name().to_owned() }
+    let (base, head, tree) = (s.base.clone(), s.head.clone(), s.tree.clone());
+    SourceInfo { kind, base, head, tree, base_tree: None, label: kind.name().to_owned() }
 }
 
 fn note(n: &wire::Note) -> Note {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// The modules in the order in which they may know each other: a module imports only what stands before it.
 const ORDER: &[&str] = &[
+const ORDER: [&str; 30] = [
     "untrusted",
     "env",
     "error",
@@ -28,6 +29,7 @@ const ORDER: &[&str] = &[
     "history",
     "rounds",
     "forge",
+    "receipt",
     "judge",
     "counsel",
     "doctor",

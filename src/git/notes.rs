@@ -1,0 +1,72 @@
+//! Notes: what is said of an object beside it (git-notes(1)). Read in process, written by the git program.
+
+use super::program::Program;
+use super::{Repo, gix_id, own, tree};
+use crate::diff::ObjectId;
+use crate::env::Env;
+use crate::error::{Error, Result};
+use std::io::Write as _;
+
+/// Bytes of a note that are read.
+const MOST: usize = 1 << 20;
+
+impl Repo {
+    /// Returns the note of an object below a reference named in full; `None` where there is none.
+    ///
+    /// # Errors
+    /// Incomplete: there is one and it cannot be read, or it has more than a mebibyte.
+    pub fn note(&self, reference: &str, object: ObjectId) -> Result<Option<Vec<u8>>> {
+        let repo = self.local();
+        let Some(commit) = self.refs.find(&repo, reference)? else { return Ok(None) };
+        let name = object.to_string();
+        let (mut folder, mut rest) = (tree::of_commit(&repo, commit)?, name.as_bytes());
+        let mut buf = Vec::new();
+        // With many notes git puts them into folders of two digits, and those again.
+        loop {
+            tree::load(&repo, &folder, gix::objs::Kind::Tree, &mut buf)?;
+            let mut entries = tree::Entries::new(&repo, &buf);
+            let mut next = None;
+            while let Some(e) = entries.next()? {
+                if e.mode.is_some() && e.name == rest {
+                    let id = e.id.to_owned();
+                    tree::load(&repo, &id, gix::objs::Kind::Blob, &mut buf)?;
+                    if buf.len() > MOST {
+                        return Err(Error::incomplete(format!("the note of {name} has more than {MOST} bytes")));
+                    }
+                    return Ok(Some(buf));
+                }
+                if e.mode.is_none() && rest.len() > 2 && e.name == &rest[..2] {
+                    next = Some(e.id.to_owned());
+                }
+            }
+            match next {
+                Some(id) => (folder, rest) = (id, &rest[2..]),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// Sets the note of an object, in place of the one that it has.
+    ///
+    /// # Errors
+    /// Usage: there is no git program, or it refuses.
+    pub fn set_note(&self, reference: &str, object: ObjectId, text: &[u8], env: &Env) -> Result<()> {
+        let repo = self.local();
+        let failed = |e: std::io::Error| Error::incomplete("the note cannot be written").caused_by(&e);
+        let mut file = tempfile::NamedTempFile::new().map_err(failed)?;
+        file.write_all(text).and_then(|()| file.flush()).map_err(failed)?;
+        let path =
+            file.path().to_str().ok_or_else(|| Error::usage("the temporary folder has a name that is not UTF-8"))?;
+        let git = Program::find(&repo, env, self.worktree())?;
+        let object = own(&gix_id(&object)).to_string();
+        let (name, email) = self.identity();
+        let or = |given: Option<String>, variable: &str, or: &str| {
+            given.or_else(|| env.var(variable).map(str::to_owned)).unwrap_or_else(|| or.to_owned())
+        };
+        let who = (
+            or(name, "GIT_AUTHOR_NAME", "claude-reviewer"),
+            or(email, "GIT_AUTHOR_EMAIL", "claude-reviewer@localhost"),
+        );
+        git.set_note(reference, &object, path, &who)
+    }
+}
