@@ -1,7 +1,7 @@
 //! A change by its two ends: found here or fetched, and connected.
 
-use super::{Note, SourceKind};
 use super::source::Resolved;
+use super::{Note, SourceKind};
 use crate::diff::ObjectId;
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 /// The modules in the order in which they may know each other: a module imports only what stands before it.
 const ORDER: &[&str] = &[
-const ORDER: [&str; 30] = [
     "untrusted",
     "env",
     "error",
