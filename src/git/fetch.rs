@@ -505,14 +505,17 @@ fn configuration(
         pairs.push(header(&c.url, secret));
     } else if let Some(basic) = &address.basic {
         pairs.push(header(&address.url, basic));
-    } else {
-        let config = local.config_snapshot();
-        for section in config.plumbing().sections_by_name("http").into_iter().flatten() {
-            let Some(url) = section.header().subsection_name().filter(|_| is_repositorys(section.meta())) else {
-                continue;
-            };
-            let values = section.values("extraHeader");
-            pairs.extend(values.iter().map(|v| header(&url.to_string(), &v.to_string())));
+    }
+    let is_proven = fetch.credential.is_some() || address.basic.is_some();
+    let config = local.config_snapshot();
+    for section in config.plumbing().sections_by_name("http").into_iter().flatten() {
+        let Some(url) = section.header().subsection_name().filter(|_| is_repositorys(section.meta())) else {
+            continue;
+        };
+        let values = section.values("extraHeader");
+        pairs.extend(values.iter().filter(|_| !is_proven).map(|v| header(&url.to_string(), &v.to_string())));
+        if let Some(proxy) = section.value("proxy").map(|v| v.to_string()).filter(|p| address::is_on_this_machine(p)) {
+            pairs.push((format!("http.{url}.proxy").into(), proxy.into()));
         }
     }
     let mut vars = vec![(OsString::from("GIT_CONFIG_COUNT"), OsString::from(pairs.len().to_string()))];

@@ -3,6 +3,7 @@
 mod events;
 mod fetch;
 mod gate;
+mod http;
 
 use crate::support::{Repo, Reviewer, Run, line_with_key, reviewer};
 use serde_json::{Value, json};

@@ -149,6 +149,17 @@ pub(super) fn without_password(text: &str) -> String {
     out
 }
 
+/// Tells whether an address is one of this machine.
+pub(super) fn is_on_this_machine(url: &str) -> bool {
+    let rest = url.strip_prefix("http://").unwrap_or(url);
+    let host = rest.split('/').next().unwrap_or(rest);
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => (name, port),
+        _ => (host, "0"),
+    };
+    matches!(name, "localhost" | "127.0.0.1" | "[::1]") && port.parse::<u16>().is_ok()
+}
+
 /// Returns the folders of `PATH` in which a program may be looked for: absolute ones outside the repository.
 pub(super) fn clean_path(path: &[std::path::PathBuf], inside: &[std::path::PathBuf]) -> OsString {
     let mut out = OsString::new();
@@ -204,6 +215,16 @@ mod tests {
             "x@-oProxyCommand=y:z",
         ] {
             assert!(parse(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_proxy_is_on_this_machine_by_its_whole_name() {
+        for url in ["http://localhost:29418/", "127.0.0.1:80", "http://[::1]:1", "http://[::1]/"] {
+            assert!(is_on_this_machine(url), "{url}");
+        }
+        for url in ["http://localhost.example:1/", "http://127.0.0.1@h/", "http://h/", "", "http://127.0.0.1:x@h/"] {
+            assert!(!is_on_this_machine(url), "{url}");
         }
     }
 

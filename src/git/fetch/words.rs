@@ -37,6 +37,7 @@ pub(super) fn hints(said: &[String], remote: &Named) -> Vec<String> {
         "Authentication failed",
         "could not read Username",
         "could not read Password",
+        "unable to get password",
         "terminal prompts disabled",
         "Permission denied",
         "returned error: 401",

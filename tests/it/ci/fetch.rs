@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 
 /// A remote with a history of `n` commits on `main`, and a branch `topic` of two that starts at the commit of that
 /// number.
-struct Remote {
-    repo: Repo,
-    topic: String,
-    fork: String,
+pub struct Remote {
+    pub repo: Repo,
+    pub topic: String,
+    pub fork: String,
 }
 
-fn remote(n: usize, fork: usize) -> Remote {
+pub fn remote(n: usize, fork: usize) -> Remote {
     let repo = Repo::new();
     repo.git(&["config", "uploadpack.allowFilter", "true"]);
     import(&repo, &line("main", "main.txt", n, None));
@@ -55,13 +55,13 @@ fn import(repo: &Repo, stream: &str) {
 }
 
 /// A clone of it, and the environment that it is used in.
-struct Clone {
-    dir: tempfile::TempDir,
+pub struct Clone {
+    pub dir: tempfile::TempDir,
     env: Vec<(String, String)>,
 }
 
 impl Clone {
-    fn of(remote: &Remote, args: &[&str]) -> Self {
+    pub fn of(remote: &Remote, args: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("home")).unwrap();
         let url = format!("file://{}", remote.repo.path().display());
@@ -75,16 +75,16 @@ impl Clone {
         Self { dir, env }
     }
 
-    fn path(&self) -> PathBuf {
+    pub fn path(&self) -> PathBuf {
         self.dir.path().join("clone")
     }
 
-    fn set(&mut self, key: &str, value: impl Into<String>) {
+    pub fn set(&mut self, key: &str, value: impl Into<String>) {
         self.env.retain(|(k, _)| k != key);
         self.env.push((key.to_owned(), value.into()));
     }
 
-    fn git(&self, args: &[&str]) -> String {
+    pub fn git(&self, args: &[&str]) -> String {
         let mut c = std::process::Command::new("git");
         c.env_clear().envs(self.env.iter().map(|(k, v)| (k, v))).current_dir(self.path()).args(args);
         let out = c.output().unwrap();
@@ -92,12 +92,12 @@ impl Clone {
         String::from_utf8_lossy(&out.stdout).trim().to_owned()
     }
 
-    fn try_fetch(&self, fetch: &Fetch, stop: &Stop) -> Result<Fetched> {
+    pub fn try_fetch(&self, fetch: &Fetch, stop: &Stop) -> Result<Fetched> {
         let env = Env::from_pairs(self.path(), self.env.clone());
         git::Repo::open(&self.path(), &env)?.fetch(&self.path(), &env, fetch, stop)
     }
 
-    fn fetch(&self, remote: &str, tips: &[&str]) -> Result<Fetched> {
+    pub fn fetch(&self, remote: &str, tips: &[&str]) -> Result<Fetched> {
         self.try_fetch(&wanted(remote, tips), &Stop::default())
     }
 
@@ -122,11 +122,11 @@ impl Clone {
     }
 }
 
-fn wanted(remote: &str, tips: &[&str]) -> Fetch {
+pub fn wanted(remote: &str, tips: &[&str]) -> Fetch {
     Fetch { remote: remote.to_owned(), tips: tips.iter().map(|t| (*t).to_owned()).collect(), credential: None }
 }
 
-fn script(path: &Path, text: &str) {
+pub fn script(path: &Path, text: &str) {
     std::fs::write(path, text).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
