@@ -79,13 +79,13 @@ fn push(payload: &Value) -> Option<Event> {
     let is_tag = name.starts_with("refs/tags/");
     let label = format!("the push to {short}");
     let Some(head) = id(after) else {
-        let change = Change::Deleted(short.clone());
+        let change = Change::Deleted(short);
         let is_deletion = payload.pointer("/deleted") == Some(&Value::Bool(true)) || after.bytes().all(|b| b == b'0');
         return is_deletion.then(|| Event::new(System::GitHub, Kind::Deleted, label, change));
     };
     let trunk = text(payload, "/repository/default_branch").and_then(branch);
     let is_trunk = trunk.as_ref().is_some_and(|t| name.strip_prefix("refs/heads/") == Some(t.as_str()));
-    let instead = trunk.clone().filter(|_| !is_trunk).map(End::Branch);
+    let instead = trunk.filter(|_| !is_trunk).map(End::Branch);
     let (base, may_be_empty) = match (id(before), &instead) {
         (Some(before), _) => (at(before, None), "the push takes the branch to a commit that it had already"),
         (None, Some(trunk)) => (trunk.clone(), "what is pushed is on the default branch already"),

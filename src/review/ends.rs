@@ -81,7 +81,9 @@ impl Search<'_> {
 
     /// Finds an end here or, where that is wanted, at the remote.
     fn find(&mut self, end: &End) -> Result<Option<ObjectId>> {
-        if let Some(id) = self.here(end)? {
+        // What a clone says of the remote's branch is as old as the clone, or an earlier job's doing.
+        let ask_first = matches!(end, End::Branch(_)) && self.ends.fetching == Fetching::Missing;
+        if !ask_first && let Some(id) = self.here(end)? {
             return Ok(Some(id));
         }
         let (remote, names) = match end {

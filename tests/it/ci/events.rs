@@ -263,6 +263,15 @@ fn ci_03_an_empty_range_passes_only_where_the_event_says_so_and_loudly() {
 }
 
 #[test]
+fn ci_03_with_the_flag_the_remote_says_where_its_branch_is() {
+    let forge = Forge::bad();
+    let job = forge.job(&forge.head).on("push", &forge.push("refs/heads/topic", ZEROS, &forge.head));
+    // An earlier job in the same folder may have left anything.
+    job.git(&["update-ref", "refs/remotes/origin/main", &forge.head]);
+    assert_eq!(job.report(&["--fetch"], 1)["source"]["base"], *forge.fork);
+}
+
+#[test]
 fn ci_04_after_a_forced_push_the_default_branch_stands_in() {
     let forge = Forge::bad();
     let gone = "ab".repeat(20);

@@ -25,20 +25,20 @@ pub fn remote(n: usize, fork: usize) -> Remote {
     import(&repo, &line("main", "main.txt", n, None));
     let id = |rev: &str| repo.git(&["rev-parse", rev]).trim().to_owned();
     let fork = id(&format!("main~{}", n - fork));
-    import(&repo, &line("topic", "topic.txt", 2, Some(fork.clone())));
+    import(&repo, &line("topic", "topic.txt", 2, Some(&fork)));
     repo.git(&["reset", "-q", "--hard"]);
     let topic = id("topic");
     Remote { repo, topic, fork }
 }
 
 /// Commits on a branch, each with another version of one file, as `git fast-import` reads them: one process for all.
-fn line(branch: &str, file: &str, commits: usize, from: Option<String>) -> String {
+fn line(branch: &str, file: &str, commits: usize, from: Option<&str>) -> String {
     let mut out = String::new();
     for i in 1..=commits {
         let message = format!("{branch} {i}");
         let who = format!("A U Thor <author@example.com> {} +0000", 1_700_000_000 + i);
         out += &format!("commit refs/heads/{branch}\ncommitter {who}\ndata {}\n{message}\n", message.len());
-        if let (1, Some(from)) = (i, &from) {
+        if let (1, Some(from)) = (i, from) {
             out += &format!("from {from}\n");
         }
         out += &format!("M 100644 inline {file}\ndata {}\n{message}\n", message.len());
@@ -171,12 +171,12 @@ fn more_history_is_fetched_where_it_could_move_the_merge_base() {
     // chain alone would make an older commit the merge base.
     let server = Repo::new();
     import(&server, &line("main", "a", 100, None));
-    import(&server, &line("side", "s", 80, Some("refs/heads/main^0".to_owned())));
-    import(&server, &line("topic", "t", 1, Some("refs/heads/side^0".to_owned())));
+    import(&server, &line("side", "s", 80, Some("refs/heads/main^0")));
+    import(&server, &line("topic", "t", 1, Some("refs/heads/side^0")));
     let tip_of_side = server.git(&["rev-parse", "side"]).trim().to_owned();
     server.git(&["reset", "-q", "--hard"]);
     server.git(&["merge", "-q", "--no-ff", "-m", "merge", &tip_of_side]);
-    import(&server, &line("main", "after", 70, Some("refs/heads/main^0".to_owned())));
+    import(&server, &line("main", "after", 70, Some("refs/heads/main^0")));
     let remote = Remote { repo: server, topic: String::new(), fork: String::new() };
     let clone = Clone::of(&remote, &["--depth=1"]);
     let mut fetched = clone.fetch("origin", &["refs/heads/topic", "refs/heads/main"]).unwrap();
@@ -244,7 +244,7 @@ fn git_14_a_fetch_runs_nothing_that_the_repository_configures() {
         ("remote.origin.vcs", "ext".to_owned()),
         ("remote.claude-reviewer.uploadpack", evil.clone()),
         ("remote.claude-reviewer.url", format!("ext::{evil}")),
-        ("url.ext::sh -c evil% .insteadOf", url.clone()),
+        ("url.ext::sh -c evil% .insteadOf", url),
         ("uploadpack.packObjectsHook", evil.clone()),
         ("protocol.ext.allow", "always".to_owned()),
         ("protocol.allow", "always".to_owned()),
@@ -343,7 +343,7 @@ fn sha_256_and_linked_worktrees_are_fetched_into() {
     let clone = Clone::of(&remote, &["--single-branch"]);
     let linked = clone.dir.path().join("linked");
     clone.git(&["worktree", "add", "-q", &linked.display().to_string()]);
-    let env = Env::from_pairs(linked.clone(), clone.env.clone());
+    let env = Env::from_pairs(linked.clone(), clone.env);
     let repo = git::Repo::open(&linked, &env).unwrap();
     let fetched = repo.fetch(&linked, &env, &wanted("origin", &["refs/heads/topic"]), &Stop::default()).unwrap();
     assert_eq!(fetched.ids()[0].to_string().len(), 64);
