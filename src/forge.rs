@@ -15,7 +15,6 @@ pub mod mark;
 mod post;
 pub mod publish;
 pub mod site;
-pub mod words;
 
 pub use post::{Order, Posted};
 pub use site::{Hosts, Operator, Site};

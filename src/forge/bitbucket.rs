@@ -1,13 +1,11 @@
 //! Bitbucket: what every forge has to answer. Not spoken yet.
 
 use super::publish::{Comment, Inline, Status};
-use super::words::Flavor;
 use super::{Account, Forge, Listed, PullRequest};
 use crate::http::{Cause, Failure, Limits};
 
 pub(super) const TOKEN: (&str, &str) = ("authorization", "Bearer ");
 pub(super) const HEADERS: &[(&str, &str)] = &[("accept", "application/json")];
-pub(super) const FLAVOR: Flavor = Flavor { suggestions: false, bound: 30_000 };
 
 fn unspoken() -> Failure {
     Failure::new(Cause::Setup, "Bitbucket is not spoken yet")

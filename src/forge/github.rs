@@ -7,7 +7,6 @@ mod write;
 pub(super) use write::{add, comments, edit, me, newest_status, resolve, set_status, summarize};
 
 use super::address::Project;
-use super::words::Flavor;
 use super::{
     Commit, Forge, Kind, Listed, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS, PullRequest, Reads,
     State, Tip,
@@ -18,9 +17,6 @@ use serde_json::Value;
 pub(super) const TOKEN: (&str, &str) = ("authorization", "Bearer ");
 pub(super) const HEADERS: &[(&str, &str)] =
     &[("accept", "application/vnd.github+json"), ("x-github-api-version", "2022-11-28")];
-
-/// GitHub takes 65,536 characters.
-pub(super) const FLAVOR: Flavor = Flavor { suggestions: true, bound: 60_000 };
 
 /// Items of a page.
 const PAGE: (&str, &str) = ("per_page", "100");

@@ -5,11 +5,11 @@
 use super::lines::Lines;
 use super::mark::Form;
 use super::publish::{self, CONTEXT, Comment, Inline, Parts, Plan, Situation, Status};
-use super::words::Flavor;
 use super::{Account, Forge, Kind, PullRequest, State, bitbucket, github, gitlab};
 use crate::diff::ObjectId;
 use crate::error::{Error, Result};
 use crate::http::{Cause, Failure, Limits};
+use crate::report::markdown::Flavor;
 use crate::review::Review;
 use crate::stop::Stop;
 
@@ -94,9 +94,9 @@ impl Forge {
 
     fn flavor(&self) -> Flavor {
         match self.site.host.kind {
-            Kind::Github => github::FLAVOR,
-            Kind::Gitlab => gitlab::FLAVOR,
-            Kind::BitbucketServer | Kind::BitbucketCloud => bitbucket::FLAVOR,
+            Kind::Github => Flavor::Github,
+            Kind::Gitlab => Flavor::Gitlab,
+            Kind::BitbucketServer | Kind::BitbucketCloud => Flavor::Bitbucket,
         }
     }
 
@@ -220,7 +220,6 @@ impl Posting<'_> {
         let me = forge.me(&self.limits).await?;
         if order.parts.comments || order.parts.summary {
             let (there, all_there) = forge.comments(pull, &self.limits).await?;
-            let flavor = forge.flavor();
             let plan = publish::plan(&Situation {
                 review: order.review,
                 lines: order.lines,
@@ -230,7 +229,7 @@ impl Posting<'_> {
                 there: &there,
                 all_there,
                 form: forge.form(),
-                flavor: &flavor,
+                flavor: forge.flavor(),
             });
             if !all_there {
                 self.posted

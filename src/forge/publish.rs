@@ -9,14 +9,16 @@ mod tests;
 use super::Account;
 use super::lines::{Lines, Spot};
 use super::mark::{About, By, Form, Mark};
-use super::words::{self, Flavor};
 use crate::finding::{Finding, Origin};
+use crate::report::markdown::{self, Flavor};
 use crate::review::Review;
 use crate::verdict::{Outcome, Verdict};
 use std::collections::{HashMap, HashSet};
 
 /// Comments on lines at most; the worst findings get one, all are in the summary.
 pub const MOST_INLINE: usize = 50;
+/// Bytes that are left for the mark of a comment.
+const MARK: usize = 512;
 /// The name of the status.
 pub const CONTEXT: &str = "claude-reviewer";
 
@@ -112,7 +114,7 @@ pub struct Situation<'a> {
     pub all_there: bool,
     pub form: Form,
     /// How findings are written for this forge.
-    pub flavor: &'a Flavor,
+    pub flavor: Flavor,
 }
 
 impl Account {
@@ -167,7 +169,7 @@ fn comments(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
         if let Some((comment, mark)) = there.get(fingerprint) {
             // A person who marked the conversation as done has the last word.
             let was_ended = matches!(mark.about, About::Finding { ended: true, .. });
-            let text = words(now, finding, spot.as_ref());
+            let text = markdown::finding(finding, now.flavor);
             let new = Mark::of(about, &text);
             if new != **mark && (was_ended || !comment.resolved) {
                 let resolve = was_ended.then_some(false);
@@ -187,7 +189,7 @@ fn comments(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
             continue;
         }
         count += 1;
-        let text = words(now, finding, Some(&spot));
+        let text = markdown::finding(finding, now.flavor);
         plan.inline.push(Inline { body: Mark::of(about, &text).sign(&text, now.form), spot });
     }
     if now.whole && now.review.outcome != Outcome::Incomplete && now.review.outcome != Outcome::Cancelled {
@@ -219,7 +221,7 @@ fn ended(now: &Situation<'_>, comment: &Comment, mark: &Mark, text: &str) -> Opt
 
 /// Plans the comment about all of it: the oldest one is written over.
 fn summary(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
-    let text = words::comment(now.review, now.flavor);
+    let text = markdown::comment_for(now.review, now.flavor, now.flavor.bound() - MARK);
     let mark = Mark::of(About::Summary, &text);
     let there = own.iter().find(|(c, m)| !c.is_inline && m.about == About::Summary);
     let body = mark.sign(&text, now.form);
@@ -240,11 +242,6 @@ fn spot(finding: &Finding, lines: &Lines) -> Option<Spot> {
     let spot = lines.spot(file, finding.lines()?)?;
     // What is meant for all of its lines must not be applied to some of them.
     Some(spot).filter(|s| s.whole || finding.replacement().is_none())
-}
-
-fn words(now: &Situation<'_>, finding: &Finding, spot: Option<&Spot>) -> String {
-    let fits = spot.is_some_and(|s| s.whole);
-    words::finding(finding, &Flavor { suggestions: now.flavor.suggestions && fits, ..*now.flavor })
 }
 
 fn by(finding: &Finding) -> By {

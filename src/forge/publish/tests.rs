@@ -45,7 +45,7 @@ fn planned(review: &Review, there: &[Comment], change: impl FnOnce(&mut Situatio
         there,
         all_there: true,
         form: Form::Html,
-        flavor: &super::Flavor { suggestions: true, bound: 60_000 },
+        flavor: super::Flavor::Github,
     };
     change(&mut now);
     plan(&now)
