@@ -256,6 +256,9 @@ impl Protocol for Client {
         failure.retry_after = limited;
         failure.hint = match code {
             _ if limited.is_some() => None,
+            401 | 403 | 404 if self.is_keyless() => {
+                Some(format!("it was asked without a token: set {}", self.token_name))
+            }
             401 => Some(format!("check the token in {}", self.token_name)),
             403 => {
                 Some(format!("the token in {} may not do this: give it the right, or another token", self.token_name))

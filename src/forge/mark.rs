@@ -12,7 +12,7 @@ const HEAD: &str = "claude-reviewer:1";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
     pub about: About,
-    /// Of the text above the mark: forges may return it in another form than they were given.
+    /// Of what the text above the mark says: forges may return it in another form than they were given.
     pub digest: String,
 }
 
@@ -47,7 +47,7 @@ pub enum Form {
 }
 
 impl Mark {
-    /// Makes the mark of a text.
+    /// Makes the mark of a text, or of what counts of it.
     pub fn of(about: About, text: &str) -> Self {
         let hash = Sha256::digest(text.trim().as_bytes());
         Self { about, digest: hash[..8].iter().map(|b| format!("{b:02x}")).collect() }

@@ -222,7 +222,10 @@ fn ended(now: &Situation<'_>, comment: &Comment, mark: &Mark, text: &str) -> Opt
 /// Plans the comment about all of it: the oldest one is written over.
 fn summary(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
     let text = markdown::comment_for(now.review, now.flavor, now.flavor.bound() - MARK);
-    let mark = Mark::of(About::Summary, &text);
+    // How long it took is no reason to write it all again.
+    let essence = markdown::lasting(now.review, &text);
+    let head = now.review.source.head.as_deref().unwrap_or_default();
+    let mark = Mark::of(About::Summary, &format!("{head}\n{essence}"));
     let there = own.iter().find(|(c, m)| !c.is_inline && m.about == About::Summary);
     let body = mark.sign(&text, now.form);
     match there {

@@ -50,6 +50,12 @@ pub fn comment_for(review: &Review, flavor: Flavor, bound: usize) -> String {
     page(review, &Detail::comment(flavor, bound))
 }
 
+/// Returns what of a review's comment stays the same when the same change is reviewed again: all but what it is based
+/// on, how long it took and where it is stored.
+pub fn lasting(review: &Review, comment: &str) -> String {
+    comment.replace(&page::basis(review), "")
+}
+
 /// Returns the body of a comment on a finding's lines, with a suggestion to apply where there is one that fits.
 ///
 /// The suggestion counts from the comment's own lines: on GitHub all of them, on GitLab from the first one on. It is

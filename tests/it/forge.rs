@@ -324,3 +324,58 @@ fn what_the_author_says_is_data_for_a_model() {
     let system = model.questions()[0].json()["messages"][0]["content"].to_string();
     assert!(!system.contains("Ignore all"), "{system}");
 }
+
+#[test]
+fn a_job_for_a_pull_request_publishes_what_its_branch_review_says() {
+    let w = World::new();
+    // Nothing is configured: the workflow's own variables name the server, and its token is for that server.
+    std::fs::remove_dir_all(w.repo.home().join(".config")).unwrap();
+    let event = w.repo.home().join("event.json");
+    let pull = w.hub.with(|s| s.pulls[0].clone());
+    std::fs::write(&event, json!({ "number": 12, "pull_request": pull }).to_string()).unwrap();
+    let job = |name: &str| {
+        w.repo
+            .reviewer(&["review", "branch", "--fetch", "--no-save", "--post", "comments,status", "--require-post"])
+            .env("CI", "true")
+            .env("GITHUB_ACTIONS", "true")
+            .env("GITHUB_EVENT_NAME", name)
+            .env("GITHUB_EVENT_PATH", &event)
+            .env("GITHUB_API_URL", format!("{}/api/v3", w.hub.server.url()))
+            .env("GITHUB_TOKEN", &w.hub.token)
+    };
+    let run = job("pull_request").run(1);
+    assert!(run.stderr.contains("posted: 1 new, the status"), "{}", run.stderr);
+    w.hub.writes();
+    let run = job("pull_request").run(1);
+    assert!(run.stderr.contains("posted: nothing new"), "{}", run.stderr);
+    assert!(w.hub.writes().is_empty());
+    // A push is about no pull request, which is no failure.
+    let push = json!({ "ref": "refs/heads/main", "before": w.base, "after": w.head, "repository": { "default_branch": "main" } });
+    std::fs::write(&event, push.to_string()).unwrap();
+    w.repo.git(&["fetch", "-q", w.bare().to_str().unwrap(), "refs/pull/12/head"]);
+    let run = job("push").run(1);
+    assert!(run.stderr.contains("not about a pull request"), "{}", run.stderr);
+    // At a desk there is nothing to publish to.
+    let run = w.repo.reviewer(&["review", "branch", "--base", "main", "--post", "summary"]).run(2);
+    assert!(run.stderr.contains("--post needs a pull request"), "{}", run.stderr);
+}
+
+#[test]
+fn a_command_of_the_operator_prints_the_token_and_one_of_the_project_does_not_run() {
+    let w = World::new();
+    let config = w.repo.home().join(".config/claude-reviewer/config.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    let asked = w.repo.outside().join("asked");
+    let command = format!("printf %s \\\"$FORGE_HOST\\\" >{}; echo {}", asked.display(), w.hub.token);
+    std::fs::write(&config, format!("{text}token_command = \"{command}\"\n")).unwrap();
+    w.repo.reviewer(&["pr", "list"]).run(0);
+    assert_eq!(std::fs::read_to_string(&asked).unwrap(), format!("127.0.0.1:{}", w.hub.server.port()));
+
+    std::fs::remove_file(&asked).unwrap();
+    std::fs::write(&config, text).unwrap();
+    let own = format!("version = 1\n[forge]\ntoken_command = \"{command}\"\n");
+    w.repo.write(".claude-reviewer.toml", own);
+    let run = w.repo.reviewer(&["pr", "list"]).run(2);
+    assert!(run.stderr.contains("without a token: set GH_ENTERPRISE_TOKEN"), "{}", run.stderr);
+    assert!(!asked.exists());
+}

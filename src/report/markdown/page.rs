@@ -344,8 +344,13 @@ fn usage(review: &Review) -> String {
     list(lines, 20, 4_000)
 }
 
+/// Returns what the review is based on, how long it took and where it is stored, as the footer has it.
+pub(super) fn basis(review: &Review) -> String {
+    item(&words::basis(review))
+}
+
 fn footer(review: &Review) -> String {
-    let mut out = item(&words::basis(review));
+    let mut out = basis(review);
     if review.rules_only {
         out.push_str(". Rules only: no model looked");
     }
