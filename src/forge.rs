@@ -209,6 +209,9 @@ impl Forge {
         let header = |value: String| Credential { url: url.to_owned(), header: value.into() };
         Some(match self.site.host.kind {
             Kind::Github => Credential::basic(url, "x-access-token", token),
+            Kind::Gitlab if self.client.token_name() == gitlab::JOB_VARIABLE => {
+                Credential::basic(url, "gitlab-ci-token", token)
+            }
             Kind::Gitlab => Credential::basic(url, "oauth2", token),
             Kind::BitbucketServer => header(format!("Authorization: Bearer {}", token.expose_secret())),
             Kind::BitbucketCloud => match token.expose_secret().split_once(':') {

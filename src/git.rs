@@ -29,6 +29,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
+pub use digest::sha1_hex;
 pub use fetch::Fetched;
 pub use hooks::{HooksDir, Scope};
 pub use load::Reader;

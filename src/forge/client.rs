@@ -175,7 +175,7 @@ impl Client {
     /// # Errors
     ///
     /// `Malformed`: it is not below the base.
-    fn next(&self, headers: &HeaderMap) -> Result<Option<Url>, Failure> {
+    pub(super) fn next(&self, headers: &HeaderMap) -> Result<Option<Url>, Failure> {
         let Some(next) = headers.get_all("link").iter().filter_map(|v| v.to_str().ok()).find_map(next_of) else {
             return Ok(None);
         };

@@ -1,57 +1,245 @@
-//! GitLab: what every forge has to answer. Not spoken yet.
+//! GitLab's REST interface, version 4, of gitlab.com and of servers of one's own.
+//!
+//! <https://docs.gitlab.com/api/rest/>. A project is named by its path with sub-groups, as one part of the address.
 
-use super::publish::{Comment, Inline, Status};
-use super::{Account, Forge, Listed, PullRequest};
-use crate::http::{Cause, Failure, Limits};
+mod write;
+
+pub(super) use write::{add, comments, edit, me, newest_status, resolve, set_status, summarize};
+
+use super::address::Project;
+use super::client::Pages;
+use super::{
+    Commit, Forge, Kind, Listed, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS, PullRequest, Reads,
+    State, Tip,
+};
+use crate::http::{Cause, Failure, HeaderMap, Limits, Url};
+use serde_json::Value;
 
 pub(super) const TOKEN: (&str, &str) = ("private-token", "");
+/// What carries the token that every job of GitLab's CI gets.
+pub(super) const JOB_TOKEN: (&str, &str) = ("job-token", "");
+/// The variable with it.
+pub(super) const JOB_VARIABLE: &str = "CI_JOB_TOKEN";
 pub(super) const HEADERS: &[(&str, &str)] = &[("accept", "application/json")];
 
-fn unspoken() -> Failure {
-    Failure::new(Cause::Setup, "GitLab is not spoken yet")
+/// Items of a page.
+const PAGE: (&str, &str) = ("per_page", "100");
+/// Pages of a list at most, also where they hold next to nothing.
+const MOST_PAGES: u64 = 60;
+
+/// Returns the path of something of the project, below the address of the API.
+fn path(forge: &Forge, rest: &[&str]) -> Vec<String> {
+    path_of(&forge.site.project.to_string(), rest)
 }
 
-pub(super) async fn list(_: &Forge, _: &Limits<'_>) -> Result<(Vec<Listed>, bool), Failure> {
-    Err(unspoken())
+/// Returns the path of something of a project that is named by its path or its number.
+fn path_of(project: &str, rest: &[&str]) -> Vec<String> {
+    ["projects", project].iter().chain(rest).map(|part| (*part).to_owned()).collect()
 }
 
-pub(super) async fn read(_: &Forge, _: u64, _: &Limits<'_>) -> Result<PullRequest, Failure> {
-    Err(unspoken())
+/// Returns the parts of a path as the client takes them.
+fn parts(path: &[String]) -> Vec<&str> {
+    path.iter().map(String::as_str).collect()
 }
 
-pub(super) async fn me(_: &Forge, _: &Limits<'_>) -> Result<Account, Failure> {
-    Err(unspoken())
+/// Tells whether the token is that of a job, which may do much less than others.
+fn is_of_job(forge: &Forge) -> bool {
+    forge.client.token_name() == JOB_VARIABLE
 }
 
-pub(super) async fn comments(_: &Forge, _: &PullRequest, _: &Limits<'_>) -> Result<(Vec<Comment>, bool), Failure> {
-    Err(unspoken())
+/// Reads a list, `most` items at most.
+///
+/// The number of the next page counts before its address: a server behind a proxy may not know its own name. An
+/// address is followed only below that of the API.
+async fn pages(
+    forge: &Forge,
+    path: &[String],
+    query: &[(&str, &str)],
+    most: usize,
+    limits: &Limits<'_>,
+) -> Result<Pages, Failure> {
+    let numbered = |page: u64| {
+        let page = page.to_string();
+        let query: Vec<_> = query.iter().copied().chain([PAGE, ("page", page.as_str())]).collect();
+        forge.client.url(&parts(path), &query)
+    };
+    let (mut out, mut number) = (Pages::default(), 1);
+    let mut url = numbered(number)?;
+    loop {
+        let page = forge.client.fetch(url, limits).await?;
+        let Value::Array(items) = page.value else {
+            return Err(Failure::new(Cause::Malformed, "the answer is no list"));
+        };
+        out.items.extend(items);
+        let next: Option<Url> = match next_number(&page.headers, number)? {
+            Some(Some(next)) => {
+                number = next;
+                Some(numbered(next)?)
+            }
+            Some(None) => None,
+            None => {
+                number += 1;
+                forge.client.next(&page.headers)?
+            }
+        };
+        if out.items.len() >= most || number > MOST_PAGES {
+            out.more = out.items.len() > most || next.is_some();
+            out.items.truncate(most);
+            return Ok(out);
+        }
+        match next {
+            Some(next) => url = next,
+            None => return Ok(out),
+        }
+    }
 }
 
-pub(super) async fn add(_: &Forge, _: &PullRequest, _: &[Inline], _: &Limits<'_>) -> Result<Vec<usize>, Failure> {
-    Err(unspoken())
+/// Reads the number of the next page. `Some(None)`: this is the last one; `None`: the answer does not say.
+fn next_number(headers: &HeaderMap, number: u64) -> Result<Option<Option<u64>>, Failure> {
+    let Some(value) = headers.get("x-next-page") else { return Ok(None) };
+    match value.to_str().map(str::trim) {
+        Ok("") => Ok(Some(None)),
+        // Never back: that could go on for ever.
+        Ok(text) if let Some(next) = text.parse().ok().filter(|next| *next > number) => Ok(Some(Some(next))),
+        _ => Err(Failure::new(Cause::Malformed, "the next page of a list has no number that comes next")),
+    }
 }
 
-pub(super) async fn edit(_: &Forge, _: &PullRequest, _: &Comment, _: &str, _: &Limits<'_>) -> Result<(), Failure> {
-    Err(unspoken())
+pub(super) async fn list(forge: &Forge, limits: &Limits<'_>) -> Result<(Vec<Listed>, bool), Failure> {
+    let query = [("state", "opened"), ("order_by", "created_at"), ("sort", "desc")];
+    let pages = pages(forge, &path(forge, &["merge_requests"]), &query, MOST_PULLS, limits).await?;
+    let listed = pages.items.iter().map(|pull| {
+        Ok(Listed {
+            number: pull.number_at("/iid")?,
+            title: pull.name_at("/title"),
+            url: pull.name_at("/web_url"),
+            author: author(pull),
+            is_draft: is_draft(pull),
+            base: pull.name_at("/target_branch"),
+            head: pull.name_at("/source_branch"),
+            updated: pull.name_at("/updated_at"),
+        })
+    });
+    Ok((listed.collect::<Result<_, Failure>>()?, pages.more))
 }
 
-pub(super) async fn resolve(_: &Forge, _: &PullRequest, _: &Comment, _: bool, _: &Limits<'_>) -> Result<(), Failure> {
-    Err(unspoken())
+pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Result<PullRequest, Failure> {
+    let number = number.to_string();
+    let pull = forge.client.get(&parts(&path(forge, &["merge_requests", &number])), &[], limits).await?;
+    if pull["diff_refs"]["head_sha"].is_null() {
+        let failure = Failure::new(Cause::Malformed, "it has no commits, or GitLab has not compared its branches yet");
+        return Err(failure.hint("try again in a moment"));
+    }
+    let (commits, more_commits) = commits(forge, &number, limits).await?;
+    let (source, target) = (pull["source_project_id"].as_u64(), pull["target_project_id"].as_u64());
+    let is_fork = source != target;
+    let own = Some(forge.site.project.clone());
+    let head_project = match source {
+        Some(id) if is_fork => project(forge, id, limits).await?,
+        Some(_) => own.clone(),
+        None => None,
+    };
+    let number = pull.number_at("/iid")?;
+    Ok(PullRequest {
+        number,
+        title: pull.name_at("/title"),
+        description: pull.text_at("/description", MOST_OF_A_TEXT),
+        url: pull.name_at("/web_url"),
+        author: author(&pull),
+        state: match pull["state"].as_str() {
+            // Locked is what is being merged at this moment.
+            Some("opened" | "locked") => State::Open,
+            Some("merged") => State::Merged,
+            _ => State::Closed,
+        },
+        is_draft: is_draft(&pull),
+        is_fork,
+        // What the target branch was when GitLab made its diff; `base_sha` is the merge base.
+        base: Tip { name: pull.name_at("/target_branch"), id: pull.id_at("/diff_refs/start_sha")?, project: own },
+        head: Tip { name: pull.name_at("/source_branch"), id: pull.id_at("/sha")?, project: head_project },
+        head_refs: vec![format!("refs/merge-requests/{number}/head")],
+        commits,
+        more_commits,
+    })
 }
 
-pub(super) async fn summarize(_: &Forge, _: &PullRequest, _: &str, _: &Limits<'_>) -> Result<(), Failure> {
-    Err(unspoken())
+/// Lists the commits, oldest first; and tells whether there are more.
+async fn commits(forge: &Forge, number: &str, limits: &Limits<'_>) -> Result<(Vec<Commit>, bool), Failure> {
+    let path = path(forge, &["merge_requests", number, "commits"]);
+    let pages = match pages(forge, &path, &[], MOST_COMMITS, limits).await {
+        Ok(pages) => pages,
+        // A job's token may read the merge request and not its commits.
+        Err(failure) if is_of_job(forge) && matches!(failure.status, Some(401 | 403 | 404)) => {
+            return Ok((Vec::new(), true));
+        }
+        Err(failure) => return Err(failure),
+    };
+    let listed = pages.items.iter().rev().map(|commit| {
+        let message = commit.text_at("/message", MOST_OF_A_MESSAGE);
+        Ok(Commit { id: commit.id_at("/id")?, message })
+    });
+    Ok((listed.collect::<Result<_, Failure>>()?, pages.more))
 }
 
-pub(super) async fn newest_status(
-    _: &Forge,
-    _: &PullRequest,
-    _: &str,
-    _: &Limits<'_>,
-) -> Result<Option<(Account, Status)>, Failure> {
-    Err(unspoken())
+/// Finds the project with a number; `None`: it may not be seen.
+async fn project(forge: &Forge, id: u64, limits: &Limits<'_>) -> Result<Option<Project>, Failure> {
+    match forge.client.get(&["projects", &id.to_string()], &[], limits).await {
+        Ok(project) => Ok(Project::parse(Kind::Gitlab, &project.name_at("/path_with_namespace"))),
+        Err(failure) if failure.status.is_some() => Ok(None),
+        Err(failure) => Err(failure),
+    }
 }
 
-pub(super) async fn set_status(_: &Forge, _: &PullRequest, _: &str, _: &Status, _: &Limits<'_>) -> Result<(), Failure> {
-    Err(unspoken())
+fn author(pull: &Value) -> String {
+    // Whose account was deleted is shown as this one.
+    Some(pull.name_at("/author/username")).filter(|name| !name.is_empty()).unwrap_or_else(|| "ghost".to_owned())
+}
+
+/// Tells whether a merge request is a draft: by its field, or by its title where a server is too old to have one.
+fn is_draft(pull: &Value) -> bool {
+    const SIGNS: [&str; 5] = ["draft:", "[draft]", "(draft)", "wip:", "[wip]"];
+    let title = pull.name_at("/title").to_ascii_lowercase();
+    match pull.get("draft").or_else(|| pull.get("work_in_progress")).and_then(Value::as_bool) {
+        Some(is_draft) => is_draft,
+        None => SIGNS.iter().any(|sign| title.starts_with(sign)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_draft, next_number};
+    use crate::http::HeaderMap;
+    use serde_json::json;
+
+    #[test]
+    fn drafts_are_known_by_field_and_by_title() {
+        for (pull, draft) in [
+            (json!({ "draft": true, "title": "a" }), true),
+            (json!({ "draft": false, "title": "Draft: a" }), false),
+            (json!({ "work_in_progress": true, "title": "a" }), true),
+            (json!({ "title": "Draft: a" }), true),
+            (json!({ "title": "[DRAFT] a" }), true),
+            (json!({ "title": "WIP: a" }), true),
+            (json!({ "title": "Drafts of a" }), false),
+        ] {
+            assert_eq!(is_draft(&pull), draft, "{pull}");
+        }
+    }
+
+    #[test]
+    fn pages_only_go_on() {
+        let next = |value: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            if let Some(value) = value {
+                headers.insert("x-next-page", value.parse().unwrap());
+            }
+            next_number(&headers, 3).ok()
+        };
+        assert_eq!(next(None), Some(None));
+        assert_eq!(next(Some("")), Some(Some(None)));
+        assert_eq!(next(Some(" 4 ")), Some(Some(Some(4))));
+        for bad in ["3", "1", "-1", "x", "4x"] {
+            assert_eq!(next(Some(bad)), None, "{bad}");
+        }
+    }
 }

@@ -309,6 +309,7 @@ impl Site {
         let (key, name) = token(host, hosts, operator)?;
         let (carries, headers) = match host.kind {
             Kind::Github => (github::TOKEN, github::HEADERS),
+            Kind::Gitlab if name == gitlab::JOB_VARIABLE => (gitlab::JOB_TOKEN, gitlab::HEADERS),
             Kind::Gitlab => (gitlab::TOKEN, gitlab::HEADERS),
             Kind::BitbucketServer | Kind::BitbucketCloud => (bitbucket::TOKEN, bitbucket::HEADERS),
         };
@@ -331,12 +332,16 @@ impl Site {
 fn token(host: &Host, hosts: &Hosts, operator: &Operator<'_>) -> std::result::Result<(Source, String), Failure> {
     let (policy, env) = (operator.policy, operator.env);
     let variables = hosts.variables(host);
-    if let Some((name, value)) = variables.iter().find_map(|name| Some((*name, env.os(name)?))) {
+    let known = |names: &[&'static str]| {
+        let Some((name, value)) = names.iter().find_map(|name| Some((*name, env.os(name)?))) else { return Ok(None) };
         let key = value.to_str().and_then(Key::new).ok_or_else(|| {
             let message = format!("the token in {name} has characters that no token has");
             Failure::new(http::Cause::Setup, message)
         })?;
-        return Ok((Source::Known(key), name.to_owned()));
+        Ok(Some((Source::Known(key), name.to_owned())))
+    };
+    if let Some(found) = known(&variables)? {
+        return Ok(found);
     }
     let alone = hosts.of_policy.len() == 1 && hosts.of_policy.contains(&host.api);
     let is_for = |line: &&str| line.contains(HOST_VARIABLE) || alone;
@@ -346,6 +351,13 @@ fn token(host: &Host, hosts: &Hosts, operator: &Operator<'_>) -> std::result::Re
         let vars = vars.chain([(HOST_VARIABLE.into(), host.name().into())]);
         let told = Env::from_pairs(env.dir.clone(), vars);
         return Ok((Source::command("token_command", line, &told, operator.top)?, "[forge] token_command".to_owned()));
+    }
+    // A job of GitLab's CI always has one; it may do so little that whatever was chosen comes first.
+    if host.kind == Kind::Gitlab
+        && hosts.of_ci.contains(&host.api)
+        && let Some(found) = known(&[gitlab::JOB_VARIABLE])?
+    {
+        return Ok(found);
     }
     let name = variables.first().map_or("[forge] token_command", |name| name);
     Ok((Source::Keyless, name.to_owned()))
@@ -463,6 +475,17 @@ mod tests {
             "g/p",
             "no [forge] token_command",
         );
+        // Without it the job's own token serves, on the server that gave it.
+        let job = [gitlab[0], gitlab[1], ("CI_JOB_TOKEN", "y")];
+        is(site(&none, &job, "https://gl.example/g/p"), "https://gl.example/api/v4/", "g/p", "CI_JOB_TOKEN");
+        is(
+            site(&none, &job, "https://gitlab.com/g/p"),
+            "https://gitlab.com/api/v4/",
+            "g/p",
+            "no [forge] token_command",
+        );
+        let outside = site(&none, &job[1..], "https://gitlab.com/g/p");
+        is(outside, "https://gitlab.com/api/v4/", "g/p", "no GITLAB_TOKEN");
     }
 
     #[test]

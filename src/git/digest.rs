@@ -57,3 +57,11 @@ impl Reader<'_> {
         Ok(hash.finalize()[..20].iter().map(|b| format!("{b:02x}")).collect())
     }
 }
+
+/// Returns the SHA-1 of bytes in hexadecimal digits, for what others name by it. Nothing may rely on it to tell
+/// things apart. `None`: the bytes were made to collide with others.
+pub fn sha1_hex(bytes: &[u8]) -> Option<String> {
+    let mut hash = gix::hash::hasher(gix::hash::Kind::Sha1);
+    hash.update(bytes);
+    Some(hash.try_finalize().ok()?.to_string())
+}

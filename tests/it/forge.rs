@@ -1,6 +1,8 @@
 //! Pull requests: the real binary, a real repository fetched over HTTP, and a server that checks every request.
 
+mod gitlab;
 mod hub;
+mod lab;
 
 use crate::loopback::{Reply, Server};
 use crate::support::{Repo, Reviewer, line_with_another_key, line_with_key};

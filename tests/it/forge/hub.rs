@@ -87,13 +87,13 @@ impl Hub {
 }
 
 /// A number that no other run has; it need not be hard to guess.
-fn fastrand_like(salt: u64) -> u64 {
+pub(super) fn fastrand_like(salt: u64) -> u64 {
     use std::hash::{BuildHasher as _, RandomState};
     RandomState::new().hash_one(salt)
 }
 
 /// Serves a file of a bare repository, as any web server does (git's "dumb" protocol).
-fn file_of(bare: &std::path::Path, file: &str) -> Reply {
+pub(super) fn file_of(bare: &std::path::Path, file: &str) -> Reply {
     assert!(!file.contains(".."), "{file}");
     match std::fs::read(bare.join(file)) {
         Ok(bytes) => Reply::with(200, &[("content-type", "application/octet-stream")], &bytes),

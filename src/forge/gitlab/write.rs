@@ -1,0 +1,353 @@
+//! What is written to GitLab: discussions on lines, a note for the summary, a commit status.
+
+use super::{JOB_VARIABLE, is_of_job, pages, parts, path, path_of};
+use crate::diff::ObjectId;
+use crate::forge::lines::{At, Spot};
+use crate::forge::publish::{Comment, Inline, Light, Status};
+use crate::forge::{Account, Forge, PullRequest, Reads};
+use crate::git;
+use crate::http::{Cause, Failure, Limits, Method};
+use serde_json::{Value, json};
+
+/// Discussions of a merge request that are looked through.
+const MOST: usize = 3000;
+/// Characters of a status' description.
+const MOST_OF_A_STATUS: usize = 255;
+/// What the description of a review begins with that is not complete: GitLab has one word for that and for a block.
+const INCOMPLETE: &str = "incomplete";
+
+/// Finds out who the token belongs to. A project's or group's token has an account of its own.
+pub(in crate::forge) async fn me(forge: &Forge, limits: &Limits<'_>) -> Result<Account, Failure> {
+    if is_of_job(forge) {
+        let message = format!("the token of a job ({JOB_VARIABLE}) may read a merge request, and write nothing to it");
+        let hint = "set GITLAB_TOKEN to an access token of the project, with the scope api and the role Developer";
+        return Err(Failure::new(Cause::Setup, message).hint(hint));
+    }
+    let user = forge.client.get(&["user"], &[], limits).await?;
+    Ok(Account { id: user.number_at("/id")?.to_string(), name: user.name_at("/username") })
+}
+
+/// Reads an account; empty where there is none.
+fn account(of: &Value, pointer: &str) -> Account {
+    let id = of.number_at(&format!("{pointer}/id")).map(|id| id.to_string()).unwrap_or_default();
+    Account { id, name: of.name_at(&format!("{pointer}/username")) }
+}
+
+/// Lists the notes that begin a discussion: those on lines and those below the merge request. `false`: there are
+/// more.
+pub(in crate::forge) async fn comments(
+    forge: &Forge,
+    pull: &PullRequest,
+    limits: &Limits<'_>,
+) -> Result<(Vec<Comment>, bool), Failure> {
+    let pages = pages(forge, &discussions(forge, pull, &[]), &[], MOST, limits).await?;
+    let mut out = Vec::new();
+    for discussion in &pages.items {
+        // What GitLab itself notes down says who did something, not who wrote it.
+        let Some(note) = discussion["notes"].get(0).filter(|note| note["system"] != true) else { continue };
+        out.push(Comment {
+            id: note.number_at("/id")?.to_string(),
+            author: account(note, "/author"),
+            body: note["body"].as_str().unwrap_or_default().to_owned(),
+            is_inline: note["type"] == "DiffNote",
+            thread: discussion.name_at("/id"),
+            resolved: note["resolved"] == true,
+            version: 0,
+        });
+    }
+    Ok((out, !pages.more))
+}
+
+/// Returns the path of the discussions, or of one of them.
+fn discussions(forge: &Forge, pull: &PullRequest, rest: &[&str]) -> Vec<String> {
+    below(forge, pull, "discussions", rest)
+}
+
+fn below(forge: &Forge, pull: &PullRequest, kind: &str, rest: &[&str]) -> Vec<String> {
+    let number = pull.number.to_string();
+    path(forge, &[&["merge_requests", &number, kind], rest].concat())
+}
+
+/// Reads the merge request as it is now.
+///
+/// # Errors
+///
+/// Also where its head is not the one that was reviewed.
+async fn current(forge: &Forge, pull: &PullRequest, limits: &Limits<'_>) -> Result<Value, Failure> {
+    let path = path(forge, &["merge_requests", &pull.number.to_string()]);
+    let current = forge.client.get(&parts(&path), &[], limits).await?;
+    if current.id_at("/sha")? != pull.head.id || current.id_at("/diff_refs/head_sha")? != pull.head.id {
+        let failure = Failure::new(Cause::Malformed, "its head, or GitLab's diff of it, is not what was reviewed");
+        return Err(failure.hint("review it again"));
+    }
+    Ok(current)
+}
+
+/// Writes new discussions on lines. Returns the places in `inline` of those that GitLab cannot put where they belong.
+pub(in crate::forge) async fn add(
+    forge: &Forge,
+    pull: &PullRequest,
+    inline: &[Inline],
+    limits: &Limits<'_>,
+) -> Result<Vec<usize>, Failure> {
+    let refs = current(forge, pull, limits).await?["diff_refs"].take();
+    let path = discussions(forge, pull, &[]);
+    let mut unplaced = Vec::new();
+    for (i, inline) in inline.iter().enumerate() {
+        let body = json!({ "body": inline.body, "position": position(&inline.spot, &refs) });
+        match forge.client.make(&parts(&path), &body, limits).await {
+            Ok(_) => {}
+            Err(failure) if has_no_place(&failure) => unplaced.push(i),
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(unplaced)
+}
+
+/// Tells whether GitLab does not know the line that a note is about: `Note {:line_code=>["can't be blank", …]}`,
+/// `position[new_line] is invalid`.
+fn has_no_place(failure: &Failure) -> bool {
+    let said = failure.message.as_str();
+    matches!(failure.status, Some(400 | 422)) && ["line_code", "position"].iter().any(|word| said.contains(word))
+}
+
+/// Says where a discussion stands in the diff: at its last line, and how far up it goes.
+fn position(spot: &Spot, refs: &Value) -> Value {
+    let mut position = json!({
+        "position_type": "text",
+        "base_sha": refs["base_sha"],
+        "start_sha": refs["start_sha"],
+        "head_sha": refs["head_sha"],
+        // GitLab wants both, also of a file that is new.
+        "old_path": spot.old_path.as_ref().unwrap_or(&spot.path),
+        "new_path": spot.path,
+        "new_line": spot.last.new,
+    });
+    if let Some(old) = spot.last.old {
+        position["old_line"] = json!(old);
+    }
+    if spot.first.new < spot.last.new
+        && let Some(file) = git::sha1_hex(spot.path.as_bytes())
+    {
+        position["line_range"] = json!({ "start": end(spot, spot.first, &file), "end": end(spot, spot.last, &file) });
+    }
+    position
+}
+
+/// Names a line as the page of a diff does: the file's hash, and the lines of both sides.
+fn end(spot: &Spot, at: At, file: &str) -> Value {
+    let old = match at.old {
+        Some(old) => old,
+        // A file that is new begins with no line; elsewhere it is the line that comes next.
+        None if spot.old_path.is_none() => 0,
+        None => at.behind + 1,
+    };
+    let mut end = json!({ "line_code": format!("{file}_{old}_{}", at.new), "new_line": at.new });
+    match at.old {
+        Some(old) => end["old_line"] = json!(old),
+        None => end["type"] = json!("new"),
+    }
+    end
+}
+
+/// Replaces the text of a note.
+pub(in crate::forge) async fn edit(
+    forge: &Forge,
+    pull: &PullRequest,
+    comment: &Comment,
+    body: &str,
+    limits: &Limits<'_>,
+) -> Result<(), Failure> {
+    let path = if comment.is_inline {
+        discussions(forge, pull, &[&comment.thread, "notes", &comment.id])
+    } else {
+        below(forge, pull, "notes", &[&comment.id])
+    };
+    forge.client.change(Method::PUT, &parts(&path), &json!({ "body": body }), limits).await.map(drop)
+}
+
+/// Resolves a discussion, or opens it again. GitLab asks for the role Developer, or for the author of the change.
+pub(in crate::forge) async fn resolve(
+    forge: &Forge,
+    pull: &PullRequest,
+    comment: &Comment,
+    resolved: bool,
+    limits: &Limits<'_>,
+) -> Result<(), Failure> {
+    let path = discussions(forge, pull, &[&comment.thread]);
+    forge.client.change(Method::PUT, &parts(&path), &json!({ "resolved": resolved }), limits).await.map(drop)
+}
+
+/// Writes the summary below the merge request: a note, which nobody has to resolve.
+pub(in crate::forge) async fn summarize(
+    forge: &Forge,
+    pull: &PullRequest,
+    body: &str,
+    limits: &Limits<'_>,
+) -> Result<(), Failure> {
+    let path = below(forge, pull, "notes", &[]);
+    forge.client.make(&parts(&path), &json!({ "body": body }), limits).await.map(drop)
+}
+
+/// Where the status of a head belongs.
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    /// The number of the project that has the branch, or runs its pipeline.
+    project: String,
+    /// The pipeline of the head, if there is one.
+    pipeline: Option<u64>,
+}
+
+impl Place {
+    /// Reads it off a merge request: GitLab wants the commit of the source branch, which may lie in a fork.
+    fn of(current: &Value, head: ObjectId) -> Result<Self, Failure> {
+        let pipeline = &current["head_pipeline"];
+        if pipeline.id_at("/sha").is_ok_and(|id| id == head)
+            && let (Ok(id), Ok(project)) = (pipeline.number_at("/id"), pipeline.number_at("/project_id"))
+        {
+            return Ok(Self { project: project.to_string(), pipeline: Some(id) });
+        }
+        Ok(Self { project: current.number_at("/source_project_id")?.to_string(), pipeline: None })
+    }
+}
+
+/// Returns the newest status of the head under a name, with who set it.
+pub(in crate::forge) async fn newest_status(
+    forge: &Forge,
+    pull: &PullRequest,
+    context: &str,
+    limits: &Limits<'_>,
+) -> Result<Option<(Account, Status)>, Failure> {
+    let place = Place::of(&current(forge, pull, limits).await?, pull.head.id)?;
+    let path = path_of(&place.project, &["repository", "commits", &pull.head.id.to_string(), "statuses"]);
+    let pages = pages(forge, &path, &[("name", context)], MOST, limits).await?;
+    // Each pipeline has its own.
+    let is_there = |s: &Value| match (place.pipeline, s["pipeline_id"].as_u64()) {
+        (Some(here), Some(there)) => here == there,
+        _ => true,
+    };
+    let own = pages.items.iter().filter(|s| s["name"] == context && is_there(s));
+    let newest = own.max_by_key(|s| s["id"].as_u64());
+    Ok(newest.map(|s| {
+        let description = s.name_at("/description");
+        let light = match s["status"].as_str() {
+            Some("success") => Light::Success,
+            Some("failed") if !description.starts_with(INCOMPLETE) => Light::Failure,
+            _ => Light::Error,
+        };
+        (account(s, "/author"), Status { light, description })
+    }))
+}
+
+/// Sets the status of the head under a name.
+pub(in crate::forge) async fn set_status(
+    forge: &Forge,
+    pull: &PullRequest,
+    context: &str,
+    status: &Status,
+    limits: &Limits<'_>,
+) -> Result<(), Failure> {
+    let place = Place::of(&current(forge, pull, limits).await?, pull.head.id)?;
+    let state = match status.light {
+        Light::Success => "success",
+        Light::Failure | Light::Error => "failed",
+    };
+    let description: String = status.description.chars().take(MOST_OF_A_STATUS).collect();
+    let mut body = json!({ "state": state, "name": context, "description": description });
+    match place.pipeline {
+        Some(pipeline) => body["pipeline_id"] = json!(pipeline),
+        None => body["ref"] = json!(pull.head.name),
+    }
+    let path = path_of(&place.project, &["statuses", &pull.head.id.to_string()]);
+    // Set twice, it is the same status once more.
+    let path = parts(&path);
+    let set = || forge.client.change(Method::POST, &path, &body, limits);
+    match set().await {
+        // Another one was just being set; GitLab has waited for that and asks to come again.
+        Err(failure) if failure.status == Some(409) => set().await.map(drop),
+        done => done.map(drop),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Place, has_no_place, position};
+    use crate::diff::ObjectId;
+    use crate::forge::lines::{At, Spot};
+    use crate::http::{Cause, Failure};
+    use serde_json::json;
+
+    fn at(new: u32, old: Option<u32>, behind: u32) -> At {
+        At { new, old, behind }
+    }
+
+    fn spot(old_path: Option<&str>, first: At, last: At) -> Spot {
+        let old_path = old_path.map(str::to_owned);
+        Spot { path: "a/new.rs".to_owned(), old_path, first, last, whole: true }
+    }
+
+    /// Of `a/new.rs`.
+    const FILE: &str = "6fa54a609a189d00a165e3896a65f904b4a013fe";
+
+    #[test]
+    fn a_place_is_named_as_gitlab_names_it() {
+        let refs = json!({ "base_sha": "b", "start_sha": "s", "head_sha": "h" });
+        let common = |old: &str, line: u32| {
+            json!({
+                "position_type": "text", "base_sha": "b", "start_sha": "s", "head_sha": "h",
+                "old_path": old, "new_path": "a/new.rs", "new_line": line,
+            })
+        };
+        // An added line has no old one.
+        let added = at(11, None, 11);
+        assert_eq!(position(&spot(Some("old.rs"), added, added), &refs), common("old.rs", 11));
+        // A line that was there has both.
+        let kept = at(13, Some(12), 12);
+        let mut expected = common("old.rs", 13);
+        expected["old_line"] = json!(12);
+        assert_eq!(position(&spot(Some("old.rs"), kept, kept), &refs), expected);
+        // Several lines.
+        expected["line_range"] = json!({
+            "start": { "line_code": format!("{FILE}_12_11"), "type": "new", "new_line": 11 },
+            "end": { "line_code": format!("{FILE}_12_13"), "new_line": 13, "old_line": 12 },
+        });
+        assert_eq!(position(&spot(Some("old.rs"), added, kept), &refs), expected);
+        // A file that is new.
+        let mut expected = common("a/new.rs", 2);
+        expected["line_range"] = json!({
+            "start": { "line_code": format!("{FILE}_0_1"), "type": "new", "new_line": 1 },
+            "end": { "line_code": format!("{FILE}_0_2"), "type": "new", "new_line": 2 },
+        });
+        assert_eq!(position(&spot(None, at(1, None, 0), at(2, None, 0)), &refs), expected);
+    }
+
+    #[test]
+    fn ci_07_only_what_has_no_place_goes_elsewhere() {
+        let failure = |status, said: &str| {
+            let mut failure = Failure::new(Cause::Refused, format!("{status}: {said}"));
+            failure.status = Some(status);
+            failure
+        };
+        for said in ["400 Bad request - Note {:line_code=>[\"can't be blank\"]}", "position[new_line] is invalid"] {
+            assert!(has_no_place(&failure(400, said)), "{said}");
+        }
+        for (status, said) in [(400, "body is missing"), (403, "line_code"), (500, "position")] {
+            assert!(!has_no_place(&failure(status, said)), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_status_belongs_to_the_pipeline_of_the_head_or_to_the_source() {
+        let head = ObjectId::from_hex(&"1".repeat(40)).unwrap();
+        let place = |pipeline| {
+            let place = Place::of(&json!({ "source_project_id": 5, "head_pipeline": pipeline }), head).unwrap();
+            (place.project, place.pipeline)
+        };
+        assert_eq!(place(json!(null)), ("5".to_owned(), None));
+        let own = json!({ "id": 9, "project_id": 4, "sha": "1".repeat(40) });
+        assert_eq!(place(own), ("4".to_owned(), Some(9)));
+        // That of the result of the merge is about another commit.
+        assert_eq!(place(json!({ "id": 9, "project_id": 4, "sha": "2".repeat(40) })), ("5".to_owned(), None));
+        assert!(Place::of(&json!({ "source_project_id": null }), head).is_err());
+    }
+}
