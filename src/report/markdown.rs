@@ -58,7 +58,7 @@ pub fn lasting(review: &Review, comment: &str) -> String {
 
 /// Returns the body of a comment on a finding's lines, with a suggestion to apply where there is one that fits.
 ///
-/// The suggestion counts from the comment's own lines: on GitHub all of them, on GitLab from the first one on. It is
+/// The suggestion counts from the comment's own lines: on GitHub all of them, on GitLab up from the last one. It is
 /// left out, and its code shown, where it would not apply: lines that the change does not have, other text than it
 /// shows, a patch of its own, or what the forge would take for a command.
 pub fn finding(f: &Finding, flavor: Flavor) -> String {

@@ -11,8 +11,8 @@ const TITLE: usize = 300;
 const CODE: usize = 160;
 /// Bytes shown before what is marked in a line that is cut.
 const LEAD: usize = 40;
-/// Lines that GitLab lets a suggestion replace below the comment's.
-const MAX_BELOW: u32 = 100;
+/// Lines that GitLab lets a suggestion replace above the comment's.
+const MAX_ABOVE: u32 = 100;
 
 /// How a finding is shown.
 pub(super) struct Look {
@@ -109,12 +109,12 @@ pub(super) fn one_line(text: &str, most: usize) -> String {
 fn suggestion(f: &Finding, look: &Look) -> Option<String> {
     let text = applicable(f).filter(|_| look.beside)?;
     let LineSpan { first, last, .. } = f.lines()?;
-    let below = last.get() - first.get();
+    let above = last.get() - first.get();
     let info = match look.flavor {
         Flavor::Github => "suggestion".to_owned(),
         // Lines that begin as quick actions do are taken for some by readers that know fences of three only.
-        Flavor::Gitlab if below <= MAX_BELOW && !text.lines().any(is_quick_action) => format!("suggestion:-0+{below}"),
-        Flavor::Bitbucket if below == 0 => "suggestion".to_owned(),
+        Flavor::Gitlab if above <= MAX_ABOVE && !text.lines().any(is_quick_action) => format!("suggestion:-{above}+0"),
+        Flavor::Bitbucket if above == 0 => "suggestion".to_owned(),
         Flavor::Gitlab | Flavor::Bitbucket => return None,
     };
     Some(fenced(&info, text))

@@ -185,7 +185,7 @@ fn inj_15_a_suggestion_can_be_applied_or_is_none() {
         "{}",
         finding(&f, Flavor::Github)
     );
-    assert!(finding(&f, Flavor::Gitlab).contains("\n```suggestion:-0+1\ntwo\none\n```\n"));
+    assert!(finding(&f, Flavor::Gitlab).contains("\n```suggestion:-1+0\ntwo\none\n```\n"));
     assert!(!finding(&f, Flavor::Bitbucket).contains("suggestion\n"), "it has none for several lines");
     assert!(finding(&f, Flavor::Bitbucket).contains("Replace with:\n\n```\n+ two\n+ one\n```\n"));
 
