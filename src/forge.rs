@@ -213,10 +213,14 @@ impl Forge {
                 Credential::basic(url, "gitlab-ci-token", token)
             }
             Kind::Gitlab => Credential::basic(url, "oauth2", token),
-            Kind::BitbucketServer => header(format!("Authorization: Bearer {}", token.expose_secret())),
-            Kind::BitbucketCloud => match token.expose_secret().split_once(':') {
+            Kind::BitbucketServer | Kind::BitbucketCloud => match token.expose_secret().split_once(':') {
+                // Atlassian's API takes an address of mail as a name, and its git does not.
+                Some((user, password)) if user.contains('@') && self.site.host.kind == Kind::BitbucketCloud => {
+                    Credential::basic(url, "x-bitbucket-api-token-auth", &password.into())
+                }
                 Some((user, password)) => Credential::basic(url, user, &password.into()),
-                None => Credential::basic(url, "x-token-auth", token),
+                None if self.site.host.kind == Kind::BitbucketCloud => Credential::basic(url, "x-token-auth", token),
+                None => header(format!("Authorization: Bearer {}", token.expose_secret())),
             },
         })
     }

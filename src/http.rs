@@ -124,6 +124,8 @@ pub struct Server {
     setting: &'static str,
     /// The header that carries the key, and what stands in front of it.
     carries: (&'static str, &'static str),
+    /// A key may be a name and a password.
+    takes_pairs: bool,
     headers: &'static [(&'static str, &'static str)],
     key: key::Source,
     max_retries: u32,
@@ -284,6 +286,7 @@ impl Server {
             secure: address.scheme() == "https",
             setting,
             carries,
+            takes_pairs: false,
             headers,
             key,
             max_retries,
@@ -291,6 +294,18 @@ impl Server {
             pool,
             quiet: Mutex::new(None),
         }
+    }
+
+    /// Sends a key of the form `name:password` as `Authorization: Basic` (RFC 7617), and any other as before.
+    #[must_use]
+    pub fn taking_pairs(mut self) -> Self {
+        self.takes_pairs = true;
+        self
+    }
+
+    /// Returns the key as `Basic` has it, if it is a name and a password that are sent so.
+    fn pair(&self) -> Option<key::Key> {
+        self.key.known().filter(|_| self.takes_pairs)?.pair()
     }
 
     /// Finds out the key. Only the first call costs anything.
@@ -389,7 +404,11 @@ impl Server {
             builder = builder.header(HeaderName::from_static(name), HeaderValue::from_static(value));
         }
         let (name, prefix) = self.carries;
-        if let Some(value) = self.key.known().and_then(|key| key.header(prefix)) {
+        let value = match self.pair() {
+            Some(pair) => pair.header("Basic "),
+            None => self.key.known().and_then(|key| key.header(prefix)),
+        };
+        if let Some(value) = value {
             builder = builder.header(HeaderName::from_static(name), value);
         }
         let response = builder.send().await.map_err(|e| self.broken(&e, "cannot be reached"))?;
@@ -408,6 +427,10 @@ impl Server {
     /// Makes text of a server fit for people: without keys, on one line, escaped, short.
     pub fn shown(&self, text: &str) -> String {
         let masked = self.proxies.mask(self.key.mask(text.trim().to_owned()));
+        let masked = match self.pair() {
+            Some(pair) => pair.mask(&masked),
+            None => masked,
+        };
         let inert = Inert::new(masked);
         match inert.as_str().char_indices().nth(MAX_SHOWN) {
             Some((end, _)) => format!("{}…", &inert.as_str()[..end]),

@@ -108,7 +108,7 @@ impl Address {
 }
 
 /// Replaces `%41` by what it stands for.
-fn decoded(text: &str) -> Option<String> {
+pub(super) fn decoded(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
     while let Some(b) = bytes.next() {

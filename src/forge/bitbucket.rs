@@ -1,57 +1,174 @@
-//! Bitbucket: what every forge has to answer. Not spoken yet.
+//! Bitbucket: two interfaces that share a name and a token's variable, and little else.
+//!
+//! [`server`] speaks to Data Center, [`cloud`] to bitbucket.org.
 
-use super::publish::{Comment, Inline, Status};
-use super::{Account, Forge, Listed, PullRequest};
-use crate::http::{Cause, Failure, Limits};
+mod cloud;
+mod server;
+
+use super::publish::{Comment, Inline, Light, Status};
+use super::{Account, Forge, Kind, Listed, PullRequest, Reads};
+use crate::http::{Failure, Limits};
+use serde_json::Value;
 
 pub(super) const TOKEN: (&str, &str) = ("authorization", "Bearer ");
 pub(super) const HEADERS: &[(&str, &str)] = &[("accept", "application/json")];
 
-fn unspoken() -> Failure {
-    Failure::new(Cause::Setup, "Bitbucket is not spoken yet")
+/// Comments of a pull request that are looked through, and on a server everything that happened to it.
+const MOST: usize = 3000;
+/// Characters of a status' description.
+const MOST_OF_A_STATUS: usize = 255;
+/// What the description of a review begins with that is not complete ([`super::publish::status`]).
+const INCOMPLETE: &str = "incomplete";
+
+/// Calls what is named for the interface of the forge.
+macro_rules! spoken {
+    ($forge:expr, $name:ident($($arg:expr),*)) => {
+        match $forge.site.host.kind {
+            Kind::BitbucketCloud => cloud::$name($forge, $($arg),*).await,
+            Kind::BitbucketServer | Kind::Github | Kind::Gitlab => server::$name($forge, $($arg),*).await,
+        }
+    };
 }
 
-pub(super) async fn list(_: &Forge, _: &Limits<'_>) -> Result<(Vec<Listed>, bool), Failure> {
-    Err(unspoken())
+pub(super) async fn list(forge: &Forge, limits: &Limits<'_>) -> Result<(Vec<Listed>, bool), Failure> {
+    spoken!(forge, list(limits))
 }
 
-pub(super) async fn read(_: &Forge, _: u64, _: &Limits<'_>) -> Result<PullRequest, Failure> {
-    Err(unspoken())
+pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Result<PullRequest, Failure> {
+    spoken!(forge, read(number, limits))
 }
 
-pub(super) async fn me(_: &Forge, _: &Limits<'_>) -> Result<Account, Failure> {
-    Err(unspoken())
+/// Finds out who the token belongs to.
+pub(super) async fn me(forge: &Forge, limits: &Limits<'_>) -> Result<Account, Failure> {
+    spoken!(forge, me(limits))
 }
 
-pub(super) async fn comments(_: &Forge, _: &PullRequest, _: &Limits<'_>) -> Result<(Vec<Comment>, bool), Failure> {
-    Err(unspoken())
+/// Lists the comments that begin a conversation, the oldest first. `false`: there are more.
+pub(super) async fn comments(
+    forge: &Forge,
+    pull: &PullRequest,
+    limits: &Limits<'_>,
+) -> Result<(Vec<Comment>, bool), Failure> {
+    spoken!(forge, comments(pull, limits))
 }
 
-pub(super) async fn add(_: &Forge, _: &PullRequest, _: &[Inline], _: &Limits<'_>) -> Result<Vec<usize>, Failure> {
-    Err(unspoken())
+/// Writes new comments on lines. Returns the places in `inline` of those that have no place.
+pub(super) async fn add(
+    forge: &Forge,
+    pull: &PullRequest,
+    inline: &[Inline],
+    limits: &Limits<'_>,
+) -> Result<Vec<usize>, Failure> {
+    let mut unplaced = Vec::new();
+    for (i, inline) in inline.iter().enumerate() {
+        match spoken!(forge, comment_on(pull, inline, true, limits)) {
+            Err(failure) if has_no_place(&failure) && inline.spot.first.new < inline.spot.last.new => {}
+            Err(failure) if has_no_place(&failure) => {
+                unplaced.push(i);
+                continue;
+            }
+            done => {
+                done?;
+                continue;
+            }
+        }
+        // Where a comment on several lines is refused, one on the last of them may do.
+        match spoken!(forge, comment_on(pull, inline, false, limits)) {
+            Err(failure) if has_no_place(&failure) => unplaced.push(i),
+            done => done?,
+        }
+    }
+    Ok(unplaced)
 }
 
-pub(super) async fn edit(_: &Forge, _: &PullRequest, _: &Comment, _: &str, _: &Limits<'_>) -> Result<(), Failure> {
-    Err(unspoken())
+/// Tells whether a comment was refused for where it should go.
+fn has_no_place(failure: &Failure) -> bool {
+    matches!(failure.status, Some(400 | 409 | 422))
 }
 
-pub(super) async fn resolve(_: &Forge, _: &PullRequest, _: &Comment, _: bool, _: &Limits<'_>) -> Result<(), Failure> {
-    Err(unspoken())
+/// Replaces the text of a comment.
+pub(super) async fn edit(
+    forge: &Forge,
+    pull: &PullRequest,
+    comment: &Comment,
+    body: &str,
+    limits: &Limits<'_>,
+) -> Result<(), Failure> {
+    spoken!(forge, edit(pull, comment, body, limits))
 }
 
-pub(super) async fn summarize(_: &Forge, _: &PullRequest, _: &str, _: &Limits<'_>) -> Result<(), Failure> {
-    Err(unspoken())
+/// Resolves the conversation that a comment begins, or opens it again.
+pub(super) async fn resolve(
+    forge: &Forge,
+    pull: &PullRequest,
+    comment: &Comment,
+    resolved: bool,
+    limits: &Limits<'_>,
+) -> Result<(), Failure> {
+    spoken!(forge, resolve(pull, comment, resolved, limits))
 }
 
+/// Writes a comment about the pull request as a whole.
+pub(super) async fn summarize(
+    forge: &Forge,
+    pull: &PullRequest,
+    body: &str,
+    limits: &Limits<'_>,
+) -> Result<(), Failure> {
+    spoken!(forge, summarize(pull, body, limits))
+}
+
+/// Returns the build of the head under a name. Neither interface says who set it: it passes for the token's own, for
+/// what it says is all that is compared.
 pub(super) async fn newest_status(
-    _: &Forge,
-    _: &PullRequest,
-    _: &str,
-    _: &Limits<'_>,
+    forge: &Forge,
+    pull: &PullRequest,
+    context: &str,
+    limits: &Limits<'_>,
 ) -> Result<Option<(Account, Status)>, Failure> {
-    Err(unspoken())
+    let Some(build) = spoken!(forge, build(pull, context, limits))? else { return Ok(None) };
+    let description = build.name_at("/description");
+    let light = match build["state"].as_str() {
+        Some("SUCCESSFUL") => Light::Success,
+        Some("FAILED") if !description.starts_with(INCOMPLETE) => Light::Failure,
+        Some("FAILED") => Light::Error,
+        // One that is under way or was stopped is none of ours.
+        _ => return Ok(None),
+    };
+    Ok(Some((me(forge, limits).await?, Status { light, description })))
 }
 
-pub(super) async fn set_status(_: &Forge, _: &PullRequest, _: &str, _: &Status, _: &Limits<'_>) -> Result<(), Failure> {
-    Err(unspoken())
+/// Sets the build of the head under a name.
+pub(super) async fn set_status(
+    forge: &Forge,
+    pull: &PullRequest,
+    context: &str,
+    status: &Status,
+    limits: &Limits<'_>,
+) -> Result<(), Failure> {
+    let description: String = status.description.chars().take(MOST_OF_A_STATUS).collect();
+    // What nobody knows must not be merged: of the other states not all stop that, and not all servers have them.
+    let state = match status.light {
+        Light::Success => "SUCCESSFUL",
+        Light::Failure | Light::Error => "FAILED",
+    };
+    let body = serde_json::json!({
+        "key": context, "name": context, "state": state, "description": description, "url": pull.url,
+    });
+    spoken!(forge, set_build(pull, body, limits))
+}
+
+/// Returns the parts of a path as the client takes them.
+fn parts(path: &[String]) -> Vec<&str> {
+    path.iter().map(String::as_str).collect()
+}
+
+/// Tells whether a failure says that there is no such thing.
+fn is_absent(failure: &Failure) -> bool {
+    matches!(failure.status, Some(404 | 405))
+}
+
+/// Returns a number as text; empty where there is none.
+fn key(value: &Value) -> String {
+    value.as_u64().map(|n| n.to_string()).unwrap_or_default()
 }

@@ -126,6 +126,12 @@ impl Client {
         self.send(method, Repeat::Harmless, segments, body, limits).await
     }
 
+    /// Changes something by its path alone: twice is the same as once.
+    pub(super) async fn order(&self, method: Method, segments: &[&str], limits: &Limits<'_>) -> Result<(), Failure> {
+        let request = Request { method, url: self.url(segments, &[])?, body: None, repeat: Repeat::Harmless };
+        self.server.send(&request, self, limits, &mut 0).await.map(drop)
+    }
+
     async fn send(
         &self,
         method: Method,
@@ -179,9 +185,18 @@ impl Client {
         let Some(next) = headers.get_all("link").iter().filter_map(|v| v.to_str().ok()).find_map(next_of) else {
             return Ok(None);
         };
-        let url = self.base.join(next).ok().filter(|url| self.holds(url));
+        self.page(next).map(Some)
+    }
+
+    /// Reads the address of another page of a list.
+    ///
+    /// # Errors
+    ///
+    /// `Malformed`: it is not below the base.
+    pub(super) fn page(&self, address: &str) -> Result<Url, Failure> {
+        let url = self.base.join(address).ok().filter(|url| self.holds(url));
         let elsewhere = || Failure::new(http::Cause::Malformed, "the next page of a list is said to be elsewhere");
-        url.map(Some).ok_or_else(elsewhere)
+        url.ok_or_else(elsewhere)
     }
 
     /// Tells whether an address lies below the base.

@@ -238,7 +238,8 @@ impl Host {
         Self { kind: Kind::Gitlab, api, web, aliases }
     }
 
-    /// `https://HOST/rest/api/1.0`, or `https://api.bitbucket.org/2.0`, which is Bitbucket Cloud.
+    /// `https://HOST/rest/api/1.0`, or `https://api.bitbucket.org/2.0`, which is Bitbucket Cloud; as is what ends with
+    /// `/2.0` elsewhere: something that stands before it.
     fn bitbucket(api: &Url) -> Self {
         if matches!(api.host_str(), Some("api.bitbucket.org" | "bitbucket.org")) {
             let mut web = with_path(api, "/");
@@ -247,6 +248,10 @@ impl Host {
             let _ = api.set_host(Some("api.bitbucket.org"));
             let aliases = &["altssh.bitbucket.org", "www.bitbucket.org"];
             return Self { kind: Kind::BitbucketCloud, api, web, aliases };
+        }
+        if let Some(prefix) = api.path().trim_end_matches('/').strip_suffix("/2.0") {
+            let (web, api) = (with_path(api, &format!("{prefix}/")), with_path(api, &format!("{prefix}/2.0/")));
+            return Self { kind: Kind::BitbucketCloud, api, web, aliases: &[] };
         }
         let prefix = before(api, "/rest").to_owned();
         let web = with_path(api, &format!("{prefix}/"));
@@ -324,6 +329,11 @@ impl Site {
             proxies: if secure { Proxies::of(operator.env)? } else { Proxies::default() },
             pool: Pool::default(),
         });
+        let server = match host.kind {
+            Kind::Github | Kind::Gitlab => server,
+            // A name and an app password, or a token that belongs to a name.
+            Kind::BitbucketServer | Kind::BitbucketCloud => server.taking_pairs(),
+        };
         Ok(Client::new(server, host.api.clone(), name))
     }
 }
@@ -456,6 +466,24 @@ mod tests {
         }
         let cloud = ForgePolicy { github_api: Some("https://api.corp.ghe.com".to_owned()), ..ForgePolicy::default() };
         is(site(&cloud, &ALL, "git@corp.ghe.com:o/r"), "https://api.corp.ghe.com/", "o/r", "GITHUB_TOKEN");
+    }
+
+    #[test]
+    fn both_bitbuckets_are_told_apart_by_the_address_of_their_api() {
+        let at = |api: &str| ForgePolicy { bitbucket_api: Some(api.to_owned()), ..ForgePolicy::default() };
+        for (api, remote, expected, project) in [
+            ("https://bb.example/", "https://bb.example/scm/~me/r.git", "https://bb.example/rest/", "~me/r"),
+            (
+                "https://bb.example/x/rest/api/latest/",
+                "ssh://git@bb.example:7999/k/r.git",
+                "https://bb.example/x/rest/",
+                "k/r",
+            ),
+            ("https://gate.example/bb/2.0", "https://gate.example/bb/t/r.git", "https://gate.example/bb/2.0/", "t/r"),
+            ("https://api.bitbucket.org/2.0/", "git@bitbucket.org:t/r.git", "https://api.bitbucket.org/2.0/", "t/r"),
+        ] {
+            is(site(&at(api), &ALL, remote), expected, project, "BB_TOKEN");
+        }
     }
 
     #[test]

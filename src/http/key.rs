@@ -7,6 +7,8 @@ use super::{Cause, Failure};
 use crate::env::Env;
 use crate::process;
 use crate::stop::Stop;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use reqwest::header::HeaderValue;
 use secrecy::{ExposeSecret as _, SecretString};
 use std::collections::HashSet;
@@ -39,6 +41,12 @@ impl Key {
         let mut value = HeaderValue::from_str(&format!("{prefix}{}", self.0.expose_secret())).ok()?;
         value.set_sensitive(true);
         Some(value)
+    }
+
+    /// Returns a name and a password as `Basic` has them; `None`: it has no colon.
+    pub fn pair(&self) -> Option<Self> {
+        let text = self.0.expose_secret();
+        text.contains(':').then(|| Self(SecretString::from(STANDARD.encode(text))))
     }
 
     /// Returns the key for another program that asks the same server.
@@ -191,6 +199,13 @@ mod tests {
             assert_eq!(key().mask(text), masked, "{text}");
         }
         assert_eq!(Key::new("abc").unwrap().mask("xabcx"), "x***x");
+    }
+
+    #[test]
+    fn a_name_and_a_password_are_one_header() {
+        let pair = Key::new("name:word").unwrap().pair().unwrap();
+        assert_eq!(pair.header("Basic ").unwrap(), "Basic bmFtZTp3b3Jk");
+        assert!(key().pair().is_none());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Pull requests: the real binary, a real repository fetched over HTTP, and a server that checks every request.
 
+mod bitbucket;
 mod gitlab;
 mod hub;
 mod lab;

@@ -1,0 +1,304 @@
+//! Both Bitbuckets: the real binary, and a server that speaks their interfaces and checks every request.
+
+mod hub;
+
+use super::World as Github;
+use crate::loopback::{Reply, Server};
+use crate::support::{Repo, Reviewer, line_with_key};
+use hub::{Hub, ME, Note, Speech};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+const BOTH: [Speech; 2] = [Speech::Server, Speech::Cloud];
+
+/// A clone without the pull request, and the server that has it.
+struct World {
+    repo: Repo,
+    hub: Hub,
+    base: String,
+    head: String,
+}
+
+impl World {
+    fn new(speech: Speech) -> Self {
+        Self::with_token(speech, format!("token-{:016x}", super::hub::fastrand_like(3)))
+    }
+
+    /// Makes the project with pull request 12: a line with a key in `app.conf`.
+    fn with_token(speech: Speech, token: String) -> Self {
+        let repo = Repo::new();
+        repo.stage("app.conf", "a = 1\nb = 2\nc = 3\n");
+        let base = repo.commit("first");
+        std::fs::create_dir_all(repo.outside()).unwrap();
+        for name in ["own.git", "fork.git"] {
+            repo.git(&["clone", "-q", "--bare", ".", repo.outside().join(name).to_str().unwrap()]);
+        }
+        let hub = Hub::start(speech, token, repo.outside());
+        let config = repo.home().join(".config/claude-reviewer");
+        std::fs::create_dir_all(&config).unwrap();
+        let text = format!("version = 1\n[forge]\nbitbucket_api = \"{}{}\"\n", hub.server.url(), speech.api());
+        std::fs::write(config.join("config.toml"), text).unwrap();
+        repo.git(&["remote", "add", "origin", &format!("{}{}", hub.server.url(), speech.clone_path())]);
+        let mut world = Self { repo, hub, base, head: String::new() };
+        world.push(&format!("a = 1\n{}b = 2\nc = 3\n", line_with_key()), false);
+        world
+    }
+
+    /// Pushes another state of the pull request, and forgets it here.
+    fn push(&mut self, content: &str, is_fork: bool) {
+        let repo = &self.repo;
+        repo.git(&["checkout", "-q", "-b", "feature", &self.base]);
+        repo.stage("app.conf", content);
+        self.head = repo.commit("change the settings");
+        let bare: PathBuf = repo.outside().join(if is_fork { "fork.git" } else { "own.git" });
+        let to = match self.hub.speech {
+            Speech::Server => "refs/pull-requests/12/from",
+            Speech::Cloud => "refs/heads/feature",
+        };
+        repo.git(&["push", "-q", "-f", bare.to_str().unwrap(), &format!("feature:{to}")]);
+        repo.git(&["checkout", "-q", "main"]);
+        repo.git(&["branch", "-q", "-D", "feature"]);
+        repo.git(&["reflog", "expire", "--expire=now", "--all"]);
+        repo.git(&["gc", "-q", "--prune=now"]);
+        repo.git(&["--git-dir", bare.to_str().unwrap(), "update-server-info"]);
+        assert!(!repo.try_git(&["cat-file", "-e", &self.head]).status.success(), "it is still here");
+        let ends = (self.base.clone(), self.head.clone());
+        self.hub.with(|s| (s.base, s.head, s.is_fork) = (ends.0, ends.1, is_fork));
+    }
+
+    fn reviewer(&self, args: &[&str]) -> Reviewer {
+        self.repo.reviewer(args).env("BB_TOKEN", &self.hub.token)
+    }
+
+    fn post(&self, more: &[&str]) -> Reviewer {
+        let args = ["review", "pr", "12", "--post", "comments,summary,status"];
+        self.reviewer(&[&args[..], more].concat())
+    }
+
+    /// Returns what everything looks like that can be written to.
+    fn written(&self) -> (Vec<Note>, Vec<Value>) {
+        self.hub.with(|s| (s.notes.clone(), s.builds.clone()))
+    }
+}
+
+#[test]
+fn a_pull_request_is_read_and_reviewed() {
+    for speech in BOTH {
+        let w = World::new(speech);
+        let run = w.reviewer(&["review", "pr", "12", "--no-save", "--format", "json"]).run(1);
+        let report: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!((&report["source"]["head"], &report["source"]["base"]), (&json!(w.head), &json!(w.base)));
+        assert_eq!(report["findings"][0]["file"], "app.conf");
+        // The same by the address of its page.
+        let page = format!("{}{}/overview", w.hub.server.url(), speech.page());
+        let run = w.reviewer(&["review", "pr", &page, "--no-save"]).run(1);
+        assert!(run.stdout.contains("pull request #12"), "{}", run.stdout);
+        assert!(w.hub.writes().is_empty());
+    }
+}
+
+#[test]
+fn the_head_of_a_fork_is_fetched_from_where_it_lies() {
+    let mut w = World::new(Speech::Cloud);
+    w.push(&format!("a = 1\n{}b = 4\nc = 3\n", line_with_key()), true);
+    let run = w.reviewer(&["review", "pr", "12", "--no-save", "--format", "json"]).run(1);
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(report["source"]["head"], *w.head);
+    assert!(w.hub.server.requests().iter().any(|r| r.path.starts_with("/fork/r.git/")));
+}
+
+#[test]
+fn all_pages_of_the_open_pull_requests_are_listed() {
+    for speech in BOTH {
+        let w = World::new(speech);
+        w.hub.with(|s| s.pulls = 5);
+        let run = w.reviewer(&["pr", "list", "--format", "json"]).run(0);
+        let list: Value = serde_json::from_str(&run.stdout).unwrap();
+        let numbers: Vec<_> = list["pulls"].as_array().unwrap().iter().map(|p| p["number"].as_u64().unwrap()).collect();
+        assert_eq!(numbers, [12, 13, 14, 15, 16]);
+        let pull = &list["pulls"][0];
+        assert_eq!(
+            (&pull["author"], &pull["head"], &pull["base"]),
+            (&json!("author"), &json!("feature"), &json!("main"))
+        );
+        assert_eq!((&pull["is_draft"], &list["more"]), (&json!(true), &json!(false)));
+        let run = w.repo.reviewer(&["pr", "list"]).env("BB_TOKEN", "wrong").run(2);
+        assert!(run.stderr.contains("check the token in BB_TOKEN"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn no_page_of_a_list_leads_the_token_elsewhere() {
+    let w = World::new(Speech::Cloud);
+    let other = Server::start(|_| Reply::json(200, &json!({ "values": [] })));
+    let page = json!({ "values": [{ "id": 1 }], "next": format!("{}/2.0/repositories/t/r/pullrequests", other.url()) });
+    w.hub.with(|s| s.instead.push(("GET", "/pullrequests?", 1, Reply::json(200, &page))));
+    let run = w.reviewer(&["pr", "list"]).run(3);
+    assert!(run.stderr.contains("elsewhere"), "{}", run.stderr);
+    assert_eq!(other.connections(), 0);
+    // Nor does a list on a server go round in a circle.
+    let w = World::new(Speech::Server);
+    let page = json!({ "values": [], "isLastPage": false, "nextPageStart": 0 });
+    w.hub.with(|s| s.instead.push(("GET", "/pull-requests?", 1, Reply::json(200, &page))));
+    let run = w.reviewer(&["pr", "list"]).run(3);
+    assert!(run.stderr.contains("nextPageStart"), "{}", run.stderr);
+}
+
+#[test]
+fn ci_08_a_second_run_writes_nothing() {
+    for speech in BOTH {
+        let w = World::new(speech);
+        let run = w.post(&[]).run(1);
+        assert!(run.stderr.contains("posted: 1 new, the summary, the status"), "{}", run.stderr);
+        assert_eq!(w.hub.writes(), ["POST comments", "POST comments", "POST build"]);
+        let (notes, builds) = w.written();
+        assert_eq!((notes.len(), builds.len()), (2, 1));
+        assert_eq!(notes[0].place.as_ref().unwrap(), &speech.place("app.conf", 2));
+        assert_eq!(notes[1].place, None);
+        assert_eq!((&builds[0]["key"], &builds[0]["state"]), (&json!("claude-reviewer"), &json!("FAILED")));
+        // Neither shows a mark of this form, and one of them shows HTML as text.
+        for note in &notes {
+            let last = note.text.lines().next_back().unwrap();
+            assert!(last.starts_with("[//]: # (") && last.ends_with(')'), "{last}");
+            assert!(!note.text.contains("<!--"), "{}", note.text);
+        }
+        let run = w.post(&[]).run(1);
+        assert!(run.stderr.contains("posted: nothing new"), "{}", run.stderr);
+        assert_eq!(w.hub.writes(), Vec::<String>::new());
+        assert_eq!(w.written(), (notes, builds));
+    }
+}
+
+#[test]
+fn ci_08_what_is_gone_is_resolved_and_what_comes_back_is_open_again() {
+    for speech in BOTH {
+        let mut w = World::new(speech);
+        w.post(&[]).run(1);
+        w.push("a = 1\nb = 3\nc = 3\n", false);
+        let run = w.post(&[]).run(0);
+        assert!(run.stderr.contains("1 resolved") && !run.stderr.contains("not closed"), "{}", run.stderr);
+        let (notes, builds) = w.written();
+        assert_eq!(notes.len(), 2);
+        assert!(notes[0].resolved && notes[0].text.contains("Resolved"), "{notes:?}");
+        assert_eq!(builds.last().unwrap()["state"], "SUCCESSFUL");
+        w.hub.writes();
+        w.post(&[]).run(0);
+        assert_eq!(w.hub.writes(), Vec::<String>::new());
+
+        w.push(&format!("a = 1\n{}b = 3\nc = 3\n", line_with_key()), false);
+        w.post(&[]).run(1);
+        let (notes, _) = w.written();
+        assert_eq!(notes.len(), 2);
+        assert!(!notes[0].resolved && !notes[0].text.contains("Resolved"), "{notes:?}");
+    }
+}
+
+#[test]
+fn ci_08_an_old_server_that_cannot_resolve_says_so_in_the_text() {
+    let mut w = World::new(Speech::Server);
+    w.hub.with(|s| s.is_old = true);
+    w.post(&["--require-post"]).run(1);
+    // Builds of an old server belong to the commit alone.
+    w.hub.with(|s| assert_eq!(s.builds.len(), 1));
+    w.hub.writes();
+    w.post(&["--require-post"]).run(1);
+    assert_eq!(w.hub.writes(), Vec::<String>::new());
+    w.push("a = 1\nb = 3\nc = 3\n", false);
+    w.post(&["--require-post"]).run(0);
+    let (notes, _) = w.written();
+    assert!(!notes[0].resolved && notes[0].text.contains("Resolved"), "{notes:?}");
+}
+
+#[test]
+fn ci_08_marks_of_others_count_for_nothing() {
+    for speech in BOTH {
+        let w = World::new(speech);
+        w.post(&[]).run(1);
+        w.hub.with(|s| s.notes.iter_mut().for_each(|n| n.author = ME + 1));
+        w.hub.writes();
+        w.post(&[]).run(1);
+        assert_eq!(w.hub.writes(), ["POST comments", "POST comments"]);
+        assert_eq!(w.written().0.len(), 4);
+    }
+}
+
+#[test]
+fn ci_08_a_comment_that_was_changed_meanwhile_is_read_once_more() {
+    let mut w = World::new(Speech::Server);
+    w.post(&[]).run(1);
+    // The list says what was true before.
+    w.hub.with(|s| s.listed_version = Some(0));
+    w.hub.with(|s| s.notes.iter_mut().for_each(|n| n.version = 4));
+    w.push("a = 1\nb = 3\nc = 3\n", false);
+    w.post(&["--require-post"]).run(0);
+    let (notes, _) = w.written();
+    assert!(notes[0].resolved && notes[0].text.contains("Resolved"), "{notes:?}");
+}
+
+#[test]
+fn ci_07_a_failure_to_post_is_told_and_changes_no_verdict() {
+    for speech in BOTH {
+        for (status, expected) in [(401, "BB_TOKEN"), (403, "may not do this"), (404, "404"), (500, "500")] {
+            let w = World::new(speech);
+            let reply = Reply::json(status, &json!({ "errors": [{ "context": null, "message": "not for you" }] }));
+            w.hub.with(|s| s.instead.push(("POST", "/", usize::MAX, reply)));
+            let run = w.post(&[]).run(1);
+            let said = run.stderr.contains("not posted") && run.stderr.contains(expected);
+            assert!(said && run.stderr.contains("not for you"), "{status}: {}", run.stderr);
+            assert!(!run.stderr.contains(&w.hub.token), "{}", run.stderr);
+            // What would make something is not sent twice where it may have been done.
+            let requests = w.hub.server.requests();
+            let sent = requests.iter().filter(|r| r.method == "POST" && r.path.ends_with("/comments"));
+            assert_eq!(sent.count(), 2, "{status}");
+        }
+    }
+}
+
+#[test]
+fn ci_07_a_line_that_the_page_does_not_show_is_in_the_summary() {
+    for speech in BOTH {
+        let w = World::new(speech);
+        w.hub.with(|s| s.shows_nothing = true);
+        let run = w.post(&["--require-post"]).run(1);
+        assert!(run.stderr.contains("posted: the summary, the status"), "{}", run.stderr);
+        let (notes, _) = w.written();
+        assert!(notes.len() == 1 && notes[0].text.contains("app.conf"), "{notes:?}");
+    }
+}
+
+#[test]
+fn a_token_whose_owner_is_unknown_writes_nothing() {
+    for (speech, part, reply) in [
+        (Speech::Server, "/application-properties", Reply::json(200, &json!({ "version": "8.0.0" }))),
+        (Speech::Cloud, "/2.0/user", Reply::json(403, &json!({ "type": "error", "error": { "message": "no scope" } }))),
+    ] {
+        let w = World::new(speech);
+        w.hub.with(|s| s.instead.push(("GET", part, usize::MAX, reply)));
+        let run = w.post(&[]).run(1);
+        assert!(run.stderr.contains("not posted") && run.stderr.contains("BB_TOKEN"), "{}", run.stderr);
+        assert!(w.hub.writes().is_empty());
+    }
+}
+
+#[test]
+fn sec_03_a_name_and_a_password_are_sent_as_such_and_never_shown() {
+    for speech in BOTH {
+        let secret = format!("{:016x}", super::hub::fastrand_like(4));
+        let w = World::with_token(speech, format!("robot:{secret}"));
+        let run = w.post(&[]).run(1);
+        assert!(run.stderr.contains("posted: 1 new"), "{}", run.stderr);
+        let header = w.hub.authorization();
+        let sent = header.strip_prefix("Basic ").unwrap().to_owned();
+        let reply = Reply::json(500, &json!({ "errors": [{ "message": format!("you sent {sent}") }] }));
+        w.hub.with(|s| s.instead.push(("GET", "/", usize::MAX, reply)));
+        let run = w.reviewer(&["pr", "list"]).run(3);
+        assert!(run.stderr.contains("you sent ***") && !run.stderr.contains(&sent), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn the_token_of_one_forge_goes_to_no_other() {
+    let github = Github::new();
+    github.reviewer(&["pr", "list"]).env("BB_TOKEN", "token-of-bitbucket").run(0);
+    assert!(!github.hub.server.saw("token-of-bitbucket"));
+}
