@@ -126,7 +126,7 @@ impl State {
                 Some(Reply::json(200, &json!({ "id": FORK, "path_with_namespace": "someone/p" })))
             }
             ("GET", ["api", "v4", "projects", id, "repository", "commits", sha, "statuses"]) => {
-                let own = self.statuses.iter().filter(|s| s["project"].to_string() == *id && s["sha"] == **sha);
+                let own = self.statuses.iter().filter(|s| is(&s["project"], id) && s["sha"] == **sha);
                 Some(Reply::json(200, &json!(own.collect::<Vec<_>>())))
             }
             ("POST", ["api", "v4", "projects", id @ ("1" | "2"), "statuses", sha]) => {
@@ -149,7 +149,7 @@ impl State {
                 self.page(request, &pulls)
             }
             ("GET", [n]) => {
-                let pull = self.pulls.iter().find(|p| p["iid"].to_string() == **n);
+                let pull = self.pulls.iter().find(|p| is(&p["iid"], n));
                 let missing = || Reply::json(404, &json!({ "message": "404 Not found" }));
                 Some(pull.map_or_else(missing, |p| Reply::json(200, p)))
             }
@@ -166,13 +166,13 @@ impl State {
                 if !self.is_shown(&body["position"]) {
                     return Some(no_line());
                 }
-                let discussion = self.discussion("DiffNote", body["body"].clone(), false);
+                let discussion = self.discussion("DiffNote", &body["body"], false);
                 self.discussions.push(discussion.clone());
                 Some(Reply::json(201, &discussion))
             }
             ("POST", ["12", "notes"]) => {
                 self.keys(body, &["body"], &[]);
-                let discussion = self.discussion("", body["body"].clone(), true);
+                let discussion = self.discussion("", &body["body"], true);
                 self.discussions.push(discussion.clone());
                 Some(Reply::json(201, &discussion["notes"][0]))
             }
@@ -193,7 +193,7 @@ impl State {
 
     fn edit(&mut self, thread: Option<&str>, id: &str, body: &Value) -> Option<Reply> {
         self.keys(body, &["body"], &[]);
-        let fits = |d: &&mut Value| thread.is_none_or(|t| d["id"] == *t) && d["notes"][0]["id"].to_string() == id;
+        let fits = |d: &&mut Value| thread.is_none_or(|t| d["id"] == *t) && is(&d["notes"][0]["id"], id);
         let note = &mut self.discussions.iter_mut().find(fits)?["notes"][0];
         if note["author"]["id"] != ME.1 {
             self.wrong.push(format!("another's note {id} was changed"));
@@ -279,7 +279,7 @@ impl State {
         })
     }
 
-    fn discussion(&mut self, kind: &str, body: Value, alone: bool) -> Value {
+    fn discussion(&mut self, kind: &str, body: &Value, alone: bool) -> Value {
         self.next += 1;
         let mut note = json!({
             "id": self.next, "type": if kind.is_empty() { Value::Null } else { json!(kind) }, "body": body,
@@ -293,7 +293,7 @@ impl State {
 
     /// Adds what GitLab itself noted down, or what somebody wrote.
     pub fn say(&mut self, body: &str, system: bool) {
-        let mut discussion = self.discussion("", json!(body), true);
+        let mut discussion = self.discussion("", &json!(body), true);
         discussion["notes"][0]["system"] = json!(system);
         discussion["notes"][0]["author"] = json!({ "id": 3, "username": "author" });
         self.discussions.push(discussion);
@@ -304,6 +304,11 @@ impl State {
         let notes = self.discussions.iter().map(|d| d["notes"][0].clone());
         notes.filter(|n| (n["type"] == "DiffNote") == on_lines).collect()
     }
+}
+
+/// Tells whether a number is the one of an address.
+fn is(number: &Value, text: &str) -> bool {
+    text.parse().is_ok_and(|n: u64| number.as_u64() == Some(n))
 }
 
 /// What GitLab answers where a line is not in its diff.
