@@ -189,7 +189,8 @@ fn address(text: &str, setting: &str) -> Result<Url> {
     if !url.username().is_empty() || url.password().is_some() {
         return Err(wrong("must not hold a name or a password"));
     }
-    (url.set_query(None), url.set_fragment(None));
+    url.set_query(None);
+    url.set_fragment(None);
     Ok(url)
 }
 
@@ -410,7 +411,8 @@ mod tests {
 
     #[track_caller]
     fn is(found: Option<(String, String, String)>, api: &str, project: &str, token: &str) {
-        assert_eq!(found, Some((api.to_owned(), project.to_owned(), token.to_owned())));
+        let (found_api, found_project, found_token) = found.unwrap();
+        assert_eq!((found_api.as_str(), found_project.as_str(), found_token.as_str()), (api, project, token));
     }
 
     const ALL: [(&str, &str); 6] = [
