@@ -1,3 +1,5 @@
+//! What a receipt counts for, and what is none.
+
 use super::{MAX_LINE, parse, weigh};
 use crate::wire::Verdict;
 use crate::wire::receipt::{RECEIPT_VERSION, Receipt, Reviewer, Signed, Terms};

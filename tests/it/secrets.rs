@@ -234,7 +234,7 @@ fn sec_08_what_a_follow_up_would_repeat_is_not_stored_with_a_key_in_it() {
     let key = aws_key();
     let glob = format!("{key}*");
     let run = repo.review(&["staged", "--files", &glob, "--files", "a.py"], 2);
-    assert!(run.stderr.contains("--files") && run.stderr.contains("secret"), "{}", run.stderr);
+    assert!(run.stderr.contains("a pattern of files") && run.stderr.contains("secret"), "{}", run.stderr);
     assert!(run.stderr.contains("--no-save") && !run.stderr.contains(&key[8..]), "{}", run.stderr);
     repo.git(&["branch", &key]);
     let run = repo.review(&["commit", &key], 2);
