@@ -95,7 +95,7 @@ pub fn issue(review: &Review, request: &ReviewRequest, env: &Env, stop: &Stop) -
     let line = serde_json::to_string(&Signed { receipt: text, signature }).map_err(unreadable)?;
     let tree = crate::diff::ObjectId::from_hex(&receipt.terms.head_tree)
         .ok_or_else(|| Error::incomplete("the tree has no name"))?;
-    let mut lines = lines(repo.note(NOTES, tree)?.unwrap_or_default());
+    let mut lines = lines(&repo.note(NOTES, tree)?.unwrap_or_default());
     // Of the same terms the newest is enough.
     lines.retain(|l| parse(l).map_or(true, |(r, _)| r.terms != receipt.terms || r.backends != receipt.backends));
     lines.push(line.into_bytes());
@@ -163,7 +163,7 @@ fn check(
     let said = |e: &Error| one(format!("the receipts cannot be read: {}", e.on_one_line()));
     let repo = Repo::open(&request.dir, world.env).map_err(|e| said(&e))?;
     let note = crate::diff::ObjectId::from_hex(&terms.head_tree).map(|tree| repo.note(NOTES, tree)).transpose();
-    let mut lines = lines(note.map_err(|e| said(&e))?.flatten().unwrap_or_default());
+    let mut lines = lines(&note.map_err(|e| said(&e))?.flatten().unwrap_or_default());
     lines.reverse();
     lines.truncate(MOST);
     let mut reasons = Vec::new();
@@ -217,7 +217,7 @@ fn reviewers(review: &Review) -> Vec<Reviewer> {
     review.models.asked.iter().map(|name| Reviewer { name: name.clone(), model: model(name) }).collect()
 }
 
-fn lines(note: Vec<u8>) -> Vec<Vec<u8>> {
+fn lines(note: &[u8]) -> Vec<Vec<u8>> {
     note.split(|b| *b == b'\n').filter(|l| !l.trim_ascii().is_empty()).map(<[u8]>::to_vec).collect()
 }
 

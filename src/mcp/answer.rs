@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(text.contains("Asking again will not help") || text.contains("would be the same"), !again, "{said}");
         assert_eq!(text.contains("Asking again may help in "), after.is_some(), "{said}");
         assert_eq!(text.contains("Asking again later may help"), again && after.is_none(), "{said}");
-        assert_eq!(after.is_none_or(|s| text.contains(&format!(" {s} s, not before"))), true, "{said}");
+        assert!(after.is_none_or(|s| text.contains(&format!(" {s} s, not before"))), "{said}");
         let error = content["status"] == "error";
         assert!(text.contains("Do not call this tool in a loop") || error && !again, "{said}");
         assert_eq!(text.starts_with("BLOCKED"), content["status"] == "needs_changes", "{said}");

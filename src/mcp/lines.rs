@@ -286,7 +286,7 @@ impl Lines {
     }
 
     /// Keeps a refusal for writing.
-    fn refuse(&mut self, id: Option<RequestId>, error: ErrorData) {
+    fn refuse(&mut self, id: Option<RequestId>, error: &ErrorData) {
         self.log.say(1, || format!("refused: {}", error.message));
         let id = self.unused(id);
         if id.is_none() {
@@ -295,7 +295,7 @@ impl Lines {
             }
             self.patience -= 1;
         }
-        self.queue(Some(refusal(&error, id.as_ref())));
+        self.queue(Some(refusal(error, id.as_ref())));
     }
 
     /// Returns the id of something that is refused, unless a request has it that is still to be answered: that would
@@ -460,7 +460,7 @@ impl Transport<RoleServer> for Lines {
             };
             match self.take(line) {
                 Taken::Message(message) => return Some(*message),
-                Taken::Refuse(id, error) => self.refuse(id, error),
+                Taken::Refuse(id, error) => self.refuse(id, &error),
                 Taken::Ignore(what) => self.log.say(1, || format!("not answered: {what}")),
             }
         }

@@ -91,7 +91,7 @@ fn findings(page: &mut Page<'_>, review: &Review, around: Around) -> io::Result<
             match around {
                 Around::Heading => heading(page, group)?,
                 Around::Group => {
-                    page.command("group", &format!("{} ({})", name(group), plural(group.len(), "finding")))?
+                    page.command("group", &format!("{} ({})", name(group), plural(group.len(), "finding")))?;
                 }
             }
         }

@@ -82,6 +82,7 @@ pub struct Request {
 /// The head of a session's hash chain, as it was at some time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Head {
+    /// The session.
     pub review_id: String,
     /// SHA-256, hexadecimal; null: it could not be read.
     pub head: Option<String>,

@@ -50,7 +50,8 @@ fn left(rounds: &[(Report, Since)]) -> Vec<String> {
 #[test]
 fn what_another_policy_lets_through_is_owed_and_what_was_answered_is_not() {
     use State::{Fixed, Moved, StillThere, Unchecked};
-    let answers: [(&str, fn(&mut Finding)); 3] = [
+    type Answer = fn(&mut Finding);
+    let answers: [(&str, Answer); 3] = [
         ("waived", |f| f.waived = serde_json::from_value(json!({"reason": "r", "actor": "a"})).unwrap()),
         ("suppressed", |f| f.suppressed = serde_json::from_value(json!({"by": "inline", "reason": "r"})).unwrap()),
         ("disputed", |f| f.disputed = Some("it is none".to_owned())),

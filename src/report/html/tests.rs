@@ -1,3 +1,5 @@
+//! What the page holds, and what it never does.
+
 use super::*;
 use crate::finding::{Category, arrange};
 use crate::report::sample::{clean, empty, full, sketch, warned};

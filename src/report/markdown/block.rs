@@ -49,7 +49,7 @@ pub(super) fn brief(f: &Finding, with_lines: bool) -> String {
     }
     facts.push(code(clipped(f.rule_id(), 100).as_bytes()));
     if let Some(commit) = f.commit.filter(|_| with_lines) {
-        facts.push(format!("in commit {}", code(commit.short().to_string())));
+        facts.push(format!("in commit {}", code(commit.short())));
     }
     if f.origin().name() != "rules" {
         facts.push(format!("found by {}", code(clipped(f.origin().name(), 100).as_bytes())));
