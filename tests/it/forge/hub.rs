@@ -143,7 +143,7 @@ impl State {
         match (method, rest) {
             ("GET", ["pulls"]) => self.page(request),
             ("GET", ["pulls", n]) => {
-                let pull = self.pulls.iter().find(|p| p["number"].to_string() == **n);
+                let pull = self.pulls.iter().find(|p| p["number"].as_u64() == n.parse().ok());
                 Some(pull.map_or_else(|| Reply::json(404, &json!({ "message": "Not Found" })), |p| Reply::json(200, p)))
             }
             ("GET", ["pulls", _, "commits"]) => list(&self.commits),
@@ -171,14 +171,14 @@ impl State {
             }
             ("POST", ["issues", _, "comments"]) => {
                 self.keys(body, &["body"], &[]);
-                let comment = self.new_comment(body["body"].clone());
+                let comment = self.new_comment(&body["body"]);
                 self.comments.push(comment);
                 Some(Reply::json(201, &json!({ "id": 1 })))
             }
             ("PATCH", [kind @ ("pulls" | "issues"), "comments", id]) => {
                 self.keys(body, &["body"], &[]);
                 let all = if *kind == "pulls" { &mut self.inline } else { &mut self.comments };
-                let comment = all.iter_mut().find(|c| c["id"].to_string() == **id)?;
+                let comment = all.iter_mut().find(|c| c["id"].as_u64() == id.parse().ok())?;
                 if comment["user"]["id"] != ME.1 {
                     self.wrong.push(format!("another's comment {id} was changed"));
                     return None;
@@ -241,14 +241,14 @@ impl State {
         {
             self.wrong.push(format!("a place that is none: {body}"));
         }
-        let mut comment = self.new_comment(body["body"].clone());
+        let mut comment = self.new_comment(&body["body"]);
         comment["path"] = body["path"].clone();
         comment["line"] = body["line"].clone();
         comment["start_line"] = body["start_line"].clone();
         self.inline.push(comment);
     }
 
-    pub fn new_comment(&mut self, body: Value) -> Value {
+    pub fn new_comment(&mut self, body: &Value) -> Value {
         self.next += 1;
         json!({ "id": self.next, "body": body, "user": { "login": ME.0, "id": ME.1, "type": "Bot" } })
     }

@@ -181,7 +181,8 @@ fn what_git_was_told_not_to_look_at_is_not_mended() {
 
 #[test]
 fn what_a_rule_found_is_not_mended_by_telling_git_not_to_look() {
-    let hide: &[(&str, &dyn Fn(&Repo))] = &[
+    type Hide<'h> = &'h dyn Fn(&Repo);
+    let hide: &[(&str, Hide<'_>)] = &[
         ("assume-unchanged", &|r| {
             r.git(&["update-index", "--assume-unchanged", "src/b.py"]);
         }),
