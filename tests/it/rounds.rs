@@ -559,3 +559,47 @@ fn what_blocked_must_be_looked_for_whatever_its_weight() {
     assert_eq!(told(&stored(&repo, 2)), ["unchecked F1 -"]);
     approve(&repo, 2);
 }
+
+#[test]
+fn what_blocked_and_is_answered_is_the_same_finding_and_is_approved() {
+    let waiver = |first: &Value| {
+        let fingerprint = first["report"]["findings"][0]["fingerprint"].as_str().unwrap();
+        vec!["--waive".to_owned(), format!("{fingerprint}=known to the team")]
+    };
+    let response = |_: &Value| vec!["--response".to_owned(), "answer.json".to_owned()];
+    let ways: [&dyn Fn(&Value) -> Vec<String>; 2] = [&response, &waiver];
+    for answer in ways {
+        let (server, says) = model();
+        let repo = repo(&server.policy("openai"), "");
+        repo.write(".git/info/exclude", ".claude-reviewer.toml\nanswer.json\n");
+        repo.write("answer.json", r#"{"explanations": {"F1": "count is never its own double here"}}"#);
+        repo.write("src/a.rs", body(40, &[(20, BAD)]));
+        *says.lock().unwrap() = vec![finding("src/a.rs", 21, BAD)];
+        let first = round(&repo, 1, &[], 1);
+        says.lock().unwrap().clear();
+        repo.write("src/a.rs", body(40, &[(3, "setup();"), (20, BAD)]));
+        let args = answer(&first);
+        let second = round(&repo, 2, &args.iter().map(String::as_str).collect::<Vec<_>>(), 0);
+        assert_eq!(told(&second), ["still_there F1 F1"], "{args:?}");
+        assert_eq!(second["report"]["findings"][0]["blocking"], false, "{second:#}");
+        approve(&repo, 0);
+    }
+}
+
+#[test]
+fn what_was_explained_is_shown_once_in_the_round_after() {
+    let (server, says) = model();
+    let repo = repo(&server.policy("openai"), "");
+    repo.write(".git/info/exclude", ".claude-reviewer.toml\nanswer.json\n");
+    repo.write("answer.json", r#"{"explanations": {"F1": "count is never its own double here"}}"#);
+    repo.write("src/a.rs", body(40, &[(20, BAD)]));
+    *says.lock().unwrap() = vec![finding("src/a.rs", 21, BAD)];
+    round(&repo, 1, &[], 1);
+    says.lock().unwrap().clear();
+    repo.write("src/a.rs", body(40, &[(3, "setup();"), (20, BAD)]));
+    round(&repo, 2, &["--response", "answer.json"], 0);
+    repo.write("src/a.rs", body(40, &[(3, "setup();"), (20, BAD), (35, "close();")]));
+    let third = round(&repo, 3, &[], 0);
+    assert_eq!(told(&third), ["still_there F1 F1"], "{third:#}");
+    assert_eq!(third["report"]["findings"].as_array().map(Vec::len), Some(1), "{third:#}");
+}

@@ -306,9 +306,10 @@ fn stands_for(before: &Finding, now: &Finding) -> bool {
 }
 
 /// Tells whether one of the new round may stand for an earlier one: what a model calls a trifle now is not what
-/// blocked before, however much they quote the same line. A rule says the same of the same lines.
+/// blocked before, however much they quote the same line. What blocks no more because it was answered, explained or
+/// waived, is no trifle. A rule says the same of the same lines.
 fn is_as_grave(before: &Finding, now: &Finding) -> bool {
-    is_rule(now) || now.blocking || !before.blocking
+    is_rule(now) || now.blocking || !before.blocking || now.severity as u8 <= before.severity as u8
 }
 
 /// Returns a score: the nearer the higher.
