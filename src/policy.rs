@@ -465,8 +465,8 @@ impl Policy {
         !self.ignore.is_empty() && self.compiled.ignore.get_or_init(|| compile(&self.ignore)).matches(path)
     }
 
-    /// Tells whether a path is a stored review that is meant to be committed. What it tells of code is no code: no
-    /// model is shown it, and of the rules only those for secrets look.
+    /// Tells whether a path is that of a stored review that is meant to be committed. What it tells of code is no
+    /// code: no model is shown it, and of the rules only those for secrets look.
     pub fn is_record(&self, path: &RepoPath) -> bool {
         const FILES: [&str; 6] =
             ["request.json", "changes.diff", "review.json", "response.json", "seal.json", "complete.json"];
@@ -475,12 +475,10 @@ impl Policy {
             path.strip_prefix(self.history.path.trim_end_matches('/'))?.strip_prefix('/')
         };
         let Some(inside) = self.history.commit.then(inside).flatten() else { return false };
-        let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit() || b == b'-');
-        let round = |s: &str| s.strip_prefix("round-").is_some_and(digits);
         match inside.split('/').collect::<Vec<_>>()[..] {
             ["latest.json" | ".gitignore"] => true,
-            ["sessions", id, file] => digits(id) && FILES.contains(&file),
-            ["sessions", id, n, file] => digits(id) && round(n) && FILES.contains(&file),
+            ["sessions", id, file] => is_session(id) && FILES.contains(&file),
+            ["sessions", id, n, file] => is_session(id) && is_round(n) && FILES.contains(&file),
             _ => false,
         }
     }
@@ -532,6 +530,33 @@ impl Policy {
     pub fn origin_label(&self) -> &str {
         &self.origin
     }
+}
+
+/// Tells whether a name is that of a stored session: a day that exists, and its number there, of three digits or as
+/// many more as it needs.
+fn is_session(name: &str) -> bool {
+    let is_day = |day: &str| {
+        let is_shape =
+            day.bytes().enumerate().all(|(i, b)| if matches!(i, 4 | 7) { b == b'-' } else { b.is_ascii_digit() });
+        is_shape && day.parse::<jiff::civil::Date>().is_ok()
+    };
+    let is_count = |n: &str| match n.len() {
+        3 => n != "000" && n.bytes().all(|b| b.is_ascii_digit()),
+        4..=9 => is_number(n),
+        _ => false,
+    };
+    let parts = name.split_at_checked(10).and_then(|(day, rest)| Some((day, rest.strip_prefix('-')?)));
+    parts.is_some_and(|(day, n)| is_day(day) && is_count(n))
+}
+
+/// Tells whether a name is that of a round: `round-1`.
+fn is_round(name: &str) -> bool {
+    name.strip_prefix("round-").is_some_and(|n| is_number(n) && n.parse::<u32>().is_ok())
+}
+
+/// Tells whether this is a number from 1, as it is written.
+fn is_number(digits: &str) -> bool {
+    !digits.is_empty() && !digits.starts_with('0') && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
 impl Backend {

@@ -234,7 +234,7 @@ impl Asking<'_> {
                 },
                 (Content::Given(files), _) => {
                     let mut group = Group { commit: part.commit, tree: None, messages: Vec::new(), files: Vec::new() };
-                    for file in files.iter().filter(|f| self.floor.scan.is_wanted(f.path())) {
+                    for file in files.iter().filter(|f| self.floor.scan.is_wanted(&f.entry)) {
                         match self.is_enough(&out) {
                             Some(why) => out.cut.push((file.path().clone(), why)),
                             None => self.show(file.clone(), None, &mut group, &mut out),
@@ -257,7 +257,7 @@ impl Asking<'_> {
         };
         for index in 0..change.entries.len() {
             let path = change.entries[index].path();
-            if !self.floor.scan.is_wanted(path) {
+            if !self.floor.scan.is_wanted(&change.entries[index]) {
                 continue;
             }
             if let Some(why) = self.is_enough(out) {

@@ -4,7 +4,7 @@ use super::files::Files;
 use super::record::{Piece, Recorder};
 use super::source::{Content, Part};
 use super::{Note, Stat};
-use crate::diff::{Body, Entry, FileChange, LineKind, ObjectId, RepoPath, TextChange, trim_line_end};
+use crate::diff::{Body, Entry, FileChange, FileMode, LineKind, ObjectId, RepoPath, Side, TextChange, trim_line_end};
 use crate::error::{Kind, Result};
 use crate::finding::{Finding, Frame, FrameLine, LineSpan, Location};
 use crate::git::{Change, Reader, Repo, State};
@@ -176,30 +176,39 @@ impl Scan<'_> {
         reader: &mut Reader<'_>,
         out: &mut Scanned,
     ) {
-        let path = change.entries[index].path();
+        let entry = &change.entries[index];
+        let path = entry.path();
         if !self.selected(path) {
             return;
         }
         if self.policy.ignores(path) {
             return out.skip(part, path, Skip::Ignored);
         }
+        let is_record = self.is_record(entry);
         match self.load(change, index, reader) {
-            Ok(file) => self.scan(part, (number, index), &file, out),
+            Ok(file) => self.scan(part, (number, index), &file, is_record, out),
             Err(e) => {
-                out.coverage.files_total += usize::from(part.scope == Scope::All && !self.policy.is_record(path));
+                out.coverage.files_total += usize::from(part.scope == Scope::All && !is_record);
                 out.coverage.failed.push((Some(path.clone()), e.on_one_line()));
             }
         }
     }
 
-    /// Tells whether a path is looked at by others than the rules for secrets.
-    pub(super) fn is_wanted(&self, path: &RepoPath) -> bool {
-        self.selected(path) && !self.is_aside(path)
+    /// Tells whether an entry is looked at by others than the rules for secrets.
+    pub(super) fn is_wanted(&self, entry: &Entry) -> bool {
+        self.selected(entry.path()) && !self.is_aside(entry)
     }
 
-    /// Tells whether a path is none of what is reviewed.
-    fn is_aside(&self, path: &RepoPath) -> bool {
-        self.policy.ignores(path) || self.policy.is_record(path)
+    /// Tells whether an entry is none of what is reviewed.
+    fn is_aside(&self, entry: &Entry) -> bool {
+        self.policy.ignores(entry.path()) || self.is_record(entry)
+    }
+
+    /// Tells whether an entry is one of stored reviews alone: every side of it is a file in the place of one. What
+    /// is moved there from elsewhere is missing elsewhere.
+    fn is_record(&self, entry: &Entry) -> bool {
+        let is_file = |s: &Side| matches!(s.mode, FileMode::Regular | FileMode::Executable);
+        [&entry.old, &entry.new].into_iter().flatten().all(|s| is_file(s) && self.policy.is_record(&s.path))
     }
 
     /// Reads one entry, as what it is looked at as.
@@ -214,7 +223,8 @@ impl Scan<'_> {
     fn comes_into_view(&self, entry: &Entry) -> bool {
         match (&entry.old, &entry.new) {
             (Some(old), Some(new)) if old.path != new.path => {
-                self.is_aside(&old.path) || rules::comes_alive(&old.path, &new.path)
+                let was_aside = self.policy.ignores(&old.path) || self.policy.is_record(&old.path);
+                was_aside || rules::comes_alive(&old.path, &new.path)
             }
             _ => false,
         }
@@ -227,16 +237,16 @@ impl Scan<'_> {
         if self.policy.ignores(file.path()) {
             return out.skip(part, file.path(), Skip::Ignored);
         }
-        self.scan(part, order, file, out);
+        self.scan(part, order, file, self.is_record(&file.entry), out);
     }
 
     fn selected(&self, path: &RepoPath) -> bool {
         self.files.select(path)
     }
 
-    /// `order`: the place of the file in the change.
-    fn scan(&self, part: &Part, order: (usize, usize), file: &FileChange, out: &mut Scanned) {
-        let is_record = self.policy.is_record(file.path());
+    /// `order`: the place of the file in the change. `is_record`: that of its entry in the change, which may have
+    /// another side than the file as it is looked at.
+    fn scan(&self, part: &Part, order: (usize, usize), file: &FileChange, is_record: bool, out: &mut Scanned) {
         let scope = if is_record { Scope::Secrets } else { part.scope };
         if !is_record {
             out.pieces.extend(self.recorder.and_then(|r| r.piece(part, order, file, self.rules)));
@@ -314,7 +324,7 @@ impl Scan<'_> {
         let reader: RefCell<Option<Reader<'_>>> = RefCell::new(None);
         let load = |index: usize| {
             let repo = self.repo?;
-            if self.is_aside(change.entries[index].path()) {
+            if self.is_aside(&change.entries[index]) {
                 return None;
             }
             reader.borrow_mut().get_or_insert_with(|| repo.reader()).load(change, index).ok()

@@ -162,6 +162,43 @@ fn a_file_that_comes_out_of_the_records_is_read_as_new() {
 }
 
 #[test]
+fn a_file_that_is_moved_into_the_records_is_reviewed_as_any_file() {
+    let repo = team(COMMITTED);
+    repo.stage("src/a.py", "x = 1\n".repeat(9)).commit("a file");
+    let target = record("review.json");
+    std::fs::create_dir_all(repo.path().join(&target).parent().unwrap()).unwrap();
+    repo.git(&["mv", "src/a.py", &target]);
+    let c = &repo.review_json(&["staged", "--no-save"], 0)["coverage"];
+    assert_eq!((&c["files_total"], &c["files_reviewed"], &c["records"]), (&json!(1), &json!(1), &Value::Null));
+}
+
+#[test]
+fn what_is_no_file_of_a_session_or_no_file_at_all_is_no_record() {
+    let repo = team(COMMITTED);
+    let names = [
+        ".reviews/sessions/-/review.json",
+        ".reviews/sessions/2026-01-31/review.json",
+        ".reviews/sessions/2026-02-30-001/review.json",
+        ".reviews/sessions/2026-01-31-01/review.json",
+        ".reviews/sessions/2026-01-31-000/review.json",
+        ".reviews/sessions/2026-01-31-0001/review.json",
+        ".reviews/sessions/2026-01-31-001/round-/review.json",
+        ".reviews/sessions/2026-01-31-001/round-0/review.json",
+        ".reviews/sessions/2026-01-31-001/round-1-2/review.json",
+    ];
+    for name in names {
+        repo.stage(name, "{}\n");
+    }
+    for name in [".reviews/sessions/2026-01-31-1000/review.json", &record("request.json")] {
+        repo.stage(name, "{}\n");
+    }
+    std::os::unix::fs::symlink("request.json", repo.path().join(record("review.json"))).unwrap();
+    repo.git(&["add", "-f", &record("review.json")]);
+    let c = &repo.review_json(&["staged", "--no-save"], 0)["coverage"];
+    assert_eq!((&c["files_total"], &c["records"]), (&json!(names.len() + 1), &json!(2)), "{c:#}");
+}
+
+#[test]
 fn a_record_that_is_no_text_was_not_written_by_a_review() {
     let repo = team(COMMITTED);
     repo.stage("a.py", "x = 1\n");
