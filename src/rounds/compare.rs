@@ -16,7 +16,7 @@ mod trace;
 
 use super::cover::{Cover, same_base};
 use super::region::{Alignment, FileText, Kept, Line, Place, Side, Spot, lines};
-use super::words::names;
+use super::words::{is_start, names};
 use crate::wire::stored::{Entry, Response, Review, Since, State};
 use crate::wire::{Finding, Outcome, Report, Severity, SourceKind};
 use alike::Known;
@@ -83,6 +83,8 @@ impl Round<'_> {
 struct Open<'c> {
     finding: &'c Finding,
     round: &'c Round<'c>,
+    /// The last round's report has it: its id is one that the answer to that round may name.
+    is_of_last: bool,
 }
 
 /// A finding that stands where another was mended.
@@ -195,7 +197,10 @@ impl<'a> Comparison<'a> {
     /// looked at since.
     fn open(&self) -> Vec<Open<'_>> {
         let Some((last, before)) = self.rounds.split_last() else { return Vec::new() };
-        let of_last = |finding| Open { finding, round: self.shown_in(finding, before).unwrap_or(last) };
+        let of_last = |finding| {
+            let round = self.shown_in(finding, before).unwrap_or(last);
+            Open { finding, round, is_of_last: true }
+        };
         let mut out: Vec<Open<'_>> = last.earlier.review.report.findings.iter().map(of_last).collect();
         let unchecked = last.earlier.review.since.iter().flat_map(|s| &s.entries);
         let mut known: HashMap<(&str, &str), Open<'_>> = HashMap::new();
@@ -203,7 +208,11 @@ impl<'a> Comparison<'a> {
         for round in before.iter().filter(|_| !unchecked.is_empty()) {
             // The last round that has it, and the first of those that it has.
             let all = round.earlier.review.report.findings.iter().rev();
-            known.extend(all.map(|finding| ((&*finding.fingerprint, &*finding.title), Open { finding, round })));
+            known.extend(
+                all.map(|finding| {
+                    ((&*finding.fingerprint, &*finding.title), Open { finding, round, is_of_last: false })
+                }),
+            );
         }
         out.extend(unchecked.iter().filter_map(|e| known.get(&(&*e.fingerprint, &*e.title))));
         out
@@ -481,16 +490,22 @@ fn carried(open: &Open<'_>, spot: Option<Spot>, response: Option<&Response>) -> 
     f.waived = None;
     // What is critical takes changed code, or a person's waiver: silence after an explanation is too little.
     if f.disputed.is_none() && f.severity != Severity::Critical {
-        f.disputed = response.and_then(|r| explained(open.finding, r));
+        f.disputed = response.and_then(|r| explained(open, r));
     }
     Some(f)
 }
 
 /// Returns what a coder's answer says of a finding that was not repeated after it.
-fn explained(f: &Finding, response: &Response) -> Option<String> {
+///
+/// Ids begin anew in every round: a finding of a round before the answered one is named by its fingerprint alone.
+fn explained(open: &Open<'_>, response: &Response) -> Option<String> {
     /// Characters of an explanation that are told.
     const MOST: usize = 300;
-    let said = response.explanations.iter().find(|e| e.finding.as_deref().is_some_and(|name| names(name, f)))?;
+    let is_named = |name: &str| match open.is_of_last {
+        true => names(name, open.finding),
+        false => is_start(name, open.finding),
+    };
+    let said = response.explanations.iter().find(|e| e.finding.as_deref().is_some_and(is_named))?;
     let text = said.text.split_whitespace().collect::<Vec<_>>().join(" ");
     let text: String = text.chars().take(MOST).collect();
     Some(format!("not repeated after the explanation: {text}"))

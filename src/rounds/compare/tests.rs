@@ -528,3 +528,21 @@ fn what_was_found_in_a_file_that_has_no_changed_line_left_is_gone() {
         assert_eq!(since.entries[0].state, state, "{cover:?} {now:?}");
     }
 }
+
+#[test]
+fn an_id_in_an_answer_names_no_finding_of_an_earlier_round() {
+    let mut case = Case::first(BAD, vec![claim(21, "Off by one")]);
+    // Nobody is asked: the claim is unchecked, and its id is that of another finding now.
+    let silent = Report { usage: Vec::new(), ..case.report(vec![rule("todo", 5)]) };
+    let (since, _, second) = case.compare_with(BAD, silent);
+    assert!(told(&since).contains(&"unchecked F1 -".to_owned()), "{:?}", told(&since));
+    assert_eq!((&*second.findings[0].id, &*second.findings[0].rule_id), ("F1", "todo"));
+    let fingerprint = case.rounds[0].1.findings[0].fingerprint.clone();
+    case.rounds.push((text(BAD), second, Some(since)));
+    for (name, is_heard) in [("F1", false), (&*fingerprint, true)] {
+        case.response = Some(explains(name, "it is meant to be so"));
+        let (_, carried, _) = case.compare(BAD, vec![rule("todo", 5)]);
+        assert_eq!(carried.len(), 1, "{carried:#?}");
+        assert_eq!(carried[0].disputed.is_some(), is_heard, "{name}");
+    }
+}
