@@ -13,6 +13,7 @@ mod ssh;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::git::Repo;
+use crate::policy::Mode;
 use crate::request::{Authority, ReviewRequest};
 use crate::review::{self, Note, Review, World};
 use crate::stop::Stop;
@@ -175,7 +176,7 @@ fn check(
                 continue;
             }
         };
-        match weigh(&receipt, &terms, wanted)
+        match weigh(&receipt, &terms, wanted, review.judged_by.review.mode)
             .and_then(|()| ssh::verify(&signed, signers, world.env, repo.worktree(), world.stop))
         {
             Ok(signer) => return Ok((receipt, signer)),
@@ -198,7 +199,7 @@ fn terms(review: &Review) -> std::result::Result<Terms, &'static str> {
     };
     let Some(record) = &review.record else { return Err("the change was not kept as text") };
     if !record.left_out.is_empty() {
-        return Err("the change is too large to be kept as text");
+        return Err("a file of the change is not kept as text (it is too large, or holds secrets by its name)");
     }
     Ok(Terms {
         base_tree: base_tree.clone(),
@@ -214,7 +215,9 @@ fn reviewers(review: &Review) -> Vec<Reviewer> {
         let mut usage = review.models.usage.iter().filter(|u| u.backend == name);
         usage.find(|u| !u.model.is_empty()).map(|u| u.model.clone()).unwrap_or_default()
     };
-    review.models.asked.iter().map(|name| Reviewer { name: name.clone(), model: model(name) }).collect()
+    // Whoever answered: of several, one may be asked only where another did not.
+    let answered = review.models.asked.iter().filter(|name| !model(name).is_empty());
+    answered.map(|name| Reviewer { name: name.clone(), model: model(name) }).collect()
 }
 
 fn lines(note: &[u8]) -> Vec<Vec<u8>> {
@@ -236,6 +239,9 @@ fn parse(line: &[u8]) -> std::result::Result<(Receipt, Signed), String> {
         _ => {}
     }
     let receipt: Receipt = serde_json::from_value(value).map_err(damaged)?;
+    if receipt.timestamp.parse::<jiff::Timestamp>().is_err() {
+        return Err("a receipt says no time".to_owned());
+    }
     if receipt.schema_version != RECEIPT_VERSION {
         return Err(format!("a receipt has version {}", receipt.schema_version));
     }
@@ -243,7 +249,7 @@ fn parse(line: &[u8]) -> std::result::Result<(Receipt, Signed), String> {
 }
 
 /// Tells whether what a receipt says would be enough, were it true.
-fn weigh(receipt: &Receipt, terms: &Terms, wanted: &[String]) -> std::result::Result<(), String> {
+fn weigh(receipt: &Receipt, terms: &Terms, wanted: &[String], mode: Mode) -> std::result::Result<(), String> {
     let theirs = &receipt.terms;
     let pairs = [
         (&theirs.base_tree, &terms.base_tree, "the change starts from another tree"),
@@ -258,7 +264,9 @@ fn weigh(receipt: &Receipt, terms: &Terms, wanted: &[String]) -> std::result::Re
     if !matches!(receipt.verdict, wire::Verdict::Pass | wire::Verdict::Warn) {
         return Err("its verdict lets nothing through".to_owned());
     }
-    match wanted.iter().find(|w| !receipt.backends.iter().any(|b| b.name == **w)) {
+    let has_looked = |name: &String| receipt.backends.iter().any(|b| b.name == *name);
+    match wanted.iter().find(|w| !has_looked(w)) {
+        Some(_) if mode == Mode::First && wanted.iter().any(has_looked) => Ok(()),
         Some(name) => Err(format!("{name} has not looked")),
         None => Ok(()),
     }

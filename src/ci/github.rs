@@ -6,12 +6,25 @@
 use super::{Change, Event, Kind, MAX_DESCRIPTION, MAX_TITLE, System, at, branch, capped, id};
 use crate::env::Env;
 use crate::error::{Error, Result};
-use crate::request::{Checkout, End};
+use crate::request::{Checkout, Credential, End};
+use secrecy::SecretString;
 use serde_json::Value;
 use std::path::Path;
 
 /// Reads an event. `path` is for messages.
 pub(super) fn event(env: &Env, bytes: &[u8], path: &Path) -> Result<Event> {
+    Ok(Event { credential: credential(env), ..named(env, bytes, path)? })
+}
+
+/// What lets a job read its repository, for its own server alone: the token that a step is given.
+fn credential(env: &Env) -> Option<Credential> {
+    let (url, token) = (env.var("GITHUB_SERVER_URL")?, env.var("GITHUB_TOKEN")?);
+    let token = SecretString::from(token.to_owned());
+    let url = url.trim_end_matches('/');
+    url.starts_with("https://").then(|| Credential::basic(&format!("{url}/"), "x-access-token", &token))
+}
+
+fn named(env: &Env, bytes: &[u8], path: &Path) -> Result<Event> {
     let shown = path.display();
     let payload: Value = serde_json::from_slice(bytes)
         .map_err(|e| Error::usage(format!("the event {shown} is no JSON")).caused_by(&e).hint(super::FLAGS))?;
@@ -40,7 +53,9 @@ pub(super) fn event(env: &Env, bytes: &[u8], path: &Path) -> Result<Event> {
         _ => {
             let shown: String = name.chars().take(60).collect();
             let why = format!("an event {shown:?} changes nothing that can be reviewed");
-            Ok(Event::new(System::GitHub, Kind::Manual, "an event", Change::Unknown(why)))
+            // Comments and the like start jobs with all rights, whoever wrote them.
+            let event = Event::new(System::GitHub, Kind::Manual, "an event", Change::Unknown(why));
+            Ok(Event { checkout: Checkout::Foreign, ..event })
         }
     }
 }

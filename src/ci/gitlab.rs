@@ -44,6 +44,15 @@ fn request(env: &Env, number: &str, commit: String) -> Result<Event> {
         instead: diff_base,
         may_be_empty: Some("the merge request has no commit that its target lacks".to_owned()),
     };
+    // There `origin` is the fork: its branch of the target's name, and the policy on it, are the author's.
+    let change = match (env.var("CI_PROJECT_ID"), env.var("CI_MERGE_REQUEST_PROJECT_ID")) {
+        (Some(here), Some(target)) if here != target => Change::Unknown(
+            "this pipeline runs in the fork, whose branches say nothing of the target project; run it in the parent \
+             project, or fetch the target's branch and pass both"
+                .to_owned(),
+        ),
+        _ => change,
+    };
     let number = number.parse().ok();
     let label = number.map_or_else(|| "merge request".to_owned(), |n: u64| format!("merge request {n}"));
     let kind = match env.var("CI_MERGE_REQUEST_EVENT_TYPE") {

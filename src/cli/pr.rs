@@ -167,8 +167,12 @@ pub(super) fn find(context: &Context, pull: &str, remote: Option<&str>, stop: &S
 ///
 /// Those of [`find`], and an event that cannot be read.
 pub(super) fn of_event(context: &Context, stop: &Stop) -> Result<Option<Found>> {
-    let number = ci::detect(&context.env)?.and_then(|event| event.number);
-    number.map(|number| find(context, &number.to_string(), None, stop)).transpose()
+    let event = ci::detect(&context.env)?;
+    if event.as_ref().is_some_and(|e| e.kind == ci::Kind::Follow && e.number.is_none()) {
+        let error = Error::usage("the event of the workflow run names no pull request, as GitHub does for forks");
+        return Err(error.hint("name it: claude-reviewer review pr NUMBER --post …; or post from pull_request_target"));
+    }
+    event.and_then(|e| e.number).map(|number| find(context, &number.to_string(), None, stop)).transpose()
 }
 
 impl Desk<'_> {

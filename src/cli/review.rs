@@ -195,7 +195,7 @@ struct Options {
     #[arg(long, global = true, conflicts_with = "accept_receipt")]
     receipt: bool,
     /// Take the word of a signed receipt for the models, and ask them only where there is none
-    #[arg(long, global = true)]
+    #[arg(long, global = true, conflicts_with_all = ["post", "require_post", "require_history", "follow_up"])]
     accept_receipt: bool,
     /// Let a finding through, with a reason that is recorded; repeat for more
     #[arg(long, global = true, value_name = "FINGERPRINT=REASON")]
@@ -395,7 +395,7 @@ fn publish(context: &Context, args: &Args, pull: Option<&pr::Found>, done: &mut 
         _ if stop.signal().is_some() => Err("the review was stopped".to_owned()),
         None => Err("the change was not recorded".to_owned()),
         Some(record) => {
-            let whole = o.files.is_empty();
+            let whole = o.files.is_empty() && o.follow_up.is_none();
             let publication = pr::Publication { review: &done.review, record, parts: &o.post, whole };
             match pull {
                 Some(pull) => publication.on(pull, stop),

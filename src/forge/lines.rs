@@ -1,6 +1,6 @@
 //! The lines that a pull request's page shows, and so can be commented on. Pure.
 
-use crate::diff::{LineKind, patch};
+use crate::diff::LineKind;
 use crate::finding::LineSpan;
 use crate::review::Record;
 use std::collections::HashMap;
@@ -46,7 +46,9 @@ impl Lines {
     /// Reads the lines of a recorded change. What cannot be read has none.
     pub fn of(record: &Record) -> Self {
         let mut out = HashMap::new();
-        for change in patch::parse(&record.text).unwrap_or_default() {
+        let all = Record::read(&record.text).unwrap_or_default();
+        // The net change is what a pull request shows.
+        for (_, change) in all.into_iter().filter(|(commit, _)| commit.is_none()) {
             let (Some(text), Some(new)) = (change.text(), &change.entry.new) else { continue };
             let Ok(path) = String::from_utf8(new.path.as_bytes().to_vec()) else { continue };
             let old = change.entry.old.as_ref().and_then(|s| String::from_utf8(s.path.as_bytes().to_vec()).ok());

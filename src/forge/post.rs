@@ -288,6 +288,11 @@ impl Posting<'_> {
 
     /// Sets the status where it is another one, or another's.
     async fn light(&mut self, me: &Account) {
+        if !self.order.whole {
+            let text = "the status: only a part of the change was reviewed, and a status is about all of it";
+            self.posted.failed.push(text.to_owned());
+            return;
+        }
         let status = publish::status(self.order.review);
         // Not to know what is there costs a status that says the same again.
         let there = self.forge.newest_status(self.pull, &self.limits).await.ok().flatten();

@@ -183,7 +183,10 @@ fn comments(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
             continue;
         }
         // Where not all comments were read, one about it may be among the others.
-        let Some(spot) = spot.filter(|_| now.all_there) else { continue };
+        let Some(spot) = spot.filter(|_| now.all_there) else {
+            plan.beyond += 1;
+            continue;
+        };
         if count >= MOST_INLINE {
             plan.beyond += 1;
             continue;

@@ -44,6 +44,18 @@ impl Policy {
     /// guidelines, and who is to look how. What one machine has of its own (programs, keys, addresses), what is stored
     /// and what hooks do is not in it. 16 hexadecimal digits.
     pub fn judging_hash(&self) -> String {
+        // How many at once, how often, how long: whoever looked, looked at all of it.
+        const EFFORT: [&str; 9] = [
+            "jobs",
+            "timeout",
+            "max_rounds",
+            "max_requests",
+            "max_files",
+            "max_lines",
+            "max_retries",
+            "context_tokens",
+            "price",
+        ];
         const ELSEWHERE: [&str; 6] = ["history", "tests", "hooks", "mcp", "receipt", "forge"];
         let mut text = String::new();
         for section in sections(self) {
@@ -55,7 +67,9 @@ impl Policy {
             if ELSEWHERE.contains(&name) {
                 continue;
             }
-            for row in section.rows.iter().filter(|r| r.trust == Trust::Open && r.value != Value::Unset) {
+            let counts =
+                |r: &&Row<'_>| r.trust == Trust::Open && r.value != Value::Unset && !EFFORT.contains(&r.name.as_str());
+            for row in section.rows.iter().filter(counts) {
                 text.push_str(&format!("{name}.{} = {}\n", row.name, row.value.to_toml()));
             }
         }

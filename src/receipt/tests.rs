@@ -1,6 +1,7 @@
 //! What a receipt counts for, and what is none.
 
 use super::{MAX_LINE, parse, weigh};
+use crate::policy::Mode;
 use crate::wire::Verdict;
 use crate::wire::receipt::{RECEIPT_VERSION, Receipt, Reviewer, Signed, Terms};
 use serde_json::json;
@@ -28,7 +29,7 @@ fn receipt() -> Receipt {
 #[test]
 fn a_receipt_counts_only_for_its_own_terms_verdict_and_backends() {
     let wanted = ["local".to_owned()];
-    assert_eq!(weigh(&receipt(), &terms(), &wanted), Ok(()));
+    assert_eq!(weigh(&receipt(), &terms(), &wanted, Mode::All), Ok(()));
     let changes: [fn(&mut Terms); 5] = [
         |t| t.base_tree.push('x'),
         |t| t.head_tree.push('x'),
@@ -41,17 +42,19 @@ fn a_receipt_counts_only_for_its_own_terms_verdict_and_backends() {
         .map(|change| {
             let mut other = terms();
             change(&mut other);
-            weigh(&receipt(), &other, &wanted).unwrap_err()
+            weigh(&receipt(), &other, &wanted, Mode::All).unwrap_err()
         })
         .collect();
     reasons.sort();
     reasons.dedup();
     assert_eq!(reasons.len(), 5, "{reasons:?}");
     for verdict in [Verdict::Block, Verdict::Incomplete] {
-        assert!(weigh(&Receipt { verdict, ..receipt() }, &terms(), &wanted).is_err());
+        assert!(weigh(&Receipt { verdict, ..receipt() }, &terms(), &wanted, Mode::All).is_err());
     }
     let two = ["local".to_owned(), "claude".to_owned()];
-    assert!(weigh(&receipt(), &terms(), &two).unwrap_err().contains("claude"));
+    assert!(weigh(&receipt(), &terms(), &two, Mode::All).unwrap_err().contains("claude"));
+    assert_eq!(weigh(&receipt(), &terms(), &two, Mode::First), Ok(()));
+    assert!(weigh(&receipt(), &terms(), &["claude".to_owned()], Mode::First).is_err());
 }
 
 #[test]

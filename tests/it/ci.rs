@@ -4,6 +4,7 @@ mod events;
 mod fetch;
 mod gate;
 mod http;
+mod named;
 
 use crate::support::{Repo, Reviewer, Run, line_with_key, reviewer};
 use serde_json::{Value, json};

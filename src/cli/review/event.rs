@@ -13,8 +13,10 @@ pub(super) struct Named {
     pub(super) summary: Option<String>,
 }
 
-/// Finds the ends of the change; `None` where a clone alone says what they are: outside of CI, and where a person named
-/// both, without anything to be fetched.
+/// Finds the ends of the change; `None` where a clone alone says what they are: outside of CI, where nothing is to be
+/// fetched.
+///
+/// In CI the event is read even where both ends are named: it tells whose files the worktree may have.
 ///
 /// # Errors
 /// Usage: CI, and nothing says what changed. Nothing is ever taken for an empty change.
@@ -25,16 +27,22 @@ pub(super) fn of(context: &Context, o: &Options, head: Option<&str>, base: Optio
         return Ok(None);
     }
     let event = match (head, base) {
-        (Some(_), Some(_)) => None,
-        _ if env.is_ci() => ci::detect(env)?,
-        _ => None,
+        _ if !env.is_ci() => Ok(None),
+        // Where both are named it only tells whom to trust: nobody, if it cannot be read.
+        (Some(_), Some(_)) => ci::detect(env).map_err(|_| Checkout::Foreign),
+        _ => Ok(ci::detect(env)?),
     };
-    match (event, head, base) {
+    let (checkout, credential) = match &event {
+        Ok(Some(event)) => (event.checkout, event.credential.clone()),
+        Ok(None) => (Checkout::Own, None),
+        Err(checkout) => (*checkout, None),
+    };
+    if o.no_gate && checkout == Checkout::Foreign {
+        return Err(Error::usage("--no-gate lets a stranger's change choose its own policy here")
+            .hint("this job has rights that the author of the change lacks; leave --no-gate out"));
+    }
+    match (event.ok().flatten().filter(|_| head.is_none() || base.is_none()), head, base) {
         (Some(event), head, base) => {
-            if o.no_gate && event.checkout == Checkout::Foreign {
-                return Err(Error::usage("--no-gate lets a stranger's change choose its own policy here")
-                    .hint("this job has rights that the author of the change lacks; leave --no-gate out"));
-            }
             if let (Change::Deleted(name), None, None) = (&event.change, head, base) {
                 let zeros = "0".repeat(40);
                 let range = PushRange { local: zeros.clone(), remote: zeros, name: name.clone(), to: None };
@@ -49,7 +57,7 @@ pub(super) fn of(context: &Context, o: &Options, head: Option<&str>, base: Optio
         (None, _, None) if fetching == Fetching::Missing => {
             Err(Error::usage("--fetch needs to know what the change is measured against").hint("name it: --base REV"))
         }
-        (None, head, Some(base)) if fetching == Fetching::Missing => {
+        (None, head, Some(base)) if fetching == Fetching::Missing || env.is_ci() => {
             let head = head.unwrap_or("HEAD");
             let ends = Ends {
                 label: head.to_owned(),
@@ -57,11 +65,12 @@ pub(super) fn of(context: &Context, o: &Options, head: Option<&str>, base: Optio
                 head: End::Rev(head.to_owned()),
                 base: End::Rev(base.to_owned()),
                 instead: None,
-                may_be_empty: Some("the base has all of the head".to_owned()),
+                // A person sees that nothing was reviewed; a pipeline would pass.
+                may_be_empty: (!env.is_ci()).then(|| "the base has all of the head".to_owned()),
                 remote: "origin".to_owned(),
                 fetching,
-                credential: None,
-                checkout: Checkout::Own,
+                credential,
+                checkout,
             };
             Ok(Some(Named { source: Source::Ends(Box::new(ends)), summary: None }))
         }
