@@ -6,6 +6,7 @@
 
 use super::SessionId;
 use crate::wire::stored::Head;
+use std::collections::{HashMap, HashSet};
 
 /// Who says that a session had a head.
 #[derive(Clone, Debug)]
@@ -52,21 +53,27 @@ pub(super) fn breaks(
     oldest: Option<SessionId>,
 ) -> Vec<Break> {
     let mut out: Vec<Break> = Vec::new();
+    let mut told: HashSet<SessionId> = HashSet::new();
+    let aside: HashSet<SessionId> = aside.iter().copied().collect();
+    let known: HashMap<SessionId, &Known<'_>> = known.iter().map(|k| (k.id, k)).collect();
     for claim in claims {
         let (id, by) = (claim.id, &claim.by);
-        let told = |b: &Break| matches!(b, Break::Hole(i, _) | Break::Cut(i, _) if *i == id);
-        if out.iter().any(told) {
+        if told.contains(&id) {
             continue;
         }
-        match (known.iter().find(|k| k.id == id), &claim.head) {
-            (Some(k), Some(head)) if k.sound && !k.heads.contains(head) => out.push(Break::Cut(
+        let found = match (known.get(&id), &claim.head) {
+            (Some(k), Some(head)) if k.sound && !k.heads.contains(head) => Break::Cut(
                 id,
-                format!("{by} saw it with the head {head}, which it has no more: its end was cut off, or it was written anew"),
-            )),
-            (Some(_), _) => {}
-            (None, _) if aside.contains(&id) || oldest.is_none_or(|oldest| id < oldest) => {}
-            (None, _) => out.push(Break::Hole(id, format!("it is missing: {by} tells of it"))),
-        }
+                format!(
+                    "{by} saw it with the head {head}, which it has no more: its end was cut off, or it was written anew"
+                ),
+            ),
+            (Some(_), _) => continue,
+            (None, _) if aside.contains(&id) || oldest.is_none_or(|oldest| id < oldest) => continue,
+            (None, _) => Break::Hole(id, format!("it is missing: {by} tells of it")),
+        };
+        told.insert(id);
+        out.push(found);
     }
     out
 }
@@ -97,6 +104,12 @@ mod tests {
         let cut = told(&[claim("x", 2, Some("c"))]);
         assert!(matches!(cut.as_slice(), [Break::Cut(i, why)] if *i == id(2) && why.contains("the head c")), "{cut:?}");
         assert_eq!(breaks(&[claim("x", 1, None)], &[], &[], None), [], "all were removed");
+        // The first word about a session counts, whoever else speaks of it.
+        let both = told(&[claim("x", 2, Some("c")), claim("y", 5, None), claim("z", 2, Some("d"))]);
+        assert!(
+            matches!(both.as_slice(), [Break::Cut(a, _), Break::Hole(b, _)] if (*a, *b) == (id(2), id(5))),
+            "{both:?}"
+        );
         let unsound = [Known { sound: false, ..known(2) }];
         assert_eq!(breaks(&[claim("x", 2, Some("c"))], &unsound, &[], Some(id(2))), []);
     }

@@ -17,6 +17,7 @@ use crate::error;
 use crate::wire;
 use crate::wire::stored::{Completion, Document, Head, Request, Response, Review, Seal};
 use serde_json::Value;
+use std::collections::{HashMap, HashSet};
 
 /// A session that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,7 +120,9 @@ impl Store {
         let aside = self.aside()?;
         // What was removed or came meanwhile is no hole.
         let now = self.ids()?;
-        claims.retain(|c| all.iter().any(|s| s.id == c.id) || !now.contains(&c.id));
+        let seen: HashSet<SessionId> = all.iter().map(|s| s.id).collect();
+        let came: HashSet<SessionId> = now.iter().copied().filter(|id| !seen.contains(id)).collect();
+        claims.retain(|c| !came.contains(&c.id));
         let breaks = link::breaks(&claims, &known(&all), &aside.ids(), now.iter().min().copied());
         let holes = mark(&mut all, breaks);
         let mut all: Vec<Checked> = all.into_iter().map(|s| s.checked).collect();
@@ -198,12 +201,14 @@ fn known(all: &[Seen]) -> Vec<Known<'_>> {
 /// Marks the sessions whose end is cut off; returns those that are missing, and why they are known.
 fn mark(all: &mut [Seen], breaks: Vec<Break>) -> Vec<(SessionId, String)> {
     let mut holes = Vec::new();
+    let places: HashMap<SessionId, usize> = all.iter().enumerate().map(|(i, s)| (s.id, i)).collect();
     for b in breaks {
         match b {
             Break::Hole(id, why) => holes.push((id, why)),
             Break::Cut(id, why) => {
                 let edit = Edit { round: None, file: String::new(), why };
-                all.iter_mut().filter(|s| s.id == id).for_each(|s| s.checked.edits.push(edit.clone()));
+                let cut = places.get(&id).and_then(|i| all.get_mut(*i));
+                cut.into_iter().for_each(|s| s.checked.edits.push(edit.clone()));
             }
         }
     }
