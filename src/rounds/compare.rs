@@ -277,7 +277,12 @@ impl<'a> Comparison<'a> {
     /// Tells what became of an open finding that is not found any more.
     fn fate(&self, open: &Open<'_>, now: &Report) -> Fate {
         match self.silence(open, now) {
-            Fate::Fixed => self.still_there(open, now).unwrap_or(Fate::Fixed),
+            Fate::Fixed => self.still_there(open, now).unwrap_or_else(|| {
+                // A rule looked at the file itself. What a model's silence means is told by lines that are known.
+                let f = open.finding;
+                let is_unknown = f.file.as_deref().is_some_and(|p| open.round.alignment.lacks(f.commit.as_deref(), p));
+                if is_unknown && !alike::is_rule(f) { Fate::Unchecked } else { Fate::Fixed }
+            }),
             other => other,
         }
     }
@@ -406,6 +411,8 @@ impl<'a> Comparison<'a> {
         };
         let same = |a: &[Line], b: &[Line]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.folded == b.folded);
         let is_as_shown = match shown.filter(|s| s.path.is_some()) {
+            // No line is known of it, which says nothing of those that it has.
+            Some(shown) if shown.now.is_empty() => now.is_empty() || same(&now, &base),
             Some(shown) => trace::stand_in(&shown.now, &now),
             None => same(&now, &base),
         };
@@ -467,6 +474,11 @@ fn is_carried(f: &Finding) -> bool {
 /// Puts a finding where its lines are now.
 fn carried(open: &Open<'_>, spot: Option<Spot>, response: Option<&Response>) -> Option<Finding> {
     let mut f = open.finding.clone();
+    // A comment beside the lines suppresses: it is there as long as the lines and what stands around them are.
+    let is_beside = |place: Option<Place>| matches!(place, Some(Place::At(spot)) if spot.kept == Kept::Whole);
+    if spot.is_some() || !is_beside(alike::place(&f, &open.round.alignment)) {
+        f.suppressed = None;
+    }
     match spot.map(Place::At).or_else(|| alike::place(&f, &open.round.alignment)) {
         Some(Place::At(spot)) => {
             f.line = Some(spot.lines.start);

@@ -212,6 +212,16 @@ impl Alignment {
         found.is_some_and(|i| is_there(&self.files[i]))
     }
 
+    /// Tells whether a file of the earlier round is in this round's change, too, and the lines of one of the two are
+    /// not known: nobody can tell what became of its text.
+    pub fn lacks(&self, commit: Option<&str>, path: &str) -> bool {
+        let Some(pair) = self.before(commit, path) else { return false };
+        let [before, now] = pair.shown;
+        let before = before.and_then(|i| self.before.get(i));
+        let now = now.and_then(|i| self.now.get(i)).filter(|n| n.is_there);
+        now.is_some_and(|n| n.hunks.is_none() || before.is_some_and(|b| b.hunks.is_none()))
+    }
+
     /// Returns which of [`Alignment::texts`] is a file of this round.
     pub fn text_now(&self, path: &str) -> Option<usize> {
         self.find(1, |p| p.now.as_ref(), None, path)

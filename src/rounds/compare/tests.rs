@@ -546,3 +546,41 @@ fn an_id_in_an_answer_names_no_finding_of_an_earlier_round() {
         assert_eq!(carried[0].disputed.is_some(), is_heard, "{name}");
     }
 }
+
+#[test]
+fn silence_about_a_file_whose_lines_are_not_kept_mends_nothing() {
+    let base = text(&[]);
+    let (then, now) = (change("a.rs", &base, &text(BAD)), change("a.rs", &base, &text(&[(20, "good")])));
+    let left_out = ["a.rs".to_owned()];
+    let fate = |found: Finding, before: bool, after: bool, look: &Beside| {
+        let mut review = stored(report(1, vec![found]), None);
+        review.change.left_out = if before { left_out.to_vec() } else { Vec::new() };
+        let report = report(2, Vec::new());
+        let kept: &[String] = if after { &left_out } else { &[] };
+        let current = Current { change: Side { text: &now, left_out: kept }, source: &report.source, look };
+        let earlier = [Earlier { review: &review, response: None, change: &then, cover: Cover::Whole }];
+        Comparison::new(&earlier, &current).since(&report).entries[0].state
+    };
+    let nothing = Beside::default();
+    let model = || claim(21, "Off by one");
+    assert_eq!(fate(model(), false, false, &nothing), State::Fixed);
+    for (before, after) in [(true, false), (false, true), (true, true)] {
+        assert_eq!(fate(model(), before, after, &nothing), State::Unchecked, "{before} {after}");
+    }
+    // That no line is shown does not say that the file is as it is shown.
+    let hidden =
+        Aside::Text { now: text(BAD).into_bytes(), base: base.clone().into_bytes(), aside: look::Standing::Hidden };
+    let beside = Beside { files: [("a.rs".to_owned(), hidden)].into(), ..Beside::default() };
+    assert_eq!(fate(rule("todo", 21), false, true, &beside), State::Unchecked);
+}
+
+#[test]
+fn a_suppression_goes_along_only_where_nothing_changed_around_it() {
+    let set_aside = Suppression { by: "inline".to_owned(), reason: "a sample".to_owned() };
+    let found = Finding { suppressed: Some(set_aside), ..claim(21, "Off by one") };
+    let case = Case::first(BAD, vec![found]);
+    for (with, is_kept) in [(&[(3, "far"), (20, "bad")][..], true), (&[(19, ""), (20, "bad")], false)] {
+        let (_, carried, _) = case.compare(with, Vec::new());
+        assert_eq!((carried.len(), carried[0].suppressed.is_some()), (1, is_kept), "{with:?}");
+    }
+}
