@@ -412,6 +412,8 @@ fn commit(repo: &Repo) {
 /// What somebody does in a repository.
 type Step = fn(&Repo);
 type Way<'w> = dyn Fn(&Repo) + 'w;
+/// What a round is asked with, after the first one.
+type Answer<'a> = &'a dyn Fn(&Value) -> Vec<String>;
 
 /// How a session may begin: the key is put into the state that it looks at.
 fn sessions() -> Vec<(&'static [&'static str], Step)> {
@@ -567,7 +569,7 @@ fn what_blocked_and_is_answered_is_the_same_finding_and_is_approved() {
         vec!["--waive".to_owned(), format!("{fingerprint}=known to the team")]
     };
     let response = |_: &Value| vec!["--response".to_owned(), "answer.json".to_owned()];
-    let ways: [&dyn Fn(&Value) -> Vec<String>; 2] = [&response, &waiver];
+    let ways: [Answer<'_>; 2] = [&response, &waiver];
     for answer in ways {
         let (server, says) = model();
         let repo = repo(&server.policy("openai"), "");

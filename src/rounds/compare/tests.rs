@@ -568,8 +568,7 @@ fn silence_about_a_file_whose_lines_are_not_kept_mends_nothing() {
         assert_eq!(fate(model(), before, after, &nothing), State::Unchecked, "{before} {after}");
     }
     // That no line is shown does not say that the file is as it is shown.
-    let hidden =
-        Aside::Text { now: text(BAD).into_bytes(), base: base.clone().into_bytes(), aside: look::Standing::Hidden };
+    let hidden = Aside::Text { now: text(BAD).into_bytes(), base: base.into_bytes(), aside: look::Standing::Hidden };
     let beside = Beside { files: [("a.rs".to_owned(), hidden)].into(), ..Beside::default() };
     assert_eq!(fate(rule("todo", 21), false, true, &beside), State::Unchecked);
 }
