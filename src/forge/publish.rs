@@ -183,7 +183,10 @@ fn comments(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
             continue;
         }
         // Where not all comments were read, one about it may be among the others.
-        let Some(spot) = spot.filter(|_| now.all_there) else {
+        if !now.all_there {
+            continue;
+        }
+        let Some(spot) = spot else {
             plan.beyond += 1;
             continue;
         };
