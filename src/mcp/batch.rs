@@ -36,6 +36,11 @@ impl Batches {
         Ok(self.complete())
     }
 
+    /// Tells whether the answer to a request stands among others.
+    pub(super) fn holds(&self, id: &RequestId) -> bool {
+        self.0.iter().any(|b| b.open.contains(id))
+    }
+
     /// Hears that a request will not be answered.
     pub(super) fn forget(&mut self, id: &RequestId) -> Option<Vec<u8>> {
         self.0.iter_mut().for_each(|b| b.open.retain(|o| o != id));

@@ -396,15 +396,18 @@ impl Transport<RoleServer> for Lines {
             ServerJsonRpcMessage::Error(e) => e.id.clone(),
             ServerJsonRpcMessage::Request(_) | ServerJsonRpcMessage::Notification(_) => None,
         };
+        // A line is made when there is room for it: what a client does not read is not worth making.
         let line = match &answered {
-            Some(id) => self.batches.answer(id, line_of(&item)).unwrap_or_else(Some),
-            None => Some(line_of(&item)),
+            Some(id) if self.batches.holds(id) => self.batches.answer(id, line_of(&item)).unwrap_or_else(Some).map(Ok),
+            _ => Some(Err(item)),
         };
         let outgoing = self.outgoing.clone();
         let calls = Arc::clone(&self.calls);
         async move {
             let sent = match line {
-                Some(line) => outgoing.send(line).await,
+                Some(line) => {
+                    outgoing.reserve().await.map(|room| room.send(line.unwrap_or_else(|item| line_of(&item))))
+                }
                 None => Ok(()),
             };
             if let Some(id) = answered {
