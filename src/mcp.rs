@@ -89,7 +89,9 @@ async fn until_gone(server: Server, lines: lines::Lines, ends: Ends, calls: &Cal
     };
     let stopping = async {
         let began = calls.ending().await;
-        tokio::time::sleep_until(began + STOPPING).await;
+        let _ = tokio::time::timeout_at(began + STOPPING, calls.still()).await;
+        // Answers that nobody reads would be waited for without end.
+        tokio::time::sleep(WRITING).await;
     };
     tokio::select! {
         () = served(server, lines) => {}

@@ -32,7 +32,7 @@ const MOST_VALUES: usize = 100_000;
 /// Messages without an id that are answered, until a proper one comes.
 const PATIENCE: u32 = 3;
 /// What is written before the reader of it has to take some.
-const WAITING: usize = 64;
+const WAITING: usize = 16;
 /// Messages of one line, where that may hold several.
 const MOST_MEMBERS: usize = 64;
 /// Lines that are kept for a client that does not read.
