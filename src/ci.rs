@@ -82,6 +82,9 @@ pub struct Event {
     pub description: Option<String>,
     /// The branch that the change goes to.
     pub target: Option<String>,
+    /// The owner and branch of a fork, as GitHub looks its requests up: `octocat:topic`. Only where the event names no
+    /// number.
+    pub fork_head: Option<String>,
     /// The change comes from another repository; `None` where nobody says.
     pub is_fork: Option<bool>,
     pub checkout: Checkout,
@@ -149,6 +152,7 @@ impl Event {
             title: None,
             description: None,
             target: None,
+            fork_head: None,
             is_fork: None,
             checkout: Checkout::Own,
             credential: None,

@@ -191,6 +191,28 @@ impl Forge {
         })
     }
 
+    /// Finds the number of the open pull request whose head is a commit of a fork's branch (`octocat:topic`); `None`:
+    /// there is none any more. Only GitHub is asked: elsewhere events name the number.
+    ///
+    /// # Errors
+    ///
+    /// As [`Forge::list`]; usage, where several have that head.
+    pub fn number_of_head(&self, head: &str, id: ObjectId, stop: &Stop) -> Result<Option<u64>> {
+        if self.site.host.kind != Kind::Github {
+            return Ok(None);
+        }
+        let mut numbers = self.wait(stop, "the pull requests cannot be listed", async |limits| {
+            self.client.ready(&limits).await?;
+            github::numbers_of_head(self, head, id, &limits).await
+        })?;
+        let Some(number) = numbers.pop() else { return Ok(None) };
+        match numbers.as_slice() {
+            [] => Ok(Some(number)),
+            _ => Err(Error::usage(format!("several pull requests have the head {}", id.short()))
+                .hint("name one: claude-reviewer review pr NUMBER")),
+        }
+    }
+
     /// Reads a pull request with its commits.
     ///
     /// # Errors

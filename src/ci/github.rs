@@ -155,8 +155,14 @@ fn follow(payload: &Value) -> Option<Event> {
     let under = number.map(|n| format!("refs/pull/{n}/head"));
     let change = Change::Between { head: at(head, under), base, instead: None, may_be_empty: None };
     let repo = |p: &str| text(payload, p);
+    let owner = text(run, "/head_repository/owner/login").filter(|o| {
+        !o.is_empty() && o.len() <= 100 && o.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+    });
+    let from = text(run, "/head_branch").and_then(branch).filter(|_| text(run, "/event") == Some("pull_request"));
+    let fork_head = owner.zip(from).filter(|_| number.is_none()).map(|(owner, from)| format!("{owner}:{from}"));
     Some(Event {
         number,
+        fork_head,
         target: target.or(trunk),
         is_fork: repo("/repository/full_name").map(|own| repo("/workflow_run/head_repository/full_name") != Some(own)),
         checkout: Checkout::Foreign,

@@ -2,7 +2,8 @@
 
 use super::Context;
 use super::policy::Files;
-use crate::ci;
+use crate::ci::{self, Change, Event};
+use crate::diff::ObjectId;
 use crate::error::{Error, ExitStatus, Result};
 use crate::forge::address::number_of;
 use crate::forge::lines::Lines;
@@ -165,14 +166,49 @@ pub(super) fn find(context: &Context, pull: &str, remote: Option<&str>, stop: &S
 ///
 /// # Errors
 ///
-/// Those of [`find`], and an event that cannot be read.
+/// Those of [`find`], and an event that cannot be read; usage, where the request goes to another branch by now, so that
+/// what was reviewed is not it.
 pub(super) fn of_event(context: &Context, stop: &Stop) -> Result<Option<Found>> {
-    let event = ci::detect(&context.env)?;
-    if event.as_ref().is_some_and(|e| e.kind == ci::Kind::Follow && e.number.is_none()) {
-        let error = Error::usage("the event of the workflow run names no pull request, as GitHub does for forks");
-        return Err(error.hint("name it: claude-reviewer review pr NUMBER --post …; or post from pull_request_target"));
+    let Some(Event { number: Some(number), target, .. }) = ci::detect(&context.env)? else { return Ok(None) };
+    let found = find(context, &number.to_string(), None, stop)?;
+    match target.filter(|t| *t != found.pull.base.name) {
+        Some(target) => Err(Error::usage(format!(
+            "pull request #{number} goes to {} by now, and was reviewed against {target}",
+            found.pull.base.name
+        ))),
+        None => Ok(Some(found)),
     }
-    event.and_then(|e| e.number).map(|number| find(context, &number.to_string(), None, stop)).transpose()
+}
+
+/// Finds the pull request of a fork that a workflow ran for, where this one follows it: GitHub's event does not name it.
+/// `None`: the job is about something else, or the event says its number.
+///
+/// # Errors
+///
+/// Those of [`find`]; usage, where no open request has the commit for its head.
+pub(super) fn of_fork(context: &Context, stop: &Stop) -> Result<Option<Found>> {
+    if !context.env.is_ci() {
+        return Ok(None);
+    }
+    let Some(Event { fork_head: Some(head), change: Change::Between { head: End::Id { id, .. }, .. }, .. }) =
+        ci::detect(&context.env)?
+    else {
+        return Ok(None);
+    };
+    let Some(id) = ObjectId::from_hex(&id) else { return Ok(None) };
+    let desk = Desk::open(context)?;
+    let hosts = desk.hosts()?;
+    let (remote, site) = desk.site(&hosts, None)?;
+    let forge = Forge::open(site, &hosts, &desk.operator())?;
+    let number = forge.number_of_head(&head, id, stop)?.ok_or_else(|| {
+        Error::usage(format!("no open pull request from {head} has {} for its head", id.short()))
+            .hint("it has moved on or was closed: its next run is reviewed by itself")
+    })?;
+    let pull = forge.read(number, stop)?;
+    if pull.head.id != id {
+        return Err(Error::usage(format!("pull request #{number} has moved on from {}", id.short())));
+    }
+    Ok(Some(Found { forge, pull, remote }))
 }
 
 impl Desk<'_> {
@@ -182,7 +218,8 @@ impl Desk<'_> {
         let overrides = Overrides::default();
         let sources = Sources {
             user: files.user.as_ref(),
-            project: files.project.as_ref(),
+            // In a pipeline the file lies in the change, which has no say in where anything is sent.
+            project: files.project.as_ref().filter(|_| !context.env.is_ci() || context.global.config.is_some()),
             env: &context.env,
             overrides: &overrides,
         };

@@ -327,6 +327,8 @@ fn review(context: &Context, args: &Args, word: Word) -> Result<ExitStatus> {
     let stop = Stop::default();
     let pull = match &args.source {
         Some(SourceArg::Pr { pull, remote }) => Some(pr::find(context, pull, remote.as_deref(), &stop)?),
+        // What is published must have been reviewed against the base of what it is published to.
+        None | Some(SourceArg::Branch { head: None, base: None }) if !o.post.is_empty() => pr::of_fork(context, &stop)?,
         _ => None,
     };
     let mut request = request(context, args, pull.as_ref())?;
@@ -491,6 +493,10 @@ fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<R
     }
     let mut by_author = None;
     let mut named = |head: Option<&str>, base: Option<&str>, plain: Source| -> Result<Source> {
+        if let Some(found) = pull {
+            by_author = Some(found.brief());
+            return Ok(found.source());
+        }
         let Some(named) = event::of(context, o, head, base)? else { return Ok(plain) };
         by_author = named.summary;
         Ok(named.source)
@@ -511,11 +517,7 @@ fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<R
                 let plain = Source::Branch { head: head.clone(), base: base.clone() };
                 named(head.as_deref(), base.as_deref(), plain)?
             }
-            SourceArg::Pr { pull: name, .. } => {
-                let found = pull.ok_or_else(|| Error::usage(format!("pull request {name} was not read")))?;
-                by_author = Some(found.brief());
-                found.source()
-            }
+            SourceArg::Pr { .. } => named(None, None, Source::Auto)?,
             SourceArg::Changes { base } => Source::Changes { base: base.clone() },
             SourceArg::Patch { file } => Source::Patch(input(file)),
             SourceArg::Code { files } => Source::Code(files.iter().map(input).collect()),

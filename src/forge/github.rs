@@ -11,6 +11,7 @@ use super::{
     Commit, Forge, Kind, Listed, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS, PullRequest, Reads,
     State, Tip,
 };
+use crate::diff::ObjectId;
 use crate::http::{Failure, Limits};
 use serde_json::Value;
 
@@ -57,6 +58,25 @@ pub(super) async fn list(forge: &Forge, limits: &Limits<'_>) -> Result<(Vec<List
         })
     });
     Ok((listed.collect::<Result<_, Failure>>()?, pages.more))
+}
+
+/// Returns the numbers of the open pull requests whose head is this commit of a fork's branch.
+pub(super) async fn numbers_of_head(
+    forge: &Forge,
+    head: &str,
+    id: ObjectId,
+    limits: &Limits<'_>,
+) -> Result<Vec<u64>, Failure> {
+    let path = path(forge, &["pulls"]);
+    let query = [("state", "open"), ("head", head), PAGE];
+    let pages = forge.client.linked(&parts(&path), &query, MOST_PULLS, limits).await?;
+    let mut numbers = Vec::new();
+    for pull in &pages.items {
+        if pull.id_at("/head/sha")? == id {
+            numbers.push(pull.number_at("/number")?);
+        }
+    }
+    Ok(numbers)
 }
 
 pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Result<PullRequest, Failure> {

@@ -364,6 +364,76 @@ fn a_job_for_a_pull_request_publishes_what_its_branch_review_says() {
 }
 
 #[test]
+fn a_job_after_the_workflow_of_a_fork_finds_the_pull_request_and_publishes_to_no_other() {
+    let w = World::new();
+    std::fs::remove_dir_all(w.repo.home().join(".config")).unwrap();
+    let (event, head) = (w.repo.home().join("event.json"), w.head.clone());
+    let run = json!({
+        "workflow_run": {
+            "event": "pull_request", "head_sha": head, "head_branch": "feature", "pull_requests": [],
+            "head_repository": { "full_name": "stranger/r", "owner": { "login": "stranger" } },
+        },
+        "repository": { "full_name": "o/r", "default_branch": "main" },
+    });
+    std::fs::write(&event, run.to_string()).unwrap();
+    let job = |code| {
+        w.repo
+            .reviewer(&["review", "branch", "--fetch", "--no-save", "--post", "comments,status", "--require-post"])
+            .env("CI", "true")
+            .env("GITHUB_ACTIONS", "true")
+            .env("GITHUB_EVENT_NAME", "workflow_run")
+            .env("GITHUB_EVENT_PATH", &event)
+            .env("GITHUB_API_URL", format!("{}/api/v3", w.hub.server.url()))
+            .env("GITHUB_TOKEN", &w.hub.token)
+            .run(code)
+    };
+    // Of another branch of the same name, and of a commit before: neither is it.
+    w.hub.with(|s| s.pulls[0]["head"]["label"] = json!("another:feature"));
+    let told = job(2);
+    assert!(told.stderr.contains("no open pull request from stranger:feature"), "{}", told.stderr);
+    w.hub.with(|s| {
+        s.pulls[0]["head"]["label"] = json!("stranger:feature");
+        s.pulls[0]["head"]["sha"] = json!(w.base);
+    });
+    job(2);
+    assert!(w.hub.writes().is_empty());
+    w.hub.with(|s| s.pulls[0]["head"]["sha"] = json!(head));
+    let told = job(1);
+    assert!(told.stdout.contains("pull request #12"), "{}", told.stdout);
+    assert!(told.stderr.contains("posted: 1 new, the status"), "{}", told.stderr);
+    // Two requests of one head: which one is meant, nobody can tell.
+    w.hub.writes();
+    w.hub.with(|s| s.pulls.push(s.pulls[0].clone()));
+    let told = job(2);
+    assert!(told.stderr.contains("several pull requests"), "{}", told.stderr);
+    assert!(w.hub.writes().is_empty());
+}
+
+#[test]
+fn what_is_pointed_at_another_branch_meanwhile_gets_no_verdict_of_the_old_one() {
+    let w = World::new();
+    std::fs::remove_dir_all(w.repo.home().join(".config")).unwrap();
+    let event = w.repo.home().join("event.json");
+    let pull = w.hub.with(|s| s.pulls[0].clone());
+    std::fs::write(&event, json!({ "number": 12, "pull_request": pull }).to_string()).unwrap();
+    w.hub.with(|s| s.pulls[0]["base"]["ref"] = json!("release"));
+    // A broken policy in the change keeps nothing from being said.
+    w.repo.write(".claude-reviewer.toml", "version = ");
+    let run = w
+        .repo
+        .reviewer(&["review", "branch", "--fetch", "--no-save", "--post", "status"])
+        .env("CI", "true")
+        .env("GITHUB_ACTIONS", "true")
+        .env("GITHUB_EVENT_NAME", "pull_request")
+        .env("GITHUB_EVENT_PATH", &event)
+        .env("GITHUB_API_URL", format!("{}/api/v3", w.hub.server.url()))
+        .env("GITHUB_TOKEN", &w.hub.token)
+        .run(1);
+    assert!(run.stderr.contains("goes to release by now"), "{}", run.stderr);
+    assert!(w.hub.writes().is_empty());
+}
+
+#[test]
 fn a_command_of_the_operator_prints_the_token_and_one_of_the_project_does_not_run() {
     let w = World::new();
     let config = w.repo.home().join(".config/claude-reviewer/config.toml");

@@ -205,6 +205,11 @@ impl State {
         if value("state") != Some("open") || value("per_page") != Some("100") {
             self.wrong.push(format!("query {query}"));
         }
+        if let Some(head) = value("head") {
+            let of_head = |p: &&Value| p["head"]["label"].as_str().is_some_and(|l| head == l.replace(':', "%3A"));
+            let items: Vec<&Value> = self.pulls.iter().filter(of_head).collect();
+            return Some(Reply::json(200, &json!(items)));
+        }
         let page: usize = value("page").map_or(1, |p| p.parse().unwrap());
         let items: Vec<Value> = self.pulls.iter().skip((page - 1) * 2).take(2).cloned().collect();
         let host = request.header("host").unwrap().to_owned();
