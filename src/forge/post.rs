@@ -4,7 +4,7 @@
 
 use super::lines::Lines;
 use super::mark::Form;
-use super::publish::{self, CONTEXT, Comment, Inline, Parts, Plan, Situation, Status};
+use super::publish::{self, Comment, Inline, Parts, Plan, Situation, Status};
 use super::{Account, Forge, Kind, PullRequest, State, bitbucket, github, gitlab};
 use crate::diff::ObjectId;
 use crate::error::{Error, Result};
@@ -183,9 +183,11 @@ impl Forge {
         limits: &Limits<'_>,
     ) -> std::result::Result<Option<(Account, Status)>, Failure> {
         match self.site.host.kind {
-            Kind::Github => github::newest_status(self, pull.head.id, CONTEXT, limits).await,
-            Kind::Gitlab => gitlab::newest_status(self, pull, CONTEXT, limits).await,
-            Kind::BitbucketServer | Kind::BitbucketCloud => bitbucket::newest_status(self, pull, CONTEXT, limits).await,
+            Kind::Github => github::newest_status(self, pull.head.id, &publish::context(&pull.base.name), limits).await,
+            Kind::Gitlab => gitlab::newest_status(self, pull, &publish::context(&pull.base.name), limits).await,
+            Kind::BitbucketServer | Kind::BitbucketCloud => {
+                bitbucket::newest_status(self, pull, &publish::context(&pull.base.name), limits).await
+            }
         }
     }
 
@@ -196,10 +198,12 @@ impl Forge {
         limits: &Limits<'_>,
     ) -> std::result::Result<(), Failure> {
         match self.site.host.kind {
-            Kind::Github => github::set_status(self, pull.head.id, CONTEXT, status, limits).await,
-            Kind::Gitlab => gitlab::set_status(self, pull, CONTEXT, status, limits).await,
+            Kind::Github => {
+                github::set_status(self, pull.head.id, &publish::context(&pull.base.name), status, limits).await
+            }
+            Kind::Gitlab => gitlab::set_status(self, pull, &publish::context(&pull.base.name), status, limits).await,
             Kind::BitbucketServer | Kind::BitbucketCloud => {
-                bitbucket::set_status(self, pull, CONTEXT, status, limits).await
+                bitbucket::set_status(self, pull, &publish::context(&pull.base.name), status, limits).await
             }
         }
     }

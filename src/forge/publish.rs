@@ -13,14 +13,27 @@ use crate::finding::{Finding, Origin};
 use crate::report::markdown::{self, Flavor};
 use crate::review::Review;
 use crate::verdict::{Outcome, Verdict};
+use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
 
 /// Comments on lines at most; the worst findings get one, all are in the summary.
 pub const MOST_INLINE: usize = 50;
 /// Bytes that are left for the mark of a comment.
 const MARK: usize = 512;
-/// The name of the status.
-pub const CONTEXT: &str = "claude-reviewer";
+/// Characters of a branch's name that a status is known by: Bitbucket takes forty in all.
+const MOST_OF_A_BASE: usize = 24;
+
+/// Returns the name of the status of a head that is to go to a branch: `claude-reviewer-main`. Each base has a policy and
+/// a change of its own, so what one of them says of a commit is nothing about the others.
+pub fn context(base: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if base.len() <= MOST_OF_A_BASE && base.chars().all(is_plain) {
+        return format!("claude-reviewer-{base}");
+    }
+    let start: String = base.chars().map(|c| if is_plain(c) { c } else { '-' }).take(MOST_OF_A_BASE - 9).collect();
+    let hash: String = Sha256::digest(base).iter().take(4).map(|b| format!("{b:02x}")).collect();
+    format!("claude-reviewer-{start}~{hash}")
+}
 
 /// What of a review is published.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

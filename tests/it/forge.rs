@@ -115,7 +115,7 @@ fn ci_08_a_second_run_writes_nothing() {
     let (inline, comments, statuses) = w.hub.with(|s| (s.inline.clone(), s.comments.clone(), s.statuses.clone()));
     assert_eq!((inline.len(), comments.len(), statuses.len()), (1, 1, 1));
     assert_eq!((&inline[0]["path"], &inline[0]["line"]), (&json!("app.conf"), &json!(2)));
-    assert_eq!((&statuses[0]["state"], &statuses[0]["context"]), (&json!("failure"), &json!("claude-reviewer")));
+    assert_eq!((&statuses[0]["state"], &statuses[0]["context"]), (&json!("failure"), &json!("claude-reviewer-main")));
     // No secret goes to the page.
     let key = line_with_key();
     let key = key.trim().rsplit(' ').next().unwrap().to_owned();

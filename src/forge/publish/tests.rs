@@ -142,3 +142,12 @@ fn nothing_new_is_written_where_not_all_comments_were_read() {
     });
     assert_eq!(plan, Plan::default());
 }
+
+#[test]
+fn every_base_has_a_status_of_its_own() {
+    let names = ["main", "release/1", "release-1", &"x".repeat(24), &"x".repeat(25), &"x".repeat(26), "é", "è"];
+    let keys: std::collections::BTreeSet<String> = names.iter().map(|n| super::context(n)).collect();
+    assert_eq!(keys.len(), names.len(), "{keys:?}");
+    assert!(keys.contains("claude-reviewer-main") && keys.contains("claude-reviewer-release-1"));
+    assert!(keys.iter().all(|k| k.is_ascii() && k.len() <= 40 && !k.contains('/')), "{keys:?}");
+}

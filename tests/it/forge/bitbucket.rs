@@ -155,7 +155,7 @@ fn ci_08_a_second_run_writes_nothing() {
         assert_eq!((notes.len(), builds.len()), (2, 1));
         assert_eq!(notes[0].place.as_ref().unwrap(), &speech.place("app.conf", 2));
         assert_eq!(notes[1].place, None);
-        assert_eq!((&builds[0]["key"], &builds[0]["state"]), (&json!("claude-reviewer"), &json!("FAILED")));
+        assert_eq!((&builds[0]["key"], &builds[0]["state"]), (&json!("claude-reviewer-main"), &json!("FAILED")));
         // Neither shows a mark of this form, and one of them shows HTML as text.
         for note in &notes {
             let last = note.text.lines().next_back().unwrap();

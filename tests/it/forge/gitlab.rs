@@ -139,7 +139,7 @@ fn ci_08_a_second_run_writes_nothing_to_gitlab() {
     assert_eq!((discussions.len(), statuses.len()), (7, 1));
     assert_eq!(
         [&statuses[0]["status"], &statuses[0]["name"], &statuses[0]["ref"]],
-        [&json!("failed"), &json!("claude-reviewer"), &json!("feature")]
+        [&json!("failed"), &json!("claude-reviewer-main"), &json!("feature")]
     );
     // No secret goes to the page, and nothing in a note is a quick action.
     let key = line_with_key();

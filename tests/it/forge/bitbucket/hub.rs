@@ -243,7 +243,7 @@ impl State {
             (_, ["commits", id, "builds"]) if *id == self.head => match method {
                 _ if self.is_old => fails(404, "null for uri"),
                 "GET" => {
-                    self.query(request, &[("key", "claude-reviewer")]);
+                    self.query(request, &[("key", "claude-reviewer-main")]);
                     self.builds.iter().rev().find(|b| b["of"] == self.head).map_or_else(|| fails(404, "no build"), ok)
                 }
                 _ => self.build(&request.json(), &[], Reply::with(204, &[], b"")),
@@ -367,7 +367,7 @@ impl State {
                 }
                 Some(if resolved { Reply::json(200, &json!({})) } else { Reply::with(204, &[], b"") })
             }),
-            ("GET", ["commit", id, "statuses", "build", "claude-reviewer"]) if *id == self.head => {
+            ("GET", ["commit", id, "statuses", "build", "claude-reviewer-main"]) if *id == self.head => {
                 self.builds.iter().rev().find(|b| b["of"] == self.head).map_or_else(|| fails(404, "no build"), ok)
             }
             ("POST", ["commit", id, "statuses", "build"]) if *id == self.head => {
