@@ -382,6 +382,15 @@ impl Review {
         self.judge_again(on_block);
     }
 
+    /// Adds that something which was asked for besides did not come about, and judges again.
+    pub fn lacks(&mut self, why: String, on_block: OnBlock) {
+        self.coverage.failed.push((None, why));
+        if self.outcome != Outcome::Cancelled {
+            self.outcome = Outcome::Incomplete;
+        }
+        self.judge_again(on_block);
+    }
+
     /// Computes the verdict and the exit from what is there now. How a signal ended the review stays.
     pub fn judge_again(&mut self, on_block: OnBlock) {
         self.verdict = judge(&mut self.findings, &self.coverage, &self.judged_by);

@@ -59,14 +59,12 @@ pub enum Save {
 /// A finished round.
 #[derive(Debug)]
 pub struct Done {
-    /// With its session where it was stored.
+    /// With its session where it was stored, and with the change as text where the request asks for it.
     pub review: Review,
     /// The review as it is stored, or would be: without an id then.
     pub stored: wire::stored::Review,
     /// Why it is not stored, though it was to be.
     pub unsaved: Option<String>,
-    /// The change as text, where the request asks for it.
-    pub record: Option<Record>,
 }
 
 /// Finds where reviews are stored, and the store where there is one. For what looks at stored reviews.
@@ -138,9 +136,10 @@ pub fn review(ask: &Ask, world: &World<'_>) -> Result<Done> {
         Some(f) => Some(f.compare(&mut review, &record, answer.as_ref(), &request, &rules, world)?),
         None => None,
     };
-    let kept = ask.request.record.then(|| record.clone());
     let round = Round { ask, follow, said, answer, compared, record, rules };
-    Ok(Done { record: kept, ..round.end(review, world) })
+    let mut done = round.end(review, world);
+    done.review.record = ask.request.record.then_some(round.record);
+    Ok(done)
 }
 
 /// Refuses to keep what a further round would start from, where it holds a secret: masked it would name nothing.
@@ -187,12 +186,9 @@ struct Round<'a> {
 
 impl Round<'_> {
     /// Stores the round where it is to be.
-    fn end(self, mut review: Review, world: &World<'_>) -> Done {
+    fn end(&self, mut review: Review, world: &World<'_>) -> Done {
         let number = self.follow.as_ref().map_or(1, |f| f.last().round + 1);
         let nothing = review.outcome == Outcome::NothingToReview && self.follow.is_none();
-        if self.ask.request.record {
-            review.record = Some(self.record.clone());
-        }
         let saved = match (self.ask.save, &review.place) {
             (Save::No, _) => None,
             (Save::Yes, _) if nothing => None,
@@ -205,20 +201,16 @@ impl Round<'_> {
         let unsaved = match saved {
             Some(Ok(saved)) => {
                 review.session = Some(SessionRef { id: saved.id.to_string(), round: saved.round });
-                return Done { review, stored: saved.review, unsaved: None, record: None };
+                return Done { review, stored: saved.review, unsaved: None };
             }
             Some(Err(why)) => Some(why),
             None => None,
         };
         if let (Some(why), Save::Required) = (&unsaved, self.ask.save) {
-            review.coverage.failed.push((None, format!("the review could not be stored: {why}")));
-            if review.outcome != Outcome::Cancelled {
-                review.outcome = Outcome::Incomplete;
-            }
-            review.judge_again(self.ask.request.on_block);
+            review.lacks(format!("the review could not be stored: {why}"), self.ask.request.on_block);
         }
         let stored = self.stored(&review, "", number);
-        Done { review, stored, unsaved, record: None }
+        Done { review, stored, unsaved }
     }
 
     fn save(&self, review: &Review, place: &Place, world: &World<'_>) -> Result<Saved> {

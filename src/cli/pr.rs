@@ -12,7 +12,7 @@ use crate::forge::{Forge, Hosts, Operator, Order, Posted, PullRequest, Site};
 use crate::git::Repo;
 use crate::policy::{self, Policy, Sources};
 use crate::request::{Checkout, End, Ends, Fetching, Overrides, Source};
-use crate::review::{Record, Review};
+use crate::review::Review;
 use crate::stop::Stop;
 use crate::untrusted::Inert;
 use crate::wire::pulls::{PULLS_VERSION, Pull, Pulls};
@@ -321,8 +321,8 @@ impl Found {
 
 /// A review that is to be published.
 pub(super) struct Publication<'a> {
+    /// With the change as text.
     pub(super) review: &'a Review,
-    pub(super) record: &'a Record,
     pub(super) parts: &'a [Part],
     /// The whole change was reviewed, and not some files of it.
     pub(super) whole: bool,
@@ -338,7 +338,7 @@ impl Publication<'_> {
         let named = |part: Part| self.parts.contains(&part);
         let parts =
             Parts { comments: named(Part::Comments), summary: named(Part::Summary), status: named(Part::Status) };
-        let lines = Lines::of(self.record);
+        let lines = self.review.record.as_ref().map(Lines::of).ok_or("the change was not recorded")?;
         let order = Order { review: self.review, lines: &lines, parts, whole: self.whole };
         let posted = found.forge.publish(found.pull.number, &order, stop).map_err(|e| {
             let hints: Vec<String> = e.hints.iter().map(|h| format!(" ({h})")).collect();

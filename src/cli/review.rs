@@ -19,7 +19,7 @@ use crate::rounds::response::Given;
 use crate::rounds::{self, Ask, Done, Save};
 use crate::stop::{Signal, Stop};
 use crate::untrusted::Inert;
-use crate::verdict::{Outcome, Verdict};
+use crate::verdict::Verdict;
 use crate::wire::stored::Action;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -393,31 +393,23 @@ fn review(context: &Context, args: &Args, word: Word) -> Result<ExitStatus> {
 /// that was asked for.
 fn publish(context: &Context, args: &Args, pull: Option<&pr::Found>, done: &mut Done, stop: &Stop) -> Vec<String> {
     let o = &args.options;
-    let published = match &done.record {
+    let whole = o.files.is_empty() && o.follow_up.is_none();
+    let publication = pr::Publication { review: &done.review, parts: &o.post, whole };
+    let published = match pull {
         _ if stop.signal().is_some() => Err("the review was stopped".to_owned()),
-        None => Err("the change was not recorded".to_owned()),
-        Some(record) => {
-            let whole = o.files.is_empty() && o.follow_up.is_none();
-            let publication = pr::Publication { review: &done.review, record, parts: &o.post, whole };
-            match pull {
-                Some(pull) => publication.on(pull, stop),
-                None => match pr::of_event(context, stop) {
-                    Ok(Some(pull)) => publication.on(&pull, stop),
-                    Ok(None) => return vec!["note: not posted: this job is not about a pull request".to_owned()],
-                    Err(e) => Err(e.on_one_line()),
-                },
-            }
-        }
+        Some(pull) => publication.on(pull, stop),
+        None => match pr::of_event(context, stop) {
+            Ok(Some(pull)) => publication.on(&pull, stop),
+            Ok(None) => return vec!["note: not posted: this job is not about a pull request".to_owned()],
+            Err(e) => Err(e.on_one_line()),
+        },
     };
     match published {
         Ok(lines) => lines,
         Err(why) => {
             if o.require_post {
-                done.review.coverage.failed.push((None, format!("the review could not be posted: {why}")));
-                if done.review.outcome != Outcome::Cancelled {
-                    done.review.outcome = Outcome::Incomplete;
-                }
-                done.review.judge_again(if o.exit_zero { OnBlock::ExitZero } else { OnBlock::Fail });
+                let on_block = if o.exit_zero { OnBlock::ExitZero } else { OnBlock::Fail };
+                done.review.lacks(format!("the review could not be posted: {why}"), on_block);
             }
             vec![format!("note: not posted: {why}")]
         }
@@ -493,11 +485,10 @@ fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<R
     }
     let mut by_author = None;
     let mut named = |head: Option<&str>, base: Option<&str>, plain: Source| -> Result<Source> {
+        let Some(mut named) = event::of(context, o, head, base)? else { return Ok(plain) };
         if let Some(found) = pull {
-            by_author = Some(found.brief());
-            return Ok(found.source());
+            named = event::Named { source: found.source(), summary: Some(found.brief()) };
         }
-        let Some(named) = event::of(context, o, head, base)? else { return Ok(plain) };
         by_author = named.summary;
         Ok(named.source)
     };
@@ -517,7 +508,11 @@ fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<R
                 let plain = Source::Branch { head: head.clone(), base: base.clone() };
                 named(head.as_deref(), base.as_deref(), plain)?
             }
-            SourceArg::Pr { .. } => named(None, None, Source::Auto)?,
+            SourceArg::Pr { pull: name, .. } => {
+                let found = pull.ok_or_else(|| Error::usage(format!("pull request {name} was not read")))?;
+                by_author = Some(found.brief());
+                found.source()
+            }
             SourceArg::Changes { base } => Source::Changes { base: base.clone() },
             SourceArg::Patch { file } => Source::Patch(input(file)),
             SourceArg::Code { files } => Source::Code(files.iter().map(input).collect()),

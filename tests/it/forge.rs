@@ -376,9 +376,10 @@ fn a_job_after_the_workflow_of_a_fork_finds_the_pull_request_and_publishes_to_no
         "repository": { "full_name": "o/r", "default_branch": "main" },
     });
     std::fs::write(&event, run.to_string()).unwrap();
-    let job = |code| {
+    let words = ["review", "branch", "--fetch", "--no-save", "--post", "comments,status", "--require-post"];
+    let with = |more: &[&str], code| {
         w.repo
-            .reviewer(&["review", "branch", "--fetch", "--no-save", "--post", "comments,status", "--require-post"])
+            .reviewer(&[&words[..], more].concat())
             .env("CI", "true")
             .env("GITHUB_ACTIONS", "true")
             .env("GITHUB_EVENT_NAME", "workflow_run")
@@ -387,6 +388,7 @@ fn a_job_after_the_workflow_of_a_fork_finds_the_pull_request_and_publishes_to_no
             .env("GITHUB_TOKEN", &w.hub.token)
             .run(code)
     };
+    let job = |code| with(&[], code);
     // Of another branch of the same name, and of a commit before: neither is it.
     w.hub.with(|s| s.pulls[0]["head"]["label"] = json!("another:feature"));
     let told = job(2);
@@ -398,6 +400,9 @@ fn a_job_after_the_workflow_of_a_fork_finds_the_pull_request_and_publishes_to_no
     job(2);
     assert!(w.hub.writes().is_empty());
     w.hub.with(|s| s.pulls[0]["head"]["sha"] = json!(head));
+    let told = with(&["--no-gate"], 2);
+    assert!(told.stderr.contains("--no-gate lets a stranger's change"), "{}", told.stderr);
+    assert!(w.hub.writes().is_empty());
     let told = job(1);
     assert!(told.stdout.contains("pull request #12"), "{}", told.stdout);
     assert!(told.stderr.contains("posted: 1 new, the status"), "{}", told.stderr);
