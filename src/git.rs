@@ -102,6 +102,8 @@ pub struct Branch {
     pub change: Change,
     /// All zeros where there is none (the first push of a history): `change.base` is [`State::Empty`].
     pub merge_base: ObjectId,
+    /// What was measured against, of which that is an ancestor; `None` where nothing names one commit.
+    pub tip: Option<ObjectId>,
     pub head: ObjectId,
     /// How the base was found, for the report: the name that was given or `upstream …`.
     pub base_name: String,

@@ -10,17 +10,19 @@
 
 mod ssh;
 
+use crate::diff::ObjectId;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::git::Repo;
 use crate::policy::Mode;
-use crate::request::{Authority, ReviewRequest};
+use crate::request::{Authority, Ends, Fetch, Fetching, ReviewRequest, Source};
 use crate::review::{self, Note, Review, World};
 use crate::stop::Stop;
 use crate::untrusted::Inert;
 use crate::verdict::{Outcome, Verdict};
 use crate::wire;
 use crate::wire::receipt::{RECEIPT_VERSION, Receipt, Reviewer, Signed, Terms};
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 /// Where receipts are.
@@ -94,8 +96,7 @@ pub fn issue(review: &Review, request: &ReviewRequest, env: &Env, stop: &Stop) -
     let text = serde_json::to_string(&receipt).map_err(unreadable)?;
     let signature = ssh::sign(&key, text.as_bytes(), env, repo.worktree(), stop)?;
     let line = serde_json::to_string(&Signed { receipt: text, signature }).map_err(unreadable)?;
-    let tree = crate::diff::ObjectId::from_hex(&receipt.terms.head_tree)
-        .ok_or_else(|| Error::incomplete("the tree has no name"))?;
+    let tree = ObjectId::from_hex(&receipt.terms.head_tree).ok_or_else(|| Error::incomplete("the tree has no name"))?;
     let mut lines = lines(&repo.note(NOTES, tree)?.unwrap_or_default());
     // Of the same terms the newest is enough.
     lines.retain(|l| parse(l).map_or(true, |(r, _)| r.terms != receipt.terms || r.backends != receipt.backends));
@@ -163,12 +164,16 @@ fn check(
     }
     let said = |e: &Error| one(format!("the receipts cannot be read: {}", e.on_one_line()));
     let repo = Repo::open(&request.dir, world.env).map_err(|e| said(&e))?;
-    let note = crate::diff::ObjectId::from_hex(&terms.head_tree).map(|tree| repo.note(NOTES, tree)).transpose();
-    let mut lines = lines(&note.map_err(|e| said(&e))?.flatten().unwrap_or_default());
-    lines.reverse();
-    lines.truncate(MOST);
+    let tree = ObjectId::from_hex(&terms.head_tree).ok_or_else(|| one("the tree has no name".to_owned()))?;
     let mut reasons = Vec::new();
-    for line in &lines {
+    let mut newest = newest(&repo.note(NOTES, tree).map_err(|e| said(&e))?.unwrap_or_default());
+    match fetched(&repo, request, tree, world) {
+        Ok(note) => newest.extend(self::newest(&note.unwrap_or_default())),
+        Err(e) => reasons.push(format!("the receipts of the remote cannot be fetched: {}", e.on_one_line())),
+    }
+    let mut seen = HashSet::new();
+    newest.retain(|line| seen.insert(line.clone()));
+    for line in &newest {
         let (receipt, signed) = match parse(line) {
             Ok(both) => both,
             Err(why) => {
@@ -185,11 +190,31 @@ fn check(
     }
     if reasons.is_empty() {
         reasons.push(format!(
-            "there is no receipt for the tree {} below {NOTES}; git fetch origin {NOTES}:{NOTES} brings what others signed",
-            terms.head_tree
+            "there is no receipt for the tree {} below {NOTES}{}",
+            terms.head_tree,
+            if fetches(request).is_some() { ", here or at the remote" } else { "; --fetch brings what others signed" }
         ));
     }
     Err(reasons)
+}
+
+/// Returns the ends of a change that is fetched.
+fn fetches(request: &ReviewRequest) -> Option<&Ends> {
+    match &request.source {
+        Source::Ends(ends) if ends.fetching == Fetching::Missing => Some(ends),
+        _ => None,
+    }
+}
+
+/// Returns what the remote's notes say of a tree, where the request fetches.
+fn fetched(repo: &Repo, request: &ReviewRequest, tree: ObjectId, world: &World<'_>) -> Result<Option<Vec<u8>>> {
+    let Some(ends) = fetches(request) else { return Ok(None) };
+    let fetch = Fetch { remote: ends.remote.clone(), tips: Vec::new(), credential: ends.credential.clone() };
+    let mut fetched = repo.fetch(&request.dir, world.env, &fetch, world.stop)?;
+    match fetched.also(NOTES)? {
+        Some(notes) => fetched.open()?.note_in(notes, tree),
+        None => Ok(None),
+    }
 }
 
 /// Says what a review is about, as far as that has a name.
@@ -222,6 +247,14 @@ fn reviewers(review: &Review) -> Vec<Reviewer> {
 
 fn lines(note: &[u8]) -> Vec<Vec<u8>> {
     note.split(|b| *b == b'\n').filter(|l| !l.trim_ascii().is_empty()).map(<[u8]>::to_vec).collect()
+}
+
+/// Returns the newest lines of a note, the newest first.
+fn newest(note: &[u8]) -> Vec<Vec<u8>> {
+    let mut lines = lines(note);
+    lines.reverse();
+    lines.truncate(MOST);
+    lines
 }
 
 /// Reads a line of a note. The error says what is wrong with it.

@@ -16,10 +16,20 @@ impl Repo {
     /// # Errors
     /// Incomplete: there is one and it cannot be read, or it has more than a mebibyte.
     pub fn note(&self, reference: &str, object: ObjectId) -> Result<Option<Vec<u8>>> {
+        match self.refs.find(&self.local(), reference)? {
+            Some(commit) => self.note_in(own(&commit), object),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the note of an object in a commit of notes.
+    ///
+    /// # Errors
+    /// As [`Repo::note`].
+    pub fn note_in(&self, commit: ObjectId, object: ObjectId) -> Result<Option<Vec<u8>>> {
         let repo = self.local();
-        let Some(commit) = self.refs.find(&repo, reference)? else { return Ok(None) };
         let name = object.to_string();
-        let (mut folder, mut rest) = (tree::of_commit(&repo, commit)?, name.as_bytes());
+        let (mut folder, mut rest) = (tree::of_commit(&repo, gix_id(&commit))?, name.as_bytes());
         let mut buf = Vec::new();
         // With many notes git puts them into folders of two digits, and those again.
         loop {

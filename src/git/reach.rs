@@ -70,6 +70,7 @@ impl Repo {
         Ok(Branch {
             change: self.between(State::Empty, self.state_of(head)?)?,
             merge_base: own(&local.object_hash().null()),
+            tip: None,
             head,
             base_name: "nothing".to_owned(),
             commits: revision::walk(&local, head, &[])?,
@@ -77,8 +78,8 @@ impl Repo {
     }
 
     /// Returns the contents that a review of what `head` brings would read and that are not here: of the net change,
-    /// of each commit, and of the files at the top of both trees, where policies and conventions lie. `base`: as of
-    /// the merge base with it; `None`: everything is new.
+    /// of each commit, and of the files at the top of the trees of head, merge base and base, where policies and
+    /// conventions lie. `base`: as of the merge base with it; `None`: everything is new.
     ///
     /// # Errors
     /// Incomplete: commits or trees are missing too.
@@ -101,7 +102,9 @@ impl Repo {
         }
         let halves = pairs.iter().flat_map(|p| [&p.old, &p.new]).flatten();
         let mut ids: Vec<gix::ObjectId> = halves.filter(|h| h.mode != FileMode::Submodule).map(|h| h.id).collect();
-        for top in from_tree.into_iter().chain([tree_of(head)?]) {
+        // The branch's own, which may have moved on, says whose receipts it takes.
+        let tip = base.map(tree_of).transpose()?;
+        for top in from_tree.into_iter().chain([tree_of(head)?]).chain(tip) {
             let failed = |e: gix::Error| super::unreadable(&local, &top, Some(&e));
             let object = local.find_object(top).map_err(failed)?;
             let entries = gix::objs::TreeRefIter::from_bytes(&object.data, local.object_hash());

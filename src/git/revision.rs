@@ -350,6 +350,7 @@ pub(super) fn branch(repo: &Repo, head: Option<&str>, base: Option<&str>) -> Res
     Ok(Branch {
         change: repo.between(repo.state_of(common)?, repo.state_of(head)?)?,
         merge_base: common,
+        tip: Some(base),
         head,
         base_name: name,
         commits: walk(&local, head, &[base])?,
@@ -382,6 +383,7 @@ pub(super) fn push(repo: &Repo, range: &PushRange) -> Result<Option<Branch>> {
         return Ok(Some(Branch {
             change: repo.between(repo.state_of(common)?, repo.state_of(head)?)?,
             merge_base: common,
+            tip: Some(known),
             head,
             base_name: format!("{} on the remote", range.name),
             commits: walk(&local, head, &[known])?,
@@ -404,6 +406,7 @@ pub(super) fn push(repo: &Repo, range: &PushRange) -> Result<Option<Branch>> {
     Ok(Some(Branch {
         change: repo.between(base, repo.state_of(head)?)?,
         merge_base: common.unwrap_or(own(&local.object_hash().null())),
+        tip: None,
         head,
         // The remote's name, never its address: that may hold a password.
         base_name: match (name.flatten(), common) {

@@ -61,7 +61,16 @@ pub(super) fn load(
         }
     }
     let sources = Sources { user: user.as_ref(), project: project.as_ref(), env, overrides: &request.overrides };
-    let Loaded { policy, notes: said } = policy::load(&sources)?;
+    let Loaded { mut policy, notes: said } = policy::load(&sources)?;
+    if let (Authority::Base, None, Some(repo), Some(reader)) =
+        (request.authority, &request.config, repo, reader.as_mut())
+        && !policy.receipt.signers.is_empty()
+    {
+        let dismissed = dismiss(&mut policy, resolved, repo, reader, |project| {
+            policy::load(&Sources { project, ..sources }).map(|loaded| loaded.policy.receipt.signers)
+        });
+        notes.extend(dismissed.map(|text| Note::general("policy", text)));
+    }
     notes.extend(said.into_iter().map(|n| {
         let file = project.as_ref().filter(|_| n.line.is_some()).map(|_| RepoPath::from(policy::FILE_NAME));
         Note { file, line: n.line.and_then(LineNo::new), text: n.text, origin: "policy".to_owned() }
@@ -72,6 +81,33 @@ pub(super) fn load(
     };
     let info = PolicyInfo { origin: policy.origin_label().to_owned(), hash: policy.hash() };
     Ok(Governing { policy, info, team_rules, state })
+}
+
+/// Takes the signers out that the branch has dismissed by now to which the change goes: those of the merge base may be
+/// long out of date. Returns what is to be said of that.
+fn dismiss(
+    policy: &mut Policy,
+    resolved: &Resolved,
+    repo: &Repo,
+    reader: &mut Reader<'_>,
+    signers: impl Fn(Option<&Project>) -> Result<Vec<String>>,
+) -> Option<String> {
+    let tip = resolved.tip.filter(|tip| resolved.base.commit() != Some(*tip))?;
+    let mut now = || {
+        let state = repo.state_of(tip)?;
+        let bytes = reader.read(&state, &RepoPath::from(policy::FILE_NAME), policy::MAX_BYTES)?;
+        signers(bytes.map(|bytes| Project::at_base(tip, bytes)).as_ref())
+    };
+    let before = policy.receipt.signers.len();
+    match now() {
+        Ok(now) => policy.receipt.signers.retain(|line| now.contains(line)),
+        Err(e) => {
+            policy.receipt.signers.clear();
+            return Some(format!("whose receipts {} takes cannot be read: {}", tip.short(), e.message));
+        }
+    }
+    let gone = before - policy.receipt.signers.len();
+    (gone > 0).then(|| format!("{} no longer names {gone} of the {before} signers of the merge base", tip.short()))
 }
 
 /// Loads the policy of the worktree or of HEAD, without the team's rules and without what it says beside.

@@ -23,6 +23,8 @@ pub(super) struct Resolved {
     pub(super) notes: Vec<Note>,
     /// What the change is measured against, and whose policy rules in gate mode.
     pub(super) base: State,
+    /// The branch that it goes to, which may have moved on since.
+    pub(super) tip: Option<ObjectId>,
     /// Further bases, where several references are pushed at once.
     pub(super) other_bases: Vec<State>,
     /// Keeps what was fetched readable.
@@ -186,6 +188,7 @@ fn given(request: &ReviewRequest, env: &Env, kind: SourceKind, inputs: Vec<&Inpu
         info: SourceInfo { kind, label, ..SourceInfo::default() },
         notes: Vec::new(),
         base,
+        tip: None,
         other_bases: Vec::new(),
         fetched: None,
     })
@@ -239,6 +242,7 @@ impl Resolved {
             info: SourceInfo { kind, label, ..SourceInfo::default() },
             notes: Vec::new(),
             base: State::Empty,
+            tip: None,
             other_bases: Vec::new(),
             fetched: None,
         }
@@ -276,6 +280,7 @@ impl Resolved {
     fn add_branch(&mut self, b: Branch) {
         if self.parts.is_empty() {
             self.set_ends(b.change.base.clone(), &b.change.head);
+            self.tip = b.tip;
         } else {
             // The report has room for one pair of ends, which would not be the whole truth.
             self.other_bases.push(b.change.base.clone());
