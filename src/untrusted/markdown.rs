@@ -97,10 +97,13 @@ fn escape(line: &str, leads: bool, out: &mut String) {
             '.' if ends_in(before, "www") => out.push_str("&#46;"),
             c => out.push(c),
         }
+        let named = next.is_ascii_alphanumeric() || next == b'_';
         let broken = match c {
-            '@' => next.is_ascii_alphanumeric(),
+            '@' => named,
             '#' | '!' | '&' | '$' => numbered,
-            '%' | '~' => numbered || next == b'"',
+            // Labels and milestones of GitLab have names; its `*iteration:1` and `[vulnerability:1]` a kind.
+            '%' | '~' => named || next == b'"',
+            '*' | '[' => is_kind(rest),
             '-' => numbered && ends_in(before, "gh"),
             // `:tada:` is an emoji, `://` makes an address of what stands around it.
             ':' => rest.starts_with("//") || is_shortcode(rest),
@@ -117,6 +120,12 @@ fn escape(line: &str, leads: bool, out: &mut String) {
 
 fn ends_in(text: &str, word: &str) -> bool {
     text.len().checked_sub(word.len()).and_then(|at| text.get(at..)).is_some_and(|t| t.eq_ignore_ascii_case(word))
+}
+
+/// Tells whether the rest of a line begins with a word and a colon.
+fn is_kind(rest: &str) -> bool {
+    let word = rest.bytes().take_while(|b| b.is_ascii_alphabetic() || *b == b'_').count();
+    word > 0 && rest.as_bytes().get(word) == Some(&b':')
 }
 
 /// Tells whether the rest of a line, after a colon, goes on as the name of an emoji and a colon.
@@ -150,7 +159,9 @@ mod tests {
             ("at www.a.example: b", "at www&#46;&#8203;a.example: b"),
             ("a :tada: b: c", "a :&#8203;tada: b: c"),
             ("std::mem::swap", "std::&#8203;mem::swap"),
-            ("~~x~~ $1 &1 %1", "\\~\\~x\\~\\~ \\$&#8203;1 &amp;&#8203;1 %&#8203;1"),
+            ("~~x~~ $1 &1 %1", "\\~\\~&#8203;x\\~\\~ \\$&#8203;1 &amp;&#8203;1 %&#8203;1"),
+            ("@_a ~bug %v1 ~_x 5% of", "&#64;&#8203;\\_a \\~&#8203;bug %&#8203;v1 \\~&#8203;\\_x 5% of"),
+            ("*iteration:1 [epic:2] [a] a*b", "\\*&#8203;iteration:1 \\[&#8203;epic:2\\] \\[a\\] a\\*b"),
         ] {
             assert_eq!(markdown(text), escaped);
         }
