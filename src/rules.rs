@@ -56,6 +56,9 @@ pub struct RuleSet {
     hash: Cow<'static, str>,
 }
 
+/// What some editors begin a file with: no part of its first line for whoever reads it.
+const MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// Which rules look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {

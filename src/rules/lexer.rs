@@ -4,6 +4,7 @@
 //! can say are code below. It goes over a text once, as far as it is asked, and never back further than a few
 //! kilobytes. What it does not know is code.
 
+use super::MARK;
 use super::language::Languages;
 
 /// Where a rule's match may stand, or where a byte stands.
@@ -385,7 +386,7 @@ impl<'t> Lexer<'t> {
     fn opens(&mut self, syntax: &Syntax, at: usize) -> Option<(usize, Place)> {
         let text = self.text;
         let rest = &text[at..];
-        let before = at.checked_sub(1).map(|i| text[i]);
+        let before = (at > start_of(text)).then(|| text[at - 1]);
         let at_line_start = || blank_before(text, at);
         for (open, close) in syntax.block {
             if rest.starts_with(open.as_bytes()) {
@@ -560,7 +561,12 @@ impl<'t> Lexer<'t> {
 /// Tells whether only blanks stand between the start of the line and `at`.
 fn blank_before(text: &[u8], at: usize) -> bool {
     let blanks = text[..at].iter().rev().take(256).take_while(|b| matches!(b, b' ' | b'\t')).count();
-    at == blanks || text[at - blanks - 1] == b'\n'
+    at - blanks <= start_of(text) || text[at - blanks - 1] == b'\n'
+}
+
+/// Returns where the first line begins.
+fn start_of(text: &[u8]) -> usize {
+    if text.starts_with(MARK) { MARK.len() } else { 0 }
 }
 
 fn block_end(text: &[u8], from: usize, open: &str, close: &str, nested: bool) -> usize {

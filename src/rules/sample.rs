@@ -190,6 +190,19 @@ mod tests {
         );
     }
 
+    /// Editors on Windows begin a file with a mark and end its lines with two characters.
+    #[test]
+    fn every_sample_matches_alike_as_windows_writes_it() {
+        let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
+        let mut written = written();
+        for sample in written.iter_mut().flat_map(|r| &mut r.samples).filter(|s| !s.text.starts_with("diff --git ")) {
+            sample.text = format!("\u{feff}{}", sample.text.replace('\n', "\r\n"));
+        }
+        let report = test(&rules, &written);
+        let failures = report.failures;
+        assert!(failures.is_empty(), "{} samples are wrong:\n{}", failures.len(), failures.join("\n"));
+    }
+
     #[test]
     fn templates_become_text_of_their_form() {
         let text = expand("key=${alnum:36} ${HEX:4} ${TOKEN} ${x", "seed");

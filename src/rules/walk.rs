@@ -2,11 +2,11 @@
 //!
 //! A long line is looked at in windows around the literals, so that the work stays linear whatever stands in it.
 
-use super::RuleSet;
 use super::catalog::{Filter, List, Matcher, Rule};
 use super::check;
 use super::expression::{Expression, compile};
 use super::secret::Candidate;
+use super::{MARK, RuleSet};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -81,6 +81,7 @@ impl Compiled {
     /// Tells whether the file as a whole lets the rule look.
     pub(super) fn file_fits(&self, whole: Option<&[u8]>) -> bool {
         whole.is_none_or(|text| {
+            let text = text.strip_prefix(MARK).unwrap_or(text);
             self.has.all().iter().all(|r| r.is_match(text)) && !self.lacks.all().iter().any(|r| r.is_match(text))
         })
     }
@@ -237,9 +238,12 @@ impl Walk<'_> {
         visitor: &mut impl Visitor,
     ) {
         // One byte before the window lets `^` and `\b` see where they are.
-        let base = window.start.saturating_sub(1).max(self.line.start);
+        let base = match window.start.saturating_sub(1).max(self.line.start) {
+            0 if self.text.starts_with(MARK) => MARK.len().min(window.end),
+            base => base,
+        };
         let hay = &self.text[base..window.end];
-        let mut from = window.start.max(self.scratch.seen[usize::from(index)].matched) - base;
+        let mut from = window.start.max(self.scratch.seen[usize::from(index)].matched).saturating_sub(base);
         let mut refused = None;
         for _ in 0..TRIES {
             let found = compiled.pattern.find_at(hay, from);
@@ -351,6 +355,9 @@ mod tests {
             at.0
         };
         assert_eq!(search(b"xneedle1\nneedle2\r\n"), [9..16]);
+        // What stands before the first line is none of it.
+        assert_eq!(search("\u{feff}needle1\n\u{feff}xneedle1".as_bytes()), [3..10]);
+        assert!(search("\u{feff}".as_bytes()).is_empty());
         // The end of a window is no end of a line.
         let long = ["needle1 ".repeat(40_000).into_bytes(), b"needle23".to_vec()].concat();
         assert_eq!(search(&long), [320_000..320_008]);

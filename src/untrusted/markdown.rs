@@ -104,7 +104,7 @@ fn escape(line: &str, leads: bool, out: &mut String) {
             // Labels and milestones of GitLab have names; its `*iteration:1` and `[vulnerability:1]` a kind.
             '%' | '~' => named || next == b'"',
             '*' | '[' => is_kind(rest),
-            '-' => numbered && ends_in(before, "gh"),
+            '-' => numbered && (ends_in(before, "gh") || ends_in(before, "gl")),
             // `:tada:` is an emoji, `://` makes an address of what stands around it.
             ':' => rest.starts_with("//") || is_shortcode(rest),
             // An address may also begin here, for those who take any scheme.
@@ -147,7 +147,7 @@ mod tests {
             ("[a](javascript:alert(1))", "\\[a\\](javascript:alert(1))"),
             ("@org/team", "&#64;&#8203;org/team"),
             ("mail a@b.example", "mail a&#64;&#8203;b.example"),
-            ("closes #12, gh-12 and !12", "closes \\#&#8203;12, gh-&#8203;12 and \\!&#8203;12"),
+            ("#12, gh-12, GL-1 and !12", "\\#&#8203;12, gh-&#8203;12, GL-&#8203;1 and \\!&#8203;12"),
             ("# head", "\\# head"),
             ("/approve", "\\/approve"),
             ("  /approve", "\\/approve"),

@@ -57,7 +57,8 @@ const MACHINE_MADE: &[&str] = &[
 pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
     for line in added(text) {
         let Ok(content) = std::str::from_utf8(line.text) else { continue };
-        let content = content.trim();
+        // As git reads it.
+        let content = content.trim_start_matches('\u{feff}').trim();
         if content.starts_with('#') || content.starts_with("[attr]") {
             continue;
         }

@@ -8,6 +8,7 @@
 
 use super::at_line;
 use crate::diff::{LineNo, RepoPath, TextChange, trim_line_end};
+use crate::rules::MARK;
 use crate::rules::report::Reporter;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -89,6 +90,7 @@ impl<'a> Workflow<'a> {
         let mut scalar: Option<usize> = None;
         for (bytes, n) in whole.split_inclusive(|b| *b == b'\n').zip(1u32..) {
             let Some(number) = LineNo::new(n) else { continue };
+            let bytes = if n == 1 { bytes.strip_prefix(MARK).unwrap_or(bytes) } else { bytes };
             let text = std::str::from_utf8(trim_line_end(bytes)).unwrap_or_default();
             let spaces = text.len() - text.trim_start_matches(' ').len();
             let blank = text.trim().is_empty();
