@@ -1,10 +1,12 @@
 """Runs the steps of a composite action on a recorded event, as a runner does.
 
     run_action.py ACTION_FOLDER EVENT_NAME EVENT_FILE WORKSPACE TEMP [--input NAME=VALUE]... [--env NAME=VALUE]...
+                  [--cache FOLDER]
 
-Expressions are taken as far as the action uses them: `inputs.x`, `steps.x.outputs.y`, `github.x`, and a comparison with
-''. Other people's actions are left out (a cache that holds nothing). Prints what the steps print, then a line
-`outputs: {JSON}`, and ends with the exit code of the first step that failed.
+Expressions are taken as far as the action uses them: `inputs.x`, `steps.x.outputs.y`, `github.x`, `github.event.x.y`,
+a choice with `||`, comparisons with a text and their `&&`. Of other people's actions there are the halves of
+actions/cache, which keep what they are given in FOLDER, a folder a key, or hold nothing without one. Prints what the
+steps print, then a line `outputs: {JSON}`, and ends with the exit code of the first step that failed.
 """
 
 import argparse
@@ -12,6 +14,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -25,6 +28,7 @@ parser.add_argument("workspace", type=pathlib.Path)
 parser.add_argument("temp", type=pathlib.Path)
 parser.add_argument("--input", action="append", default=[])
 parser.add_argument("--env", action="append", default=[])
+parser.add_argument("--cache", type=pathlib.Path)
 options = parser.parse_args()
 
 action = YAML(typ="safe").load((options.action / "action.yml").read_text())
@@ -35,13 +39,30 @@ github = {"token": "", "action_ref": "", "action_repository": "", **{
     name.removeprefix("github."): value
     for name, value in (pair.split("=", 1) for pair in options.env) if name.startswith("github.")
 }}
+try:
+    event = json.loads(options.event.read_text())
+except ValueError:
+    event = {}
 steps = {}
 
 
 def value(expression):
+    for choice in expression.split("||"):
+        found = one(choice)
+        if found:
+            break
+    return found
+
+
+def one(expression):
     kind, *path = expression.strip().split(".")
     if kind == "inputs":
         return inputs[path[0]]
+    if kind == "github" and path[0] == "event":
+        found = event
+        for name in path[1:]:
+            found = found.get(name, "") if isinstance(found, dict) else ""
+        return found
     if kind == "github":
         return github[path[0]]
     if kind == "steps":
@@ -54,9 +75,30 @@ def filled(text):
 
 
 def applies(condition):
-    match = re.fullmatch(r"(\S+) != ''", condition)
-    assert match, f"a condition that this runner does not know: {condition}"
-    return value(match.group(1)) != ""
+    for part in condition.split(" && "):
+        match = re.fullmatch(r"(\S+) (==|!=) '(\w*)'", part)
+        assert match, f"a condition that this runner does not know: {condition}"
+        if (value(match.group(1)) == match.group(3)) != (match.group(2) == "=="):
+            return False
+    return True
+
+
+def cache(step):
+    """actions/cache/restore and actions/cache/save."""
+    half = re.fullmatch(r"actions/cache/(restore|save)@[0-9a-f]{40}", step["uses"])
+    assert half, f"an action that this runner does not know: {step['uses']}"
+    path, key = (filled(step["with"][name]) for name in ("path", "key"))
+    assert path and re.fullmatch(r"[A-Za-z0-9._-]+", key), (path, key)
+    if not options.cache:
+        return {}
+    kept = options.cache / key
+    if half.group(1) == "save":
+        assert not kept.exists(), f"{key} is kept already"
+        shutil.copytree(path, kept)
+    elif kept.exists():
+        shutil.copytree(kept, path, dirs_exist_ok=True)
+        return {"cache-hit": "true"}
+    return {}
 
 
 inputs = {}
@@ -65,7 +107,10 @@ for name, about in action["inputs"].items():
 
 code = 0
 for number, step in enumerate(action["runs"]["steps"]):
-    if "uses" in step or ("if" in step and not applies(step["if"])):
+    if "if" in step and not applies(step["if"]):
+        continue
+    if "uses" in step:
+        steps[step.get("id")] = cache(step)
         continue
     files = {name: options.temp / f"{name.lower()}-{number}" for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     for file in files.values():
@@ -80,6 +125,7 @@ for number, step in enumerate(action["runs"]["steps"]):
         "GITHUB_EVENT_PATH": str(options.event),
         "GITHUB_WORKSPACE": str(options.workspace),
         "GITHUB_ACTION_PATH": str(options.action),
+        "GITHUB_REF": "refs/pull/7/merge" if options.event_name == "pull_request" else "refs/heads/main",
         "GITHUB_SERVER_URL": "https://github.com",
         "GITHUB_REPOSITORY": "octo-org/octo-repo",
         "RUNNER_TEMP": str(options.temp),
