@@ -271,6 +271,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         parts: &parts,
         waivers: &waivers,
         env: world.env,
+        gate: request.authority == Authority::Base,
     };
     let ask = if request.offline || mode == Some(HookMode::Rules) { &[][..] } else { backends };
     let asking = models::Asking { request, world, governing: &governing, floor: &floor, backends: ask };
@@ -409,6 +410,8 @@ struct Floor<'a> {
     parts: &'a [Part],
     waivers: &'a [Waive],
     env: &'a Env,
+    /// The base's policy rules, and a mistake must not pass.
+    gate: bool,
 }
 
 /// What the rules found.
@@ -434,6 +437,11 @@ impl Floor<'_> {
             let text = format!("--files: not part of the change: {}", unmatched.join(", "));
             let text = rules.masked(&text);
             scanned.notes.push(Note::general("git", text));
+            if let Some(repo) = repo.filter(|_| self.gate) {
+                let none = files.of_nothing(repo, self.parts);
+                let told = none.unwrap_or_else(|e| vec![e.message]).into_iter();
+                scanned.coverage.failed.extend(told.map(|why| (None, rules.masked(&why))));
+            }
         }
         if let Some(repo) = repo {
             governing::weakened(repo, self.parts, rules, &mut scanned);

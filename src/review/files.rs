@@ -1,10 +1,16 @@
 //! What `--files` selects, and which of its patterns did.
 
+use super::source::{Content, Part};
 use crate::diff::RepoPath;
 use crate::error::{Error, Result};
+use crate::git::{Repo, State};
 use crate::policy::glob::Globs;
+use crate::rules::Scope;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Files of a tree that are looked at for a pattern.
+const MOST: usize = 1_000_000;
 
 /// Patterns as in policy, but relative to the folder they were given in, as a shell would expand them.
 #[derive(Debug)]
@@ -40,6 +46,33 @@ impl Files {
             self.patterns[*m].1.store(true, Ordering::Relaxed);
         }
         !matching.is_empty()
+    }
+
+    /// Says which patterns select nothing of the change nor of what it leaves as it was: mistakes, which a gate must
+    /// not take for a part of the repository in which nothing changed.
+    ///
+    /// # Errors
+    /// Incomplete: a tree cannot be read.
+    pub(super) fn of_nothing(&self, repo: &Repo, parts: &[Part]) -> Result<Vec<String>> {
+        let mut reader = repo.reader();
+        for part in parts.iter().filter(|p| p.scope == Scope::All) {
+            let states = match &part.content {
+                Content::Change(change) => [change.head.clone(), change.base.clone()],
+                Content::Commit(id) => [repo.state_of(*id)?, State::Empty],
+                Content::Given(_) => continue,
+            };
+            for state in states {
+                let (paths, more) = reader.files(&state, MOST)?;
+                for path in &paths {
+                    self.select(path);
+                }
+                // Of more, nobody can tell.
+                if more || self.unmatched().next().is_none() {
+                    return Ok(Vec::new());
+                }
+            }
+        }
+        Ok(self.unmatched().map(|pattern| format!("--files {pattern} selects no file at all")).collect())
     }
 
     /// Returns the patterns that selected nothing.

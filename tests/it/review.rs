@@ -114,6 +114,27 @@ fn files_limits_the_review_and_skips_what_did_not_change() {
 }
 
 #[test]
+fn in_a_gate_a_pattern_that_selects_no_file_at_all_does_not_pass() {
+    let repo = Repo::new();
+    repo.stage("services/a/x.py", "a = 1\n");
+    repo.stage("services/b/x.py", "b = 1\n");
+    repo.commit("base");
+    repo.git(&["checkout", "-q", "-b", "topic"]);
+    repo.stage("services/b/x.py", "b = 2\n");
+    repo.commit("change");
+    let gate = |pattern: &str, code| {
+        repo.review(&["branch", "--base", "main", "--gate", "--no-save", "--files", pattern], code)
+    };
+    gate("services/b/**", 0);
+    // A part of the repository in which nothing changed.
+    gate("services/a/**", 0);
+    let run = gate("service/b/**", 3);
+    assert!(run.stdout.contains("service/b/** selects no file at all"), "{}", run.stdout);
+    // A person sees the note.
+    repo.review(&["branch", "--base", "main", "--no-save", "--files", "service/b/**"], 0);
+}
+
+#[test]
 fn a_branch_shows_a_secret_that_was_added_and_removed_again() {
     let repo = repo();
     repo.git(&["checkout", "-q", "-b", "topic"]);
