@@ -93,7 +93,7 @@ fn annotation(f: &Finding, review: &Review, out: &mut dyn Write) -> io::Result<(
     let title = format!("{}: {}", f.severity(), clipped(f.title(), MAX_TITLE - rule.len().min(100)));
     facts.push(("title", property(format!("{title} [{}]", clipped(rule, 100)))));
     let facts: Vec<_> = facts.into_iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let paragraphs = paragraphs(f);
+    let paragraphs = paragraphs(f, review);
     // The title says the first of them.
     let text = paragraphs.get(1..).filter(|p| !p.is_empty()).unwrap_or(&paragraphs).join("\n");
     writeln!(out, "::{} {}::{}", name(Level::of(f)), facts.join(","), data(&clipped(&text, MAX_TEXT)))

@@ -36,7 +36,7 @@ fn entries(review: &Review) -> Vec<Value> {
         let n = seen.entry(fingerprint).or_default();
         let unique = if *n == 0 { fingerprint.to_owned() } else { format!("{fingerprint}-{n}") };
         *n += 1;
-        entries.push(entry(f.rule_id(), &paragraphs(f).join(" "), severity(f), &unique, &at));
+        entries.push(entry(f.rule_id(), &paragraphs(f, review).join(" "), severity(f), &unique, &at));
     }
     entries
 }

@@ -14,7 +14,7 @@ mod sections;
 #[cfg(test)]
 mod tests;
 
-use super::words::verdict;
+use super::words::{is_inside, verdict};
 use super::{counts, plural};
 use crate::finding::{Origin, Severity};
 use crate::review::Review;
@@ -120,7 +120,7 @@ fn body<'r>(review: &'r Review, page: &'r Page<'r>, origins: &'r [&'r Origin], o
     out.raw("<div class=page>\n");
     let has_files = page.files.len() > 1;
     if has_files {
-        nav(page, out);
+        nav(review, page, out);
     }
     out.raw("<main id=main tabindex=-1>\n");
     sections::facts(review, out);
@@ -190,13 +190,16 @@ fn chip(name: &'static str, n: usize, out: &mut Markup) {
 }
 
 /// Writes the list of the files.
-fn nav(page: &Page<'_>, out: &mut Markup) {
+fn nav(review: &Review, page: &Page<'_>, out: &mut Markup) {
     out.raw("<nav aria-labelledby=files><details open><summary><h2 id=files>");
     out.text(plural(page.files.len(), "file")).raw("</h2></summary>\n<ul>\n");
     for (i, file) in page.files.iter().enumerate().take(LISTED) {
         let n = file.findings().count();
         out.raw("<li><a href=#file").digits(i as u64 + 1).raw("><span class=p>").text(file.path.as_bytes());
         out.raw("</span>");
+        if let Some(commit) = file.commit.filter(|c| is_inside(Some(*c), review)) {
+            out.raw("<span class=c><span class=hide>commit </span>").text(&commit.short()[..7]).raw("</span>");
+        }
         if n > 0 {
             out.raw("<span class=\"n ").raw(diff::worst(file).unwrap_or("aside")).raw("\">").number(n);
             out.raw("<span class=hide> ").raw(if n == 1 { "finding" } else { "findings" }).raw("</span></span>");

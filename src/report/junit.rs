@@ -142,14 +142,16 @@ fn shown(path: &crate::diff::RepoPath) -> String {
 }
 
 fn case(f: &Finding, review: &Review) -> Case {
-    let line = f.lines().map(|l| format!(" (line {})", l.first)).unwrap_or_default();
-    let name = format!("{}: {}{line}", f.rule_id(), f.title());
+    let at = placed(f, review);
+    let line = at.as_ref().and_then(|at| at.lines).map(|l| format!(" (line {})", l.first));
+    let commit = f.commit.filter(|c| words::is_inside(Some(*c), review)).map(|c| format!(" (commit {})", c.short()));
+    let name = format!("{}: {}{}", f.rule_id(), f.title(), line.or(commit).unwrap_or_default());
     let end = match (&f.waived, &f.suppressed) {
         (Some(w), _) => End::Skipped(format!("waived by {}: {}", w.actor, w.reason)),
         (None, Some(s)) => End::Skipped(format!("suppressed ({}): {}", s.by, s.reason)),
         (None, None) => {
-            let mut text = paragraphs(f).join("\n");
-            if let Some(at) = placed(f, review) {
+            let mut text = paragraphs(f, review).join("\n");
+            if let Some(at) = at {
                 let line = at.lines.map(|l| format!(":{}", l.first)).unwrap_or_default();
                 text.push_str(&format!("\n{}{line}", shown(&at.file)));
             }

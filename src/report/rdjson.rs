@@ -54,7 +54,7 @@ fn diagnostic(text: &str, at: Option<&Location>, level: Level, code: &str) -> Ma
 fn finding(f: &Finding, review: &Review, fallback: Option<&Location>) -> Map<String, Value> {
     let own = placed(f, review);
     let at = own.as_ref().or(fallback);
-    let mut d = diagnostic(&paragraphs(f).join("\n"), at, Level::of(f), f.rule_id());
+    let mut d = diagnostic(&paragraphs(f, review).join("\n"), at, Level::of(f), f.rule_id());
     let address = |r: &&String| r.starts_with("https://") && r.bytes().all(|b| b.is_ascii_graphic());
     if let Some(url) = f.references().iter().find(address) {
         d.insert("code".to_owned(), json!({ "value": untrusted::plain(f.rule_id()), "url": url }));

@@ -6,9 +6,9 @@
 mod rule;
 
 use self::rule::sentence;
-use super::words::{columns, somewhere, worst};
+use super::words::{columns, inside, placed, somewhere, worst};
 use crate::diff::RepoPath;
-use crate::finding::{Finding, Location, Origin, Severity};
+use crate::finding::{Finding, LineSpan, Location, Origin, Severity};
 use crate::review::Review;
 use crate::untrusted;
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ fn run(review: &Review) -> sarif::Run {
     driver.properties = Some(bag(None, [("rulesHash", json!(review.rules_hash))]));
     let named = somewhere(review);
     let fallback = named.unwrap_or_else(|| Location { file: RepoPath::from(".claude-reviewer.toml"), lines: None });
-    let results = kept.iter().map(|f| result(f, &rules, &fallback)).collect();
+    let results = kept.iter().map(|f| result(f, review, &rules, &fallback)).collect();
     driver.rules = Some(rules);
     let mut run = sarif::Run::builder().tool(sarif::Tool::builder().driver(driver).build()).build();
     run.automation_details =
@@ -122,8 +122,16 @@ fn notification(level: &'static str, text: String, path: Option<&RepoPath>) -> s
     n
 }
 
-fn result(f: &Finding, rules: &[sarif::ReportingDescriptor], fallback: &Location) -> sarif::Result {
+fn result(
+    f: &Finding,
+    review: &Review,
+    rules: &[sarif::ReportingDescriptor],
+    fallback: &Location,
+) -> sarif::Result {
     let mut text = sentence(if f.message().is_empty() { f.title() } else { f.message() });
+    if let Some(said) = inside(f.commit, review) {
+        text.push_str(&format!("\n{said}"));
+    }
     if let Some(failure) = f.failure() {
         text.push_str(&format!("\nFails when: {}", sentence(failure)));
     }
@@ -134,7 +142,7 @@ fn result(f: &Finding, rules: &[sarif::ReportingDescriptor], fallback: &Location
     r.rule_id = Some(f.rule_id().to_owned());
     r.rule_index = rules.iter().position(|d| d.id == f.rule_id()).and_then(|i| i64::try_from(i).ok());
     r.level = Some(level(f.severity()));
-    r.locations = Some(vec![place(f, fallback)]);
+    r.locations = Some(vec![place(f, review, fallback)]);
     let fingerprint = f.fingerprint().as_str();
     r.partial_fingerprints = Some(BTreeMap::from([
         // The name under which GitHub looks for one.
@@ -188,10 +196,11 @@ fn suppressions(f: &Finding) -> Vec<sarif::Suppression> {
     suppressed.chain(waived).collect()
 }
 
-fn place(f: &Finding, fallback: &Location) -> sarif::Location {
-    let at = f.location().unwrap_or(fallback);
+fn place(f: &Finding, review: &Review, fallback: &Location) -> sarif::Location {
+    let own = placed(f, review);
+    let at = own.as_ref().unwrap_or(fallback);
     let mut physical = physical(&at.file);
-    // A file as a whole is shown at its first line.
+    // A file as a whole is shown at its first line, and so is a commit's whose lines are not those of the head.
     let mut region = sarif::Region { start_line: Some(1), ..Default::default() };
     if let Some(span) = at.lines {
         region.start_line = Some(i64::from(span.first.get()));
@@ -205,14 +214,13 @@ fn place(f: &Finding, fallback: &Location) -> sarif::Location {
         }
     }
     physical.region = Some(region);
-    physical.context_region = context(f);
+    physical.context_region = own.and_then(|own| context(f, own.lines?));
     location(physical)
 }
 
 /// Returns the lines around a finding, where they are known in full and are more than the finding's own:
 /// SARIF wants a true superset.
-fn context(f: &Finding) -> Option<sarif::Region> {
-    let span = f.lines()?;
+fn context(f: &Finding, span: LineSpan) -> Option<sarif::Region> {
     let frame = f.frame.as_ref().filter(|f| f.lines.iter().all(|l| l.skipped == 0))?;
     let first = frame.first.get();
     let last = first.checked_add(u32::try_from(frame.lines.len()).ok()?)?.checked_sub(1)?;

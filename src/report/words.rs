@@ -2,11 +2,13 @@
 
 use super::{counted, counts, plural, totals};
 use crate::ai::Usage;
+use crate::diff::ObjectId;
 use crate::error::ExitStatus;
 use crate::finding::{Finding, Frame, FrameLine, Location, Severity};
 use crate::review::Review;
 use crate::untrusted;
 use crate::verdict::{Outcome, Verdict};
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::time::Duration;
 
@@ -174,25 +176,44 @@ pub(super) fn worst<'f>(findings: impl IntoIterator<Item = &'f Finding>, most: u
     all.into_iter().map(|(_, f)| f).collect()
 }
 
-/// Returns a finding as text in paragraphs of a line each: the title, the message, what makes it fail, what helps.
-/// Foreign: the format escapes it.
-pub(super) fn paragraphs(f: &Finding) -> Vec<String> {
-    let part = |label: &str, text: &str| format!("{label}{}", untrusted::clipped(text.trim(), PROSE));
-    let mut out = vec![part("", f.title())];
+/// One thing that a finding says. What it holds is foreign, but for the labels: the format escapes it.
+#[derive(Debug)]
+pub(super) enum Part<'f> {
+    /// Prose, after a label of ours, which may be empty.
+    Text(&'static str, Cow<'f, str>),
+    /// Lines of code to put in place of the finding's.
+    Code(Cow<'f, str>),
+}
+
+/// Returns what a finding says, in order: the title, the message, the commit where that is not the head, what makes it
+/// fail, what helps.
+pub(super) fn parts<'f>(f: &'f Finding, review: &Review) -> Vec<Part<'f>> {
+    let text = |label, text: &'f str| Part::Text(label, untrusted::clipped(text.trim(), PROSE));
+    let mut out = vec![text("", f.title())];
     if !f.message().trim().is_empty() && f.message().trim() != f.title().trim() {
-        out.push(part("", f.message()));
+        out.push(text("", f.message()));
     }
+    out.extend(inside(f.commit, review).map(|said| Part::Text("", said.into())));
     let labelled = [
         ("Fails when: ", f.failure()),
         ("Convention: ", f.convention()),
         ("Disputed: ", f.disputed.as_deref()),
         ("Help: ", f.suggestion()),
     ];
-    out.extend(labelled.into_iter().filter_map(|(label, text)| Some(part(label, text?))));
+    out.extend(labelled.into_iter().filter_map(|(label, said)| Some(text(label, said?))));
     if let (None, Some(code)) = (applicable(f), f.replacement()) {
-        out.push(part("Replace with:\n", code));
+        out.push(Part::Code(untrusted::clipped(code.trim(), PROSE)));
     }
     out
+}
+
+/// Returns what a finding says as plain text, each part a paragraph. Foreign: the format escapes it.
+pub(super) fn paragraphs(f: &Finding, review: &Review) -> Vec<String> {
+    let plain = |part| match part {
+        Part::Text(label, text) => format!("{label}{text}"),
+        Part::Code(code) => format!("Replace with:\n{code}"),
+    };
+    parts(f, review).into_iter().map(plain).collect()
 }
 
 /// Returns the place of what has none, where the review knows of any: the first changed line, or a file that it names.
@@ -202,12 +223,25 @@ pub(super) fn somewhere(review: &Review) -> Option<Location> {
     review.first_change.clone().or_else(|| Some(Location { file: named()?.clone(), lines: None }))
 }
 
+/// Tells whether a commit lies inside of what is reviewed: it is not the head, whose lines a reader sees.
+pub(super) fn is_inside(commit: Option<ObjectId>, review: &Review) -> bool {
+    commit.is_some_and(|c| review.source.head.as_ref().is_none_or(|head| *head != c.to_string()))
+}
+
+/// Returns the sentence about a commit inside of what is reviewed. Several branches of a push have no one head.
+pub(super) fn inside(commit: Option<ObjectId>, review: &Review) -> Option<String> {
+    let commit = commit.filter(|c| is_inside(Some(*c), review))?.short();
+    Some(match review.source.head {
+        Some(_) => format!("In commit {commit}, not in the head."),
+        None => format!("In commit {commit}."),
+    })
+}
+
 /// Returns where a finding is in the state under review. The lines of a commit inside of a branch are not those of its
 /// head, and are left out.
 pub(super) fn placed(f: &Finding, review: &Review) -> Option<Location> {
-    let inside = f.commit.is_some_and(|c| review.source.head.as_ref().is_some_and(|head| *head != c.to_string()));
     let at = f.location()?;
-    Some(if inside { Location { file: at.file.clone(), lines: None } } else { at.clone() })
+    Some(if is_inside(f.commit, review) { Location { file: at.file.clone(), lines: None } } else { at.clone() })
 }
 
 /// Returns what to say of the parts that were not reviewed, at most `most` of them: `data/dump.sql: the object is

@@ -6,7 +6,7 @@ use super::markup::{Markup, cut};
 use crate::ai::{Models, Usage};
 use crate::diff::RepoPath;
 use crate::finding::{Finding, Severity};
-use crate::report::words::{elapsed, grouped, let_through, missing};
+use crate::report::words::{elapsed, grouped, is_inside, let_through, missing};
 use crate::report::{backends, plural};
 use crate::review::Review;
 use crate::verdict::{Outcome, Verdict};
@@ -162,7 +162,7 @@ pub(super) fn blocking(review: &Review, page: &Page<'_>, out: &mut Markup) {
         out.raw("</span> ").text(first.title()).raw(" <span class=at>");
         for (n, (i, f)) in kind.iter().take(PLACES).enumerate() {
             out.raw(if n > 0 { ", " } else { "" });
-            place(*i, f, page, out);
+            place(*i, f, review, page, out);
         }
         if kind.len() > PLACES {
             out.raw(" and ").number(kind.len() - PLACES).raw(" more");
@@ -174,7 +174,7 @@ pub(super) fn blocking(review: &Review, page: &Page<'_>, out: &mut Markup) {
 }
 
 /// Writes where a finding is, with a link to it.
-fn place(index: usize, f: &Finding, page: &Page<'_>, out: &mut Markup) {
+fn place(index: usize, f: &Finding, review: &Review, page: &Page<'_>, out: &mut Markup) {
     let is_shown = page.shows(index);
     if is_shown {
         out.raw("<a href=#F").digits(index as u64 + 1).raw(">");
@@ -185,6 +185,9 @@ fn place(index: usize, f: &Finding, page: &Page<'_>, out: &mut Markup) {
     };
     if let Some(span) = f.lines() {
         out.raw(":").digits(span.first.get());
+    }
+    if let Some(commit) = f.commit.filter(|c| is_inside(Some(*c), review)) {
+        out.raw(" in commit ").text(commit.short());
     }
     out.raw(if is_shown { "</a>" } else { "" });
 }
@@ -212,7 +215,7 @@ pub(super) fn set_aside(review: &Review, page: &Page<'_>, out: &mut Markup) {
     for (i, f) in all.iter().take(NAMES) {
         out.raw("<li class=").raw(f.severity().name()).raw("><span class=sev>").raw(f.severity().name());
         out.raw("</span> ").text(f.title()).raw(" <span class=at>");
-        place(*i, f, page, out);
+        place(*i, f, review, page, out);
         out.raw("</span>");
         if let Some(w) = &f.waived {
             out.raw("<br><b>Waived</b> by ").text(&w.actor).raw(": ").text(&w.reason);

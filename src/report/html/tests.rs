@@ -135,6 +135,31 @@ fn commits_of_a_range_keep_their_findings() {
     assert!(files[1].find("line 1<b> new</b>").unwrap() < files[1].find("<article").unwrap());
 }
 
+#[test]
+fn files_and_findings_of_earlier_commits_are_told_from_those_of_the_head() {
+    let id = "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d";
+    let change = "diff --git a/conf.py b/conf.py\n--- a/conf.py\n+++ b/conf.py\n@@ -3 +3 @@\n-a\n+b\n";
+    let mut review = warned();
+    review.source.head = Some("f".repeat(40));
+    review.record = Some(Record { text: format!("{change}commit {id}\n{change}").into_bytes(), left_out: Vec::new() });
+    let of = |commit: Option<&str>| {
+        let sketch = sketch("x", Severity::Major, Category::Bug, "here", "It is.");
+        let mut f = sketch.code("conf.py", 3, 3, "", &[b"+b"]).done();
+        f.commit = commit.and_then(crate::diff::ObjectId::from_hex);
+        f.blocking = true;
+        f
+    };
+    review.findings = vec![of(None), of(Some(id))];
+    let out = foreign(&review);
+    let blocks = out.split("What blocks").nth(1).unwrap().split("</section>").next().unwrap();
+    assert!(blocks.contains(">conf.py:3</a>, <a href=#F2>conf.py:3 in commit 1a2b3c4d5e6f</a>"), "{blocks}");
+    let list = out.split("<nav").nth(1).unwrap().split("</nav>").next().unwrap();
+    let entries: Vec<&str> = list.split("<li>").skip(1).collect();
+    assert!(!entries[0].contains("commit") && entries[1].contains("commit </span>1a2b3c4</span>"), "{list}");
+    review.source.head = Some(id.to_owned());
+    assert!(!foreign(&review).contains("in commit 1a2b"), "that is the head");
+}
+
 /// A change of `files` files of `lines` added lines each, with a finding on the last line of every `nth` file.
 fn large(files: usize, lines: usize, nth: usize) -> Review {
     let mut text = String::new();

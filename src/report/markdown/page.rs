@@ -282,8 +282,9 @@ fn set_aside(review: &Review, detail: &Detail, room: usize) -> String {
         };
         let place = f.file().map(|p| format!(" in {}", name(p))).unwrap_or_default();
         let line = f.lines().map(|l| format!(" line {}", l.first)).unwrap_or_default();
+        let commit = f.commit.map(|c| format!(" of commit {}", code(c.short()))).unwrap_or_default();
         let rule = code(one_line(f.rule_id(), 100));
-        format!("{} {rule}{place}{line}, {label}: {}", f.severity(), item(why))
+        format!("{} {rule}{place}{line}{commit}, {label}: {}", f.severity(), item(why))
     });
     let of = |which: fn(&Finding) -> bool| all.iter().filter(|f| which(f)).count();
     let (waived, suppressed) = (of(|f| f.waived.is_some()), of(|f| f.waived.is_none()));

@@ -375,6 +375,71 @@ fn lines_of_an_earlier_commit_are_not_taken_for_lines_of_the_head() {
     assert_eq!(earlier.property("line"), None);
 }
 
+/// The sample with a frame for the finding of a commit that is not the head, and one beside it in the head's own file
+/// of that name.
+fn with_an_inner_commit() -> Review {
+    let mut review = full();
+    review.source.head = Some("f".repeat(40));
+    let of = |commit: Option<&str>| {
+        let mut f = sketch("inner", Severity::Critical, Category::Security, "password", "Readable for good.")
+            .code("conf.py", 2, 3, "********", &[b" a = 1", b"+P = '********'", b" b = 2"])
+            .done();
+        f.commit = commit.and_then(crate::diff::ObjectId::from_hex);
+        f.blocking = true;
+        f
+    };
+    review.findings.extend([of(Some(&"1a2b3c4d5e".repeat(4))), of(None)]);
+    review.findings = arrange(review.findings);
+    review
+}
+
+#[test]
+fn sarif_names_no_line_of_the_head_for_what_an_earlier_commit_holds() {
+    let log = json(&with_an_inner_commit(), Format::Sarif);
+    let all = log["runs"][0]["results"].as_array().unwrap();
+    let of = |inner: bool| {
+        let mut own = all.iter().filter(|r| r["ruleId"] == "sample-inner");
+        own.find(|r| r["properties"].get("commit").is_some() == inner).unwrap()
+    };
+    let place = &of(true)["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "conf.py");
+    // GitHub takes no result without a line.
+    assert_eq!(place["region"], serde_json::json!({ "startLine": 1 }));
+    assert!(place.get("contextRegion").is_none(), "{place}");
+    let place = &of(false)["locations"][0]["physicalLocation"];
+    assert_eq!((&place["region"]["startLine"], &place["contextRegion"]["startLine"]), (&3.into(), &2.into()));
+    assert_eq!(place["region"]["snippet"]["text"], "********");
+}
+
+#[test]
+fn every_format_names_the_commit_of_what_is_not_in_the_head() {
+    let review = with_an_inner_commit();
+    let said = "In commit 1a2b3c4d5e1a, not in the head.";
+    let told = commands(&review);
+    let annotations: Vec<_> = told.iter().filter(|c| c.property("file") == Some("conf.py")).collect();
+    assert_eq!(annotations.iter().filter(|c| c.data.contains(said)).count(), 1, "{annotations:?}");
+    let entries = |value: &Value, field: &str, of: &str| {
+        let all: Vec<Value> = value.as_array().unwrap().iter().filter(|e| e.to_string().contains(of)).cloned().collect();
+        all.iter().filter(|e| e[field].to_string().contains(said)).count()
+    };
+    assert_eq!(entries(&json(&review, Format::Gitlab), "description", "conf.py"), 1);
+    assert_eq!(entries(&json(&review, Format::Rdjson)["diagnostics"], "message", "conf.py"), 1);
+    assert_eq!(entries(&json(&review, Format::Sarif)["runs"][0]["results"], "message", "conf.py"), 1);
+    let xml = text(&review, Format::Junit, &Style::default());
+    let document = roxmltree::Document::parse(&xml).unwrap();
+    let cases: Vec<_> = document.descendants().filter(|n| n.attribute("classname") == Some("conf.py")).collect();
+    let names: Vec<_> = cases.iter().filter_map(|n| n.attribute("name")).collect();
+    assert!(names.contains(&"sample-inner: password (line 3)"), "{names:?}");
+    assert!(names.contains(&"sample-inner: password (commit 1a2b3c4d5e1a)"), "{names:?}");
+    let bodies: Vec<_> = cases.iter().filter_map(|n| n.first_element_child()?.text()).collect();
+    assert_eq!(bodies.iter().filter(|b| b.contains(said)).count(), 1, "{xml}");
+    // In the head, and in a commit that nobody needs to be told of.
+    let own = full();
+    for format in [Format::Github, Format::Gitlab, Format::Rdjson, Format::Junit, Format::Sarif] {
+        assert!(!text(&own, format, &Style::default()).contains("not in the head"), "{format:?}");
+    }
+}
+
 pub(super) fn flood(n: usize) -> Review {
     let findings = (0..n).map(|n| {
         let severity = match n % 3 {
