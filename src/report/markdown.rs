@@ -6,6 +6,7 @@
 mod block;
 mod page;
 
+pub(super) use self::block::{added, item};
 pub(super) use self::page::{Detail, page};
 
 use crate::finding::Finding;

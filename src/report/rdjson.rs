@@ -1,17 +1,20 @@
 //! Reviewdog's Diagnostic Format, as JSON (`rdjson`): for its reporters.
 //!
 //! Shaped by `proto/rdf/reviewdog.proto` of reviewdog: lines and columns from 1, columns in bytes, the end excluded; a
-//! range without columns takes in its last line.
+//! range without columns takes in its last line. A message is Markdown: reviewdog writes it into comments as it is.
 
-use super::words::{Level, applicable, paragraphs, placed, somewhere, unreviewed};
+use super::markdown::{added, item};
+use super::words::{Level, Part, applicable, parts, placed, somewhere};
 use crate::finding::{Finding, LineSpan, Location};
 use crate::review::Review;
-use crate::untrusted::{self, Inert};
+use crate::untrusted::{self, Inert, clipped, code, markdown, prose};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
 /// Names of what was not reviewed, in the one diagnostic that tells of it.
 const NAMES: usize = 20;
+/// Bytes of a path in it.
+const PATH: usize = 300;
 
 /// Writes the result, indented, with a line end.
 pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
@@ -26,8 +29,7 @@ fn result(review: &Review) -> Value {
     if !review.coverage.is_complete() {
         let failed = review.coverage.failed.iter().find_map(|(p, _)| p.clone());
         let at = failed.map(|file| Location { file, lines: None }).or_else(|| fallback.clone());
-        let text = format!("The review is incomplete.\n{}", unreviewed(review, NAMES).join("\n"));
-        diagnostics.push(diagnostic(&text, at.as_ref(), Level::Error, "incomplete-review"));
+        diagnostics.push(diagnostic(&unreviewed(review), at.as_ref(), Level::Error, "incomplete-review"));
     }
     diagnostics.extend(counting().map(|f| finding(f, review, fallback.as_ref())));
     let incomplete = (!review.coverage.is_complete()).then_some(Level::Error);
@@ -41,23 +43,54 @@ fn result(review: &Review) -> Value {
     })
 }
 
-fn diagnostic(text: &str, at: Option<&Location>, level: Level, code: &str) -> Map<String, Value> {
-    let mut d = Map::from_iter([("message".to_owned(), json!(untrusted::plain(text)))]);
+/// Returns what was not reviewed, in Markdown.
+fn unreviewed(review: &Review) -> String {
+    let failed = &review.coverage.failed;
+    let mut out = "The review is incomplete.\n".to_owned();
+    for (path, reason) in failed.iter().take(NAMES) {
+        let path = path.as_ref().map(|p| code(clipped(Inert::new(p.as_bytes()).as_str(), PATH).as_bytes()) + ": ");
+        let reason = Some(item(reason)).filter(|r| !r.is_empty()).unwrap_or_else(|| "no reason is known".to_owned());
+        out.push_str(&format!("\n- {}{reason}", path.unwrap_or_default()));
+    }
+    if failed.len() > NAMES {
+        out.push_str(&format!("\n- and {} more", failed.len() - NAMES));
+    }
+    out
+}
+
+/// Returns what a finding says, in Markdown.
+fn said(f: &Finding, review: &Review) -> String {
+    let paragraph = |part| match part {
+        Part::Text("", text) => prose(&text),
+        Part::Text(label, text) => format!("**{}** {}", label.trim_end(), prose(&text)),
+        Part::Code(code) => format!("Replace with:\n\n{}", added(&code).trim_end()),
+    };
+    let all: Vec<_> = parts(f, review).into_iter().map(paragraph).filter(|p| !p.trim().is_empty()).collect();
+    if all.is_empty() { rule(f.rule_id()) } else { all.join("\n\n") }
+}
+
+/// Returns a rule's name, which reviewdog puts before the message, as the text of a link where it has an address.
+fn rule(id: &str) -> String {
+    let is_name = id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    if is_name { id.to_owned() } else { markdown(&id.split_whitespace().collect::<Vec<_>>().join(" ")) }
+}
+
+fn diagnostic(markdown: &str, at: Option<&Location>, level: Level, code: &str) -> Map<String, Value> {
+    let mut d = Map::from_iter([("message".to_owned(), json!(markdown))]);
     d.extend(at.map(|at| ("location".to_owned(), location(at))));
-    d.extend([
-        ("severity".to_owned(), json!(severity(level))),
-        ("code".to_owned(), json!({ "value": untrusted::plain(code) })),
-    ]);
+    d.extend([("severity".to_owned(), json!(severity(level))), ("code".to_owned(), json!({ "value": rule(code) }))]);
     d
 }
 
 fn finding(f: &Finding, review: &Review, fallback: Option<&Location>) -> Map<String, Value> {
     let own = placed(f, review);
     let at = own.as_ref().or(fallback);
-    let mut d = diagnostic(&paragraphs(f, review).join("\n"), at, Level::of(f), f.rule_id());
-    let address = |r: &&String| r.starts_with("https://") && r.bytes().all(|b| b.is_ascii_graphic());
+    let mut d = diagnostic(&said(f, review), at, Level::of(f), f.rule_id());
+    // In parentheses behind the name.
+    let harmless = |b: u8| b.is_ascii_alphanumeric() || b"-._~:/?#&+,;=%".contains(&b);
+    let address = |r: &&String| r.starts_with("https://") && r.bytes().all(harmless);
     if let Some(url) = f.references().iter().find(address) {
-        d.insert("code".to_owned(), json!({ "value": untrusted::plain(f.rule_id()), "url": url }));
+        d.insert("code".to_owned(), json!({ "value": rule(f.rule_id()), "url": url }));
     }
     if let (Some(code), Some(lines)) = (applicable(f), own.as_ref().and_then(|l| l.lines)) {
         let whole = LineSpan { columns: None, ..lines };

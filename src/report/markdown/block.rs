@@ -125,7 +125,7 @@ fn is_quick_action(line: &str) -> bool {
 }
 
 /// Returns code with a sign before each line, so that none of them is at the start of one.
-fn added(text: &str) -> String {
+pub(in crate::report) fn added(text: &str) -> String {
     let lines: Vec<_> = Inert::lines(text).map(|l| format!("+ {l}")).collect();
     fenced("", &lines.join("\n"))
 }
@@ -169,6 +169,6 @@ fn cut(line: &FrameLine, at: u32) -> String {
 }
 
 /// Returns a foreign line as an item's text.
-pub(super) fn item(text: &str) -> String {
+pub(in crate::report) fn item(text: &str) -> String {
     markdown(&one_line(text, 600))
 }

@@ -103,6 +103,15 @@ fn inj_13_nothing_in_markdown_acts() {
                 assert_inert(&finding(f, flavor));
             }
         }
+        let rdjson: serde_json::Value =
+            serde_json::from_str(&text(&review, Format::Rdjson, &Style::default())).unwrap();
+        for d in rdjson["diagnostics"].as_array().unwrap() {
+            // What reviewdog writes into a comment: the name of the rule, as a link or not, and the message.
+            assert_inert(d["message"].as_str().unwrap());
+            assert_inert(&format!("rule {}", d["code"]["value"].as_str().unwrap()));
+            let url = d["code"]["url"].as_str().unwrap_or_default();
+            assert!(!url.contains(['(', ')', '<', '>', ' ', '`', '"', '\\']), "{url}");
+        }
         assert_inert(&summary(&review));
         let outside = outside_of_code(&summary(&review));
         let (opened, closed) = folds(&outside);
@@ -111,6 +120,23 @@ fn inj_13_nothing_in_markdown_acts() {
             assert_eq!(folds(&outside), folds(&outside_of_code(&summary(&calm))), "{with:?}");
         }
     }
+}
+
+#[test]
+fn inj_13_a_message_of_rdjson_shows_its_code_as_code() {
+    let f = sketch("swap", Severity::Major, Category::Bug, "`*.`@acme/team`.py` hides", "fixes #1\n/approve\n# a")
+        .code("a.md", 1, 2, "", &[b" before", b"+one"])
+        .until(9)
+        .replace("# head\n```\n/merge")
+        .done();
+    let mut review = clean();
+    review.findings = vec![f];
+    let rdjson: serde_json::Value = serde_json::from_str(&text(&review, Format::Rdjson, &Style::default())).unwrap();
+    assert_eq!(
+        rdjson["diagnostics"][0]["message"],
+        "`*.`&#64;&#8203;acme/team`.py` hides\n\nfixes \\#&#8203;1\n\\/approve\n\\# a\n\n\
+         Replace with:\n\n````\n+ # head\n+ ```\n+ /merge\n````"
+    );
 }
 
 #[test]
