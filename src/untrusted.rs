@@ -9,7 +9,7 @@ mod markup;
 
 pub use self::command::{data, property};
 pub use self::markdown::{code, fenced, markdown, prose};
-pub use self::markup::markup;
+pub use self::markup::{junit, markup};
 
 use std::fmt;
 use unicode_width::UnicodeWidthChar as _;

@@ -2,16 +2,19 @@
 //!
 //! What blocks is a failure, what was not reviewed an error, what a person or a comment let through is skipped, and
 //! everything else passed, with the finding as its output. A review without any has one case that passed: Jenkins
-//! takes a report without a case for a broken one.
+//! takes a report without a case for a broken one. No two cases have one name: GitLab keeps the first of them only.
 
 use super::words::{self, paragraphs, placed};
 use crate::finding::Finding;
 use crate::review::Review;
-use crate::untrusted::{self, Inert, markup};
+use crate::untrusted::{self, Inert, junit};
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
 /// Cases written at most; the worst stay. GitLab reads no file beyond 30 MB.
 const MAX_CASES: usize = 5_000;
+/// Bytes of a name, and of what an attribute says.
+const MAX_NAME: usize = 400;
 
 /// How a case ended.
 enum End {
@@ -33,7 +36,8 @@ struct Suite {
 
 /// Writes the document.
 pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
-    let suites = suites(review);
+    let mut suites = suites(review);
+    tell_apart(&mut suites);
     let mut out = io::BufWriter::new(out);
     let time = review.duration.as_secs_f64();
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
@@ -42,7 +46,7 @@ pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "<testsuites name=\"{}\" {} time=\"{time:.3}\">", env!("CARGO_PKG_NAME"), counts(all))?;
     let moment = review.timestamp.strftime("%Y-%m-%dT%H:%M:%S");
     for suite in &suites {
-        let name = attribute(&suite.name);
+        let name = exact(&suite.name);
         let counts = counts(|| suite.cases.iter());
         let skipped = suite.cases.iter().filter(|c| matches!(c.end, End::Skipped(_))).count();
         writeln!(
@@ -69,21 +73,21 @@ fn counts<'c, I: Iterator<Item = &'c Case>>(cases: impl Fn() -> I) -> String {
 }
 
 fn write_case(out: &mut impl Write, class: &str, case: &Case) -> io::Result<()> {
-    let head = format!("    <testcase classname=\"{class}\" name=\"{}\" time=\"0.000\"", attribute(&case.name));
+    let head = format!("    <testcase classname=\"{class}\" name=\"{}\" time=\"0.000\"", exact(&case.name));
     let first = |text: &str| attribute(text.lines().next().unwrap_or_default());
     match &case.end {
         End::Passed(text) if text.is_empty() => writeln!(out, "{head}/>"),
-        End::Passed(text) => writeln!(out, "{head}>\n      <system-out>{}</system-out>\n    </testcase>", markup(text)),
+        End::Passed(text) => writeln!(out, "{head}>\n      <system-out>{}</system-out>\n    </testcase>", junit(text)),
         End::Skipped(why) => writeln!(out, "{head}>\n      <skipped message=\"{}\"/>\n    </testcase>", attribute(why)),
         End::Failed(kind, text) => {
-            let (message, text) = (first(text), markup(text));
+            let (message, text) = (first(text), junit(text));
             writeln!(
                 out,
                 "{head}>\n      <failure message=\"{message}\" type=\"{kind}\">{text}</failure>\n    </testcase>"
             )
         }
         End::Error(text) => {
-            let (message, text) = (first(text), markup(text));
+            let (message, text) = (first(text), junit(text));
             writeln!(
                 out,
                 "{head}>\n      <error message=\"{message}\" type=\"incomplete\">{text}</error>\n    </testcase>"
@@ -92,9 +96,33 @@ fn write_case(out: &mut impl Write, class: &str, case: &Case) -> io::Result<()> 
     }
 }
 
-/// Escapes text for an attribute, on one line.
+/// Escapes text for an attribute, on one line, cut to a length.
 fn attribute(text: &str) -> String {
-    markup(Inert::new(untrusted::clipped(text, 400).as_bytes()).as_str())
+    exact(&untrusted::clipped(text, MAX_NAME))
+}
+
+/// Escapes text for an attribute, on one line.
+fn exact(text: &str) -> String {
+    junit(Inert::new(text).as_str())
+}
+
+/// Cuts names to their length, and numbers the cases that would read alike: `… (2)`.
+fn tell_apart(suites: &mut [Suite]) {
+    let mut taken: HashSet<(String, String)> = HashSet::new();
+    let mut numbers: HashMap<(String, String), usize> = HashMap::new();
+    for suite in suites {
+        suite.name = untrusted::clipped(&suite.name, MAX_NAME).into_owned();
+        let class = exact(&suite.name);
+        for case in &mut suite.cases {
+            let own = untrusted::clipped(&case.name, MAX_NAME).into_owned();
+            case.name.clone_from(&own);
+            let n = numbers.entry((class.clone(), exact(&own))).or_insert(1);
+            while !taken.insert((class.clone(), exact(&case.name))) {
+                *n += 1;
+                case.name = format!("{own} ({n})");
+            }
+        }
+    }
 }
 
 fn suites(review: &Review) -> Vec<Suite> {

@@ -10,6 +10,7 @@ use crate::untrusted;
 use crate::verdict::{Outcome, Verdict};
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::time::Duration;
 
 /// Bytes of a finding's message, help or failure in formats whose readers set limits.
@@ -75,7 +76,9 @@ pub(super) fn let_through(review: &Review) -> Option<&'static str> {
 
 /// Returns what was not reviewed, in a few words.
 pub(super) fn missing(review: &Review) -> String {
-    match review.coverage.failed.iter().filter(|(p, _)| p.is_some()).count() {
+    // Of one file several backends may have failed.
+    let files: HashSet<_> = review.coverage.failed.iter().filter_map(|(p, _)| p.as_ref()).collect();
+    match files.len() {
         0 => "part of the review is missing".to_owned(),
         1 => "1 file was not reviewed".to_owned(),
         n => format!("{n} files were not reviewed"),

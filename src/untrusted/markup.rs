@@ -32,9 +32,27 @@ pub fn markup(text: &str) -> String {
     out
 }
 
+/// Escapes text for a JUnit report as [`markup`] does. Besides, `[[` is broken: Jenkins and GitLab take
+/// `[[ATTACHMENT|path]]` in a test's output for the name of a file to publish.
+pub fn junit(text: &str) -> String {
+    markup(text).replace("[[", "[\\x5b")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn inj_16_no_text_of_a_test_names_a_file_to_attach() {
+        for (text, escaped) in [
+            ("a\n[[ATTACHMENT|/etc/passwd]]", "a\n[\\x5bATTACHMENT|/etc/passwd]]"),
+            ("[[[[[x", "[\\x5b[\\x5b[x"),
+            ("a[0] < [ [b] ]", "a[0] &lt; [ [b] ]"),
+            ("##[[x", "##\\x5b[x"),
+        ] {
+            assert_eq!(junit(text), escaped);
+        }
+    }
 
     #[test]
     fn inj_16_markup_shows_instead_of_acting() {

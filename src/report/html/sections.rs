@@ -77,7 +77,9 @@ pub(super) fn facts(review: &Review, out: &mut Markup) {
         o.raw("</time>, took ").text(elapsed(review.duration));
     });
     fact("Exit code", &|o| {
-        o.digits(review.exit.code()).raw(": ").raw(review.exit.meaning());
+        // What the code means is not what was found, where that was let through.
+        let why = let_through(review).map(|why| why.strip_prefix("exit code 0, ").unwrap_or(why));
+        o.digits(review.exit.code()).raw(": ").inert(why.unwrap_or_else(|| review.exit.meaning()));
     });
     out.raw("</dl>\n</section>\n");
 }

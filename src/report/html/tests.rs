@@ -1,8 +1,9 @@
 //! What the page holds, and what it never does.
 
 use super::*;
+use crate::error::ExitStatus;
 use crate::finding::{Category, arrange};
-use crate::report::sample::{clean, empty, full, sketch, warned};
+use crate::report::sample::{clean, empty, full, incomplete, sketch, warned};
 use crate::review::Record;
 use std::fmt::Write as _;
 
@@ -133,6 +134,22 @@ fn commits_of_a_range_keep_their_findings() {
     assert!(files[0].contains("commit 1a2b3c4d5e6f") && !files[0].contains("<article"));
     assert!(files[1].contains("commit 2a2b3c4d5e6f") && files[1].contains("<article"));
     assert!(files[1].find("line 1<b> new</b>").unwrap() < files[1].find("<article").unwrap());
+}
+
+#[test]
+fn the_exit_code_is_not_said_to_mean_what_was_not_found() {
+    let fact = |review: &Review| {
+        let out = foreign(review);
+        let fact = out.split("<dt>Exit code</dt><dd>").nth(1).unwrap().split("</dd>").next().unwrap();
+        fact.to_owned()
+    };
+    assert_eq!(fact(&clean()), "0: reviewed completely, nothing at or above block_on");
+    assert_eq!(fact(&incomplete(ExitStatus::Pass)), "0: let through by on_incomplete = &quot;warn&quot;");
+    let mut blocked = full();
+    blocked.exit = ExitStatus::Pass;
+    assert_eq!(fact(&blocked), "0: as asked");
+    blocked.exit = ExitStatus::Block;
+    assert_eq!(fact(&blocked), "1: a finding that blocks");
 }
 
 #[test]
