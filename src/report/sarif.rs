@@ -2,6 +2,10 @@
 //!
 //! Shaped by the OASIS standard and by what GitHub takes: every result has a place and a stable
 //! fingerprint, every rule its help, at most [`MAX_RESULTS`] results.
+//!
+//! What a waiver, a comment or the policy let through is no result: GitHub does not read `suppressions` and would open
+//! an alert for it, which can fail a change that the gate passed. It is counted in the run's properties and told among
+//! its notifications, with the reason and who gave it.
 
 mod rule;
 
@@ -13,7 +17,7 @@ use crate::review::Review;
 use crate::untrusted;
 use serde_json::{Value, json};
 use serde_sarif::sarif;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
 /// What GitHub keeps of a run (its documentation of SARIF limits); the worst are the ones that stay.
@@ -36,7 +40,7 @@ fn log(review: &Review) -> sarif::Sarif {
 }
 
 fn run(review: &Review) -> sarif::Run {
-    let kept = worst(&review.findings, MAX_RESULTS);
+    let kept = worst(review.findings.iter().filter(|f| f.counts()), MAX_RESULTS);
     let rules = rule::of(&kept);
     let mut driver = sarif::ToolComponent::builder().name(env!("CARGO_PKG_NAME")).build();
     driver.version = Some(env!("CARGO_PKG_VERSION").to_owned());
@@ -47,7 +51,8 @@ fn run(review: &Review) -> sarif::Run {
     driver.properties = Some(bag(None, [("rulesHash", json!(review.rules_hash))]));
     let named = somewhere(review);
     let fallback = named.unwrap_or_else(|| Location { file: RepoPath::from(".claude-reviewer.toml"), lines: None });
-    let results = kept.iter().map(|f| result(f, review, &rules, &fallback)).collect();
+    let ordinals = ordinals(&review.findings, &kept);
+    let results = kept.iter().zip(ordinals).map(|(f, n)| result(f, n, review, &rules, &fallback)).collect();
     driver.rules = Some(rules);
     let mut run = sarif::Run::builder().tool(sarif::Tool::builder().driver(driver).build()).build();
     run.automation_details =
@@ -67,28 +72,47 @@ fn run(review: &Review) -> sarif::Run {
     run
 }
 
+/// Returns which of those with its fingerprint each finding is, from 1. The same text in two commits has one, and
+/// GitHub makes one alert of a rule, a file and a hash. What was let through is counted too, so that the others keep
+/// theirs.
+fn ordinals<'f>(all: &'f [Finding], kept: &[&Finding]) -> Vec<u32> {
+    let mut seen: HashMap<&'f str, u32> = HashMap::new();
+    let mut kept = kept.iter().peekable();
+    let mut out = Vec::with_capacity(kept.len());
+    for f in all {
+        let n = seen.entry(f.fingerprint().as_str()).or_default();
+        *n += 1;
+        out.extend(kept.next_if(|k| std::ptr::eq(**k, f)).map(|_| *n));
+    }
+    out
+}
+
 fn properties(review: &Review) -> sarif::PropertyBag {
     let s = &review.source;
     let facts = [("base", &s.base), ("head", &s.head), ("tree", &s.tree)];
     let ids = facts.into_iter().filter_map(|(k, v)| Some((k, json!(v.as_ref()?))));
     let policy = json!({ "origin": review.policy.origin, "hash": review.policy.hash });
     let known = [("source", json!(s.kind.name())), ("verdict", json!(review.verdict.name())), ("policy", policy)];
+    let count = |which: fn(&Finding) -> bool| json!(review.findings.iter().filter(|f| which(f)).count());
+    let aside = [("suppressed", count(|f| f.suppressed.is_some())), ("waived", count(|f| f.waived.is_some()))];
     let usage: Vec<_> = review.models.usage.iter().map(super::json::usage).collect();
     let usage = (!usage.is_empty()).then(|| ("usage", json!(usage)));
-    bag(None, known.into_iter().chain(ids).chain(usage))
+    bag(None, known.into_iter().chain(ids).chain(aside).chain(usage))
 }
 
 fn invocation(review: &Review, kept: usize) -> sarif::Invocation {
     let c = &review.coverage;
     let mut told = Vec::new();
-    if kept < review.findings.len() {
-        let left = review.findings.len() - kept;
-        let text = format!("{kept} of {} findings are listed, the worst; {left} are left out.", review.findings.len());
+    let all = review.findings.iter().filter(|f| f.counts()).count();
+    if kept < all {
+        let left = all - kept;
+        let text = format!("{kept} of {all} findings are listed, the worst; {left} are left out.");
         told.push(notification("warning", text, None));
     }
     for (path, reason) in &c.failed {
         told.push(notification("error", format!("Not reviewed: {}", untrusted::plain(reason)), path.as_ref()));
     }
+    told.extend(review.findings.iter().filter_map(|f| Some(notification("note", let_through(f)?, f.file()))));
     for (path, skip) in &c.skipped {
         told.push(notification("note", format!("Not reviewed: {}", skip.name()), Some(path)));
     }
@@ -110,6 +134,16 @@ fn invocation(review: &Review, kept: usize) -> sarif::Invocation {
     invocation
 }
 
+/// Returns who or what let a finding through, and why; `None` where nothing did.
+fn let_through(f: &Finding) -> Option<String> {
+    let (by, reason) = match (&f.waived, &f.suppressed) {
+        (Some(w), _) => (format!("Waived by {}", w.actor), &w.reason),
+        (None, Some(s)) => (format!("Suppressed ({})", s.by), &s.reason),
+        (None, None) => return None,
+    };
+    Some(untrusted::plain(&format!("{by}: {reason} ({}: {})", f.rule_id(), f.title())))
+}
+
 /// Returns a time with milliseconds, which is what SARIF takes.
 fn moment(t: jiff::Timestamp) -> String {
     t.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
@@ -124,6 +158,7 @@ fn notification(level: &'static str, text: String, path: Option<&RepoPath>) -> s
 
 fn result(
     f: &Finding,
+    ordinal: u32,
     review: &Review,
     rules: &[sarif::ReportingDescriptor],
     fallback: &Location,
@@ -145,12 +180,12 @@ fn result(
     r.locations = Some(vec![place(f, review, fallback)]);
     let fingerprint = f.fingerprint().as_str();
     r.partial_fingerprints = Some(BTreeMap::from([
-        // The name under which GitHub looks for one.
-        ("primaryLocationLineHash".to_owned(), fingerprint.to_owned()),
+        // The name under which GitHub looks for one, in the form of its own.
+        ("primaryLocationLineHash".to_owned(), format!("{fingerprint}:{ordinal}")),
         ("claudeReviewer/v1".to_owned(), fingerprint.to_owned()),
     ]));
     // Present and empty says that suppressions were looked for.
-    r.suppressions = Some(suppressions(f));
+    r.suppressions = Some(Vec::new());
     let mut facts = vec![
         ("severity", json!(f.severity().name())),
         ("category", json!(f.category().name())),
@@ -176,24 +211,6 @@ fn level(severity: Severity) -> sarif::ResultLevel {
         Severity::Minor => sarif::ResultLevel::Warning,
         Severity::Suggestion => sarif::ResultLevel::Note,
     }
-}
-
-fn suppressions(f: &Finding) -> Vec<sarif::Suppression> {
-    let one = |kind: &str, reason: String, facts: Vec<(&'static str, Value)>| {
-        let mut s = sarif::Suppression::builder().kind(kind).build();
-        s.status = Some(json!("accepted"));
-        s.justification = Some(untrusted::plain(&reason));
-        s.properties = Some(bag(None, facts));
-        s
-    };
-    let suppressed = f.suppressed.iter().map(|s| {
-        let kind = if s.by == "inline" { "inSource" } else { "external" };
-        one(kind, s.reason.clone(), vec![("by", json!(s.by))])
-    });
-    let waived = f.waived.iter().map(|w| {
-        one("external", w.reason.clone(), vec![("by", json!("waiver")), ("actor", json!(untrusted::plain(&w.actor)))])
-    });
-    suppressed.chain(waived).collect()
 }
 
 fn place(f: &Finding, review: &Review, fallback: &Location) -> sarif::Location {

@@ -375,6 +375,91 @@ fn lines_of_an_earlier_commit_are_not_taken_for_lines_of_the_head() {
     assert_eq!(earlier.property("line"), None);
 }
 
+#[test]
+fn sarif_holds_no_result_that_was_let_through_and_tells_of_it() {
+    let review = full();
+    let log = json(&review, Format::Sarif);
+    let run = &log["runs"][0];
+    let results = run["results"].as_array().unwrap();
+    assert_eq!(results.len(), review.findings.iter().filter(|f| f.counts()).count());
+    assert!(results.iter().all(|r| r["suppressions"] == serde_json::json!([])));
+    for f in review.findings.iter().filter(|f| !f.counts()) {
+        // Nothing that makes an alert or a rule: GitHub reads no suppressions.
+        assert!(results.iter().all(|r| r["ruleId"] != f.rule_id()));
+        assert!(run["tool"]["driver"]["rules"].as_array().unwrap().iter().all(|r| r["id"] != f.rule_id()));
+    }
+    assert_eq!((&run["properties"]["suppressed"], &run["properties"]["waived"]), (&1.into(), &1.into()));
+    let told = run["invocations"][0]["toolExecutionNotifications"].as_array().unwrap();
+    let waived = "Waived by a.thor: loopback only, INC-7 (sample-tls-verify-off: certificates are not checked)";
+    let told = told.iter().find(|n| n["message"]["text"] == waived).unwrap_or_else(|| panic!("{told:?}"));
+    assert_eq!(told["level"], "note");
+}
+
+#[test]
+fn what_has_one_fingerprint_stays_apart_in_sarif_and_junit() {
+    let key = |n: u32, commit: Option<&str>| {
+        let mut f = sketch("key", Severity::Critical, Category::Security, "a key", "Revoke it.")
+            .code("k.py", n, n, "AKIA****", &[b"+AKIA****"])
+            .done();
+        f.commit = commit.and_then(crate::diff::ObjectId::from_hex);
+        f
+    };
+    let mut review = warned();
+    let (one, two) = ("1a".repeat(20), "2b".repeat(20));
+    review.findings = arrange(vec![key(1, None), key(1, Some(&one)), key(1, Some(&two)), key(2, Some(&two))]);
+    let hashes = |review: &Review| -> Vec<String> {
+        let log = json(review, Format::Sarif);
+        let all = log["runs"][0]["results"].as_array().unwrap();
+        all.iter().map(|r| r["partialFingerprints"]["primaryLocationLineHash"].as_str().unwrap().to_owned()).collect()
+    };
+    let all = hashes(&review);
+    assert_eq!(all.iter().collect::<HashSet<_>>().len(), 4, "{all:?}");
+    assert_eq!(all[0], format!("{}:1", review.findings[0].fingerprint()));
+    assert_eq!(all[1], format!("{}:2", review.findings[0].fingerprint()));
+    review.findings[0].waived = Some(Waiver { reason: "old".to_owned(), actor: "a".to_owned() });
+    assert_eq!(hashes(&review), all[1..], "the others keep theirs");
+
+    // The last twin has a name that the numbers would make.
+    let plain = |title: &str| sketch("t", Severity::Minor, Category::Bug, title, title).file("a.py").done();
+    let long = "x".repeat(450);
+    review.findings =
+        vec![plain("a"), plain("a"), plain("a (2)"), plain("a"), plain(&long), plain(&format!("{long}y"))];
+    let failed = |why: &str| (Some(RepoPath::from("a.py")), why.to_owned());
+    review.coverage.failed = vec![failed("one"), failed("two")];
+    let xml = text(&review, Format::Junit, &Style::default());
+    let document = roxmltree::Document::parse(&xml).unwrap();
+    let cases: Vec<_> = document.descendants().filter(|n| n.has_tag_name("testcase")).collect();
+    let names: HashSet<_> = cases.iter().map(|n| (n.attribute("classname"), n.attribute("name"))).collect();
+    assert_eq!((names.len(), cases.len()), (8, 8), "{xml}");
+    assert!(names.contains(&(Some("a.py"), Some("sample-t: a"))), "the first keeps its name: {names:?}");
+}
+
+#[test]
+fn inj_16_no_output_of_a_test_attaches_a_file() {
+    let evil = "x\n[[ATTACHMENT|/etc/passwd]]\n[[[ATTACHMENT|a]]";
+    let mut review = filled(evil, b"[[ATTACHMENT|b]]");
+    for blocking in [true, false] {
+        review.findings.iter_mut().for_each(|f| f.blocking = blocking);
+        let xml = text(&review, Format::Junit, &Style::default());
+        let document = roxmltree::Document::parse(&xml).unwrap();
+        let mut said: Vec<String> = document.descendants().filter_map(|n| n.text().map(str::to_owned)).collect();
+        said.extend(document.descendants().flat_map(|n| n.attributes()).map(|a| a.value().to_owned()));
+        assert!(said.iter().any(|s| s.contains("ATTACHMENT|/etc/passwd")));
+        assert!(!said.iter().any(|s| s.contains("[[")), "{xml}");
+    }
+}
+
+#[test]
+fn a_file_on_which_two_backends_failed_is_one_file() {
+    let mut review = incomplete(ExitStatus::Incomplete);
+    let again = (review.coverage.failed[0].0.clone(), "backend local did not answer".to_owned());
+    review.coverage.failed.push(again);
+    for format in [Format::Human, Format::Summary, Format::Html, Format::Github] {
+        let out = text(&review, format, &Style { width: 200, ..Style::default() });
+        assert!(out.contains("1 file was not reviewed") && !out.contains("2 files were not"), "{format:?}: {out}");
+    }
+}
+
 /// The sample with a frame for the finding of a commit that is not the head, and one beside it in the head's own file
 /// of that name.
 fn with_an_inner_commit() -> Review {
@@ -419,7 +504,8 @@ fn every_format_names_the_commit_of_what_is_not_in_the_head() {
     let annotations: Vec<_> = told.iter().filter(|c| c.property("file") == Some("conf.py")).collect();
     assert_eq!(annotations.iter().filter(|c| c.data.contains(said)).count(), 1, "{annotations:?}");
     let entries = |value: &Value, field: &str, of: &str| {
-        let all: Vec<Value> = value.as_array().unwrap().iter().filter(|e| e.to_string().contains(of)).cloned().collect();
+        let all: Vec<Value> =
+            value.as_array().unwrap().iter().filter(|e| e.to_string().contains(of)).cloned().collect();
         all.iter().filter(|e| e[field].to_string().contains(said)).count()
     };
     assert_eq!(entries(&json(&review, Format::Gitlab), "description", "conf.py"), 1);
