@@ -22,6 +22,9 @@ const MAX_DESCRIPTION: usize = 16 << 10;
 /// Bytes of a branch name.
 const MAX_NAME: usize = 1 << 10;
 
+/// Digits of an abbreviated object id: as many as git writes.
+const SHORTEST: usize = 7;
+
 /// The flags that say what no event does.
 const FLAGS: &str = "claude-reviewer review branch HEAD --base REV";
 
@@ -107,6 +110,14 @@ pub enum Change {
     Deleted(String),
     /// The event names no change: why.
     Unknown(String),
+}
+
+impl Change {
+    /// All that a branch or tag has and the default branch lacks.
+    fn topic(head: End, trunk: String, is_push: bool) -> Self {
+        let may_be_empty = is_push.then(|| "what is pushed is on the default branch already".to_owned());
+        Self::Between { head, base: End::Branch(trunk), instead: None, may_be_empty }
+    }
 }
 
 /// Finds out what started the run; `None` where no system is known that did.
@@ -223,6 +234,12 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 fn id(text: &str) -> Option<String> {
     let is_hex = matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit());
     (is_hex && text.bytes().any(|b| b != b'0')).then(|| text.to_ascii_lowercase())
+}
+
+/// Takes the beginning of an object id, long enough to name something.
+fn short_id(text: &str) -> Option<String> {
+    let is_short = (SHORTEST..64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit());
+    (is_short && text.bytes().any(|b| b != b'0')).then(|| text.to_ascii_lowercase())
 }
 
 /// An end by its id, and the reference that has it.

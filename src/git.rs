@@ -12,6 +12,7 @@ mod fetch;
 mod files;
 mod hooks;
 mod load;
+mod names;
 mod notes;
 mod open;
 mod program;

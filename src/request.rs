@@ -103,6 +103,8 @@ pub struct Ends {
 pub enum End {
     /// A full object id; and the full name of a reference of the remote by which it can be got, if there is one.
     Id { id: String, under: Option<String> },
+    /// The first digits of an object id, in lower case; and the full name of the reference of the remote that has it.
+    Short { id: String, under: Option<String> },
     /// A branch of the remote, by its short name.
     Branch(String),
     /// As a person typed it.

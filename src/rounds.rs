@@ -165,7 +165,7 @@ fn revision(source: &Source) -> Option<&str> {
         Source::Commit { rev, .. } => Some(rev),
         Source::Branch { head, .. } => head.as_deref(),
         Source::Ends(ends) => match &ends.head {
-            End::Id { id: rev, .. } | End::Rev(rev) => Some(rev),
+            End::Id { id: rev, .. } | End::Short { id: rev, .. } | End::Rev(rev) => Some(rev),
             End::Branch(_) | End::Nothing => None,
         },
         _ => None,

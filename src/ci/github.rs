@@ -87,6 +87,8 @@ fn request(payload: &Value, checkout: Checkout) -> Option<Event> {
     })
 }
 
+/// A push. What was there before it counts on the default branch alone: everywhere else whoever pushes may have put it
+/// there by an earlier push, with a policy that suits the next one.
 fn push(payload: &Value) -> Option<Event> {
     let name = text(payload, "/ref")?;
     let short: String = name.strip_prefix("refs/heads/").unwrap_or(name).chars().take(200).collect();
@@ -98,21 +100,16 @@ fn push(payload: &Value) -> Option<Event> {
         let is_deletion = payload.pointer("/deleted") == Some(&Value::Bool(true)) || after.bytes().all(|b| b == b'0');
         return is_deletion.then(|| Event::new(System::GitHub, Kind::Deleted, label, change));
     };
-    let trunk = text(payload, "/repository/default_branch").and_then(branch);
-    let is_trunk = trunk.as_ref().is_some_and(|t| name.strip_prefix("refs/heads/") == Some(t.as_str()));
-    let instead = trunk.filter(|_| !is_trunk).map(End::Branch);
-    let (base, may_be_empty) = match (id(before), &instead) {
-        (Some(before), _) => (at(before, None), "the push takes the branch to a commit that it had already"),
-        (None, Some(trunk)) => (trunk.clone(), "what is pushed is on the default branch already"),
-        // The first push of all.
-        (None, None) if is_trunk => (End::Nothing, "the branch is empty"),
-        (None, None) => return None,
-    };
-    let change = Change::Between {
-        head: at(head, Some(name.to_owned()).filter(|n| n.starts_with("refs/"))),
-        base,
-        instead,
-        may_be_empty: Some(may_be_empty.to_owned()),
+    let head = at(head, Some(name.to_owned()).filter(|n| n.starts_with("refs/")));
+    let before = id(before).map(|id| at(id, None));
+    let change = match text(payload, "/repository/default_branch").and_then(branch) {
+        None => Change::Unknown(format!("{label} does not say which branch is the default one")),
+        // Nothing before the first push of all. A push that takes back what was there brings nothing, and what it goes
+        // back to may have been refused once.
+        Some(trunk) if name.strip_prefix("refs/heads/") == Some(&trunk) => {
+            Change::Between { head, base: before.unwrap_or(End::Nothing), instead: None, may_be_empty: None }
+        }
+        Some(trunk) => Change::topic(head, trunk, true),
     };
     let kind = if is_tag { Kind::Tag } else { Kind::Push };
     let target = branch(name).filter(|_| !is_tag);

@@ -14,6 +14,7 @@ pub(super) fn event(env: &Env) -> Result<Event> {
     let commit = env.var("CI_COMMIT_SHA").and_then(id).ok_or_else(|| super::unnamed("CI_COMMIT_SHA is no commit"))?;
     let mut event = match env.var("CI_MERGE_REQUEST_IID") {
         Some(number) => request(env, number, commit)?,
+        None if env.var("CI_PIPELINE_SOURCE") == Some("external_pull_request_event") => external(env, commit)?,
         None => branch_or_tag(env, commit),
     };
     event.credential = credential(env);
@@ -71,15 +72,36 @@ fn request(env: &Env, number: &str, commit: String) -> Result<Event> {
     })
 }
 
+/// A pull request on GitHub whose repository is mirrored here. Its number is one of that forge, and none of this one's.
+fn external(env: &Env, commit: String) -> Result<Event> {
+    let var = |name: &str| env.var(&format!("CI_EXTERNAL_PULL_REQUEST_{name}"));
+    let head = var("SOURCE_BRANCH_SHA").and_then(id).unwrap_or(commit);
+    let target = var("TARGET_BRANCH_NAME").and_then(branch);
+    let target = target.ok_or_else(|| super::unnamed("CI_EXTERNAL_PULL_REQUEST_TARGET_BRANCH_NAME names no branch"))?;
+    let change = Change::Between {
+        head: at(head, var("SOURCE_BRANCH_NAME").and_then(branch).map(|b| format!("refs/heads/{b}"))),
+        base: match var("TARGET_BRANCH_SHA").and_then(id) {
+            Some(id) => at(id, Some(format!("refs/heads/{target}"))),
+            None => End::Branch(target.clone()),
+        },
+        instead: None,
+        may_be_empty: Some("the pull request has no commit that its target lacks".to_owned()),
+    };
+    let number: Option<u64> = var("IID").and_then(|n| n.parse().ok());
+    let label = number.map_or_else(|| "external pull request".to_owned(), |n| format!("external pull request {n}"));
+    Ok(Event {
+        target: Some(target),
+        is_fork: var("TARGET_REPOSITORY").map(|own| var("SOURCE_REPOSITORY") != Some(own)),
+        ..Event::new(System::GitLab, Kind::Request, label, change)
+    })
+}
+
+/// A pipeline for a branch or tag. What was there before a push counts on the default branch alone: everywhere else
+/// whoever pushes may have put it there by an earlier push, with a policy that suits the next one.
 fn branch_or_tag(env: &Env, commit: String) -> Event {
-    let trunk = env.var("CI_DEFAULT_BRANCH").and_then(branch);
     let own = env.var("CI_COMMIT_BRANCH").and_then(branch);
     let tag = env.var("CI_COMMIT_TAG");
     let is_push = env.var("CI_PIPELINE_SOURCE") == Some("push");
-    let is_trunk = own.is_some() && own == trunk;
-    let instead = trunk.filter(|_| !is_trunk).map(End::Branch);
-    // All zeros where somebody started the pipeline, a clock did, or the branch is new.
-    let before = env.var("CI_COMMIT_BEFORE_SHA").and_then(id).filter(|_| is_push && tag.is_none());
     let name = own.as_deref().or(tag).unwrap_or("a commit");
     let (kind, label) = match env.var("CI_PIPELINE_SOURCE") {
         _ if tag.is_some() => (Kind::Tag, format!("the tag {name}")),
@@ -92,22 +114,21 @@ fn branch_or_tag(env: &Env, commit: String) -> Event {
         (None, tag) => tag.map(|t| format!("refs/tags/{t}")),
     };
     let head = at(commit, under);
-    let change = match (before, &instead) {
-        (Some(before), _) => Change::Between {
-            head,
-            base: at(before, None),
-            instead,
-            may_be_empty: Some("the push takes the branch to a commit that it had already".to_owned()),
+    let before = env.var("CI_COMMIT_BEFORE_SHA").unwrap_or("");
+    let change = match env.var("CI_DEFAULT_BRANCH").and_then(branch) {
+        None => Change::Unknown(format!("{label} does not say which branch is the default one")),
+        Some(trunk) if own.as_ref() != Some(&trunk) => Change::topic(head, trunk, is_push),
+        // All zeros where somebody started the pipeline, or a clock did; of a push, where it is the first of all.
+        Some(_) => match id(before).map(|id| at(id, None)).or_else(|| is_zeros(before).then_some(End::Nothing)) {
+            Some(base) if is_push => Change::Between { head, base, instead: None, may_be_empty: None },
+            _ => Change::Unknown(format!("{label} comes with no commit that went before")),
         },
-        (None, Some(trunk)) => Change::Between {
-            head,
-            base: trunk.clone(),
-            instead: None,
-            may_be_empty: is_push.then(|| "what is pushed is on the default branch already".to_owned()),
-        },
-        (None, None) => Change::Unknown(format!("{label} comes with no commit that went before")),
     };
     Event { target: own, ..Event::new(System::GitLab, kind, label, change) }
+}
+
+fn is_zeros(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b == b'0')
 }
 
 /// What lets a job read its project, for its own server alone.

@@ -4,19 +4,20 @@
 //! Sources: support.atlassian.com, "Variables and secrets"; learn.microsoft.com, "Use predefined variables"; the global
 //! variable reference of a Jenkins controller (`/pipeline-syntax/globals`) and the git plugin's documentation.
 
-use super::{Change, Event, Kind, MAX_TITLE, System, at, branch, capped, id};
+use super::{Change, Event, Kind, MAX_TITLE, System, at, branch, capped, id, short_id};
 use crate::env::Env;
 use crate::error::Result;
 use crate::request::{Credential, End};
 
 const NO_NEWS: &str = "has no commit that its target lacks";
 
-/// A pipeline for a pull request merges the target into what it checks out; the commit in the variable is the author's.
+/// A pipeline for a pull request merges the target into what it checks out; the commit in the variable is the author's,
+/// by the first twelve digits of its id.
 pub(super) fn bitbucket(env: &Env) -> Result<Event> {
-    let commit = env.var("BITBUCKET_COMMIT").and_then(id);
-    let commit = commit.ok_or_else(|| super::unnamed("BITBUCKET_COMMIT is no commit"))?;
     let own = env.var("BITBUCKET_BRANCH").and_then(branch);
     let under = own.as_ref().map(|b| format!("refs/heads/{b}"));
+    let head = env.var("BITBUCKET_COMMIT").and_then(|text| commit(text, under));
+    let head = head.ok_or_else(|| super::unnamed("BITBUCKET_COMMIT is no commit"))?;
     let Some(target) = env.var("BITBUCKET_PR_DESTINATION_BRANCH").and_then(branch) else {
         let name = own.as_deref().or(env.var("BITBUCKET_TAG")).unwrap_or("a commit");
         let why = "Bitbucket names no commit that went before a push";
@@ -25,14 +26,21 @@ pub(super) fn bitbucket(env: &Env) -> Result<Event> {
     };
     let number: Option<u64> = env.var("BITBUCKET_PR_ID").and_then(|n| n.parse().ok());
     let label = number.map_or_else(|| "pull request".to_owned(), |n| format!("pull request {n}"));
-    // Short ids name nothing for certain.
-    let base = match env.var("BITBUCKET_PR_DESTINATION_COMMIT").and_then(id) {
-        Some(id) => at(id, Some(format!("refs/heads/{target}"))),
-        None => End::Branch(target.clone()),
+    let under = Some(format!("refs/heads/{target}"));
+    let (base, instead) = match env.var("BITBUCKET_PR_DESTINATION_COMMIT").and_then(|text| commit(text, under)) {
+        Some(id @ End::Id { .. }) => (id, None),
+        // What the branch has now is known for certain; an abbreviated id is one that others can be made to fit.
+        short => (End::Branch(target.clone()), short),
     };
     let may_be_empty = Some(format!("the pull request {NO_NEWS}"));
-    let change = Change::Between { head: at(commit, under), base, instead: None, may_be_empty };
+    let change = Change::Between { head, base, instead, may_be_empty };
     Ok(Event { number, target: Some(target), ..Event::new(System::Bitbucket, Kind::Request, label, change) })
+}
+
+/// Takes an id, whole or abbreviated, and the reference that has it.
+fn commit(text: &str, under: Option<String>) -> Option<End> {
+    let short = || short_id(text).map(|id| End::Short { id, under: under.clone() });
+    id(text).map(|id| at(id, under.clone())).or_else(short)
 }
 
 /// In a pull request `BUILD_SOURCEVERSION` is the merge commit that Azure, or GitHub, made.
@@ -104,13 +112,16 @@ pub(super) fn jenkins(env: &Env) -> Result<Event> {
     }
     let own = env.var("BRANCH_NAME").or(env.var("GIT_BRANCH")).unwrap_or("a commit");
     let label = format!("the build of {}", own.chars().take(200).collect::<String>());
+    let is_primary = env.var("BRANCH_IS_PRIMARY") == Some("true");
     let change = match env.var("GIT_PREVIOUS_SUCCESSFUL_COMMIT").and_then(id) {
-        Some(before) => Change::Between {
-            head,
-            base: at(before, None),
-            instead: None,
-            may_be_empty: Some("nothing is new since the last successful build".to_owned()),
-        },
+        Some(before) if is_primary => {
+            // Another build of the same commit. One that goes back brings nothing either, and may have failed once.
+            let again = matches!(&head, End::Id { id, .. } if *id == before);
+            let may_be_empty = again.then(|| "this commit has a successful build already".to_owned());
+            Change::Between { head, base: at(before, None), instead: None, may_be_empty }
+        }
+        // That a build succeeded says only what its policy said, and on another branch that may be its author's.
+        Some(_) => Change::Unknown("Jenkins does not say that this is the primary branch".to_owned()),
         None => Change::Unknown("Jenkins names no successful build that went before".to_owned()),
     };
     Ok(Event::new(System::Jenkins, Kind::Push, label, change))

@@ -62,30 +62,18 @@ fn ci_01_a_pull_request_is_its_own_head_against_its_base() {
 }
 
 #[test]
-fn ci_01_a_push_is_what_went_before_against_what_came_after() {
+fn ci_01_a_push_to_the_default_branch_is_what_went_before_against_what_came_after() {
     let mut push = json!({
-        "ref": "refs/heads/topic", "before": hex('a'), "after": hex('b'), "created": false, "deleted": false,
+        "ref": "refs/heads/main", "before": hex('a'), "after": hex('b'), "created": false, "deleted": false,
         "forced": false, "repository": {"full_name": "team/repo", "default_branch": "main"},
     });
     let event = github("push", &push, &[]).unwrap();
-    let Change::Between { head, base, instead, .. } = &event.change else { panic!("{event:?}") };
+    // Nothing stands in for what went before; and a push that takes commits back brings nothing that could pass.
+    let Change::Between { head, base, instead: None, may_be_empty: None } = &event.change else { panic!("{event:?}") };
     assert!(is(head, 'b') && is(base, 'a'));
-    assert_eq!(*instead, Some(End::Branch("main".to_owned())));
-    // A new branch.
-    push["before"] = json!(hex('0'));
-    assert_eq!(ends(&github("push", &push, &[]).unwrap()).1, End::Branch("main".to_owned()));
     // The first push of all.
-    push["ref"] = json!("refs/heads/main");
-    assert_eq!(ends(&github("push", &push, &[]).unwrap()).1, End::Nothing);
-    // A forced push to the default branch: nothing stands in for what went before.
-    push["before"] = json!(hex('c'));
-    let event = github("push", &push, &[]).unwrap();
-    assert!(matches!(&event.change, Change::Between { instead: None, .. }), "{event:?}");
-    // A tag.
-    push["ref"] = json!("refs/tags/v1");
     push["before"] = json!(hex('0'));
-    let event = github("push", &push, &[]).unwrap();
-    assert_eq!((event.kind, ends(&event).1), (Kind::Tag, End::Branch("main".to_owned())));
+    assert_eq!(ends(&github("push", &push, &[]).unwrap()).1, End::Nothing);
     // A deletion.
     push["after"] = json!(hex('0'));
     push["deleted"] = json!(true);
@@ -94,6 +82,33 @@ fn ci_01_a_push_is_what_went_before_against_what_came_after() {
     push["after"] = json!("HEAD");
     push["deleted"] = json!(false);
     assert!(github("push", &push, &[]).is_err());
+}
+
+#[test]
+fn cfg_04_a_push_elsewhere_is_not_measured_against_an_earlier_one() {
+    for before in [hex('a'), hex('0')] {
+        let mut push = json!({
+            "ref": "refs/heads/topic", "before": before, "after": hex('b'), "created": false, "deleted": false,
+            "forced": true, "repository": {"full_name": "team/repo", "default_branch": "main"},
+        });
+        for (name, kind) in [
+            ("refs/heads/topic", Kind::Push),
+            ("refs/heads/main/next", Kind::Push),
+            ("refs/tags/v1", Kind::Tag),
+            ("refs/tags/main", Kind::Tag),
+        ] {
+            push["ref"] = json!(name);
+            let event = github("push", &push, &[]).unwrap();
+            let Change::Between { head, base, instead: None, may_be_empty: Some(_) } = &event.change else {
+                panic!("{event:?}")
+            };
+            assert!(is(head, 'b') && *base == End::Branch("main".to_owned()) && event.kind == kind, "{event:?}");
+        }
+        // Who does not say which branch is the default one gets the flags, and never what went before.
+        push["repository"] = json!({"full_name": "team/repo"});
+        let e = github("push", &push, &[]).unwrap().ends(None, None, Fetching::Never).unwrap_err();
+        assert!(e.hints.iter().any(|h| h.contains("--base")), "{e:?}");
+    }
 }
 
 #[test]
@@ -230,16 +245,62 @@ fn ci_03_gitlab_branches_tags_and_schedules() {
     };
     let (topic, main, tag) = (("CI_COMMIT_BRANCH", "topic"), ("CI_COMMIT_BRANCH", "main"), ("CI_COMMIT_TAG", "v1"));
     let trunk = End::Branch("main".to_owned());
-    assert!(is(&ends(&case("push", &b, topic)).1, 'b'));
     assert!(is(&ends(&case("push", &b, main)).1, 'b'));
-    assert_eq!(ends(&case("push", &zero, topic)).1, trunk);
-    assert_eq!(ends(&case("push", &zero, tag)).1, trunk);
+    assert!(matches!(case("push", &b, main).change, Change::Between { may_be_empty: None, .. }));
+    assert_eq!(ends(&case("push", &zero, main)).1, End::Nothing);
+    // Elsewhere what went before is the pusher's own.
+    for before in [&*b, &*zero] {
+        assert_eq!(ends(&case("push", before, topic)).1, trunk);
+        assert_eq!(ends(&case("push", before, tag)).1, trunk);
+    }
     assert_eq!(ends(&case("schedule", &b, topic)).1, trunk);
     assert_eq!(ends(&case("web", &zero, topic)).1, trunk);
-    for event in [case("push", &zero, main), case("schedule", &b, main), case("web", &zero, main)] {
+    let unknown = [case("schedule", &b, main), case("web", &zero, main), case("parent_pipeline", &zero, main)];
+    for event in unknown.into_iter().chain([case("push", "", main), case("push", "HEAD", main)]) {
         assert!(event.ends(None, None, Fetching::Never).is_err(), "{event:?}");
     }
+    // Without the name of the default branch any branch might be it.
+    for before in [&*b, &*zero] {
+        let vars = [
+            ("GITLAB_CI", "true"),
+            ("CI_PIPELINE_SOURCE", "push"),
+            ("CI_COMMIT_SHA", &a),
+            ("CI_COMMIT_BEFORE_SHA", before),
+            topic,
+        ];
+        assert!(detect(&env(&vars)).unwrap().unwrap().ends(None, None, Fetching::Never).is_err());
+    }
     assert_eq!(case("schedule", &zero, main).kind, Kind::Schedule);
+}
+
+#[test]
+fn ci_03_a_pull_request_of_a_mirrored_project_is_its_source_against_its_target() {
+    let (a, b, c) = (hex('a'), hex('b'), hex('c'));
+    let mut vars = vec![
+        ("GITLAB_CI", "true"),
+        ("CI_PIPELINE_SOURCE", "external_pull_request_event"),
+        ("CI_COMMIT_SHA", &*c),
+        ("CI_COMMIT_BRANCH", "thing"),
+        ("CI_DEFAULT_BRANCH", "main"),
+        ("CI_EXTERNAL_PULL_REQUEST_IID", "3"),
+        ("CI_EXTERNAL_PULL_REQUEST_SOURCE_REPOSITORY", "team/repo"),
+        ("CI_EXTERNAL_PULL_REQUEST_TARGET_REPOSITORY", "team/repo"),
+        ("CI_EXTERNAL_PULL_REQUEST_SOURCE_BRANCH_NAME", "thing"),
+        ("CI_EXTERNAL_PULL_REQUEST_SOURCE_BRANCH_SHA", &*a),
+        ("CI_EXTERNAL_PULL_REQUEST_TARGET_BRANCH_NAME", "release/1"),
+    ];
+    let target = End::Branch("release/1".to_owned());
+    assert_eq!(ends(&detect(&env(&vars)).unwrap().unwrap()).1, target);
+    vars.push(("CI_EXTERNAL_PULL_REQUEST_TARGET_BRANCH_SHA", &*b));
+    let event = detect(&env(&vars)).unwrap().unwrap();
+    let (head, base) = ends(&event);
+    assert_eq!(head, End::Id { id: a.clone(), under: Some("refs/heads/thing".to_owned()) });
+    assert_eq!(base, End::Id { id: b.clone(), under: Some("refs/heads/release/1".to_owned()) });
+    assert_eq!((event.kind, event.target.as_deref()), (Kind::Request, Some("release/1")));
+    // Its number is another forge's.
+    assert_eq!((event.number, event.is_fork), (None, Some(false)));
+    vars.retain(|(name, _)| !name.contains("TARGET_BRANCH"));
+    assert!(detect(&env(&vars)).is_err());
 }
 
 #[test]
@@ -254,8 +315,18 @@ fn ci_03_bitbucket_azure_and_jenkins() {
     assert_eq!(base, End::Branch("main".to_owned()));
     let full = [&request[..], &[("BITBUCKET_PR_DESTINATION_COMMIT", &*b)]].concat();
     assert!(is(&ends(&of(&full)).1, 'b'));
-    let short = [&request[..], &[("BITBUCKET_PR_DESTINATION_COMMIT", &b[..12])]].concat();
-    assert_eq!(ends(&of(&short)).1, End::Branch("main".to_owned()));
+    // As they are: twelve digits.
+    let mut short = [&request[..], &[("BITBUCKET_PR_DESTINATION_COMMIT", &b[..12])]].concat();
+    short[1].1 = &a[..12];
+    let event = of(&short);
+    let abbreviated = |id: &str, name: &str| End::Short { id: id[..12].to_owned(), under: Some(name.to_owned()) };
+    assert_eq!(ends(&event), (abbreviated(&a, "refs/heads/thing"), End::Branch("main".to_owned())));
+    let Change::Between { instead: Some(instead), .. } = event.change else { panic!("{event:?}") };
+    assert_eq!(instead, abbreviated(&b, "refs/heads/main"));
+    for none in [&a[..6], "HEAD", "aaaaaaaaaaag", &hex('0')[..12], ""] {
+        short[1].1 = none;
+        assert!(detect(&env(&short)).is_err(), "{none}");
+    }
 
     let azure = [("TF_BUILD", "True"), ("BUILD_SOURCEVERSION", &*a), ("BUILD_REASON", "IndividualCI")];
     assert!(of(&azure).ends(None, None, Fetching::Never).is_err());
@@ -278,8 +349,15 @@ fn ci_03_bitbucket_azure_and_jenkins() {
 
     let jenkins = [("JENKINS_URL", "https://j.example/"), ("GIT_COMMIT", &*a)];
     assert!(of(&jenkins).ends(None, None, Fetching::Never).is_err());
+    // A success on another branch is one by the policy that its author put there.
     let built = [&jenkins[..], &[("GIT_PREVIOUS_SUCCESSFUL_COMMIT", &*b)]].concat();
+    assert!(of(&built).ends(None, None, Fetching::Never).is_err());
+    let mut built = [&built[..], &[("BRANCH_IS_PRIMARY", "true")]].concat();
     assert!(is(&ends(&of(&built)).1, 'b'));
+    let is_empty_ok = |event: &Event| event.ends(None, None, Fetching::Never).unwrap().may_be_empty.is_some();
+    assert!(!is_empty_ok(&of(&built)), "a branch that went back");
+    built[2].1 = &a;
+    assert!(is_empty_ok(&of(&built)), "another build of the same commit");
     let request = [&jenkins[..], &[("CHANGE_TARGET", "main"), ("CHANGE_ID", "5")]].concat();
     assert_eq!(ends(&of(&request)).1, End::Branch("main".to_owned()));
 }

@@ -282,6 +282,18 @@ impl Fetched {
         }
     }
 
+    /// Fetches all of the history of a commit, where the clone is shallow.
+    ///
+    /// # Errors
+    /// As [`Repo::fetch`].
+    pub fn whole(&mut self, head: ObjectId) -> Result<()> {
+        if self.depth.is_some() {
+            self.depth = Some(DEPTHS.len() - 1);
+            self.tips(&[head.to_string()])?;
+        }
+        Ok(())
+    }
+
     /// Fetches objects by their ids: what a partial clone was made without.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! How far what is in a clone reaches: where the history is cut off, and which objects were left out on purpose.
 
-use super::{Branch, FileMode, Repo, State, gix_id, own, revision, tree};
+use super::{Branch, FileMode, Repo, State, gix_id, names, own, revision, tree};
 use crate::diff::ObjectId;
 use crate::error::{Error, Result};
 use std::collections::HashSet;
@@ -17,8 +17,7 @@ pub(super) enum Joined {
 pub(super) fn joined(repo: &Repo, one: ObjectId, other: ObjectId) -> Result<Joined> {
     let local = repo.local();
     let base = revision::merge_base(&local, one, &[other])?;
-    let failed = |e: gix::Error| Error::incomplete("the list of where the history ends cannot be read").caused_by(&e);
-    let Some(cut) = local.shallow_commits().map_err(failed)? else {
+    let Some(cut) = cut_off(&local)? else {
         return Ok(base.map_or(Joined::Never, Joined::At));
     };
     let Some(base) = base else { return Ok(Joined::Perhaps) };
@@ -29,6 +28,12 @@ pub(super) fn joined(repo: &Repo, one: ObjectId, other: ObjectId) -> Result<Join
         }
     }
     Ok(Joined::At(base))
+}
+
+/// Returns the commits whose parents a shallow clone left out.
+fn cut_off(local: &gix::Repository) -> Result<Option<Vec<gix::ObjectId>>> {
+    let failed = |e: gix::Error| Error::incomplete("the list of where the history ends cannot be read").caused_by(&e);
+    Ok(local.shallow_commits().map_err(failed)?.map(|cut| cut.iter().copied().collect()))
 }
 
 /// Tells whether a clone was made without some objects, on purpose.
@@ -64,16 +69,43 @@ impl Repo {
         gix_id(&id).kind() == local.object_hash() && local.has_object(gix_id(&id))
     }
 
+    /// Finds the one commit here whose id begins with these digits; `None` where there is none, or more than one.
+    ///
+    /// # Errors
+    /// Incomplete: the objects cannot be listed.
+    pub fn abbreviated(&self, digits: &str) -> Result<Option<ObjectId>> {
+        let found = names::commits(&self.local(), digits)?;
+        Ok(found.first().map(|id| own(id)).filter(|_| found.len() == 1))
+    }
+
+    /// Finds the one commit whose id begins with these digits in the history of another one, itself included.
+    ///
+    /// # Errors
+    /// Incomplete: the history cannot be read.
+    pub fn abbreviated_in(&self, digits: &str, tip: ObjectId) -> Result<Option<ObjectId>> {
+        let mut found = revision::walk(&self.local(), tip, &[])?;
+        found.retain(|id| id.to_string().starts_with(digits));
+        Ok(found.first().copied().filter(|_| found.len() == 1))
+    }
+
     /// A head against nothing: everything in it is new.
+    ///
+    /// # Errors
+    /// Incomplete: the history is cut off before it begins.
     pub fn from_the_beginning(&self, head: ObjectId) -> Result<Branch> {
         let local = self.local();
+        let commits = revision::walk(&local, head, &[])?;
+        let cut = cut_off(&local)?.unwrap_or_default();
+        if commits.iter().any(|id| cut.contains(&gix_id(id))) {
+            return Err(revision::missing_history(&local, "the history is cut off before its first commit"));
+        }
         Ok(Branch {
             change: self.between(State::Empty, self.state_of(head)?)?,
             merge_base: own(&local.object_hash().null()),
             tip: None,
             head,
             base_name: "nothing".to_owned(),
-            commits: revision::walk(&local, head, &[])?,
+            commits,
         })
     }
 

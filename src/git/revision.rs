@@ -189,7 +189,7 @@ pub(super) fn merge_base(repo: &gix::Repository, one: ObjectId, others: &[Object
     }
 }
 
-fn missing_history(repo: &gix::Repository, what: &str) -> Error {
+pub(super) fn missing_history(repo: &gix::Repository, what: &str) -> Error {
     let error = Error::incomplete(what);
     match repo.is_shallow() {
         Ok(true) => error

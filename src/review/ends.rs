@@ -18,8 +18,9 @@ pub(super) fn resolve(request: &ReviewRequest, ends: &Ends, env: &Env, stop: &St
     let mut search = Search { ends, request, env, stop, repo: Repo::open(&request.dir, env)?, fetched: None };
     let head = search.head()?;
     let base = search.base()?;
-    if let Some(base) = base {
-        search.connect(head, base)?;
+    match base {
+        Some(base) => search.connect(head, base)?,
+        None => search.reach_the_beginning(head)?,
     }
     search.complete(head, base)?;
     let branch = search.between(head, base)?;
@@ -72,11 +73,12 @@ impl Search<'_> {
             return Ok(Some(id));
         }
         let missing = self.missing("the base", &self.ends.base);
-        // What is not in a shallow clone may well be there.
-        let (Some(instead), true) = (&self.ends.instead, self.fetched.is_some() || !self.repo.is_shallow()) else {
-            return Err(missing);
-        };
-        self.find(instead)?.map(Some).ok_or(missing)
+        // What is not in a shallow clone may well be there. An abbreviated id names the same commit.
+        let is_gone = self.fetched.is_some() || !self.repo.is_shallow();
+        match self.ends.instead.as_ref().filter(|end| is_gone || matches!(end, End::Short { .. })) {
+            Some(instead) => self.find(instead)?.map(Some).ok_or(missing),
+            None => Err(missing),
+        }
     }
 
     /// Finds an end here or, where that is wanted, at the remote.
@@ -88,6 +90,8 @@ impl Search<'_> {
         }
         let (remote, names) = match end {
             End::Id { id, under } => (id.clone(), under.iter().cloned().collect()),
+            End::Short { id, under: Some(under) } => return self.fetch_short(id, under),
+            End::Short { under: None, .. } => return Ok(None),
             End::Branch(name) => (format!("refs/heads/{name}"), Vec::new()),
             End::Rev(rev) if ObjectId::from_hex(rev).is_some() => (rev.clone(), Vec::new()),
             End::Rev(rev) if rev.starts_with("refs/") => (rev.clone(), Vec::new()),
@@ -118,6 +122,15 @@ impl Search<'_> {
         Ok(None)
     }
 
+    /// Finds the one commit whose id begins so in what a reference of the remote has.
+    fn fetch_short(&mut self, id: &str, under: &str) -> Result<Option<ObjectId>> {
+        let Some(fetched) = self.remote()? else { return Ok(None) };
+        match fetched.also(under)? {
+            Some(tip) => fetched.open()?.abbreviated_in(id, tip),
+            None => Ok(None),
+        }
+    }
+
     /// Finds an end in the clone.
     fn here(&self, end: &End) -> Result<Option<ObjectId>> {
         let typed = matches!(end, End::Rev(_));
@@ -131,6 +144,7 @@ impl Search<'_> {
                 Some(_) => named(id),
                 None => Ok(None),
             },
+            End::Short { id, .. } => self.repo.abbreviated(id),
             End::Branch(name) => named(&format!("refs/remotes/{}/{name}", self.ends.remote)),
             End::Rev(rev) => named(rev),
             End::Nothing => Ok(None),
@@ -161,6 +175,16 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// Sees that all of the history is here.
+    fn reach_the_beginning(&mut self, head: ObjectId) -> Result<()> {
+        if self.repo.is_shallow()
+            && let Some(fetched) = self.remote()?
+        {
+            fetched.whole(head)?;
+        }
+        Ok(())
+    }
+
     /// Returns the repository with all that was fetched.
     fn view(&self) -> Result<Repo> {
         match &self.fetched {
@@ -171,16 +195,19 @@ impl Search<'_> {
 
     fn between(&self, head: ObjectId, base: Option<ObjectId>) -> Result<Branch> {
         let repo = self.view()?;
-        let Some(base) = base else { return repo.from_the_beginning(head) };
-        let found = repo.branch(Some(&head.to_string()), Some(&base.to_string()));
+        let found = match base {
+            Some(base) => repo.branch(Some(&head.to_string()), Some(&base.to_string())),
+            None => repo.from_the_beginning(head),
+        };
         let mut branch = found.map_err(|e| match self.ends.fetching {
             Fetching::Never if e.kind == Kind::Incomplete => with_hint_first(e, "let the review fetch it: --fetch"),
             _ => e,
         })?;
+        let Some(base) = base else { return Ok(branch) };
         branch.base_name = match &self.ends.base {
             End::Branch(name) => format!("{name} ({})", base.short()),
             End::Rev(rev) => rev.clone(),
-            End::Id { .. } | End::Nothing => base.short(),
+            End::Id { .. } | End::Short { .. } | End::Nothing => base.short(),
         };
         Ok(branch)
     }
@@ -202,7 +229,7 @@ impl Search<'_> {
 
     fn missing(&self, what: &str, end: &End) -> Error {
         let name = match end {
-            End::Id { id, .. } => id.chars().take(12).collect(),
+            End::Id { id, .. } | End::Short { id, .. } => id.chars().take(12).collect(),
             End::Branch(name) => format!("the branch {name} of {}", self.ends.remote),
             End::Rev(rev) => rev.clone(),
             End::Nothing => "nothing".to_owned(),

@@ -5,6 +5,7 @@ mod fetch;
 mod gate;
 mod http;
 mod named;
+mod pushes;
 
 use crate::support::{Repo, Reviewer, Run, line_with_key, reviewer};
 use serde_json::{Value, json};
@@ -59,6 +60,11 @@ impl Forge {
 
     fn bad() -> Self {
         Self::new("", &[("b.txt", &line_with_key())], &[("b.txt", "better\n")])
+    }
+
+    /// The first commit of the request.
+    fn first(&self) -> String {
+        self.repo.git(&["rev-parse", &format!("{}~1", self.head)]).trim().to_owned()
     }
 
     /// Checks out one commit of it, as runners do: a single one, without a branch.

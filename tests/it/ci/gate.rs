@@ -20,6 +20,8 @@ fn cfg_04_a_request_that_loosens_its_policy_is_judged_by_the_base() {
         ("pull_request", forge.request()),
         ("pull_request_target", forge.request()),
         ("push", forge.push("refs/heads/topic", &forge.fork, &forge.head)),
+        // Of two pushes, the first brought the policy.
+        ("push", forge.push("refs/heads/topic", &forge.first(), &forge.head)),
     ] {
         let report = forge.job(&forge.merge).on(name, &payload).report(&["--fetch"], 1);
         assert!(report["policy"]["origin"].as_str().unwrap().starts_with("base@"), "{report:#}");
@@ -27,6 +29,38 @@ fn cfg_04_a_request_that_loosens_its_policy_is_judged_by_the_base() {
         assert!(found.iter().any(|r| r == "policy-weakened"), "{found:?}");
         assert!(found.iter().any(|r| r == "aws-access-key-id"), "{found:?}");
     }
+}
+
+#[test]
+fn cfg_04_no_later_push_makes_an_earlier_one_pass() {
+    let forge = Forge::new("version = 1\n", &[("b.py", "eval(input())\n")], &[("c.txt", "fine\n")]);
+    let (evil, top) = (forge.first(), &*forge.head);
+    for (before, after) in [(&*forge.fork, &*evil), (&evil, top), (top, &evil)] {
+        let job = forge.job(after).on("push", &forge.push("refs/heads/topic", before, after));
+        let report = job.report(&["--fetch"], 1);
+        assert_eq!(report["source"]["base"], *forge.fork, "{before} to {after}");
+        let gitlab = forge
+            .job(after)
+            .var("GITLAB_CI", "true")
+            .var("CI_PIPELINE_SOURCE", "push")
+            .var("CI_COMMIT_BRANCH", "topic")
+            .var("CI_COMMIT_SHA", after)
+            .var("CI_COMMIT_BEFORE_SHA", before)
+            .var("CI_DEFAULT_BRANCH", "main");
+        assert_eq!(gitlab.report(&["--fetch"], 1)["source"]["base"], *forge.fork, "{before} to {after}");
+    }
+}
+
+#[test]
+fn cfg_07_an_earlier_push_names_neither_a_program_nor_a_server() {
+    let server = Server::start(|_| Reply::json(200, &json!({})));
+    let policy = format!("{}[tests]\nrun = true\ncommand = 'touch ran'\n", server.policy("openai"));
+    let forge = Forge::new("version = 1\n", &[(".claude-reviewer.toml", &policy)], &[("b.txt", "fine\n")]);
+    let push = forge.push("refs/heads/topic", &forge.first(), &forge.head);
+    let job = forge.job(&forge.head).on("push", &push).var("OPENAI_API_KEY", "made-up-for-a-test");
+    job.reviewer(&["--fetch"]).run_any();
+    assert!(!job.path().join("ran").exists());
+    assert_eq!(server.connections(), 0);
 }
 
 #[test]

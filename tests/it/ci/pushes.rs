@@ -1,0 +1,69 @@
+//! Pushes and requests whose ends are named in other ways than by two full ids.
+
+use super::{Forge, ZEROS};
+use crate::support::line_with_key;
+use serde_json::Value;
+
+#[test]
+fn ci_03_bitbucket_names_both_ends_by_their_first_digits() {
+    for (forge, code) in [(Forge::good(), 0), (Forge::bad(), 1)] {
+        let request = |checked_out: &str, head: &str, base: &str| {
+            forge
+                .job(checked_out)
+                .var("BITBUCKET_BUILD_NUMBER", "1")
+                .var("BITBUCKET_COMMIT", &head[..12])
+                .var("BITBUCKET_BRANCH", "topic")
+                .var("BITBUCKET_PR_ID", "7")
+                .var("BITBUCKET_PR_DESTINATION_BRANCH", "main")
+                .var("BITBUCKET_PR_DESTINATION_COMMIT", &base[..12])
+        };
+        // Here, and only in what the branch has there: at its tip, and below it.
+        for (checked_out, head) in [(&forge.head, &forge.head), (&forge.merge, &forge.head)] {
+            let report = request(checked_out, head, &forge.base).report(&["--fetch"], code);
+            assert_eq!(report["source"]["head"], **head);
+            assert_eq!(report["source"]["base"], *forge.fork);
+        }
+        let first = forge.first();
+        assert_eq!(request(&forge.merge, &first, &forge.base).report(&["--fetch"], code)["source"]["head"], *first);
+        // Neither here nor there, and of another branch: nothing is reviewed in its place.
+        for head in ["12".repeat(20), forge.base.clone()] {
+            let run = request(&forge.merge, &head, &forge.base).run(&["--fetch"], 3);
+            assert!(run.stderr.contains("neither here nor at origin"), "{}", run.stderr);
+        }
+        // As Bitbucket leaves it: the source, and the destination's commit merged into it; no branch of the remote.
+        let job = request(&forge.merge, &forge.head, &forge.base);
+        assert!(job.run(&[], 2).stderr.contains("--fetch"));
+        job.git(&["fetch", "-q", "--unshallow", "origin", &forge.merge]);
+        assert_eq!(job.git(&["for-each-ref"]), "");
+        let report = job.report(&[], code);
+        assert_eq!(report["source"]["base"], *forge.fork, "{report:#}");
+    }
+}
+
+#[test]
+fn ci_01_the_first_push_of_all_to_gitlab_is_all_new() {
+    let forge = Forge::new("", &[], &[]);
+    forge.repo.stage("key.txt", line_with_key());
+    forge.repo.commit("a key");
+    forge.repo.stage("key.txt", "none\n");
+    let head = forge.repo.commit("no key");
+    let job = forge
+        .job(&head)
+        .var("GITLAB_CI", "true")
+        .var("CI_PIPELINE_SOURCE", "push")
+        .var("CI_COMMIT_BRANCH", "main")
+        .var("CI_COMMIT_SHA", &head)
+        .var("CI_COMMIT_BEFORE_SHA", ZEROS)
+        .var("CI_DEFAULT_BRANCH", "main");
+    job.run(&[], 3);
+    assert_eq!(job.report(&["--fetch"], 1)["source"]["base"], Value::Null);
+}
+
+#[test]
+fn ci_03_a_push_that_takes_the_default_branch_back_is_no_pass() {
+    // It brings nothing, and what it goes back to may have failed before.
+    let forge = Forge::good();
+    let back = forge.push("refs/heads/main", &forge.base, &forge.fork);
+    let run = forge.job(&forge.fork).on("push", &back).run(&["--fetch"], 2);
+    assert!(run.stderr.contains("has nothing that"), "{}", run.stderr);
+}
