@@ -26,6 +26,7 @@
 //! and a note says so. A backend that lost a value in this way
 //! is [withheld](Backend::withheld): it is not asked at all, since it would be another one than was meant.
 
+mod cover;
 pub mod glob;
 pub mod import;
 mod keys;
@@ -33,6 +34,7 @@ mod kind;
 mod lint;
 mod merge;
 mod parse;
+mod parts;
 mod read;
 pub mod schema;
 pub mod show;

@@ -93,6 +93,20 @@ pub fn check(pattern: &str) -> Result<(), String> {
 
 /// Turns a pattern into one or two of globset's.
 fn compile(pattern: &str) -> Result<Vec<globset::Glob>, String> {
+    forms(pattern)?
+        .iter()
+        .map(|f| {
+            GlobBuilder::new(f)
+                .literal_separator(true)
+                .backslash_escape(true)
+                .build()
+                .map_err(|e| format!("{}: {pattern:?}", e.kind()))
+        })
+        .collect()
+}
+
+/// Returns what a pattern means in globset's words: one or two, from the top of the repository.
+pub(super) fn forms(pattern: &str) -> Result<Vec<String>, String> {
     let bad = |why: &str| Err(format!("{why}: {pattern:?}"));
     if pattern.trim().is_empty() || pattern == "/" {
         return bad("empty pattern");
@@ -122,16 +136,7 @@ fn compile(pattern: &str) -> Result<Vec<globset::Glob>, String> {
     if !folder {
         forms.push(body);
     }
-    forms
-        .iter()
-        .map(|f| {
-            GlobBuilder::new(f)
-                .literal_separator(true)
-                .backslash_escape(true)
-                .build()
-                .map_err(|e| format!("{}: {pattern:?}", e.kind()))
-        })
-        .collect()
+    Ok(forms)
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! What a change to the policy file makes weaker: the effective values of both versions, compared.
 //!
-//! Spelling, order and defaults that are written out make no difference. Patterns are compared by what they do to
-//! paths that are made from them.
+//! Spelling, order and defaults that are written out make no difference. A pattern is none that was there before
+//! only where that is proven: see `cover`, and `parts` for `[[path]]`.
 
+use super::cover::{Area, Effort};
 use super::keys::{self, BACKEND, Key, TABLES, Weaker};
 use super::merge::{self, Read};
 use super::parse::{Parsed, parse};
 use super::value::Value;
-use super::{FILE_NAME, File, Layer, Policy, Project, ProjectOrigin, RulesPolicy, Thresholds};
-use crate::diff::RepoPath;
+use super::{FILE_NAME, File, Layer, Policy, Project, ProjectOrigin, RulesPolicy, parts};
 use crate::finding::Severity;
 
 /// One way in which a policy got weaker.
@@ -58,7 +58,7 @@ pub fn weakened(
             compare(key, &full, old.backend(&b.name).unwrap_or(&fresh), b, (&old, &new), &severity, &mut found);
         }
     }
-    paths(&old, &new, &mut found);
+    parts::compare(&old, &new, &mut found);
     guidelines(&old, &new, &mut found);
     found
 }
@@ -122,12 +122,11 @@ fn compare<T>(
             }
         }
         Weaker::Ignores => {
-            let reviewed_before = |pattern: &String| {
-                let before = super::compile(was.list());
-                let here = super::compile(std::slice::from_ref(pattern));
-                samples(pattern).iter().any(|p| here.matches(p) && !before.matches(p))
-            };
-            let added: Vec<String> = added().into_iter().filter(reviewed_before).collect();
+            let before: Vec<Area> = was.list().iter().map(|p| Area::of(p)).collect();
+            let mut effort = Effort::default();
+            // What is not proven to have been left out before is new.
+            let added: Vec<String> =
+                added().into_iter().filter(|p| !Area::of(p).is_within_any(&before, &mut effort)).collect();
             if !added.is_empty() {
                 weaker(format!("{full} now leaves out {}", added.join(", ")));
             }
@@ -191,7 +190,7 @@ fn compare<T>(
 
 /// Returns what one list of severities holds and another does not, worst first. A list holds the least that it names
 /// and all that is worse.
-fn unreached<'a>(old: &'a [Severity], new: &'a [Severity]) -> impl Iterator<Item = Severity> + 'a {
+pub(super) fn unreached<'a>(old: &'a [Severity], new: &'a [Severity]) -> impl Iterator<Item = Severity> + 'a {
     Severity::ALL.into_iter().filter(|s| reaches(old, *s) && !reaches(new, *s))
 }
 
@@ -204,42 +203,8 @@ fn unwarned<'a>(
     unreached(old.0, new.0).filter(move |s| !reaches(old.1, *s) && !reaches(new.1, *s))
 }
 
-fn reaches(list: &[Severity], s: Severity) -> bool {
+pub(super) fn reaches(list: &[Severity], s: Severity) -> bool {
     list.iter().any(|least| s >= *least)
-}
-
-/// Compares the thresholds of paths that the patterns of either side are about.
-fn paths(old: &Policy, new: &Policy, found: &mut Vec<Weakening>) {
-    let mut seen = Vec::new();
-    for rule in new.paths.iter().chain(&old.paths) {
-        for glob in rule.glob.iter().filter(|g| !seen.contains(g)).collect::<Vec<_>>() {
-            seen.push(glob);
-            let worse = samples(glob).iter().find_map(|p| {
-                lower(&old.thresholds(Some(p)), &new.thresholds(Some(p)), &old.thresholds(None), &new.thresholds(None))
-            });
-            if let Some(what) = worse {
-                let here = new.paths.iter().rev().find(|r| r.glob.contains(glob));
-                let line = here.and_then(|r| r.origin.line);
-                found.push(Weakening { key: "path".to_owned(), line, text: format!("{what} in {glob}") });
-            }
-        }
-    }
-}
-
-/// Says what is lower in one path, unless the top level says it already.
-fn lower(old: &Thresholds, new: &Thresholds, old_top: &Thresholds, new_top: &Thresholds) -> Option<String> {
-    let gone = |a: &[Severity], b: &[Severity]| unreached(a, b).next();
-    let news = |here: Option<Severity>, top: Option<Severity>| if here == top { None } else { here };
-    if let Some(s) = news(gone(&old.block_on, &new.block_on), gone(&old_top.block_on, &new_top.block_on)) {
-        return Some(format!("block_on no longer holds {s}"));
-    }
-    let silent = |a: &Thresholds, b: &Thresholds| unwarned((&a.warn_on, &a.block_on), (&b.warn_on, &b.block_on)).next();
-    if let Some(s) = news(silent(old, new), silent(old_top, new_top)) {
-        return Some(format!("warn_on no longer holds {s}"));
-    }
-    let raised = |a: &Thresholds, b: &Thresholds| b.min_confidence > a.min_confidence;
-    (raised(old, new) && !raised(old_top, new_top))
-        .then(|| format!("min_confidence changes from {} to {}", old.min_confidence.name(), new.min_confidence.name()))
 }
 
 fn guidelines(old: &Policy, new: &Policy, found: &mut Vec<Weakening>) {
@@ -256,69 +221,6 @@ fn guidelines(old: &Policy, new: &Policy, found: &mut Vec<Weakening>) {
             });
         }
     }
-}
-
-/// Makes paths that a pattern matches, unlike each other where it leaves room.
-fn samples(pattern: &str) -> Vec<RepoPath> {
-    // Components, characters: nothing that a narrower pattern is likely to name as well.
-    const FILLS: [(&str, &str); 4] = [("zq0", "q"), ("zq0/Qz_1/é", "Z"), ("Ω7.x-y", "7"), (".q-Z~", "~")];
-    let mut paths = Vec::new();
-    for alternative in alternatives(pattern, 16) {
-        for (many, one) in FILLS {
-            let path = fill(&alternative, many, one);
-            let path = path.trim_matches('/');
-            if !path.is_empty() {
-                paths.push(RepoPath::from(path));
-                // A folder's pattern means what is in it.
-                paths.push(RepoPath::from(format!("{path}/{many}").as_str()));
-            }
-        }
-    }
-    paths
-}
-
-/// Expands the outermost `{a,b}` groups, at most so many.
-fn alternatives(pattern: &str, max: usize) -> Vec<String> {
-    let (Some(open), Some(close)) = (pattern.find('{'), pattern.find('}')) else { return vec![pattern.to_owned()] };
-    if close < open || max <= 1 {
-        return vec![pattern.to_owned()];
-    }
-    pattern[open + 1..close]
-        .split(',')
-        .flat_map(|part| alternatives(&format!("{}{part}{}", &pattern[..open], &pattern[close + 1..]), max / 2))
-        .take(max)
-        .collect()
-}
-
-fn fill(pattern: &str, many: &str, one: &str) -> String {
-    let mut path = String::new();
-    let mut rest = pattern;
-    while let Some(c) = rest.chars().next() {
-        let mut used = c.len_utf8();
-        match c {
-            '*' if rest.starts_with("**") => {
-                used = 2;
-                path.push_str(many);
-            }
-            '*' => path.push_str(many.split('/').next().unwrap_or(many)),
-            '?' => path.push_str(one),
-            '[' => {
-                let end = rest[1..].find(']').map_or(rest.len(), |i| i + 2);
-                let inner = &rest[1..end.saturating_sub(1).max(1)];
-                let negated = inner.starts_with(['!', '^']);
-                path.push_str(if negated { one } else { inner.get(..1).unwrap_or(one) });
-                used = end;
-            }
-            '\\' => {
-                let next = rest[1..].chars().next();
-                path.extend(next);
-                used += next.map_or(0, char::len_utf8);
-            }
-            c => path.push(c),
-        }
-        rest = &rest[used..];
-    }
-    path
 }
 
 #[cfg(test)]
@@ -349,6 +251,29 @@ mod tests {
             ("", "ignore = ['src/**']", "ignore now leaves out src/**"),
             ("ignore = ['[a-z]*']", "ignore = ['*']", "ignore now leaves out *"),
             ("ignore = ['vendor/*.c']", "ignore = ['vendor/**']", "ignore now leaves out vendor/**"),
+            ("ignore = ['*.md']", "ignore = ['*.[mp][dy]']", "ignore now leaves out *.[mp][dy]"),
+            ("ignore = ['*.md']", "ignore = ['*.[m-z][dy]']", "ignore now leaves out *.[m-z][dy]"),
+            ("ignore = ['[!a]*']", "ignore = ['*']", "ignore now leaves out *"),
+            (
+                "ignore = ['vendor/**']",
+                "ignore = ['{vendor,{vendor,src}}/**']",
+                "ignore now leaves out {vendor,{vendor,src}}/**",
+            ),
+            (
+                "[[path]]\nglob = '*.md'\nblock_on = []",
+                "[[path]]\nglob = '*.[mp][dy]'\nblock_on = []",
+                "block_on no longer holds critical in *.[mp][dy]",
+            ),
+            (
+                "[[path]]\nglob = 'src/**'\nblock_on = ['minor']",
+                "[[path]]\nglob = 'src/**'\nblock_on = ['minor']\n[[path]]\nglob = '*.py'\nblock_on = ['major']",
+                "block_on no longer holds minor in what src/** and *.py have in common",
+            ),
+            (
+                "[[path]]\nglob = ['a/**', '[b-d]/**']\nblock_on = ['minor']",
+                "[[path]]\nglob = 'a/**'\nblock_on = ['minor']",
+                "block_on no longer holds minor in [b-d]/**",
+            ),
             ("", "[rules]\ndisable = ['eval-call']", "rules.disable now holds eval-call"),
             (
                 "",
@@ -407,6 +332,27 @@ mod tests {
     }
 
     #[test]
+    fn no_number_of_alternatives_hides_one() {
+        let known = vec!["vendor"; 17].join(",");
+        let found = texts("ignore = ['vendor/**']", &format!("ignore = ['{{{known},src}}/**']"));
+        assert_eq!(found, [format!("ignore now leaves out {{{known},src}}/**")]);
+        let many: Vec<String> = (0..80).map(|n| format!("v{n}")).collect();
+        let found = texts("ignore = ['v*/**']", &format!("ignore = ['{{{}}}/**']", many.join(",")));
+        assert_eq!(found.len(), 1, "what cannot be proven is said");
+    }
+
+    #[test]
+    fn policies_made_to_take_long_are_compared_in_time() {
+        let pattern = |n: usize| format!("'{}{n}/**'", "{a,b,c,d,e,f,g,h}*/".repeat(2) + &"*x?/".repeat(20));
+        let list = |from: usize| (from..from + 150).map(pattern).collect::<Vec<_>>().join(", ");
+        let ignores = |from| format!("ignore = [{}]", list(from));
+        assert_eq!(texts(&ignores(0), &ignores(1000)).len(), 1);
+        let path = |n: usize| format!("[[path]]\nglob = {}\nblock_on = []\n", pattern(n));
+        let paths = |from: usize| (from..from + 150).map(path).collect::<String>();
+        assert_eq!(texts(&paths(0), &paths(1000)).len(), 150);
+    }
+
+    #[test]
     fn what_is_no_weaker_is_silent() {
         let cases = [
             ("", "version = 1\nblock_on = ['major', 'critical']\n# written out"),
@@ -415,6 +361,18 @@ mod tests {
             ("ignore = ['vendor/**']", "ignore = ['vendor/**', 'vendor/x/**']"),
             ("ignore = ['vendor']", "ignore = ['vendor/']"),
             ("ignore = ['**/*.lock']", "ignore = ['*.lock']"),
+            ("ignore = ['vendor/**']", "ignore = ['vendor/lib/**', 'vendor/*.{c,h}', '/vendor/x?y.c']"),
+            ("ignore = ['*.[ch]', 'x']", "ignore = ['*.[ch]']"),
+            ("ignore = ['a/**', 'b/**']", "ignore = ['{a,b}/**']"),
+            ("[[path]]\nglob = 'vendor/**'\nblock_on = []", "[[path]]\nglob = 'vendor/lib/**'\nblock_on = []"),
+            (
+                "[[path]]\nglob = 'src/**'\nblock_on = ['minor']",
+                "[[path]]\nglob = 'src/**'\nblock_on = ['minor']\n[[path]]\nglob = 'docs/**'\nblock_on = ['major']",
+            ),
+            (
+                "[[path]]\nglob = '*.[ch]'\nblock_on = []\n[[path]]\nglob = 'x/**'\nmin_confidence = 'high'",
+                "[[path]]\nglob = 'x/**'\nmin_confidence = 'high'\n[[path]]\nglob = '*.[ch]'\nblock_on = []",
+            ),
             ("[rules]\ndisable = ['a']", ""),
             ("", "[rules]\nseverity = { todo-comment = 'critical' }"),
             ("[review]\nbackends = ['claude']", "[review]\nbackends = ['openai', 'claude']"),
@@ -461,13 +419,5 @@ mod tests {
         assert_eq!(weakened(None, Some(b"version = 1"), |_| None), []);
         assert_eq!(weakened(None, Some(b"warn_on = []"), |_| None).len(), 1);
         assert_eq!(weakened(None, None, |_| None), []);
-    }
-
-    #[test]
-    fn samples_of_a_pattern_match_it() {
-        for pattern in ["src/**", "*.{png,svg}", "[a-c]x?.txt", r"a\*b", "**/gen/**", "vendor", "a/{b,c}/[!x]*.d"] {
-            let globs = super::super::compile(&[pattern]);
-            assert!(samples(pattern).iter().any(|p| globs.matches(p)), "{pattern}: {:?}", samples(pattern));
-        }
     }
 }

@@ -23,6 +23,7 @@ mod doctor;
 mod forge;
 mod formats;
 mod git;
+mod governing;
 mod history;
 mod hooks;
 mod judge;

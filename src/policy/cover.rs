@@ -1,0 +1,414 @@
+//! What patterns have in common, as far as it can be proven: that one matches nothing that another does not, or nothing
+//! that another does.
+//!
+//! Proven is what follows from names, `*`, `**` and `?`, and from `{a,b}` without further braces in it. Of a pattern
+//! with classes, or with more alternatives than [`MOST`], nothing is known but that it is itself.
+
+use super::glob;
+
+/// The most patterns that one with alternatives stands for.
+const MOST: usize = 64;
+/// The most parts, folders and characters, of all that one pattern stands for.
+const MOST_PARTS: usize = 4096;
+
+/// How much may be tried to prove something; once it is used up, nothing is proven any more.
+#[derive(Debug)]
+pub(super) struct Effort(usize);
+
+/// The paths that a pattern matches.
+#[derive(Clone, Debug)]
+pub(super) struct Area {
+    /// `None`: every path.
+    pattern: Option<String>,
+    /// `None`: nothing is known of it.
+    shapes: Option<Vec<Shape>>,
+}
+
+/// The parts of a path, between its slashes.
+type Shape = Vec<Part>;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    /// Any number of folders, none included. Never the last part.
+    Folders,
+    /// One name, never empty.
+    Name(Vec<Token>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token {
+    Character(char),
+    One,
+    Many,
+    /// Between names; in none.
+    Slash,
+    /// `**` on its own; in no name.
+    Deep,
+}
+
+impl Default for Effort {
+    fn default() -> Self {
+        Self(1 << 26)
+    }
+}
+
+impl Effort {
+    fn allows(&mut self, a: &Area, b: &Area) -> bool {
+        match self.0.checked_sub(a.size() * b.size()) {
+            Some(left) => self.0 = left,
+            None => self.0 = 0,
+        }
+        self.0 > 0
+    }
+}
+
+impl Area {
+    pub(super) fn everything() -> Self {
+        Self { pattern: None, shapes: None }
+    }
+
+    pub(super) fn of(pattern: &str) -> Self {
+        Self { pattern: Some(pattern.to_owned()), shapes: shapes(pattern) }
+    }
+
+    /// Tells whether all that this matches is surely matched by the other.
+    pub(super) fn is_within(&self, other: &Self, effort: &mut Effort) -> bool {
+        self.is_within_any([other], effort)
+    }
+
+    /// Tells whether all that this matches is surely matched by one of the others.
+    pub(super) fn is_within_any<'a>(
+        &self,
+        others: impl IntoIterator<Item = &'a Self> + Clone,
+        effort: &mut Effort,
+    ) -> bool {
+        if others.clone().into_iter().any(|o| o.pattern.is_none() || o.pattern == self.pattern) {
+            return true;
+        }
+        let Some(shapes) = &self.shapes else { return false };
+        // Which shapes are within none so far.
+        let mut left: Vec<&Shape> = shapes.iter().collect();
+        for other in others {
+            if !effort.allows(self, other) {
+                return false;
+            }
+            left.retain(|s| !other.shapes.iter().flatten().any(|o| includes(o, s)));
+            if left.is_empty() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Tells whether there is surely no path that both match.
+    pub(super) fn is_apart_from(&self, other: &Self, effort: &mut Effort) -> bool {
+        let (Some(these), Some(those)) = (&self.shapes, &other.shapes) else { return false };
+        effort.allows(self, other) && these.iter().all(|a| those.iter().all(|b| are_apart(a, b)))
+    }
+
+    /// Returns how much there is to be compared.
+    fn size(&self) -> usize {
+        let size = |p: &Part| if let Part::Name(tokens) = p { tokens.len() + 1 } else { 1 };
+        1 + self.shapes.iter().flatten().flatten().map(size).sum::<usize>()
+    }
+}
+
+/// Tells whether the wide shape matches all that the narrow one does. A part of the narrow one that stands for anything
+/// has to fall into such a part of the wide one, so that whatever it stands for falls there too.
+fn includes(wide: &[Part], narrow: &[Part]) -> bool {
+    aligned(
+        wide,
+        narrow,
+        |w| *w == Part::Folders,
+        |w, n| match (w, n) {
+            (Part::Name(w), Part::Name(n)) => aligned(
+                w,
+                n,
+                |w| *w == Token::Many,
+                |w, n| match (w, n) {
+                    // Of other characters it takes a byte.
+                    (Token::One, Token::Character(c)) => c.is_ascii(),
+                    (Token::One, Token::One) => true,
+                    (Token::Character(w), Token::Character(n)) => w == n,
+                    _ => false,
+                },
+            ),
+            _ => false,
+        },
+    )
+}
+
+/// Tells whether items can be laid beside those of a pattern, in order: each beside one that takes it, or any number
+/// beside one that takes all.
+fn aligned<T>(pattern: &[T], items: &[T], takes_all: impl Fn(&T) -> bool, takes: impl Fn(&T, &T) -> bool) -> bool {
+    // By number of items: whether the pattern so far takes exactly these.
+    let mut so_far = vec![false; items.len() + 1];
+    so_far[0] = true;
+    for p in pattern {
+        if takes_all(p) {
+            let first = so_far.iter().position(|s| *s).unwrap_or(so_far.len());
+            so_far[first..].fill(true);
+        } else {
+            for n in (0..items.len()).rev() {
+                so_far[n + 1] = so_far[n] && takes(p, &items[n]);
+            }
+            so_far[0] = false;
+        }
+        if !so_far.contains(&true) {
+            return false;
+        }
+    }
+    so_far[items.len()]
+}
+
+/// Tells whether the shapes differ for certain: in a name from the top, or in the last one.
+fn are_apart(a: &[Part], b: &[Part]) -> bool {
+    let names = |(a, b): (&Part, &Part)| match (a, b) {
+        (Part::Name(a), Part::Name(b)) => Some((a.clone(), b.clone())),
+        _ => None,
+    };
+    let mut top = a.iter().zip(b).map_while(names);
+    let mut end = a.iter().rev().zip(b.iter().rev()).map_while(names);
+    let fixed = |s: &[Part]| s.iter().all(|p| *p != Part::Folders);
+    fixed(a) && fixed(b) && a.len() != b.len()
+        || top.any(|(a, b)| names_differ(&a, &b))
+        || end.any(|(a, b)| names_differ(&a, &b))
+}
+
+fn names_differ(a: &[Token], b: &[Token]) -> bool {
+    let plain = |t: &[Token]| t.iter().all(|t| matches!(t, Token::Character(_)));
+    let characters = |(a, b): (&Token, &Token)| match (a, b) {
+        (Token::Character(a), Token::Character(b)) => Some(a != b),
+        _ => None,
+    };
+    plain(a) && plain(b) && a != b
+        || a.iter().zip(b).map_while(characters).any(|differ| differ)
+        || a.iter().rev().zip(b.iter().rev()).map_while(characters).any(|differ| differ)
+}
+
+/// Returns the shapes that a pattern stands for; `None` where it has anything that is not understood here.
+fn shapes(pattern: &str) -> Option<Vec<Shape>> {
+    let mut shapes = Vec::new();
+    let mut parts = 0;
+    for form in glob::forms(pattern).ok()? {
+        for tokens in expanded(&form)? {
+            parts += tokens.len();
+            if shapes.len() >= MOST || parts > MOST_PARTS {
+                return None;
+            }
+            shapes.push(shape(&tokens)?);
+        }
+    }
+    Some(shapes)
+}
+
+/// Expands the alternatives of one of globset's patterns.
+fn expanded(form: &str) -> Option<Vec<Vec<Token>>> {
+    let mut all = vec![Vec::new()];
+    let mut rest = form.char_indices().peekable();
+    while let Some((at, c)) = rest.next() {
+        let alternatives = match c {
+            '{' => {
+                let inside = &form[at + 1..];
+                let (alternatives, length) = alternatives(inside)?;
+                while rest.next_if(|(i, _)| *i <= at + length).is_some() {}
+                alternatives
+            }
+            '*' if form[at..].starts_with("**") => {
+                let alone = form[..at].chars().next_back().is_none_or(|c| c == '/')
+                    && form[at + 2..].chars().next().is_none_or(|c| c == '/');
+                if !alone {
+                    return None;
+                }
+                rest.next();
+                vec![vec![Token::Deep]]
+            }
+            c => vec![vec![plain(c, &mut rest)?]],
+        };
+        if all.len() * alternatives.len() > MOST {
+            return None;
+        }
+        all = all
+            .iter()
+            .flat_map(|start| alternatives.iter().map(move |end: &Vec<Token>| [&start[..], end].concat()))
+            .collect();
+        if all.iter().map(Vec::len).sum::<usize>() > MOST_PARTS {
+            return None;
+        }
+    }
+    Some(all)
+}
+
+/// Reads what stands after an opening brace: the alternatives, and how many bytes they and the closing one take.
+fn alternatives(inside: &str) -> Option<(Vec<Vec<Token>>, usize)> {
+    let mut all = vec![Vec::new()];
+    let mut rest = inside.char_indices().peekable();
+    while let Some((at, c)) = rest.next() {
+        match c {
+            '}' if all.iter().any(Vec::is_empty) => return None,
+            '}' => return Some((all, at + 1)),
+            ',' => all.push(Vec::new()),
+            '*' if inside[at..].starts_with("**") => return None,
+            c => all.last_mut()?.push(plain(c, &mut rest)?),
+        }
+    }
+    None
+}
+
+fn plain(c: char, rest: &mut impl Iterator<Item = (usize, char)>) -> Option<Token> {
+    Some(match c {
+        '[' | ']' | '{' | '}' => return None,
+        '*' => Token::Many,
+        '?' => Token::One,
+        '/' => Token::Slash,
+        '\\' => match rest.next()?.1 {
+            '/' => return None,
+            c => Token::Character(c),
+        },
+        c => Token::Character(c),
+    })
+}
+
+fn shape(tokens: &[Token]) -> Option<Shape> {
+    let mut shape: Shape = Vec::new();
+    for name in tokens.split(|t| *t == Token::Slash) {
+        match name {
+            [] => return None,
+            [Token::Deep] if shape.last() == Some(&Part::Folders) => {}
+            [Token::Deep] => shape.push(Part::Folders),
+            name if name.contains(&Token::Deep) => return None,
+            name => shape.push(Part::Name(name.to_vec())),
+        }
+    }
+    // What ends so means something inside of the folder.
+    if shape.last() == Some(&Part::Folders) {
+        shape.push(Part::Name(vec![Token::Many]));
+    }
+    Some(shape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diff::RepoPath;
+    use crate::policy::glob::Globs;
+
+    fn is_within(narrow: &str, wide: &str) -> bool {
+        Area::of(narrow).is_within(&Area::of(wide), &mut Effort::default())
+    }
+
+    #[test]
+    fn what_is_narrower_is_proven_and_nothing_else() {
+        let cases = [
+            ("*.lock", "**/*.lock", true),
+            ("vendor/", "vendor", true),
+            ("vendor", "vendor/", false),
+            ("vendor/**", "vendor/", true),
+            ("vendor/**", "/vendor/x/", false),
+            ("/vendor/**", "/vendor/", true),
+            ("vendor/lib/**", "vendor/**", true),
+            ("vendor/*.c", "vendor/**", true),
+            ("vendor/**", "vendor/*.c", false),
+            ("a/**/b/*.c", "a/**", true),
+            ("a/b/c", "a/**/c", true),
+            ("a/c", "a/**/c", true),
+            ("*.m?", "*.*", true),
+            ("*.m?", "*.md", false),
+            ("*.md", "*.m?", true),
+            ("*.m\u{e9}", "*.m?", false),
+            ("*", "[!a]*", false),
+            ("*", "?*", false),
+            ("*.{png,svg}", "*.*", true),
+            ("{a,b}/**", "{a,b,c}/**", true),
+            ("{a,d}/**", "{a,b,c}/**", false),
+            ("{a,{b,c}}/**", "{a,{b,c}}/**", true),
+            ("{a,{b,c}}/**", "**", false),
+            ("*.[mp][dy]", "**", false),
+            (r"\*.c", "*.c", true),
+            ("*.c", r"\*.c", false),
+            ("a**", "a*", false),
+        ];
+        for (narrow, wide, expected) in cases {
+            assert_eq!(is_within(narrow, wide), expected, "{narrow} in {wide}");
+        }
+    }
+
+    #[test]
+    fn what_is_apart_is_proven_and_nothing_else() {
+        let cases = [
+            ("docs/**", "src/**", true),
+            ("*.md", "*.py", true),
+            ("docs/**", "*.md", false),
+            ("a/*.md", "a/b/*.md", true),
+            ("a/x*", "a/y*", true),
+            ("a/x*", "a/*y", false),
+            ("/a/**/*.b", "/a/**/*.c", true),
+            ("/a/**/b", "/a/**/c", false),
+            ("[a]", "b", false),
+        ];
+        for (a, b, expected) in cases {
+            for (a, b) in [(a, b), (b, a)] {
+                let apart = Area::of(a).is_apart_from(&Area::of(b), &mut Effort::default());
+                assert_eq!(apart, expected, "{a}, {b}");
+            }
+        }
+    }
+
+    /// Every path of up to three names of up to two of these letters.
+    fn paths() -> Vec<RepoPath> {
+        let names: Vec<String> =
+            ["a", "b", "*", "a.", "ab", "ba", "aa", "b*"].iter().map(|n| (*n).to_owned()).collect();
+        let mut all = names.clone();
+        for depth in 0..2 {
+            let longer: Vec<String> = all
+                .iter()
+                .filter(|p| p.matches('/').count() == depth)
+                .flat_map(|p| names.iter().map(move |n| format!("{p}/{n}")))
+                .collect();
+            all.extend(longer);
+        }
+        all.iter().map(|p| RepoPath::from(p.as_str())).collect()
+    }
+
+    #[test]
+    fn what_is_proven_holds_for_every_path() {
+        let pieces =
+            ["a", "b", "*", "?", "/", "/**/", "**/", "/**", "{a,b}", "{a/b,*}", ".", "**", r"\*", "[!a]", "{,a}"];
+        let mut seed = 7_u64;
+        let mut next = |n: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) as usize % n
+        };
+        let mut patterns: Vec<String> = Vec::new();
+        while patterns.len() < 140 {
+            let pattern: String = (0..1 + next(4)).map(|_| pieces[next(pieces.len())]).collect();
+            if glob::check(&pattern).is_ok() && !patterns.contains(&pattern) {
+                patterns.push(pattern);
+            }
+        }
+        let paths = paths();
+        let matched: Vec<Vec<bool>> = patterns
+            .iter()
+            .map(|p| {
+                let globs = Globs::new(&[p]).unwrap();
+                paths.iter().map(|path| globs.matches(path)).collect()
+            })
+            .collect();
+        let areas: Vec<Area> = patterns.iter().map(|p| Area::of(p)).collect();
+        let (mut within, mut apart) = (0, 0);
+        for (i, a) in areas.iter().enumerate() {
+            for (j, b) in areas.iter().enumerate().filter(|(j, _)| *j != i) {
+                let both = || matched[i].iter().zip(&matched[j]);
+                if a.is_within(b, &mut Effort::default()) {
+                    within += 1;
+                    assert!(both().all(|(a, b)| !a || *b), "{} in {}", patterns[i], patterns[j]);
+                }
+                if a.is_apart_from(b, &mut Effort::default()) {
+                    apart += 1;
+                    assert!(both().all(|(a, b)| !(*a && *b)), "{} and {}", patterns[i], patterns[j]);
+                }
+            }
+        }
+        assert!(within > 200 && apart > 200, "{within}, {apart}");
+    }
+}

@@ -1,0 +1,157 @@
+//! What a change to `[[path]]` makes weaker.
+//!
+//! Of each path the last entry that matches it and sets a key has the say. So a key is weaker somewhere only where one
+//! entry of the old version was the last and one of the new version is, which sets less. Each such pair is reported
+//! unless it is proven that no path has the two: the entries match nothing in common, or on all that they have in
+//! common another, later entry had the say before or has it now.
+
+use super::cover::{Area, Effort};
+use super::weaken::{Weakening, reaches, unreached};
+use super::{PathRule, Policy};
+use crate::finding::{Confidence, Severity};
+
+/// The most pairs that are looked at.
+const MOST: usize = 1 << 20;
+
+/// An entry, of one pattern; or the top level, which matches everything and stands before all of them.
+struct Entry<'a> {
+    /// `None`: the top level.
+    glob: Option<&'a str>,
+    area: Area,
+    block_on: Option<&'a [Severity]>,
+    warn_on: Option<&'a [Severity]>,
+    min_confidence: Option<Confidence>,
+    line: Option<u32>,
+}
+
+/// The entries of a version, the top level first.
+struct Version<'a> {
+    entries: Vec<Entry<'a>>,
+    /// The least that blocks anywhere.
+    least: &'a [Severity],
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Key {
+    BlockOn,
+    WarnOn,
+    MinConfidence,
+}
+
+/// Compares what applies in parts of the repository.
+pub(super) fn compare(old: &Policy, new: &Policy, found: &mut Vec<Weakening>) {
+    let (old, new) = (Version::of(old), Version::of(new));
+    if old.entries.len() * new.entries.len() > MOST {
+        let alike = old.entries.len() == new.entries.len()
+            && old.entries.iter().zip(&new.entries).skip(1).all(|(a, b)| a.glob == b.glob && a.values() == b.values());
+        if !alike {
+            let text = "[[path]] changes, and there is too much of it to be compared".to_owned();
+            found.push(Weakening { key: "path".to_owned(), line: None, text });
+        }
+        return;
+    }
+    let mut told: Vec<&str> = Vec::new();
+    let mut effort = Effort::default();
+    for (j, is) in new.entries.iter().enumerate() {
+        for (i, was) in old.entries.iter().enumerate() {
+            // The top level is compared by itself.
+            let Some(glob) = is.glob.or(was.glob) else { continue };
+            if told.contains(&glob) {
+                continue;
+            }
+            let mut ways = Key::ALL.into_iter().filter_map(|key| weaker((&old, i), (&new, j), key, &mut effort));
+            let Some(what) = ways.next() else { continue };
+            drop(ways);
+            told.push(glob);
+            let here = new.entries.iter().rev().find(|e| e.glob == Some(glob));
+            let place = match (was.glob, is.glob) {
+                (Some(was), Some(is)) if was != is => format!("what {was} and {is} have in common"),
+                _ => glob.to_owned(),
+            };
+            let line = here.and_then(|e| e.line);
+            found.push(Weakening { key: "path".to_owned(), line, text: format!("{what} in {place}") });
+        }
+    }
+}
+
+/// Says in what the new entry is weaker than the old one, where there may be a path of both.
+fn weaker(
+    (old, i): (&Version<'_>, usize),
+    (new, j): (&Version<'_>, usize),
+    key: Key,
+    effort: &mut Effort,
+) -> Option<String> {
+    let (was, is) = (&old.entries[i], &new.entries[j]);
+    let what = lowered((old, was), (new, is), key)?;
+    if was.area.is_apart_from(&is.area, effort) {
+        return None;
+    }
+    let later = old.entries[i + 1..].iter().chain(&new.entries[j + 1..]).filter(|e| e.sets(key));
+    let mut covers = |e: &Entry<'_>| is.area.is_within(&e.area, effort) || was.area.is_within(&e.area, effort);
+    (!later.into_iter().any(|e| covers(e))).then_some(what)
+}
+
+/// Says in what a value is weaker than another.
+fn lowered((old, was): (&Version<'_>, &Entry<'_>), (new, is): (&Version<'_>, &Entry<'_>), key: Key) -> Option<String> {
+    match key {
+        Key::BlockOn => {
+            let gone = unreached(was.block_on?, is.block_on?).next()?;
+            Some(format!("block_on no longer holds {gone}"))
+        }
+        Key::WarnOn => {
+            // What blocked before is a matter of `block_on`; what surely blocks now needs no warning.
+            let (blocked, blocks) = (was.block_on.unwrap_or(old.least), is.block_on.unwrap_or(new.least));
+            let mut gone = unreached(was.warn_on?, is.warn_on?);
+            let gone = gone.find(|s| !reaches(blocked, *s) && !reaches(blocks, *s))?;
+            Some(format!("warn_on no longer holds {gone}"))
+        }
+        Key::MinConfidence => {
+            let (was, is) = (was.min_confidence?, is.min_confidence?);
+            (is > was).then(|| format!("min_confidence changes from {} to {}", was.name(), is.name()))
+        }
+    }
+}
+
+impl<'a> Version<'a> {
+    fn of(policy: &'a Policy) -> Self {
+        let top = Entry {
+            glob: None,
+            area: Area::everything(),
+            block_on: Some(&policy.block_on),
+            warn_on: Some(&policy.warn_on),
+            min_confidence: Some(policy.min_confidence),
+            line: None,
+        };
+        let entry = |rule: &'a PathRule, glob: &'a String| Entry {
+            glob: Some(glob),
+            area: Area::of(glob),
+            block_on: rule.block_on.as_deref(),
+            warn_on: rule.warn_on.as_deref(),
+            min_confidence: rule.min_confidence,
+            line: rule.origin.line,
+        };
+        let mut entries = vec![top];
+        entries.extend(policy.paths.iter().flat_map(|rule| rule.glob.iter().map(move |glob| entry(rule, glob))));
+        let reach = |list: &&[Severity]| Severity::ALL.iter().filter(|s| reaches(list, **s)).count();
+        let least = entries.iter().filter_map(|e| e.block_on).min_by_key(reach).unwrap_or_default();
+        Self { entries, least }
+    }
+}
+
+impl<'a> Entry<'a> {
+    fn sets(&self, key: Key) -> bool {
+        match key {
+            Key::BlockOn => self.block_on.is_some(),
+            Key::WarnOn => self.warn_on.is_some(),
+            Key::MinConfidence => self.min_confidence.is_some(),
+        }
+    }
+
+    fn values(&self) -> (Option<&'a [Severity]>, Option<&'a [Severity]>, Option<Confidence>) {
+        (self.block_on, self.warn_on, self.min_confidence)
+    }
+}
+
+impl Key {
+    const ALL: [Self; 3] = [Self::BlockOn, Self::WarnOn, Self::MinConfidence];
+}
