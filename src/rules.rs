@@ -282,10 +282,14 @@ impl RuleSet {
     }
 
     /// Says what is wrong with the suppressing comments that a change adds: no reason, an unknown rule, or that
-    /// they do not count because the change adds them.
-    pub fn remarks(&self, file: &FileChange) -> Vec<Remark> {
+    /// they do not count because the change adds them; and which others do not count for a secret among the findings
+    /// in this file.
+    pub fn remarks(&self, file: &FileChange, seen: Seen, findings: &[Finding]) -> Vec<Remark> {
         let mut out = Vec::new();
         suppress::remarks(self, file, &mut out);
+        if seen == Seen::Net && !self.suppressions.honour_added {
+            suppress::passed_by(self, file, findings, &mut out);
+        }
         out
     }
 

@@ -10,7 +10,7 @@ use crate::finding::{Finding, Frame, FrameLine, LineSpan, Location};
 use crate::git::{Change, Reader, Repo, State};
 use crate::policy::Policy;
 use crate::progress::Progress;
-use crate::rules::{self, RuleSet, Scope, Tree};
+use crate::rules::{self, RuleSet, Scope, Seen, Tree};
 use crate::stop::Stop;
 use crate::verdict::{Coverage, Skip};
 use std::cell::RefCell;
@@ -281,7 +281,9 @@ impl Scan<'_> {
             }
         }
         if scope == Scope::All {
-            out.notes.extend(self.rules.remarks(file).into_iter().map(|r| Note {
+            let seen = if is_part { Seen::Part } else { Seen::Net };
+            let remarks = self.rules.remarks(file, seen, &out.findings[first..]);
+            out.notes.extend(remarks.into_iter().map(|r| Note {
                 file: Some(file.path().clone()),
                 line: Some(r.line),
                 text: r.text,

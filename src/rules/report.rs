@@ -3,7 +3,7 @@
 use super::RuleSet;
 use super::catalog::Rule;
 use super::language::Languages;
-use super::suppress::{Counting, Directives};
+use super::suppress::{Counting, Directives, Sought};
 use crate::diff::{FileChange, LineNo, RepoPath};
 use crate::finding::{Draft, Finding, LineSpan, Location, Proof};
 use std::borrow::Cow;
@@ -92,7 +92,8 @@ impl<'a> Reporter<'a> {
             && self.file.map(FileChange::path) == sighting.file
         {
             let languages = self.languages();
-            finding.suppressed = self.directives.find(text, languages, &rule.id, lines, self.counting);
+            let sought = Sought { rule: &rule.id, lines, secret: rule.secret };
+            finding.suppressed = self.directives.find(text, languages, sought, self.counting);
         }
         self.out.push(finding);
     }

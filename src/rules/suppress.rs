@@ -4,7 +4,8 @@ use super::language::Languages;
 use super::lexer::{Lexer, Place};
 use super::{Remark, RuleSet};
 use crate::diff::{Block, FileChange, LineNo, TextChange};
-use crate::finding::{Category, LineSpan, Suppression};
+use crate::finding::{Category, Finding, LineSpan, Suppression};
+use std::collections::HashSet;
 
 const OPEN: &[u8] = b"claude-reviewer: ignore[";
 /// The most bytes of ids and reason.
@@ -20,6 +21,16 @@ struct Directive {
     added: bool,
 }
 
+/// A finding that a comment may suppress.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sought<'a> {
+    pub(super) rule: &'a str,
+    pub(super) lines: LineSpan,
+    /// Of an exposed secret. A comment that counts since the change does not add it was written for another text:
+    /// it lets this one through only where that text was there.
+    pub(super) secret: bool,
+}
+
 /// Which of the comments count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counting {
@@ -31,26 +42,70 @@ pub(super) enum Counting {
 
 /// The comments of a file, read when the first finding needs them.
 #[derive(Debug, Default)]
-pub(super) struct Directives(Option<Vec<Directive>>);
+pub(super) struct Directives {
+    all: Option<Vec<Directive>>,
+    /// The lines of the old text, folded.
+    before: Option<HashSet<Vec<u8>>>,
+}
 
 impl Directives {
-    /// Returns what suppresses a finding of the rule on these lines.
+    /// Returns what suppresses a finding.
     pub(super) fn find(
         &mut self,
         text: &TextChange,
         languages: Languages,
-        rule: &str,
-        lines: LineSpan,
+        sought: Sought<'_>,
         counting: Counting,
     ) -> Option<Suppression> {
         if counting == Counting::None {
             return None;
         }
-        let all = self.0.get_or_insert_with(|| read(text, languages));
-        let reaches = |d: &Directive| d.line.plus(1) >= lines.first && d.line <= lines.last;
-        let counts = |d: &Directive| !d.reason.is_empty() && (counting == Counting::All || !d.added);
-        let found = all.iter().find(|d| reaches(d) && counts(d) && d.ids.iter().any(|id| id == rule))?;
+        let all = self.all.get_or_insert_with(|| read(text, languages));
+        let counts = |d: &Directive| counting == Counting::All || !d.added;
+        let found = all.iter().find(|d| d.speaks_of(sought.rule, sought.lines) && counts(d))?;
+        if counting == Counting::Unadded && sought.secret {
+            let old = || text.old.whole().unwrap_or_default().split(|b| *b == b'\n').map(folded).collect();
+            let before = self.before.get_or_insert_with(old);
+            let mut numbers = sought.lines.first.get()..=sought.lines.last.get();
+            let line = |n: u32| text.new.line(LineNo::new(n)?);
+            if !numbers.all(|n| line(n).is_some_and(|line| before.contains(&folded(line)))) {
+                return None;
+            }
+        }
         Some(Suppression { by: "inline", reason: found.reason.clone() })
+    }
+}
+
+impl Directive {
+    /// Tells whether this lets findings of a rule on these lines through, if it counts.
+    fn speaks_of(&self, rule: &str, lines: LineSpan) -> bool {
+        let reaches = self.line.plus(1) >= lines.first && self.line <= lines.last;
+        reaches && !self.reason.is_empty() && self.ids.iter().any(|id| id == rule)
+    }
+}
+
+/// Returns the words of a line, one blank between two.
+fn folded(line: &[u8]) -> Vec<u8> {
+    let words = line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
+    words.collect::<Vec<_>>().join(&b' ')
+}
+
+/// Says which comments of before excuse none of the secrets that were found in a file.
+pub(super) fn passed_by(rules: &RuleSet, file: &FileChange, findings: &[Finding], out: &mut Vec<Remark>) {
+    let is_secret = |f: &&Finding| rules.index_of(f.rule_id()).is_some_and(|i| rules.rule(i).secret);
+    let mut standing = findings.iter().filter(|f| f.suppressed.is_none()).filter(is_secret).peekable();
+    let Some(text) = file.text().filter(|_| standing.peek().is_some()) else { return };
+    let start = text.new.line(LineNo::FIRST).unwrap_or_default();
+    let all = read(text, Languages::of(file.path().as_bytes(), start));
+    for f in standing {
+        let Some(lines) = f.lines() else { continue };
+        let Some(d) = all.iter().find(|d| !d.added && d.speaks_of(f.rule_id(), lines)) else { continue };
+        let text = format!(
+            "the suppression of {} was not written for line {}, which the change brings, so it does not count for it",
+            f.rule_id(),
+            lines.first
+        );
+        out.push(Remark { line: d.line, text });
     }
 }
 
@@ -93,7 +148,7 @@ pub(super) fn of_claim(file: &FileChange, id: &str, lines: LineSpan, counting: C
     let text = file.text()?;
     let start = text.new.line(LineNo::FIRST).unwrap_or_default();
     let languages = Languages::of(file.path().as_bytes(), start);
-    Directives::default().find(text, languages, id, lines, counting)
+    Directives::default().find(text, languages, Sought { rule: id, lines, secret: false }, counting)
 }
 
 /// Reads every directive of the new side that stands in a comment.

@@ -1,6 +1,6 @@
 //! Tests of `rules` and of what the built-in and a team's own rules do in a review.
 
-use crate::support::{Repo, line_with_key, reviewer};
+use crate::support::{Repo, line_with_another_key, line_with_key, reviewer};
 use claude_reviewer::diff::{FileChange, RepoPath, code};
 use claude_reviewer::policy::RulesPolicy;
 use claude_reviewer::rules::{RuleSet, Scope, describe_all};
@@ -159,6 +159,30 @@ fn a_suppression_that_the_change_adds_does_not_count_in_gate_mode() {
     repo.commit("added with it");
     let report = repo.review_json(&branch, 1);
     assert!(report["notes"].to_string().contains("added by the change under review"), "{}", report["notes"]);
+}
+
+#[test]
+fn a_suppression_of_the_base_excuses_no_other_secret_in_gate_mode() {
+    let marker = "# claude-reviewer: ignore[aws-access-key-id] a documented sample\n";
+    let repo = Repo::new();
+    repo.stage("a.ini", format!("[aws]\n{marker}{}", line_with_key()));
+    let base = repo.commit("base");
+    let branch = ["branch", "--base", &base, "--no-save"];
+    let (gate, desk) = ([&branch[..], &["--gate"]].concat(), [&branch[..], &["--no-gate"]].concat());
+    for (text, code) in [
+        (format!("[aws]\n{marker}{}", line_with_another_key()), 1),
+        (format!("[aws]\n{marker}{}{}", line_with_another_key(), line_with_key()), 1),
+        // The very text that was excused, elsewhere and set in.
+        (format!("[aws]\n\n{marker}  {}", line_with_key().replacen(" = ", "  =  ", 1)), 0),
+    ] {
+        repo.stage("a.ini", &text);
+        repo.commit("next");
+        let report = repo.review_json(&gate, code);
+        let told = report["notes"].to_string().contains("was not written for line 3, which the change brings");
+        assert_eq!(told, code == 1, "{text}: {}", report["notes"]);
+        repo.review_json(&desk, 0);
+        repo.git(&["reset", "-q", "--hard", &base]);
+    }
 }
 
 #[test]
