@@ -122,7 +122,7 @@ pub struct Style {
     pub quiet: bool,
     /// Every finding in full, suppressed ones, references and fingerprints.
     pub verbose: bool,
-    /// A CI system shows the report: fingerprints of what blocks are at hand for `--waive`.
+    /// A CI system shows the report, or it is a gate's: fingerprints of what blocks are at hand for `--waive`.
     pub in_ci: bool,
 }
 

@@ -356,7 +356,7 @@ fn review(context: &Context, args: &Args, word: Word) -> Result<ExitStatus> {
             }
             _ => {
                 drop(progress);
-                write_reports(context, o, &review)?;
+                write_reports(context, o, request.authority, &review)?;
                 eprint_line(&report::summary_line(&review));
                 return Ok(review.exit);
             }
@@ -379,7 +379,7 @@ fn review(context: &Context, args: &Args, word: Word) -> Result<ExitStatus> {
         (result, _) => result?,
     };
     let said = if o.post.is_empty() { Vec::new() } else { publish(context, args, pull.as_ref(), &mut done, &stop) };
-    write_reports(context, o, &done.review)?;
+    write_reports(context, o, asked.authority, &done.review)?;
     tell(context, &done);
     said.iter().for_each(|line| eprint_line(&Inert::new(line).to_string()));
     if o.receipt {
@@ -604,8 +604,11 @@ fn real(path: &Path) -> PathBuf {
     path.canonicalize().or_else(|_| by_folder()).unwrap_or_else(|_| path.to_owned())
 }
 
-fn write_reports(context: &Context, o: &Options, review: &Review) -> Result<()> {
-    let plain = Style { color: false, width: 100, ..style(context, &context.env) };
+fn write_reports(context: &Context, o: &Options, authority: Authority, review: &Review) -> Result<()> {
+    let mut style = style(context, &context.env);
+    // No comment of the change counts there.
+    style.in_ci |= authority == Authority::Base;
+    let plain = Style { color: false, width: 100, ..style };
     for (format, file) in &o.report {
         write_file(&context.env, &context.dir.join(file), review, *format, &plain)?;
     }
@@ -613,7 +616,6 @@ fn write_reports(context: &Context, o: &Options, review: &Review) -> Result<()> 
         return write_file(&context.env, &context.dir.join(file), review, o.format, &plain);
     }
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let mut style = style(context, &context.env);
     // A commit that is fine deserves one line, the summary.
     style.quiet |= o.hook.is_some() && review.verdict == Verdict::Pass && review.notes.is_empty();
     let written = report::render(review, o.format, &style, &mut out).and_then(|()| out.flush());

@@ -395,6 +395,17 @@ fn rules_of_a_team_that_cannot_be_loaded_are_no_silence() {
 }
 
 #[test]
+fn a_gate_advises_no_comment_that_it_would_not_count() {
+    let repo = repo();
+    repo.stage("x.ini", line_with_key());
+    let told = |args: &[&str]| repo.review(&[&["staged", "--no-save"], args].concat(), 1).stdout;
+    assert!(told(&[]).contains("claude-reviewer: ignore[RULE] reason"), "{}", told(&[]));
+    let gated = told(&["--gate"]);
+    assert!(!gated.contains("ignore[RULE]") && gated.contains("--waive FINGERPRINT=REASON"), "{gated}");
+    assert!(gated.contains("fingerprint: "), "{gated}");
+}
+
+#[test]
 fn what_surrounds_the_lines_of_a_patch_suppresses_nothing_in_the_gate() {
     let repo = repo();
     let patch = format!(
