@@ -171,12 +171,13 @@ pub(super) fn find(context: &Context, pull: &str, remote: Option<&str>, stop: &S
 pub(super) fn of_event(context: &Context, stop: &Stop) -> Result<Option<Found>> {
     let Some(Event { number: Some(number), target, .. }) = ci::detect(&context.env)? else { return Ok(None) };
     let found = find(context, &number.to_string(), None, stop)?;
-    match target.filter(|t| *t != found.pull.base.name) {
+    match target {
+        Some(target) if target == found.pull.base.name => Ok(Some(found)),
         Some(target) => Err(Error::usage(format!(
             "pull request #{number} goes to {} by now, and was reviewed against {target}",
             found.pull.base.name
         ))),
-        None => Ok(Some(found)),
+        None => Err(Error::usage(format!("the event does not say which branch pull request #{number} went to"))),
     }
 }
 
@@ -329,22 +330,25 @@ pub(super) struct Publication<'a> {
 }
 
 impl Publication<'_> {
-    /// Publishes it, and returns what to say of that.
-    ///
-    /// # Errors
-    ///
-    /// Why not all of it was published.
-    pub(super) fn on(&self, found: &Found, stop: &Stop) -> std::result::Result<Vec<String>, String> {
+    /// Publishes it, and returns what to say of that; and why not all of it was published.
+    pub(super) fn on(&self, found: &Found, stop: &Stop) -> (Vec<String>, Option<String>) {
         let named = |part: Part| self.parts.contains(&part);
         let parts =
             Parts { comments: named(Part::Comments), summary: named(Part::Summary), status: named(Part::Status) };
-        let lines = self.review.record.as_ref().map(Lines::of).ok_or("the change was not recorded")?;
-        let order = Order { review: self.review, lines: &lines, parts, whole: self.whole };
-        let posted = found.forge.publish(found.pull.number, &order, stop).map_err(|e| {
-            let hints: Vec<String> = e.hints.iter().map(|h| format!(" ({h})")).collect();
-            format!("{}{}", e.on_one_line(), hints.concat())
-        })?;
-        if posted.failed.is_empty() { Ok(said(&posted)) } else { Err(posted.failed.join("; ")) }
+        let Some(lines) = self.review.record.as_ref().map(Lines::of) else {
+            return (Vec::new(), Some("the change was not recorded".to_owned()));
+        };
+        let base = &found.pull.base.name;
+        let order = Order { review: self.review, base, lines: &lines, parts, whole: self.whole };
+        match found.forge.publish(found.pull.number, &order, stop) {
+            Ok(posted) if posted.failed.is_empty() => (said(&posted), None),
+            Ok(posted) if posted.is_nothing() => (Vec::new(), Some(posted.failed.join("; "))),
+            Ok(posted) => (said(&posted), Some(posted.failed.join("; "))),
+            Err(e) => {
+                let hints: Vec<String> = e.hints.iter().map(|h| format!(" ({h})")).collect();
+                (Vec::new(), Some(format!("{}{}", e.on_one_line(), hints.concat())))
+            }
+        }
     }
 }
 

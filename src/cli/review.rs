@@ -395,25 +395,28 @@ fn publish(context: &Context, args: &Args, pull: Option<&pr::Found>, done: &mut 
     let o = &args.options;
     let whole = o.files.is_empty() && o.follow_up.is_none();
     let publication = pr::Publication { review: &done.review, parts: &o.post, whole };
-    let published = match pull {
-        _ if stop.signal().is_some() => Err("the review was stopped".to_owned()),
+    let (mut said, failed) = match pull {
+        _ if stop.signal().is_some() => (Vec::new(), Some("the review was stopped".to_owned())),
         Some(pull) => publication.on(pull, stop),
         None => match pr::of_event(context, stop) {
             Ok(Some(pull)) => publication.on(&pull, stop),
             Ok(None) => return vec!["note: not posted: this job is not about a pull request".to_owned()],
-            Err(e) => Err(e.on_one_line()),
+            Err(e) => (Vec::new(), Some(e.on_one_line())),
         },
     };
-    match published {
-        Ok(lines) => lines,
-        Err(why) => {
-            if o.require_post {
-                let on_block = if o.exit_zero { OnBlock::ExitZero } else { OnBlock::Fail };
-                done.review.lacks(format!("the review could not be posted: {why}"), on_block);
+    if let Some(why) = failed {
+        if o.require_post {
+            let on_block = if o.exit_zero { OnBlock::ExitZero } else { OnBlock::Fail };
+            done.review.lacks(format!("the review could not be posted: {why}"), on_block);
+            // --exit-zero speaks of findings, which stand above this in the verdict.
+            let review = &mut done.review;
+            if review.exit == ExitStatus::Pass && review.judged_by.on_incomplete == OnIncomplete::Fail {
+                review.exit = ExitStatus::Incomplete;
             }
-            vec![format!("note: not posted: {why}")]
         }
+        said.push(format!("note: not posted: {why}"));
     }
+    said
 }
 
 /// Signs a receipt, and says where it is or why there is none.

@@ -5,8 +5,9 @@
 mod cloud;
 mod server;
 
-use super::publish::{Comment, Inline, Light, Status};
-use super::{Account, Forge, Kind, Listed, PullRequest, Reads};
+use super::post::Added;
+use super::publish::{Comment, Inline, Light, Set, Status};
+use super::{Account, Forge, Kind, Listed, PullRequest, Reads, speaks_of};
 use crate::http::{Failure, Limits};
 use serde_json::Value;
 
@@ -52,38 +53,28 @@ pub(super) async fn comments(
     spoken!(forge, comments(pull, limits))
 }
 
-/// Writes new comments on lines. Returns the places in `inline` of those that have no place.
-pub(super) async fn add(
-    forge: &Forge,
-    pull: &PullRequest,
-    inline: &[Inline],
-    limits: &Limits<'_>,
-) -> Result<Vec<usize>, Failure> {
-    let mut unplaced = Vec::new();
+/// Writes new comments on lines.
+pub(super) async fn add(forge: &Forge, pull: &PullRequest, inline: &[Inline], limits: &Limits<'_>) -> Added {
+    let mut added = Added::default();
     for (i, inline) in inline.iter().enumerate() {
-        match spoken!(forge, comment_on(pull, inline, true, limits)) {
-            Err(failure) if has_no_place(&failure) && inline.spot.first.new < inline.spot.last.new => {}
-            Err(failure) if has_no_place(&failure) => {
-                unplaced.push(i);
-                continue;
-            }
-            done => {
-                done?;
-                continue;
-            }
-        }
+        let mut done = spoken!(forge, comment_on(pull, inline, true, limits));
         // Where a comment on several lines is refused, one on the last of them may do.
-        match spoken!(forge, comment_on(pull, inline, false, limits)) {
-            Err(failure) if has_no_place(&failure) => unplaced.push(i),
-            done => done?,
+        if done.as_ref().is_err_and(has_no_place) && inline.spot.first.new < inline.spot.last.new {
+            done = spoken!(forge, comment_on(pull, inline, false, limits));
+        }
+        match done {
+            Ok(()) => added.placed += 1,
+            Err(failure) if has_no_place(&failure) => added.unplaced.push(i),
+            Err(failure) => return added.ends(failure),
         }
     }
-    Ok(unplaced)
+    added
 }
 
-/// Tells whether a comment was refused for where it should go.
+/// Tells whether a comment was refused for where it should go: there is much else that is answered like that.
 fn has_no_place(failure: &Failure) -> bool {
-    matches!(failure.status, Some(400 | 409 | 422))
+    const WORDS: [&str; 8] = ["line", "lines", "path", "position", "diff", "anchor", "inline", "multiline"];
+    matches!(failure.status, Some(400 | 409 | 422)) && speaks_of(&failure.message, &WORDS)
 }
 
 /// Replaces the text of a comment.
@@ -118,14 +109,13 @@ pub(super) async fn summarize(
     spoken!(forge, summarize(pull, body, limits))
 }
 
-/// Returns the build of the head under a name. Neither interface says who set it: it passes for the token's own, for
-/// what it says is all that is compared.
+/// Returns the build of the head under a name. Neither interface says who set it.
 pub(super) async fn newest_status(
     forge: &Forge,
     pull: &PullRequest,
     context: &str,
     limits: &Limits<'_>,
-) -> Result<Option<(Account, Status)>, Failure> {
+) -> Result<Option<Set>, Failure> {
     let Some(build) = spoken!(forge, build(pull, context, limits))? else { return Ok(None) };
     let description = build.name_at("/description");
     let light = match build["state"].as_str() {
@@ -135,7 +125,7 @@ pub(super) async fn newest_status(
         // One that is under way or was stopped is none of ours.
         _ => return Ok(None),
     };
-    Ok(Some((me(forge, limits).await?, Status { light, description })))
+    Ok(Some(Set { by: None, status: Status { light, description } }))
 }
 
 /// Sets the build of the head under a name.

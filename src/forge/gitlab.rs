@@ -4,7 +4,7 @@
 
 mod write;
 
-pub(super) use write::{add, comments, edit, me, newest_status, resolve, set_status, summarize};
+pub(super) use write::{add, comments, edit, may_write, me, newest_status, resolve, set_status, summarize};
 
 use super::address::Project;
 use super::client::Pages;

@@ -4,7 +4,7 @@
 
 use super::lines::Lines;
 use super::mark::Form;
-use super::publish::{self, Comment, Inline, Parts, Plan, Situation, Status};
+use super::publish::{self, Comment, Inline, Parts, Plan, Set, Situation, Status};
 use super::{Account, Forge, Kind, PullRequest, State, bitbucket, github, gitlab};
 use crate::diff::ObjectId;
 use crate::error::{Error, Result};
@@ -17,6 +17,8 @@ use crate::stop::Stop;
 #[derive(Clone, Copy, Debug)]
 pub struct Order<'a> {
     pub review: &'a Review,
+    /// The branch against which it was reviewed, and by whose policy.
+    pub base: &'a str,
     /// The lines that the pull request's page shows.
     pub lines: &'a Lines,
     pub parts: Parts,
@@ -42,6 +44,23 @@ pub struct Posted {
     pub failed: Vec<String>,
 }
 
+/// What became of new comments on lines.
+#[derive(Debug, Default)]
+pub(super) struct Added {
+    pub(super) placed: usize,
+    /// Which of them could not be put where they belong.
+    pub(super) unplaced: Vec<usize>,
+    /// Why those behind were not written.
+    pub(super) failure: Option<Failure>,
+}
+
+impl Added {
+    /// Ends with a failure.
+    pub(super) fn ends(self, failure: Failure) -> Self {
+        Self { failure: Some(failure), ..self }
+    }
+}
+
 impl Posted {
     /// Tells whether nothing was written, because all of it is there already.
     pub fn is_nothing(&self) -> bool {
@@ -54,8 +73,8 @@ impl Forge {
     ///
     /// # Errors
     ///
-    /// Nothing was written: the forge cannot be asked, the token cannot write at all, or the pull request's head is
-    /// not what was reviewed. What fails later is in [`Posted::failed`].
+    /// Nothing was written: the forge cannot be asked, the token cannot write at all, or the pull request has another
+    /// head or base than what was reviewed. What fails later is in [`Posted::failed`].
     pub fn publish(&self, number: u64, order: &Order<'_>, stop: &Stop) -> Result<Posted> {
         let what = format!("the review of pull request #{number} cannot be published");
         let reviewed = order.review.source.head.as_deref().and_then(ObjectId::from_hex);
@@ -68,6 +87,9 @@ impl Forge {
                 let failure = Failure::new(Cause::Setup, "there is no token");
                 return Err(failure.hint(format!("set {}", self.client.token_name())));
             }
+            if self.site.host.kind == Kind::Gitlab {
+                gitlab::may_write(self)?;
+            }
             self.read_one(number, &limits).await
         })?;
         if pull.head.id != reviewed {
@@ -75,14 +97,32 @@ impl Forge {
                 format!("{what}: its head is {} now, and {} was reviewed", pull.head.id.short(), reviewed.short());
             return Err(Error::incomplete(message).hint("review it again"));
         }
+        // Each base has its own policy: what one of them says would be put down under the name of the other.
+        if pull.base.name != order.base {
+            let message =
+                format!("{what}: it goes to {} by now, and was reviewed against {}", pull.base.name, order.base);
+            return Err(Error::incomplete(message).hint("review it again"));
+        }
         if pull.state != State::Open {
             return Err(Error::incomplete(format!("{what}: it is {}", pull.state.name())));
         }
-        self.wait(stop, &what, async |limits| {
-            let mut posting = Posting { forge: self, pull: &pull, order, limits, posted: Posted::default() };
-            posting.run().await?;
-            Ok(posting.posted)
-        })
+        let mut posted = Posted::default();
+        // First and with a time of its own: nothing that anybody writes below a pull request keeps the status back.
+        if order.parts.status {
+            posted = self.wait(stop, &what, async |limits| {
+                let mut posting = Posting { forge: self, pull: &pull, order, limits, posted };
+                posting.light().await;
+                Ok(posting.posted)
+            })?;
+        }
+        if order.parts.comments || order.parts.summary {
+            posted = self.wait(stop, &what, async |limits| {
+                let mut posting = Posting { forge: self, pull: &pull, order, limits, posted };
+                posting.talk().await;
+                Ok(posting.posted)
+            })?;
+        }
+        Ok(posted)
     }
 
     fn form(&self) -> Form {
@@ -121,13 +161,8 @@ impl Forge {
         }
     }
 
-    /// Writes new comments on lines; returns the places in `inline` of those that could not be put there.
-    async fn add(
-        &self,
-        pull: &PullRequest,
-        inline: &[Inline],
-        limits: &Limits<'_>,
-    ) -> std::result::Result<Vec<usize>, Failure> {
+    /// Writes new comments on lines.
+    async fn add(&self, pull: &PullRequest, inline: &[Inline], limits: &Limits<'_>) -> Added {
         match self.site.host.kind {
             Kind::Github => github::add(self, pull, inline, limits).await,
             Kind::Gitlab => gitlab::add(self, pull, inline, limits).await,
@@ -176,12 +211,12 @@ impl Forge {
         }
     }
 
-    /// Returns the newest status of the head under our name, with who set it.
+    /// Returns the newest status of the head under our name.
     async fn newest_status(
         &self,
         pull: &PullRequest,
         limits: &Limits<'_>,
-    ) -> std::result::Result<Option<(Account, Status)>, Failure> {
+    ) -> std::result::Result<Option<Set>, Failure> {
         match self.site.host.kind {
             Kind::Github => github::newest_status(self, pull.head.id, &publish::context(&pull.base.name), limits).await,
             Kind::Gitlab => gitlab::newest_status(self, pull, &publish::context(&pull.base.name), limits).await,
@@ -219,51 +254,75 @@ struct Posting<'a> {
 }
 
 impl Posting<'_> {
-    async fn run(&mut self) -> std::result::Result<(), Failure> {
+    /// Writes comments and summary.
+    async fn talk(&mut self) {
         let (forge, pull, order) = (self.forge, self.pull, self.order);
-        let me = forge.me(&self.limits).await?;
-        if order.parts.comments || order.parts.summary {
-            let (there, all_there) = forge.comments(pull, &self.limits).await?;
-            let plan = publish::plan(&Situation {
-                review: order.review,
-                lines: order.lines,
-                parts: order.parts,
-                whole: order.whole,
-                me: &me,
-                there: &there,
-                all_there,
-                form: forge.form(),
-                flavor: forge.flavor(),
-            });
-            if !all_there {
-                self.posted
-                    .failed
-                    .push("there are too many comments to look through: nothing new is written".to_owned());
-            }
-            self.write(plan).await;
+        let what = match (order.parts.comments, order.parts.summary) {
+            (true, true) => "comments and summary",
+            (true, false) => "comments on lines",
+            (false, _) => "the summary",
+        };
+        let me = match forge.me(&self.limits).await {
+            Ok(me) => me,
+            Err(failure) => return self.fails(what, failure),
+        };
+        let (there, all_there) = match forge.comments(pull, &self.limits).await {
+            Ok(there) => there,
+            Err(failure) => return self.fails(what, failure),
+        };
+        let plan = publish::plan(&Situation {
+            review: order.review,
+            lines: order.lines,
+            parts: order.parts,
+            whole: order.whole,
+            me: &me,
+            there: &there,
+            all_there,
+            form: forge.form(),
+            flavor: forge.flavor(),
+        });
+        if !all_there {
+            self.posted.failed.push("there are too many comments to look through: nothing new is written".to_owned());
         }
-        if order.parts.status && !self.is_over() {
-            self.light(&me).await;
+        if order.parts.summary && !order.whole {
+            self.is_partial("summary");
         }
-        Ok(())
+        self.write(plan).await;
     }
 
-    /// Does what is planned. A failure that all further requests would meet ends it.
+    /// Does what is planned. What is not reached is told as well.
     async fn write(&mut self, plan: Plan) {
         let (forge, pull) = (self.forge, self.pull);
         self.posted.elsewhere = plan.beyond;
+        let mut nowhere = plan.blocking_beyond;
         if !plan.inline.is_empty() {
-            match forge.add(pull, &plan.inline, &self.limits).await {
-                Ok(unplaced) => {
-                    self.posted.new = plan.inline.len() - unplaced.len();
-                    self.posted.elsewhere += unplaced.len();
-                }
-                Err(failure) => self.fails("comments on lines", failure),
+            let added = forge.add(pull, &plan.inline, &self.limits).await;
+            self.posted.new = added.placed;
+            self.posted.elsewhere += added.unplaced.len();
+            nowhere += added.unplaced.iter().filter(|i| plan.inline.get(**i).is_some_and(|c| c.blocks)).count();
+            if let Some(failure) = added.failure {
+                let missing = plan.inline.len() - added.placed - added.unplaced.len();
+                self.fails(&format!("{missing} of {} comments on lines", plan.inline.len()), failure);
             }
         }
-        for edit in &plan.edits {
-            if self.is_over() {
-                return;
+        for (i, edit) in plan.edits.iter().enumerate() {
+            if let Err(over) = self.limits.check() {
+                self.fails(&format!("{} of {} changes of comments", plan.edits.len() - i, plan.edits.len()), over);
+                break;
+            }
+            // Before the text says so: what is not done is seen to be missing the next time.
+            if let Some(resolved) = edit.resolve
+                && let Err(failure) = forge.resolve(pull, &edit.comment, resolved, &self.limits).await
+            {
+                let is_denied = matches!(failure.cause, Cause::Refused | Cause::Setup);
+                if !is_denied || failure.retry_after.is_some() {
+                    self.fails("a conversation that is to be closed or opened", failure);
+                    continue;
+                }
+                let note = format!("conversations are not closed by this token: {}", failure.message);
+                if !self.posted.notes.contains(&note) {
+                    self.posted.notes.push(note);
+                }
             }
             if let Err(failure) = forge.edit(pull, &edit.comment, &edit.body, &self.limits).await {
                 self.fails("a comment", failure);
@@ -274,39 +333,49 @@ impl Posting<'_> {
                 (true, true) => self.posted.ended += 1,
                 (true, false) => self.posted.changed += 1,
             }
-            let Some(resolved) = edit.resolve else { continue };
-            if let Err(failure) = forge.resolve(pull, &edit.comment, resolved, &self.limits).await {
-                let note = format!("conversations are not closed by this token: {}", failure.message);
-                if !self.posted.notes.contains(&note) {
-                    self.posted.notes.push(note);
-                }
-            }
         }
-        if let Some(body) = plan.summary.filter(|_| !self.is_over()) {
+        if let Some(body) = plan.summary {
             match forge.summarize(pull, &body, &self.limits).await {
                 Ok(()) => self.posted.summary = true,
                 Err(failure) => self.fails("the summary", failure),
             }
         }
+        if nowhere > 0 && !self.order.parts.summary {
+            let one = if nowhere == 1 { "1 finding that blocks has" } else { "findings that block have" };
+            let count = if nowhere == 1 { String::new() } else { format!("{nowhere} ") };
+            self.posted.failed.push(format!(
+                "comments on lines: {count}{one} no place on the page: post the summary too, which names all"
+            ));
+        }
     }
 
     /// Sets the status where it is another one, or another's.
-    async fn light(&mut self, me: &Account) {
+    async fn light(&mut self) {
         if !self.order.whole {
-            let text = "the status: only a part of the change was reviewed, and a status is about all of it";
-            self.posted.failed.push(text.to_owned());
-            return;
+            return self.is_partial("status");
         }
         let status = publish::status(self.order.review);
         // Not to know what is there costs a status that says the same again.
         let there = self.forge.newest_status(self.pull, &self.limits).await.ok().flatten();
-        if there.is_some_and(|(by, there)| by.is(me) && there == status) {
-            return;
+        if let Some(there) = there.filter(|there| there.status == status) {
+            let is_ours = match &there.by {
+                // It passes for our own: what it says is all that counts.
+                None => true,
+                Some(by) => self.forge.me(&self.limits).await.is_ok_and(|me| by.is(&me)),
+            };
+            if is_ours {
+                return;
+            }
         }
         match self.forge.set_status(self.pull, &status, &self.limits).await {
             Ok(()) => self.posted.status = true,
             Err(failure) => self.fails("the status", failure),
         }
+    }
+
+    fn is_partial(&mut self, name: &str) {
+        let text = format!("the {name}: only a part of the change was reviewed, and a {name} is about all of it");
+        self.posted.failed.push(text);
     }
 
     fn fails(&mut self, what: &str, failure: Failure) {
@@ -318,10 +387,5 @@ impl Posting<'_> {
             text.push_str(&format!(" ({hint})"));
         }
         self.posted.failed.push(text);
-    }
-
-    /// Tells whether there is no time left, or the run was ended.
-    fn is_over(&self) -> bool {
-        self.limits.check().is_err()
     }
 }

@@ -56,6 +56,8 @@ pub struct Comment {
     pub body: String,
     /// It is about lines, and not below the pull request as a whole.
     pub is_inline: bool,
+    /// Where a comment about lines stands now.
+    pub place: Place,
     /// The forge's key of the conversation that it begins; empty where that is the same or has none.
     pub thread: String,
     /// Somebody marked the conversation as done.
@@ -64,10 +66,63 @@ pub struct Comment {
     pub version: u64,
 }
 
+/// Where a comment about lines stands in the change as it is now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// The forge does not say.
+    #[default]
+    Untold,
+    /// On no line any more: what it was about was changed, or is not shown.
+    Gone,
+    /// On lines of the new side.
+    Lines {
+        path: String,
+        /// `None`: a suggestion there counts from the last line alone.
+        first: Option<u32>,
+        last: u32,
+    },
+}
+
+/// How well a comment stands where it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    /// At the last line, or nobody knows: what it says is seen there, and nothing may be applied to its lines.
+    Near,
+    /// On these lines and no others.
+    Exact,
+}
+
+impl Place {
+    /// Reads lines that a forge names; what is no number of a line is no place.
+    pub(super) fn of(path: String, first: Option<u64>, last: Option<u64>) -> Self {
+        let number = |n: u64| u32::try_from(n).ok().filter(|n| *n > 0);
+        match (last.and_then(number), first.map(number)) {
+            _ if path.is_empty() => Self::Untold,
+            (Some(last), first) => Self::Lines { path, first: first.flatten(), last },
+            (None, _) => Self::Gone,
+        }
+    }
+
+    /// Tells whether a comment that stands here stands at a spot; `None`: it does not.
+    fn fits(&self, spot: &Spot) -> Option<Fit> {
+        match self {
+            Self::Untold => Some(Fit::Near),
+            Self::Gone => None,
+            Self::Lines { path, first, last } if *path == spot.path && *last == spot.last.new => {
+                let is_exact = first.is_none_or(|first| first == spot.first.new);
+                Some(if is_exact { Fit::Exact } else { Fit::Near })
+            }
+            Self::Lines { .. } => None,
+        }
+    }
+}
+
 /// A new comment on lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inline {
     pub spot: Spot,
+    /// Its finding blocks.
+    pub blocks: bool,
     /// Markdown, with its mark.
     pub body: String,
 }
@@ -92,6 +147,14 @@ pub struct Status {
     pub description: String,
 }
 
+/// A status that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Set {
+    /// Who set it; `None`: the forge tells nobody.
+    pub by: Option<Account>,
+    pub status: Status,
+}
+
 /// Whether a commit may be merged, as far as this review goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Light {
@@ -108,8 +171,10 @@ pub struct Plan {
     pub edits: Vec<Edit>,
     /// The summary where it is new.
     pub summary: Option<String>,
-    /// Findings that get no comment on a line, because there are too many.
+    /// Findings that get no comment on a line: there are too many, or none of their lines is shown.
     pub beyond: usize,
+    /// Those among them that block.
+    pub blocking_beyond: usize,
 }
 
 /// What a plan is made of.
@@ -148,86 +213,124 @@ pub fn plan(now: &Situation<'_>) -> Plan {
     if now.parts.comments {
         comments(now, &own, &mut plan);
     }
-    if now.parts.summary {
+    // What was found in a part must not stand for what was found in all of it.
+    if now.parts.summary && now.whole {
         summary(now, &own, &mut plan);
     }
     plan
 }
 
-/// Plans comments on lines: what is new gets one, what is gone loses it.
+/// Plans comments on lines: what is new, or has moved, gets one, and what is gone loses it.
 fn comments(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
     let mut found: Vec<&Finding> = now.review.findings.iter().filter(|f| f.counts()).collect();
     // The worst first; those alike stay in the order of the report.
     found.sort_by_key(|f| (!f.blocking, std::cmp::Reverse(f.severity())));
-    let mut there: HashMap<&str, (&Comment, &Mark)> = HashMap::new();
-    let mut repeated = Vec::new();
+    let mut there: HashMap<&str, Vec<(&Comment, &Mark)>> = HashMap::new();
     for (comment, mark) in own.iter().filter(|(c, _)| c.is_inline) {
-        let About::Finding { fingerprint, .. } = &mark.about else { continue };
-        // Two runs at the same time can both write what is new.
-        if there.contains_key(fingerprint.as_str()) {
-            repeated.push((*comment, mark));
-        } else {
-            there.insert(fingerprint, (comment, mark));
+        if let About::Finding { fingerprint, .. } = &mark.about {
+            there.entry(fingerprint).or_default().push((comment, mark));
         }
     }
-    let mut current = HashSet::new();
-    let mut count = found.iter().filter(|f| there.contains_key(f.fingerprint().as_str())).count();
+    let (mut current, mut fresh) = (HashSet::new(), Vec::new());
+    let mut count = 0;
     for finding in found {
         let fingerprint = finding.fingerprint().as_str();
         if !current.insert(fingerprint) {
             continue;
         }
         let spot = spot(finding, now.lines);
-        let about = About::Finding { fingerprint: fingerprint.to_owned(), by: by(finding), ended: false };
-        if let Some((comment, mark)) = there.get(fingerprint) {
-            // A person who marked the conversation as done has the last word.
-            let was_ended = matches!(mark.about, About::Finding { ended: true, .. });
-            let text = markdown::finding(finding, now.flavor);
-            let new = Mark::of(about, &text);
-            if new != **mark && (was_ended || !comment.resolved) {
-                let resolve = was_ended.then_some(false);
-                plan.edits.push(Edit {
-                    comment: (*comment).clone(),
-                    body: new.sign(&text, now.form),
-                    ends: false,
-                    resolve,
-                });
+        let mut of_it = there.remove(fingerprint).unwrap_or_default();
+        let stands = spot.as_ref().and_then(|spot| take_standing(&mut of_it, spot));
+        // Two runs at the same time can both write what is new; what is not where the finding is misleads there.
+        let left = match &stands {
+            Some(_) => "**Resolved:** another comment says the same.",
+            None => "**Moved:** still found, on other lines.",
+        };
+        plan.edits.extend(of_it.into_iter().filter_map(|(comment, mark)| ended(now, comment, mark, left)));
+        match stands {
+            Some((comment, mark, fit)) => {
+                count += 1;
+                let is_whole = spot.is_some_and(|s| s.whole) && fit == Fit::Exact;
+                plan.edits.extend(kept(now, finding, comment, mark, is_whole));
             }
-            continue;
+            None => fresh.push((finding, spot)),
         }
+    }
+    for (finding, spot) in fresh {
         // Where not all comments were read, one about it may be among the others.
         if !now.all_there {
             continue;
         }
-        let Some(spot) = spot else {
+        let Some(spot) = spot.filter(|_| count < MOST_INLINE) else {
             plan.beyond += 1;
+            plan.blocking_beyond += usize::from(finding.blocking);
             continue;
         };
-        if count >= MOST_INLINE {
-            plan.beyond += 1;
-            continue;
-        }
         count += 1;
-        let text = markdown::finding(finding, now.flavor);
-        plan.inline.push(Inline { body: Mark::of(about, &text).sign(&text, now.form), spot });
+        let text = text(finding, now.flavor, spot.whole);
+        let body = Mark::of(about(finding), &text).sign(&text, now.form);
+        plan.inline.push(Inline { body, spot, blocks: finding.blocking });
     }
-    if now.whole && now.review.outcome != Outcome::Incomplete && now.review.outcome != Outcome::Cancelled {
-        let models = !now.review.models.asked.is_empty();
-        let mut gone: Vec<_> = there.into_iter().filter(|(f, _)| !current.contains(f)).map(|(_, c)| c).collect();
-        gone.sort_by(|a, b| a.0.id.cmp(&b.0.id));
-        let at = now.review.source.head.as_deref().map_or("", |id| &id[..id.len().min(12)]);
-        let text = format!("**Resolved:** not found any more at {at}.");
-        for (comment, mark) in gone {
-            let About::Finding { by, .. } = mark.about else { continue };
+    let mut gone: Vec<_> = there.into_iter().flat_map(|(f, all)| all.into_iter().map(move |c| (f, c))).collect();
+    gone.sort_by(|a, b| a.1.0.id.cmp(&b.1.0.id));
+    let is_complete = now.whole && !matches!(now.review.outcome, Outcome::Incomplete | Outcome::Cancelled);
+    let models = !now.review.models.asked.is_empty();
+    let at = now.review.source.head.as_deref().map_or("", |id| &id[..id.len().min(12)]);
+    for (fingerprint, (comment, mark)) in gone {
+        let About::Finding { by, .. } = mark.about else { continue };
+        let text = match now.review.findings.iter().find(|f| f.fingerprint().as_str() == fingerprint) {
+            Some(f) if f.waived.is_some() => format!("**Waived:** still found at {at}, and let through for a reason."),
+            Some(_) => format!("**Suppressed:** still found at {at}, and left out on purpose."),
             // What a model found, another look of the rules alone does not answer.
-            if by == By::Rules || models {
-                plan.edits.extend(ended(now, comment, mark, &text));
+            None if is_complete && (by == By::Rules || models) => {
+                format!("**Resolved:** not found any more at {at}.")
             }
-        }
+            None => continue,
+        };
+        plan.edits.extend(ended(now, comment, mark, &text));
     }
-    for (comment, mark) in repeated {
-        plan.edits.extend(ended(now, comment, mark, "**Resolved:** another comment says the same."));
+}
+
+/// Takes the comment out of those about a finding that stands where the finding is: one that is in force before one
+/// that was ended, and the one that stands best.
+fn take_standing<'a>(of_it: &mut Vec<(&'a Comment, &'a Mark)>, spot: &Spot) -> Option<(&'a Comment, &'a Mark, Fit)> {
+    let rank = |(comment, mark): &(&Comment, &Mark)| {
+        let is_ended = matches!(mark.about, About::Finding { ended: true, .. });
+        comment.place.fits(spot).map(|fit| (!is_ended, fit))
+    };
+    let ranked = of_it.iter().enumerate().filter_map(|(i, c)| Some((rank(c)?, std::cmp::Reverse(i))));
+    let ((_, fit), std::cmp::Reverse(i)) = ranked.max()?;
+    let (comment, mark) = of_it.remove(i);
+    Some((comment, mark, fit))
+}
+
+/// Brings a comment up to date that stands where its finding is; `None`: it is, or a person has closed it.
+fn kept(now: &Situation<'_>, finding: &Finding, comment: &Comment, mark: &Mark, is_whole: bool) -> Option<Edit> {
+    let was_ended = matches!(mark.about, About::Finding { ended: true, .. });
+    let text = text(finding, now.flavor, is_whole);
+    let new = Mark::of(about(finding), &text);
+    // A person who marked the conversation as done has the last word.
+    if new == *mark || (comment.resolved && !was_ended) {
+        return None;
     }
+    let resolve = was_ended.then_some(false);
+    Some(Edit { comment: comment.clone(), body: new.sign(&text, now.form), ends: false, resolve })
+}
+
+fn about(finding: &Finding) -> About {
+    About::Finding { fingerprint: finding.fingerprint().as_str().to_owned(), by: by(finding), ended: false }
+}
+
+/// Writes a finding down. What is meant for all of its lines must not be applied to some of them, or to others: where
+/// a comment does not stand on just these, its code is shown and not offered.
+fn text(finding: &Finding, flavor: Flavor, is_whole: bool) -> String {
+    if is_whole || finding.replacement().is_none() {
+        return markdown::finding(finding, flavor);
+    }
+    // Without the lines around it nothing can be applied.
+    let mut bare = finding.clone();
+    bare.frame = None;
+    markdown::finding(&bare, flavor)
 }
 
 /// Says that a comment is of no use any more; `None`: it says so already.
@@ -261,9 +364,7 @@ fn spot(finding: &Finding, lines: &Lines) -> Option<Spot> {
         return None;
     }
     let file = std::str::from_utf8(finding.file()?.as_bytes()).ok()?;
-    let spot = lines.spot(file, finding.lines()?)?;
-    // What is meant for all of its lines must not be applied to some of them.
-    Some(spot).filter(|s| s.whole || finding.replacement().is_none())
+    lines.spot(file, finding.lines()?)
 }
 
 fn by(finding: &Finding) -> By {

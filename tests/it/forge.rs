@@ -4,6 +4,7 @@ mod bitbucket;
 mod gitlab;
 mod hub;
 mod lab;
+mod places;
 
 use crate::loopback::{Reply, Server};
 use crate::support::{Repo, Reviewer, line_with_another_key, line_with_key};
@@ -17,6 +18,8 @@ struct World {
     hub: Hub,
     base: String,
     head: String,
+    /// What the file says at the head.
+    content: String,
 }
 
 impl World {
@@ -30,7 +33,7 @@ impl World {
         repo.git(&["clone", "-q", "--bare", ".", bare.to_str().unwrap()]);
         let hub = Hub::start(bare);
         hub.serve(&repo);
-        let mut world = Self { repo, hub, head: String::new(), base };
+        let mut world = Self { repo, hub, head: String::new(), base, content: String::new() };
         world.push(&format!("a = 1\n{}b = 2\nc = 3\n", line_with_key()));
         world.hub.with(|s| s.shown.push(("app.conf".to_owned(), 1, 5)));
         world
@@ -57,6 +60,8 @@ impl World {
         let pull = pull(12, &base, &head);
         let commit = json!({ "sha": head, "commit": { "message": "change the settings\n\nwhy" } });
         self.hub.with(|s| (s.pulls, s.commits) = (vec![pull], vec![commit]));
+        let before = std::mem::replace(&mut self.content, content.to_owned());
+        self.hub.follow(&before, content);
     }
 
     fn reviewer(&self, args: &[&str]) -> Reviewer {
@@ -110,7 +115,7 @@ fn ci_08_a_second_run_writes_nothing() {
     assert!(run.stderr.contains("posted: 1 new, the summary, the status"), "{}", run.stderr);
     assert_eq!(
         w.hub.writes(),
-        ["POST pulls/12/reviews", "POST issues/12/comments", &format!("POST statuses/{}", w.head)]
+        [&format!("POST statuses/{}", w.head), "POST pulls/12/reviews", "POST issues/12/comments"]
     );
     let (inline, comments, statuses) = w.hub.with(|s| (s.inline.clone(), s.comments.clone(), s.statuses.clone()));
     assert_eq!((inline.len(), comments.len(), statuses.len()), (1, 1, 1));
@@ -131,7 +136,7 @@ fn ci_08_a_second_run_writes_nothing() {
 }
 
 #[test]
-fn ci_08_what_is_gone_is_resolved_and_what_comes_back_is_open_again() {
+fn ci_08_what_is_gone_is_resolved_and_what_comes_back_on_another_line_is_new() {
     let mut w = World::new();
     w.post(&[]).run(1);
     w.hub.writes();
@@ -153,8 +158,9 @@ fn ci_08_what_is_gone_is_resolved_and_what_comes_back_is_open_again() {
     w.push(&format!("a = 1\n{}b = 3\nc = 3\n", line_with_key()));
     w.post(&[]).run(1);
     w.hub.with(|s| {
-        assert!(!s.inline[0]["body"].as_str().unwrap().contains("Resolved"), "{}", s.inline[0]);
-        assert_eq!((s.inline.len(), s.resolved.len()), (1, 0));
+        assert!(s.inline[0]["body"].as_str().unwrap().contains("Resolved"), "{}", s.inline[0]);
+        assert!(!s.inline[1]["body"].as_str().unwrap().contains("Resolved"), "{}", s.inline[1]);
+        assert_eq!((s.inline.len(), &s.inline[1]["line"], s.resolved.as_slice()), (2, &json!(2), &[id][..]));
     });
 }
 
@@ -184,7 +190,7 @@ fn ci_08_marks_of_others_count_for_nothing() {
     w.post(&[]).run(1);
     assert_eq!(
         w.hub.writes(),
-        ["POST pulls/12/reviews", "POST issues/12/comments", &format!("POST statuses/{}", w.head)]
+        [&format!("POST statuses/{}", w.head), "POST pulls/12/reviews", "POST issues/12/comments"]
     );
     w.hub.with(|s| assert_eq!((s.inline.len(), s.comments.len(), s.statuses.len()), (2, 2, 2)));
 }

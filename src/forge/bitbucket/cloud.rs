@@ -6,7 +6,7 @@ use super::{MOST, is_absent, parts};
 use crate::diff::ObjectId;
 use crate::forge::address::Project;
 use crate::forge::client::Pages;
-use crate::forge::publish::{Comment, Inline};
+use crate::forge::publish::{Comment, Inline, Place};
 use crate::forge::{
     Account, Commit, Forge, Kind, Listed, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS, PullRequest,
     Reads, State, Tip, lacks,
@@ -183,12 +183,22 @@ pub(super) async fn comments(
             author: account(&comment["user"]),
             body: comment.pointer("/content/raw").and_then(Value::as_str).unwrap_or_default().to_owned(),
             is_inline: comment["inline"].is_object(),
+            place: place(&comment["inline"]),
             thread: String::new(),
             resolved: comment["resolution"].is_object(),
             version: 0,
         })
     });
     Ok((comments.collect::<Result<_, Failure>>()?, !pages.more))
+}
+
+/// Reads where a comment stands on the new side.
+fn place(inline: &Value) -> Place {
+    match inline.get("to") {
+        _ if inline["outdated"] == true => Place::Gone,
+        None => Place::Untold,
+        Some(to) => Place::of(inline.name_at("/path"), inline["start_to"].as_u64().or(to.as_u64()), to.as_u64()),
+    }
 }
 
 /// Writes a comment on all lines of a spot, or on the last one.

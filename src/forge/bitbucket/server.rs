@@ -6,7 +6,7 @@ use super::{MOST, is_absent, key, parts};
 use crate::forge::address::{self, Project};
 use crate::forge::client::Pages;
 use crate::forge::lines::At;
-use crate::forge::publish::{Comment, Inline};
+use crate::forge::publish::{Comment, Inline, Place};
 use crate::forge::{
     Account, Commit, Forge, Kind, Listed, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS, PullRequest,
     Reads, State, Tip, lacks,
@@ -143,16 +143,21 @@ pub(super) async fn comments(
     for activity in pages.items.iter().filter(|a| a["action"] == "COMMENTED" && a["commentAction"] != "REPLIED") {
         let comment = &activity["comment"];
         let id = comment.number_at("/id")?.to_string();
-        let is_inline = activity["commentAnchor"].is_object() || comment["anchor"].is_object();
+        let anchor = [&activity["commentAnchor"], &comment["anchor"]].into_iter().find(|a| a.is_object());
+        let (is_inline, place) = (anchor.is_some(), anchor.map(place).unwrap_or_default());
         if activity["commentAction"] == "DELETED" {
             gone.push(id);
         } else if let Some(known) = out.iter_mut().find(|c| c.id == id) {
             known.is_inline |= is_inline;
+            if known.place == Place::Untold {
+                known.place = place;
+            }
         } else if !gone.contains(&id) {
             out.push(Comment {
                 author: Account { id: key(&comment["author"]["id"]), name: comment.name_at("/author/name") },
                 body: comment["text"].as_str().unwrap_or_default().to_owned(),
                 is_inline,
+                place,
                 // A server that does not know of resolved conversations does not name them.
                 thread: if comment["threadResolved"].is_boolean() { id.clone() } else { String::new() },
                 resolved: comment["threadResolved"] == true || comment["state"] == "RESOLVED",
@@ -163,6 +168,16 @@ pub(super) async fn comments(
     }
     out.reverse();
     Ok((out, !pages.more))
+}
+
+/// Reads where a comment stands: the server follows its lines from push to push, and says when it has lost them.
+fn place(anchor: &Value) -> Place {
+    let Some(last) = anchor.get("line") else { return Place::Untold };
+    if anchor["orphaned"] == true || anchor["fileType"] == "FROM" {
+        return Place::Gone;
+    }
+    let first = anchor.pointer("/multilineMarker/startLine").and_then(Value::as_u64).or(last.as_u64());
+    Place::of(anchor.name_at("/path"), first, last.as_u64())
 }
 
 /// Writes a comment on all lines of a spot, or on the last one.

@@ -2,8 +2,9 @@
 
 use super::{PAGE, parts, path};
 use crate::diff::ObjectId;
-use crate::forge::publish::{Comment, Inline, Light, Status};
-use crate::forge::{Account, Forge, PullRequest, Reads, lacks};
+use crate::forge::post::Added;
+use crate::forge::publish::{Comment, Inline, Light, Place, Set, Status};
+use crate::forge::{Account, Forge, PullRequest, Reads, lacks, speaks_of};
 use crate::http::{Cause, Failure, Limits, Method};
 use serde_json::{Value, json};
 
@@ -57,6 +58,7 @@ pub(in crate::forge) async fn comments(
                 },
                 body: comment["body"].as_str().unwrap_or_default().to_owned(),
                 is_inline,
+                place: place(comment),
                 thread: String::new(),
                 resolved: false,
                 version: 0,
@@ -70,20 +72,28 @@ pub(in crate::forge) async fn comments(
             if let Some(thread) = threads.iter().find(|t| t.comment == comment.id) {
                 comment.thread.clone_from(&thread.id);
                 comment.resolved = thread.resolved;
+                if thread.is_outdated {
+                    comment.place = Place::Gone;
+                }
             }
         }
     }
     Ok((out, all))
 }
 
-/// Writes new comments on lines, as one review. Returns the places in `inline` of those that GitHub cannot put where
-/// they belong.
-pub(in crate::forge) async fn add(
-    forge: &Forge,
-    pull: &PullRequest,
-    inline: &[Inline],
-    limits: &Limits<'_>,
-) -> Result<Vec<usize>, Failure> {
+/// Reads where a comment stands in the newest diff: GitHub follows its lines from push to push, and names none once
+/// they are gone.
+fn place(comment: &Value) -> Place {
+    let Some(last) = comment.get("line") else { return Place::Untold };
+    if comment["side"].as_str().is_some_and(|side| side != "RIGHT") {
+        return Place::Gone;
+    }
+    let first = comment["start_line"].as_u64().or(last.as_u64());
+    Place::of(comment.name_at("/path"), first, last.as_u64())
+}
+
+/// Writes new comments on lines, as one review.
+pub(in crate::forge) async fn add(forge: &Forge, pull: &PullRequest, inline: &[Inline], limits: &Limits<'_>) -> Added {
     let number = pull.number.to_string();
     let head = pull.head.id.to_string();
     let comments: Vec<Value> = inline.iter().map(comment).collect();
@@ -94,23 +104,29 @@ pub(in crate::forge) async fn add(
     let review = json!({ "commit_id": head, "event": "COMMENT", "body": body, "comments": comments });
     let reviews = path(forge, &["pulls", &number, "reviews"]);
     match forge.client.make(&parts(&reviews), &review, limits).await {
-        Ok(_) => return Ok(Vec::new()),
+        Ok(_) => return Added { placed: inline.len(), ..Added::default() },
         // One comment that has no place turns all of them away, and GitHub does not say which.
-        Err(failure) if failure.status == Some(422) => {}
-        Err(failure) => return Err(failure),
+        Err(failure) if has_no_place(&failure) => {}
+        Err(failure) => return Added::default().ends(failure),
     }
     let single = path(forge, &["pulls", &number, "comments"]);
-    let mut unplaced = Vec::new();
+    let mut added = Added::default();
     for (i, inline) in inline.iter().enumerate() {
         let mut body = comment(inline);
         body["commit_id"] = json!(head);
         match forge.client.make(&parts(&single), &body, limits).await {
-            Ok(_) => {}
-            Err(failure) if failure.status == Some(422) => unplaced.push(i),
-            Err(failure) => return Err(failure),
+            Ok(_) => added.placed += 1,
+            Err(failure) if has_no_place(&failure) => added.unplaced.push(i),
+            Err(failure) => return added.ends(failure),
         }
     }
-    Ok(unplaced)
+    added
+}
+
+/// Tells whether GitHub does not know the lines of a comment: `Line could not be resolved`,
+/// `pull_request_review_thread.path …`. There is much else that it answers with 422.
+fn has_no_place(failure: &Failure) -> bool {
+    failure.status == Some(422) && speaks_of(&failure.message, &["line", "path", "position", "diff", "hunk", "side"])
 }
 
 fn comment(inline: &Inline) -> Value {
@@ -159,13 +175,15 @@ struct Thread {
     /// The first comment's.
     comment: String,
     resolved: bool,
+    /// Its lines were changed since.
+    is_outdated: bool,
 }
 
 async fn threads(forge: &Forge, number: &str, limits: &Limits<'_>) -> Result<Vec<Thread>, Failure> {
     const QUERY: &str = "query($owner: String!, $name: String!, $number: Int!, $after: String) { \
         repository(owner: $owner, name: $name) { pullRequest(number: $number) { \
         reviewThreads(first: 100, after: $after) { pageInfo { hasNextPage endCursor } \
-        nodes { id isResolved comments(first: 1) { nodes { databaseId } } } } } } }";
+        nodes { id isResolved isOutdated comments(first: 1) { nodes { databaseId } } } } } } }";
     let project = &forge.site().project;
     let number: u64 = number.parse().unwrap_or_default();
     let mut after = Value::Null;
@@ -180,6 +198,7 @@ async fn threads(forge: &Forge, number: &str, limits: &Limits<'_>) -> Result<Vec
                 id: node.name_at("/id"),
                 comment: node.number_at("/comments/nodes/0/databaseId").map(|id| id.to_string()).unwrap_or_default(),
                 resolved: node["isResolved"] == true,
+                is_outdated: node["isOutdated"] == true,
             });
         }
         after = page["pageInfo"]["endCursor"].clone();
@@ -220,7 +239,7 @@ pub(in crate::forge) async fn newest_status(
     id: ObjectId,
     context: &str,
     limits: &Limits<'_>,
-) -> Result<Option<(Account, Status)>, Failure> {
+) -> Result<Option<Set>, Failure> {
     let path = path(forge, &["commits", &id.to_string(), "statuses"]);
     let pages = forge.client.linked(&parts(&path), &[PAGE], MOST, limits).await?;
     let newest = pages.items.iter().find(|s| s["context"] == context);
@@ -234,7 +253,7 @@ pub(in crate::forge) async fn newest_status(
             Some("failure") => Light::Failure,
             _ => Light::Error,
         };
-        (account, Status { light: state, description: s.name_at("/description") })
+        Set { by: Some(account), status: Status { light: state, description: s.name_at("/description") } }
     }))
 }
 

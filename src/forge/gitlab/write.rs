@@ -3,7 +3,8 @@
 use super::{JOB_VARIABLE, is_of_job, pages, parts, path, path_of};
 use crate::diff::ObjectId;
 use crate::forge::lines::{At, Spot};
-use crate::forge::publish::{Comment, Inline, Light, Status};
+use crate::forge::post::Added;
+use crate::forge::publish::{Comment, Inline, Light, Place, Set, Status};
 use crate::forge::{Account, Forge, PullRequest, Reads};
 use crate::git;
 use crate::http::{Cause, Failure, Limits, Method};
@@ -16,13 +17,18 @@ const MOST_OF_A_STATUS: usize = 255;
 /// What the description of a review begins with that is not complete: GitLab has one word for that and for a block.
 const INCOMPLETE: &str = "incomplete";
 
+/// Refuses a token that can write nothing at all.
+pub(in crate::forge) fn may_write(forge: &Forge) -> Result<(), Failure> {
+    if !is_of_job(forge) {
+        return Ok(());
+    }
+    let message = format!("the token of a job ({JOB_VARIABLE}) may read a merge request, and write nothing to it");
+    let hint = "set GITLAB_TOKEN to an access token of the project, with the scope api and the role Developer";
+    Err(Failure::new(Cause::Setup, message).hint(hint))
+}
+
 /// Finds out who the token belongs to. A project's or group's token has an account of its own.
 pub(in crate::forge) async fn me(forge: &Forge, limits: &Limits<'_>) -> Result<Account, Failure> {
-    if is_of_job(forge) {
-        let message = format!("the token of a job ({JOB_VARIABLE}) may read a merge request, and write nothing to it");
-        let hint = "set GITLAB_TOKEN to an access token of the project, with the scope api and the role Developer";
-        return Err(Failure::new(Cause::Setup, message).hint(hint));
-    }
     let user = forge.client.get(&["user"], &[], limits).await?;
     Ok(Account { id: user.number_at("/id")?.to_string(), name: user.name_at("/username") })
 }
@@ -50,12 +56,23 @@ pub(in crate::forge) async fn comments(
             author: account(note, "/author"),
             body: note["body"].as_str().unwrap_or_default().to_owned(),
             is_inline: note["type"] == "DiffNote",
+            place: place(note, pull.head.id),
             thread: discussion.name_at("/id"),
             resolved: note["resolved"] == true,
             version: 0,
         });
     }
     Ok((out, !pages.more))
+}
+
+/// Reads where a note stands. GitLab follows its line from push to push; once that is changed, its place stays one in
+/// the diff of an older head. Suggestions count from the last line, so the first one says nothing.
+fn place(note: &Value, head: ObjectId) -> Place {
+    let Some(position) = note.get("position").filter(|p| p.is_object()) else { return Place::Untold };
+    if !position.id_at("/head_sha").is_ok_and(|id| id == head) {
+        return Place::Gone;
+    }
+    Place::of(position.name_at("/new_path"), None, position["new_line"].as_u64())
 }
 
 /// Returns the path of the discussions, or of one of them.
@@ -83,25 +100,23 @@ async fn current(forge: &Forge, pull: &PullRequest, limits: &Limits<'_>) -> Resu
     Ok(current)
 }
 
-/// Writes new discussions on lines. Returns the places in `inline` of those that GitLab cannot put where they belong.
-pub(in crate::forge) async fn add(
-    forge: &Forge,
-    pull: &PullRequest,
-    inline: &[Inline],
-    limits: &Limits<'_>,
-) -> Result<Vec<usize>, Failure> {
-    let refs = current(forge, pull, limits).await?["diff_refs"].take();
+/// Writes new discussions on lines.
+pub(in crate::forge) async fn add(forge: &Forge, pull: &PullRequest, inline: &[Inline], limits: &Limits<'_>) -> Added {
+    let mut added = Added::default();
+    let refs = match current(forge, pull, limits).await {
+        Ok(mut current) => current["diff_refs"].take(),
+        Err(failure) => return added.ends(failure),
+    };
     let path = discussions(forge, pull, &[]);
-    let mut unplaced = Vec::new();
     for (i, inline) in inline.iter().enumerate() {
         let body = json!({ "body": inline.body, "position": position(&inline.spot, &refs) });
         match forge.client.make(&parts(&path), &body, limits).await {
-            Ok(_) => {}
-            Err(failure) if has_no_place(&failure) => unplaced.push(i),
-            Err(failure) => return Err(failure),
+            Ok(_) => added.placed += 1,
+            Err(failure) if has_no_place(&failure) => added.unplaced.push(i),
+            Err(failure) => return added.ends(failure),
         }
     }
-    Ok(unplaced)
+    added
 }
 
 /// Tells whether GitLab does not know the line that a note is about: `Note {:line_code=>["can't be blank", …]}`,
@@ -191,14 +206,14 @@ pub(in crate::forge) async fn summarize(
 
 /// Where the status of a head belongs.
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
+struct Home {
     /// The number of the project that has the branch, or runs its pipeline.
     project: String,
     /// The pipeline of the head, if there is one.
     pipeline: Option<u64>,
 }
 
-impl Place {
+impl Home {
     /// Reads it off a merge request: GitLab wants the commit of the source branch, which may lie in a fork.
     fn of(current: &Value, head: ObjectId) -> Result<Self, Failure> {
         let pipeline = &current["head_pipeline"];
@@ -217,8 +232,8 @@ pub(in crate::forge) async fn newest_status(
     pull: &PullRequest,
     context: &str,
     limits: &Limits<'_>,
-) -> Result<Option<(Account, Status)>, Failure> {
-    let place = Place::of(&current(forge, pull, limits).await?, pull.head.id)?;
+) -> Result<Option<Set>, Failure> {
+    let place = Home::of(&current(forge, pull, limits).await?, pull.head.id)?;
     let path = path_of(&place.project, &["repository", "commits", &pull.head.id.to_string(), "statuses"]);
     let pages = pages(forge, &path, &[("name", context)], MOST, limits).await?;
     // Each pipeline has its own.
@@ -235,7 +250,7 @@ pub(in crate::forge) async fn newest_status(
             Some("failed") if !description.starts_with(INCOMPLETE) => Light::Failure,
             _ => Light::Error,
         };
-        (account(s, "/author"), Status { light, description })
+        Set { by: Some(account(s, "/author")), status: Status { light, description } }
     }))
 }
 
@@ -247,7 +262,7 @@ pub(in crate::forge) async fn set_status(
     status: &Status,
     limits: &Limits<'_>,
 ) -> Result<(), Failure> {
-    let place = Place::of(&current(forge, pull, limits).await?, pull.head.id)?;
+    let place = Home::of(&current(forge, pull, limits).await?, pull.head.id)?;
     let state = match status.light {
         Light::Success => "success",
         Light::Failure | Light::Error => "failed",
@@ -271,7 +286,7 @@ pub(in crate::forge) async fn set_status(
 
 #[cfg(test)]
 mod tests {
-    use super::{Place, has_no_place, position};
+    use super::{Home, has_no_place, position};
     use crate::diff::ObjectId;
     use crate::forge::lines::{At, Spot};
     use crate::http::{Cause, Failure};
@@ -340,7 +355,7 @@ mod tests {
     fn a_status_belongs_to_the_pipeline_of_the_head_or_to_the_source() {
         let head = ObjectId::from_hex(&"1".repeat(40)).unwrap();
         let place = |pipeline| {
-            let place = Place::of(&json!({ "source_project_id": 5, "head_pipeline": pipeline }), head).unwrap();
+            let place = Home::of(&json!({ "source_project_id": 5, "head_pipeline": pipeline }), head).unwrap();
             (place.project, place.pipeline)
         };
         assert_eq!(place(json!(null)), ("5".to_owned(), None));
@@ -348,6 +363,6 @@ mod tests {
         assert_eq!(place(own), ("4".to_owned(), Some(9)));
         // That of the result of the merge is about another commit.
         assert_eq!(place(json!({ "id": 9, "project_id": 4, "sha": "2".repeat(40) })), ("5".to_owned(), None));
-        assert!(Place::of(&json!({ "source_project_id": null }), head).is_err());
+        assert!(Home::of(&json!({ "source_project_id": null }), head).is_err());
     }
 }

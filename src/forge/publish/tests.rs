@@ -1,6 +1,6 @@
 //! Plans, from reviews and comments that are made up.
 
-use super::{Account, Comment, MOST_INLINE, Parts, Plan, Situation, plan};
+use super::{Account, Comment, MOST_INLINE, Parts, Place, Plan, Situation, plan};
 use crate::finding::{Category, Finding, Severity};
 use crate::forge::lines::Lines;
 use crate::forge::mark::{About, By, Form, Mark};
@@ -58,6 +58,11 @@ fn old(by: By) -> Comment {
     Comment { id: "1".to_owned(), author: me(), body, is_inline: true, ..Comment::default() }
 }
 
+/// Where a comment stands that was put somewhere.
+fn stands(spot: &super::Spot) -> Place {
+    Place::Lines { path: spot.path.clone(), first: Some(spot.first.new), last: spot.last.new }
+}
+
 /// What is there after a plan was carried out.
 fn done(plan: &Plan) -> Vec<Comment> {
     let comment = |(i, inline): (usize, &super::Inline)| Comment {
@@ -65,6 +70,7 @@ fn done(plan: &Plan) -> Vec<Comment> {
         author: me(),
         body: inline.body.clone(),
         is_inline: true,
+        place: stands(&inline.spot),
         ..Comment::default()
     };
     plan.inline.iter().enumerate().map(comment).collect()

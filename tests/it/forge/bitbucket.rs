@@ -4,7 +4,7 @@ mod hub;
 
 use super::World as Github;
 use crate::loopback::{Reply, Server};
-use crate::support::{Repo, Reviewer, line_with_key};
+use crate::support::{Repo, Reviewer, line_with_another_key, line_with_key};
 use hub::{Hub, ME, Note, Speech};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -17,6 +17,8 @@ struct World {
     hub: Hub,
     base: String,
     head: String,
+    /// What the file says at the head.
+    content: String,
 }
 
 impl World {
@@ -39,7 +41,7 @@ impl World {
         let text = format!("version = 1\n[forge]\nbitbucket_api = \"{}{}\"\n", hub.server.url(), speech.api());
         std::fs::write(config.join("config.toml"), text).unwrap();
         repo.git(&["remote", "add", "origin", &format!("{}{}", hub.server.url(), speech.clone_path())]);
-        let mut world = Self { repo, hub, base, head: String::new() };
+        let mut world = Self { repo, hub, base, head: String::new(), content: String::new() };
         world.push(&format!("a = 1\n{}b = 2\nc = 3\n", line_with_key()), false);
         world
     }
@@ -64,6 +66,8 @@ impl World {
         assert!(!repo.try_git(&["cat-file", "-e", &self.head]).status.success(), "it is still here");
         let ends = (self.base.clone(), self.head.clone());
         self.hub.with(|s| (s.base, s.head, s.is_fork) = (ends.0, ends.1, is_fork));
+        let before = std::mem::replace(&mut self.content, content.to_owned());
+        self.hub.follow(&before, content);
     }
 
     fn reviewer(&self, args: &[&str]) -> Reviewer {
@@ -150,7 +154,7 @@ fn ci_08_a_second_run_writes_nothing() {
         let w = World::new(speech);
         let run = w.post(&[]).run(1);
         assert!(run.stderr.contains("posted: 1 new, the summary, the status"), "{}", run.stderr);
-        assert_eq!(w.hub.writes(), ["POST comments", "POST comments", "POST build"]);
+        assert_eq!(w.hub.writes(), ["POST build", "POST comments", "POST comments"]);
         let (notes, builds) = w.written();
         assert_eq!((notes.len(), builds.len()), (2, 1));
         assert_eq!(notes[0].place.as_ref().unwrap(), &speech.place("app.conf", 2));
@@ -170,7 +174,7 @@ fn ci_08_a_second_run_writes_nothing() {
 }
 
 #[test]
-fn ci_08_what_is_gone_is_resolved_and_what_comes_back_is_open_again() {
+fn ci_08_what_is_gone_is_resolved_and_what_comes_back_on_another_line_is_new() {
     for speech in BOTH {
         let mut w = World::new(speech);
         w.post(&[]).run(1);
@@ -188,8 +192,32 @@ fn ci_08_what_is_gone_is_resolved_and_what_comes_back_is_open_again() {
         w.push(&format!("a = 1\n{}b = 3\nc = 3\n", line_with_key()), false);
         w.post(&[]).run(1);
         let (notes, _) = w.written();
-        assert_eq!(notes.len(), 2);
-        assert!(!notes[0].resolved && !notes[0].text.contains("Resolved"), "{notes:?}");
+        assert_eq!(notes.len(), 3);
+        assert!(notes[0].resolved && notes[0].text.contains("Resolved"), "{notes:?}");
+        assert!(!notes[2].resolved && !notes[2].text.contains("Resolved"), "{notes:?}");
+        w.hub.writes();
+        w.post(&[]).run(1);
+        assert_eq!(w.hub.writes(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn ci_08_a_comment_moves_with_its_line_and_is_replaced_where_that_is_another_one() {
+    for speech in BOTH {
+        let mut w = World::new(speech);
+        w.post(&[]).run(1);
+        w.push(&format!("z = 0\na = 1\n{}b = 2\nc = 3\n", line_with_key()), false);
+        w.post(&["--require-post"]).run(1);
+        assert_eq!(w.written().0.len(), 2);
+        w.hub.with(|s| s.notes[0].resolved = true);
+        w.push(&format!("{}a = 1\nb = 2\nc = 3\n", line_with_another_key()), false);
+        w.post(&["--require-post"]).run(1);
+        let (notes, _) = w.written();
+        assert!(notes[0].text.contains("on other lines"), "{notes:?}");
+        assert_eq!((notes.len(), notes[2].place.as_ref().unwrap()), (3, &speech.place("app.conf", 1)));
+        w.hub.writes();
+        w.post(&["--require-post"]).run(1);
+        assert_eq!(w.hub.writes(), Vec::<String>::new());
     }
 }
 
@@ -267,7 +295,7 @@ fn ci_07_a_line_that_the_page_does_not_show_is_in_the_summary() {
 }
 
 #[test]
-fn a_token_whose_owner_is_unknown_writes_nothing() {
+fn a_token_whose_owner_is_unknown_sets_the_status_and_writes_no_comment() {
     for (speech, part, reply) in [
         (Speech::Server, "/application-properties", Reply::json(200, &json!({ "version": "8.0.0" }))),
         (Speech::Cloud, "/2.0/user", Reply::json(403, &json!({ "type": "error", "error": { "message": "no scope" } }))),
@@ -276,7 +304,23 @@ fn a_token_whose_owner_is_unknown_writes_nothing() {
         w.hub.with(|s| s.instead.push(("GET", part, usize::MAX, reply)));
         let run = w.post(&[]).run(1);
         assert!(run.stderr.contains("not posted") && run.stderr.contains("BB_TOKEN"), "{}", run.stderr);
-        assert!(w.hub.writes().is_empty());
+        assert!(run.stderr.contains("posted: the status"), "{}", run.stderr);
+        assert_eq!(w.hub.writes(), ["POST build"]);
+        // The status alone needs no name, the second time neither.
+        let run = w.reviewer(&["review", "pr", "12", "--post", "status", "--require-post"]).run(1);
+        assert!(run.stderr.contains("posted: nothing new"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn ci_07_what_is_refused_for_another_reason_than_its_place_is_a_failure() {
+    for speech in BOTH {
+        let w = World::new(speech);
+        let body =
+            json!({ "errors": [{ "message": "the repository is archived" }], "error": { "message": "archived" } });
+        w.hub.with(|s| s.instead.push(("POST", "/comments", 1, Reply::json(400, &body))));
+        let run = w.post(&["--require-post", "--exit-zero"]).run(3);
+        assert!(run.stderr.contains("1 of 1 comments on lines") && run.stderr.contains("archived"), "{}", run.stderr);
     }
 }
 

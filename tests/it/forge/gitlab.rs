@@ -1,8 +1,8 @@
 //! Merge requests of GitLab, in a project of a sub-group.
 
 use super::lab::{FORK, Lab, PROJECT};
-use crate::loopback::{Reply, Server};
-use crate::support::{Repo, Reviewer, line_with_key};
+use crate::loopback::{Reply, Server, finding};
+use crate::support::{Repo, Reviewer, line_with_another_key, line_with_key};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -12,6 +12,8 @@ struct World {
     lab: Lab,
     base: String,
     head: String,
+    /// What the file says at the head.
+    content: String,
 }
 
 impl World {
@@ -25,7 +27,7 @@ impl World {
         repo.git(&["clone", "-q", "--bare", ".", bare.to_str().unwrap()]);
         let lab = Lab::start(bare);
         lab.serve(&repo);
-        let mut world = Self { repo, lab, head: String::new(), base };
+        let mut world = Self { repo, lab, head: String::new(), base, content: String::new() };
         world.push(&with_key());
         world.lab.with(|s| {
             let lines = [(1, Some(1)), (2, None), (3, Some(2)), (4, Some(3))];
@@ -54,6 +56,8 @@ impl World {
         let pull = pull(12, &self.base, &self.head);
         let commit = json!({ "id": self.head, "message": "change the settings\n\nwhy" });
         self.lab.with(|s| (s.pulls, s.commits) = (vec![pull], vec![commit]));
+        let before = std::mem::replace(&mut self.content, content.to_owned());
+        self.lab.follow(&before, content);
     }
 
     fn reviewer(&self, args: &[&str]) -> Reviewer {
@@ -68,7 +72,7 @@ impl World {
     /// What a first run writes.
     fn everything(&self) -> [String; 3] {
         let status = format!("POST projects/{PROJECT}/statuses/{}", self.head);
-        ["POST discussions".to_owned(), "POST notes".to_owned(), status]
+        [status, "POST discussions".to_owned(), "POST notes".to_owned()]
     }
 }
 
@@ -155,7 +159,7 @@ fn ci_08_a_second_run_writes_nothing_to_gitlab() {
 }
 
 #[test]
-fn ci_08_a_discussion_of_gitlab_is_resolved_and_opened_again() {
+fn ci_08_a_discussion_of_gitlab_is_resolved_and_what_comes_back_is_a_new_one() {
     let mut w = World::new();
     w.post(&[]).run(1);
     w.lab.writes();
@@ -175,9 +179,67 @@ fn ci_08_a_discussion_of_gitlab_is_resolved_and_opened_again() {
     w.push(&with_key());
     w.post(&[]).run(1);
     w.lab.with(|s| {
-        let note = &s.notes(true)[0];
-        assert!(!note["body"].as_str().unwrap().contains("Resolved") && note["resolved"] == false, "{note}");
-        assert_eq!(s.discussions.len(), 2);
+        let notes = s.notes(true);
+        assert!(notes[0]["body"].as_str().unwrap().contains("Resolved") && notes[0]["resolved"] == true, "{notes:?}");
+        assert!(!notes[1]["body"].as_str().unwrap().contains("Resolved"), "{notes:?}");
+        assert_eq!((notes.len(), &notes[1]["resolved"]), (2, &json!(false)));
+    });
+    w.lab.writes();
+    w.post(&[]).run(1);
+    assert_eq!(w.lab.writes(), Vec::<String>::new());
+}
+
+#[test]
+fn ci_08_a_note_moves_with_its_line_and_is_replaced_where_that_is_another_one() {
+    let mut w = World::new();
+    w.post(&[]).run(1);
+    w.lab.writes();
+    // GitLab follows the line.
+    w.push(&format!("z = 0\n{}", with_key()));
+    w.lab.with(|s| s.shown = vec![("app.conf", 1, None), ("app.conf", 3, None)]);
+    w.post(&["--require-post"]).run(1);
+    w.lab.with(|s| assert_eq!(s.notes(true).len(), 1));
+    // A person has closed it; that line goes, and another one comes.
+    w.lab.with(|s| s.discussions[0]["notes"][0]["resolved"] = json!(true));
+    w.push(&format!("{}a = 1\nb = 2\nc = 3\n", line_with_another_key()));
+    w.post(&["--require-post"]).run(1);
+    w.lab.with(|s| {
+        let notes = s.notes(true);
+        assert!(notes[0]["body"].as_str().unwrap().contains("on other lines"), "{notes:?}");
+        assert_eq!((notes.len(), &notes[1]["position"]["new_line"]), (2, &json!(1)));
+    });
+    w.lab.writes();
+    w.post(&["--require-post"]).run(1);
+    assert_eq!(w.lab.writes(), Vec::<String>::new());
+}
+
+#[test]
+fn a_suggestion_counts_from_the_line_that_its_note_stands_on() {
+    let mut w = World::new();
+    let quote = "b = f(1)";
+    let suggested = json!({
+        "end_line": 4, "replacement": "b = g(1)\nd = g(2)\ne = g(3)",
+    });
+    let asked = std::sync::Arc::new(std::sync::Mutex::new(finding("app.conf", 2, quote)));
+    let says = std::sync::Arc::clone(&asked);
+    let model = Server::start(move |request| request.review(&[says.lock().unwrap().clone()]));
+    w.repo.stage(".claude-reviewer.toml", model.policy("openai"));
+    w.base = w.repo.commit("ask a model");
+    w.repo.git(&["push", "-q", w.bare().to_str().unwrap(), "main"]);
+    w.push("a = 1\nb = f(1)\nd = f(2)\ne = f(3)\nc = 3\n");
+    w.lab.with(|s| s.shown = vec![("app.conf", 2, None), ("app.conf", 4, None)]);
+    w.post(&["--no-cache"]).run(1);
+    w.lab.with(|s| assert_eq!(s.notes(true)[0]["position"]["new_line"], 2));
+    for (key, value) in suggested.as_object().unwrap() {
+        asked.lock().unwrap()[key] = value.clone();
+    }
+    w.post(&["--no-cache"]).run(1);
+    w.lab.with(|s| {
+        let notes = s.notes(true);
+        let text = |i: usize| notes[i]["body"].as_str().unwrap();
+        assert!(text(0).contains("on other lines") && !text(0).contains("suggestion"), "{notes:?}");
+        assert!(text(1).contains("```suggestion:-2+0"), "{notes:?}");
+        assert_eq!((notes.len(), &notes[1]["position"]["new_line"]), (2, &json!(4)));
     });
 }
 
@@ -214,7 +276,7 @@ fn ci_08_marks_that_others_copied_count_for_nothing_on_gitlab() {
         }
     });
     w.post(&[]).run(1);
-    assert_eq!(w.lab.writes(), w.everything()[..2]);
+    assert_eq!(w.lab.writes(), w.everything()[1..]);
 }
 
 #[test]
@@ -282,14 +344,14 @@ fn the_status_of_a_fork_goes_to_the_fork_and_that_of_a_pipeline_to_its_pipeline(
     w.lab.with(|s| s.pulls[0]["source_project_id"] = json!(FORK));
     w.post(&[]).run(1);
     let status = format!("POST projects/{FORK}/statuses/{}", w.head);
-    assert_eq!(w.lab.writes()[2], status);
+    assert_eq!(w.lab.writes()[0], status);
     w.post(&[]).run(1);
     assert!(w.lab.writes().is_empty());
     // A pipeline that has just begun has none of its own yet.
     let pipeline = json!({ "id": 901, "project_id": PROJECT, "sha": w.head, "ref": "refs/merge-requests/12/head" });
     w.lab.with(|s| s.pulls[0]["head_pipeline"] = pipeline);
     w.post(&[]).run(1);
-    assert_eq!(w.lab.writes(), w.everything()[2..]);
+    assert_eq!(w.lab.writes(), w.everything()[..1]);
     assert_eq!(w.lab.with(|s| s.statuses[1]["pipeline_id"].clone()), 901);
     w.post(&[]).run(1);
     assert!(w.lab.writes().is_empty());

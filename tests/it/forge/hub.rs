@@ -79,10 +79,38 @@ impl Hub {
         look(&mut state)
     }
 
+    /// Follows the lines of all comments from one state of the file to the next, as GitHub does at a push.
+    pub fn follow(&self, old: &str, new: &str) {
+        self.with(|s| {
+            for comment in &mut s.inline {
+                let at = |n: &Value| n.as_u64().and_then(|n| followed(old, new, n));
+                let last = at(&comment["line"]);
+                let first = if comment["start_line"].is_u64() { at(&comment["start_line"]) } else { None };
+                let is_lost = last.is_none() || comment["start_line"].is_u64() && first.is_none();
+                comment["line"] = json!(last.filter(|_| !is_lost));
+                comment["start_line"] = json!(first.filter(|_| !is_lost));
+            }
+        });
+    }
+
     /// Returns what was written since the last time.
     #[track_caller]
     pub fn writes(&self) -> Vec<String> {
         self.with(|s| std::mem::take(&mut s.writes))
+    }
+}
+
+/// Returns where a line of one text is in another that differs from it in one place; `None`: it is not there.
+pub(super) fn followed(old: &str, new: &str, line: u64) -> Option<u64> {
+    let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
+    let above = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let most = old.len().min(new.len()) - above;
+    let below = old.iter().rev().zip(new.iter().rev()).take(most).take_while(|(a, b)| a == b).count();
+    let line = line as usize;
+    match () {
+        () if line <= above => Some(line as u64),
+        () if line > old.len() - below => Some((line + new.len() - old.len()) as u64),
+        () => None,
     }
 }
 
@@ -250,6 +278,7 @@ impl State {
         comment["path"] = body["path"].clone();
         comment["line"] = body["line"].clone();
         comment["start_line"] = body["start_line"].clone();
+        comment["side"] = json!("RIGHT");
         self.inline.push(comment);
     }
 
@@ -274,7 +303,10 @@ impl State {
                 .map(|c| {
                     let id = c["id"].as_u64().unwrap();
                     let resolved = self.resolved.contains(&id);
-                    json!({ "id": format!("T{id}"), "isResolved": resolved, "comments": { "nodes": [{ "databaseId": id }] } })
+                    json!({
+                        "id": format!("T{id}"), "isResolved": resolved, "isOutdated": c["line"].is_null(),
+                        "comments": { "nodes": [{ "databaseId": id }] },
+                    })
                 })
                 .collect();
             let threads = json!({ "nodes": nodes, "pageInfo": { "hasNextPage": false, "endCursor": null } });

@@ -1,7 +1,7 @@
 //! A GitLab server on this machine: it keeps what it is told, checks every request against what GitLab documents, and
 //! serves the repository.
 
-use super::hub::{fastrand_like, file_of};
+use super::hub::{fastrand_like, file_of, followed};
 use crate::loopback::{Reply, Request, Server};
 use crate::support::Repo;
 use serde_json::{Value, json};
@@ -91,6 +91,22 @@ impl Lab {
         look(&mut state)
     }
 
+    /// Follows the lines of all notes from one state of the file to the next, as GitLab does after a push: what it
+    /// loses stays where it was in the diff of before.
+    pub fn follow(&self, old: &str, new: &str) {
+        self.with(|s| {
+            let refs = s.pulls[0]["diff_refs"].clone();
+            for discussion in &mut s.discussions {
+                let position = &mut discussion["notes"][0]["position"];
+                let Some(line) = position["new_line"].as_u64() else { continue };
+                if let Some(line) = followed(old, new, line) {
+                    position["new_line"] = json!(line);
+                    ["base_sha", "start_sha", "head_sha"].iter().for_each(|k| position[*k] = refs[*k].clone());
+                }
+            }
+        });
+    }
+
     /// Returns what was written since the last time.
     #[track_caller]
     pub fn writes(&self) -> Vec<String> {
@@ -166,7 +182,8 @@ impl State {
                 if !self.is_shown(&body["position"]) {
                     return Some(no_line());
                 }
-                let discussion = self.discussion("DiffNote", &body["body"], false);
+                let mut discussion = self.discussion("DiffNote", &body["body"], false);
+                discussion["notes"][0]["position"] = body["position"].clone();
                 self.discussions.push(discussion.clone());
                 Some(Reply::json(201, &discussion))
             }

@@ -1,7 +1,7 @@
 //! A server of either Bitbucket on this machine: it keeps what it is told, checks every request, and serves the
 //! repositories.
 
-use crate::forge::hub::file_of;
+use crate::forge::hub::{file_of, followed};
 use crate::loopback::{Reply, Request, Server};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -125,6 +125,20 @@ impl Hub {
         let mut state = self.state.lock().unwrap();
         assert!(state.wrong.is_empty(), "{:#?}", state.wrong);
         look(&mut state)
+    }
+
+    /// Follows the lines of all comments from one state of the file to the next, as both do at a push.
+    pub fn follow(&self, old: &str, new: &str) {
+        let name = if self.speech == Speech::Server { "line" } else { "to" };
+        self.with(|s| {
+            for place in s.notes.iter_mut().filter_map(|n| n.place.as_mut()) {
+                match place[name].as_u64().and_then(|line| followed(old, new, line)) {
+                    Some(line) => place[name] = json!(line),
+                    None if self.speech == Speech::Server => place["orphaned"] = json!(true),
+                    None => place["outdated"] = json!(true),
+                }
+            }
+        });
     }
 
     /// Returns what was written since the last time.

@@ -1,0 +1,176 @@
+//! Where comments stand, and what must not be posted: a review that is about another base, or a part of the change.
+
+use super::World;
+use crate::loopback::{Reply, Server, finding};
+use crate::support::{line_with_another_key, line_with_key};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+
+/// Returns line and text of every comment on lines.
+fn comments(w: &World) -> Vec<(Value, String)> {
+    let comment = |c: &Value| (c["line"].clone(), c["body"].as_str().unwrap().to_owned());
+    w.hub.with(|s| s.inline.iter().map(comment).collect())
+}
+
+#[test]
+fn a_review_against_another_base_is_not_posted() {
+    let w = World::new();
+    let mut before = w.hub.with(|s| s.pulls[0].clone());
+    // It goes to a branch with another policy while it is reviewed, and to main afterwards.
+    before["base"]["ref"] = json!("lax");
+    w.hub.with(|s| s.instead.push(("GET", "/pulls/12", 1, Reply::json(200, &before))));
+    let run = w.post(&["--require-post", "--exit-zero"]).run(3);
+    assert!(run.stderr.contains("goes to main by now, and was reviewed against lax"), "{}", run.stderr);
+    assert!(w.hub.writes().is_empty());
+}
+
+#[test]
+fn ci_08_a_comment_that_its_line_took_along_is_kept() {
+    let mut w = World::new();
+    w.post(&[]).run(1);
+    w.push(&format!("z = 0\na = 1\n{}b = 2\nc = 3\n", line_with_key()));
+    w.post(&["--require-post"]).run(1);
+    let all = comments(&w);
+    assert_eq!((all.len(), &all[0].0), (1, &json!(3)));
+    assert!(!all[0].1.contains("on other lines"), "{all:?}");
+}
+
+#[test]
+fn what_is_new_on_another_line_is_not_hidden_by_what_a_person_closed() {
+    let mut w = World::new();
+    w.post(&[]).run(1);
+    let id = w.hub.with(|s| s.inline[0]["id"].as_u64().unwrap());
+    w.hub.with(|s| s.resolved.push(id));
+    // That key goes, and another one comes elsewhere: masked, they are alike.
+    w.push(&format!("{}a = 1\nb = 2\nc = 3\n", line_with_another_key()));
+    w.post(&["--require-post"]).run(1);
+    let all = comments(&w);
+    assert_eq!((all.len(), &all[0].0, &all[1].0), (2, &Value::Null, &json!(1)));
+    assert!(all[0].1.contains("on other lines") && !all[1].1.contains("on other lines"), "{all:?}");
+    w.hub.writes();
+    w.post(&["--require-post"]).run(1);
+    assert_eq!(w.hub.writes(), Vec::<String>::new());
+}
+
+#[test]
+fn every_one_of_two_alike_has_a_comment_on_its_own_line() {
+    let mut w = World::new();
+    w.post(&[]).run(1);
+    w.push(&format!("{key}a = 1\n{key}b = 2\nc = 3\n", key = line_with_key()));
+    w.post(&["--require-post"]).run(1);
+    let all = comments(&w);
+    let mut live: Vec<_> = all.iter().filter(|c| !c.1.contains("on other lines")).map(|c| c.0.clone()).collect();
+    live.sort_by_key(Value::as_u64);
+    assert_eq!(live, [json!(1), json!(3)], "{all:?}");
+    w.hub.writes();
+    w.post(&["--require-post"]).run(1);
+    assert_eq!(w.hub.writes(), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_waived_or_suppressed_is_not_said_to_be_gone() {
+    let w = World::new();
+    w.post(&[]).run(1);
+    let text = comments(&w)[0].1.clone();
+    let fingerprint = text.split("finding=").nth(1).unwrap().split(' ').next().unwrap().to_owned();
+    w.post(&["--waive", &format!("{fingerprint}=a test key")]).run(0);
+    let all = comments(&w);
+    assert!(all[0].1.contains("**Waived:**") && !all[0].1.contains("not found any more"), "{all:?}");
+    w.hub.with(|s| assert_eq!(s.resolved.len(), 1));
+    // On the same line it is open again.
+    w.post(&[]).run(1);
+    assert_eq!(comments(&w), [(json!(2), text)]);
+    w.hub.with(|s| assert!(s.resolved.is_empty()));
+}
+
+#[test]
+fn a_suggestion_is_offered_on_just_the_lines_that_it_replaces() {
+    let mut w = World::new();
+    let asked = Arc::new(Mutex::new(finding("app.conf", 2, "b = f(1)")));
+    let says = Arc::clone(&asked);
+    let model = Server::start(move |request| request.review(&[says.lock().unwrap().clone()]));
+    w.repo.stage(".claude-reviewer.toml", model.policy("openai"));
+    w.base = w.repo.commit("ask a model");
+    w.repo.git(&["push", "-q", w.bare().to_str().unwrap(), "main"]);
+    w.push("a = 1\nb = f(1)\nd = f(2)\ne = f(3)\nc = 3\n");
+    w.post(&["--no-cache"]).run(1);
+    assert_eq!(comments(&w)[0].0, 2);
+    // The same finding is about three lines now.
+    {
+        let mut finding = asked.lock().unwrap();
+        finding["end_line"] = json!(4);
+        finding["replacement"] = json!("b = g(1)\nd = g(2)\ne = g(3)");
+    }
+    w.post(&["--no-cache"]).run(1);
+    let all = comments(&w);
+    assert_eq!((all.len(), &all[1].0), (2, &json!(4)));
+    assert!(all[0].1.contains("on other lines") && !all[0].1.contains("```suggestion"), "{all:?}");
+    assert!(all[1].1.contains("```suggestion"), "{all:?}");
+    w.hub.with(|s| assert_eq!(s.inline[1]["start_line"], 2));
+    // A comment at the last of them only shows the code.
+    w.hub.with(|s| s.inline[1]["start_line"] = Value::Null);
+    w.post(&["--no-cache"]).run(1);
+    let all = comments(&w);
+    assert_eq!(all.len(), 2);
+    assert!(!all[1].1.contains("```suggestion") && all[1].1.contains("+ e = g(3)"), "{all:?}");
+}
+
+#[test]
+fn a_summary_is_about_the_whole_change_or_is_not_written() {
+    let w = World::new();
+    w.post(&[]).run(1);
+    let before = w.hub.with(|s| s.comments.clone());
+    w.hub.writes();
+    let run = w.post(&["--require-post", "--files", "docs/*"]).run(3);
+    assert!(run.stderr.contains("a summary is about all of it"), "{}", run.stderr);
+    assert!(run.stderr.contains("a status is about all of it"), "{}", run.stderr);
+    assert_eq!(w.hub.writes(), Vec::<String>::new());
+    assert_eq!(w.hub.with(|s| s.comments.clone()), before);
+}
+
+#[test]
+fn ci_07_what_must_be_posted_is_no_matter_of_findings_that_block() {
+    let reply = Reply::json(403, &json!({ "message": "Resource not accessible by integration" }));
+    let w = World::new();
+    w.hub.with(|s| s.instead.push(("POST", "/api/v3/", usize::MAX, reply)));
+    w.post(&["--exit-zero"]).run(0);
+    let run = w.post(&["--exit-zero", "--require-post"]).run(3);
+    assert!(run.stderr.contains("exit=3"), "{}", run.stderr);
+    w.post(&["--exit-zero", "--require-post", "--on-incomplete", "warn"]).run(0);
+}
+
+#[test]
+fn ci_07_only_what_github_says_of_lines_puts_a_finding_elsewhere() {
+    let w = World::new();
+    let said = "user_id can only have one pending review per pull request";
+    let body = json!({ "message": "Validation Failed", "errors": [{ "resource": "PullRequestReview", "code": "custom",
+        "field": "user_id", "message": said }] });
+    w.hub.with(|s| s.instead.push(("POST", "/reviews", 1, Reply::json(422, &body))));
+    let run = w.post(&["--require-post", "--exit-zero"]).run(3);
+    assert!(run.stderr.contains(said) && run.stderr.contains("1 of 1 comments on lines"), "{}", run.stderr);
+}
+
+#[test]
+fn ci_07_what_blocks_and_stands_nowhere_on_the_page_is_a_failure() {
+    let w = World::new();
+    w.hub.with(|s| s.shown.clear());
+    let words = ["review", "pr", "12", "--require-post", "--exit-zero", "--post"];
+    let run = w.reviewer(&[&words[..], &["comments"]].concat()).run(3);
+    assert!(run.stderr.contains("no place on the page"), "{}", run.stderr);
+    w.reviewer(&[&words[..], &["comments,summary"]].concat()).run(0);
+}
+
+#[test]
+fn ci_07_the_status_is_set_whatever_becomes_of_the_comments() {
+    let w = World::new();
+    let stale = json!({ "state": "success", "context": "claude-reviewer-main", "description": "nothing found",
+        "creator": { "login": "robot[bot]", "id": 7 } });
+    let refusal = Reply::json(403, &json!({ "message": "Resource not accessible by integration" }));
+    w.hub.with(|s| {
+        s.statuses.push(stale);
+        s.instead.push(("GET", "/issues/12/comments", usize::MAX, refusal));
+    });
+    let run = w.post(&["--require-post", "--exit-zero"]).run(3);
+    assert!(run.stderr.contains("posted: the status") && run.stderr.contains("not posted: comments"), "{}", run.stderr);
+    w.hub.with(|s| assert_eq!(s.statuses[0]["state"], "failure"));
+}
