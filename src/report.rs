@@ -186,9 +186,13 @@ fn counts(review: &Review, which: impl Fn(&Finding) -> bool) -> [(Severity, usiz
     Severity::ALL.map(|s| (s, review.findings.iter().filter(|f| f.severity() == s && which(f)).count()))
 }
 
-/// Joins counts as people say them: `1 critical, 2 minor`; empty when there is nothing.
+/// Joins counts as people say them: `1 critical, 2 suggestions`; empty when there is nothing.
 fn counted(totals: &[(Severity, usize)]) -> String {
-    let parts: Vec<_> = totals.iter().filter(|(_, n)| *n > 0).map(|(s, n)| format!("{n} {s}")).collect();
+    let said = |(severity, n): &(Severity, usize)| match severity {
+        Severity::Suggestion => plural(*n, severity.name()),
+        _ => format!("{n} {severity}"),
+    };
+    let parts: Vec<_> = totals.iter().filter(|(_, n)| *n > 0).map(said).collect();
     parts.join(", ")
 }
 

@@ -105,7 +105,7 @@ for (const name of ['hostile', 'unsaved', 'recalled']) {
   await page.click('.chip.suggestion');
   assert.equal(await visible(page, '.f.suggestion'), 0);
   assert.equal(await visible(page, '.f'), all - 6);
-  assert.equal(await page.locator('#count').innerText(), `${all - 6} of ${all}`);
+  assert.equal(await page.locator('#count').innerText(), `${all - 6} findings`);
   // Files in which nothing is left are out of the way, also in the list.
   assert.ok(!await page.locator('section.file', { hasText: 'src/notes.rs' }).isVisible());
   assert.ok(!await page.locator('nav li', { hasText: 'src/notes.rs' }).isVisible());
@@ -137,8 +137,10 @@ for (const name of ['hostile', 'unsaved', 'recalled']) {
 {
   const page = await open('full');
   const order = await page.evaluate(() => [...document.querySelectorAll('.f')].map((f) => f.id));
+  assert.equal(await page.locator('#count').innerText(), `${order.length} findings`);
   await page.keyboard.press('j');
   assert.equal(await focused(page), order[0]);
+  assert.equal(await page.locator('#count').innerText(), `1 of ${order.length}`);
   await page.keyboard.press('j');
   await page.keyboard.press('n');
   assert.equal(await focused(page), order[2]);
@@ -219,6 +221,38 @@ for (const name of ['hostile', 'unsaved', 'recalled']) {
   assert.equal(await visible(printed, 'nav, .bar, dialog'), 0);
   assert.equal(await visible(printed, '.f'), await printed.locator('.f').count());
   await printed.ends();
+}
+
+// Paper is white and whole, whatever the screen shows: the colours of the system or of a key, filters, folds.
+let light;
+for (const [how, options] of [['light', { colorScheme: 'light' }], ['system', { colorScheme: 'dark' }], ['key', { colorScheme: 'light' }]]) {
+  const page = await open('full', options);
+  const looks = () => page.evaluate(() => ['html', '.verdict', '.f', '.d ins', '.chip', 'summary'].map((s) => {
+    const style = getComputedStyle(document.querySelector(s));
+    return [style.backgroundColor, style.color, style.colorScheme];
+  }));
+  if (how === 'key') { await page.keyboard.press('t'); await page.keyboard.press('t'); }
+  const [all, files] = [await page.locator('.f').count(), await page.locator('section.file').count()];
+  assert.equal(await visible(page, '.f'), all);
+  await page.fill('#path', 'nothing has this name');
+  await settled(page);
+  assert.equal(await visible(page, '.f'), 0);
+  const screen = await looks();
+  await page.emulateMedia({ media: 'print', colorScheme: options.colorScheme });
+  await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+  assert.equal(await visible(page, '.f'), all, 'a filter hides nothing on paper');
+  assert.equal(await visible(page, 'section.file'), files);
+  assert.equal(await visible(page, '.nothing'), 0);
+  const paper = await looks();
+  if (how === 'light') light = paper;
+  else { assert.deepEqual(paper, light, how); assert.notDeepEqual(paper, screen); }
+  assert.deepEqual(paper[0].slice(0, 2), ['rgb(255, 255, 255)', 'rgb(28, 33, 40)'], how);
+  await page.screenshot({ path: `paper-${how}.png` });
+  assert.ok((await page.pdf({ path: `paper-${how}.pdf` })).length > 10_000);
+  await page.emulateMedia({ media: 'screen', colorScheme: options.colorScheme });
+  await page.evaluate(() => dispatchEvent(new Event('afterprint')));
+  assert.equal(await visible(page, '.f'), 0, 'the filter is back on the screen');
+  await page.ends();
 }
 
 // Six thousand findings.

@@ -101,6 +101,7 @@ impl<'r> Files<'r> {
         let words = changed_words(w);
         let mut placed = w.file.placed.iter().filter(|p| p.hunk == w.at).peekable();
         let marked = marked(w);
+        let shows_ends = has_both_ends(w);
         let mut lines = w.text.lines(w.hunk);
         let (mut row, mut block) = (0, 0);
         for range in w.shown {
@@ -118,6 +119,7 @@ impl<'r> Files<'r> {
                     words: words.get(&row).map_or(&[], Vec::as_slice),
                     most,
                     digits: w.digits,
+                    shows_ends,
                 };
                 self::row(&line, &look, out);
                 block += 1;
@@ -159,6 +161,8 @@ struct Look<'a> {
     words: &'a [Range<usize>],
     most: usize,
     digits: usize,
+    /// A carriage return at the end is shown.
+    shows_ends: bool,
 }
 
 fn row(line: &Line<'_>, look: &Look<'_>, out: &mut Markup) {
@@ -173,6 +177,9 @@ fn row(line: &Line<'_>, look: &Look<'_>, out: &mut Markup) {
     out.inert(&format!("{old:>digits$} {new:>digits$}")).raw("\">");
     let mark = look.mark.flatten().map(|(start, end)| (start as usize, end as usize));
     Code { text: trim_line_end(line.text), skipped: 0, mark, words: look.words, most: look.most }.write(out);
+    if look.shows_ends && line.text.ends_with(b"\r\n") {
+        out.raw("<i>\\r</i>");
+    }
     if !line.text.ends_with(b"\n") {
         out.raw("<i class=x> (no line end)</i>");
     }
@@ -206,6 +213,12 @@ fn marked(w: &Window<'_, '_>) -> HashMap<usize, Option<(u32, u32)>> {
         }
     }
     out
+}
+
+/// Tells whether the lines of a hunk end in both ways, which without a mark look alike.
+fn has_both_ends(w: &Window<'_, '_>) -> bool {
+    let mut ends = w.text.lines(w.hunk).filter(|l| l.text.ends_with(b"\n")).map(|l| l.text.ends_with(b"\r\n"));
+    ends.next().is_some_and(|first| ends.any(|end| end != first))
 }
 
 /// Returns what was changed within lines that took the place of others, by row.

@@ -48,7 +48,8 @@
     let current = null;
     const tell = () => {
       const at = visible.indexOf(current);
-      count.textContent = at < 0 ? visible.length + ' of ' + findings.length : (at + 1) + ' of ' + visible.length;
+      const n = visible.length;
+      count.textContent = at < 0 ? n + (n === 1 ? ' finding' : ' findings') : (at + 1) + ' of ' + n;
     };
     const wordsOf = (input) => input.value.toLowerCase().split(/\s+/).filter(Boolean);
     const filter = () => {

@@ -137,6 +137,21 @@ fn commits_of_a_range_keep_their_findings() {
 }
 
 #[test]
+fn a_change_of_line_ends_is_to_be_seen() {
+    let shown = |old: &str, new: &str| {
+        let mut review = warned();
+        let text = format!("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-{old}\n+{new}\n b\n");
+        review.record = Some(Record { text: text.into_bytes(), left_out: Vec::new() });
+        let out = foreign(&review);
+        let line = |tag: &str| out.split(&format!("<{tag} ")).nth(1).unwrap().split_once('>').unwrap().1.to_owned();
+        [line("del"), line("ins")].map(|l| l.split('\n').next().unwrap().to_owned())
+    };
+    assert_eq!(shown("a\r", "a"), ["a<i>\\r</i>", "a"]);
+    assert_eq!(shown("a", "a\r"), ["a", "a<i>\\r</i>"]);
+    assert!(!shown("a", "c").concat().contains("\\r"));
+}
+
+#[test]
 fn the_exit_code_is_not_said_to_mean_what_was_not_found() {
     let fact = |review: &Review| {
         let out = foreign(review);
