@@ -92,7 +92,7 @@ pub(super) struct Looked {
     /// Seconds and nanoseconds of the last change.
     pub(super) modified: (i64, i64),
     /// Which file of the machine it is: device and number.
-    pub(super) which: (u64, u64),
+    pub(super) which: (i128, u64),
 }
 
 impl Folder {
@@ -508,7 +508,8 @@ fn looked(stat: &Stat) -> Looked {
     Looked {
         is_folder: FileType::from_raw_mode(stat.st_mode as _) == FileType::Directory,
         modified: (stat.st_mtime, stat.st_mtime_nsec as i64),
-        which: (stat.st_dev, stat.st_ino),
+        // The number of a device is signed on some systems.
+        which: (i128::from(stat.st_dev), stat.st_ino),
     }
 }
 

@@ -145,7 +145,7 @@ fn a_damaged_entry_is_a_miss_and_removed() {
     cache.put(&one, &nonce, &reply(&nonce));
     assert_eq!(cache.get(&one, &nonce), None);
     std::fs::remove_dir(&path).unwrap();
-    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    crate::support::mkfifo(&path);
     assert_eq!(cache.get(&one, &nonce), None);
     assert!(!path.exists());
     fresh();
@@ -198,7 +198,7 @@ fn sto_08_a_folder_that_is_a_link_open_to_others_or_under_review_is_no_cache() {
     std::fs::write(&mine, "").unwrap();
     assert!(Cache::open(&env(&repo), None).is_none());
     std::fs::remove_file(&mine).unwrap();
-    assert!(std::process::Command::new("mkfifo").arg(&mine).status().unwrap().success());
+    crate::support::mkfifo(&mine);
     assert!(Cache::open(&env(&repo), None).is_none());
     // Where the change could have brought it along, by whatever way it is named.
     let inside = repo.path().join("cache");

@@ -584,7 +584,7 @@ fn documents_are_read_only_where_that_is_safe_and_refused_by_name() {
     std::os::unix::fs::symlink(repo.outside().join("secret.md"), repo.path().join("link.md")).unwrap();
     std::os::unix::fs::symlink("docs/good.md", repo.path().join("inside.md")).unwrap();
     std::os::unix::fs::symlink(".env", repo.path().join("innocent.md")).unwrap();
-    rustix::fs::mkfifoat(rustix::fs::CWD, repo.path().join("pipe.md"), rustix::fs::Mode::RWXU).unwrap();
+    crate::support::mkfifo(repo.path().join("pipe.md"));
     let named = |names: &[&str]| {
         let paths: Vec<PathBuf> = names.iter().map(PathBuf::from).collect();
         context::documents(&paths, &repo.path(), Some(&repo.path()), &rules())

@@ -199,3 +199,8 @@ pub fn line_with_key() -> String {
 pub fn line_with_another_key() -> String {
     format!("aws_access_key_id = {}{}\n", "AKIA", "V5TGWQ2LNB7RKX3D")
 }
+
+/// Makes a named pipe.
+pub fn mkfifo(path: impl AsRef<std::path::Path>) {
+    assert!(Command::new("mkfifo").arg(path.as_ref()).status().unwrap().success());
+}

@@ -155,7 +155,7 @@ fn ci_02_an_event_that_cannot_be_read_is_named() {
     std::fs::create_dir(&event).unwrap();
     refused("a folder");
     std::fs::remove_dir(&event).unwrap();
-    assert!(std::process::Command::new("mkfifo").arg(&event).status().unwrap().success());
+    crate::support::mkfifo(&event);
     refused("a pipe");
     let unnamed = forge.job(&forge.head).var("GITHUB_ACTIONS", "true");
     assert!(unnamed.run(&[], 2).stderr.contains("GITHUB_EVENT_PATH"));

@@ -352,7 +352,7 @@ fn reading_a_file_never_follows_a_link_and_never_waits() {
     repo.git(&["add", "link", "linked dir"]);
     repo.commit("links");
     let fifo = repo.path().join("fifo");
-    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+    crate::support::mkfifo(&fifo);
     let r = open(&repo);
     let head = r.state_of(r.head().unwrap().unwrap()).unwrap();
     let mut reader = r.reader();
@@ -387,7 +387,7 @@ fn a_pipe_in_the_place_of_the_index_is_told_and_not_waited_for() {
     repo.stage("a", "a\n").commit("first");
     let index = repo.path().join(".git/index");
     fs::remove_file(&index).unwrap();
-    rustix::fs::mknodat(rustix::fs::CWD, &index, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    crate::support::mkfifo(&index);
     for source in ["staged", "unstaged", "changes"] {
         let mut program = std::process::Command::new(crate::support::binary());
         program.args(["review", source]).current_dir(repo.path()).env("HOME", repo.home());

@@ -174,14 +174,7 @@ fn mcp_09_a_document_that_is_refused_is_named_and_the_others_are_given() {
     repo.write(".git/info/exclude", "*.md\n.env\n").write(".env", &secret).write("large.md", vec![b'x'; 1 << 20]);
     // 1 GiB that takes no room.
     std::fs::File::create(repo.path().join("huge.md")).unwrap().set_len(1 << 30).unwrap();
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        repo.path().join("pipe.md"),
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::RUSR,
-        0,
-    )
-    .unwrap();
+    crate::support::mkfifo(repo.path().join("pipe.md"));
     repo.write("src/a.rs", "fn a() {}\n");
     let canary = "canary-in-the-environment";
     let key = format!("sk-{}", "0".repeat(20));
