@@ -16,6 +16,7 @@ mod markers;
 mod mask;
 mod prefilter;
 mod report;
+mod role;
 mod sample;
 mod scan;
 pub(crate) mod secret;
@@ -120,7 +121,15 @@ pub struct Description<'a> {
     pub confidence: Confidence,
     /// Empty: every file.
     pub languages: Vec<&'static str>,
+    /// Globs of the only paths it looks at; empty: all.
+    pub paths: Vec<&'a str>,
+    pub not_paths: Vec<&'a str>,
+    /// Globs of paths where its findings weigh less.
+    pub weak_paths: Vec<&'a str>,
     pub in_tests: bool,
+    /// Expressions that all have to stand in the file, and that none may stand in it.
+    pub file_has: Vec<&'a str>,
+    pub file_lacks: Vec<&'a str>,
     pub secret: bool,
     pub message: &'a str,
     pub why: Option<&'a str>,
@@ -134,6 +143,7 @@ pub struct Description<'a> {
 
 impl<'a> Description<'a> {
     fn of(r: &'a Rule) -> Self {
+        let texts = |l: &'a catalog::List| l.iter().map(|t| &**t).collect::<Vec<_>>();
         let code = |c: &Option<Cow<'static, str>>| c.as_ref().map(|c| sample::expand(c, &r.id));
         Self {
             id: &r.id,
@@ -142,13 +152,18 @@ impl<'a> Description<'a> {
             severity: r.severity,
             confidence: r.confidence,
             languages: r.languages.names().collect(),
+            paths: texts(&r.paths),
+            not_paths: texts(&r.not_paths),
+            weak_paths: texts(&r.weak_paths),
             in_tests: r.in_tests,
+            file_has: texts(&r.file_has),
+            file_lacks: texts(&r.file_lacks),
             secret: r.secret,
             message: &r.message,
             why: r.why.as_deref(),
             suggestion: r.suggestion.as_deref(),
             cwe: r.cwe,
-            references: r.references.iter().map(|r| &**r).collect(),
+            references: texts(&r.references),
             bad: code(&r.bad),
             good: code(&r.good),
         }
@@ -173,7 +188,8 @@ pub fn comes_alive(old: &RepoPath, new: &RepoPath) -> bool {
     let (before, after) = (of(old), of(new));
     // The same rules look at both.
     let before = if before.overlaps(family) { before.with(family) } else { before };
-    after.goes_beyond(before)
+    let leaves_tests = role::is_test_path(old.as_bytes()) && role::of(new.as_bytes()) == role::Role::Program;
+    after.goes_beyond(before) || (leaves_tests && !after.is_empty())
 }
 
 /// Tells whether a path is that of a program that an interpreter runs, which reads past what it cannot make out.

@@ -93,7 +93,8 @@ fn listed(list: &List) -> Result<String> {
 fn as_json(d: &Description<'_>) -> serde_json::Value {
     json!({
         "id": d.id, "title": d.title, "category": d.category.name(), "severity": d.severity.name(),
-        "confidence": d.confidence.name(), "languages": d.languages, "secret": d.secret, "message": d.message,
+        "confidence": d.confidence.name(), "languages": d.languages, "paths": d.paths, "not_paths": d.not_paths,
+        "weak_paths": d.weak_paths, "file_has": d.file_has, "file_lacks": d.file_lacks, "in_tests": d.in_tests, "secret": d.secret, "message": d.message,
         "why": d.why, "suggestion": d.suggestion, "cwe": d.cwe, "references": d.references,
     })
 }
@@ -146,9 +147,7 @@ fn explained(d: &Description<'_>) -> String {
     if let Some(suggestion) = d.suggestion {
         paragraph("What to do:", suggestion, "    ");
     }
-    let languages = if d.languages.is_empty() { "every file".to_owned() } else { d.languages.join(", ") };
-    let tests = if d.in_tests { "" } else { ", not in tests, fixtures and examples" };
-    paragraph("Looks at:", &format!("added lines of {languages}{tests}"), "    ");
+    paragraph("Looks at:", &scope(d), "    ");
     if !d.references.is_empty() {
         paragraph("References:", &d.references.join("\n"), "    ");
     }
@@ -161,6 +160,27 @@ fn explained(d: &Description<'_>) -> String {
     out.truncate(out.trim_end().len());
     out.push('\n');
     out
+}
+
+/// Says which files the rule looks at: a line for each thing that decides.
+fn scope(d: &Description<'_>) -> String {
+    let languages = if d.languages.is_empty() { "every file".to_owned() } else { d.languages.join(", ") };
+    let mut lines = vec![format!("added lines of {languages}")];
+    let mut more = |head: &str, list: &[&str]| {
+        if !list.is_empty() {
+            lines.push(format!("{head} {}", list.join(", ")));
+        }
+    };
+    more("only these paths:", &d.paths);
+    more("never these paths:", &d.not_paths);
+    more("with less weight on these paths:", &d.weak_paths);
+    more("only in files that match all of:", &d.file_has);
+    more("never in files that match one of:", &d.file_lacks);
+    if !d.in_tests {
+        lines
+            .push("not in tests, fixtures and examples; with less weight where the path may be that of one".to_owned());
+    }
+    lines.join("\n")
 }
 
 fn test(path: &Path, given: &Path) -> Result<ExitStatus> {

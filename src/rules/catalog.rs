@@ -18,6 +18,7 @@ pub(crate) struct Rule {
     pub(crate) languages: Languages,
     pub(crate) paths: List,
     pub(crate) not_paths: List,
+    pub(crate) weak_paths: List,
     pub(crate) in_tests: bool,
     pub(crate) place: Place,
     pub(crate) matcher: Matcher,

@@ -36,6 +36,10 @@ pub(crate) struct Rule {
     /// Globs: never these paths.
     #[serde(default)]
     pub(crate) not_paths: Vec<String>,
+    /// Globs: on these paths a finding weighs less, as it does where a rule with `in_tests = false` is in doubt
+    /// whether the file is a test: `critical` and `major` become `minor`, `minor` becomes `suggestion`.
+    #[serde(default)]
+    pub(crate) weak_paths: Vec<String>,
     /// Whether files that hold tests, fixtures or examples are looked at too.
     #[serde(default = "yes")]
     pub(crate) in_tests: bool,

@@ -179,84 +179,6 @@ fn by_interpreter(start: &[u8]) -> Option<&'static [&'static str]> {
     })
 }
 
-/// Tells whether a path holds tests, fixtures, examples or documentation samples, by the names that people give
-/// to such folders and files.
-pub(crate) fn is_test_path(path: &[u8]) -> bool {
-    const FOLDERS: &[&str] = &[
-        "test",
-        "tests",
-        "testing",
-        "__tests__",
-        "__test__",
-        "spec",
-        "specs",
-        "e2e",
-        "it",
-        "itest",
-        "integration",
-        "testdata",
-        "test-data",
-        "test_data",
-        "fixture",
-        "fixtures",
-        "__fixtures__",
-        "mock",
-        "mocks",
-        "__mocks__",
-        "example",
-        "examples",
-        "sample",
-        "samples",
-        "demo",
-        "demos",
-        "snapshots",
-        "__snapshots__",
-        "cypress",
-        "testutil",
-        "testutils",
-        "benches",
-        "benchmark",
-        "benchmarks",
-        "corpus",
-        "goldens",
-    ];
-    let original = match memchr::memrchr(b'/', path) {
-        Some(i) => &path[i + 1..],
-        None => path,
-    };
-    let path = String::from_utf8_lossy(path).to_ascii_lowercase();
-    let (folders, name) = path.rsplit_once('/').unwrap_or(("", &path));
-    let in_folder = folders.split('/').any(|f| {
-        FOLDERS.contains(&f)
-            || ["-test", "-tests", "_test", "_tests", ".test", ".tests"].iter().any(|end| f.ends_with(end))
-    });
-    let stem = name.split('.').next().unwrap_or(name);
-    let by_name = stem.starts_with("test_")
-        || stem.starts_with("test-")
-        || [".test.", ".tests.", ".spec.", ".e2e.", ".mock.", ".fixture.", ".example", ".sample"]
-            .iter()
-            .any(|m| name.contains(m))
-        || ["_test", "_tests", "_spec", "-test", "-spec", "_fixture", "_example"].iter().any(|end| stem.ends_with(end))
-        || matches!(stem, "test" | "tests" | "conftest" | "testutil" | "testutils");
-    in_folder || by_name || is_camel_test(original)
-}
-
-/// `FooTest.java`, `FooTests.cs`, `TestFoo.java`, `FooSpec.scala`, `FooIT.java`.
-fn is_camel_test(name: &[u8]) -> bool {
-    let stem = match memchr::memchr(b'.', name) {
-        Some(i) => &name[..i],
-        None => name,
-    };
-    let capital_after = |rest: Option<&[u8]>| rest.is_some_and(|r| r.first().is_some_and(u8::is_ascii_uppercase));
-    let small_before = |rest: Option<&[u8]>| {
-        rest.is_some_and(|r| r.last().is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit()))
-    };
-    capital_after(stem.strip_prefix(b"Test"))
-        || [&b"Test"[..], b"Tests", b"TestCase", b"Spec", b"Specs", b"IT", b"Example", b"Fixture"]
-            .iter()
-            .any(|end| small_before(stem.strip_suffix(*end)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -281,35 +203,6 @@ mod tests {
             let mut names: Vec<_> = Languages::of(path.as_bytes(), start.as_bytes()).names().collect();
             names.sort_unstable();
             assert_eq!(names.join(" "), expected, "{path}");
-        }
-    }
-
-    #[test]
-    fn tells_test_paths_from_others() {
-        for path in [
-            "tests/a.py",
-            "src/foo_test.go",
-            "a/FooTest.java",
-            "x/TestFoo.java",
-            "a.spec.ts",
-            "test_a.py",
-            "pkg/testdata/k.pem",
-            "conftest.py",
-            "app-tests/x.py",
-        ] {
-            assert!(is_test_path(path.as_bytes()), "{path}");
-        }
-        for path in [
-            "src/latest.py",
-            "src/contest/a.py",
-            "src/Testimony.java",
-            "src/attestation.rs",
-            "src/Submit.java",
-            "protest.go",
-            "app/Contest.java",
-            "AUDIT.md",
-        ] {
-            assert!(!is_test_path(path.as_bytes()), "{path}");
         }
     }
 }

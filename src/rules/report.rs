@@ -5,7 +5,7 @@ use super::catalog::Rule;
 use super::language::Languages;
 use super::suppress::{Counting, Directives, Sought};
 use crate::diff::{FileChange, LineNo, RepoPath};
-use crate::finding::{Draft, Finding, LineSpan, Location, Proof};
+use crate::finding::{Draft, Finding, LineSpan, Location, Proof, Severity};
 use std::borrow::Cow;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
@@ -38,10 +38,14 @@ pub(super) struct Sighting<'a> {
     pub(super) detail: Option<&'a str>,
     /// Bytes of the quote that are masked whatever the rules say.
     pub(super) hide: Option<(usize, usize)>,
+    /// Whether the path leaves it in doubt that the rule is right here: the finding weighs less.
+    pub(super) in_doubt: bool,
 }
 
 /// The most bytes of a quote.
 const QUOTE_MAX: usize = 400;
+/// Why a finding weighs less.
+const DOUBT: &str = "by its path the file may be a test, an example or a build script";
 
 impl<'a> Reporter<'a> {
     pub(super) fn new(rules: &'a RuleSet, file: Option<&'a FileChange>, out: &'a mut Vec<Finding>) -> Self {
@@ -120,6 +124,15 @@ pub(super) fn whole(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{} … {digest}", &text[..end]))
 }
 
+/// Returns what a finding weighs where its path leaves a doubt; `None`: it is not worth saying there.
+pub(super) fn lowered(severity: Severity) -> Option<Severity> {
+    match severity {
+        Severity::Critical | Severity::Major => Some(Severity::Minor),
+        Severity::Minor => Some(Severity::Suggestion),
+        Severity::Suggestion => None,
+    }
+}
+
 fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>) -> Finding {
     let mut quote = rules.mask(s.quote);
     if let Some((start, end)) = s.hide {
@@ -128,14 +141,19 @@ fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>) -> Finding {
     let (start, end) = s.shown.unwrap_or((0, quote.len()));
     let end = end.min(quote.len()).min(start + QUOTE_MAX);
     let quote = quote.get(start..end).unwrap_or_default();
-    let message = match s.detail {
+    let mut message = match s.detail {
         Some(d) => format!("{}: {d}", rule.message.trim_end().trim_end_matches('.')),
         None => rule.message.trim_end().to_owned(),
     };
+    let mut severity = rules.severity_of(index);
+    if s.in_doubt {
+        severity = lowered(severity).unwrap_or(severity);
+        message = format!("{} (it weighs less here: {DOUBT})", message.trim_end_matches('.'));
+    }
     let draft = Draft {
         rule_id: rule.id.clone().into_owned(),
         location: s.file.map(|f| Location { file: f.clone(), lines: s.lines }),
-        severity: rules.severity_of(index),
+        severity,
         category: rule.category,
         title: rule.title.clone().into_owned(),
         message,

@@ -2,11 +2,12 @@
 
 use super::catalog::{self, FILTER, Matcher};
 use super::lexer::{Lexer, Place};
-use super::report::{Reporter, Sighting};
+use super::report::{self, Reporter, Sighting};
+use super::role::{self, Role};
 use super::suppress::Counting;
 use super::unicode::{self, Surroundings};
 use super::walk::{self, Match, Scratch, Visitor};
-use super::{RuleSet, Scope, Unlisted, change, decode, glob, language, markers, secret};
+use super::{RuleSet, Scope, Unlisted, change, decode, glob, markers, secret};
 use crate::diff::{Block, FileChange, Hidden, LineNo, TextChange};
 use crate::finding::{Finding, LineSpan};
 use std::ops::Range;
@@ -33,7 +34,7 @@ pub(super) fn file(
     let mut scan = Scan {
         file,
         scope,
-        is_test: None,
+        role: None,
         fits: Vec::new(),
         counts: Vec::new(),
         block: Block { first: LineNo::FIRST, text: b"" },
@@ -79,7 +80,7 @@ struct Run<'a> {
 struct Scan<'a> {
     file: &'a FileChange,
     scope: Scope,
-    is_test: Option<bool>,
+    role: Option<Role>,
     /// By rule; empty until the first literal.
     fits: Vec<Fit>,
     /// Findings by rule; empty until the first.
@@ -198,14 +199,26 @@ impl<'a> Scan<'a> {
         }
         let path = self.file.path().as_bytes();
         (rule.languages.is_empty() || rule.languages.overlaps(self.reporter.languages()))
-            && (rule.in_tests || !self.is_test())
+            && (rule.in_tests || self.role() != Role::Test)
             && (rule.paths.is_empty() || rule.paths.iter().any(|g| glob::matches(g, path)))
             && !rule.not_paths.iter().any(|g| glob::matches(g, path))
+            && (!self.in_doubt(index) || report::lowered(rules.severity_of(index)).is_some())
+    }
+
+    fn role(&mut self) -> Role {
+        let path = self.file.path().as_bytes();
+        *self.role.get_or_insert_with(|| role::of(path))
     }
 
     fn is_test(&mut self) -> bool {
+        self.role() == Role::Test
+    }
+
+    /// Tells whether the path leaves it in doubt that the rule is right about this file.
+    fn in_doubt(&mut self, index: u16) -> bool {
+        let rule = self.reporter.rules.rule(index);
         let path = self.file.path().as_bytes();
-        *self.is_test.get_or_insert_with(|| language::is_test_path(path))
+        (!rule.in_tests && self.role() == Role::Doubt) || rule.weak_paths.iter().any(|g| glob::matches(g, path))
     }
 
     /// Reports a match; ranges are bytes of the current block.
@@ -233,6 +246,7 @@ impl<'a> Scan<'a> {
             shown: Some(within(&shown)),
             detail: more.or(detail),
             hide,
+            in_doubt: self.in_doubt(rule),
         };
         self.reporter.report_index(rule, sighting);
     }

@@ -123,6 +123,7 @@ pub(super) fn convert(r: &format::Rule) -> Rule {
         languages: r.languages.iter().filter_map(|l| Languages::named(l)).fold(Languages::NONE, Languages::with),
         paths: list(&r.paths),
         not_paths: list(&r.not_paths),
+        weak_paths: list(&r.weak_paths),
         in_tests: r.in_tests,
         place: Place::parse(&r.place).unwrap_or(Place::Any),
         matcher: Matcher::Pattern,

@@ -123,6 +123,7 @@ fn ways(was: &Rule, is: &Rule) -> Vec<String> {
     // Each of these lets something through.
     for (key, was, is) in [
         ("not_paths", &was.not_paths, &is.not_paths),
+        ("weak_paths", &was.weak_paths, &is.weak_paths),
         ("not_pattern", &was.not_pattern, &is.not_pattern),
         ("file_has", &was.file_has, &is.file_has),
         ("file_lacks", &was.file_lacks, &is.file_lacks),
@@ -209,6 +210,7 @@ mod tests {
             ("decoded = true\n", "decoded = true\npaths = ['b/**']", "paths is now b/** only"),
             ("decoded = true\n", "decoded = true\nplace = 'code'", "place changes from any to code"),
             ("decoded = true\n", "decoded = true\nin_tests = false", "in_tests changes from true to false"),
+            ("decoded = true\n", "decoded = true\nweak_paths = ['x/**']", "weak_paths now holds x/**"),
             ("decoded = true\n", "decoded = true\nnot_pattern = ['x']", "not_pattern now holds x"),
             ("decoded = true\n", "decoded = true\nfile_has = ['x']", "file_has now holds x"),
             ("decoded = true\n", "decoded = true\nfile_lacks = ['x']", "file_lacks now holds x"),

@@ -67,6 +67,91 @@ fn explains_a_rule_with_bad_and_good_code() {
 }
 
 #[test]
+fn explains_on_which_files_a_rule_looks() {
+    let looks = |id: &str| {
+        let (text, _) = run(&["rules", "explain", id], 0);
+        let from = text.find("Looks at:").unwrap();
+        text[from..from + text[from..].find("\n\n").unwrap()].to_owned()
+    };
+    let shell = looks("js-shell-interpolation");
+    for part in [
+        "added lines of javascript, typescript",
+        "never these paths: *.min.js,",
+        "with less weight on these paths: {tools,",
+        r"only in files that match all of: \bchild_process\b",
+        "not in tests, fixtures and examples; with less weight where the path may be that of one",
+    ] {
+        assert!(shell.contains(part), "{part} is missing from\n{shell}");
+    }
+    let rails = looks("rails-production-exposed");
+    assert!(rails.contains("only these paths: **/config/environments/{production,staging}.rb"), "{rails}");
+    let go = looks("go-tls-verify-off");
+    assert!(go.contains(r"never in files that match one of: \bVerifyPeerCertificate\s*:"), "{go}");
+}
+
+#[test]
+fn a_path_makes_a_finding_weigh_less_or_go_only_as_far_as_it_is_a_convention() {
+    let dao = "s.executeQuery(\"SELECT * FROM users WHERE name = '\" + name + \"'\");\n";
+    let weighed = |path: &str, text: &str, code: i32| {
+        let repo = Repo::new();
+        repo.stage(path, text);
+        let report = repo.review_json(&["staged", "--no-save"], code);
+        report["findings"].as_array().unwrap().iter().map(|f| f["severity"].as_str().unwrap().to_owned()).collect()
+    };
+    let none: [&str; 0] = [];
+    for (path, severities, code) in [
+        ("src/main/java/it/poste/pagamenti/UserDao.java", &["critical"][..], 1),
+        ("src/main/java/com/example/demo/UserDao.java", &["critical"], 1),
+        ("src/main/java/com/acme/AuditIT.java", &["critical"], 1),
+        ("com/acme/integration/UserDao.java", &["critical"], 1),
+        ("src/com/acme/AuditIT.java", &["minor"], 0),
+        ("src/test/java/com/acme/UserDao.java", &none, 0),
+        ("src/it/java/com/acme/UserDao.java", &none, 0),
+    ] {
+        let found: Vec<String> = weighed(path, dao, code);
+        assert_eq!(found, severities, "{path}");
+    }
+    let shell = "import os\nos.system(f'convert {path} out.png')\n";
+    for (path, severities, code) in [
+        ("services/example/app.py", &["critical"][..], 1),
+        ("shop/tasks.py", &["critical"], 1),
+        ("src/tools/media.py", &["critical"], 1),
+        ("bin/media.py", &["minor"], 0),
+        ("scripts/release.py", &none, 0),
+    ] {
+        let found: Vec<String> = weighed(path, shell, code);
+        assert_eq!(found, severities, "{path}");
+    }
+}
+
+#[test]
+fn a_finding_that_weighs_less_says_why() {
+    let repo = Repo::new();
+    repo.stage("bin/media.py", "import os\nos.system(f'convert {path} out.png')\n");
+    let report = repo.review_json(&["staged", "--no-save"], 0);
+    let message = report["findings"][0]["message"].as_str().unwrap();
+    assert!(
+        message.ends_with("(it weighs less here: by its path the file may be a test, an example or a build script)"),
+        "{message}"
+    );
+}
+
+#[test]
+fn what_leaves_the_tests_is_read_as_if_it_were_new() {
+    let repo = Repo::new();
+    let text = "import os\n\n\ndef convert(path):\n    os.system(f'convert {path} out.png')\n";
+    repo.stage("tests/media.py", text);
+    repo.commit("tests");
+    repo.git(&["mv", "tests/media.py", "media.py"]);
+    let report = repo.review_json(&["staged", "--no-save"], 1);
+    assert_eq!(rules_of(&report), [("python-shell-interpolation".to_owned(), 5)]);
+    repo.commit("moved");
+    repo.git(&["mv", "media.py", "pictures.py"]);
+    let report = repo.review_json(&["staged", "--no-save"], 0);
+    assert_eq!(rules_of(&report), []);
+}
+
+#[test]
 fn runs_the_samples_of_a_teams_rules() {
     let dir = tempfile::TempDir::new().unwrap();
     let test = |content: &str, code: i32| {

@@ -2,8 +2,8 @@
 
 use super::{added, at_file, at_line};
 use crate::diff::{Body, ChangeKind, FileChange, FileMode, LineNo, RepoPath};
-use crate::rules::language::is_test_path;
 use crate::rules::report::Reporter;
+use crate::rules::role::is_test_path;
 
 /// Looks at modes, names and magic numbers.
 pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {

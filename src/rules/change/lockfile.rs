@@ -5,8 +5,8 @@
 
 use super::{Tree, added, at_file, at_line, config, folder, removed};
 use crate::diff::{ChangeKind, Entry, FileChange, RepoPath, TextChange};
-use crate::rules::language::is_test_path;
 use crate::rules::report::Reporter;
+use crate::rules::role::is_test_path;
 use std::collections::HashSet;
 
 /// A manifest and the lockfiles that are made from it.

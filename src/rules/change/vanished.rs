@@ -2,8 +2,8 @@
 
 use super::{Tree, added, at_file, removed};
 use crate::diff::{ChangeKind, Entry, FileChange, FileMode, RepoPath};
-use crate::rules::language::is_test_path;
 use crate::rules::report::Reporter;
+use crate::rules::role::may_be_test;
 
 /// Changes with more test files than this are reorganisations: counting says nothing about them.
 const MANY: usize = 30;
@@ -20,7 +20,7 @@ pub(super) fn scan_change(entries: &[Entry], tree: &Tree<'_>, out: &mut Reporter
         return;
     }
     // What is deleted together with its tests needs none.
-    let is_source = |e: &Entry| is_program(e.path()) && !is_test_path(e.path().as_bytes());
+    let is_source = |e: &Entry| is_program(e.path()) && !may_be_test(e.path().as_bytes());
     if entries.iter().any(|e| e.kind == ChangeKind::Deleted && is_source(e)) {
         return;
     }
@@ -68,7 +68,7 @@ fn touches_test(entry: &Entry) -> bool {
         .into_iter()
         .flatten()
         .all(|s| matches!(s.mode, FileMode::Regular | FileMode::Executable));
-    regular && is_program(entry.path()) && is_test_path(entry.path().as_bytes())
+    regular && is_program(entry.path()) && may_be_test(entry.path().as_bytes())
 }
 
 /// Counts the tests that a change removes from and adds to a file; the third is the first removed line of one.

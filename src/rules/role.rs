@@ -1,0 +1,322 @@
+//! What part a file plays, by its path: the program, its tests, or what the path leaves in doubt.
+//!
+//! Whoever writes a change chooses its paths, so a name counts only as far as it is a convention: none does below a
+//! build tool's source root for the program, and one that packages and services have as well (`spec`, `samples`,
+//! `TestFoo`) leaves a doubt, in which a finding weighs less and is not left out.
+
+/// The part a file plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Role {
+    Program,
+    /// A test, an example or a part of the program.
+    Doubt,
+    /// A test, a fixture, an example or a benchmark.
+    Test,
+}
+
+/// Folders that hold tests wherever they stand outside a source root of [`source_root`].
+const TESTS: &[&str] = &[
+    "tests",
+    "__tests__",
+    "__test__",
+    "__fixtures__",
+    "__mocks__",
+    "__snapshots__",
+    "testdata",
+    "test-data",
+    "test_data",
+    "testutil",
+    "testutils",
+    "fixtures",
+    "cypress",
+    "benches",
+];
+/// Folders that hold tests, unless they stand below [`SOURCES`].
+const TESTS_ASIDE: &[&str] = &["test", "e2e", "itest", "mocks", "goldens"];
+/// Folders that hold tests at the top, and may hold them elsewhere.
+const TESTS_AT_TOP: &[&str] = &["spec", "specs", "testing", "mock", "fixture"];
+/// Folders of examples and measurements at the top; elsewhere they may be that.
+const EXAMPLES: &[&str] = &["examples", "samples", "demos", "benchmarks"];
+/// The same as names that packages have too: at the top only.
+const EXAMPLE: &[&str] = &["example", "sample", "demo", "benchmark", "bench", "corpus"];
+/// Folders that hold the program.
+const SOURCES: &[&str] = &["src", "app", "lib", "pkg", "internal", "cmd"];
+/// Folders that hold packages, each with a top of its own.
+const WORKSPACES: &[&str] =
+    &["packages", "crates", "libs", "apps", "modules", "plugins", "projects", "gems", "engines"];
+/// Extensions of program text. What is none of it is data and prose.
+const PROGRAM: &[&str] = &[
+    "py", "pyw", "pyx", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "vue", "svelte", "go", "java", "jsp",
+    "kt", "kts", "scala", "groovy", "rb", "rake", "erb", "php", "phtml", "inc", "rs", "c", "h", "cc", "cpp", "cxx",
+    "hpp", "hh", "cs", "cshtml", "vb", "fs", "sh", "bash", "zsh", "ps1", "psm1", "bat", "cmd", "pl", "pm", "t", "lua",
+    "dart", "ex", "exs", "swift", "m", "mm", "hs", "clj", "r", "sql", "tf",
+];
+const SCRIPT: &[&str] = &["js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "vue", "svelte"];
+const JVM: &[&str] = &["java", "kt", "scala", "groovy"];
+
+/// Tells what part the file of that path plays.
+pub(crate) fn of(path: &[u8]) -> Role {
+    let path = String::from_utf8_lossy(path);
+    let mut folders: Vec<&str> = path.split('/').collect();
+    let name = folders.pop().unwrap_or_default();
+    // Below the root packages and classes have the names they like.
+    let root = source_root(&folders);
+    let counted = root.unwrap_or(folders.len());
+    let by_folder = (0..counted).map(|i| folder(&folders, i, name)).max().unwrap_or(Role::Program);
+    match root {
+        None if by_folder != Role::Test => by_folder.max(by_name(&folders, name)),
+        _ => by_folder,
+    }
+}
+
+/// Tells whether a path is that of a test, a fixture, an example or a benchmark.
+pub(crate) fn is_test_path(path: &[u8]) -> bool {
+    of(path) == Role::Test
+}
+
+/// Tells whether a path may be that of a test.
+pub(crate) fn may_be_test(path: &[u8]) -> bool {
+    of(path) != Role::Program
+}
+
+/// Returns where the last root stands under which a build tool looks for the program and nothing else: `src/main`,
+/// `src/jvmMain`.
+fn source_root(folders: &[&str]) -> Option<usize> {
+    let main =
+        |f: &str| f == "main" || f.strip_suffix("Main").is_some_and(|p| p.ends_with(|c: char| c.is_ascii_lowercase()));
+    folders.windows(2).rposition(|w| w[0] == "src" && main(w[1]))
+}
+
+/// Tells what the folder at an index says.
+fn folder(folders: &[&str], i: usize, name: &str) -> Role {
+    let original = folders[i];
+    let lower = original.to_ascii_lowercase();
+    let lower = lower.as_str();
+    let parent = i.checked_sub(1).map(|p| folders[p]);
+    let top = is_top(folders, i);
+    let inside = folders[..i].iter().any(|f| SOURCES.contains(f));
+    let or_doubt = |is_test: bool| if is_test { Role::Test } else { Role::Doubt };
+    let small_before = |end: &str| {
+        original.strip_suffix(end).is_some_and(|p| p.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit()))
+    };
+    if TESTS.contains(&lower) || ["-tests", "_tests", ".tests", ".test"].iter().any(|end| lower.ends_with(end)) {
+        return Role::Test;
+    }
+    // `MyAppTests`; of Gradle and Maven `src/test`, `src/jvmTest`, `src/testFixtures`, `src/integration-test`.
+    let source_set = parent == Some("src")
+        && (matches!(lower, "test" | "itest" | "testfixtures") || small_before("Test") || lower.ends_with("-test"));
+    if small_before("Tests") || source_set {
+        return Role::Test;
+    }
+    if lower == "it" && parent == Some("src") {
+        // `it` is a country and a language too: `src/it/poste/pagamenti`, `src/it/messages.ts`.
+        let set =
+            folders.get(i + 1).is_some_and(|f| matches!(*f, "java" | "kotlin" | "scala" | "groovy" | "resources"));
+        let project = folders[i + 1..].contains(&"src") || matches!(extension(name).as_str(), "xml" | "properties");
+        return if set || project { Role::Test } else { Role::Program };
+    }
+    if TESTS_ASIDE.contains(&lower) {
+        return or_doubt(top || !inside);
+    }
+    if TESTS_AT_TOP.contains(&lower) {
+        return or_doubt(top || i == 1 && !inside);
+    }
+    if EXAMPLES.contains(&lower) {
+        return or_doubt(top);
+    }
+    if EXAMPLE.contains(&lower) && (top || parent == Some("fuzz")) {
+        return Role::Test;
+    }
+    let doubt =
+        lower.ends_with("-test") || lower.ends_with("_test") || lower == "snapshots" || (top && lower == "integration");
+    if doubt { Role::Doubt } else { Role::Program }
+}
+
+/// Tells whether the folder at an index stands at the top of the repository or of one of its packages.
+fn is_top(folders: &[&str], i: usize) -> bool {
+    let workspace = |at: Option<usize>| at.is_some_and(|at| WORKSPACES.contains(&folders[at]));
+    match i {
+        0 => true,
+        1 if matches!(folders[0], "docs" | "doc") => true,
+        // `packages/a/examples`, `packages/@team/a/examples`.
+        _ => workspace(i.checked_sub(2)) || (workspace(i.checked_sub(3)) && folders[i - 2].starts_with('@')),
+    }
+}
+
+fn extension(name: &str) -> String {
+    name.rsplit_once('.').map_or(String::new(), |(_, e)| e.to_ascii_lowercase())
+}
+
+/// Tells what the file's own name says.
+fn by_name(folders: &[&str], name: &str) -> Role {
+    let lower = name.to_ascii_lowercase();
+    let extension = extension(name);
+    let is = |known: &[&str]| known.contains(&extension.as_str());
+    let (code, script) = (is(PROGRAM), is(SCRIPT));
+    let stem = lower.split('.').next().unwrap_or(&lower);
+    let has = |words: &[&str]| words.iter().any(|w| lower.contains(w));
+    let ends = |words: &[&str]| words.iter().any(|w| stem.ends_with(w));
+    let test = (script || !code || is(&["ps1", "sh"])) && has(&[".test.", ".tests."])
+        || script && has(&[".spec.", ".cy.", ".e2e-spec."])
+        || stem.starts_with("test_") && (!code || is(&["py", "rb", "c", "h", "cc", "cpp", "rs", "lua"]))
+        || stem.starts_with("test-") && !code
+        || ends(&["_test", "_tests"])
+        || ends(&["_spec"]) && (script || is(&["rb", "lua"]))
+        || ends(&["-test", "-spec"]) && script
+        || ends(&["-test", "_fixture", "_example"]) && !code
+        || has(&[".mock.", ".fixture.", ".example", ".sample", ".e2e."]) && !code
+        || matches!(stem, "tests" | "conftest" | "testutil" | "testutils")
+        || stem == "test" && (folders.is_empty() || extension == "rs")
+        || is(&["snap"]);
+    if test {
+        return Role::Test;
+    }
+    let doubt = has(&[".test.", ".tests.", ".spec.", ".mock.", ".fixture.", ".example.", ".sample.", ".e2e."])
+        || stem.starts_with("test_")
+        || stem.starts_with("test-")
+        || ends(&["_spec", "-test", "-spec", "_fixture", "_example"])
+        || stem == "test";
+    let by_word = if doubt { Role::Doubt } else { Role::Program };
+    by_word.max(by_class(name.split('.').next().unwrap_or(name), &extension))
+}
+
+/// Tells what a name such as a class has says: `FooTest`, `FooTests`, `TestFoo`, `FooSpec`, `FooIT`.
+fn by_class(stem: &str, extension: &str) -> Role {
+    const COMPILED: &[&str] = &["kts", "cc", "cpp", "cxx", "c", "h", "hpp", "m", "mm", "swift", "hs", "dart"];
+    let jvm = JVM.contains(&extension);
+    let small_before = |end: &str| {
+        stem.strip_suffix(end).is_some_and(|p| p.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit()))
+    };
+    if small_before("Tests") || small_before("TestCase") {
+        return Role::Test;
+    }
+    if small_before("Test") {
+        return if jvm || COMPILED.contains(&extension) { Role::Test } else { Role::Doubt };
+    }
+    if small_before("Spec") || small_before("Specs") {
+        return match extension {
+            "scala" | "groovy" | "hs" => Role::Test,
+            _ if SCRIPT.contains(&extension) => Role::Test,
+            // What a Kubernetes object or a query of a domain is made from has that name too.
+            "java" | "cs" | "go" => Role::Program,
+            _ => Role::Doubt,
+        };
+    }
+    let doubt = stem.strip_prefix("Test").is_some_and(|r| r.starts_with(|c: char| c.is_ascii_uppercase()))
+        || (jvm && small_before("IT"))
+        || small_before("Example")
+        || small_before("Fixture");
+    if doubt { Role::Doubt } else { Role::Program }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(role: Role, paths: &[&str]) {
+        for path in paths {
+            assert_eq!(of(path.as_bytes()), role, "{path}");
+        }
+    }
+
+    #[test]
+    fn conventions_of_tests_and_examples_are_known() {
+        all(
+            Role::Test,
+            &[
+                "tests/a.py",
+                "test/a.js",
+                "spec/models/a.rb",
+                "backend/spec/a.rb",
+                "engines/pay/spec/support/a.rb",
+                "src/foo_test.go",
+                "a/FooTest.java",
+                "src/components/Box.spec.tsx",
+                "src/components/__tests__/Box.tsx",
+                "app/tests/test_users.py",
+                "shop/tests.py",
+                "shop/test_a.py",
+                "pkg/testdata/k.pem",
+                "conftest.py",
+                "app-tests/x.py",
+                "src/Basket.UnitTests/Basket.cs",
+                "MyAppTests/Login.swift",
+                "src/test/java/it/poste/UserDao.java",
+                "src/androidTest/java/a/B.kt",
+                "src/integration-test/java/a/B.java",
+                "src/it/java/a/B.java",
+                "src/it/simple/src/main/java/A.java",
+                "examples/shop/src/main/java/com/acme/A.java",
+                "example/a.py",
+                "docs/examples/a.py",
+                "packages/core/examples/a.ts",
+                "packages/@acme/core/demo/a.ts",
+                "crates/core/benches/a.rs",
+                "fuzz/corpus/a",
+                ".env.example",
+                "config/app.sample.yml",
+                "src/snapshots/a.snap",
+            ],
+        );
+    }
+
+    #[test]
+    fn packages_and_services_are_the_program_whatever_they_are_called() {
+        all(
+            Role::Program,
+            &[
+                "src/main/java/it/poste/pagamenti/UserDao.java",
+                "src/main/java/com/example/demo/UserDao.java",
+                "src/main/java/com/acme/integration/UserDao.java",
+                "src/main/java/com/acme/test/spec/UserDao.java",
+                "src/main/java/com/acme/AuditIT.java",
+                "src/main/java/com/acme/TestDrive.java",
+                "server/src/main/kotlin/com/acme/SpeedTest.kt",
+                "shared/src/commonMain/kotlin/test/A.kt",
+                "src/integration/app.py",
+                "src/it/poste/pagamenti/UserDao.java",
+                "src/it/messages.ts",
+                "com/example/demo/UserDao.java",
+                "services/example/app.py",
+                "services/demo/app.py",
+                "app/it/a.php",
+                "lib/corpus/reader.rb",
+                "src/benchmark/a.py",
+                "api/v1/PodSpec.java",
+                "src/latest.py",
+                "src/contest/a.py",
+                "src/contests/a.py",
+                "src/Testimony.java",
+                "src/attestation.rs",
+                "src/Submit.java",
+                "protest.go",
+                "app/Contest.java",
+                "AUDIT.md",
+            ],
+        );
+    }
+
+    #[test]
+    fn names_that_both_have_leave_a_doubt() {
+        all(
+            Role::Doubt,
+            &[
+                "src/test_app/spec/a.py",
+                "src/examples/app.py",
+                "sdk/python/samples/a.py",
+                "lib/testing/a.rb",
+                "cmd/test/main.go",
+                "client/lib/e2e/keys.js",
+                "integration/https.go",
+                "services/speed-test/app.py",
+                "src/TestDrive.cs",
+                "app/Models/LabTest.php",
+                "src/com/acme/AuditIT.java",
+                "src/UserExample.java",
+                "routes/test.js",
+                "src/settings.example.py",
+                "src/test-results.ts",
+            ],
+        );
+    }
+}
