@@ -34,6 +34,9 @@ use std::time::Duration;
 pub struct Models {
     /// The backends that were to look, by name, in the order of the policy.
     pub asked: Vec<String>,
+    /// Something of the change was for a model to see, whether or not one was asked; known only where policy or the
+    /// request names one.
+    pub owed: bool,
     pub usage: Vec<Usage>,
     pub dropped: Vec<Dropped>,
     /// `None` unless design documents were given and a model spoke of them.

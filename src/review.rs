@@ -30,6 +30,7 @@ use crate::verdict::{Coverage, Outcome, Verdict, exit_status, judge};
 pub use consult::Consultation;
 pub(crate) use files::Files;
 use models::Asked;
+pub(crate) use models::heard;
 pub use place::{Place, place};
 pub use record::Record;
 use record::{Piece, Recorder};
@@ -279,12 +280,14 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     let Found { mut findings, mut coverage, stat, first_change, notes: said, seen, pieces } = found;
     notes.extend(said);
     let nothing = coverage.files_total == 0 && findings.is_empty() && coverage.is_complete();
-    if request.offline && !nothing && mode != Some(HookMode::Rules) {
-        for name in backends {
+    let (mut models, mut tests) = (Models::default(), None);
+    if request.offline && !nothing && !backends.is_empty() && mode != Some(HookMode::Rules) {
+        // Names, modes, what is no text and what programs write are shown to nobody: the rules are all there is.
+        models.owed = models::Asking { backends, ..asking }.is_owed();
+        for name in backends.iter().filter(|_| models.owed) {
             coverage.failed.push((None, not_asked(name)));
         }
     }
-    let (mut models, mut tests) = (Models::default(), None);
     if let Some(asked) = asked {
         let Asked { claims, coverage: c, notes: said, models: did, tests: results, beside, lost, shown } = asked;
         claims.tell(&mut findings);
@@ -301,7 +304,8 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         coverage.files_reviewed = coverage.files_reviewed.saturating_sub(lost.files);
         coverage.hunks_reviewed = coverage.hunks_reviewed.saturating_sub(lost.hunks);
         notes.extend(said);
-        (models, tests) = (did, results);
+        models = Models { owed: models.owed || did.owed, ..did };
+        tests = results;
     }
     notes.extend(unused_waivers(&findings, &waivers));
     if !nothing {
@@ -381,6 +385,16 @@ impl Review {
             self.outcome = Outcome::Reviewed;
         }
         self.judge_again(on_block);
+    }
+
+    /// Says that nobody stands for what backends would have said, where they were not asked for the sake of that.
+    pub fn vouched_by_nobody(&mut self, backends: &[String]) {
+        for (_, why) in self.coverage.failed.iter_mut().filter(|(file, _)| file.is_none()) {
+            if let Some(name) = backends.iter().find(|b| not_asked(b) == *why) {
+                *why = format!("backend {name} was not asked, and no receipt stands for it");
+            }
+        }
+        self.coverage.tidy();
     }
 
     /// Adds that something which was asked for besides did not come about, and judges again.

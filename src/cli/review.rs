@@ -9,7 +9,7 @@ use crate::finding::{Category, Severity};
 use crate::hooks::{self, Hook};
 use crate::policy;
 use crate::progress;
-use crate::receipt::{self, Standing};
+use crate::receipt::{self, Issued, Standing};
 use crate::report::{self, Format, Style};
 use crate::request::{
     Authority, Brief, CacheUse, Depth, Input, OnBlock, OnIncomplete, Overrides, ReviewRequest, Source,
@@ -421,12 +421,18 @@ fn publish(context: &Context, args: &Args, pull: Option<&pr::Found>, done: &mut 
 
 /// Signs a receipt, and says where it is or why there is none.
 fn sign(context: &Context, asked: &ReviewRequest, done: &mut Done, stop: &Stop) {
-    match receipt::issue(&done.review, asked, &context.env, stop) {
-        Ok(key) => {
+    match crate::review::heard(stop, || receipt::issue(&done.review, asked, &context.env, stop)) {
+        Ok(Issued::Signed { key, apart }) => {
             let key = Inert::new(key.display().to_string());
             eprint_line(&format!("receipt: signed with {key}, in {}", receipt::NOTES));
-            eprint_line(&format!("hint: git push origin {}", receipt::NOTES));
+            if let Some(why) = apart {
+                eprint_line(&format!("note: receipt: those of the remote are not merged: {}", Inert::new(why)));
+            }
+            let [push, after] = receipt::recipe(asked);
+            eprint_line(&format!("hint: {push}"));
+            eprint_line(&format!("hint: where others signed meanwhile: {after}"));
         }
+        Ok(Issued::NotNeeded(why)) => eprint_line(&format!("receipt: none is needed: {why}")),
         Err(e) => {
             super::print_error(&e);
             // What was asked for is not there; what the review says of the change stands above that.

@@ -17,16 +17,29 @@ impl Repo {
     /// Incomplete: there is one and it cannot be read, or it has more than a mebibyte.
     pub fn note(&self, reference: &str, object: ObjectId) -> Result<Option<Vec<u8>>> {
         match self.refs.find(&self.local(), reference)? {
-            Some(commit) => self.note_in(own(&commit), object),
+            Some(commit) => self.note_id(own(&commit), object)?.map(|id| self.note_text(id)).transpose(),
             None => Ok(None),
         }
     }
 
-    /// Returns the note of an object in a commit of notes.
+    /// Reads a note.
     ///
     /// # Errors
     /// As [`Repo::note`].
-    pub fn note_in(&self, commit: ObjectId, object: ObjectId) -> Result<Option<Vec<u8>>> {
+    pub fn note_text(&self, note: ObjectId) -> Result<Vec<u8>> {
+        let mut buf = Vec::new();
+        tree::load(&self.local(), &gix_id(&note), gix::objs::Kind::Blob, &mut buf)?;
+        if buf.len() > MOST {
+            return Err(Error::incomplete(format!("the note {note} has more than {MOST} bytes")));
+        }
+        Ok(buf)
+    }
+
+    /// Finds the note of an object in a commit of notes.
+    ///
+    /// # Errors
+    /// Incomplete: the commit or a folder of it cannot be read.
+    pub fn note_id(&self, commit: ObjectId, object: ObjectId) -> Result<Option<ObjectId>> {
         let repo = self.local();
         let name = object.to_string();
         let (mut folder, mut rest) = (tree::of_commit(&repo, gix_id(&commit))?, name.as_bytes());
@@ -38,12 +51,7 @@ impl Repo {
             let mut next = None;
             while let Some(e) = entries.next()? {
                 if e.mode.is_some() && e.name == rest {
-                    let id = e.id.to_owned();
-                    tree::load(&repo, &id, gix::objs::Kind::Blob, &mut buf)?;
-                    if buf.len() > MOST {
-                        return Err(Error::incomplete(format!("the note of {name} has more than {MOST} bytes")));
-                    }
-                    return Ok(Some(buf));
+                    return Ok(Some(own(e.id)));
                 }
                 if e.mode.is_none() && rest.len() > 2 && e.name == &rest[..2] {
                     next = Some(e.id.to_owned());
@@ -68,15 +76,25 @@ impl Repo {
         let path =
             file.path().to_str().ok_or_else(|| Error::usage("the temporary folder has a name that is not UTF-8"))?;
         let git = Program::find(&repo, env, self.worktree())?;
-        let object = own(&gix_id(&object)).to_string();
+        git.set_note(reference, &object.to_string(), path, &self.writer(env))
+    }
+
+    /// Merges a commit of notes into a reference: where both have a note of an object, their lines are put together,
+    /// sorted, and each is kept once.
+    ///
+    /// # Errors
+    /// Usage: there is no git program, or it refuses.
+    pub fn merge_notes(&self, reference: &str, commit: ObjectId, env: &Env) -> Result<()> {
+        let git = Program::find(&self.local(), env, self.worktree())?;
+        git.merge_notes(reference, &commit.to_string(), &self.writer(env))
+    }
+
+    /// Returns under which name and address notes are written.
+    fn writer(&self, env: &Env) -> (String, String) {
         let (name, email) = self.identity();
         let or = |given: Option<String>, variable: &str, or: &str| {
             given.or_else(|| env.var(variable).map(str::to_owned)).unwrap_or_else(|| or.to_owned())
         };
-        let who = (
-            or(name, "GIT_AUTHOR_NAME", "claude-reviewer"),
-            or(email, "GIT_AUTHOR_EMAIL", "claude-reviewer@localhost"),
-        );
-        git.set_note(reference, &object, path, &who)
+        (or(name, "GIT_AUTHOR_NAME", "claude-reviewer"), or(email, "GIT_AUTHOR_EMAIL", "claude-reviewer@localhost"))
     }
 }

@@ -139,6 +139,17 @@ impl Program {
             .hint(format!("see what git says: git notes --ref {reference} list")))
     }
 
+    /// Merges a commit of notes into a reference, line by line.
+    pub(super) fn merge_notes(&self, reference: &str, commit: &str, who: &(String, String)) -> Result<()> {
+        let (name, email) = (format!("user.name={}", who.0), format!("user.email={}", who.1));
+        let config = ["-c", &name, "-c", &email];
+        let merge = ["notes", "--ref", reference, "merge", "--quiet", "--strategy=cat_sort_uniq", commit];
+        if self.run(&[&config[..], &merge[..]].concat())?.ok {
+            return Ok(());
+        }
+        Err(Error::usage(format!("git cannot merge {commit} into {reference}")))
+    }
+
     /// Takes a full object id, and nothing else.
     fn id(&self, text: &[u8]) -> Option<gix::ObjectId> {
         gix::ObjectId::from_hex(text.trim_ascii()).ok().filter(|id| id.kind() == self.hash)

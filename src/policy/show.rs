@@ -5,10 +5,14 @@ use super::value::{Value, bare_or_quoted};
 use super::{Layer, Origin, Policy};
 use crate::untrusted::{Inert, is_active};
 use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
 
 /// The hash of a policy that nobody has set anything of: most runs show it, and making it takes longer than
 /// anything else about a policy without a file. A test compares.
 const DEFAULT_HASH: &str = "20ce7d6c9a4ed355";
+
+/// How the headers of the backends' tables begin.
+const BACKENDS: &str = "backend.";
 
 /// One value of a policy.
 struct Row<'a> {
@@ -40,10 +44,11 @@ impl Policy {
         self.fresh_hash()
     }
 
-    /// Returns the hash over what decides about a change, wherever it is reviewed: thresholds, what is left out, rules,
-    /// guidelines, and who is to look how. What one machine has of its own (programs, keys, addresses), what is stored
-    /// and what hooks do is not in it. 16 hexadecimal digits.
-    pub fn judging_hash(&self) -> String {
+    /// Returns what decides about a change, wherever it is reviewed: thresholds, what is left out, rules, guidelines,
+    /// and who is to look how. What one machine has of its own (programs, keys, addresses, backends that are not
+    /// asked), what is stored and what hooks do is not in it. By name (`block_on`, `[review] depth`, `[[guideline]] 2`)
+    /// a hash of the value, 16 hexadecimal digits.
+    pub fn judging(&self) -> BTreeMap<String, String> {
         // How many at once, how often, how long: whoever looked, looked at all of it.
         const EFFORT: [&str; 9] = [
             "jobs",
@@ -57,31 +62,31 @@ impl Policy {
             "price",
         ];
         const ELSEWHERE: [&str; 6] = ["history", "tests", "hooks", "mcp", "receipt", "forge"];
-        let mut text = String::new();
+        let asked: Vec<String> = self.review.backends.iter().map(|name| backend(name)).collect();
+        let mut entries: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut out = BTreeMap::new();
         for section in sections(self) {
-            let name = match &section.header {
-                Header::Top => "top",
-                Header::Table(name) => name.as_str(),
-                Header::Entry(name) => name,
-            };
-            if ELSEWHERE.contains(&name) {
-                continue;
-            }
             let counts =
                 |r: &&Row<'_>| r.trust == Trust::Open && r.value != Value::Unset && !EFFORT.contains(&r.name.as_str());
-            for row in section.rows.iter().filter(counts) {
-                text.push_str(&format!("{name}.{} = {}\n", row.name, row.value.to_toml()));
+            let rows = section.rows.iter().filter(counts);
+            let line = |r: &Row<'_>| format!("{} = {}\n", r.name, r.value.to_toml());
+            match &section.header {
+                Header::Top => out.extend(rows.map(|r| (r.name.clone(), short(&line(r))))),
+                Header::Table(name)
+                    if ELSEWHERE.contains(&name.as_str()) || name.starts_with(BACKENDS) && !asked.contains(name) => {}
+                Header::Table(name) => out.extend(rows.map(|r| (format!("[{name}] {}", r.name), short(&line(r))))),
+                // Their order decides.
+                Header::Entry(name) => {
+                    let n = entries.entry(name).and_modify(|n| *n += 1).or_insert(1);
+                    out.insert(format!("[[{name}]] {n}"), short(&rows.map(line).collect::<String>()));
+                }
             }
         }
-        let mut digest = super::trust::hex(text.as_bytes());
-        digest.truncate(16);
-        digest
+        out
     }
 
     fn fresh_hash(&self) -> String {
-        let mut digest = super::trust::hex(self.to_toml(false).as_bytes());
-        digest.truncate(16);
-        digest
+        short(&self.to_toml(false))
     }
 
     /// Writes a policy file that sets every effective value; with `origins`, each line says where its value
@@ -113,7 +118,7 @@ impl Policy {
     /// Writes every value with its full key for people; with `origins`, where each came from and who may set it.
     pub fn to_text(&self, origins: bool) -> String {
         let mut lines = Vec::new();
-        let mut counts = std::collections::BTreeMap::new();
+        let mut counts = BTreeMap::new();
         for section in sections(self) {
             let prefix = match &section.header {
                 Header::Top => String::new(),
@@ -226,6 +231,18 @@ impl Layer {
     }
 }
 
+/// Returns the header of a backend's table.
+fn backend(name: &str) -> String {
+    format!("{BACKENDS}{}", bare_or_quoted(name))
+}
+
+/// Returns the first 16 hexadecimal digits of a text's hash.
+fn short(text: &str) -> String {
+    let mut digest = super::trust::hex(text.as_bytes());
+    digest.truncate(16);
+    digest
+}
+
 fn origin(row: &Row<'_>) -> String {
     match row.origin.layer {
         Layer::Default => "default".to_owned(),
@@ -245,7 +262,7 @@ fn sections(policy: &Policy) -> Vec<Section<'_>> {
                 let origin = |key: &str| policy.origin_of(&format!("backend.{}.{key}", b.name));
                 let set = BACKEND.iter().any(|k| origin(k.name).layer != Layer::Default);
                 if set || policy.review.backends.contains(&b.name) {
-                    let header = Header::Table(format!("backend.{}", bare_or_quoted(&b.name)));
+                    let header = Header::Table(backend(&b.name));
                     sections.push(Section { header, rows: self::rows(BACKEND, b, origin) });
                 }
             }
@@ -278,6 +295,39 @@ mod tests {
     #[test]
     fn the_hash_of_the_defaults_is_what_they_hash_to() {
         assert_eq!(super::DEFAULT_HASH, Policy::default().fresh_hash());
+    }
+
+    #[test]
+    fn what_decides_is_named_and_what_a_machine_has_of_its_own_is_not_in_it() {
+        let load = |text: &str| {
+            let file = File { name: "p.toml".to_owned(), bytes: format!("version = 1\n{text}").into_bytes() };
+            let project = Project { from: ProjectOrigin::Flag, file, trusted: true };
+            let env = Env::default();
+            let sources = Sources { user: None, project: Some(&project), env: &env, overrides: &Overrides::default() };
+            load(&sources).unwrap().policy.judging()
+        };
+        let asked = "[review]\nbackends = [\"anthropic\"]\n";
+        let of = load(asked);
+        let differ = |text: &str| -> Vec<String> {
+            let other = load(text);
+            let names = of.keys().chain(other.keys()).filter(|k| of.get(*k) != other.get(*k)).cloned();
+            names.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
+        };
+        let own = "[backend.local]\nkind = \"openai\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:1/v1\"\n\
+                   [backend.anthropic]\nmax_retries = 9\n[history]\ncommit = true\n[hooks]\npre_push = \"rules\"\n";
+        assert_eq!(differ(&format!("{asked}jobs = 7\n{own}")), Vec::<String>::new());
+        for (text, name) in [
+            (format!("{asked}depth = \"thorough\"\n"), "[review] depth"),
+            (format!("block_on = [\"critical\"]\n{asked}"), "block_on"),
+            (format!("{asked}[backend.anthropic]\nmodel = \"another\"\n"), "[backend.anthropic] model"),
+            (format!("{asked}[[guideline]]\nglob = \"*\"\ntext = \"t\"\n"), "[[guideline]] 1"),
+        ] {
+            assert_eq!(differ(&text), [name]);
+        }
+        let mut both = differ("[review]\nbackends = [\"anthropic\", \"local\"]\n[backend.local]\nkind = \"openai\"\n");
+        both.sort();
+        assert_eq!(both, ["[backend.local] kind", "[review] backends"]);
+        assert!(of.values().all(|v| v.len() == 16));
     }
 
     #[test]

@@ -6,6 +6,8 @@ use crate::process::{self, End, Output, Program, find_program};
 use crate::stop::Stop;
 use crate::untrusted::Inert;
 use crate::wire::receipt::Signed;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,6 +19,11 @@ const NAMESPACE: &str = "claude-reviewer";
 const DEADLINE: Duration = Duration::from_secs(60);
 /// Bytes of an answer.
 const MOST: usize = 64 << 10;
+/// How signatures begin and end.
+const BEGIN: &str = "-----BEGIN SSH SIGNATURE-----";
+const END: &str = "-----END SSH SIGNATURE-----";
+/// Names under which one signature is tried.
+const TRIES: usize = 32;
 /// What the program sees of the environment.
 const PASSED: &[&str] = &["HOME", "PATH", "SSH_AUTH_SOCK", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "DISPLAY", "TMPDIR"];
 
@@ -66,13 +73,30 @@ pub(super) fn sign(key: &Path, text: &[u8], env: &Env, top: Option<&Path>, stop:
     };
     let output = run(&args, text, env, top, stop).map_err(refused)?;
     let signature = String::from_utf8(output.stdout).unwrap_or_default();
-    if output.end == End::Exit(0) && signature.starts_with("-----BEGIN SSH SIGNATURE-----") {
+    if output.end == End::Exit(0) && signature.starts_with(BEGIN) {
         return Ok(signature);
     }
     Err(refused(last_line(&output.stderr)))
 }
 
+/// Returns the key that a signature says it was made with, in base64 as a line of signers has it; `None`: it is no
+/// signature.
+///
+/// The format is OpenSSH's PROTOCOL.sshsig: after the magic words and a version comes the key, its length before it.
+pub(super) fn signer(signed: &Signed) -> Option<String> {
+    let armoured = signed.signature.trim().strip_prefix(BEGIN)?.strip_suffix(END)?;
+    let text: String = armoured.split_ascii_whitespace().collect();
+    let bytes = STANDARD.decode(text).ok()?;
+    let rest = bytes.strip_prefix(b"SSHSIG\0\0\0\x01")?;
+    let (length, rest) = rest.split_first_chunk::<4>()?;
+    let key = rest.get(..usize::try_from(u32::from_be_bytes(*length)).ok()?)?;
+    Some(STANDARD.encode(key))
+}
+
 /// Checks a signature; returns who signed, as the list of signers names them.
+///
+/// Each line of signers is asked by itself: ssh-keygen names the principals of the first one with the key only, and
+/// another may be the one that is for receipts.
 pub(super) fn verify(
     signed: &Signed,
     signers: &[String],
@@ -80,6 +104,7 @@ pub(super) fn verify(
     top: Option<&Path>,
     stop: &Stop,
 ) -> std::result::Result<String, String> {
+    let key = signer(signed).ok_or_else(|| "its signature is none of ssh-keygen's".to_owned())?;
     let file = |text: &str| -> std::io::Result<tempfile::NamedTempFile> {
         let mut file = tempfile::NamedTempFile::new()?;
         file.write_all(text.as_bytes())?;
@@ -87,26 +112,55 @@ pub(super) fn verify(
         Ok(file)
     };
     let unwritten = |e: std::io::Error| format!("the signature cannot be checked: {e}");
-    let allowed = file(&format!("{}\n", signers.join("\n"))).map_err(unwritten)?;
     let signature = file(&signed.signature).map_err(unwritten)?;
-    let paths: Vec<OsString> =
-        vec!["-f".into(), allowed.path().as_os_str().to_owned(), "-s".into(), signature.path().as_os_str().to_owned()];
-    let call = |further: &[&str], stdin: &[u8]| {
-        let mut args: Vec<OsString> = further.iter().map(OsString::from).collect();
-        args.extend(paths.iter().cloned());
-        run(&args, stdin, env, top, stop)
-    };
-    let nobody = || "nobody signed it whom the policy names".to_owned();
-    let found = call(&["-Y", "find-principals"], b"")?;
-    let found = String::from_utf8(found.stdout).ok().filter(|_| found.end == End::Exit(0)).ok_or_else(nobody)?;
-    // A line of several principals names one key.
-    let signer = found.lines().next().and_then(|l| l.split(',').next()).map(str::trim).filter(|s| !s.is_empty());
-    let signer = signer.ok_or_else(nobody)?;
-    let checked = call(&["-Y", "verify", "-n", NAMESPACE, "-I", signer], signed.receipt.as_bytes())?;
-    match checked.end {
-        End::Exit(0) => Ok(signer.to_owned()),
-        _ => Err(format!("its signature is not good ({})", last_line(&checked.stderr))),
+    let mut reason = "nobody signed it whom the policy names".to_owned();
+    let mut left = TRIES;
+    for (n, line) in signers.iter().enumerate().filter(|(_, line)| may_name(line, &key)) {
+        let allowed = file(&format!("{line}\n")).map_err(unwritten)?;
+        let call = |further: &[&str], stdin: &[u8]| {
+            let mut args: Vec<OsString> = further.iter().map(OsString::from).collect();
+            args.extend(["-f".into(), allowed.path().as_os_str().to_owned()]);
+            args.extend(["-s".into(), signature.path().as_os_str().to_owned()]);
+            run(&args, stdin, env, top, stop)
+        };
+        let found = call(&["-Y", "find-principals"], b"")?;
+        let names = String::from_utf8(found.stdout).ok().filter(|_| found.end == End::Exit(0)).unwrap_or_default();
+        // One a line, without the quotes; of old versions all in one. What begins so is an exception from a pattern.
+        let names = names.split(['\n', ',']).map(str::trim).filter(|n| !n.is_empty() && !n.starts_with('!'));
+        for name in names {
+            if left == 0 {
+                return Err(reason);
+            }
+            left -= 1;
+            let checked = call(&["-Y", "verify", "-n", NAMESPACE, "-I", name], signed.receipt.as_bytes())?;
+            if checked.end == End::Exit(0) {
+                return Ok(name.to_owned());
+            }
+            let said = without(&last_line(&checked.stderr), &[allowed.path(), signature.path()]);
+            reason = format!("its signature is not good (signer {}: {said})", n + 1);
+        }
     }
+    Err(reason)
+}
+
+/// Tells whether a line of signers may be about a key: it has it, or names an authority whose certificates count.
+fn may_name(line: &str, key: &str) -> bool {
+    let has_key = line.split_ascii_whitespace().any(|word| word.trim_end_matches('=') == key.trim_end_matches('='));
+    has_key || line.to_ascii_lowercase().contains("cert-authority")
+}
+
+/// Takes the names of files that are gone out of what a program says, with the number of a line behind them.
+fn without(said: &str, files: &[&Path]) -> String {
+    let mut said = said.to_owned();
+    for file in files {
+        let name = file.display().to_string();
+        while let Some(at) = said.find(&name) {
+            let behind = &said[at + name.len()..];
+            let rest = behind.trim_start_matches(|c: char| c == ':' || c.is_ascii_digit()).trim_start();
+            said = format!("{}{rest}", &said[..at]);
+        }
+    }
+    said
 }
 
 fn run(

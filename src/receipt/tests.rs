@@ -1,14 +1,24 @@
 //! What a receipt counts for, and what is none.
 
-use super::{MAX_LINE, parse, weigh};
+use super::line::{self, Line, MAX_LINE, MOST};
+use super::{parse, ssh, weigh};
 use crate::policy::Mode;
 use crate::wire::Verdict;
 use crate::wire::receipt::{RECEIPT_VERSION, Receipt, Reviewer, Signed, Terms};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
+use std::collections::BTreeMap;
 
 fn terms() -> Terms {
     let text = |s: &str| s.to_owned();
-    Terms { base_tree: text("a"), head_tree: text("b"), change: text("c"), policy: text("d"), rules: text("e") }
+    let policy = [("block_on", "1"), ("[review] depth", "2"), ("[[guideline]] 2", "3")];
+    Terms {
+        base_tree: text("a"),
+        head_tree: text("b"),
+        change: text("c"),
+        policy: policy.map(|(k, v)| (text(k), text(v))).into(),
+        rules: text("e"),
+    }
 }
 
 fn receipt() -> Receipt {
@@ -34,7 +44,7 @@ fn a_receipt_counts_only_for_its_own_terms_verdict_and_backends() {
         |t| t.base_tree.push('x'),
         |t| t.head_tree.push('x'),
         |t| t.change.push('x'),
-        |t| t.policy.push('x'),
+        |t| drop(t.policy.insert("block_on".to_owned(), "x".to_owned())),
         |t| t.rules.push('x'),
     ];
     let mut reasons: Vec<String> = changes
@@ -74,4 +84,92 @@ fn a_line_that_is_no_receipt_is_named_and_one_of_a_newer_version_by_it() {
     let mut large = good;
     large["tool"] = json!("x".repeat(MAX_LINE));
     assert!(parse(&line(large)).unwrap_err().contains("KiB"));
+}
+
+#[test]
+fn a_policy_that_decides_otherwise_is_told_by_what_differs() {
+    let refused = |change: fn(&mut BTreeMap<String, String>)| {
+        let mut theirs = receipt();
+        change(&mut theirs.terms.policy);
+        weigh(&theirs, &terms(), &[], Mode::All).unwrap_err()
+    };
+    let why = refused(|p| {
+        p.remove("[review] depth");
+        p.insert("[[guideline]] 2".to_owned(), "x".to_owned());
+    });
+    assert_eq!(why, "the policy decides otherwise: [[guideline]] 2, [review] depth");
+    let why = refused(|p| p.extend((0..9).map(|n| (format!("{n}\u{1b}[2J{}", "x".repeat(500)), String::new()))));
+    assert!(why.ends_with(" and 4 more") && !why.contains('\u{1b}') && why.len() < 600, "{why}");
+}
+
+/// A line of a receipt of that time, with a signature that names a key and is none.
+fn line_of(at: Timestamp, key: &str) -> Line {
+    let receipt = serde_json::to_string(&Receipt { timestamp: at.to_string(), ..receipt() }).unwrap();
+    let signed = Signed { receipt, signature: signature(key.as_bytes()) };
+    let text = serde_json::to_vec(&signed).unwrap();
+    Line { read: parse(&text), text }
+}
+
+fn signature(key: &[u8]) -> String {
+    use base64::Engine as _;
+    let length = u32::try_from(key.len()).unwrap().to_be_bytes();
+    let blob = [&b"SSHSIG\0\0\0\x01"[..], &length, key, b"and the rest"].concat();
+    let text = base64::engine::general_purpose::STANDARD.encode(blob);
+    let (first, second) = text.split_at(9);
+    format!("-----BEGIN SSH SIGNATURE-----\n{first}\n{second}\n-----END SSH SIGNATURE-----\n")
+}
+
+#[test]
+fn the_newest_receipt_is_the_one_that_says_so_wherever_it_lies_in_the_note() {
+    let now: Timestamp = "2026-01-02T00:00:00Z".parse().unwrap();
+    let hours = |h: i64| now + SignedDuration::from_hours(h);
+    let [old, new, ahead, never] = [-9, -1, 1, 48].map(|h| line_of(hours(h), "k").text);
+    let mut texts = [b"no receipt".to_vec(), never.clone(), old.clone(), new.clone(), ahead.clone()];
+    for _ in 0..texts.len() {
+        texts.rotate_left(1);
+        let note = texts.join(&b'\n');
+        // Also where two notes have the same lines, as ours and the remote's do.
+        let read = line::read([&note[..], &note], now);
+        let order: Vec<&[u8]> = read.iter().map(|l| &l.text[..]).collect();
+        assert_eq!(order, [&ahead[..], &new, &old, &never, b"no receipt"]);
+    }
+}
+
+#[test]
+fn a_receipt_takes_the_place_of_the_same_keys_alone_and_the_newest_are_kept() {
+    let now: Timestamp = "2026-01-02T00:00:00Z".parse().unwrap();
+    let at = |h: i64, key: &str| line_of(now - SignedDuration::from_hours(h), key);
+    let read = |note: &[u8]| line::read([note], now);
+    let note = line::add(at(2, "alice"), Vec::new());
+    let note = line::add(at(1, "bob"), read(&note));
+    assert_eq!(read(&note).len(), 2);
+    let note = line::add(at(0, "alice"), read(&note));
+    let texts: Vec<Vec<u8>> = read(&note).into_iter().map(|l| l.text).collect();
+    assert_eq!(texts, [at(0, "alice").text, at(1, "bob").text]);
+
+    let many: Vec<Line> = (0..50).rev().map(|n| at(50 + n, &format!("key {n}"))).collect();
+    let note = many.into_iter().fold(b"no receipt".to_vec(), |note, line| line::add(line, read(&note)));
+    let kept = read(&note);
+    assert_eq!(kept.len(), MOST);
+    assert_eq!(kept[0].text, at(50, "key 0").text);
+    assert!(kept.iter().all(|l| l.read.is_ok()));
+    // A line of its own for each: a merge of notes sorts lines, and leaves them whole.
+    let mut sorted: Vec<&[u8]> = note.split(|b| *b == b'\n').collect();
+    let as_written = sorted.clone();
+    sorted.sort();
+    assert_eq!(sorted, as_written);
+}
+
+#[test]
+fn the_key_of_a_signature_is_read_and_what_is_none_has_none() {
+    use base64::Engine as _;
+    let signed = |signature: &str| Signed { receipt: String::new(), signature: signature.to_owned() };
+    let good = signature(b"the key");
+    let key = base64::engine::general_purpose::STANDARD.encode("the key");
+    assert_eq!(ssh::signer(&signed(&good)), Some(key));
+    for bad in ["", "x", &good.replace("BEGIN", "END"), &good.replace('U', "V"), &good[..40]] {
+        assert_eq!(ssh::signer(&signed(bad)), None, "{bad}");
+    }
+    let short = good.lines().take(2).chain(["-----END SSH SIGNATURE-----"]).collect::<Vec<_>>().join("\n");
+    assert_eq!(ssh::signer(&signed(&short)), None);
 }

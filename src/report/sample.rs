@@ -463,6 +463,7 @@ pub(crate) fn full() -> Review {
 fn models() -> Models {
     Models {
         asked: vec!["claude".to_owned(), "local".to_owned()],
+        owed: true,
         usage: vec![Usage {
             backend: "local".to_owned(),
             model: "small-coder".to_owned(),

@@ -75,6 +75,8 @@ struct Gathered {
     /// What is not shown, and which limit kept it.
     cut: Vec<(RepoPath, String)>,
     bytes: usize,
+    /// How many of them there may be.
+    room: usize,
     deadline: Option<Instant>,
 }
 
@@ -82,6 +84,12 @@ impl Asking<'_> {
     /// Tells whether there is anything to do beside the rules.
     pub(super) fn is_needed(&self) -> bool {
         !self.floor.parts.is_empty() && (!self.backends.is_empty() || self.test_command().is_some())
+    }
+
+    /// Tells whether a model would have anything to see of the change. Nobody is asked; it is not read further than
+    /// to the first file that would be shown.
+    pub(super) fn is_owed(&self) -> bool {
+        self.gather(Instant::now() + self.policy().review.timeout, 0).is_owed()
     }
 
     /// Lets the rules look on this thread and asks on another.
@@ -123,6 +131,7 @@ impl Asking<'_> {
         let failed = |text: String| {
             let mut asked = Asked::default();
             asked.models.asked = self.backends.to_vec();
+            asked.models.owed = true;
             asked.coverage.failed.push((None, text));
             asked
         };
@@ -155,7 +164,8 @@ impl Asking<'_> {
             return asked;
         }
         let deadline = Instant::now() + self.policy().review.timeout;
-        let gathered = self.gather(deadline);
+        let gathered = self.gather(deadline, MOST);
+        let owed = gathered.is_owed();
         let brief = self.brief(&gathered, &mut asked);
         let Gathered { groups, skipped, failed, cut, .. } = gathered;
         asked.coverage.skipped.extend(skipped);
@@ -204,7 +214,7 @@ impl Asking<'_> {
             text: r.text,
             origin: r.backend,
         }));
-        asked.models = outcome.models;
+        asked.models = Models { owed, ..outcome.models };
         asked.claims = outcome.claims;
         for (f, group) in asked.claims.findings.iter_mut().zip(&asked.claims.groups) {
             let group = groups.get(*group);
@@ -222,8 +232,8 @@ impl Asking<'_> {
 
     /// Reads what may be shown. The rules have said already what cannot be read; it is said again, and dropped as a
     /// repeat.
-    fn gather(&self, deadline: Instant) -> Gathered {
-        let mut out = Gathered { deadline: Some(deadline), ..Gathered::default() };
+    fn gather(&self, deadline: Instant, room: usize) -> Gathered {
+        let mut out = Gathered { deadline: Some(deadline), room, ..Gathered::default() };
         let mut reader = self.floor.scan.repo.map(Repo::reader);
         for part in self.floor.parts.iter().filter(|p| p.scope == Scope::All) {
             match (&part.content, reader.as_mut()) {
@@ -284,7 +294,7 @@ impl Asking<'_> {
         if out.deadline.is_some_and(|d| Instant::now() >= d) {
             return Some(format!("timeout = {:?}", self.policy().review.timeout));
         }
-        (out.bytes > MOST).then(|| format!("more than {} MiB of changed files", MOST >> 20))
+        (out.bytes > out.room).then(|| format!("more than {} MiB of changed files", out.room >> 20))
     }
 
     fn show(&self, file: FileChange, generated: Option<bool>, group: &mut Group, out: &mut Gathered) {
@@ -371,6 +381,11 @@ impl Asking<'_> {
 }
 
 impl Gathered {
+    /// Tells whether there is something to be seen, or something of which that is not known.
+    fn is_owed(&self) -> bool {
+        !(self.groups.is_empty() && self.cut.is_empty() && self.failed.is_empty())
+    }
+
     fn push(&mut self, group: Group) {
         if !group.files.is_empty() {
             self.groups.push(group);
@@ -385,7 +400,7 @@ fn size(file: &Shown) -> usize {
 }
 
 /// Does something that signals may end.
-pub(super) fn heard<T: Send>(stop: &Stop, work: impl FnOnce() -> T) -> T {
+pub(crate) fn heard<T: Send>(stop: &Stop, work: impl FnOnce() -> T) -> T {
     std::thread::scope(|s| {
         let (over, ended) = oneshot::channel::<()>();
         s.spawn(|| hear(stop, ended));

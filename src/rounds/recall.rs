@@ -185,6 +185,8 @@ fn models(report: &wire::Report, asked: Vec<String>) -> Models {
     // Only how many there were is stored.
     let dropped = Dropped { backend: String::new(), claim: "a claim".to_owned(), why: "its text was not stored" };
     Models {
+        // Is not stored.
+        owed: false,
         asked,
         usage: report
             .usage

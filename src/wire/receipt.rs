@@ -2,6 +2,7 @@
 
 use super::{Summary, Verdict};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The version of everything in this file.
 pub const RECEIPT_VERSION: u32 = 1;
@@ -38,8 +39,8 @@ pub struct Terms {
     pub head_tree: String,
     /// SHA-256 of the change as text, secrets masked; hexadecimal.
     pub change: String,
-    /// Over what decides in the policy.
-    pub policy: String,
+    /// What decides in the policy: by name (`[review] depth`) a hash of the value, 16 hexadecimal digits.
+    pub policy: BTreeMap<String, String>,
     /// Over every rule that was active.
     pub rules: String,
 }

@@ -34,6 +34,7 @@ mod net;
 mod outbound;
 mod policy;
 mod prompt;
+mod receipt;
 mod records;
 mod report;
 mod review;

@@ -1,0 +1,133 @@
+//! The lines of a note: each a receipt with its signature. How they lie in the note says nothing, since a merge of
+//! notes sorts them; the times that they claim do.
+
+use super::ssh;
+use crate::policy::Mode;
+use crate::untrusted::Inert;
+use crate::wire;
+use crate::wire::receipt::{RECEIPT_VERSION, Receipt, Signed, Terms};
+use jiff::{SignedDuration, Timestamp};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Receipts of one tree that are kept, and whose signatures are looked at: the newest ones.
+pub(super) const MOST: usize = 32;
+/// Bytes of one receipt with its signature.
+pub(super) const MAX_LINE: usize = 64 << 10;
+/// Bytes of all of them that are kept: a note of that size can be read.
+const MAX_NOTE: usize = 1 << 20;
+/// How far another's clock may be ahead. What claims to be of a later time would be the newest for ever.
+const AHEAD: SignedDuration = SignedDuration::from_hours(24);
+/// Differences of two policies that are named, and characters of each name.
+const NAMED: usize = 5;
+const NAME: usize = 80;
+
+/// A line, and what it says or what is wrong with it.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) text: Vec<u8>,
+    pub(super) read: Result<(Receipt, Signed), String>,
+}
+
+/// Reads the lines of notes: the newest first, then those from the future, then what is no receipt. The same line
+/// counts once.
+pub(super) fn read<'n>(notes: impl IntoIterator<Item = &'n [u8]>, now: Timestamp) -> Vec<Line> {
+    let texts: BTreeSet<&[u8]> =
+        notes.into_iter().flat_map(|n| n.split(|b| *b == b'\n')).map(<[u8]>::trim_ascii).collect();
+    let lines = texts.into_iter().filter(|t| !t.is_empty());
+    let mut lines: Vec<Line> = lines.map(|text| Line { text: text.to_vec(), read: parse(text) }).collect();
+    // Equal times stay in the order of the texts.
+    lines.sort_by_key(|line| match line.read.as_ref().ok().and_then(|(r, _)| r.timestamp.parse::<Timestamp>().ok()) {
+        Some(at) if at <= now + AHEAD => (0, Some(Reverse(at))),
+        Some(at) => (1, Some(Reverse(at))),
+        None => (2, None),
+    });
+    lines
+}
+
+/// Puts a line among others of its tree, and returns the note. What the same key said before of the same change is
+/// no longer needed; of the rest the newest are kept.
+pub(super) fn add(line: Line, to: Vec<Line>) -> Vec<u8> {
+    let is_same = |other: &Line| match (&line.read, &other.read) {
+        (Ok((ours, by)), Ok((theirs, other))) => {
+            ours.terms == theirs.terms && ssh::signer(by).is_some() && ssh::signer(by) == ssh::signer(other)
+        }
+        _ => false,
+    };
+    let others: Vec<Vec<u8>> = to.into_iter().filter(|l| !is_same(l)).map(|l| l.text).collect();
+    let mut size = 0;
+    let mut kept: Vec<Vec<u8>> = std::iter::once(line.text).chain(others).take(MOST).collect();
+    kept.retain(|text| {
+        size += text.len() + 1;
+        size <= MAX_NOTE
+    });
+    // As a merge of notes leaves them.
+    kept.sort();
+    kept.join(&b'\n')
+}
+
+/// Reads a line of a note. The error says what is wrong with it.
+pub(super) fn parse(line: &[u8]) -> Result<(Receipt, Signed), String> {
+    if line.len() > MAX_LINE {
+        return Err(format!("a receipt has more than {} KiB", MAX_LINE >> 10));
+    }
+    let damaged = |_| "a line of the note is no receipt".to_owned();
+    let signed: Signed = serde_json::from_slice(line).map_err(damaged)?;
+    let value: serde_json::Value = serde_json::from_str(&signed.receipt).map_err(damaged)?;
+    match value["schema_version"].as_u64() {
+        Some(v) if v > u64::from(RECEIPT_VERSION) => {
+            return Err(format!("a receipt has version {v}; this claude-reviewer knows {RECEIPT_VERSION}"));
+        }
+        _ => {}
+    }
+    let receipt: Receipt = serde_json::from_value(value).map_err(damaged)?;
+    if receipt.timestamp.parse::<Timestamp>().is_err() {
+        return Err("a receipt says no time".to_owned());
+    }
+    if receipt.schema_version != RECEIPT_VERSION {
+        return Err(format!("a receipt has version {}", receipt.schema_version));
+    }
+    Ok((receipt, signed))
+}
+
+/// Tells whether what a receipt says would be enough, were it true.
+pub(super) fn weigh(receipt: &Receipt, terms: &Terms, wanted: &[String], mode: Mode) -> Result<(), String> {
+    let theirs = &receipt.terms;
+    let otherwise = |why: &str| Err(why.to_owned());
+    if theirs.base_tree != terms.base_tree {
+        return otherwise("the change starts from another tree");
+    }
+    if theirs.head_tree != terms.head_tree {
+        return otherwise("it ends in another tree");
+    }
+    if theirs.policy != terms.policy {
+        return Err(format!("the policy decides otherwise: {}", differences(&theirs.policy, &terms.policy)));
+    }
+    if theirs.rules != terms.rules {
+        return otherwise("the rules are others");
+    }
+    if theirs.change != terms.change {
+        return otherwise("the change reads otherwise");
+    }
+    if !matches!(receipt.verdict, wire::Verdict::Pass | wire::Verdict::Warn) {
+        return otherwise("its verdict lets nothing through");
+    }
+    let has_looked = |name: &String| receipt.backends.iter().any(|b| b.name == *name);
+    match wanted.iter().find(|w| !has_looked(w)) {
+        Some(_) if mode == Mode::First && wanted.iter().any(has_looked) => Ok(()),
+        Some(name) => Err(format!("{name} has not looked")),
+        None => Ok(()),
+    }
+}
+
+/// Names what two policies say differently. The names of a receipt are foreign.
+fn differences(theirs: &BTreeMap<String, String>, ours: &BTreeMap<String, String>) -> String {
+    let names: BTreeSet<&String> =
+        theirs.keys().chain(ours.keys()).filter(|k| theirs.get(*k) != ours.get(*k)).collect();
+    let shown = |name: &&String| Inert::new(name.chars().take(NAME).collect::<String>()).to_string();
+    let mut text = names.iter().take(NAMED).map(shown).collect::<Vec<_>>().join(", ");
+    if names.len() > NAMED {
+        text.push_str(&format!(" and {} more", names.len() - NAMED));
+    }
+    text
+}
