@@ -46,7 +46,7 @@ mod weaken;
 pub use parse::{MAX_BYTES, Problem};
 pub use trust::{Pin, Pins};
 pub use waiver::{Waive, waivers};
-pub use weaken::{Weakening, rules_of, weakened};
+pub use weaken::{Weakening, asks_otherwise, rules_of, weakened};
 
 use crate::diff::{ObjectId, RepoPath};
 use crate::env::Env;
@@ -310,7 +310,7 @@ pub struct Project {
 pub enum ProjectOrigin {
     Worktree,
     Head,
-    /// The merge base, or the first parent of a commit.
+    /// The merge base, the tip of the branch that the change goes to, or the first parent of a commit.
     Base(ObjectId),
     /// `--config FILE`.
     Flag,

@@ -126,6 +126,15 @@ impl<'r> Reader<'r> {
         Ok(Some(bytes))
     }
 
+    /// Tells whether two states have the very same at a path, be it a file, a folder or nothing. No content is read;
+    /// the worktree has nothing.
+    ///
+    /// # Errors
+    /// Incomplete, when a tree is missing or corrupt.
+    pub fn is_same(&self, one: &State, other: &State, path: &RepoPath) -> Result<bool> {
+        Ok(self.stored(one, path.as_bytes())? == self.stored(other, path.as_bytes())?)
+    }
+
     /// Tells what a path is in a state: its mode, with the target of a link; `None` when nothing is there.
     pub fn mode(&mut self, state: &State, path: &RepoPath) -> Result<Option<FileMode>> {
         let name = path.as_bytes();

@@ -1,7 +1,7 @@
 //! How far what is in a clone reaches: where the history is cut off, and which objects were left out on purpose.
 
 use super::{Branch, FileMode, Repo, State, gix_id, names, own, revision, tree};
-use crate::diff::ObjectId;
+use crate::diff::{ObjectId, RepoPath};
 use crate::error::{Error, Result};
 use std::collections::HashSet;
 
@@ -134,7 +134,7 @@ impl Repo {
         }
         let halves = pairs.iter().flat_map(|p| [&p.old, &p.new]).flatten();
         let mut ids: Vec<gix::ObjectId> = halves.filter(|h| h.mode != FileMode::Submodule).map(|h| h.id).collect();
-        // The branch's own, which may have moved on, says whose receipts it takes.
+        // The branch's own, which may have moved on, may be the stricter one.
         let tip = base.map(tree_of).transpose()?;
         for top in from_tree.into_iter().chain([tree_of(head)?]).chain(tip) {
             let failed = |e: gix::Error| super::unreadable(&local, &top, Some(&e));
@@ -145,5 +145,24 @@ impl Repo {
         let mut seen = HashSet::new();
         ids.retain(|id| seen.insert(*id) && !local.has_object(*id));
         Ok(ids.iter().map(|id| own(id)).collect())
+    }
+
+    /// Returns the files directly in these folders of a commit that are not here.
+    ///
+    /// # Errors
+    /// Incomplete: commits or trees are missing.
+    pub fn lacking_in(&self, commit: ObjectId, folders: &[RepoPath]) -> Result<Vec<ObjectId>> {
+        let local = self.local();
+        let top = tree::of_commit(&local, gix_id(&commit))?;
+        let mut ids = Vec::new();
+        for folder in folders {
+            let Some((None, id)) = tree::find(&local, top, folder.as_bytes())? else { continue };
+            let mut buf = Vec::new();
+            tree::load(&local, &id, gix::objs::Kind::Tree, &mut buf)?;
+            let entries = gix::objs::TreeRefIter::from_bytes(&buf, local.object_hash());
+            let blobs = entries.flatten().filter(|e| e.mode.is_blob()).map(|e| e.oid.to_owned());
+            ids.extend(blobs.filter(|id| !local.has_object(*id)).map(|id| own(&id)));
+        }
+        Ok(ids)
     }
 }

@@ -63,6 +63,23 @@ pub fn weakened(
     found
 }
 
+/// Tells whether the earlier of two versions says otherwise, or less, about what runs, where data goes, or which model
+/// of the backends that are wanted is asked. `None`: there is no file; one that cannot be read says nothing.
+pub fn asks_otherwise(now: Option<&[u8]>, earlier: Option<&[u8]>) -> bool {
+    let read = |bytes: Option<&[u8]>| bytes.and_then(|b| policy(b).ok()).unwrap_or_default();
+    let (now, earlier) = (read(now), read(earlier));
+    let is_set = |v: &Value| *v != Value::Unset;
+    let tables = TABLES.iter().flat_map(|t| t.keys).filter(|k| matches!(k.weaker, Weaker::Changes));
+    let differs = tables.into_iter().any(|k| is_set(&(k.get)(&now)) && (k.get)(&now) != (k.get)(&earlier));
+    let fresh = |name: &str| super::Backend::new(name);
+    differs
+        || now.review.backends.iter().filter_map(|name| now.backend(name)).any(|b| {
+            let old = earlier.backend(&b.name).cloned().unwrap_or_else(|| fresh(&b.name));
+            let decides = |k: &&Key<super::Backend>| matches!(k.weaker, Weaker::Changes) || k.name == "model";
+            BACKEND.iter().filter(decides).any(|k| is_set(&(k.get)(b)) && (k.get)(b) != (k.get)(&old))
+        })
+}
+
 /// Returns what one version of the project's file says of rules, `None` standing for no file; `None` if it cannot be
 /// read.
 pub fn rules_of(bytes: Option<&[u8]>) -> Option<RulesPolicy> {

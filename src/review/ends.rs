@@ -1,5 +1,6 @@
 //! A change by its two ends: found here or fetched, and connected.
 
+use super::governing::team;
 use super::source::Resolved;
 use super::{Note, SourceKind};
 use crate::diff::ObjectId;
@@ -218,11 +219,26 @@ impl Search<'_> {
             return Ok(());
         }
         let lacking = self.view()?.lacking(head, base)?;
+        self.objects(&lacking)?;
+        let Some(base) = base else { return Ok(()) };
+        // Where the policies are, that are here now, name the team's rules.
+        let repo = self.view()?;
+        let mut lacking = Vec::new();
+        for commit in repo.merge_base(head, base)?.into_iter().chain([base]) {
+            let folders = team::folders(&repo.state_of(commit)?, &mut repo.reader());
+            lacking.extend(repo.lacking_in(commit, &folders)?);
+        }
+        lacking.sort();
+        lacking.dedup();
+        self.objects(&lacking)
+    }
+
+    fn objects(&mut self, lacking: &[ObjectId]) -> Result<()> {
         if lacking.is_empty() {
             return Ok(());
         }
         match self.remote()? {
-            Some(fetched) => fetched.objects(&lacking),
+            Some(fetched) => fetched.objects(lacking),
             None => Ok(()),
         }
     }

@@ -1,6 +1,7 @@
 //! Whose policy rules, and what the change does to it.
 
-mod team;
+pub(super) mod team;
+mod tip;
 
 use super::scan::Scanned;
 use super::source::{Content, Part, Resolved};
@@ -12,6 +13,7 @@ use crate::git::{Change, Reader, Repo, State};
 use crate::policy::{self, File, Loaded, Policy, Project, Sources, Weakening};
 use crate::request::{Authority, ReviewRequest};
 use crate::rules::{RuleSet, Scope};
+use tip::Tip;
 
 /// The policy that rules a review, and the team's rules that go with it.
 #[derive(Debug)]
@@ -24,11 +26,12 @@ pub(super) struct Governing {
     pub(super) state: Option<State>,
 }
 
-/// Loads the policy that has the say: the worktree's, HEAD's or the base's; or the one that was named.
+/// Loads the policy that has the say: the worktree's, HEAD's or the merge base's, or that of the branch's tip where it
+/// is stricter; or the one that was named.
 ///
 /// # Errors
 ///
-/// Usage: a malformed policy, or, in gate mode, references that are pushed together from under different ones.
+/// Usage: a malformed policy, at the tip too, or, in gate mode, references that are pushed together from under different ones.
 pub(super) fn load(
     request: &ReviewRequest,
     env: &Env,
@@ -37,7 +40,7 @@ pub(super) fn load(
 ) -> Result<Governing> {
     let (repo, base) = (resolved.repo.as_ref(), &resolved.base);
     let user = File::user(env)?;
-    let state = match (repo, request.authority) {
+    let mut state = match (repo, request.authority) {
         (None, _) => None,
         // A bare repository has no worktree to speak of.
         (Some(repo), Authority::Worktree) if repo.worktree().is_some() => Some(State::Worktree),
@@ -60,54 +63,61 @@ pub(super) fn load(
             }
         }
     }
-    let sources = Sources { user: user.as_ref(), project: project.as_ref(), env, overrides: &request.overrides };
-    let Loaded { mut policy, notes: said } = policy::load(&sources)?;
-    if let (Authority::Base, None, Some(repo), Some(reader)) =
-        (request.authority, &request.config, repo, reader.as_mut())
-        && !policy.receipt.signers.is_empty()
+    let mut sources = Sources { user: user.as_ref(), project: project.as_ref(), env, overrides: &request.overrides };
+    let tip = match (repo, reader.as_mut()) {
+        (Some(repo), Some(reader)) => Tip::of(request, resolved, repo, reader, &sources)?,
+        _ => None,
+    };
+    let before = sources;
+    let (mut loaded, mut decides) = (None, None);
+    if let (Some(tip), Some(reader)) = (&tip, reader.as_mut()) {
+        if tip.has_the_same_file() {
+            loaded = Some(policy::load(&sources)?);
+        }
+        let rules = loaded.as_ref().map(|l: &Loaded| &l.policy.rules);
+        decides = tip.decides(base, project.as_ref(), rules, reader)?.map(|why| (tip, why));
+    }
+    let at_tip = decides.as_ref().and_then(|(tip, _)| tip.project(project.as_ref()));
+    if let Some((tip, why)) = &decides {
+        state = Some(tip.state.clone());
+        notes.push(Note::general("policy", why));
+        if request.config.is_none() {
+            (sources.project, loaded) = (at_tip.as_ref(), None);
+        }
+    }
+    let Loaded { mut policy, notes: said } = loaded.map_or_else(|| policy::load(&sources), Ok)?;
+    if let Some(tip) = &tip
+        && let Some(now) = tip.signers()
     {
-        let dismissed = dismiss(&mut policy, resolved, repo, reader, |project| {
-            policy::load(&Sources { project, ..sources }).map(|loaded| loaded.policy.receipt.signers)
-        });
-        notes.extend(dismissed.map(|text| Note::general("policy", text)));
+        // The merge base's may be long out of date, and who is new at the tip was not there when it was read.
+        let before = policy::load(&before).map(|l| l.policy.receipt.signers).unwrap_or_default();
+        policy.receipt.signers = before.iter().filter(|line| now.contains(line)).cloned().collect();
+        let gone = before.len() - policy.receipt.signers.len();
+        if gone > 0 {
+            let (tip, of) = (tip.id.short(), before.len());
+            let text = format!("{tip} no longer names {gone} of the {of} signers of the merge base");
+            notes.push(Note::general("policy", text));
+        }
     }
     notes.extend(said.into_iter().map(|n| {
-        let file = project.as_ref().filter(|_| n.line.is_some()).map(|_| RepoPath::from(policy::FILE_NAME));
+        let file = sources.project.filter(|_| n.line.is_some()).map(|_| RepoPath::from(policy::FILE_NAME));
         Note { file, line: n.line.and_then(LineNo::new), text: n.text, origin: "policy".to_owned() }
     }));
     let team_rules = match (&state, reader.as_mut()) {
-        (Some(state), Some(reader)) => team::rules(&policy, state, reader)?,
+        (Some(state), Some(reader)) => match (&decides, team::rules(&policy, state, reader)) {
+            (Some((tip, _)), Err(e)) => return Err(at(tip.name(), e)),
+            (_, rules) => rules?,
+        },
         _ => Vec::new(),
     };
     let info = PolicyInfo { origin: policy.origin_label().to_owned(), hash: policy.hash() };
     Ok(Governing { policy, info, team_rules, state })
 }
 
-/// Takes the signers out that the branch has dismissed by now to which the change goes: those of the merge base may be
-/// long out of date. Returns what is to be said of that.
-fn dismiss(
-    policy: &mut Policy,
-    resolved: &Resolved,
-    repo: &Repo,
-    reader: &mut Reader<'_>,
-    signers: impl Fn(Option<&Project>) -> Result<Vec<String>>,
-) -> Option<String> {
-    let tip = resolved.tip.filter(|tip| resolved.base.commit() != Some(*tip))?;
-    let mut now = || {
-        let state = repo.state_of(tip)?;
-        let bytes = reader.read(&state, &RepoPath::from(policy::FILE_NAME), policy::MAX_BYTES)?;
-        signers(bytes.map(|bytes| Project::at_base(tip, bytes)).as_ref())
-    };
-    let before = policy.receipt.signers.len();
-    match now() {
-        Ok(now) => policy.receipt.signers.retain(|line| now.contains(line)),
-        Err(e) => {
-            policy.receipt.signers.clear();
-            return Some(format!("whose receipts {} takes cannot be read: {}", tip.short(), e.message));
-        }
-    }
-    let gone = before - policy.receipt.signers.len();
-    (gone > 0).then(|| format!("{} no longer names {gone} of the {before} signers of the merge base", tip.short()))
+/// Says of which commit an error is.
+fn at(name: &str, mut error: Error) -> Error {
+    error.message = format!("at {name}: {}", error.message);
+    error
 }
 
 /// Loads the policy of the worktree or of HEAD, without the team's rules and without what it says beside.

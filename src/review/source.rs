@@ -24,11 +24,19 @@ pub(super) struct Resolved {
     /// What the change is measured against, and whose policy rules in gate mode.
     pub(super) base: State,
     /// The branch that it goes to, which may have moved on since.
-    pub(super) tip: Option<ObjectId>,
+    pub(super) tip: Option<Tip>,
     /// Further bases, where several references are pushed at once.
     pub(super) other_bases: Vec<State>,
     /// Keeps what was fetched readable.
     pub(super) fetched: Option<Fetched>,
+}
+
+/// The commit that a branch is at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Tip {
+    pub(super) id: ObjectId,
+    /// The branch, for people.
+    pub(super) name: String,
 }
 
 /// A piece of work: something to compare and the rules to look with.
@@ -280,7 +288,7 @@ impl Resolved {
     fn add_branch(&mut self, b: Branch) {
         if self.parts.is_empty() {
             self.set_ends(b.change.base.clone(), &b.change.head);
-            self.tip = b.tip;
+            self.tip = b.tip.map(|id| Tip { id, name: b.base_name.clone() });
         } else {
             // The report has room for one pair of ends, which would not be the whole truth.
             self.other_bases.push(b.change.base.clone());

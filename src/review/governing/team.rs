@@ -43,7 +43,7 @@ pub(super) fn rules(policy: &Policy, state: &State, reader: &mut Reader<'_>) -> 
 }
 
 /// Reads one version of the rule files, whatever stands in them.
-fn files(paths: &[String], state: &State, reader: &mut Reader<'_>) -> Result<Vec<RuleFile>> {
+pub(super) fn files(paths: &[String], state: &State, reader: &mut Reader<'_>) -> Result<Vec<RuleFile>> {
     let mut files = Vec::new();
     for path in names(paths, state, reader)? {
         let bytes = reader.read(state, &path, MAX_RULE_FILE)?;
@@ -65,8 +65,14 @@ fn is_rule_file(path: &RepoPath) -> bool {
     path.extension() == Some(b"toml")
 }
 
-fn folder_of(path: &str) -> RepoPath {
+pub(super) fn folder_of(path: &str) -> RepoPath {
     RepoPath::from(path.trim_end_matches('/'))
+}
+
+/// Returns the folders that the project's file of a state names; none where it cannot be read.
+pub(in crate::review) fn folders(state: &State, reader: &mut Reader<'_>) -> Vec<RepoPath> {
+    let policy = policy_of(state, reader).ok().flatten();
+    policy.into_iter().flat_map(|p| p.paths).map(|p| folder_of(&p)).collect()
 }
 
 /// The ends of a part, and the rule files that differ between them.
