@@ -76,6 +76,76 @@ fn a_checkout_of_the_head_is_reported_when_only_the_trigger_is_new() {
     );
 }
 
+/// Returns the lines at which a workflow with such triggers and steps is said to check out a stranger's code.
+fn checkouts(on: &str, steps: &str) -> Vec<u32> {
+    let text = format!("on: {on}\njobs:\n  a:\n    steps:\n{steps}");
+    let found = adding(&[(".github/workflows/a.yml", &text)]);
+    let mut lines: Vec<u32> = found
+        .iter()
+        .filter(|f| f.rule_id() == "workflow-pull-request-target-checkout")
+        .filter_map(|f| f.lines().map(|l| l.first.get()))
+        .collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn fetching_the_objects_of_a_head_is_no_checkout_until_its_files_are_written() {
+    let run = |script: &str| checkouts("pull_request_target", &format!("      - run: {script}\n"));
+    for script in [
+        "git fetch origin \"refs/pull/${PR_NUMBER}/head:pr-head\"",
+        "git fetch origin pull/${{ github.event.number }}/head:pr-head && git diff origin/main...pr-head",
+        "git log ${{ github.event.pull_request.head.sha }}",
+        "git fetch origin ${{ github.head_ref }}; git merge-base HEAD FETCH_HEAD; git reset --soft FETCH_HEAD",
+        "git fetch origin refs/pull/1/head:pr; git checkout upstream/prod; git worktree list",
+        "git checkout main; git fetch origin refs/pull/1/head",
+        "echo 'use gh pr view'",
+    ] {
+        assert_eq!(run(script), [0u32; 0], "{script}");
+    }
+    for script in [
+        "gh pr checkout ${{ github.event.number }}",
+        "git checkout ${{ github.event.pull_request.head.sha }}",
+        "git -C src -c user.name=x checkout --detach ${{ inputs.ref || github.event.pull_request.head.sha }}",
+        "git fetch origin \"refs/pull/${PR_NUMBER}/head:pr-head\" && git checkout pr-head",
+        "git fetch origin +refs/pull/*/head:refs/remotes/origin/pr/*; git switch -d origin/pr/${PR_NUMBER}",
+        "git fetch origin refs/pull/1/merge; git reset --hard FETCH_HEAD",
+        "git fetch origin refs/pull/1/merge; git merge --no-edit FETCH_HEAD~0",
+        "git fetch origin refs/pull/1/merge; git worktree add ../pr FETCH_HEAD",
+        "git pull origin pull/${{ github.event.number }}/head",
+        "git clone -b ${{ github.head_ref }} ${{ github.event.pull_request.head.repo.clone_url }}",
+    ] {
+        assert_eq!(run(script), [5], "{script}");
+    }
+    let apart = "      - run: git fetch origin refs/pull/1/head:pr\n      - name: b\n        run: |\n          # git checkout pr\n          make\n          git checkout \\\n            pr\n";
+    assert_eq!(checkouts("pull_request_target", apart), [10], "the next step works in the same folder");
+    let folded = "      - run: >\n          git fetch origin\n          refs/pull/1/head\n          && git checkout\n          FETCH_HEAD\n";
+    assert_eq!(checkouts("pull_request_target", folded), [6]);
+    let message =
+        "      - uses: o/comment@v1\n        with:\n          body: |\n            To try it: gh pr checkout 1\n";
+    assert_eq!(checkouts("pull_request_target", message), [0u32; 0], "a text is no script");
+    let jobs = "      - run: git fetch origin refs/pull/1/head:pr\n  b:\n    steps:\n      - run: git checkout pr\n";
+    assert_eq!(checkouts("pull_request_target", jobs), [0u32; 0], "another job starts from an empty folder");
+}
+
+#[test]
+fn a_head_counts_only_under_the_triggers_that_give_it_a_value() {
+    let takes = |reference: &str| {
+        format!("      - uses: actions/checkout@v4\n        with:\n          ref: ${{{{ {reference} }}}}\n")
+    };
+    for (on, reference, is_head) in [
+        ("workflow_run", "github.head_ref || github.ref", false),
+        ("pull_request_target", "github.head_ref || github.ref", true),
+        ("[pull_request, workflow_run]", "github.event.pull_request.head.sha", false),
+        ("[workflow_run, pull_request_target]", "github.event.pull_request.head.sha", true),
+        ("workflow_run", "github.event.workflow_run.head_sha", true),
+        ("pull_request_target", "github.event.workflow_run.head_sha", false),
+        ("issue_comment", "format('refs/pull/{0}/head', github.event.issue.number)", true),
+    ] {
+        assert_eq!(checkouts(on, &takes(reference)).len(), usize::from(is_head), "{on}: {reference}");
+    }
+}
+
 #[test]
 fn an_expression_in_a_script_is_told_from_one_in_the_environment() {
     let workflow = |body: &str| format!("on:\n  issues:\n    types: [opened]\njobs:\n  a:\n    steps:\n{body}");

@@ -28,6 +28,8 @@ const PRIVILEGED: &[&str] = &[
 ];
 /// Triggers under which the head of a pull request may be checked out with those rights.
 const TAKES_HEAD: &[&str] = &["pull_request_target", "workflow_run", "issue_comment"];
+/// The most names of fetched heads that are kept in mind in a job.
+const FETCHED_MAX: usize = 64;
 /// Owners whose actions GitHub itself maintains.
 const FIRST_PARTY: &[&str] = &["actions", "github"];
 
@@ -40,8 +42,8 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
     let fresh: HashSet<u32> = super::added(text).map(|l| l.number.get()).collect();
     let file = Workflow::read(whole, &fresh);
     file.permissions(path, out);
+    file.checkouts(path, out);
     for step in file.steps() {
-        file.checkout(path, &step, out);
         file.scripts(path, &step, out);
     }
     file.actions(path, out);
@@ -182,37 +184,109 @@ impl<'a> Workflow<'a> {
         }
     }
 
-    /// Reports a checkout of the head of a pull request under a trigger with the rights of the base.
-    fn checkout(&self, path: &RepoPath, step: &Range<usize>, out: &mut Reporter<'_>) {
+    /// Reports checkouts of the head of a pull request under a trigger with the rights of the base.
+    fn checkouts(&self, path: &RepoPath, out: &mut Reporter<'_>) {
         if !self.has_trigger(TAKES_HEAD) {
             return;
         }
-        let lines = &self.lines[step.clone()];
-        let uses = lines.iter().find(|l| l.key == "uses" && !l.scalar).map_or("", |l| unquote(l.value));
-        let takes = |l: &&Line<'_>| {
-            if uses.starts_with("actions/checkout@") {
-                !l.scalar && matches!(l.key, "ref" | "repository") && names_head(l.value)
-            } else {
-                let run = l.scalar || l.key == "run";
-                run && (l.text.contains("gh pr checkout")
-                    || (l.text.contains("git ")
-                        && (l.text.contains("fetch") || l.text.contains("checkout") || l.text.contains("pull"))
-                        && names_head(l.text)))
+        let mut fetched: Vec<Fetched> = Vec::new();
+        let mut seen = 0;
+        for step in self.steps() {
+            // Steps of one job share its folder.
+            if self.lines[seen..step.start].iter().any(|l| l.key == "steps" && !l.scalar) {
+                fetched.clear();
             }
-        };
-        let Some(line) = lines.iter().find(takes) else { return };
-        if lines.iter().any(|l| l.fresh) && line.fresh || self.adds_trigger(TAKES_HEAD) {
-            let trigger = self.triggers.iter().find(|(t, _)| TAKES_HEAD.contains(t)).map_or("", |(t, _)| t);
+            seen = step.start;
+            let Some(found) = self.checkout(&step, &mut fetched) else { continue };
+            let Some((trigger, _)) = self.triggers.iter().find(|(t, _)| found.head.triggers().contains(t)) else {
+                continue;
+            };
+            let lines = &self.lines[found.lines];
+            let fresh = lines.iter().find(|l| l.fresh);
+            if fresh.is_none() && !found.fetch_is_fresh && !self.adds_trigger(found.head.triggers()) {
+                continue;
+            }
+            let Some(line) = fresh.or(lines.first()) else { continue };
             let detail = format!("the trigger is `{trigger}`");
-            at_line(
-                out,
-                "workflow-pull-request-target-checkout",
-                path,
-                line.number,
-                line.text.as_bytes(),
-                Some(&detail),
-            );
+            let id = "workflow-pull-request-target-checkout";
+            at_line(out, id, path, line.number, line.text.as_bytes(), Some(&detail));
         }
+    }
+
+    /// Finds where a step puts the head of a pull request into the folder of its job; what it only fetches is noted.
+    fn checkout(&self, step: &Range<usize>, fetched: &mut Vec<Fetched>) -> Option<Checkout> {
+        let lines = &self.lines[step.clone()];
+        let counts = |head: Head| self.has_trigger(head.triggers()).then_some(head);
+        let uses = lines.iter().find(|l| l.key == "uses" && !l.scalar).map_or("", |l| unquote(l.value));
+        if uses.starts_with("actions/checkout@") {
+            return lines.iter().zip(step.clone()).find_map(|(l, i)| {
+                let named = !l.scalar && matches!(l.key, "ref" | "repository");
+                let head = counts(named.then(|| Head::named(l.value))??)?;
+                Some(Checkout { head, lines: i..i + 1, fetch_is_fresh: false })
+            });
+        }
+        for command in self.commands(step) {
+            let of = |head: Head| Checkout { head, lines: command.lines.clone(), fetch_is_fresh: false };
+            if command.text.contains("gh pr checkout") {
+                return Some(of(Head::Number));
+            }
+            let Some((verb, arguments)) = git_call(&command.text) else { continue };
+            let head = Head::named(&command.text).and_then(counts);
+            if takes_in(verb, &arguments) {
+                let known = || {
+                    let named = |f: &&Fetched| arguments.iter().any(|a| f.is_named(a));
+                    fetched.iter().find(named).map(|f| Checkout { fetch_is_fresh: f.fresh, ..of(f.head) })
+                };
+                if let Some(found) = head.map(of).or_else(known) {
+                    return Some(found);
+                }
+            } else if verb == "fetch"
+                && let Some(head) = head
+                && fetched.len() < FETCHED_MAX
+            {
+                let fresh = self.lines[command.lines.clone()].iter().any(|l| l.fresh);
+                let names = arguments.iter().filter_map(|a| a.rsplit_once(':')).map(|(_, local)| local);
+                for name in std::iter::once("FETCH_HEAD").chain(names.filter(|n| !n.starts_with("//"))) {
+                    fetched.push(Fetched { name: local_name(name).to_owned(), head, fresh });
+                }
+            }
+        }
+        None
+    }
+
+    /// Returns the commands of a step's scripts.
+    fn commands(&self, step: &Range<usize>) -> Vec<Command> {
+        let mut out = Vec::new();
+        let mut text = String::new();
+        let mut first = step.start;
+        let (mut inside, mut folded) = (false, false);
+        for i in step.clone() {
+            let line = &self.lines[i];
+            if !line.scalar {
+                split_commands(&std::mem::take(&mut text), &(first..i), &mut out);
+                inside = matches!(line.key, "run" | "script");
+                folded = line.value.starts_with('>');
+            }
+            let part = match (line.scalar, line.value.starts_with(['|', '>'])) {
+                (true, _) => line.text.trim(),
+                (false, false) => unquote(line.value),
+                (false, true) => continue,
+            };
+            if !inside || part.starts_with('#') {
+                continue;
+            }
+            if text.is_empty() {
+                first = i;
+            }
+            let goes_on = part.strip_suffix('\\');
+            text.push_str(goes_on.unwrap_or(part));
+            text.push(' ');
+            if goes_on.is_none() && !folded {
+                split_commands(&std::mem::take(&mut text), &(first..i + 1), &mut out);
+            }
+        }
+        split_commands(&text, &(first..step.end), &mut out);
+        out
     }
 
     /// Reports expressions with a stranger's text inside a script.
@@ -309,19 +383,137 @@ fn triggers<'a>(lines: &[Line<'a>]) -> Vec<(&'a str, bool)> {
         .collect()
 }
 
-/// Tells whether a value names the head of a pull request or of the run that came before.
-fn names_head(value: &str) -> bool {
-    const HEADS: &[&str] = &[
-        "github.event.pull_request.head.sha",
-        "github.event.pull_request.head.ref",
-        "github.event.pull_request.head.repo",
-        "github.head_ref",
-        "github.event.workflow_run.head_sha",
-        "github.event.workflow_run.head_branch",
-        "github.event.workflow_run.head_repository",
-        "refs/pull/",
-    ];
-    HEADS.iter().any(|h| value.contains(h)) || (value.contains("pull/") && value.contains("github.event"))
+/// How a text names what a stranger wrote, which tells under which triggers it is there at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Head {
+    /// The fields of a pull request.
+    PullRequest,
+    /// The fields of the run that came before.
+    Run,
+    /// The number of a pull request.
+    Number,
+}
+
+impl Head {
+    /// Returns how a text names the head of a pull request or of the run that came before.
+    fn named(text: &str) -> Option<Self> {
+        const HEADS: &[(&str, Head)] = &[
+            ("github.event.pull_request.head.sha", Head::PullRequest),
+            ("github.event.pull_request.head.ref", Head::PullRequest),
+            ("github.event.pull_request.head.repo", Head::PullRequest),
+            ("github.head_ref", Head::PullRequest),
+            ("github.event.workflow_run.head_sha", Head::Run),
+            ("github.event.workflow_run.head_branch", Head::Run),
+            ("github.event.workflow_run.head_repository", Head::Run),
+            ("refs/pull/", Head::Number),
+        ];
+        let numbered = text.contains("pull/") && text.contains("github.event");
+        HEADS.iter().find(|(h, _)| text.contains(h)).map(|(_, head)| *head).or(numbered.then_some(Head::Number))
+    }
+
+    /// Returns the triggers that run with the rights of the base and give it a value.
+    fn triggers(self) -> &'static [&'static str] {
+        match self {
+            Self::PullRequest => &["pull_request_target"],
+            Self::Run => &["workflow_run"],
+            Self::Number => TAKES_HEAD,
+        }
+    }
+}
+
+/// A head that a step puts into the folder of its job.
+#[derive(Debug)]
+struct Checkout {
+    head: Head,
+    lines: Range<usize>,
+    /// It was fetched before, by lines that the change adds.
+    fetch_is_fresh: bool,
+}
+
+/// A head that a job has among its objects, and its name there.
+#[derive(Debug)]
+struct Fetched {
+    /// A pattern of git, so `pr/*`, or a plain name.
+    name: String,
+    head: Head,
+    fresh: bool,
+}
+
+impl Fetched {
+    /// Tells whether an argument of git means it.
+    fn is_named(&self, argument: &str) -> bool {
+        let argument = local_name(argument);
+        let name = argument.split(['~', '^', ':', '@']).next().unwrap_or(argument);
+        match self.name.split_once('*') {
+            Some((before, _)) => name.starts_with(before),
+            None => name == self.name,
+        }
+    }
+}
+
+/// Returns the name of a branch without quotes and without its folders.
+fn local_name(name: &str) -> &str {
+    let name = name.trim_matches(['"', '\'', ')', '`']);
+    ["refs/heads/", "refs/remotes/", "refs/"].iter().find_map(|p| name.strip_prefix(p)).unwrap_or(name)
+}
+
+/// A command of a script, and the lines it stands on.
+#[derive(Debug)]
+struct Command {
+    /// Without blanks inside of expressions, so that each is a part of one word.
+    text: String,
+    lines: Range<usize>,
+}
+
+/// Splits a line of a shell at `;`, `|` and `&`, outside of expressions `${{ … }}`.
+fn split_commands(text: &str, lines: &Range<usize>, out: &mut Vec<Command>) {
+    let mut rest = text;
+    let mut command = String::new();
+    let mut inside = false;
+    let mut end = |command: &mut String| {
+        if !command.trim().is_empty() {
+            out.push(Command { text: std::mem::take(command), lines: lines.clone() });
+        }
+        command.clear();
+    };
+    while let Some(c) = rest.chars().next() {
+        let opens = !inside && rest.starts_with("${{");
+        let closes = inside && rest.starts_with("}}");
+        inside = (inside || opens) && !closes;
+        match c {
+            ';' | '|' | '&' if !inside => end(&mut command),
+            c if inside && c.is_whitespace() => {}
+            c => command.push(c),
+        }
+        rest = &rest[c.len_utf8()..];
+    }
+    end(&mut command);
+}
+
+/// Returns the verb of a call of git and its arguments.
+fn git_call(command: &str) -> Option<(&str, Vec<&str>)> {
+    let mut words = command.split_whitespace();
+    words.find(|w| w.trim_start_matches(['$', '(', '"', '\'', '`', '!']) == "git")?;
+    let verb = loop {
+        match words.next()? {
+            "-C" | "-c" | "--git-dir" | "--work-tree" => drop(words.next()),
+            option if option.starts_with('-') => {}
+            verb => break verb,
+        }
+    };
+    Some((verb, words.collect()))
+}
+
+/// Tells whether a call of git writes files of the state that it names.
+fn takes_in(verb: &str, arguments: &[&str]) -> bool {
+    let has = |wanted: &[&str]| arguments.iter().any(|a| wanted.contains(a));
+    match verb {
+        "checkout" | "switch" | "merge" | "pull" | "rebase" | "cherry-pick" | "restore" | "clone" | "archive" => true,
+        "reset" => has(&["--hard", "--merge", "--keep"]),
+        "worktree" => has(&["add"]),
+        "read-tree" => has(&["-u", "-um", "-mu"]),
+        _ => false,
+    }
 }
 
 /// Returns the expressions `${{ … }}` of a text.
