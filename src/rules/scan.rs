@@ -293,7 +293,9 @@ impl<'a> Scan<'a> {
             for sight in unicode::look(&text[line.clone()], &mut At { scan: self, line: line.clone(), index }) {
                 let Some(rule) = self.rule_of(sight.matcher) else { continue };
                 let span = line.start + sight.span.start..line.start + sight.span.end;
-                self.report(rule, &line, index, &span, Some(&sight.detail));
+                if !unicode::is_among_bytes(text, &span) {
+                    self.report(rule, &line, index, &span, Some(&sight.detail));
+                }
             }
         }
     }

@@ -98,6 +98,26 @@ fn first_non_ascii(text: &[u8]) -> Option<usize> {
     text.get(clean..)?.iter().position(|b| !b.is_ascii()).map(|i| clean + i)
 }
 
+/// Tells whether what surrounds a span of a text is no text: then the span only happens to spell characters, as
+/// one run of three bytes in some millions of compressed data does.
+///
+/// A byte here and there that is no UTF-8 (another encoding, or put there to be taken for one) is not enough, and
+/// a NUL is text: where one byte in eight around is noise, nobody reads the line as anything.
+pub(super) fn is_among_bytes(text: &[u8], span: &Range<usize>) -> bool {
+    const SIDE: usize = 64;
+    const SHARE: usize = 8;
+    let mut start = span.start.saturating_sub(SIDE);
+    let mut end = (span.end + SIDE).min(text.len());
+    // The window starts and ends between characters.
+    let inside = |at: usize| text.get(at).is_some_and(|b| b & 0xc0 == 0x80);
+    start += (0..3).take_while(|i| start > 0 && start + i < span.start && inside(start + i)).count();
+    end -= (0..3).take_while(|i| end < text.len() && end - i > span.end && inside(end - i)).count();
+    let noise = |part: &[u8]| part.utf8_chunks().map(|c| c.invalid().len()).sum::<usize>();
+    let (before, after) = (&text[start..span.start], &text[span.end..end]);
+    let noise = noise(before) + noise(after);
+    noise > 0 && noise * SHARE >= before.len() + after.len()
+}
+
 /// Looks at one line with every matcher.
 pub(super) fn look(line: &[u8], around: &mut impl Surroundings) -> Vec<Sight> {
     let chars: Vec<(usize, char)> = chars(line).collect();
@@ -392,6 +412,35 @@ mod tests {
             assert_eq!(seen(line, true), [], "{line:?}");
         }
         assert_eq!(seen("\u{202b}טקסט\u{202c} text", false), []);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_hide_nothing() {
+        let mut random = 7u32;
+        let mut noise = |n: usize| -> Vec<u8> {
+            let mut next = || {
+                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (random >> 24) as u8
+            };
+            std::iter::repeat_with(&mut next).take(n).collect()
+        };
+        let among = |before: &[u8], after: &[u8]| {
+            let mark = "\u{202e}".as_bytes();
+            let text = [before, mark, after].concat();
+            is_among_bytes(&text, &(before.len()..before.len() + mark.len()))
+        };
+        assert!(among(&noise(500), &noise(500)));
+        assert!(among(&noise(40), b""));
+        assert!(among(b"# Sphinx inventory version 2\n", &noise(100)));
+        // Text stays text: with a NUL, in another encoding, with bytes put in to look like noise.
+        assert!(!among(b"", b""));
+        assert!(!among(b"<?php\0 system($_GET", b"['x']);\0"));
+        assert!(!among(
+            "s = 'שלום עולם שלום עולם שלום עולם שלום".as_bytes(),
+            "'; // привет мир привет мир привет мир пр".as_bytes()
+        ));
+        assert!(!among(b"/* Stra\xdfe, gr\xfc\xdfe, a comment that goes on for a while", b" and ends */ if (admin) {"));
+        assert!(!among(b"\xff\xff\xff if (user.isAdmin(request, session)) { return", b" allowed; }"));
     }
 
     #[test]
