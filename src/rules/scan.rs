@@ -4,12 +4,13 @@ use super::catalog::{self, FILTER, Matcher};
 use super::lexer::{Lexer, Place};
 use super::report::{self, Reporter, Sighting};
 use super::role::{self, Role};
+use super::secret::overlap::Spared;
 use super::suppress::Counting;
 use super::unicode::{self, Surroundings};
 use super::walk::{self, Match, Scratch, Visitor};
 use super::{RuleSet, Scope, Unlisted, change, decode, glob, markers, secret};
 use crate::diff::{Block, FileChange, Hidden, LineNo, TextChange};
-use crate::finding::{Finding, LineSpan};
+use crate::finding::{Finding, LineSpan, Severity};
 use std::ops::Range;
 
 /// The most findings of one rule in one file; the last says that more follow, and the report that some are missing.
@@ -40,6 +41,7 @@ pub(super) fn file(
         block: Block { first: LineNo::FIRST, text: b"" },
         run: None,
         secrets: Vec::new(),
+        spared: Vec::new(),
         added: None,
         sets: None,
         reporter: Reporter::new(rules, Some(file), out).counting(counting),
@@ -55,8 +57,9 @@ pub(super) fn file(
         Some(Unlisted { rule: rules.rule(u16::try_from(i).ok()?).id.clone().into_owned(), count: left })
     };
     let unlisted = scan.counts.iter().enumerate().filter_map(unlisted).collect();
+    let spared = std::mem::take(&mut scan.spared);
     let is_secret = |id: &str| rules.index_of(id).is_some_and(|i| rules.rule(i).secret);
-    secret::overlap::settle(out, from, is_secret);
+    secret::overlap::settle(out, from, spared, is_secret);
     unlisted
 }
 
@@ -68,6 +71,8 @@ enum Fit {
     Applies,
     /// The file as a whole fits too.
     Looks,
+    /// What it would find here it knows to be harmless.
+    Spares,
     Not,
 }
 
@@ -90,6 +95,8 @@ struct Scan<'a> {
     run: Option<(Run<'a>, usize)>,
     /// Where secrets stand in the block.
     secrets: Vec<Range<usize>>,
+    /// What rules that know the issuer let be.
+    spared: Vec<Spared>,
     /// Where the blocks of added lines stand in memory, once that was needed.
     added: Option<Vec<Range<usize>>>,
     /// The conflicts of that run.
@@ -106,9 +113,9 @@ impl Visitor for Scan<'_> {
         if known != Fit::Unknown {
             return known != Fit::Not;
         }
-        let applies = self.applies(rule);
-        self.fits[usize::from(rule)] = if applies { Fit::Applies } else { Fit::Not };
-        applies
+        let fit = self.fit(rule);
+        self.fits[usize::from(rule)] = fit;
+        fit != Fit::Not
     }
 
     fn found(&mut self, found: &Match) -> bool {
@@ -120,8 +127,16 @@ impl Visitor for Scan<'_> {
         let at = usize::from(found.rule);
         if self.fits[at] == Fit::Applies {
             let whole = self.file.text().and_then(|t| t.new.whole());
-            let fits = rules.compiled(found.rule).is_some_and(|c| c.file_fits(whole));
-            self.fits[at] = if fits { Fit::Looks } else { Fit::Not };
+            // What another rule calls worse is called less only by one that saw why.
+            let sees = whole.is_some() || !(rule.secret && rule.severity == Severity::Suggestion);
+            self.fits[at] = match rules.compiled(found.rule) {
+                Some(c) if c.file_fits(whole) && (sees || rule.file_has.is_empty()) => Fit::Looks,
+                Some(c) if knows_issuer(rule) && c.file_spares(whole) => Fit::Spares,
+                _ => Fit::Not,
+            };
+        }
+        if self.fits[at] == Fit::Spares {
+            self.spared(found);
         }
         if self.fits[at] == Fit::Looks {
             if rule.secret {
@@ -130,6 +145,13 @@ impl Visitor for Scan<'_> {
             self.report(found.rule, &found.line, found.line_index, &found.secret, None);
         }
         true
+    }
+
+    fn spared(&mut self, found: &Match) {
+        if knows_issuer(self.reporter.rules.rule(found.rule)) {
+            let line = self.block.first.plus(found.line_index);
+            self.spared.push((line, columns(&found.line, &found.secret)));
+        }
     }
 
     fn literal(&mut self, rule: u16, line: Range<usize>, line_index: u32) {
@@ -191,18 +213,23 @@ impl<'a> Scan<'a> {
     }
 
     /// Tells whether a rule looks at files like this one.
-    fn applies(&mut self, index: u16) -> bool {
+    fn fit(&mut self, index: u16) -> Fit {
         let rules = self.reporter.rules;
         let rule = rules.rule(index);
         if !rules.is_enabled(index) || (self.scope == Scope::Secrets && !rule.secret) {
-            return false;
+            return Fit::Not;
         }
         let path = self.file.path().as_bytes();
-        (rule.languages.is_empty() || rule.languages.overlaps(self.reporter.languages()))
+        let applies = (rule.languages.is_empty() || rule.languages.overlaps(self.reporter.languages()))
             && (rule.in_tests || self.role() != Role::Test)
             && (rule.paths.is_empty() || rule.paths.iter().any(|g| glob::matches(g, path)))
-            && !rule.not_paths.iter().any(|g| glob::matches(g, path))
-            && (!self.in_doubt(index) || report::lowered(rules.severity_of(index)).is_some())
+            && (!self.in_doubt(index) || report::lowered(rules.severity_of(index)).is_some());
+        match rule.not_paths.iter().any(|g| glob::matches(g, path)) {
+            _ if !applies => Fit::Not,
+            false => Fit::Applies,
+            true if knows_issuer(rule) => Fit::Spares,
+            true => Fit::Not,
+        }
     }
 
     fn role(&mut self) -> Role {
@@ -233,8 +260,7 @@ impl<'a> Scan<'a> {
         }
         let more = (*count == FINDINGS_MAX).then_some("more of the same follow in this file");
         let number = self.block.first.plus(line_index);
-        let column = |at: usize| u32::try_from(at - line.start).unwrap_or(u32::MAX);
-        let columns = Some((column(span.start), column(span.end)));
+        let columns = Some(columns(line, span));
         let shown = quoted(line, span);
         let wide = shown.start.saturating_sub(MARGIN).max(line.start)..(shown.end + MARGIN).min(line.end);
         let within = |r: &Range<usize>| (r.start - wide.start, r.end.min(wide.end) - wide.start);
@@ -371,7 +397,7 @@ struct Decoded<'s, 'a> {
 impl Visitor for Decoded<'_, '_> {
     fn accepts(&mut self, rule: u16) -> bool {
         let looks = self.scan.reporter.rules.rule(rule);
-        (looks.secret || looks.decoded) && self.scan.accepts(rule)
+        (looks.secret || looks.decoded) && self.scan.accepts(rule) && self.scan.fits[usize::from(rule)] != Fit::Spares
     }
     fn found(&mut self, found: &Match) -> bool {
         if !self.rules.contains(&found.rule) {
@@ -402,6 +428,17 @@ impl Surroundings for At<'_, '_> {
     fn is_first(&self) -> bool {
         self.scan.block.first.get() + self.index == 1
     }
+}
+
+/// Tells whether a rule knows the secrets of one issuer, so that what it lets be is harmless.
+fn knows_issuer(rule: &catalog::Rule) -> bool {
+    rule.secret && rule.matcher == Matcher::Pattern && secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER
+}
+
+/// The columns of a part of a line, in bytes.
+fn columns(line: &Range<usize>, span: &Range<usize>) -> (u32, u32) {
+    let column = |at: usize| u32::try_from(at - line.start).unwrap_or(u32::MAX);
+    (column(span.start), column(span.end))
 }
 
 fn address(range: Range<*const u8>) -> Range<usize> {

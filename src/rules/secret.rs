@@ -12,6 +12,7 @@ mod name;
 pub(crate) mod overlap;
 mod shape;
 mod words;
+mod written;
 
 /// What the pattern of a secret rule matched, where it stands.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +63,9 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("assigned-bare", assignment::bare),
     ("assigned-token", assignment::token),
     ("not-manual", assignment::outside_manuals),
+    ("not-shown", assignment::outside_doc_comments),
+    // A name in code is as long as a token and as varied, but made of words.
+    ("not-words", |c| c.text().is_some_and(|s| shape::wordiness(s) < 0.6)),
     ("url-password", assignment::url_password),
     // Formats that prove themselves.
     ("crc32-base62", |c| checksum::crc32_base62(c.secret)),

@@ -82,8 +82,20 @@ impl Compiled {
     pub(super) fn file_fits(&self, whole: Option<&[u8]>) -> bool {
         whole.is_none_or(|text| {
             let text = text.strip_prefix(MARK).unwrap_or(text);
-            self.has.all().iter().all(|r| r.is_match(text)) && !self.lacks.all().iter().any(|r| r.is_match(text))
+            self.has_all(text) && !self.lacks.all().iter().any(|r| r.is_match(text))
         })
+    }
+
+    /// Tells whether the rule would look at the file, but for something that makes its matches harmless there.
+    pub(super) fn file_spares(&self, whole: Option<&[u8]>) -> bool {
+        whole.is_some_and(|text| {
+            let text = text.strip_prefix(MARK).unwrap_or(text);
+            self.has_all(text) && self.lacks.all().iter().any(|r| r.is_match(text))
+        })
+    }
+
+    fn has_all(&self, text: &[u8]) -> bool {
+        self.has.all().iter().all(|r| r.is_match(text))
     }
 }
 
@@ -107,6 +119,8 @@ pub(super) trait Visitor {
     /// Hears a match; tells whether it counts. One that counts ends a rule's search of the line, unless the rule
     /// finds secrets.
     fn found(&mut self, found: &Match) -> bool;
+    /// Hears a match that the rule lets be for what else stands in the line.
+    fn spared(&mut self, _found: &Match) {}
     /// Hears that a literal of a rule whose matcher is code stands in a line.
     fn literal(&mut self, _rule: u16, _line: Range<usize>, _line_index: u32) {}
 }
@@ -248,7 +262,8 @@ impl Walk<'_> {
         for _ in 0..TRIES {
             let found = compiled.pattern.find_at(hay, from);
             let Some(found) = found else { return };
-            if *refused.get_or_insert_with(|| compiled.not.all().iter().any(|n| n.is_match(hay))) {
+            let refused = *refused.get_or_insert_with(|| compiled.not.all().iter().any(|n| n.is_match(hay)));
+            if refused && !rule.secret {
                 return;
             }
             let span = base + found.start..base + found.end;
@@ -261,7 +276,9 @@ impl Walk<'_> {
             let group = compiled.secret.and_then(|g| compiled.pattern.group_at(hay, span.start - base, g));
             let secret = group.map_or(span.clone(), |g| base + g.start..base + g.end);
             let found = Match { rule: index, line: self.line.clone(), line_index: self.line_index, span, secret };
-            if self.holds(rule, base..window.end, &found) && visitor.found(&found) {
+            if refused {
+                visitor.spared(&found);
+            } else if self.holds(rule, base..window.end, &found) && visitor.found(&found) {
                 let seen = &mut self.scratch.seen[usize::from(index)];
                 seen.matched = found.span.end;
                 if !rule.secret {

@@ -4,7 +4,8 @@
 //! kind of file, and the value is weighed. A name that only speaks of a secret (`token_url`, `password_hint`)
 //! and a value that only stands for one are no findings.
 
-use super::name::{Named, named};
+use super::name::{Named, named, speaks_of_secret};
+use super::written::{Form, form};
 use super::{Candidate, checksum, encoded, shape, words};
 
 /// How sure a value must look.
@@ -90,6 +91,11 @@ pub(super) fn outside_manuals(c: &Candidate<'_>) -> bool {
     kind(c.path) != Kind::Never
 }
 
+/// Tells whether the line is no documentation comment, which shows how something is used.
+pub(super) fn outside_doc_comments(c: &Candidate<'_>) -> bool {
+    kind(c.path) != Kind::Code || !is_shown(c.line)
+}
+
 /// Tells whether the line is a comment that shows code instead of one that hides it: set in, or part of a
 /// documentation comment.
 fn is_shown(line: &[u8]) -> bool {
@@ -122,7 +128,21 @@ pub(super) fn quoted(c: &Candidate<'_>) -> bool {
     if kind == Kind::Never || c.line.len() > 1_000 || (kind == Kind::Code && is_shown(c.line)) {
         return false;
     }
-    is_live(named, value, if kind == Kind::Doc { Bar::Strict } else { Bar::Normal }, c)
+    let bar = match form(c) {
+        Form::Asked => return false,
+        Form::Pair if is_name(value) => return false,
+        Form::Listed => Bar::Strict,
+        _ if kind == Kind::Doc => Bar::Strict,
+        _ => Bar::Normal,
+    };
+    is_live(named, value, bar, c)
+}
+
+/// Tells whether a value is itself what something secret is called: `v3PrivPass`.
+fn is_name(value: &str) -> bool {
+    let plain = value.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'));
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    plain && digits <= 2 && shape::wordiness(value) > 0.6 && speaks_of_secret(value.as_bytes())
 }
 
 /// `NAME=value` and `name: value` without quotes.
@@ -135,6 +155,8 @@ pub(super) fn bare(c: &Candidate<'_>) -> bool {
     let alone = tail.is_empty() || matches!(tail[0], b'#' | b';' | b'\\') || tail.starts_with(b"//");
     let bar = match kind {
         Kind::Config if alone => Bar::Normal,
+        // What is masked without knowing its file may come from prose.
+        Kind::Config if c.path.is_empty() => Bar::Strict,
         Kind::Shell => Bar::Normal,
         Kind::Doc => Bar::Strict,
         _ => return false,
@@ -152,7 +174,7 @@ pub(super) fn token(c: &Candidate<'_>) -> bool {
     kind != Kind::Never
         && c.line.len() <= 1_000
         && !(kind == Kind::Code && is_shown(c.line))
-        && !is_forged(value)
+        && !opens_nothing(value)
         && !encoded::is_encrypted(value)
         && is_token(value.trim_end_matches(['.', ',', ';']), if kind == Kind::Doc { Bar::Strict } else { Bar::Normal })
 }
@@ -204,7 +226,7 @@ pub(super) fn url_password(c: &Candidate<'_>) -> bool {
 
 /// Tells whether the value under such a name is a credential.
 fn is_live(named: Named, value: &str, bar: Bar, c: &Candidate<'_>) -> bool {
-    if is_forged(value) || encoded::hides_stand_in(value) || encoded::is_encrypted(value) {
+    if opens_nothing(value) || encoded::hides_stand_in(value) || encoded::is_encrypted(value) {
         return false;
     }
     match named {
@@ -216,8 +238,24 @@ fn is_live(named: Named, value: &str, bar: Bar, c: &Candidate<'_>) -> bool {
     }
 }
 
-/// Tells whether a value has the form of a token with a checksum, and a wrong one, or is a web token that opens
-/// nothing: a made-up one.
+/// Tells whether a value has the form of a token with a checksum, and a wrong one, is a web token that opens
+/// nothing, or a key that its issuer wants to be read by everybody.
+fn opens_nothing(value: &str) -> bool {
+    is_forged(value) || is_published(value)
+}
+
+/// Tells whether a value has the form of a key that is sent to every visitor of a page and only names whose page
+/// it is. Sources: Mapbox (public tokens start with `pk.`), Datadog (client tokens with `pub`), PostHog (project
+/// keys), Supabase (publishable keys).
+fn is_published(value: &str) -> bool {
+    let rest = |prefix: &str| value.strip_prefix(prefix).map(str::as_bytes);
+    rest("pk.eyJ").is_some_and(|r| r.iter().filter(|b| **b == b'.').count() == 1)
+        || rest("pub").is_some_and(|r| r.len() == 32 && r.iter().all(u8::is_ascii_hexdigit))
+        || rest("phc_").is_some_and(|r| r.len() >= 40 && r.iter().all(u8::is_ascii_alphanumeric))
+        || value.starts_with("sb_publishable_")
+}
+
+/// See [`opens_nothing`].
 fn is_forged(value: &str) -> bool {
     let b = value.as_bytes();
     let github = b.len() == 40 && b.starts_with(b"gh") && b[3] == b'_' && b"pousr".contains(&b[2]);
@@ -340,7 +378,39 @@ fn is_number_like(value: &str) -> bool {
     let signs = v.bytes().filter(|b| matches!(b, b'.' | b',' | b'_' | b'-' | b':' | b'x')).count();
     let hex = v.starts_with("0x") && v.len() <= 18;
     let colour = value.starts_with('#') && v.len() <= 8 && v.bytes().all(|b| b.is_ascii_hexdigit());
-    hex || colour || (digits > 0 && digits + signs + 2 >= v.len() && signs > 0)
+    hex || colour || (digits > 0 && digits + signs + 2 >= v.len() && signs > 0) || is_version(v) || is_migration(value)
+}
+
+/// `1.0.0-rc2-final`, `10.0.0-preview.7.25380.108`, `2.0.1.RELEASE`: numbers joined by dots, and a stage.
+fn is_version(value: &str) -> bool {
+    #[rustfmt::skip]
+    const STAGES: &[&str] = &[
+        "alpha", "beta", "rc", "preview", "pre", "final", "dev", "snapshot", "release", "canary", "next", "nightly",
+        "build", "post", "milestone", "incubating", "a", "b", "m", "ga", "sp", "ci", "insiders",
+    ];
+    let value = value.trim_start_matches(['^', '~', '>', '<', '=', 'v']);
+    let end = value.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(value.len());
+    let (numbers, stage) = value.split_at(end);
+    let numbers = numbers.trim_end_matches('.');
+    let counted = numbers.split('.').count() >= 2
+        && numbers.split('.').all(|n| (1..=5).contains(&n.len()) && n.bytes().all(|b| b.is_ascii_digit()));
+    let plain = stage.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'+'));
+    let word = stage.trim_start_matches(['-', '.', '+', '_']);
+    let word = &word[..word.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(word.len())];
+    let rest = stage.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let numbered = || rest.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    counted && plain && STAGES.iter().any(|s| word.eq_ignore_ascii_case(s)) && (word.len() > 1 || numbered())
+}
+
+/// `0002_auto_20160226_1747`, `20160226174700_create_tokens`: what migrations of databases are called.
+fn is_migration(value: &str) -> bool {
+    value.split_once('_').is_some_and(|(number, name)| {
+        matches!(number.len(), 3 | 4 | 14)
+            && number.bytes().all(|b| b.is_ascii_digit())
+            && name.starts_with(|c: char| c.is_ascii_lowercase())
+            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+            && name.split(['_', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']).any(|w| shape::wordiness(w) > 0.9)
+    })
 }
 
 #[cfg(test)]
@@ -354,7 +424,17 @@ mod tests {
 
     #[test]
     fn weighs_passwords() {
-        for live in ["kR8#mm2pQ", "Tr0ub4dor&3", "zagreb77ko", "xK9vvLq2", "9f86d081884c7d65"] {
+        for live in [
+            "kR8#mm2pQ",
+            "Tr0ub4dor&3",
+            "zagreb77ko",
+            "xK9vvLq2",
+            "9f86d081884c7d65",
+            "1.2xkQ9vv#Lq",
+            "10.5a8Kd92kQ",
+            "0042_kk9vqz1x",
+            "kR8(m)2pQ",
+        ] {
             assert!(is_password(live, Bar::Normal), "{live}");
         }
         for dead in [
@@ -385,6 +465,15 @@ mod tests {
             "%s",
             "abcdef",
             "step2_name",
+            "1.0.0-rc2-final",
+            "10.0.0-preview.7.25380.108",
+            "2.0.1.RELEASE",
+            "1.0b2",
+            "0001_initial",
+            "0002_auto_20160226_1747",
+            "20160226174700_create_tokens",
+            "parts[1],",
+            "decode(raw)[1]",
         ] {
             assert!(!is_password(dead, Bar::Normal), "{dead}");
         }
@@ -417,6 +506,10 @@ mod tests {
         assert!(bare(&candidate("deploy/app.yml", line, "xK9vvLq2")));
         assert!(!bare(&candidate("src/app.ts", line, "xK9vvLq2")));
         assert!(!bare(&candidate("README.md", line, "xK9vvLq2")));
+        let row = "password: Xk7vQ2mWp9Lr4TzN8sYb  region: a";
+        assert!(bare(&candidate("README.md", row, "Xk7vQ2mWp9Lr4TzN8sYb")));
+        assert!(bare(&candidate("", row, "Xk7vQ2mWp9Lr4TzN8sYb")), "what is found is masked");
+        assert!(!bare(&candidate("deploy/app.yml", row, "Xk7vQ2mWp9Lr4TzN8sYb")));
         let line = "const password = 'xK9vvLq2';";
         assert!(quoted(&candidate("src/app.ts", line, "xK9vvLq2")));
         assert!(!quoted(&candidate("src/locales/de.ts", line, "xK9vvLq2")));

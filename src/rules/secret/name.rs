@@ -8,13 +8,14 @@ pub(super) enum Named {
     Token,
 }
 
-/// Reads the name before a value: the last one that has a word for a secret.
+/// Reads the name before a value: the last one that has a word for a secret. Credentials are many things, so a name
+/// that has only that word says nothing of its value, nor does one before it.
 pub(super) fn named(head: &[u8]) -> Option<Named> {
     let head = &head[head.len().saturating_sub(160)..];
     let name = head
         .split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'$')))
         .rev()
-        .find(|part| split(part).iter().any(|w| word(w).is_some()) || compound(part).is_some())?;
+        .find(|part| speaks_of_secret(part) || split(part).iter().any(|w| w == "credentials"))?;
     // The end of a path: `("/etc/passwd", "…")`.
     let start = name.as_ptr() as usize - head.as_ptr() as usize;
     if start > 0 && head[start - 1] == b'/' {
@@ -23,8 +24,13 @@ pub(super) fn named(head: &[u8]) -> Option<Named> {
     judge(name)
 }
 
+/// Tells whether a name has a word for a secret.
+pub(super) fn speaks_of_secret(name: &[u8]) -> bool {
+    split(name).iter().any(|w| word(w).is_some()) || compound(name).is_some()
+}
+
 /// Splits a name into lower-case words, at signs and at capitals.
-fn split(name: &[u8]) -> Vec<String> {
+pub(super) fn split(name: &[u8]) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let mut fresh = true;
     for (i, b) in name.iter().enumerate() {

@@ -59,10 +59,26 @@ pub(super) fn is_reference(text: &str) -> bool {
         || INSIDE.iter().any(|s| lower.contains(s))
         || (lower.contains('(') && lower.ends_with(')'))
         || (lower.contains('[') && lower.ends_with(']'))
+        || is_access(text)
         || (lower.starts_with('%') && lower.ends_with('%'))
         || (lower.starts_with('*') && lower.ends_with('*'))
         || is_dotted(text)
         || is_address(text)
+}
+
+/// `parts[1],`, `decode(raw).trim`: a name that an index or a call follows, and no more than a sign behind it.
+fn is_access(text: &str) -> bool {
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))).unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    let close = match rest.as_bytes().first() {
+        Some(b'[') => ']',
+        Some(b'(') => ')',
+        _ => return false,
+    };
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && rest
+            .split_once(close)
+            .is_some_and(|(_, after)| after.is_empty() || after.starts_with(['.', ',', ';', ')', ']', '[', '(']))
 }
 
 /// `a.b.c`: names joined by dots.
