@@ -12,7 +12,7 @@ mod fetch;
 mod files;
 mod hooks;
 mod load;
-mod names;
+pub mod names;
 mod notes;
 mod open;
 mod program;
@@ -270,9 +270,25 @@ impl Repo {
     /// Resolves a revision to a commit. Tags are followed.
     ///
     /// # Errors
-    /// Usage, for anything that is no revision of one commit.
+    /// Usage, for anything that is no revision of one commit, and for a name that means more than one.
     pub fn resolve(&self, rev: &str) -> Result<ObjectId> {
-        revision::resolve(self, rev)
+        revision::resolve(self, rev, "")
+    }
+
+    /// Resolves what something is measured against; as [`Repo::resolve`], with hints that name the flag.
+    ///
+    /// # Errors
+    /// As [`Repo::resolve`].
+    pub fn resolve_base(&self, rev: &str) -> Result<ObjectId> {
+        revision::resolve(self, rev, revision::AS_BASE)
+    }
+
+    /// Returns what the name in a revision means by git's rules. See [`names::is_ambiguous`].
+    ///
+    /// # Errors
+    /// Incomplete: a reference cannot be read.
+    pub fn places(&self, rev: &str) -> Result<Vec<names::Place>> {
+        names::places(self, &self.local(), rev)
     }
 
     /// The commits of `A..B`, oldest first.

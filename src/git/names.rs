@@ -1,7 +1,98 @@
 //! Short names: which references git's rules find under one, and which commits an abbreviated id.
+//!
+//! Git takes the first reference that it finds, and a tag goes before a branch: who can push a tag `origin/main` would
+//! say what `origin/main` is. So a name that means more than one commit is none here.
 
+use super::{Repo, own};
+use crate::diff::ObjectId;
 use crate::error::{Error, Result};
 use std::collections::HashSet;
+
+/// Digits of an abbreviated id from which on it goes into competition with names: as many as git writes.
+const SHORTEST: usize = 7;
+
+/// One thing that a name may mean.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The full name of a reference, or an object id.
+    pub name: String,
+    /// What it points to, tags followed.
+    pub id: ObjectId,
+}
+
+/// Returns what stands before the first suffix of a revision: the name of a reference, or an object id.
+fn named(rev: &str) -> &str {
+    let ends = [rev.find(['^', '~', ':']), rev.find("@{")];
+    &rev[..ends.into_iter().flatten().min().unwrap_or(rev.len())]
+}
+
+/// Tells whether a revision is a short name and nothing else: it has no suffix, and is no full id and no full name.
+pub fn is_short(rev: &str) -> bool {
+    named(rev) == rev
+        && !matches!(rev, "" | "HEAD" | "@")
+        && !rev.starts_with("refs/")
+        && ObjectId::from_hex(rev).is_none()
+}
+
+/// Returns everything that the name in a revision means by git's rules, first what git takes (gitrevisions(7)). Nothing
+/// for HEAD and full object ids, and where no reference has the name. A full name means the one reference.
+///
+/// # Errors
+/// Incomplete: a reference cannot be read.
+pub(super) fn places(repo: &Repo, local: &gix::Repository, rev: &str) -> Result<Vec<Place>> {
+    let name = named(rev);
+    let hash = local.object_hash();
+    if matches!(name, "" | "HEAD" | "@") || ObjectId::from_hex(name).is_some_and(|_| name.len() == hash.len_in_hex()) {
+        return Ok(Vec::new());
+    }
+    let full = match name.starts_with("refs/") {
+        true => vec![name.to_owned()],
+        false => vec![
+            name.to_owned(),
+            format!("refs/{name}"),
+            format!("refs/tags/{name}"),
+            format!("refs/heads/{name}"),
+            format!("refs/remotes/{name}"),
+            format!("refs/remotes/{name}/HEAD"),
+        ],
+    };
+    let mut found = repo.refs.exact(local, &full)?;
+    if !found.is_empty()
+        && !name.starts_with("refs/")
+        && let Some(digits) = digits(name)
+    {
+        found.extend(commits(local, digits)?.into_iter().map(|id| (id.to_string(), id)));
+    }
+    let is_one = found.len() == 1;
+    let end = |id: gix::ObjectId| match local.find_object(id).map(gix::Object::peel_tags_to_end) {
+        Ok(Ok(end)) if !is_one => end.id,
+        // Whoever resolves it says what is wrong with it.
+        _ => id,
+    };
+    Ok(found.into_iter().map(|(name, id)| Place { name, id: own(&end(id)) }).collect())
+}
+
+/// Returns the digits of a name that may be an abbreviated id, also as `git describe` writes it.
+fn digits(name: &str) -> Option<&str> {
+    let digits = name.rsplit_once("-g").map_or(name, |(_, digits)| digits);
+    (digits.len() >= SHORTEST && digits.bytes().all(|b| b.is_ascii_hexdigit())).then_some(digits)
+}
+
+/// Tells whether a name means more than one commit.
+pub fn is_ambiguous(places: &[Place]) -> bool {
+    places.iter().any(|p| p.id != places[0].id)
+}
+
+/// Refuses a name that means more than one commit. `flag` is what goes before it on a command line: `--base `.
+pub fn ambiguous(rev: &str, places: &[Place], flag: &str) -> Error {
+    let names: Vec<&str> = places.iter().map(|p| p.name.as_str()).collect();
+    let meant = ["refs/remotes/", "refs/heads/"].iter().find_map(|p| names.iter().find(|n| n.starts_with(p)));
+    let meant = meant.or(names.first()).unwrap_or(&rev);
+    let suffix = &rev[named(rev).len()..];
+    Error::usage(format!("{rev} is ambiguous: it may be {}", names.join(" or ")))
+        .hint_person(format!("name the one that is meant in full: {flag}{meant}{suffix}"))
+        .hint_agent(format!("name the one that is meant in full: {meant}{suffix}"))
+}
 
 /// Returns the commits here whose ids begin with these digits.
 ///
@@ -16,4 +107,37 @@ pub(super) fn commits(repo: &gix::Repository, digits: &str) -> Result<Vec<gix::O
     let is_commit = |id: &gix::ObjectId| repo.find_header(*id).is_ok_and(|h| h.kind() == gix::objs::Kind::Commit);
     found.retain(is_commit);
     Ok(found.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_ends_where_a_suffix_begins() {
+        for (rev, name) in [
+            ("origin/main", "origin/main"),
+            ("main~3^2", "main"),
+            ("v1^{commit}", "v1"),
+            ("main@{upstream}", "main"),
+            ("@{-1}", ""),
+            ("a@b", "a@b"),
+            ("main:a.txt", "main"),
+        ] {
+            assert_eq!(named(rev), name);
+            assert_eq!(is_short(rev), rev == name, "{rev}");
+        }
+        for rev in ["HEAD", "@", "", "refs/heads/main", &"ab".repeat(20)] {
+            assert!(!is_short(rev), "{rev}");
+        }
+    }
+
+    #[test]
+    fn digits_are_those_of_ids_and_of_what_describe_writes() {
+        assert_eq!(digits("abcdef1"), Some("abcdef1"));
+        assert_eq!(digits("v1.0-3-gabcdef12"), Some("abcdef12"));
+        for none in ["abcdef", "main", "x-gabc", "abcdefg"] {
+            assert_eq!(digits(none), None, "{none}");
+        }
+    }
 }

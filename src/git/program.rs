@@ -127,6 +127,22 @@ impl Program {
         Ok(answer.stdout.split(|b| *b == b'\n').filter_map(|line| self.id(line)).collect())
     }
 
+    /// Returns those of some references, named in full, that are there, in the order of the names.
+    pub(super) fn exact(&self, names: &[&str]) -> Result<Vec<(String, gix::ObjectId)>> {
+        let args = ["for-each-ref", "--format=%(objectname) %(refname)", "--end-of-options"];
+        let answer = self.run(&[&args[..], names].concat())?;
+        if !answer.ok {
+            return Err(Error::incomplete("the references cannot be listed"));
+        }
+        let text = String::from_utf8_lossy(&answer.stdout);
+        let all: Vec<(&str, &str)> = text.lines().filter_map(|l| l.split_once(' ')).collect();
+        let one = |name: &&str| {
+            let (id, _) = all.iter().find(|(_, n)| n == name)?;
+            Some(((*name).to_owned(), self.id(id.as_bytes())?))
+        };
+        Ok(names.iter().filter_map(one).collect())
+    }
+
     /// Sets a note of an object from a file.
     pub(super) fn set_note(&self, reference: &str, object: &str, file: &str, who: &(String, String)) -> Result<()> {
         let (name, email) = (format!("user.name={}", who.0), format!("user.email={}", who.1));

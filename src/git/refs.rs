@@ -51,6 +51,13 @@ impl Refs {
             let Self::Program(git) = self else { return Ok(None) };
             return git.commit(rev);
         };
+        // A branch that was left is looked for by its short name, and found as the tag of that name.
+        if rev.starts_with("@{-")
+            && let Ok(spec) = repo.rev_parse(gix::bstr::BStr::new(rev))
+            && spec.first_reference().is_some_and(|r| r.name.as_bstr().starts_with(b"refs/tags/"))
+        {
+            return Ok(None);
+        }
         let id = match repo.rev_parse_single(gix::bstr::BStr::new(rev)) {
             Ok(id) => id,
             Err(e) if e.is_corrupted() => {
@@ -84,13 +91,43 @@ impl Refs {
                 None => Ok(None),
             },
             Self::Program(git) => {
-                let found = git.commit(name)?;
+                // It takes what is no full name for a short one.
+                let found = git.commit(name)?.filter(|_| git.has_reference(name).unwrap_or(false));
                 if found.is_none() && git.has_reference(name)? && git.symbolic(name)?.is_none() {
                     return Err(broken(name));
                 }
                 Ok(found)
             }
         }
+    }
+
+    /// Returns those of some references, named in full, that are there, and the objects that they point to.
+    ///
+    /// # Errors
+    /// Incomplete, when one of them cannot be read.
+    pub(super) fn exact(&self, repo: &gix::Repository, names: &[String]) -> Result<Vec<(String, gix::ObjectId)>> {
+        let mut found = Vec::new();
+        match self {
+            Self::Files => {
+                for name in names {
+                    let r = match read(repo, name) {
+                        // What lies beside HEAD need not be a reference.
+                        Err(_) if !name.starts_with("refs/") => None,
+                        r => r?,
+                    };
+                    let id = r.map(|r| target(repo, &r)).transpose()?.flatten();
+                    found.extend(id.map(|id| (name.clone(), id)));
+                }
+            }
+            Self::Program(git) => {
+                let is_name = |n: &&String| n.starts_with("refs/") && gix::refs::FullName::try_from(n.as_str()).is_ok();
+                let names: Vec<&str> = names.iter().filter(is_name).map(String::as_str).collect();
+                if !names.is_empty() {
+                    found = git.exact(&names)?;
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// Returns the reference that a symbolic one points to.
@@ -145,7 +182,9 @@ const MAX_LINKS: usize = 5;
 /// Reads a reference named in full; `None` where there is none, or where nothing can have this name.
 fn read<'r>(repo: &'r gix::Repository, name: &str) -> Result<Option<gix::Reference<'r>>> {
     let Ok(full) = gix::refs::FullName::try_from(name) else { return Ok(None) };
-    repo.try_find_reference(full.as_ref().as_partial_name()).map_err(|e| broken(name).caused_by(&e))
+    let found = repo.try_find_reference(full.as_ref().as_partial_name()).map_err(|e| broken(name).caused_by(&e))?;
+    // What is no full name was looked for as a short one.
+    Ok(found.filter(|r| r.name().as_bstr() == name))
 }
 
 /// Returns the object that a reference points to; `None` where it names a reference that is not there.

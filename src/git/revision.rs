@@ -1,20 +1,31 @@
 //! From what people call commits to commits, and from commits to what is compared.
 
-use super::{Branch, Change, Repo, State, gix_id, own, refs, tree};
+use super::{Branch, Change, Repo, State, gix_id, names, own, refs, tree};
 use crate::diff::ObjectId;
 use crate::error::{Error, Result};
 use crate::request::PushRange;
 use gix::traverse::commit::simple::CommitTimeOrder;
 use std::collections::HashSet;
 
+/// What goes before a base on a command line.
+pub(super) const AS_BASE: &str = "--base ";
+
 /// Longer than any name that git allows in practice.
 const MAX_REV: usize = 1024;
 
 /// Resolves a revision to a commit. See [`Repo::resolve`].
-pub(super) fn resolve(repo: &Repo, rev: &str) -> Result<ObjectId> {
+///
+/// `flag` is what goes before the revision on a command line: `--base `.
+pub(super) fn resolve(repo: &Repo, rev: &str, flag: &str) -> Result<ObjectId> {
     check(rev)?;
     let local = repo.local();
-    if let Some(id) = repo.refs.resolve(&local, rev)? {
+    let places = names::places(repo, &local, rev)?;
+    if names::is_ambiguous(&places) {
+        return Err(names::ambiguous(rev, &places, flag));
+    }
+    // A full name that no reference has is not looked for as a short one.
+    let is_there = !rev.starts_with("refs/") || !places.is_empty();
+    if is_there && let Some(id) = repo.refs.resolve(&local, rev)? {
         return Ok(own(&id));
     }
     if rev == "HEAD" {
@@ -281,7 +292,7 @@ pub(super) fn changes(repo: &Repo, base: Option<&str>) -> Result<(Change, String
         if base == repo.empty_tree().to_string() {
             return Ok((repo.against_worktree(State::Empty)?, "the beginning".to_owned()));
         }
-        let state = repo.state_of(repo.resolve(base)?)?;
+        let state = repo.state_of(resolve(repo, base, AS_BASE)?)?;
         return Ok((repo.against_worktree(state)?, base.to_owned()));
     }
     let Some(head) = repo.head()? else {
@@ -327,10 +338,10 @@ fn branch_named(repo: &Repo, local: &gix::Repository, rev: &str) -> Result<Optio
 /// See [`Repo::branch`].
 pub(super) fn branch(repo: &Repo, head: Option<&str>, base: Option<&str>) -> Result<Branch> {
     let rev = head.unwrap_or("HEAD");
-    let head = resolve(repo, rev)?;
+    let head = resolve(repo, rev, "")?;
     let local = repo.local();
     let (base, name) = match base {
-        Some(name) => (resolve(repo, name)?, name.to_owned()),
+        Some(name) => (resolve(repo, name, AS_BASE)?, name.to_owned()),
         None => {
             let branch = branch_named(repo, &local, rev)?;
             let found = default_base(repo, &local, branch.as_deref())?.ok_or_else(|| {
@@ -365,7 +376,7 @@ pub(super) fn push(repo: &Repo, range: &PushRange) -> Result<Option<Branch>> {
     let id = |text: &str| match ObjectId::from_hex(text) {
         Some(id) if id.is_null() => Ok(own(&local.object_hash().null())),
         Some(id) if gix_id(&id).kind() == local.object_hash() => Ok(id),
-        _ => resolve(repo, text),
+        _ => resolve(repo, text, ""),
     };
     let (tip, remote) = (id(&range.local)?, id(&range.remote)?);
     if tip.is_null() {

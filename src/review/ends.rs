@@ -6,6 +6,7 @@ use super::{Note, SourceKind};
 use crate::diff::ObjectId;
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
+use crate::git::names::{self, Place};
 use crate::git::{Branch, Fetched, Repo};
 use crate::request::{Checkout, End, Ends, Fetch, Fetching, ReviewRequest};
 use crate::stop::Stop;
@@ -86,6 +87,12 @@ impl Search<'_> {
     fn find(&mut self, end: &End) -> Result<Option<ObjectId>> {
         // What a clone says of the remote's branch is as old as the clone, or an earlier job's doing.
         let ask_first = matches!(end, End::Branch(_)) && self.ends.fetching == Fetching::Missing;
+        if let End::Rev(rev) = end
+            && self.ends.fetching == Fetching::Missing
+            && names::is_short(rev)
+        {
+            return self.typed(rev);
+        }
         if !ask_first && let Some(id) = self.here(end)? {
             return Ok(Some(id));
         }
@@ -95,12 +102,12 @@ impl Search<'_> {
             End::Short { under: None, .. } => return Ok(None),
             End::Branch(name) => (format!("refs/heads/{name}"), Vec::new()),
             End::Rev(rev) if ObjectId::from_hex(rev).is_some() => (rev.clone(), Vec::new()),
-            End::Rev(rev) if rev.starts_with("refs/") => (rev.clone(), Vec::new()),
-            // A name that is not one of a branch is looked up as one of a tag.
-            End::Rev(rev) => {
-                let name = rev.strip_prefix(&format!("{}/", self.ends.remote)).unwrap_or(rev);
-                (format!("refs/heads/{name}"), vec![format!("refs/tags/{name}")])
+            End::Rev(rev) if rev.starts_with("refs/") => {
+                let own = rev.strip_prefix(&format!("refs/remotes/{}/", self.ends.remote));
+                (own.map_or_else(|| rev.clone(), |name| format!("refs/heads/{name}")), Vec::new())
             }
+            // Only a clone knows what a suffix leads to.
+            End::Rev(rev) => return self.repo.resolve(rev).map(Some),
             End::Nothing => return Ok(None),
         };
         let Some(fetched) = self.remote()? else { return Ok(None) };
@@ -123,6 +130,58 @@ impl Search<'_> {
         Ok(None)
     }
 
+    /// Finds what a person means by a short name, where the remote can be asked.
+    ///
+    /// What begins with the remote's name is a branch of it, and never the tag of that name which somebody pushed.
+    /// Elsewhere a tag has to be the only one to have the name, there as well as here.
+    fn typed(&mut self, rev: &str) -> Result<Option<ObjectId>> {
+        let places = self.repo.places(rev)?;
+        let is_ambiguous = names::is_ambiguous(&places);
+        let flag = self.flag(rev);
+        let here = if is_ambiguous { None } else { self.here(&End::Rev(rev.to_owned()))? };
+        let is_tag = !places.is_empty() && places.iter().all(|p| p.name.starts_with("refs/tags/"));
+        let own = rev.strip_prefix(&format!("{}/", self.ends.remote));
+        if here.is_some() && !is_tag {
+            return Ok(here);
+        }
+        if is_ambiguous && own.is_none() {
+            return Err(names::ambiguous(rev, &places, flag));
+        }
+        let name = own.unwrap_or(rev);
+        let (branch, tag) = (format!("refs/heads/{name}"), format!("refs/tags/{name}"));
+        let remote = self.ends.remote.clone();
+        let Some(fetched) = self.remote()? else { return Ok(here) };
+        let there = fetched.also(&branch)?;
+        if is_ambiguous && there.is_none() {
+            return Err(names::ambiguous(rev, &places, flag));
+        }
+        let other = match (own, here) {
+            // The branch, and nothing but it.
+            (Some(_), _) if there.is_some() => return Ok(there),
+            (Some(_), Some(_)) => {
+                let error = Error::usage(format!("{rev} is a tag, and no branch of {remote}"));
+                return Err(error.hint(format!("name it in full: {flag}refs/tags/{rev}")));
+            }
+            (None, Some(here)) => Some(here),
+            (_, None) => fetched.also(&tag)?,
+        };
+        match (there, other) {
+            (Some(there), Some(other)) if there != other => {
+                let both = [Place { name: branch, id: there }, Place { name: tag, id: other }];
+                Err(names::ambiguous(rev, &both, flag))
+            }
+            (there, other) => Ok(there.or(other)),
+        }
+    }
+
+    /// Returns what goes before a revision that somebody typed.
+    fn flag(&self, rev: &str) -> &'static str {
+        match &self.ends.base {
+            End::Rev(base) if base == rev => "--base ",
+            _ => "",
+        }
+    }
+
     /// Finds the one commit whose id begins so in what a reference of the remote has.
     fn fetch_short(&mut self, id: &str, under: &str) -> Result<Option<ObjectId>> {
         let Some(fetched) = self.remote()? else { return Ok(None) };
@@ -134,20 +193,25 @@ impl Search<'_> {
 
     /// Finds an end in the clone.
     fn here(&self, end: &End) -> Result<Option<ObjectId>> {
-        let typed = matches!(end, End::Rev(_));
-        let named = |rev: &str| match self.repo.resolve(rev) {
+        let found = |found: Result<ObjectId>, typed: bool| match found {
             Ok(id) => Ok(Some(id)),
             Err(e) if e.kind == Kind::Usage && !(typed && self.ends.fetching == Fetching::Never) => Ok(None),
             Err(e) => Err(e),
         };
         match end {
             End::Id { id, .. } => match ObjectId::from_hex(id).filter(|id| self.repo.has(*id)) {
-                Some(_) => named(id),
+                Some(_) => found(self.repo.resolve(id), false),
                 None => Ok(None),
             },
             End::Short { id, .. } => self.repo.abbreviated(id),
-            End::Branch(name) => named(&format!("refs/remotes/{}/{name}", self.ends.remote)),
-            End::Rev(rev) => named(rev),
+            End::Branch(name) => found(self.repo.resolve(&format!("refs/remotes/{}/{name}", self.ends.remote)), false),
+            End::Rev(rev) => {
+                let places = self.repo.places(rev)?;
+                if names::is_ambiguous(&places) {
+                    return Err(names::ambiguous(rev, &places, self.flag(rev)));
+                }
+                found(self.repo.resolve(rev), true)
+            }
             End::Nothing => Ok(None),
         }
     }

@@ -5,7 +5,7 @@ use crate::diff::{self, FileChange, ObjectId, RepoPath};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::git::{Branch, Change, Fetched, Repo, State};
-use crate::request::{Input, PushRange, ReviewRequest, Source};
+use crate::request::{Authority, Input, PushRange, ReviewRequest, Source};
 use crate::rules::Scope;
 use std::io::Read as _;
 use std::path::Path;
@@ -120,7 +120,13 @@ fn in_repository(request: &ReviewRequest, repo: Repo) -> Result<Resolved> {
         },
         Source::Branch { head, base } => {
             let b = repo.branch(head.as_deref(), base.as_deref())?;
-            let label = format!("{} against {}", head.as_deref().unwrap_or("HEAD"), b.base_name);
+            let name = head.as_deref().unwrap_or("HEAD");
+            // A person sees that nothing was reviewed; who gates, in whatever pipeline, would let it pass.
+            if request.authority == Authority::Base && b.commits.is_empty() {
+                let error = Error::usage(format!("{name} has nothing that {} lacks", b.base_name));
+                return Err(error.hint("claude-reviewer review branch HEAD --base REV"));
+            }
+            let label = format!("{name} against {}", b.base_name);
             Ok(Resolved::of_branch(repo, label, b))
         }
         Source::Push(ranges) => push(repo, ranges),

@@ -66,7 +66,7 @@ pub(super) fn of(context: &Context, o: &Options, head: Option<&str>, base: Optio
                 base: End::Rev(base.to_owned()),
                 instead: None,
                 // A person sees that nothing was reviewed; a pipeline would pass.
-                may_be_empty: (!env.is_ci()).then(|| "the base has all of the head".to_owned()),
+                may_be_empty: (!env.is_ci() && !o.gate).then(|| "the base has all of the head".to_owned()),
                 remote: "origin".to_owned(),
                 fetching,
                 credential,

@@ -20,6 +20,23 @@ fn ci_03_a_range_with_nothing_in_it_is_no_pass_in_ci_though_both_ends_are_named(
 }
 
 #[test]
+fn ci_03_who_gates_in_a_system_that_nobody_knows_passes_nothing_either() {
+    let repo = repo();
+    repo.git(&["remote", "add", "origin", &repo.path().display().to_string()]);
+    for source in [&["review", "branch"][..], &["review", "branch", "HEAD", "--base", "HEAD"]] {
+        for further in [&[][..], &["--fetch"]] {
+            if source.len() == 2 && !further.is_empty() {
+                continue;
+            }
+            let args = [source, &["--no-save"], further].concat();
+            repo.reviewer(&args).run(0);
+            let run = repo.reviewer(&[&args[..], &["--gate"]].concat()).run(2);
+            assert!(run.stderr.contains("has nothing that"), "{}", run.stderr);
+        }
+    }
+}
+
+#[test]
 fn ci_05_a_stranger_is_one_though_both_ends_are_named_and_so_is_who_comments() {
     let repo = repo();
     repo.stage("a.py", "x = 2\n").commit("second");

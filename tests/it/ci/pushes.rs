@@ -67,3 +67,51 @@ fn ci_03_a_push_that_takes_the_default_branch_back_is_no_pass() {
     let run = forge.job(&forge.fork).on("push", &back).run(&["--fetch"], 2);
     assert!(run.stderr.contains("has nothing that"), "{}", run.stderr);
 }
+
+#[test]
+fn cfg_08_a_tag_that_somebody_pushed_is_no_base() {
+    let forge = Forge::bad();
+    let first = forge.first();
+    // Only the first commit has the key: against it nothing would be found.
+    let whole = |tags: &[&str]| {
+        let job = forge.job(&forge.head);
+        job.git(&["fetch", "-q", "--unshallow", "origin", "+refs/heads/*:refs/remotes/origin/*"]);
+        tags.iter().for_each(|t| drop(job.git(&["tag", t, &first])));
+        job
+    };
+    let shallow = |tags: &[&str]| {
+        let job = forge.job(&forge.head);
+        job.git(&["fetch", "-q", "--depth=1", "origin", &first]);
+        tags.iter().for_each(|t| drop(job.git(&["tag", t, &first])));
+        job
+    };
+    let args = |base| ["branch", "HEAD", "--base", base];
+    let run = whole(&["origin/main"]).run(&args("origin/main"), 2);
+    assert!(
+        run.stderr.contains("ambiguous") && run.stderr.contains("--base refs/remotes/origin/main"),
+        "{}",
+        run.stderr
+    );
+    let job = whole(&["origin/main"]);
+    assert_eq!(job.report(&args("refs/remotes/origin/main"), 1)["source"]["base"], *forge.fork);
+    // With the flag the remote says what its branch is, though the tag be the only thing here of that name.
+    let fetching = |base| [&args(base)[..], &["--fetch"]].concat();
+    for job in [whole(&["origin/main"]), shallow(&["origin/main"])] {
+        for base in ["origin/main", "refs/remotes/origin/main"] {
+            assert_eq!(job.report(&fetching(base), 1)["source"]["base"], *forge.fork);
+        }
+    }
+    for job in [whole(&["main"]), shallow(&["main"])] {
+        let run = job.run(&fetching("main"), 2);
+        assert!(run.stderr.contains("refs/heads/main") && run.stderr.contains("refs/tags/main"), "{}", run.stderr);
+        assert_eq!(job.report(&fetching("refs/heads/main"), 1)["source"]["base"], *forge.fork);
+    }
+    let run = shallow(&["origin/gone"]).run(&fetching("origin/gone"), 2);
+    assert!(run.stderr.contains("refs/tags/origin/gone"), "{}", run.stderr);
+    // A release is still one, from here and from there; and a branch that somebody pushed does not hide it.
+    assert_eq!(shallow(&["v1"]).report(&fetching("v1"), 0)["source"]["base"], *first);
+    forge.repo.git(&["tag", "v2", &forge.fork]);
+    assert_eq!(shallow(&[]).report(&fetching("v2"), 1)["source"]["base"], *forge.fork);
+    forge.repo.git(&["branch", "v2", &first]);
+    assert!(shallow(&[]).run(&fetching("v2"), 2).stderr.contains("ambiguous"));
+}
