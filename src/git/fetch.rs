@@ -9,7 +9,7 @@
 //! cut off, with which [`Fetched::open`] reads the user's repository.
 //!
 //! What the operator configures counts: helpers, ssh, proxies and certificates of the system, the user and the
-//! environment. Of the repository's own configuration two things are taken, and neither is a program: the address of
+//! environment, and the program that `GIT_ASKPASS` names there. Of the repository's own configuration two things are taken, and neither is a program: the address of
 //! the remote, and headers for one address (`http.<address>.extraHeader`), by which CI lets a checkout prove who it
 //! is, be they in `.git/config` or in a file that it includes.
 
@@ -113,7 +113,6 @@ const PINNED: &[&str] = &[
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.askPass=",
-    "credential.interactive=false",
     "protocol.allow=never",
     "http.followRedirects=false",
     "gc.auto=0",
@@ -128,6 +127,14 @@ const PINNED: &[&str] = &[
     "color.ui=never",
     "advice.fetchShowForcedUpdates=false",
 ];
+
+/// Configuration that keeps newer versions of git from asking anybody.
+const SILENT: &str = "credential.interactive=false";
+
+/// The program that git asks for a name and a password.
+const ASKPASS: &str = "GIT_ASKPASS";
+/// What such a program of Jenkins' answers with. Nobody else gets them.
+const ASKED: &[&str] = &["GIT_USERNAME", "GIT_PASSWORD"];
 
 /// What was fetched. While it lives, the objects can be read as deep as they were fetched.
 #[derive(Debug)]
@@ -149,6 +156,8 @@ struct Call {
     program: PathBuf,
     git_dir: PathBuf,
     env: Vec<(OsString, OsString)>,
+    /// A program of the operator's answers questions.
+    asks: bool,
     remote: Named,
     deadline: Instant,
     stop: Stop,
@@ -206,6 +215,12 @@ impl Repo {
         let mut vars: Vec<(OsString, OsString)> =
             PASSED.iter().filter_map(|k| Some((OsString::from(k), env.os(k)?.clone()))).collect();
         vars.extend(SET.iter().map(|(k, v)| (OsString::from(k), OsString::from(v))));
+        let askpass = askpass(env, &inside);
+        if let Some(program) = &askpass {
+            vars.retain(|(name, _)| name != ASKPASS);
+            vars.push((ASKPASS.into(), program.clone()));
+            vars.extend(ASKED.iter().filter_map(|k| Some((OsString::from(k), env.os(k)?.clone()))));
+        }
         vars.push(("PATH".into(), address::clean_path(&env.path(), &inside)));
         vars.push(("GIT_OBJECT_DIRECTORY".into(), real(local.common_dir()).join("objects").into()));
         vars.push(("GIT_ALLOW_PROTOCOL".into(), remote.address.scheme.allowed().into()));
@@ -224,6 +239,7 @@ impl Repo {
             program,
             git_dir: place.dir().to_owned(),
             env: vars,
+            asks: askpass.is_some(),
             remote,
             deadline: Instant::now() + DEADLINE,
             stop: stop.clone(),
@@ -375,6 +391,9 @@ impl Call {
     fn run(&self, args: &[OsString], stdin: &[u8]) -> Result<Output> {
         let mut all: Vec<OsString> = vec!["--git-dir".into(), self.git_dir.clone().into(), "--no-pager".into()];
         all.extend(PINNED.iter().flat_map(|value| ["-c".into(), OsString::from(value)]));
+        if !self.asks {
+            all.extend(["-c".into(), OsString::from(SILENT)]);
+        }
         all.extend_from_slice(args);
         let program = process::Program {
             path: &self.program,
@@ -451,6 +470,17 @@ fn is_repositorys(meta: &gix::config::file::Metadata) -> bool {
     matches!(meta.source, gix::config::Source::Local | gix::config::Source::Worktree)
 }
 
+/// Returns the program that the operator's environment names for passwords, as Jenkins does: by an absolute path, and
+/// outside of the repository, whether by the path itself or by where it leads.
+fn askpass(env: &Env, inside: &[PathBuf]) -> Option<OsString> {
+    let named = env.os(ASKPASS)?;
+    let path = Path::new(named);
+    let real = path.canonicalize().ok().filter(|real| path.is_absolute() && real.is_file())?;
+    let beside = path.parent()?.canonicalize().ok()?;
+    let is_outside = |p: &Path| !inside.iter().any(|top| p.starts_with(top));
+    (is_outside(&real) && is_outside(&beside)).then(|| named.clone())
+}
+
 /// Tells whether the operator says how ssh is run.
 fn is_ssh_chosen(local: &gix::Repository, env: &Env) -> bool {
     let config = local.config_snapshot();
@@ -509,7 +539,9 @@ fn configuration(
     pairs.push((format!("remote.{REMOTE}.url").into(), address.url.clone().into()));
     let header =
         |url: &str, value: &str| -> (OsString, OsString) { (format!("http.{url}.extraHeader").into(), value.into()) };
-    if let Some(c) = &fetch.credential {
+    // A job's credential is for the job's own server; the remote may be another one, with a proof of its own.
+    let credential = fetch.credential.as_ref().filter(|c| address.is_below(&c.url));
+    if let Some(c) = credential {
         let secret = c.header.expose_secret();
         if c.url.chars().chain(secret.chars()).any(char::is_control) {
             return Err(Error::usage("the credential for the remote has control characters"));
@@ -518,7 +550,7 @@ fn configuration(
     } else if let Some(basic) = &address.basic {
         pairs.push(header(&address.url, basic));
     }
-    let is_proven = fetch.credential.is_some() || address.basic.is_some();
+    let is_proven = credential.is_some() || address.basic.is_some();
     let config = local.config_snapshot();
     for section in config.plumbing().sections_by_name("http").into_iter().flatten() {
         let Some(url) = section.header().subsection_name().filter(|_| is_repositorys(section.meta())) else {

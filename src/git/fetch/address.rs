@@ -98,6 +98,38 @@ impl Address {
     }
 }
 
+impl Address {
+    /// Tells whether what is for an address counts for this one, as git takes `http.<address>.…`: the same scheme, host
+    /// and port, and a path that begins with whole names. Of ssh nobody knows what the operator's `url.….insteadOf`
+    /// makes of it, so git has to match.
+    pub(super) fn is_below(&self, url: &str) -> bool {
+        match self.scheme {
+            Scheme::Ssh => true,
+            Scheme::File => false,
+            Scheme::Https | Scheme::Http => match (parts(&self.url), parts(url)) {
+                (Some((own, path)), Some((other, top))) => {
+                    let top = top.trim_end_matches('/');
+                    own == other && path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                }
+                _ => false,
+            },
+        }
+    }
+}
+
+/// Takes a web address apart: scheme, host and port in one spelling; and the path.
+fn parts(url: &str) -> Option<((String, String, u16), &str)> {
+    let (scheme, rest) = url.split_once("://")?;
+    let scheme = scheme.to_ascii_lowercase();
+    let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let host = host.rsplit('@').next().unwrap_or(host).to_ascii_lowercase();
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => (name.to_owned(), port.parse().ok()?),
+        _ => (host, if scheme == "https" { 443 } else { 80 }),
+    };
+    Some(((scheme, name, port), path))
+}
+
 /// Takes a password out of a web address, which would otherwise stand on the command line of a program.
 fn split_password(text: &str, rest: &str) -> (String, Option<String>) {
     let host = rest.split('/').next().unwrap_or(rest);
@@ -215,6 +247,34 @@ mod tests {
             "x@-oProxyCommand=y:z",
         ] {
             assert!(parse(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_credential_counts_below_its_own_address_alone() {
+        let is_below = |text: &str, url: &str| parse(text).unwrap().is_below(url);
+        for (text, url) in [
+            ("https://h.example/a/b.git", "https://h.example/"),
+            ("https://h.example/a/b.git", "https://H.example:443"),
+            ("https://me@h.example/a/b.git", "https://h.example/a/"),
+            ("https://h.example/a", "https://h.example/a/"),
+            ("http://[::1]:8080/a", "http://[::1]:8080/"),
+            ("git@h.example:a/b.git", "https://h.example/"),
+        ] {
+            assert!(is_below(text, url), "{text} {url}");
+        }
+        for (text, url) in [
+            ("https://h.example/a/b.git", "https://h.example/a/b"),
+            ("https://h.example/a/b.git", "https://h.example.org/"),
+            ("https://h.example.org/a", "https://h.example"),
+            ("https://h.example@other.example/a", "https://h.example/"),
+            ("https://h.example:8443/a", "https://h.example/"),
+            ("http://h.example/a", "https://h.example/"),
+            ("https://h.example/org2/a", "https://h.example/org/"),
+            ("https://h.example/a", "h.example"),
+            ("/srv/a", "https://h.example/"),
+        ] {
+            assert!(!is_below(text, url), "{text} {url}");
         }
     }
 

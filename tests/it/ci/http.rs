@@ -139,6 +139,71 @@ fn a_password_in_an_address_proves_who_asks_and_is_in_no_message() {
 }
 
 #[test]
+fn a_credential_for_another_server_takes_no_others_place() {
+    let header = "Authorization: Bearer made-up-for-a-test";
+    let (remote, clone, server, url) = served("Basic bWU6bWFkZS11cA==");
+    let elsewhere = ["http://127.0.0.2/".to_owned(), format!("{}/rep", server.url()), format!("{}0/", server.url())];
+    let fetch = |address: &str| {
+        let credential = Credential { url: address.to_owned(), header: header.to_owned().into() };
+        let fetch = Fetch { credential: Some(credential), ..wanted("origin", &["refs/heads/topic"]) };
+        clone.try_fetch(&fetch, &Stop::default()).map(|fetched| fetched.ids()[0].to_string())
+    };
+    // A password in the address.
+    clone.git(&["remote", "set-url", "origin", &url.replace("http://", "http://me:made-up@")]);
+    for address in &elsewhere {
+        assert_eq!(fetch(address).unwrap(), remote.topic, "{address}");
+    }
+    // The header that a checkout left.
+    clone.git(&["remote", "set-url", "origin", &url]);
+    assert!(fetch(&elsewhere[0]).is_err());
+    let key = format!("http.{}/.extraheader", server.url());
+    clone.git(&["config", &key, "AUTHORIZATION: Basic bWU6bWFkZS11cA=="]);
+    for address in &elsewhere {
+        assert_eq!(fetch(address).unwrap(), remote.topic, "{address}");
+    }
+    assert!(server.requests().iter().all(|r| r.header("authorization").is_none_or(|h| !h.contains("Bearer"))));
+    // One for this server goes before both.
+    assert!(fetch(&format!("{}/repo/", server.url())).is_err());
+}
+
+#[test]
+fn a_program_of_the_operators_environment_answers_and_one_in_the_repository_does_not() {
+    let (remote, mut clone, server, _) = served("Basic bWU6bWFkZS11cA==");
+    let text = "#!/bin/sh\ncase \"$1\" in\nUsername*) echo \"$GIT_USERNAME\" ;;\nPassword*) echo \"$GIT_PASSWORD\" ;;\n\
+                esac\n";
+    let outside = clone.dir.path().join("clone@tmp");
+    std::fs::create_dir(&outside).unwrap();
+    script(&outside.join("auth.sh"), text);
+    clone.set("GIT_USERNAME", "me");
+    clone.set("GIT_PASSWORD", "made-up");
+    // What the change can write, what leads there or from there, and what depends on the folder.
+    script(&clone.path().join("auth.sh"), &format!("{text}touch ran\n"));
+    script(&clone.path().join(".git/auth.sh"), text);
+    std::os::unix::fs::symlink(clone.path().join("auth.sh"), outside.join("link.sh")).unwrap();
+    std::os::unix::fs::symlink(outside.join("auth.sh"), clone.path().join("link.sh")).unwrap();
+    let refused = [
+        clone.path().join("auth.sh"),
+        clone.path().join(".git/auth.sh"),
+        outside.join("link.sh"),
+        clone.path().join("link.sh"),
+        "auth.sh".into(),
+        "../clone@tmp/auth.sh".into(),
+        outside.join("none.sh"),
+    ];
+    for program in refused {
+        clone.set("GIT_ASKPASS", program.display().to_string());
+        assert!(clone.fetch("origin", &["refs/heads/topic"]).is_err(), "{}", program.display());
+    }
+    assert!(server.requests().iter().all(|r| r.header("authorization").is_none()));
+    clone.set("GIT_ASKPASS", outside.join("auth.sh").display().to_string());
+    assert_eq!(clone.fetch("origin", &["refs/heads/topic"]).unwrap().ids()[0].to_string(), remote.topic);
+    // A wrong one is no reason to ask anybody else.
+    clone.set("GIT_PASSWORD", "other-word");
+    let e = clone.fetch("origin", &["refs/heads/topic"]).unwrap_err();
+    assert!(!format!("{e:?}").contains("other-word") && !e.hints.is_empty(), "{e:?}");
+}
+
+#[test]
 fn net_17_a_redirect_is_not_followed_and_takes_no_credential_along() {
     let elsewhere = Server::start(|_| Reply::with(200, &[], b""));
     let to = elsewhere.url();
