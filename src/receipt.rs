@@ -132,9 +132,13 @@ pub fn issue(review: &Review, request: &ReviewRequest, env: &Env, stop: &Stop) -
 
 /// Returns how receipts get to the others: a command, and what to do where that is refused because others were first.
 pub fn recipe(request: &ReviewRequest) -> [String; 2] {
+    // An address has no references of its own here, and a shell reads what is printed.
+    let is_name = |name: &str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(plain)
+    };
     let remote = match &request.source {
-        // An address has no references of its own here.
-        Source::Ends(ends) if !ends.remote.contains([':', '/', ' ', '\'']) => ends.remote.as_str(),
+        Source::Ends(ends) if is_name(&ends.remote) => ends.remote.as_str(),
         _ => "origin",
     };
     let theirs = format!("refs/notes/{remote}/claude-reviewer");
