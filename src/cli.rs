@@ -10,6 +10,7 @@ mod pr;
 mod review;
 mod rules;
 mod serve;
+mod signals;
 
 use crate::env::Env;
 use crate::error::{Error, ExitStatus};

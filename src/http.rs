@@ -17,7 +17,7 @@ pub use reqwest::{Method, StatusCode, Url};
 use crate::stop::Stop;
 use crate::untrusted::Inert;
 use reqwest::Client;
-use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
 use serde_json::Value;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -159,6 +159,11 @@ pub trait Protocol {
 
     /// Says what an answer means that has no good one, and is no redirect.
     fn refused(&self, refusal: &Refusal) -> Trouble;
+
+    /// Says what to do where the server points to another of its own paths; `None`: its address is to be changed.
+    fn moved(&self, _path: &str) -> Option<String> {
+        None
+    }
 }
 
 impl Failure {
@@ -419,7 +424,12 @@ impl Server {
         if status.is_redirection() || status.is_informational() {
             let message = format!("{} points to another address, which is not followed", named(status));
             let failure = Failure::new(Cause::Refused, message);
-            return Err(Trouble::last(failure.hint(format!("put the right address into {}", self.setting))));
+            let to = response.headers().get(LOCATION).and_then(|to| request.url.join(to.to_str().ok()?).ok());
+            let inside = to.filter(|to| to.origin() == request.url.origin() && to.path() != request.url.path());
+            let hint = inside.and_then(|to| protocol.moved(to.path()));
+            return Err(Trouble::last(
+                failure.hint(hint.unwrap_or_else(|| format!("put the right address into {}", self.setting))),
+            ));
         }
         Err(protocol.refused(&Refusal::of(response).await))
     }

@@ -32,7 +32,7 @@ pub(crate) use files::Files;
 use models::Asked;
 pub(crate) use models::heard;
 pub use place::{Place, place};
-pub use record::Record;
+pub use record::{Numbers, Record, Run};
 use record::{Piece, Recorder};
 use scan::{Scan, Scanned};
 use source::Part;
@@ -68,6 +68,8 @@ pub struct Review {
     pub place: Option<Place>,
     /// The change as text, where the request asks for it.
     pub record: Option<Record>,
+    /// Which lines the change shows of files whose text is in no record: those that hold secrets by their names.
+    pub unrecorded: Vec<Numbers>,
     /// The stored review that this is; `None` where nothing is stored.
     pub session: Option<SessionRef>,
 }
@@ -277,7 +279,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     let ask = if request.offline || mode == Some(HookMode::Rules) { &[][..] } else { backends };
     let asking = models::Asking { request, world, governing: &governing, floor: &floor, backends: ask };
     let (found, asked) = if asking.is_needed() { asking.beside_the_rules()? } else { (floor.review(), None) };
-    let Found { mut findings, mut coverage, stat, first_change, notes: said, seen, pieces } = found;
+    let Found { mut findings, mut coverage, stat, first_change, notes: said, seen, mut pieces } = found;
     notes.extend(said);
     let nothing = coverage.files_total == 0 && findings.is_empty() && coverage.is_complete();
     let (mut models, mut tests) = (Models::default(), None);
@@ -345,6 +347,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         duration: started.elapsed(),
         place,
         judged_by: Box::new(governing.policy),
+        unrecorded: pieces.iter_mut().filter_map(|p| p.numbers.take()).collect(),
         record: recorder.map(|_| Record::of(pieces)),
         session: None,
     })

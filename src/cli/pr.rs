@@ -335,7 +335,7 @@ impl Publication<'_> {
         let named = |part: Part| self.parts.contains(&part);
         let parts =
             Parts { comments: named(Part::Comments), summary: named(Part::Summary), status: named(Part::Status) };
-        let Some(lines) = self.review.record.as_ref().map(Lines::of) else {
+        let Some(lines) = self.review.record.as_ref().map(|r| Lines::of(r).and(&self.review.unrecorded)) else {
             return (Vec::new(), Some("the change was not recorded".to_owned()));
         };
         let base = &found.pull.base.name;

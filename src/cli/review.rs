@@ -2,7 +2,7 @@
 
 mod event;
 
-use super::{ColorChoice, Context, pr};
+use super::{ColorChoice, Context, pr, signals};
 use crate::env::Env;
 use crate::error::{Error, ExitStatus, Result};
 use crate::finding::{Category, Severity};
@@ -17,7 +17,7 @@ use crate::request::{
 use crate::review::{Review, World};
 use crate::rounds::response::Given;
 use crate::rounds::{self, Ask, Done, Save};
-use crate::stop::{Signal, Stop};
+use crate::stop::Stop;
 use crate::untrusted::Inert;
 use crate::verdict::Verdict;
 use crate::wire::stored::Action;
@@ -303,7 +303,8 @@ pub(super) fn verify(context: &Context, args: Verify) -> Result<ExitStatus> {
 }
 
 fn guarded(context: &Context, args: &Args, word: Word) -> Result<ExitStatus> {
-    let unwind = std::panic::AssertUnwindSafe(|| review(context, args, word));
+    let stop = Stop::default();
+    let unwind = std::panic::AssertUnwindSafe(|| review(context, args, word, &stop));
     let result = std::panic::catch_unwind(unwind).unwrap_or_else(|_| {
         Err(Error::incomplete("an internal error stopped the review")
             .hint("the lines above say where; please report it"))
@@ -311,24 +312,25 @@ fn guarded(context: &Context, args: &Args, word: Word) -> Result<ExitStatus> {
     if let Err(e) = &result {
         // The summary is the last line, so the error is printed here and not by `main`.
         super::print_error(e);
-        eprint_line(&report::summary_of_error(e.status()));
-        return Ok(e.status());
+        let status = signals::ended(&stop).unwrap_or(e.status());
+        eprint_line(&report::summary_of_error(status));
+        return Ok(status);
     }
     result
 }
 
-fn review(context: &Context, args: &Args, word: Word) -> Result<ExitStatus> {
+fn review(context: &Context, args: &Args, word: Word, stop: &Stop) -> Result<ExitStatus> {
     let o = &args.options;
     if o.hook.is_some() && hooks::skipped(&context.env) {
         eprint_line("claude-reviewer: skipped, because CLAUDE_REVIEWER_SKIP is set");
         return Ok(ExitStatus::Pass);
     }
     refuse_shared_targets(context, o)?;
-    let stop = Stop::default();
+    refuse_forges_offline(args)?;
     let pull = match &args.source {
-        Some(SourceArg::Pr { pull, remote }) => Some(pr::find(context, pull, remote.as_deref(), &stop)?),
+        Some(SourceArg::Pr { pull, remote }) => Some(pr::find(context, pull, remote.as_deref(), stop)?),
         // What is published must have been reviewed against the base of what it is published to.
-        None | Some(SourceArg::Branch { head: None, base: None }) if !o.post.is_empty() => pr::of_fork(context, &stop)?,
+        None | Some(SourceArg::Branch { head: None, base: None }) if !o.post.is_empty() => pr::of_fork(context, stop)?,
         _ => None,
     };
     let mut request = request(context, args, pull.as_ref())?;
@@ -338,55 +340,70 @@ fn review(context: &Context, args: &Args, word: Word) -> Result<ExitStatus> {
     }
     let follow_up = o.follow_up.as_deref().map(|name| rounds::named(name, &request, &context.env)).transpose()?;
     let response = o.response.as_deref().map(|file| response(context, file)).transpose()?;
-    let progress = progress::of(&context.env, context.global.quiet);
-    let now = jiff::Timestamp::now();
-    let world = World { env: &context.env, progress: progress.as_ref(), now, stop: &stop, script: None };
     let save = match (o.no_save, o.require_history) {
         (true, _) => Save::No,
         (_, true) => Save::Required,
         _ => Save::Yes,
     };
-    if word != Word::Own {
-        let (review, standing) = receipt::verify(&request, &world)?;
-        match standing {
-            Standing::Refused(reasons) if word == Word::ReceiptFirst => {
-                for why in reasons {
-                    eprint_line(&format!("note: receipt: {}", Inert::new(why)));
+    let via = request.hook.map_or("cli", Hook::name);
+    let reads_input = match &request.source {
+        Source::Patch(input) => *input == Input::Stdin,
+        Source::Code(inputs) => inputs.contains(&Input::Stdin),
+        _ => false,
+    };
+    let asked = request.clone();
+    let ask = Ask { request, follow_up, response, save, via };
+    // Whoever types does not wait for a signal to be thought over.
+    let at_once = reads_input && word == Word::Own;
+    let first = at_once.then(|| in_world(context, stop, |world| rounds::review(&ask, world)));
+    signals::heard(stop, || {
+        if word != Word::Own {
+            let (mut review, standing) = in_world(context, stop, |world| receipt::verify(&asked, world))?;
+            match standing {
+                Standing::Refused(reasons) if word == Word::ReceiptFirst => {
+                    for why in reasons {
+                        eprint_line(&format!("note: receipt: {}", Inert::new(why)));
+                    }
+                }
+                _ => {
+                    write_reports(context, o, asked.authority, &review)?;
+                    review.exit = signals::ended(stop).unwrap_or(review.exit);
+                    eprint_line(&report::summary_line(&review));
+                    return Ok(review.exit);
                 }
             }
-            _ => {
-                drop(progress);
-                write_reports(context, o, request.authority, &review)?;
-                eprint_line(&report::summary_line(&review));
-                return Ok(review.exit);
-            }
         }
-    }
-    let via = request.hook.map_or("cli", Hook::name);
-    let asked = request.clone();
-    let result = rounds::review(&Ask { request, follow_up, response, save, via }, &world);
-    drop(progress);
-    let ended = stop.signal().map(|s| match s {
-        Signal::Interrupt => ExitStatus::Interrupted,
-        Signal::Terminate => ExitStatus::Terminated,
-    });
-    let mut done = match (result, ended) {
-        (Err(e), Some(ended)) => {
-            super::print_error(&e);
-            eprint_line(&report::summary_of_error(ended));
-            return Ok(ended);
+        let mut done = first.unwrap_or_else(|| in_world(context, stop, |world| rounds::review(&ask, world)))?;
+        let said = if o.post.is_empty() { Vec::new() } else { publish(context, args, pull.as_ref(), &mut done, stop) };
+        done.review.exit = signals::ended(stop).unwrap_or(done.review.exit);
+        write_reports(context, o, asked.authority, &done.review)?;
+        tell(context, &done);
+        said.iter().for_each(|line| eprint_line(&Inert::new(line).to_string()));
+        if o.receipt && stop.signal().is_none() {
+            sign(context, &asked, &mut done, stop);
         }
-        (result, _) => result?,
+        done.review.exit = signals::ended(stop).unwrap_or(done.review.exit);
+        eprint_line(&report::summary_line(&done.review));
+        Ok(done.review.exit)
+    })
+}
+
+/// Does what shows its progress, and clears that away.
+fn in_world<T>(context: &Context, stop: &Stop, work: impl FnOnce(&World<'_>) -> T) -> T {
+    let progress = progress::of(&context.env, context.global.quiet);
+    let now = jiff::Timestamp::now();
+    work(&World { env: &context.env, progress: progress.as_ref(), now, stop, script: None })
+}
+
+/// Refuses to ask a forge where no socket may be opened.
+fn refuse_forges_offline(args: &Args) -> Result<()> {
+    let what = match &args.source {
+        _ if !args.options.offline => return Ok(()),
+        _ if !args.options.post.is_empty() => "--post publishes on a forge",
+        Some(SourceArg::Pr { .. }) => "review pr reads the pull request from its forge",
+        _ => return Ok(()),
     };
-    let said = if o.post.is_empty() { Vec::new() } else { publish(context, args, pull.as_ref(), &mut done, &stop) };
-    write_reports(context, o, asked.authority, &done.review)?;
-    tell(context, &done);
-    said.iter().for_each(|line| eprint_line(&Inert::new(line).to_string()));
-    if o.receipt {
-        sign(context, &asked, &mut done, &stop);
-    }
-    eprint_line(&report::summary_line(&done.review));
-    Ok(done.review.exit)
+    Err(Error::usage(format!("--offline opens no socket, and {what}")).hint("leave one of them out"))
 }
 
 /// Publishes a review, and returns what is to be said of that. What goes wrong changes nothing of the verdict, unless

@@ -153,6 +153,19 @@ impl Client {
         most: usize,
         limits: &Limits<'_>,
     ) -> Result<Pages, Failure> {
+        match self.linked_by(segments, query, most, limits).await {
+            Err(failure) if is_too_large(&failure) => self.linked_by(segments, &smaller(query), most, limits).await,
+            done => done,
+        }
+    }
+
+    async fn linked_by(
+        &self,
+        segments: &[&str],
+        query: Query<'_>,
+        most: usize,
+        limits: &Limits<'_>,
+    ) -> Result<Pages, Failure> {
         let mut out = Pages::default();
         let mut url = self.url(segments, query)?;
         loop {
@@ -206,6 +219,17 @@ impl Client {
     }
 }
 
+/// Tells whether an answer was larger than what is read of one: fewer items a page may be less.
+pub(super) fn is_too_large(failure: &Failure) -> bool {
+    failure.cause == http::Cause::TooLarge && failure.status.is_none()
+}
+
+/// Asks for smaller pages.
+pub(super) fn smaller<'a>(query: Query<'a>) -> Vec<(&'a str, &'a str)> {
+    let is_size = |name: &str| matches!(name, "per_page" | "pagelen");
+    query.iter().map(|(name, value)| (*name, if is_size(name) { "10" } else { *value })).collect()
+}
+
 /// Finds the address of the next page in a `Link` header.
 fn next_of(header: &str) -> Option<&str> {
     let mut rest = header;
@@ -231,7 +255,12 @@ impl Protocol for Client {
 
     async fn read(&self, reply: Reply<'_>) -> Result<Document, Trouble> {
         let headers = reply.headers().clone();
-        let bytes = reply.body(MAX_BODY).await?;
+        let bytes = reply.body(MAX_BODY).await.map_err(|mut trouble| {
+            if trouble.failure.cause == http::Cause::Malformed {
+                trouble.failure.cause = http::Cause::TooLarge;
+            }
+            trouble
+        })?;
         if bytes.is_empty() {
             return Ok(Document { value: Value::Null, headers });
         }
@@ -242,6 +271,13 @@ impl Protocol for Client {
                 Err(Trouble::malformed(format!("the answer is not JSON: {said}")))
             }
         }
+    }
+
+    fn moved(&self, path: &str) -> Option<String> {
+        let path = self.shown(path);
+        Some(format!(
+            "it was renamed or moved, and is at {path} now: give the remote its new address (git remote set-url)"
+        ))
     }
 
     fn refused(&self, refusal: &Refusal) -> Trouble {

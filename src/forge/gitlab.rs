@@ -7,12 +7,12 @@ mod write;
 pub(super) use write::{add, comments, edit, may_write, me, newest_status, resolve, set_status, summarize};
 
 use super::address::Project;
-use super::client::Pages;
+use super::client::{Document, Pages, is_too_large};
 use super::{
     Commit, Forge, Kind, Listed, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS, PullRequest, Reads,
     State, Tip,
 };
-use crate::http::{Cause, Failure, HeaderMap, Limits, Url};
+use crate::http::{Cause, Failure, HeaderMap, Limits};
 use serde_json::Value;
 
 pub(super) const TOKEN: (&str, &str) = ("private-token", "");
@@ -22,10 +22,11 @@ pub(super) const JOB_TOKEN: (&str, &str) = ("job-token", "");
 pub(super) const JOB_VARIABLE: &str = "CI_JOB_TOKEN";
 pub(super) const HEADERS: &[(&str, &str)] = &[("accept", "application/json")];
 
-/// Items of a page.
-const PAGE: (&str, &str) = ("per_page", "100");
+/// Items of a page, and of one where so many are more than is read at once: a note has up to a megabyte. Each
+/// divides the one before.
+const SIZES: [usize; 3] = [100, 10, 1];
 /// Pages of a list at most, also where they hold next to nothing.
-const MOST_PAGES: u64 = 60;
+const MOST_PAGES: usize = 300;
 
 /// Returns the path of something of the project, below the address of the API.
 fn path(forge: &Forge, rest: &[&str]) -> Vec<String> {
@@ -58,40 +59,68 @@ async fn pages(
     most: usize,
     limits: &Limits<'_>,
 ) -> Result<Pages, Failure> {
-    let numbered = |page: u64| {
-        let page = page.to_string();
-        let query: Vec<_> = query.iter().copied().chain([PAGE, ("page", page.as_str())]).collect();
+    let numbered = |page: u64, size: usize| {
+        let (page, size) = (page.to_string(), size.to_string());
+        let own = [("per_page", size.as_str()), ("page", page.as_str())];
+        let query: Vec<_> = query.iter().copied().chain(own).collect();
         forge.client.url(&parts(path), &query)
     };
-    let (mut out, mut number) = (Pages::default(), 1);
-    let mut url = numbered(number)?;
-    loop {
-        let page = forge.client.fetch(url, limits).await?;
+    let (mut out, mut number, mut level) = (Pages::default(), 1, 0);
+    // Full pages so far: then their number says which items were read, whatever the size of the next one.
+    let mut is_even = true;
+    let mut url = numbered(number, SIZES[level])?;
+    for _ in 0..MOST_PAGES {
+        let page = match forge.client.fetch(url, limits).await {
+            Err(failure) if is_too_large(&failure) && level + 1 < SIZES.len() => {
+                level += 1;
+                if !is_even {
+                    out.items.clear();
+                    is_even = true;
+                }
+                number = out.items.len() as u64 / SIZES[level] as u64 + 1;
+                url = numbered(number, SIZES[level])?;
+                continue;
+            }
+            // One item alone is: nobody can say whose it is.
+            Err(failure) if is_too_large(&failure) && is_even => {
+                out.more = true;
+                Document { value: Value::Array(vec![Value::Null]), headers: HeaderMap::new() }
+            }
+            page => page?,
+        };
+        let is_unread = page.headers.is_empty();
         let Value::Array(items) = page.value else {
             return Err(Failure::new(Cause::Malformed, "the answer is no list"));
         };
+        is_even &= items.len() == SIZES[level];
         out.items.extend(items);
-        let next: Option<Url> = match next_number(&page.headers, number)? {
-            Some(Some(next)) => {
-                number = next;
-                Some(numbered(next)?)
-            }
+        let next = match next_number(&page.headers, number)? {
+            Some(Some(next)) => Some((next, None)),
             Some(None) => None,
-            None => {
-                number += 1;
-                forge.client.next(&page.headers)?
-            }
+            None if is_unread => Some((number + 1, None)),
+            None => forge.client.next(&page.headers)?.map(|url| (number + 1, Some(url))),
         };
-        if out.items.len() >= most || number > MOST_PAGES {
-            out.more = out.items.len() > most || next.is_some();
+        if out.items.len() >= most {
+            out.more |= out.items.len() > most || next.is_some();
             out.items.truncate(most);
             return Ok(out);
         }
-        match next {
-            Some(next) => url = next,
-            None => return Ok(out),
+        let Some((next, address)) = next else { return Ok(out) };
+        // Behind what was large, the pages are as before.
+        if level > 0 && is_even && out.items.len().is_multiple_of(SIZES[level - 1]) {
+            level -= 1;
+            number = (out.items.len() / SIZES[level]) as u64 + 1;
+            url = numbered(number, SIZES[level])?;
+            continue;
         }
+        number = next;
+        url = match address {
+            Some(address) => address,
+            None => numbered(next, SIZES[level])?,
+        };
     }
+    out.more = true;
+    Ok(out)
 }
 
 /// Reads the number of the next page. `Some(None)`: this is the last one; `None`: the answer does not say.

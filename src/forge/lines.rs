@@ -1,8 +1,8 @@
 //! The lines that a pull request's page shows, and so can be commented on. Pure.
 
-use crate::diff::LineKind;
+use crate::diff::{LineKind, RepoPath};
 use crate::finding::LineSpan;
-use crate::review::Record;
+use crate::review::{Numbers, Record, Run};
 use std::collections::HashMap;
 
 /// The lines of a change that are shown: those of its hunks.
@@ -43,6 +43,23 @@ pub struct Spot {
 }
 
 impl Lines {
+    /// Adds lines whose text is in no record.
+    #[must_use]
+    pub fn and(mut self, all: &[Numbers]) -> Self {
+        let text = |path: &RepoPath| String::from_utf8(path.as_bytes().to_vec()).ok();
+        for numbers in all {
+            let Some(path) = text(&numbers.new) else { continue };
+            let line = |run: &Run, i: u32| match run.is_added {
+                true => At { new: run.new + i, old: None, behind: run.old },
+                false => At { new: run.new + i, old: Some(run.old + i), behind: run.old + i },
+            };
+            let runs = |runs: &Vec<Run>| runs.iter().flat_map(|r| (0..r.count).map(move |i| line(r, i))).collect();
+            let hunks = numbers.hunks.iter().map(runs).collect();
+            self.0.insert(path, File { old: numbers.old.as_ref().and_then(text), hunks });
+        }
+        self
+    }
+
     /// Reads the lines of a recorded change. What cannot be read has none.
     pub fn of(record: &Record) -> Self {
         let mut out = HashMap::new();

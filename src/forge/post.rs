@@ -282,7 +282,8 @@ impl Posting<'_> {
             flavor: forge.flavor(),
         });
         if !all_there {
-            self.posted.failed.push("there are too many comments to look through: nothing new is written".to_owned());
+            let text = "not all comments can be looked through, there are too many: nothing new is written";
+            self.posted.failed.push(text.to_owned());
         }
         if order.parts.summary && !order.whole {
             self.is_partial("summary");

@@ -290,7 +290,11 @@ impl Host {
             Scheme::Http => 80,
             Scheme::Https => 443,
         };
-        if address.port.unwrap_or(usual) != self.web.port_or_known_default()? {
+        // Pipelines of Bitbucket clone over http through a proxy of their own. The name of a public host is enough to
+        // know it: requests go to the API all the same.
+        let is_public = !self.aliases.is_empty();
+        let is_plain = address.scheme == Scheme::Http && is_public && matches!(address.port, None | Some(80));
+        if !is_plain && address.port.unwrap_or(usual) != self.web.port_or_known_default()? {
             return None;
         }
         let folder: Vec<&str> = self.web.path().split('/').filter(|p| !p.is_empty()).collect();
@@ -432,11 +436,15 @@ mod tests {
         is(of("ssh://git@ssh.github.com:443/o/r.git"), "https://api.github.com/", "o/r", "GITHUB_TOKEN");
         is(of("https://gitlab.com/g/s/p.git"), "https://gitlab.com/api/v4/", "g/s/p", "GITLAB_TOKEN");
         is(of("git@bitbucket.org:t/r.git"), "https://api.bitbucket.org/2.0/", "t/r", "BB_TOKEN");
+        // As Pipelines clone: the API is asked over https all the same.
+        is(of("http://bitbucket.org/t/r"), "https://api.bitbucket.org/2.0/", "t/r", "BB_TOKEN");
+        is(of("http://github.com:80/o/r.git"), "https://api.github.com/", "o/r", "GITHUB_TOKEN");
         for unknown in [
             "https://github.com.evil.example/o/r",
             "https://evilgithub.com/o/r",
             "https://github.com:8443/o/r",
-            "http://github.com/o/r",
+            "http://github.com:8080/o/r",
+            "http://github.com:443/o/r",
             "https://evil.example/github.com/o/r",
             "https://github.com@evil.example/o/r",
             "/srv/github.com/o/r",

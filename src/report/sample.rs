@@ -133,6 +133,7 @@ pub(crate) fn empty() -> Review {
         judged_by: Box::default(),
         place: None,
         record: None,
+        unrecorded: Vec::new(),
         session: None,
     }
 }
@@ -456,6 +457,7 @@ pub(crate) fn full() -> Review {
         judged_by: Box::default(),
         place: None,
         record: Some(change::record()),
+        unrecorded: Vec::new(),
         session: None,
     }
 }

@@ -2,7 +2,9 @@
 
 use super::source::Part;
 use crate::ai::redact::is_sensitive;
-use crate::diff::{Body, Entry, FileChange, ObjectId, RepoPath, Side, patch, unified};
+use crate::diff::{
+    Body, Entry, FileChange, Hunk, LineKind, LineNo, ObjectId, RepoPath, Side, TextChange, patch, unified,
+};
 use crate::error::Result;
 use crate::policy::RulesPolicy;
 use crate::rules::{RuleSet, Scope};
@@ -82,6 +84,59 @@ fn parts(text: &[u8]) -> Vec<(Option<ObjectId>, &[u8])> {
     out.into_iter().filter(|(_, r)| !r.is_empty()).map(|(c, r)| (c, &text[r])).collect()
 }
 
+/// Which lines of a file a change shows whose text is kept from its record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Numbers {
+    /// `None`: the file is new.
+    pub old: Option<RepoPath>,
+    pub new: RepoPath,
+    pub hunks: Vec<Vec<Run>>,
+}
+
+/// Lines of the new side that follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The first one, from 1, and how many.
+    pub new: u32,
+    pub count: u32,
+    /// The first one on the old side; of lines that were added, the one that they stand behind.
+    pub old: u32,
+    pub is_added: bool,
+}
+
+impl Numbers {
+    fn of(entry: &Entry, text: &TextChange) -> Option<Self> {
+        let new = entry.new.as_ref()?.path.clone();
+        let hunk = |hunk: &Hunk| {
+            let mut runs: Vec<Run> = Vec::new();
+            let mut behind = hunk.old.start.saturating_sub(1);
+            for line in text.lines(hunk) {
+                if let Some(old) = line.old {
+                    behind = old.get();
+                }
+                let Some(new) = line.new.map(LineNo::get) else { continue };
+                let is_added = line.kind == LineKind::Added;
+                match runs.last_mut() {
+                    Some(run) if run.is_added == is_added && run.new + run.count == new && run.follows(behind) => {
+                        run.count += 1;
+                    }
+                    _ => runs.push(Run { new, count: 1, old: behind, is_added }),
+                }
+            }
+            runs
+        };
+        let hunks = text.hunks.iter().map(hunk).collect();
+        Some(Self { old: entry.old.as_ref().map(|s| s.path.clone()), new, hunks })
+    }
+}
+
+impl Run {
+    /// Tells whether the next line goes on with it, by where that stands on the old side.
+    fn follows(&self, old: u32) -> bool {
+        old == if self.is_added { self.old } else { self.old + self.count }
+    }
+}
+
 /// One file's part of a record.
 #[derive(Debug)]
 pub(super) struct Piece {
@@ -90,6 +145,8 @@ pub(super) struct Piece {
     commit: Option<String>,
     text: Vec<u8>,
     left_out: Option<String>,
+    /// Where its text is left out.
+    pub(super) numbers: Option<Numbers>,
 }
 
 /// Counts what is kept, over all threads.
@@ -132,12 +189,13 @@ impl Recorder {
         let without_lines = |left_out| {
             let mut text = Vec::new();
             unified::write_head(&kept(Body::Same), &mut text);
-            Piece { order, commit: commit.clone(), text, left_out }
+            let numbers = file.text().filter(|_| commit.is_none()).and_then(|t| Numbers::of(&file.entry, t));
+            Piece { order, commit: commit.clone(), text, left_out, numbers }
         };
         let Body::Text(lines) = &file.body else {
             let mut text = Vec::new();
             unified::write(&kept(file.body.clone()), &mut text);
-            return Some(Piece { order, commit, text, left_out: None });
+            return Some(Piece { order, commit, text, left_out: None, numbers: None });
         };
         let paths = [&file.entry.old, &file.entry.new];
         if paths.into_iter().flatten().any(|side| is_sensitive(&side.path)) {
@@ -150,6 +208,6 @@ impl Recorder {
         let masked = lines.masked(|text| rules.mask(text).into_owned());
         let mut text = Vec::new();
         unified::write(&kept(Body::Text(masked)), &mut text);
-        Some(Piece { order, commit, text, left_out: None })
+        Some(Piece { order, commit, text, left_out: None, numbers: None })
     }
 }

@@ -62,6 +62,7 @@ pub fn review(report: &wire::Report, change: &[u8]) -> Review {
         duration: Duration::from_millis(report.duration_ms),
         place: None,
         record: None,
+        unrecorded: Vec::new(),
         session: report.review_id.clone().map(|id| SessionRef { id, round: report.round }),
     }
 }

@@ -45,9 +45,17 @@ impl World {
 
     /// Pushes another state of the pull request, and forgets it here.
     fn push(&mut self, content: &str) {
+        self.push_with(content, &[]);
+    }
+
+    /// Pushes another state with more files.
+    fn push_with(&mut self, content: &str, more: &[(&str, &str)]) {
         let repo = &self.repo;
         repo.git(&["checkout", "-q", "-b", "feature", &self.base]);
         repo.stage("app.conf", content);
+        for (name, text) in more {
+            repo.stage(name, *text);
+        }
         self.head = repo.commit("change the settings");
         repo.git(&["push", "-q", "-f", self.bare().to_str().unwrap(), "feature:refs/pull/12/head"]);
         repo.git(&["checkout", "-q", "main"]);

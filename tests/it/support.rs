@@ -157,6 +157,11 @@ impl Reviewer {
         self
     }
 
+    /// Returns the program with its arguments, to be started in another way.
+    pub fn command(self) -> Command {
+        self.command
+    }
+
     /// Runs and expects an exit code; shows both streams when it is another.
     #[track_caller]
     pub fn run(self, code: i32) -> Run {

@@ -33,7 +33,8 @@ const reads = {
         "merged", "draft", "commits", "base.ref", "base.sha", "base.repo.id", "base.repo.full_name", "head.ref",
         "head.sha", "head.repo.id", "head.repo.full_name"],
     "GET /repos/{owner}/{repo}/pulls/{pull_number}/commits": ["sha", "commit.message"],
-    "GET /repos/{owner}/{repo}/pulls/{pull_number}/comments": ["id", "body", "user.id", "user.login"],
+    "GET /repos/{owner}/{repo}/pulls/{pull_number}/comments": ["id", "body", "user.id", "user.login",
+        "path", "line", "start_line", "side"],
     "GET /repos/{owner}/{repo}/issues/{issue_number}/comments": ["id", "body", "user.id", "user.login"],
     "GET /repos/{owner}/{repo}/commits/{ref}/statuses": ["state", "context", "description", "creator.id",
         "creator.login"],
@@ -107,7 +108,8 @@ function question({ query, variables }) {
     if (query.includes("viewer")) return { viewer: { login: me.login, databaseId: me.id } };
     if (query.includes("reviewThreads")) {
         const node = (c) => ({
-            id: `T${c.id}`, isResolved: state.resolved.has(c.id), comments: { nodes: [{ databaseId: c.id }] },
+            id: `T${c.id}`, isResolved: state.resolved.has(c.id), isOutdated: false,
+            comments: { nodes: [{ databaseId: c.id }] },
         });
         const reviewThreads = { pageInfo: { hasNextPage: false, endCursor: null }, nodes: state.inline.map(node) };
         return { repository: { pullRequest: { reviewThreads } } };

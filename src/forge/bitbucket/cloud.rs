@@ -5,7 +5,7 @@
 use super::{MOST, is_absent, parts};
 use crate::diff::ObjectId;
 use crate::forge::address::Project;
-use crate::forge::client::Pages;
+use crate::forge::client::{Pages, is_too_large, smaller};
 use crate::forge::publish::{Comment, Inline, Place};
 use crate::forge::{
     Account, Commit, Forge, Kind, Listed, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS, PullRequest,
@@ -29,6 +29,19 @@ fn below(forge: &Forge, pull: &PullRequest, rest: &[&str]) -> Vec<String> {
 
 /// Reads a list whose pages name the next one, `most` items at most.
 async fn pages(
+    forge: &Forge,
+    path: &[String],
+    query: &[(&str, &str)],
+    most: usize,
+    limits: &Limits<'_>,
+) -> Result<Pages, Failure> {
+    match pages_by(forge, path, query, most, limits).await {
+        Err(failure) if is_too_large(&failure) => pages_by(forge, path, &smaller(query), most, limits).await,
+        done => done,
+    }
+}
+
+async fn pages_by(
     forge: &Forge,
     path: &[String],
     query: &[(&str, &str)],
@@ -159,8 +172,11 @@ fn account(value: &Value) -> Account {
 pub(super) async fn me(forge: &Forge, limits: &Limits<'_>) -> Result<Account, Failure> {
     let found = forge.client.get(&["user"], &[], limits).await;
     let me = found.map_err(|failure| match failure.status {
-        Some(403) => failure.hint(format!(
-            "what is there already is known by its author: let the token in {} read its own account",
+        // An access token of a repository, project or workspace has no account that it may read.
+        Some(401 | 403) => failure.hint(format!(
+            "own comments are known by their author, and the token in {} cannot read its account (no access token of a \
+             repository, project or workspace can, which may set the status alone): use ADDRESS:API_TOKEN with the \
+             scope read:user:bitbucket",
             forge.client.token_name()
         )),
         _ => failure,

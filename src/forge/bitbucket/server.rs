@@ -4,7 +4,7 @@
 
 use super::{MOST, is_absent, key, parts};
 use crate::forge::address::{self, Project};
-use crate::forge::client::Pages;
+use crate::forge::client::{Pages, is_too_large};
 use crate::forge::lines::At;
 use crate::forge::publish::{Comment, Inline, Place};
 use crate::forge::{
@@ -34,11 +34,18 @@ async fn pages(
     limits: &Limits<'_>,
 ) -> Result<Pages, Failure> {
     let mut out = Pages::default();
-    let mut start = 0;
+    let (mut start, mut size) = (0, "100");
     for _ in 0..MOST_PAGES {
         let from = start.to_string();
-        let query: Vec<_> = query.iter().copied().chain([("limit", "100"), ("start", from.as_str())]).collect();
-        let page = forge.client.get(&parts(path), &query, limits).await?;
+        let query: Vec<_> = query.iter().copied().chain([("limit", size), ("start", from.as_str())]).collect();
+        let page = match forge.client.get(&parts(path), &query, limits).await {
+            Err(failure) if is_too_large(&failure) && size != "1" => {
+                size = if size == "100" { "10" } else { "1" };
+                continue;
+            }
+            page => page?,
+        };
+        size = "100";
         out.items.extend(page["values"].as_array().ok_or_else(|| lacks("/values"))?.iter().cloned());
         let is_last = page["isLastPage"] != false;
         if is_last || out.items.len() >= most {

@@ -214,6 +214,31 @@ fn ci_08_a_note_moves_with_its_line_and_is_replaced_where_that_is_another_one() 
 }
 
 #[test]
+fn ci_07_large_notes_of_others_keep_nothing_from_being_posted() {
+    let w = World::new();
+    w.lab.with(|s| {
+        s.keeps_sizes = true;
+        let large = "x".repeat(1_000_000);
+        (0..17).for_each(|_| s.say(&large, false));
+        (0..3).for_each(|n| s.say(&format!("small {n}"), false));
+    });
+    let run = w.post(&["--require-post"]).run(1);
+    assert!(run.stderr.contains("posted: 1 new, the summary, the status"), "{}", run.stderr);
+    w.lab.writes();
+    w.post(&["--require-post"]).run(1);
+    assert_eq!(w.lab.writes(), Vec::<String>::new());
+    // One that is too large alone may be anybody's: what is known is kept up to date, and nothing is doubled.
+    w.lab.with(|s| {
+        let large = "x".repeat(17 << 20);
+        s.say(&large, false);
+        s.discussions.rotate_right(1);
+    });
+    let run = w.post(&["--require-post"]).run(1);
+    assert!(run.stderr.contains("not all comments can be looked through"), "{}", run.stderr);
+    assert_eq!(w.lab.writes(), Vec::<String>::new());
+}
+
+#[test]
 fn a_suggestion_counts_from_the_line_that_its_note_stands_on() {
     let mut w = World::new();
     let quote = "b = f(1)";

@@ -31,6 +31,8 @@ pub struct State {
     pub cannot_resolve: bool,
     /// Tells of further pages by their number, or by their address.
     pub numbers_pages: bool,
+    /// Pages have as many items as were asked for, and not two.
+    pub keeps_sizes: bool,
     /// What was wrong with requests.
     pub wrong: Vec<String>,
     /// Requests that change something, as `METHOD path` below the merge request or the API.
@@ -249,13 +251,17 @@ impl State {
         }
     }
 
-    /// Answers with a page, two items each.
+    /// Answers with a page.
     fn page(&mut self, request: &Request, items: &[Value]) -> Option<Reply> {
-        self.query(request, "per_page", "100");
         let (path, query) = request.path.split_once('?')?;
+        let asked = query.split('&').find_map(|p| p.strip_prefix("per_page=")).map_or(0, |n| n.parse().unwrap());
+        if asked != 100 && !(self.keeps_sizes && [10, 1].contains(&asked)) {
+            self.wrong.push(format!("query {query}"));
+        }
+        let size = if self.keeps_sizes { asked } else { 2 };
         let page = query.split('&').find_map(|p| p.strip_prefix("page=")).map_or(1, |p| p.parse::<usize>().unwrap());
-        let body = json!(items.iter().skip((page - 1) * 2).take(2).collect::<Vec<_>>()).to_string();
-        let is_last = items.len() <= page * 2;
+        let body = json!(items.iter().skip((page - 1) * size).take(size).collect::<Vec<_>>()).to_string();
+        let is_last = items.len() <= page * size;
         let mut headers = vec![("content-type", "application/json")];
         let number = if is_last { String::new() } else { (page + 1).to_string() };
         let host = request.header("host").unwrap();

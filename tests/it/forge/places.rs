@@ -4,7 +4,9 @@ use super::World;
 use crate::loopback::{Reply, Server, finding};
 use crate::support::{line_with_another_key, line_with_key};
 use serde_json::{Value, json};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// Returns line and text of every comment on lines.
 fn comments(w: &World) -> Vec<(Value, String)> {
@@ -173,4 +175,76 @@ fn ci_07_the_status_is_set_whatever_becomes_of_the_comments() {
     let run = w.post(&["--require-post", "--exit-zero"]).run(3);
     assert!(run.stderr.contains("posted: the status") && run.stderr.contains("not posted: comments"), "{}", run.stderr);
     w.hub.with(|s| assert_eq!(s.statuses[0]["state"], "failure"));
+}
+
+#[test]
+fn a_file_that_holds_secrets_by_its_name_has_comments_on_its_lines() {
+    let mut w = World::new();
+    let text = format!("A=1\n{}", line_with_key());
+    w.push_with("a = 1\nb = 3\nc = 3\n", &[(".env", &text)]);
+    w.hub.with(|s| s.shown.push((".env".to_owned(), 1, 2)));
+    let words = ["review", "pr", "12", "--post", "comments", "--require-post"];
+    w.reviewer(&words).run(1);
+    let of =
+        |w: &World| w.hub.with(|s| s.inline.iter().map(|c| (c["path"].clone(), c["line"].clone())).collect::<Vec<_>>());
+    assert!(of(&w).contains(&(json!(".env"), json!(2))), "{:?}", of(&w));
+    let before = of(&w);
+    w.reviewer(&words).run(1);
+    assert_eq!(of(&w), before);
+    let key = line_with_key();
+    assert!(!w.hub.server.saw(key.trim().rsplit(' ').next().unwrap()));
+}
+
+#[test]
+fn no_forge_is_asked_offline() {
+    let w = World::new();
+    for (words, named) in [
+        (&["review", "pr", "12", "--offline"][..], "review pr"),
+        (&["review", "pr", "12", "--offline", "--post", "status"][..], "--post"),
+        (&["review", "branch", "--base", "main", "--offline", "--post", "status"][..], "--post"),
+    ] {
+        let run = w.reviewer(words).env("CI", "true").run(2);
+        assert!(run.stderr.contains("--offline opens no socket") && run.stderr.contains(named), "{}", run.stderr);
+    }
+    assert_eq!(w.hub.server.connections(), 0);
+}
+
+#[test]
+fn a_project_that_was_renamed_is_told_by_its_new_path() {
+    let w = World::new();
+    let to = format!("{}/api/v3/repositories/1/pulls/12", w.hub.server.url());
+    let moved = Reply::with(301, &[("location", &to), ("content-type", "application/json")], b"{}");
+    w.hub.with(|s| s.instead.push(("GET", "/repos/o/r/", usize::MAX, moved)));
+    let run = w.reviewer(&["review", "pr", "12"]).run(2);
+    let said = run.stderr.contains("/api/v3/repositories/1/pulls/12") && run.stderr.contains("git remote set-url");
+    assert!(said && !run.stderr.contains("github_api"), "{}", run.stderr);
+}
+
+#[test]
+fn a_signal_ends_what_is_being_posted() {
+    for (name, code, is_twice) in [("INT", 130, false), ("TERM", 143, false), ("INT", 130, true)] {
+        let w = World::new();
+        let slow = Reply::json(201, &json!({ "id": 1 })).after(Duration::from_secs(60));
+        w.hub.with(|s| s.instead.push(("POST", "/issues/12/comments", 1, slow)));
+        let mut command = w.post(&["--require-post"]).command();
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let begun = Instant::now();
+        while !w.hub.server.requests().iter().any(|r| r.method == "POST" && r.path.ends_with("/issues/12/comments")) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "nothing is posted");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let told = Instant::now();
+        for _ in 0..=usize::from(is_twice) {
+            let kill = Command::new("kill").args([&format!("-{name}"), "--", &child.id().to_string()]).status();
+            assert!(kill.unwrap().success() || is_twice);
+        }
+        let out = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(code), "{stderr}");
+        assert!(told.elapsed() < Duration::from_secs(20), "{stderr}");
+        assert!(stderr.contains("not posted: the summary: the run was ended"), "{stderr}");
+        assert!(stderr.contains(&format!("exit={code}")), "{stderr}");
+        // What was said of the commit before stands.
+        w.hub.with(|s| assert_eq!((s.statuses.len(), s.inline.len()), (1, 1)));
+    }
 }
