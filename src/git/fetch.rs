@@ -539,14 +539,15 @@ fn configuration(
     pairs.push((format!("remote.{REMOTE}.url").into(), address.url.clone().into()));
     let header =
         |url: &str, value: &str| -> (OsString, OsString) { (format!("http.{url}.extraHeader").into(), value.into()) };
+    if let Some(c) = &fetch.credential
+        && c.url.chars().chain(c.header.expose_secret().chars()).any(char::is_control)
+    {
+        return Err(Error::usage("the credential for the remote has control characters"));
+    }
     // A job's credential is for the job's own server; the remote may be another one, with a proof of its own.
     let credential = fetch.credential.as_ref().filter(|c| address.is_below(&c.url));
     if let Some(c) = credential {
-        let secret = c.header.expose_secret();
-        if c.url.chars().chain(secret.chars()).any(char::is_control) {
-            return Err(Error::usage("the credential for the remote has control characters"));
-        }
-        pairs.push(header(&c.url, secret));
+        pairs.push(header(&c.url, c.header.expose_secret()));
     } else if let Some(basic) = &address.basic {
         pairs.push(header(&address.url, basic));
     }
