@@ -189,7 +189,7 @@ fn sto_09_pipes_and_folders_in_place_of_files_do_not_stop_anything() {
         let yard = Yard::new();
         create(&yard.store(), day(10), 0).unwrap();
         std::fs::remove_file(yard.path(name)).unwrap();
-        crate::support::mkfifo(&yard.path(name));
+        crate::support::mkfifo(yard.path(name));
         let started = Instant::now();
         let created = Store::open(&yard.place()).and_then(|s| create(&s, day(11), 0).map(drop));
         assert_eq!(created.is_ok(), name == "latest.json", "{name}: {created:?}");
