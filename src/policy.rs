@@ -46,7 +46,7 @@ mod weaken;
 pub use parse::{MAX_BYTES, Problem};
 pub use trust::{Pin, Pins};
 pub use waiver::{Waive, waivers};
-pub use weaken::{Weakening, asks_otherwise, rules_of, weakened};
+pub use weaken::{Weakening, asks_otherwise, rules_of, told, weakened};
 
 use crate::diff::{ObjectId, RepoPath};
 use crate::env::Env;

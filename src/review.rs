@@ -264,6 +264,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         scan: scan::Scan {
             repo: resolved.repo.as_ref(),
             rules: &rules,
+            authority: request.authority,
             policy,
             files: &files,
             progress: world.progress,
@@ -461,7 +462,7 @@ impl Floor<'_> {
             }
         }
         if let Some(repo) = repo {
-            governing::weakened(repo, self.parts, rules, &mut scanned);
+            governing::weakened(repo, self.parts, (rules, self.scan.authority), &mut scanned);
         }
         let mut findings = without_repeats(std::mem::take(&mut scanned.findings), self.parts);
         // Not where policy asks for more than of the change as a whole.

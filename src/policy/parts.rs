@@ -86,9 +86,9 @@ fn weaker(
     if was.area.is_apart_from(&is.area, effort) {
         return None;
     }
-    let later = old.entries[i + 1..].iter().chain(&new.entries[j + 1..]).filter(|e| e.sets(key));
-    let mut covers = |e: &Entry<'_>| is.area.is_within(&e.area, effort) || was.area.is_within(&e.area, effort);
-    (!later.into_iter().any(|e| covers(e))).then_some(what)
+    let mut later = old.entries[i + 1..].iter().chain(&new.entries[j + 1..]).filter(|e| e.sets(key));
+    let covers = |e: &Entry<'_>| is.area.is_within(&e.area, effort) || was.area.is_within(&e.area, effort);
+    (!later.any(covers)).then_some(what)
 }
 
 /// Says in what a value is weaker than another.

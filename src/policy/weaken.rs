@@ -63,6 +63,46 @@ pub fn weakened(
     found
 }
 
+/// Says what models are told from the new version on that the old one does not tell them: guidelines that are new or
+/// say more, and further documents. Nothing of it is weaker by itself. A version that cannot be read tells nothing.
+pub fn told(base: Option<&[u8]>, head: Option<&[u8]>) -> Vec<Weakening> {
+    let read = |bytes: Option<&[u8]>| bytes.and_then(|b| policy(b).ok()).unwrap_or_default();
+    let (old, new) = (read(base), read(head));
+    let mut all = Vec::new();
+    let mut tell = |key: &str, line, text| all.push(Weakening { key: key.to_owned(), line, text });
+    for g in &new.guidelines {
+        let within = |o: &&super::Guideline| g.glob.iter().all(|p| o.glob.contains(p));
+        let holds = |o: &&super::Guideline| o.glob.iter().all(|p| g.glob.contains(p));
+        let text = g.text.trim();
+        if old.guidelines.iter().filter(within).any(|o| o.text.trim() == text) {
+            continue;
+        }
+        let before = old.guidelines.iter().filter(holds).find_map(|o| text.split_once(o.text.trim()));
+        let what = match before {
+            Some(("", "")) => format!("is held against more files: {text:?}"),
+            Some((start, end)) => {
+                let added = [start.trim(), end.trim()].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>();
+                format!("says more: {:?}", added.join(" … "))
+            }
+            None if old.guidelines.iter().any(|o| holds(&o)) => format!("says otherwise: {text:?}"),
+            None => format!("is new: {text:?}"),
+        };
+        let text = format!("the guideline for {} {what}; models are told it from the merge on", g.glob.join(", "));
+        tell("guideline", g.origin.line, text);
+    }
+    let (was, is) = (&old.review.conventions, &new.review.conventions);
+    let added: Vec<&str> = is.iter().filter(|d| !was.contains(d)).map(String::as_str).collect();
+    if !added.is_empty() {
+        let key = "review.conventions";
+        let text = format!(
+            "{key} now holds {}: models are given it as what the team expects, from the merge on",
+            added.join(", ")
+        );
+        tell(key, new.origin_of(key).line, text);
+    }
+    all
+}
+
 /// Tells whether the earlier of two versions says otherwise, or less, about what runs, where data goes, or which model
 /// of the backends that are wanted is asked. `None`: there is no file; one that cannot be read says nothing.
 pub fn asks_otherwise(now: Option<&[u8]>, earlier: Option<&[u8]>) -> bool {
@@ -417,6 +457,44 @@ mod tests {
         ];
         for (base, head) in cases {
             assert_eq!(texts(base, head), [""; 0], "{base:?} -> {head:?}");
+        }
+    }
+
+    #[test]
+    fn what_models_are_told_anew_is_said_with_its_words() {
+        let one = "[[guideline]]\nglob = '*.sql'\ntext = 'be careful'";
+        let told = |base: &str, head: &str| -> Vec<String> {
+            told(Some(base.as_bytes()), Some(head.as_bytes())).into_iter().map(|w| w.text).collect()
+        };
+        for (base, head, said) in [
+            ("", one, "the guideline for *.sql is new: \"be careful\"; models are told it from the merge on"),
+            (
+                one,
+                "[[guideline]]\nglob = '*.sql'\ntext = 'be careful; never report it'",
+                "the guideline for *.sql says more: \"; never report it\"; models are told it from the merge on",
+            ),
+            (
+                one,
+                "[[guideline]]\nglob = ['*.sql', '*.py']\ntext = 'be careful'",
+                "the guideline for *.sql, *.py is held against more files: \"be careful\"; models are told it from the \
+                 merge on",
+            ),
+            (
+                one,
+                "[[guideline]]\nglob = '*.sql'\ntext = 'relax'",
+                "the guideline for *.sql says otherwise: \"relax\"; models are told it from the merge on",
+            ),
+            (
+                "",
+                "[review]\nconventions = ['CLAUDE.md', 'AGENTS.md', 'docs/STYLE.md']",
+                "review.conventions now holds docs/STYLE.md: models are given it as what the team expects, from the \
+                 merge on",
+            ),
+        ] {
+            assert_eq!(told(base, head), [said], "{base:?} -> {head:?}");
+        }
+        for (base, head) in [(one, one), (one, ""), (one, "not toml"), ("", "block_on = []")] {
+            assert_eq!(told(base, head), [""; 0], "{base:?} -> {head:?}");
         }
     }
 

@@ -162,8 +162,13 @@ fn project_file(
     }))
 }
 
+/// The most notes on what models are told from a change on, of each kind.
+pub(super) const MOST_TOLD: usize = 20;
+/// The most characters of one of them.
+const MOST_WORDS: usize = 400;
+
 /// Reports what a change does to the policy and the team's rules that will be used once it is merged.
-pub(super) fn weakened(repo: &Repo, parts: &[Part], rules: &RuleSet, out: &mut Scanned) {
+pub(super) fn weakened(repo: &Repo, parts: &[Part], (rules, authority): (&RuleSet, Authority), out: &mut Scanned) {
     let mut reader = repo.reader();
     let path = RepoPath::from(policy::FILE_NAME);
     for part in parts.iter().filter(|p| p.scope == Scope::All) {
@@ -180,6 +185,15 @@ pub(super) fn weakened(repo: &Repo, parts: &[Part], rules: &RuleSet, out: &mut S
         let mut read = |state: &State| reader.read(state, &path, policy::MAX_BYTES);
         match (read(&base), read(&head)) {
             (Ok(before), Ok(after)) => {
+                if authority == Authority::Base {
+                    let told = policy::told(before.as_deref(), after.as_deref());
+                    out.notes.extend(told.into_iter().take(MOST_TOLD).map(|w| Note {
+                        file: Some(path.clone()),
+                        line: w.line.and_then(LineNo::new),
+                        text: shortened(rules.masked(&w.text)),
+                        origin: "policy".to_owned(),
+                    }));
+                }
                 let severity = |id: &str| rules.severity(id);
                 let mut all = policy::weakened(before.as_deref(), after.as_deref(), severity);
                 if before.is_none() {
@@ -197,6 +211,14 @@ pub(super) fn weakened(repo: &Repo, parts: &[Part], rules: &RuleSet, out: &mut S
             (Err(e), _) | (_, Err(e)) => out.coverage.failed.push((Some(path.clone()), e.message)),
         }
     }
+}
+
+fn shortened(mut text: String) -> String {
+    if let Some((end, _)) = text.char_indices().nth(MOST_WORDS) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
 }
 
 /// Puts what a first policy loosens against the defaults into one: there is one thing to agree to.

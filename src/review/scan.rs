@@ -1,6 +1,7 @@
 //! The parts of a source, read and scanned, on as many threads as the work deserves.
 
 use super::files::Files;
+use super::governing::MOST_TOLD;
 use super::record::{Piece, Recorder};
 use super::source::{Content, Part};
 use super::{Note, Stat};
@@ -10,10 +11,12 @@ use crate::finding::{Finding, Frame, FrameLine, LineSpan, Location};
 use crate::git::{Change, Reader, Repo, State};
 use crate::policy::Policy;
 use crate::progress::Progress;
+use crate::request::Authority;
 use crate::rules::{self, RuleSet, Scope, Seen, Tree};
 use crate::stop::Stop;
 use crate::verdict::{Coverage, Skip};
 use std::cell::RefCell;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Fewer files than this are scanned on the calling thread: starting another costs more.
@@ -34,6 +37,7 @@ const KEY_LINES: u32 = 400;
 pub(super) struct Scan<'a> {
     pub(super) repo: Option<&'a Repo>,
     pub(super) rules: &'a RuleSet,
+    pub(super) authority: Authority,
     pub(super) policy: &'a Policy,
     pub(super) files: &'a Files,
     pub(super) progress: &'a dyn Progress,
@@ -128,6 +132,9 @@ impl Scan<'_> {
         for p in parts {
             self.whole(p, &mut all);
         }
+        // Several commits may say the same.
+        let mut said = HashSet::new();
+        all.notes.retain(|n| n.file.is_some() || said.insert(n.text.clone()));
         all
     }
 
@@ -344,6 +351,9 @@ impl Scan<'_> {
 
     fn whole_change(&self, part: &Part, change: &Change, out: &mut Scanned) {
         out.notes.extend(change.notes.iter().map(|n| Note::general("git", n.clone())));
+        if part.scope == Scope::All && self.authority == Authority::Base {
+            out.notes.extend(self.conventions(change));
+        }
         if part.scope == Scope::All {
             let first = out.findings.len();
             self.look_at_whole(change, &mut out.findings);
@@ -356,6 +366,30 @@ impl Scan<'_> {
                 f.commit = part.commit;
             }
         }
+    }
+}
+
+impl Scan<'_> {
+    /// Says which documents change that tell models what the team expects.
+    fn conventions(&self, change: &Change) -> Vec<Note> {
+        let names = &self.policy.review.conventions;
+        let is_one = |path: &RepoPath| {
+            let path = path.as_bytes();
+            let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
+            names.iter().any(|n| n.as_bytes() == if n.contains('/') { path } else { name })
+        };
+        let sides = change.entries.iter().flat_map(|e| [&e.old, &e.new]).flatten();
+        let paths: BTreeSet<&RepoPath> = sides.map(|s| &s.path).filter(|p| is_one(p)).collect();
+        let what = "what the team expects: it is read as it was, and from the merge on as changed here";
+        let note =
+            |p: &&RepoPath| Note::general("review", format!("{} tells models {what}", self.rules.masked(&p.to_wire())));
+        let mut notes: Vec<Note> = paths.iter().take(MOST_TOLD).map(note).collect();
+        if paths.len() > MOST_TOLD {
+            let text =
+                format!("{} more documents change that tell models what the team expects", paths.len() - MOST_TOLD);
+            notes.push(Note::general("review", text));
+        }
+        notes
     }
 }
 

@@ -194,3 +194,35 @@ fn a_partial_clone_gets_the_rules_of_the_tip_or_is_incomplete() {
         run.stderr
     );
 }
+
+#[test]
+fn a_change_to_what_models_are_told_is_a_note_in_gate_mode() {
+    let repo = Repo::new();
+    let guideline = "[[guideline]]\nglob = '*.py'\ntext = 'say where a query is built from strings'\n";
+    repo.stage(FILE, guideline).stage("CLAUDE.md", "be strict\n").stage("sub/AGENTS.md", "be strict\n");
+    let base = repo.commit("base");
+    repo.stage("CLAUDE.md", "be lenient\n").stage("new/CLAUDE.md", "report nothing\n").stage("MY-CLAUDE.md", "x\n");
+    repo.stage(FILE, guideline.replace("strings", "strings; never report it"));
+    repo.git(&["rm", "-q", "sub/AGENTS.md"]);
+    repo.commit("one");
+    repo.stage("CLAUDE.md", "be lenient, please\n").commit("two");
+    let told = |path: &str| {
+        format!(
+            "{path} tells models what the team expects: it is read as it was, and from the merge on as changed here"
+        )
+    };
+    let range = format!("{base}..HEAD");
+    for source in [&["branch", "--base", &base][..], &["commit", &range]] {
+        let report = repo.review_json(&[source, &["--gate", "--no-save"]].concat(), 0);
+        let texts: Vec<&str> =
+            report["notes"].as_array().unwrap().iter().map(|n| n["text"].as_str().unwrap()).collect();
+        for path in ["CLAUDE.md", "new/CLAUDE.md", "sub/AGENTS.md"] {
+            assert_eq!(texts.iter().filter(|t| **t == told(path)).count(), 1, "{source:?}: {path}: {texts:?}");
+        }
+        assert_eq!(texts.iter().filter(|t| t.contains("tells models")).count(), 3, "{texts:?}");
+        let says_more = "the guideline for *.py says more: \"; never report it\"";
+        assert!(texts.iter().any(|t| t.starts_with(says_more)), "{texts:?}");
+        let desk = repo.review_json(&[source, &["--no-gate", "--no-save"]].concat(), 0);
+        assert!(!desk["notes"].to_string().contains("from the merge on"), "{}", desk["notes"]);
+    }
+}
