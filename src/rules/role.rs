@@ -62,7 +62,7 @@ pub(crate) fn of(path: &[u8]) -> Role {
     // Below the root packages and classes have the names they like.
     let root = source_root(&folders);
     let counted = root.unwrap_or(folders.len());
-    let by_folder = (0..counted).map(|i| folder(&folders, i, name)).max().unwrap_or(Role::Program);
+    let by_folder = (0..counted).map(|i| folder(&folders, i, name, root.is_some())).max().unwrap_or(Role::Program);
     match root {
         None if by_folder != Role::Test => by_folder.max(by_name(&folders, name)),
         _ => by_folder,
@@ -87,8 +87,8 @@ fn source_root(folders: &[&str]) -> Option<usize> {
     folders.windows(2).rposition(|w| w[0] == "src" && main(w[1]))
 }
 
-/// Tells what the folder at an index says.
-fn folder(folders: &[&str], i: usize, name: &str) -> Role {
+/// Tells what the folder at an index says. `rooted`: a source root stands below it, so it may be a project's own name.
+fn folder(folders: &[&str], i: usize, name: &str, rooted: bool) -> Role {
     let original = folders[i];
     let lower = original.to_ascii_lowercase();
     let lower = lower.as_str();
@@ -116,7 +116,7 @@ fn folder(folders: &[&str], i: usize, name: &str) -> Role {
         return if set || project { Role::Test } else { Role::Program };
     }
     if TESTS_ASIDE.contains(&lower) {
-        return or_doubt(top || !inside);
+        return or_doubt((top || !inside) && !(rooted && lower == "test"));
     }
     if TESTS_AT_TOP.contains(&lower) {
         return or_doubt(top || i == 1 && !inside);
@@ -125,7 +125,7 @@ fn folder(folders: &[&str], i: usize, name: &str) -> Role {
         return or_doubt(top);
     }
     if EXAMPLE.contains(&lower) && (top || parent == Some("fuzz")) {
-        return Role::Test;
+        return or_doubt(!rooted);
     }
     let doubt =
         lower.ends_with("-test") || lower.ends_with("_test") || lower == "snapshots" || (top && lower == "integration");
@@ -312,6 +312,8 @@ mod tests {
                 "src/TestDrive.cs",
                 "app/Models/LabTest.php",
                 "src/com/acme/AuditIT.java",
+                "demo/src/main/java/com/example/demo/UserDao.java",
+                "test/src/main/java/com/acme/Users.java",
                 "src/UserExample.java",
                 "routes/test.js",
                 "src/settings.example.py",

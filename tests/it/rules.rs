@@ -77,7 +77,7 @@ fn explains_on_which_files_a_rule_looks() {
     for part in [
         "added lines of javascript, typescript",
         "never these paths: *.min.js,",
-        "with less weight on these paths: {tools,",
+        "with less weight on these paths: **/{vendor,third_party,dist}/**, {tools,tool,bin}/**, ",
         r"only in files that match all of: \bchild_process\b",
         "not in tests, fixtures and examples; with less weight where the path may be that of one",
     ] {
