@@ -240,6 +240,10 @@ fn comments(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
         }
         let spot = spot(finding, now.lines);
         let mut of_it = there.remove(fingerprint).unwrap_or_default();
+        // A review of a part of the change knows no lines but those of the part: nobody can tell where it stands.
+        if !now.whole && spot.is_none() && !of_it.is_empty() {
+            continue;
+        }
         let stands = spot.as_ref().and_then(|spot| take_standing(&mut of_it, spot));
         // Two runs at the same time can both write what is new; what is not where the finding is misleads there.
         let left = match &stands {

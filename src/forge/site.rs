@@ -444,7 +444,6 @@ mod tests {
             "https://evilgithub.com/o/r",
             "https://github.com:8443/o/r",
             "http://github.com:8080/o/r",
-            "http://github.com:443/o/r",
             "https://evil.example/github.com/o/r",
             "https://github.com@evil.example/o/r",
             "/srv/github.com/o/r",

@@ -157,3 +157,16 @@ fn every_base_has_a_status_of_its_own() {
     assert!(keys.contains("claude-reviewer-main") && keys.contains("claude-reviewer-release-1"));
     assert!(keys.iter().all(|k| k.is_ascii() && k.len() <= 40 && !k.contains('/')), "{keys:?}");
 }
+
+#[test]
+fn a_review_of_a_part_moves_no_comment_on_lines_that_it_does_not_know() {
+    let review = review(vec![finding(3, Severity::Major)]);
+    let there = done(&planned(&review, &[], |_| {}));
+    let none: &'static Lines = Box::leak(Box::default());
+    let of_a_part = planned(&review, &there, |now| (now.whole, now.lines) = (false, none));
+    assert_eq!(of_a_part, Plan::default());
+    // The page of the whole change does not show them any more.
+    let plan = planned(&review, &there, |now| now.lines = none);
+    assert_eq!((plan.inline.len(), plan.edits.len(), plan.beyond), (0, 1, 1));
+    assert!(plan.edits[0].ends && plan.edits[0].body.contains("on other lines"));
+}
