@@ -27,8 +27,10 @@ const OF_A_KIND: usize = 3;
 const BRIEF: usize = 100;
 /// Notes shown.
 const NOTES: usize = 20;
-/// Names listed for one reason of not being reviewed.
+/// Names listed for one reason of not being reviewed, and findings beside the verdict.
 const NAMES: usize = 10;
+/// Findings that are seen at a glance.
+const FEW: usize = 10;
 
 /// What stands around the findings of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -412,6 +414,7 @@ fn verdict(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
         sign => Line::new().put(style, sign).space(1),
     };
     page.wrapped(&head.put(style, word).space(2).put(BOLD, Inert::new(text)), 2)?;
+    blocking(page, review)?;
     if review.verdict == Verdict::Block && !review.coverage.is_complete() {
         let line = Line::new().space(2).put(YELLOW, "and incomplete: ").put(PLAIN, Inert::new(words::missing(review)));
         page.wrapped(&line, 4)?;
@@ -435,6 +438,32 @@ fn verdict(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
         page.wrapped(&Line::new().space(2).put(DIM, hint), 4)?;
     }
     Ok(())
+}
+
+/// Names the findings that block once more, where they stand among many that do not.
+fn blocking(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
+    let counting = || review.findings.iter().filter(|f| f.counts());
+    let mut these: Vec<&Finding> = counting().filter(|f| f.blocking).collect();
+    let all = counting().count();
+    if all <= FEW || these.len() == all {
+        return Ok(());
+    }
+    these.sort_by_key(|f| badness(f));
+    for f in these.iter().take(NAMES) {
+        let mut line = Line::new().space(2).put(accent(f.severity()), f.severity().name()).space(2);
+        if let Some(place) = place(f) {
+            line = line.put(PLAIN, place).space(2);
+        }
+        line = line.put(DIM, Inert::new(f.rule_id()));
+        if let Some(commit) = f.commit {
+            line = line.put(DIM, Inert::new(format!("  in commit {}", commit.short())));
+        }
+        page.wrapped(&line, 4)?;
+    }
+    match these.len().saturating_sub(NAMES) {
+        0 => Ok(()),
+        more => page.wrapped(&Line::new().space(2).put(DIM, Inert::new(format!("and {more} more"))), 4),
+    }
 }
 
 fn label(review: &Review) -> Inert {

@@ -10,6 +10,7 @@ use crate::error::ExitStatus;
 use crate::finding::{Category, Severity, arrange};
 use crate::review::Review;
 use crate::untrusted;
+use crate::verdict::Verdict;
 use crate::wire;
 use std::path::PathBuf;
 
@@ -294,6 +295,37 @@ fn a_flood_of_findings_is_bounded_and_counted() {
     assert!(out.contains("and 5860 more findings"), "{}", &out[out.len() - 600..]);
     let verbose = text(&review, Format::Human, &Style { verbose: true, ..Style::default() });
     assert_eq!(verbose.matches("Too much of it.").count(), 6_000);
+}
+
+#[test]
+fn what_blocks_is_named_beside_the_verdict_where_much_else_is_shown() {
+    let mut review = warned();
+    let of = |n: u32, severity| {
+        let lines: &[&[u8]] = &[b"+x"];
+        sketch("a-rule", severity, Category::Bug, "t", "m").code(format!("f{n:02}"), n, n, "x", lines).done()
+    };
+    review.findings = (1..=12).map(|n| of(n, Severity::Minor)).collect();
+    review.verdict = Verdict::Block;
+    let names = |review: &Review| {
+        let text = human(review, 80);
+        let end = text[text.find("BLOCK").unwrap()..].to_owned();
+        end.lines().filter(|l| l.contains("sample-a-rule")).map(|l| l.trim().to_owned()).collect::<Vec<_>>()
+    };
+    review.findings[6] = of(7, Severity::Major);
+    review.findings[8] = of(9, Severity::Critical);
+    for n in [6, 8] {
+        review.findings[n].blocking = true;
+    }
+    assert_eq!(names(&review), ["critical  f09:9:1  sample-a-rule", "major  f07:7:1  sample-a-rule"]);
+    // Few findings are seen at a glance, and where all of them block there is nothing to look for.
+    let rest = review.findings.split_off(10);
+    assert!(names(&review).is_empty());
+    review.findings.extend(rest);
+    review.findings.iter_mut().for_each(|f| f.blocking = true);
+    assert!(names(&review).is_empty());
+    review.findings.push(of(13, Severity::Suggestion));
+    assert_eq!(names(&review).len(), 10);
+    assert!(human(&review, 80).contains("and 2 more"));
 }
 
 #[test]
