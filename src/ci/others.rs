@@ -39,8 +39,10 @@ pub(super) fn bitbucket(env: &Env) -> Result<Event> {
 
 /// Takes an id, whole or abbreviated, and the reference that has it.
 fn commit(text: &str, under: Option<String>) -> Option<End> {
-    let short = || short_id(text).map(|id| End::Short { id, under: under.clone() });
-    id(text).map(|id| at(id, under.clone())).or_else(short)
+    match id(text) {
+        Some(id) => Some(at(id, under)),
+        None => short_id(text).map(|id| End::Short { id, under }),
+    }
 }
 
 /// In a pull request `BUILD_SOURCEVERSION` is the merge commit that Azure, or GitHub, made.
