@@ -346,34 +346,28 @@ fn review(context: &Context, args: &Args, word: Word, stop: &Stop) -> Result<Exi
         _ => Save::Yes,
     };
     let via = request.hook.map_or("cli", Hook::name);
-    let reads_input = match &request.source {
-        Source::Patch(input) => *input == Input::Stdin,
-        Source::Code(inputs) => inputs.contains(&Input::Stdin),
-        _ => false,
-    };
     let asked = request.clone();
-    let ask = Ask { request, follow_up, response, save, via };
-    // Whoever types does not wait for a signal to be thought over.
-    let at_once = reads_input && word == Word::Own;
-    let first = at_once.then(|| in_world(context, stop, |world| rounds::review(&ask, world)));
-    signals::heard(stop, || {
-        if word != Word::Own {
-            let (mut review, standing) = in_world(context, stop, |world| receipt::verify(&asked, world))?;
-            match standing {
-                Standing::Refused(reasons) if word == Word::ReceiptFirst => {
-                    for why in reasons {
-                        eprint_line(&format!("note: receipt: {}", Inert::new(why)));
-                    }
-                }
-                _ => {
-                    write_reports(context, o, asked.authority, &review)?;
-                    review.exit = signals::ended(stop).unwrap_or(review.exit);
-                    eprint_line(&report::summary_line(&review));
-                    return Ok(review.exit);
+    if word != Word::Own {
+        let (mut review, standing) = in_world(context, stop, |world| receipt::verify(&asked, world))?;
+        match standing {
+            Standing::Refused(reasons) if word == Word::ReceiptFirst => {
+                for why in reasons {
+                    eprint_line(&format!("note: receipt: {}", Inert::new(why)));
                 }
             }
+            _ => {
+                write_reports(context, o, asked.authority, &review)?;
+                review.exit = signals::ended(stop).unwrap_or(review.exit);
+                eprint_line(&report::summary_line(&review));
+                return Ok(review.exit);
+            }
         }
-        let mut done = first.unwrap_or_else(|| in_world(context, stop, |world| rounds::review(&ask, world)))?;
+    }
+    let ask = Ask { request, follow_up, response, save, via };
+    let mut done = in_world(context, stop, |world| rounds::review(&ask, world))?;
+    let is_heard =
+        !done.review.rules_only || matches!(asked.source, Source::Ends(_)) || !o.post.is_empty() || o.receipt;
+    let mut rest = || {
         let said = if o.post.is_empty() { Vec::new() } else { publish(context, args, pull.as_ref(), &mut done, stop) };
         done.review.exit = signals::ended(stop).unwrap_or(done.review.exit);
         write_reports(context, o, asked.authority, &done.review)?;
@@ -385,7 +379,9 @@ fn review(context: &Context, args: &Args, word: Word, stop: &Stop) -> Result<Exi
         done.review.exit = signals::ended(stop).unwrap_or(done.review.exit);
         eprint_line(&report::summary_line(&done.review));
         Ok(done.review.exit)
-    })
+    };
+    // Rules alone hear no signals: those end the process at once, and listening costs as much as a file.
+    if is_heard { signals::heard(stop, rest) } else { rest() }
 }
 
 /// Does what shows its progress, and clears that away.
@@ -438,7 +434,7 @@ fn publish(context: &Context, args: &Args, pull: Option<&pr::Found>, done: &mut 
 
 /// Signs a receipt, and says where it is or why there is none.
 fn sign(context: &Context, asked: &ReviewRequest, done: &mut Done, stop: &Stop) {
-    match crate::review::heard(stop, || receipt::issue(&done.review, asked, &context.env, stop)) {
+    match receipt::issue(&done.review, asked, &context.env, stop) {
         Ok(Issued::Signed { key, apart }) => {
             let key = Inert::new(key.display().to_string());
             eprint_line(&format!("receipt: signed with {key}, in {}", receipt::NOTES));

@@ -13,8 +13,8 @@ const GRACE: Duration = Duration::from_secs(5);
 /// Within this time a second signal is the same word twice: `timeout` tells a process and then its group.
 const ECHO: Duration = Duration::from_secs(1);
 
-/// Does work from whose beginning to whose end signals are heard: once anybody has listened, they never end the
-/// process by themselves again.
+/// Does work from whose beginning to whose end signals are heard: once anybody has listened, as whoever asks a model or
+/// fetches does, they never end the process by themselves again.
 pub(super) fn heard<T>(stop: &Stop, work: impl FnOnce() -> T) -> T {
     std::thread::scope(|s| {
         let (over, ended) = oneshot::channel::<()>();
