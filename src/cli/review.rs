@@ -176,7 +176,8 @@ struct Options {
     /// What an incomplete review does to the exit code
     #[arg(long, global = true, value_name = "WHAT")]
     on_incomplete: Option<OnIncompleteArg>,
-    /// Policy and suppressions from the merge base, never from the change; the default in CI and for pull requests
+    /// Policy from the merge base, or from the base where it has become stricter, and suppressions from before the change,
+    /// never from the change itself; the default in CI and for pull requests
     #[arg(long, global = true, overrides_with = "no_gate")]
     gate: bool,
     /// Policy from the worktree, in CI too
