@@ -79,13 +79,15 @@ fn next_suspect(text: &[u8], from: usize) -> Option<usize> {
         if suspect {
             return Some(at);
         }
-        // Over the character; a stray byte counts as one.
-        at += match text[at] {
-            0xf0.. => 4,
-            0xe0.. => 3,
-            0xc0.. => 2,
-            _ => 1,
+        // Over the character; a stray byte counts as one, and what it only announces is looked at.
+        let follow = match text[at] {
+            0xf0.. => 3,
+            0xe0.. => 2,
+            0xc0.. => 1,
+            _ => 0,
         };
+        at += 1;
+        at += text[at..].iter().take(follow).take_while(|b| **b & 0xc0 == 0x80).count();
         if at >= text.len() {
             return None;
         }
@@ -450,5 +452,9 @@ mod tests {
         suspicious_lines(&text, |l| lines.push(l));
         assert_eq!(lines.len(), 1);
         assert_eq!(look(&text[lines[0].clone()], &mut Code(true)).len(), 1);
+        for stray in [0x80, 0xc3, 0xe0, 0xf0, 0xff] {
+            let text = [&[stray], "\u{202e}".as_bytes()].concat();
+            assert_eq!(next_suspect(&text, 0), Some(1), "{stray:x}");
+        }
     }
 }

@@ -100,6 +100,12 @@ fn fetching_the_objects_of_a_head_is_no_checkout_until_its_files_are_written() {
         "git fetch origin refs/pull/1/head:pr; git checkout upstream/prod; git worktree list",
         "git checkout main; git fetch origin refs/pull/1/head",
         "echo 'use gh pr view'",
+        "git show --stat --format=%h:%s ${{ github.event.pull_request.head.sha }}",
+        "git show origin/main:build.sh > b.sh; git log ${{ github.event.pull_request.head.sha }}",
+        "git show ${{ github.event.pull_request.head.sha }} -- a:b",
+        "git fetch origin refs/pull/1/head:pr; git show pr; git show pr: ; git show main:build.sh; git show :/pr:x",
+        "git fetch origin refs/pull/1/head:pr; git cat-file -e pr:build.sh && git cat-file commit pr",
+        "git read-tree main; git checkout-index -a; git archive main; git restore -s main .",
     ] {
         assert_eq!(run(script), [0u32; 0], "{script}");
     }
@@ -114,6 +120,15 @@ fn fetching_the_objects_of_a_head_is_no_checkout_until_its_files_are_written() {
         "git fetch origin refs/pull/1/merge; git worktree add ../pr FETCH_HEAD",
         "git pull origin pull/${{ github.event.number }}/head",
         "git clone -b ${{ github.head_ref }} ${{ github.event.pull_request.head.repo.clone_url }}",
+        "git show ${{ github.event.pull_request.head.sha }}:build.sh | bash",
+        "git fetch origin pull/${{ github.event.number }}/head:pr; git show pr:build.sh > b.sh && sh b.sh",
+        "git fetch origin refs/pull/1/head; bash -c \"$(git show 'FETCH_HEAD:build.sh')\"",
+        "git fetch origin refs/pull/1/head; git show \"$(git rev-parse FETCH_HEAD):build.sh\" | sh",
+        "git fetch origin refs/pull/1/head:pr; git cat-file blob pr~1:build.sh | sh",
+        "git cat-file -p \"${{ github.event.pull_request.head.sha }}:${{ inputs.path }}\" > a",
+        "git archive ${{ github.event.pull_request.head.sha }} | tar x",
+        "git fetch origin refs/pull/1/head; git read-tree FETCH_HEAD; git checkout-index -a",
+        "git restore --source=${{ github.event.pull_request.head.sha }} .",
     ] {
         assert_eq!(run(script), [5], "{script}");
     }
@@ -126,6 +141,35 @@ fn fetching_the_objects_of_a_head_is_no_checkout_until_its_files_are_written() {
     assert_eq!(checkouts("pull_request_target", message), [0u32; 0], "a text is no script");
     let jobs = "      - run: git fetch origin refs/pull/1/head:pr\n  b:\n    steps:\n      - run: git checkout pr\n";
     assert_eq!(checkouts("pull_request_target", jobs), [0u32; 0], "another job starts from an empty folder");
+}
+
+#[test]
+fn a_script_that_is_no_shell_calls_git_from_within_its_texts() {
+    let lines = |step: &str, script: &str| {
+        let steps = format!("      - {step}\n        with:\n          script: |\n            {script}\n");
+        checkouts("pull_request_target", &steps)
+    };
+    let github = "uses: actions/github-script@v7";
+    for script in [
+        "exec.exec(`git checkout ${{ github.head_ref }}`)",
+        "await exec.exec('git', ['checkout', '${{ github.event.pull_request.head.sha }}']);",
+        "execSync(\"git fetch origin refs/pull/1/head:pr && git checkout pr\")",
+        "await exec.getExecOutput('git', [\"show\", \"${{ github.event.pull_request.head.sha }}:a.sh\"])",
+        "exec.exec('gh', ['pr', 'checkout', '1'])",
+    ] {
+        assert_eq!(lines(github, script), [8], "{script}");
+    }
+    for script in [
+        "exec.exec(`git fetch origin ${{ github.head_ref }}`)",
+        "exec.exec('git', ['log', '${{ github.event.pull_request.head.sha }}'])",
+        "// exec.exec(`git checkout ${{ github.head_ref }}`)",
+        "exec.exec('git checkout main'); core.info('${{ github.head_ref }}')",
+    ] {
+        assert_eq!(lines(github, script), [0u32; 0], "{script}");
+    }
+    let python = "      - shell: python\n        run: |\n          subprocess.run(['git', 'checkout', '${{ github.head_ref }}'])\n";
+    assert_eq!(checkouts("pull_request_target", python), [7]);
+    assert_eq!(lines("uses: o/ssh@v1", "git checkout ${{ github.head_ref }}"), [8]);
 }
 
 #[test]

@@ -230,8 +230,15 @@ impl<'a> Workflow<'a> {
             if command.text.contains("gh pr checkout") {
                 return Some(of(Head::Number));
             }
-            let Some((verb, arguments)) = git_call(&command.text) else { continue };
-            let head = Head::named(&command.text).and_then(counts);
+            let Some((verb, mut arguments)) = git_call(&command.text) else { continue };
+            let mut named = command.text.as_str();
+            if matches!(verb, "show" | "cat-file") {
+                // Only files count, and only those of the head.
+                let says_no_more = verb == "cat-file" && arguments.iter().any(|a| matches!(*a, "-e" | "-s" | "-t"));
+                arguments = arguments.into_iter().filter_map(revision_of_file).filter(|_| !says_no_more).collect();
+                named = arguments.iter().find(|a| Head::named(a).is_some()).copied().unwrap_or_default();
+            }
+            let head = Head::named(named).and_then(counts);
             if takes_in(verb, &arguments) {
                 let known = || {
                     let named = |f: &&Fetched| arguments.iter().any(|a| f.is_named(a));
@@ -259,6 +266,7 @@ impl<'a> Workflow<'a> {
         let mut out = Vec::new();
         let mut text = String::new();
         let mut first = step.start;
+        let shell = self.lines[step.clone()].iter().all(is_shell);
         let (mut inside, mut folded) = (false, false);
         for i in step.clone() {
             let line = &self.lines[i];
@@ -272,7 +280,7 @@ impl<'a> Workflow<'a> {
                 (false, false) => unquote(line.value),
                 (false, true) => continue,
             };
-            if !inside || part.starts_with('#') {
+            if !inside || part.starts_with('#') || (!shell && part.starts_with("//")) {
                 continue;
             }
             if text.is_empty() {
@@ -286,6 +294,11 @@ impl<'a> Workflow<'a> {
             }
         }
         split_commands(&text, &(first..step.end), &mut out);
+        if !shell {
+            for command in &mut out {
+                command.text = bare_words(&command.text);
+            }
+        }
         out
     }
 
@@ -442,8 +455,7 @@ struct Fetched {
 impl Fetched {
     /// Tells whether an argument of git means it.
     fn is_named(&self, argument: &str) -> bool {
-        let argument = local_name(argument);
-        let name = argument.split(['~', '^', ':', '@']).next().unwrap_or(argument);
+        let name = local_name(argument.split(['~', '^', ':', '@']).next().unwrap_or(argument));
         match self.name.split_once('*') {
             Some((before, _)) => name.starts_with(before),
             None => name == self.name,
@@ -504,14 +516,59 @@ fn git_call(command: &str) -> Option<(&str, Vec<&str>)> {
     Some((verb, words.collect()))
 }
 
-/// Tells whether a call of git writes files of the state that it names.
+/// Tells whether a line of a step leaves its scripts to a shell, so that a command starts with its name.
+fn is_shell(line: &Line<'_>) -> bool {
+    const OTHERS: &[&str] = &["python", "python3", "node", "perl", "ruby", "deno", "bun"];
+    let value = unquote(line.value);
+    match line.key {
+        "uses" => !value.contains("/github-script@"),
+        "shell" => !value.split_whitespace().next().is_some_and(|name| OTHERS.contains(&name)),
+        _ => true,
+    }
+}
+
+/// Returns the words of a line of a program, also those in its texts and calls: ``exec(`git checkout x`)`` and
+/// `exec('git', ['checkout', 'x'])` become `exec git checkout x`.
+fn bare_words(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut inside = false;
+    while let Some(c) = rest.chars().next() {
+        inside = (inside || rest.starts_with("${{")) && !rest.starts_with("}}");
+        let parts = !inside && (c.is_whitespace() || "`'\"()[],".contains(c));
+        match parts {
+            true if out.ends_with(' ') => {}
+            true => out.push(' '),
+            false => out.push(c),
+        }
+        rest = &rest[c.len_utf8()..];
+    }
+    out
+}
+
+/// Returns the revision of an argument of the form `REV:path`, which names a file.
+fn revision_of_file(argument: &str) -> Option<&str> {
+    let mut depth = 0usize;
+    let colon = argument.find(|c| {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ':' && depth == 0
+    })?;
+    let (revision, path) = (&argument[..colon], argument[colon + 1..].trim_matches(['"', '\'', ')', '`']));
+    (!revision.starts_with('-') && !path.is_empty()).then_some(revision)
+}
+
+/// Tells whether a call of git takes over files of the state that it names: into its folder, its index or its output.
 fn takes_in(verb: &str, arguments: &[&str]) -> bool {
     let has = |wanted: &[&str]| arguments.iter().any(|a| wanted.contains(a));
     match verb {
-        "checkout" | "switch" | "merge" | "pull" | "rebase" | "cherry-pick" | "restore" | "clone" | "archive" => true,
+        "checkout" | "switch" | "merge" | "pull" | "rebase" | "cherry-pick" | "restore" | "clone" => true,
+        "archive" | "read-tree" | "checkout-index" | "show" | "cat-file" => true,
         "reset" => has(&["--hard", "--merge", "--keep"]),
         "worktree" => has(&["add"]),
-        "read-tree" => has(&["-u", "-um", "-mu"]),
         _ => false,
     }
 }
