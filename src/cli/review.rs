@@ -357,10 +357,12 @@ fn review(context: &Context, args: &Args, word: Word, stop: &Stop) -> Result<Exi
                 }
             }
             _ => {
-                write_reports(context, o, asked.authority, &review)?;
-                review.exit = signals::ended(stop).unwrap_or(review.exit);
-                eprint_line(&report::summary_line(&review));
-                return Ok(review.exit);
+                return signals::heard(stop, || {
+                    write_reports(context, o, asked.authority, &review)?;
+                    review.exit = signals::ended(stop).unwrap_or(review.exit);
+                    eprint_line(&report::summary_line(&review));
+                    Ok(review.exit)
+                });
             }
         }
     }

@@ -246,9 +246,10 @@ fn comments(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
         }
         let stands = spot.as_ref().and_then(|spot| take_standing(&mut of_it, spot));
         // Two runs at the same time can both write what is new; what is not where the finding is misleads there.
-        let left = match &stands {
-            Some(_) => "**Resolved:** another comment says the same.",
-            None => "**Moved:** still found, on other lines.",
+        let left = match (&stands, &spot) {
+            (Some(_), _) => "**Resolved:** another comment says the same.",
+            (None, None) if finding.commit.is_some() => "**Not in the head any more:** still in an earlier commit.",
+            (None, _) => "**Moved:** still found, on other lines.",
         };
         plan.edits.extend(of_it.into_iter().filter_map(|(comment, mark)| ended(now, comment, mark, left)));
         match stands {

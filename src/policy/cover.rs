@@ -53,6 +53,11 @@ impl Default for Effort {
 }
 
 impl Effort {
+    /// Tells whether nothing is proven any more.
+    pub(super) fn is_spent(&self) -> bool {
+        self.0 == 0
+    }
+
     fn allows(&mut self, a: &Area, b: &Area) -> bool {
         match self.0.checked_sub(a.size() * b.size()) {
             Some(left) => self.0 = left,

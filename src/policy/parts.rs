@@ -9,9 +9,12 @@ use super::cover::{Area, Effort};
 use super::weaken::{Weakening, reaches, unreached};
 use super::{PathRule, Policy};
 use crate::finding::{Confidence, Severity};
+use std::collections::HashSet;
 
 /// The most pairs that are looked at.
 const MOST: usize = 1 << 20;
+/// The most patterns that are told of.
+const MOST_TOLD: usize = 50;
 
 /// An entry, of one pattern; or the top level, which matches everything and stands before all of them.
 struct Entry<'a> {
@@ -45,24 +48,28 @@ pub(super) fn compare(old: &Policy, new: &Policy, found: &mut Vec<Weakening>) {
         let alike = old.entries.len() == new.entries.len()
             && old.entries.iter().zip(&new.entries).skip(1).all(|(a, b)| a.glob == b.glob && a.values() == b.values());
         if !alike {
-            let text = "[[path]] changes, and there is too much of it to be compared".to_owned();
-            found.push(Weakening { key: "path".to_owned(), line: None, text });
+            found.push(too_much());
         }
         return;
     }
-    let mut told: Vec<&str> = Vec::new();
+    let mut told: HashSet<&str> = HashSet::new();
     let mut effort = Effort::default();
     for (j, is) in new.entries.iter().enumerate() {
         for (i, was) in old.entries.iter().enumerate() {
             // The top level is compared by itself.
             let Some(glob) = is.glob.or(was.glob) else { continue };
-            if told.contains(&glob) {
+            if told.contains(glob) {
                 continue;
             }
             let mut ways = Key::ALL.into_iter().filter_map(|key| weaker((&old, i), (&new, j), key, &mut effort));
             let Some(what) = ways.next() else { continue };
             drop(ways);
-            told.push(glob);
+            // Of so much nobody reads each.
+            if told.len() >= MOST_TOLD || effort.is_spent() {
+                found.push(too_much());
+                return;
+            }
+            told.insert(glob);
             let here = new.entries.iter().rev().find(|e| e.glob == Some(glob));
             let place = match (was.glob, is.glob) {
                 (Some(was), Some(is)) if was != is => format!("what {was} and {is} have in common"),
@@ -72,6 +79,11 @@ pub(super) fn compare(old: &Policy, new: &Policy, found: &mut Vec<Weakening>) {
             found.push(Weakening { key: "path".to_owned(), line, text: format!("{what} in {place}") });
         }
     }
+}
+
+fn too_much() -> Weakening {
+    let text = "[[path]] changes, and there is too much of it to be compared".to_owned();
+    Weakening { key: "path".to_owned(), line: None, text }
 }
 
 /// Says in what the new entry is weaker than the old one, where there may be a path of both.

@@ -150,8 +150,13 @@ impl Search<'_> {
         let name = own.unwrap_or(rev);
         let (branch, tag) = (format!("refs/heads/{name}"), format!("refs/tags/{name}"));
         let remote = self.ends.remote.clone();
-        let Some(fetched) = self.remote()? else { return Ok(here) };
-        let there = fetched.also(&branch)?;
+        // Whoever means the tag that is here need not ask.
+        let in_full = |e: Error| match is_tag {
+            true => with_hint_first(e, &format!("name it in full: {flag}refs/tags/{rev}")),
+            false => e,
+        };
+        let Some(fetched) = self.remote().map_err(in_full)? else { return Ok(here) };
+        let there = fetched.also(&branch).map_err(in_full)?;
         if is_ambiguous && there.is_none() {
             return Err(names::ambiguous(rev, &places, flag));
         }

@@ -8,7 +8,7 @@ use super::source::{Content, Part, Resolved};
 use super::{Note, PolicyInfo};
 use crate::diff::{FileMode, LineNo, RepoPath};
 use crate::env::Env;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::git::{Change, Reader, Repo, State};
 use crate::policy::{self, File, Loaded, Policy, Project, Sources, Weakening};
 use crate::request::{Authority, ReviewRequest};
@@ -117,6 +117,9 @@ pub(super) fn load(
 /// Says of which commit an error is.
 fn at(name: &str, mut error: Error) -> Error {
     error.message = format!("at {name}: {}", error.message);
+    if error.kind == Kind::Incomplete {
+        error.hints.insert(0, "let the review fetch it: --fetch".to_owned());
+    }
     error
 }
 

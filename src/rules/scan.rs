@@ -124,33 +124,23 @@ impl Visitor for Scan<'_> {
         if rule.place != Place::Any && !rule.place.admits(self.place(found.span.start)) {
             return false;
         }
-        let at = usize::from(found.rule);
-        if self.fits[at] == Fit::Applies {
-            let whole = self.file.text().and_then(|t| t.new.whole());
-            // What another rule calls worse is called less only by one that saw why.
-            let sees = whole.is_some() || !(rule.secret && rule.severity == Severity::Suggestion);
-            self.fits[at] = match rules.compiled(found.rule) {
-                Some(c) if c.file_fits(whole) && (sees || rule.file_has.is_empty()) => Fit::Looks,
-                Some(c) if knows_issuer(rule) && c.file_spares(whole) => Fit::Spares,
-                _ => Fit::Not,
-            };
-        }
-        if self.fits[at] == Fit::Spares {
-            self.spared(found);
-        }
-        if self.fits[at] == Fit::Looks {
-            if rule.secret {
-                self.secrets.push(found.span.clone());
+        match self.settled(found.rule) {
+            Fit::Spares => self.spare(found),
+            Fit::Looks => {
+                if rule.secret {
+                    self.secrets.push(found.span.clone());
+                }
+                self.report(found.rule, &found.line, found.line_index, &found.secret, None);
             }
-            self.report(found.rule, &found.line, found.line_index, &found.secret, None);
+            _ => {}
         }
         true
     }
 
     fn spared(&mut self, found: &Match) {
-        if knows_issuer(self.reporter.rules.rule(found.rule)) {
-            let line = self.block.first.plus(found.line_index);
-            self.spared.push((line, columns(&found.line, &found.secret)));
+        let knows = knows_issuer(self.reporter.rules.rule(found.rule));
+        if knows && matches!(self.settled(found.rule), Fit::Looks | Fit::Spares) {
+            self.spare(found);
         }
     }
 
@@ -162,6 +152,30 @@ impl Visitor for Scan<'_> {
 }
 
 impl<'a> Scan<'a> {
+    /// Finds out whether a rule that may look at this file does so.
+    fn settled(&mut self, rule: u16) -> Fit {
+        let at = usize::from(rule);
+        if self.fits[at] == Fit::Applies {
+            let rules = self.reporter.rules;
+            let whole = self.file.text().and_then(|t| t.new.whole());
+            let (compiled, rule) = (rules.compiled(rule), rules.rule(rule));
+            // What another rule calls worse is called less only by one that saw why.
+            let sees = whole.is_some() || !(rule.secret && rule.severity == Severity::Suggestion);
+            self.fits[at] = match compiled {
+                Some(c) if c.file_fits(whole) && (sees || rule.file_has.is_empty()) => Fit::Looks,
+                Some(c) if knows_issuer(rule) && c.file_spares(whole) => Fit::Spares,
+                _ => Fit::Not,
+            };
+        }
+        self.fits[at]
+    }
+
+    /// Remembers what a rule that knows the issuer lets be.
+    fn spare(&mut self, found: &Match) {
+        let line = self.block.first.plus(found.line_index);
+        self.spared.push((line, columns(&found.line, &found.secret)));
+    }
+
     fn lines(&mut self, text: &'a TextChange) {
         let rules = self.reporter.rules;
         let path = self.file.path().as_bytes();
@@ -430,9 +444,13 @@ impl Surroundings for At<'_, '_> {
     }
 }
 
-/// Tells whether a rule knows the secrets of one issuer, so that what it lets be is harmless.
+/// Tells whether a rule knows the secrets of one issuer, so that what it lets be is harmless. One that only suggests
+/// knows what is harmless, and lets be what may not be.
 fn knows_issuer(rule: &catalog::Rule) -> bool {
-    rule.secret && rule.matcher == Matcher::Pattern && secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER
+    rule.secret
+        && rule.severity != Severity::Suggestion
+        && rule.matcher == Matcher::Pattern
+        && secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER
 }
 
 /// The columns of a part of a line, in bytes.

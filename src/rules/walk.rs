@@ -277,7 +277,9 @@ impl Walk<'_> {
             let secret = group.map_or(span.clone(), |g| base + g.start..base + g.end);
             let found = Match { rule: index, line: self.line.clone(), line_index: self.line_index, span, secret };
             if refused {
-                visitor.spared(&found);
+                if self.holds(rule, base..window.end, &found) {
+                    visitor.spared(&found);
+                }
             } else if self.holds(rule, base..window.end, &found) && visitor.found(&found) {
                 let seen = &mut self.scratch.seen[usize::from(index)];
                 seen.matched = found.span.end;

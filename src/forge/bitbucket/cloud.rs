@@ -208,13 +208,10 @@ pub(super) async fn comments(
     Ok((comments.collect::<Result<_, Failure>>()?, !pages.more))
 }
 
-/// Reads where a comment stands on the new side.
+/// Reads where a comment stands on the new side: only that it is on none any more. Nothing says of which commit `to` is
+/// a line, nor that it is another one once lines above it come and go.
 fn place(inline: &Value) -> Place {
-    match inline.get("to") {
-        _ if inline["outdated"] == true => Place::Gone,
-        None => Place::Untold,
-        Some(to) => Place::of(inline.name_at("/path"), inline["start_to"].as_u64().or(to.as_u64()), to.as_u64()),
-    }
+    if inline["outdated"] == true { Place::Gone } else { Place::Untold }
 }
 
 /// Writes a comment on all lines of a spot, or on the last one.

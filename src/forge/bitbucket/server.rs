@@ -184,7 +184,7 @@ fn place(anchor: &Value) -> Place {
         return Place::Gone;
     }
     let first = anchor.pointer("/multilineMarker/startLine").and_then(Value::as_u64).or(last.as_u64());
-    Place::of(anchor.name_at("/path"), first, last.as_u64())
+    Place::of(anchor["path"].as_str().unwrap_or_default().to_owned(), first, last.as_u64())
 }
 
 /// Writes a comment on all lines of a spot, or on the last one.

@@ -89,7 +89,7 @@ fn place(comment: &Value) -> Place {
         return Place::Gone;
     }
     let first = comment["start_line"].as_u64().or(last.as_u64());
-    Place::of(comment.name_at("/path"), first, last.as_u64())
+    Place::of(comment["path"].as_str().unwrap_or_default().to_owned(), first, last.as_u64())
 }
 
 /// Writes new comments on lines, as one review.

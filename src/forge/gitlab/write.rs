@@ -72,7 +72,7 @@ fn place(note: &Value, head: ObjectId) -> Place {
     if !position.id_at("/head_sha").is_ok_and(|id| id == head) {
         return Place::Gone;
     }
-    Place::of(position.name_at("/new_path"), None, position["new_line"].as_u64())
+    Place::of(position["new_path"].as_str().unwrap_or_default().to_owned(), None, position["new_line"].as_u64())
 }
 
 /// Returns the path of the discussions, or of one of them.
