@@ -329,11 +329,13 @@ impl<'a> Scan<'a> {
             counted = line.start;
             lines.push((line, index));
         });
+        // A file of a known language is read by a program that takes bytes as they are.
+        let may_be_data = !lines.is_empty() && self.reporter.languages().is_empty();
         for (line, index) in lines {
             for sight in unicode::look(&text[line.clone()], &mut At { scan: self, line: line.clone(), index }) {
                 let Some(rule) = self.rule_of(sight.matcher) else { continue };
                 let span = line.start + sight.span.start..line.start + sight.span.end;
-                if !unicode::is_among_bytes(text, &span) {
+                if !(may_be_data && unicode::is_among_bytes(text, &span)) {
                     self.report(rule, &line, index, &span, Some(&sight.detail));
                 }
             }
@@ -538,6 +540,28 @@ mod tests {
         let found = scan("a.py", &format!("x\r\n# forbidden(\nf = 'é', forbidden({key})\n"));
         let places: Vec<_> = found.iter().map(|f| (f.rule_id(), place(f))).collect();
         assert_eq!(places, [("team-call", (3, (10, 20))), ("team-key", (3, (28, 48)))]);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_hide_nothing_in_a_known_language() {
+        let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
+        let is_found = |path: &str, parts: &[&[u8]]| {
+            let mut out = Vec::new();
+            rules.scan(&code::added(RepoPath::from(path), parts.concat()), Scope::All, &mut out);
+            out.iter().any(|f| f.rule_id() == "bidi-control")
+        };
+        let trick = "if (role !== 'user\u{202e} \u{2066}// only admins\u{2069} \u{2066}') { grant(); } // ".as_bytes();
+        let script: [&[u8]; 3] = [b"// plain\n", trick, &[0xff; 20]];
+        assert!(is_found("src/a.js", &script));
+        let mark = "\u{202e}".as_bytes();
+        for n in 14..=17 {
+            assert!(is_found("src/a.c", &[b"/* ", &[0xe0; 17][..n], mark, b" } if (admin) { */"]), "{n}");
+        }
+        assert!(is_found("bin/tool", &[b"#!/usr/bin/env node\n", trick, &[0xff; 20]]));
+        // An inventory of Sphinx is compressed, and nobody runs it.
+        let data: [&[u8]; 4] = [b"# Sphinx inventory version 2\n", &[0xff; 20], mark, &[0xfe; 20]];
+        assert!(!is_found("docs/objects.inv", &data));
+        assert!(is_found("docs/objects.inv", &[b"# Sphinx inventory version 2\nuser", mark, b" name"]));
     }
 
     #[test]

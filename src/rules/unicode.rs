@@ -103,6 +103,9 @@ fn first_non_ascii(text: &[u8]) -> Option<usize> {
 /// Tells whether what surrounds a span of a text is no text: then the span only happens to spell characters, as
 /// one run of three bytes in some millions of compressed data does.
 ///
+/// To be asked only of files in no known language, so of what may be data: an interpreter runs a script with any
+/// bytes in a comment, and twenty of them would switch these rules off.
+///
 /// A byte here and there that is no UTF-8 (another encoding, or put there to be taken for one) is not enough, and
 /// a NUL is text: where one byte in eight around is noise, nobody reads the line as anything.
 pub(super) fn is_among_bytes(text: &[u8], span: &Range<usize>) -> bool {
