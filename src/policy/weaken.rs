@@ -406,7 +406,12 @@ mod tests {
         assert_eq!(texts(&ignores(0), &ignores(1000)).len(), 1);
         let path = |n: usize| format!("[[path]]\nglob = {}\nblock_on = []\n", pattern(n));
         let paths = |from: usize| (from..from + 150).map(path).collect::<String>();
-        assert_eq!(texts(&paths(0), &paths(1000)).len(), 150);
+        // Nobody reads each of so many.
+        let found = texts(&paths(0), &paths(1000));
+        assert_eq!(
+            (found.len(), found[50].as_str()),
+            (51, "[[path]] changes, and there is too much of it to be compared")
+        );
     }
 
     #[test]
