@@ -60,6 +60,12 @@ async fn pages(
     Ok(out)
 }
 
+/// Returns a time, which the server gives in milliseconds since 1970, in RFC 3339; empty for what is none.
+fn moment(value: &Value) -> String {
+    let time = value.as_i64().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
+    time.map_or_else(String::new, |t| t.to_string())
+}
+
 pub(super) async fn list(forge: &Forge, limits: &Limits<'_>) -> Result<(Vec<Listed>, bool), Failure> {
     let query = [("state", "OPEN"), ("order", "NEWEST")];
     let pages = pages(forge, &path(forge, &["pull-requests"]), &query, MOST_PULLS, limits).await?;
@@ -72,7 +78,7 @@ pub(super) async fn list(forge: &Forge, limits: &Limits<'_>) -> Result<(Vec<List
             is_draft: pull["draft"] == true,
             base: branch(&pull["toRef"]),
             head: branch(&pull["fromRef"]),
-            updated: key(&pull["updatedDate"]),
+            updated: moment(&pull["updatedDate"]),
         })
     });
     Ok((listed.collect::<Result<_, Failure>>()?, pages.more))
