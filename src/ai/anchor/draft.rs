@@ -133,8 +133,8 @@ impl<'a> Drafter<'a> {
             return Anchored::Remark { file: None, line: None, text: text::clean(rules, &all, text::REMARK) };
         };
         let (severity, note) = severity(said.severity);
-        // The document's own words are what such a claim can quote.
-        let quoted = if place.quoted { Quoted::Exactly } else { Quoted::Loosely };
+        // A heading that exists is a checked citation, with the document's words or without.
+        let quoted = Quoted::Exactly;
         let draft = Draft {
             rule_id: rule_id(said.category),
             location: None,

@@ -500,7 +500,7 @@ fn violations_and_requirements_need_a_place_in_a_document() {
         ..Reply::default()
     };
     let all = claims(&reply, &case.context());
-    assert_eq!(all.iter().map(place).collect::<Vec<_>>(), ["change loosely", "change loosely", "remark -", "remark -"]);
+    assert_eq!(all.iter().map(place).collect::<Vec<_>>(), ["change exactly", "change exactly", "remark -", "remark -"]);
     let Anchored::Candidate(c) = &all[0] else { unreachable!() };
     assert_eq!(
         (c.draft.rule_id.as_str(), c.draft.convention.as_deref()),
