@@ -1,6 +1,7 @@
 //! `review`: flags in, a request built, reports out.
 
 mod event;
+mod output;
 
 use super::{ColorChoice, Context, pr, signals};
 use crate::env::Env;
@@ -14,16 +15,15 @@ use crate::report::{self, Format, Style};
 use crate::request::{
     Authority, Brief, CacheUse, Depth, Input, OnBlock, OnIncomplete, Overrides, ReviewRequest, Source,
 };
-use crate::review::{Review, World};
+use crate::review::{self, World};
 use crate::rounds::response::Given;
 use crate::rounds::{self, Ask, Done, Save};
 use crate::stop::Stop;
 use crate::untrusted::Inert;
-use crate::verdict::Verdict;
 use crate::wire::stored::Action;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use std::io::{IsTerminal as _, Read as _, Seek as _, Write as _};
+use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -326,7 +326,7 @@ fn review(context: &Context, args: &Args, word: Word, stop: &Stop) -> Result<Exi
         eprint_line("claude-reviewer: skipped, because CLAUDE_REVIEWER_SKIP is set");
         return Ok(ExitStatus::Pass);
     }
-    refuse_shared_targets(context, o)?;
+    output::refuse_shared_targets(context, o)?;
     refuse_forges_offline(args)?;
     let pull = match &args.source {
         Some(SourceArg::Pr { pull, remote }) => Some(pr::find(context, pull, remote.as_deref(), stop)?),
@@ -358,8 +358,8 @@ fn review(context: &Context, args: &Args, word: Word, stop: &Stop) -> Result<Exi
             }
             _ => {
                 return signals::heard(stop, || {
-                    write_reports(context, o, asked.authority, &review)?;
-                    review.exit = signals::ended(stop).unwrap_or(review.exit);
+                    let unwritten = output::write_reports(context, o, asked.authority, &review);
+                    review.exit = signals::ended(stop).unwrap_or_else(|| output::after(review.exit, unwritten));
                     eprint_line(&report::summary_line(&review));
                     Ok(review.exit)
                 });
@@ -373,13 +373,14 @@ fn review(context: &Context, args: &Args, word: Word, stop: &Stop) -> Result<Exi
     let mut rest = || {
         let said = if o.post.is_empty() { Vec::new() } else { publish(context, args, pull.as_ref(), &mut done, stop) };
         done.review.exit = signals::ended(stop).unwrap_or(done.review.exit);
-        write_reports(context, o, asked.authority, &done.review)?;
+        let unwritten = output::write_reports(context, o, asked.authority, &done.review);
         tell(context, &done);
         said.iter().for_each(|line| eprint_line(&Inert::new(line).to_string()));
         if o.receipt && stop.signal().is_none() {
             sign(context, &asked, &mut done, stop);
         }
-        done.review.exit = signals::ended(stop).unwrap_or(done.review.exit);
+        let exit = output::after(done.review.exit, unwritten);
+        done.review.exit = signals::ended(stop).unwrap_or(exit);
         eprint_line(&report::summary_line(&done.review));
         Ok(done.review.exit)
     };
@@ -523,10 +524,10 @@ fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<R
             return Err(error.hint("leave --hook out, or the source"));
         }
         (None, Some(Hook::PrePush)) => Source::Push(hooks::push_ranges(&push_input()?, &o.hook_args, &context.env)?),
-        (None, Some(Hook::PreCommit)) => Source::Staged,
+        (None, Some(Hook::PreCommit)) => staged(context, &mut named)?,
         (None, None) => named(None, None, Source::Auto)?,
         (Some(source), None) => match source {
-            SourceArg::Staged => Source::Staged,
+            SourceArg::Staged => staged(context, &mut named)?,
             SourceArg::Unstaged { untracked } => Source::Unstaged { untracked: *untracked },
             SourceArg::Commit { rev, parent } => Source::Commit { rev: rev.clone(), parent: *parent },
             SourceArg::Branch { head, base } => {
@@ -581,8 +582,42 @@ fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<R
         // That page shows the change itself, and a receipt is about it.
         record: o.receipt || o.report.iter().map(|(format, _)| format).chain([&o.format]).any(|f| *f == Format::Html),
         hook,
+        is_audit: false,
+        model_flags: model_flags(o),
         on_block: if o.exit_zero { OnBlock::ExitZero } else { OnBlock::Fail },
     })
+}
+
+/// Returns what `review staged` and a pre-commit hook review: the index, and in a CI job in which nothing is staged,
+/// where `pre-commit run --all-files` would pass without a review, the change of the event.
+///
+/// # Errors
+/// Usage: such a job, and nothing names the change. Those of opening a repository.
+fn staged(
+    context: &Context,
+    named: &mut impl FnMut(Option<&str>, Option<&str>, Source) -> Result<Source>,
+) -> Result<Source> {
+    if context.env.is_ci() && review::is_nothing_staged(&context.dir, &context.env)? {
+        return named(None, None, Source::Staged);
+    }
+    Ok(Source::Staged)
+}
+
+/// Returns the flags that were given and that only a model heeds. A summary is part of a stored review, too.
+fn model_flags(o: &Options) -> Vec<&'static str> {
+    let flags = [
+        ("--model", o.model.is_some()),
+        ("--depth", o.depth.is_some()),
+        ("--focus", o.focus.is_some()),
+        ("--max-cost", o.max_cost.is_some()),
+        ("--max-tokens", o.max_tokens.is_some()),
+        ("--timeout", o.timeout.is_some()),
+        ("--doc", !o.doc.is_empty()),
+        ("--no-cache", o.no_cache),
+        ("--debug-prompts", o.debug_prompts.is_some()),
+        ("--summary", o.summary.is_some() && o.no_save),
+    ];
+    flags.into_iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| flag).collect()
 }
 
 /// Reads what git tells a pre-push hook.
@@ -595,127 +630,6 @@ fn push_input() -> Result<Vec<u8>> {
         return Err(Error::usage("the pre-push input is larger than 16 MiB").hint("push fewer references at a time"));
     }
     Ok(bytes)
-}
-
-/// Refuses two reports for one file, of which the second would take the place of the first, and `-` for a file.
-fn refuse_shared_targets(context: &Context, o: &Options) -> Result<()> {
-    let mut targets: Vec<PathBuf> = Vec::new();
-    let further = o.report.iter().map(|(format, file)| (*format, file));
-    for (format, file) in further.chain(o.output.iter().map(|file| (o.format, file))) {
-        if file.as_os_str() == "-" {
-            return Err(Error::usage("a report cannot be written to -, which is no file")
-                .hint(format!("for standard output: --format {} without --output", format.name()))
-                .hint("for a file of that name: ./-"));
-        }
-        let path = context.dir.join(file);
-        if std::fs::metadata(&path).is_ok_and(|m| !m.is_file()) {
-            // A device or pipe takes one after the other.
-            continue;
-        }
-        let target = real(&path);
-        if targets.contains(&target) {
-            return Err(Error::usage(format!("two reports would be written to {}", file.display()))
-                .hint("name a file for each --report, and another one for --output"));
-        }
-        targets.push(target);
-    }
-    Ok(())
-}
-
-/// Returns the path of a file that need not exist, by the one name that it has.
-fn real(path: &Path) -> PathBuf {
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path.to_owned() };
-    let by_folder = || folder.canonicalize().map(|folder| folder.join(name));
-    path.canonicalize().or_else(|_| by_folder()).unwrap_or_else(|_| path.to_owned())
-}
-
-fn write_reports(context: &Context, o: &Options, authority: Authority, review: &Review) -> Result<()> {
-    let mut style = style(context, &context.env);
-    // No comment of the change counts there.
-    style.in_ci |= authority == Authority::Base;
-    let plain = Style { color: false, width: 100, ..style };
-    for (format, file) in &o.report {
-        write_file(&context.env, &context.dir.join(file), review, *format, &plain)?;
-    }
-    if let Some(file) = &o.output {
-        return write_file(&context.env, &context.dir.join(file), review, o.format, &plain);
-    }
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    // A commit that is fine deserves one line, the summary.
-    style.quiet |= o.hook.is_some() && review.verdict == Verdict::Pass && review.notes.is_empty();
-    let written = report::render(review, o.format, &style, &mut out).and_then(|()| out.flush());
-    match written {
-        // Whoever reads has read enough; the verdict stands.
-        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        Err(e) => Err(Error::incomplete("the report cannot be written to standard output").caused_by(&e)),
-        Ok(()) => Ok(()),
-    }
-}
-
-/// Writes a report beside its place and moves it there, so that nobody reads half of one.
-///
-/// A link is followed, a device or pipe written to. A new file gets the mode that the umask leaves, an old one
-/// keeps its own. Files that others hold stay the same files: what a runner collects is added to, as all steps do; an
-/// empty file, one with another name and one of another user are written in their places.
-fn write_file(env: &Env, path: &Path, review: &Review, format: Format, style: &Style) -> Result<()> {
-    let fail =
-        |e: &std::io::Error| Error::usage(format!("the report {} cannot be written", path.display())).caused_by(e);
-    let mut bytes = Vec::new();
-    report::render(review, format, style, &mut bytes).map_err(|e| fail(&e))?;
-    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let old = std::fs::metadata(&target).ok();
-    if old.as_ref().is_some_and(|m| !m.is_file()) {
-        return std::fs::write(&target, &bytes).map_err(|e| fail(&e));
-    }
-    if is_collected(env, &target) {
-        return add_to(&target, &bytes).map_err(|e| fail(&e));
-    }
-    if old.as_ref().is_some_and(|m| m.len() == 0 || is_held(m)) {
-        return std::fs::write(&target, &bytes).map_err(|e| fail(&e));
-    }
-    let mut file = tempfile::Builder::new();
-    file.prefix(".claude-reviewer-");
-    #[cfg(unix)]
-    let mode = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666);
-    #[cfg(unix)]
-    file.permissions(mode);
-    let mut file = file.tempfile_in(target.parent().unwrap_or(Path::new("."))).map_err(|e| fail(&e))?;
-    file.write_all(&bytes).map_err(|e| fail(&e))?;
-    if let Some(old) = old {
-        file.as_file().set_permissions(old.permissions()).map_err(|e| fail(&e))?;
-    }
-    file.persist(&target).map_err(|e| fail(&e.error))?;
-    Ok(())
-}
-
-/// Tells whether a file is one in which GitHub's runner collects what steps have to say.
-fn is_collected(env: &Env, target: &Path) -> bool {
-    let files = ["GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"].into_iter().filter_map(|name| env.os(name));
-    files.filter_map(|f| Path::new(f).canonicalize().ok()).any(|f| f == target)
-}
-
-/// Writes to the end of a file, on a line of its own.
-fn add_to(target: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = std::fs::OpenOptions::new().read(true).append(true).open(target)?;
-    let mut last = [b'\n'];
-    if file.metadata()?.len() > 0 {
-        file.seek(std::io::SeekFrom::End(-1))?;
-        file.read_exact(&mut last)?;
-    }
-    let gap: &[u8] = if last == *b"\n" { b"" } else { b"\n" };
-    file.write_all(&[gap, bytes].concat())
-}
-
-/// Tells whether a file has another name, or belongs to another user: replacing it would leave theirs behind.
-#[cfg(unix)]
-fn is_held(file: &std::fs::Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    file.nlink() > 1 || file.uid() != rustix::process::geteuid().as_raw()
-}
-
-#[cfg(not(unix))]
-fn is_held(_: &std::fs::Metadata) -> bool {
-    false
 }
 
 pub(super) fn style(context: &Context, env: &Env) -> Style {

@@ -97,6 +97,15 @@ impl<'r> Reader<'r> {
         Ok(FileChange { entry, body: Body::between(old, new, attribute) })
     }
 
+    /// Returns true if a state has an entry at a path: a file, a link or a submodule. For the worktree the index counts.
+    ///
+    /// # Errors
+    /// Incomplete, when the tree or the index cannot be read.
+    pub fn has_entry(&mut self, state: &State, path: &RepoPath) -> Result<bool> {
+        let state = if *state == State::Worktree { &State::Index } else { state };
+        Ok(self.stored(state, path.as_bytes())?.is_some())
+    }
+
     /// Reads a file of a state; `None` when there is none, or when it is no regular file.
     ///
     /// A link is never followed, a pipe or device never opened.

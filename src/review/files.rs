@@ -1,9 +1,9 @@
 //! What `--files` selects, and which of its patterns did.
 
 use super::source::{Content, Part};
-use crate::diff::RepoPath;
+use crate::diff::{Entry, RepoPath};
 use crate::error::{Error, Result};
-use crate::git::{Repo, State};
+use crate::git::{Change, Repo, State};
 use crate::policy::glob::Globs;
 use crate::rules::Scope;
 use std::path::{Component, Path, PathBuf};
@@ -48,31 +48,105 @@ impl Files {
         !matching.is_empty()
     }
 
-    /// Says which patterns select nothing of the change nor of what it leaves as it was: mistakes, which a gate must
-    /// not take for a part of the repository in which nothing changed.
+    /// Refuses patterns that match neither a path of the change nor a tracked one: a misspelled pattern
+    /// must not pass for a part of the repository in which nothing changed. Each pattern is judged.
     ///
     /// # Errors
-    /// Incomplete: a tree cannot be read.
-    pub(super) fn of_nothing(&self, repo: &Repo, parts: &[Part]) -> Result<Vec<String>> {
+    /// Usage: such a pattern. Incomplete: a tree cannot be read.
+    pub(super) fn refuse_unknown(&self, repo: Option<&Repo>, parts: &[Part]) -> Result<()> {
+        let open = |unmatched: &Self| unmatched.unmatched().next().is_some();
+        if self.is_everything() {
+            return Ok(());
+        }
+        let probe = self.probe();
+        for part in parts {
+            probe.match_change(part);
+        }
+        if let Some(repo) = repo.filter(|_| open(&probe)) {
+            probe.match_tracked(repo, parts)?;
+        }
+        let unknown: Vec<&str> = probe.unmatched().collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let error = Error::usage(format!("--files matches no file: {}", unknown.join(", ")));
+        Err(error.hint("patterns count from the folder that they are given in; `git ls-files` lists the tracked files"))
+    }
+
+    /// Returns the same patterns with no match noted: what is only tracked is not part of the change.
+    fn probe(&self) -> Self {
+        let fresh = |(pattern, _): &(String, AtomicBool)| (pattern.clone(), AtomicBool::new(false));
+        Self { globs: self.globs.clone(), patterns: self.patterns.iter().map(fresh).collect() }
+    }
+
+    fn match_change(&self, part: &Part) {
+        match &part.content {
+            Content::Change(change) => self.match_entries(change),
+            Content::Given(files) => files.iter().for_each(|file| self.match_entry(&file.entry)),
+            // Its tree is read below.
+            Content::Commit(_) => {}
+        }
+    }
+
+    fn match_entries(&self, change: &Change) {
+        change.entries.iter().for_each(|entry| self.match_entry(entry));
+    }
+
+    fn match_entry(&self, entry: &Entry) {
+        for side in [&entry.old, &entry.new].into_iter().flatten() {
+            self.select(&side.path);
+        }
+    }
+
+    /// Tries the patterns on the trees of the change, and where it names none on the index.
+    fn match_tracked(&self, repo: &Repo, parts: &[Part]) -> Result<()> {
         let mut reader = repo.reader();
-        for part in parts.iter().filter(|p| p.scope == Scope::All) {
-            let states = match &part.content {
-                Content::Change(change) => [change.head.clone(), change.base.clone()],
-                Content::Commit(id) => [repo.state_of(*id)?, State::Empty],
-                Content::Given(_) => continue,
-            };
-            for state in states {
-                let (paths, more) = reader.files(&state, MOST)?;
-                for path in &paths {
-                    self.select(path);
+        let mut states = Vec::new();
+        for part in parts {
+            match &part.content {
+                Content::Change(change) => states.extend([change.head.clone(), change.base.clone()]),
+                Content::Commit(id) => {
+                    let change = reader.alone(*id)?;
+                    self.match_entries(&change);
+                    // The commits inside of a branch are searched for secrets; its own trees are those of its ends.
+                    if part.scope == Scope::All {
+                        states.extend([change.head, change.base]);
+                    }
                 }
-                // Of more, nobody can tell.
-                if more || self.unmatched().next().is_none() {
-                    return Ok(Vec::new());
-                }
+                Content::Given(_) => {}
             }
         }
-        Ok(self.unmatched().map(|pattern| format!("--files {pattern} selects no file at all")).collect())
+        if states.is_empty() {
+            states.push(State::Index);
+        }
+        states.dedup();
+        for state in states {
+            if self.unmatched().next().is_none() {
+                return Ok(());
+            }
+            let (paths, more) = reader.files(&state, MOST)?;
+            paths.iter().for_each(|path| {
+                self.select(path);
+            });
+            for path in self.literal() {
+                // Links and submodules are not among the files.
+                if reader.has_entry(&state, &path)? {
+                    self.select(&path);
+                }
+            }
+            if more {
+                // The patterns may match what is not listed.
+                self.patterns.iter().for_each(|(_, hit)| hit.store(true, Ordering::Relaxed));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the unmatched patterns that name one path.
+    fn literal(&self) -> Vec<RepoPath> {
+        let plain = |p: &&str| !p.contains(['*', '?', '[', '{', '\\', '!']);
+        let path = |p: &str| RepoPath::from(p.trim_start_matches("./").trim_matches('/'));
+        self.unmatched().filter(plain).map(path).collect()
     }
 
     /// Returns the patterns that selected nothing.

@@ -1,0 +1,152 @@
+//! Where the reports of a review go: files and standard output, and what is said of those that cannot be written.
+
+use super::{Options, style};
+use crate::cli::{Context, print_error};
+use crate::env::Env;
+use crate::error::{Error, ExitStatus, Result};
+use crate::report::{self, Format, Style};
+use crate::request::Authority;
+use crate::review::Review;
+use crate::verdict::Verdict;
+use std::io::{Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Refuses two reports for one file, of which the second would take the place of the first, and `-` for a file.
+pub(super) fn refuse_shared_targets(context: &Context, o: &Options) -> Result<()> {
+    let mut targets: Vec<PathBuf> = Vec::new();
+    let further = o.report.iter().map(|(format, file)| (*format, file));
+    for (format, file) in further.chain(o.output.iter().map(|file| (o.format, file))) {
+        if file.as_os_str() == "-" {
+            return Err(Error::usage("a report cannot be written to -, which is no file")
+                .hint(format!("for standard output: --format {} without --output", format.name()))
+                .hint("for a file of that name: ./-"));
+        }
+        let path = context.dir.join(file);
+        if std::fs::metadata(&path).is_ok_and(|m| !m.is_file()) {
+            // A device or pipe takes one after the other.
+            continue;
+        }
+        let target = real(&path);
+        if targets.contains(&target) {
+            return Err(Error::usage(format!("two reports would be written to {}", file.display()))
+                .hint("name a file for each --report, and another one for --output"));
+        }
+        targets.push(target);
+    }
+    Ok(())
+}
+
+/// Returns the path of a file that need not exist, by the one name that it has.
+fn real(path: &Path) -> PathBuf {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path.to_owned() };
+    let by_folder = || folder.canonicalize().map(|folder| folder.join(name));
+    path.canonicalize().or_else(|_| by_folder()).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Returns how the process ends where a report was not written: as the review ended, unless that was well.
+pub(super) fn after(exit: ExitStatus, unwritten: Option<ExitStatus>) -> ExitStatus {
+    if exit == ExitStatus::Pass { unwritten.unwrap_or(exit) } else { exit }
+}
+
+/// Writes all reports that can be written, and prints why the others cannot. Returns the exit code of the first
+/// that was not written.
+pub(super) fn write_reports(
+    context: &Context,
+    o: &Options,
+    authority: Authority,
+    review: &Review,
+) -> Option<ExitStatus> {
+    let mut style = style(context, &context.env);
+    // No comment of the change counts there.
+    style.in_ci |= authority == Authority::Base;
+    let plain = Style { color: false, width: 100, ..style };
+    let files = o.report.iter().map(|(format, file)| (*format, file));
+    let files = files.chain(o.output.iter().map(|file| (o.format, file)));
+    let mut failed = None;
+    for (format, file) in files {
+        if let Err(e) = write_file(&context.env, &context.dir.join(file), review, format, &plain) {
+            print_error(&e);
+            failed = failed.or(Some(e.status()));
+        }
+    }
+    if o.output.is_none() {
+        // A commit that is fine deserves one line, the summary.
+        style.quiet |= o.hook.is_some() && review.verdict == Verdict::Pass && review.notes.is_empty();
+        if let Err(e) = print_report(review, o.format, &style) {
+            print_error(&e);
+            failed = failed.or(Some(e.status()));
+        }
+    }
+    failed
+}
+
+fn print_report(review: &Review, format: Format, style: &Style) -> Result<()> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let written = report::render(review, format, style, &mut out).and_then(|()| out.flush());
+    written.map_err(|e| Error::incomplete("cannot write the report to standard output").caused_by(&e))
+}
+
+/// Writes a report beside its place and moves it there, so that nobody reads half of one.
+///
+/// A link is followed, a device or pipe written to. A new file gets the mode that the umask leaves, an old one
+/// keeps its own. Files that others hold stay the same files: what a runner collects is added to, as all steps do; an
+/// empty file, one with another name and one of another user are written in their places.
+fn write_file(env: &Env, path: &Path, review: &Review, format: Format, style: &Style) -> Result<()> {
+    let fail = |e: &std::io::Error| Error::usage(format!("cannot write the report {}", path.display())).caused_by(e);
+    let mut bytes = Vec::new();
+    report::render(review, format, style, &mut bytes).map_err(|e| fail(&e))?;
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let old = std::fs::metadata(&target).ok();
+    if old.as_ref().is_some_and(|m| !m.is_file()) {
+        return std::fs::write(&target, &bytes).map_err(|e| fail(&e));
+    }
+    if is_collected(env, &target) {
+        return add_to(&target, &bytes).map_err(|e| fail(&e));
+    }
+    if old.as_ref().is_some_and(|m| m.len() == 0 || is_held(m)) {
+        return std::fs::write(&target, &bytes).map_err(|e| fail(&e));
+    }
+    let mut file = tempfile::Builder::new();
+    file.prefix(".claude-reviewer-");
+    #[cfg(unix)]
+    let mode = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666);
+    #[cfg(unix)]
+    file.permissions(mode);
+    let mut file = file.tempfile_in(target.parent().unwrap_or(Path::new("."))).map_err(|e| fail(&e))?;
+    file.write_all(&bytes).map_err(|e| fail(&e))?;
+    if let Some(old) = old {
+        file.as_file().set_permissions(old.permissions()).map_err(|e| fail(&e))?;
+    }
+    file.persist(&target).map_err(|e| fail(&e.error))?;
+    Ok(())
+}
+
+/// Tells whether a file is one in which GitHub's runner collects what steps have to say.
+fn is_collected(env: &Env, target: &Path) -> bool {
+    let files = ["GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"].into_iter().filter_map(|name| env.os(name));
+    files.filter_map(|f| Path::new(f).canonicalize().ok()).any(|f| f == target)
+}
+
+/// Writes to the end of a file, on a line of its own.
+fn add_to(target: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = std::fs::OpenOptions::new().read(true).append(true).open(target)?;
+    let mut last = [b'\n'];
+    if file.metadata()?.len() > 0 {
+        file.seek(std::io::SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+    }
+    let gap: &[u8] = if last == *b"\n" { b"" } else { b"\n" };
+    file.write_all(&[gap, bytes].concat())
+}
+
+/// Tells whether a file has another name, or belongs to another user: replacing it would leave theirs behind.
+#[cfg(unix)]
+fn is_held(file: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    file.nlink() > 1 || file.uid() != rustix::process::geteuid().as_raw()
+}
+
+#[cfg(not(unix))]
+fn is_held(_: &std::fs::Metadata) -> bool {
+    false
+}
