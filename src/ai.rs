@@ -46,6 +46,9 @@ pub struct Models {
     pub opinions: Vec<Opinion>,
     /// Why questions have no answer, for whoever thinks of asking again.
     pub setbacks: Vec<Setback>,
+    /// Which documents of conventions were looked for, where there is none of them; `None` where a model had some, or
+    /// none was asked.
+    pub no_conventions: Option<String>,
     /// How each criterion of the contract stands, in its order; empty unless one was given and somebody was asked.
     pub criteria: Vec<Judged>,
 }
@@ -162,6 +165,10 @@ pub struct Usage {
     pub model: String,
     /// Cost from the provider, else from the policy's prices; `None` where neither names one.
     pub spent: Spent,
+    /// Questions that were answered from the cache.
+    pub from_cache: u64,
+    /// Questions without an answer that counts.
+    pub failed: u64,
     /// From the first question to the last answer.
     pub duration: Duration,
 }

@@ -237,6 +237,7 @@ pub fn security_audit(ask: &CounselAsk, files: &[PathBuf], dir: Option<&Path>, w
     request.source = Source::Code(inputs);
     request.overrides.focus = Some(vec![Category::Security]);
     request.overrides.depth = Some(Depth::Thorough);
+    request.is_audit = true;
     review::run(&request, world)
 }
 
@@ -382,7 +383,7 @@ fn retry(conduct: &Conduct) -> Retry {
 }
 
 fn since(started: Instant) -> u64 {
-    u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    crate::wire::milliseconds(started.elapsed())
 }
 
 fn count(n: usize, what: &str) -> String {

@@ -154,6 +154,8 @@ struct End {
     retryable: bool,
     retry_after: Option<u64>,
     blocking: Vec<wire::Issue>,
+    /// How many of these are findings.
+    findings: usize,
     suggestions: Vec<wire::Issue>,
     criteria: Vec<wire::Criterion>,
     tokens: u64,
@@ -328,6 +330,8 @@ impl<'a> Bench<'a> {
             };
             list.push(issue(said));
         }
+        end.findings = end.blocking.len();
+        end.blocking.extend(report.test_results.as_ref().filter(|t| !t.passed && t.blocking).map(failed_tests));
         end.blocking.extend(end.criteria.iter().filter(|c| c.met == Some(false)).map(unmet));
         end.tokens = review.models.usage.iter().map(|u| u.spent.input_tokens + u.spent.output_tokens).sum();
         end.outcome = Some(match review.outcome {
@@ -416,7 +420,7 @@ impl<'a> Bench<'a> {
     }
 
     fn milliseconds(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+        crate::wire::milliseconds(self.started.elapsed())
     }
 
     fn answer(&self, end: &End, written: bool) -> Judgement {
@@ -458,10 +462,12 @@ impl<'a> Bench<'a> {
         );
         let findings = format!(
             "{}, {}",
-            count(end.blocking.len() - unmet, "finding that blocks", "findings that block"),
+            count(end.findings, "finding that blocks", "findings that block"),
             count(end.suggestions.len(), "other finding", "other findings")
         );
-        format!("{}: {findings}; {criteria}.", crate::wire::name(&verdict))
+        let tests = end.report.as_ref().and_then(|r| r.test_results.as_ref()).filter(|t| !t.passed);
+        let tests = tests.map(|t| format!("; the project's tests failed: {}", t.summary)).unwrap_or_default();
+        format!("{}: {findings}; {criteria}{tests}.", crate::wire::name(&verdict))
     }
 }
 
@@ -513,6 +519,21 @@ fn issue(f: &crate::wire::Finding) -> wire::Issue {
         title: f.title.clone(),
         message: f.message.clone(),
         suggestion: f.suggestion.clone(),
+    }
+}
+
+/// Makes an issue of tests that failed.
+fn failed_tests(t: &crate::wire::TestResults) -> wire::Issue {
+    let names = t.failing_tests.iter().map(|name| format!("\n{name}")).collect::<String>();
+    wire::Issue {
+        id: "tests".to_owned(),
+        kind: "tests".to_owned(),
+        severity: None,
+        file: None,
+        line: None,
+        title: "The project's tests failed".to_owned(),
+        message: format!("{}{names}", t.summary),
+        suggestion: None,
     }
 }
 

@@ -52,7 +52,7 @@ use crate::diff::{ObjectId, RepoPath};
 use crate::env::Env;
 use crate::error::Result;
 use crate::finding::{Category, Confidence, Severity};
-use crate::request::{Depth, OnIncomplete, Overrides};
+use crate::request::{Depth, OnIncomplete, OnTestFailure, Overrides};
 use glob::Globs;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -217,6 +217,7 @@ pub struct HistoryPolicy {
 pub struct TestsPolicy {
     pub command: Option<String>,
     pub run: bool,
+    pub on_failure: OnTestFailure,
 }
 
 /// `[hooks]`.

@@ -88,6 +88,9 @@ pub fn issue(review: &Review, request: &ReviewRequest, env: &Env, stop: &Stop) -
         let state = format!("it ended as {}, {}", review.outcome.name(), review.verdict.name());
         return Err(refused(&state));
     }
+    if review.coverage.is_truncated() {
+        return Err(refused("a limit cut it short, so the models did not see all of the change"));
+    }
     if review.findings.iter().any(|f| f.waived.is_some()) {
         return Err(refused("a waiver let a finding through, which is nobody else's word"));
     }

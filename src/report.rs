@@ -141,7 +141,7 @@ pub fn render(review: &Review, format: Format, style: &Style, out: &mut dyn Writ
 /// Returns the line that ends every run on standard error, without a line end.
 pub fn summary_line(review: &Review) -> String {
     let c = &review.coverage;
-    let state = if c.is_complete() { "complete" } else { "incomplete" };
+    let state = if c.is_complete() && !c.is_truncated() { "complete" } else { "incomplete" };
     let findings = review.findings.iter().filter(|f| f.counts()).count();
     let (reviewed, total, exit) = (c.files_reviewed, c.files_total, review.exit.code());
     let backend = Inert::new(backends(review).join(","));

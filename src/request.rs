@@ -55,6 +55,8 @@ impl ReviewRequest {
             debug_prompts: None,
             record: false,
             hook: None,
+            is_audit: false,
+            model_flags: Vec::new(),
             on_block: OnBlock::Fail,
         }
     }
@@ -266,6 +268,10 @@ pub struct ReviewRequest {
     pub record: bool,
     /// The git hook that asks, whose mode policy sets.
     pub hook: Option<Hook>,
+    /// Whole files are audited for weaknesses: at depth thorough only the questions about security are asked.
+    pub is_audit: bool,
+    /// Flags of the command line that only a model heeds: without a backend they are an error.
+    pub model_flags: Vec<&'static str>,
     pub on_block: OnBlock,
 }
 
@@ -347,6 +353,14 @@ pub struct Overrides {
 pub enum OnIncomplete {
     #[default]
     Fail,
+    Warn,
+}
+
+/// What failed tests do to the verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnTestFailure {
+    #[default]
+    Block,
     Warn,
 }
 

@@ -18,15 +18,15 @@ use crate::ai::{Models, Script};
 use crate::diff::{FileChange, LineNo, ObjectId, RepoPath};
 use crate::env::Env;
 use crate::error::{Error, ExitStatus, Result};
-use crate::finding::{Finding, Location, Waiver, arrange};
+use crate::finding::{Finding, Location, Origin, Waiver, arrange};
 use crate::git::Repo;
 use crate::hooks::Hook;
-use crate::policy::{self, HookMode, Policy, Waive};
+use crate::policy::{self, HookMode, Layer, Policy, Waive};
 use crate::progress::Progress;
 use crate::request::{Authority, Checkout, Fetching, OnBlock, ReviewRequest, Source};
 use crate::rules::{RuleSet, Scope, Suppressions};
 use crate::stop::{Signal, Stop};
-use crate::verdict::{Coverage, Outcome, Verdict, exit_status, judge};
+use crate::verdict::{Coverage, Lost, Outcome, Share, TestOutcome, Verdict, exit_status, judge};
 pub use consult::Consultation;
 pub(crate) use files::Files;
 use models::Asked;
@@ -37,6 +37,7 @@ use record::{Piece, Recorder};
 use scan::{Scan, Scanned};
 use source::Part;
 use std::collections::HashSet;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// A finished review: what reports, history and MCP show.
@@ -170,8 +171,8 @@ pub struct PolicyInfo {
 /// How the project's own tests ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestResults {
-    pub passed: bool,
-    /// One line: what the tests say of themselves, or how the command ended.
+    pub outcome: TestOutcome,
+    /// One line: the totals that the tests print, and how the command ended unless it succeeded.
     pub summary: String,
     pub failing: Vec<String>,
     /// As the tests report it: `92%`.
@@ -235,6 +236,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     let resolved = source::resolve(request, world)?;
     let mut notes = Vec::new();
     let mut governing = governing::load(request, world.env, &resolved, &mut notes)?;
+    let without_command = tests_without_command(&governing.policy, &mut notes);
     let untested = leave_untested(request, &mut governing.policy);
     notes.splice(0..0, resolved.notes);
     let policy = &governing.policy;
@@ -257,7 +259,14 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     let rules = RuleSet::new(&policy.rules, &governing.team_rules)?
         .with_suppressions(Suppressions { honour_added: request.authority == Authority::Worktree });
     let files = Files::new(&request.files, &request.dir, resolved.repo.as_ref().and_then(Repo::worktree))?;
+    // The files of a session that goes on were judged in its first round; some may be gone since.
+    if request.brief.previous.is_empty() {
+        files.refuse_unknown(resolved.repo.as_ref(), &parts)?;
+    }
     let backends = if request.backends.is_empty() { &policy.review.backends } else { &request.backends };
+    if let (true, Some(flag)) = (backends.is_empty(), request.model_flags.first()) {
+        return Err(without_backend(flag));
+    }
     let stop = world.stop;
     let recorder = request.record.then(Recorder::new).transpose()?;
     let floor = Floor {
@@ -275,20 +284,27 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         parts: &parts,
         waivers: &waivers,
         env: world.env,
-        gate: request.authority == Authority::Base,
     };
     let ask = if request.offline || mode == Some(HookMode::Rules) { &[][..] } else { backends };
     let asking = models::Asking { request, world, governing: &governing, floor: &floor, backends: ask };
     let (found, asked) = if asking.is_needed() { asking.beside_the_rules()? } else { (floor.review(), None) };
     let Found { mut findings, mut coverage, stat, first_change, notes: said, seen, mut pieces } = found;
     notes.extend(said);
-    let nothing = coverage.files_total == 0 && findings.is_empty() && coverage.is_complete();
+    // Ignored and binary files are counted, and nothing of them was read.
+    let nothing = coverage.files_reviewed == 0 && findings.is_empty() && coverage.is_complete();
+    let of_rules = Share { files_reviewed: coverage.files_reviewed, files_total: coverage.files_total };
+    coverage.by_reviewer.insert(Origin::Rules.name().to_owned(), of_rules);
+    coverage.hunks_by_rules = coverage.hunks_reviewed;
     let (mut models, mut tests) = (Models::default(), None);
     if request.offline && !nothing && !backends.is_empty() && mode != Some(HookMode::Rules) {
         // Names, modes, what is no text and what programs write are shown to nobody: the rules are all there is.
         models.owed = models::Asking { backends, ..asking }.is_owed();
         for name in backends.iter().filter(|_| models.owed) {
             coverage.failed.push((None, not_asked(name)));
+            coverage.by_reviewer.insert(name.clone(), Share { files_reviewed: 0, ..of_rules });
+        }
+        if models.owed {
+            coverage.lose(Lost::Everything);
         }
     }
     if let Some(asked) = asked {
@@ -296,6 +312,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         claims.tell(&mut findings);
         // The worktree is read twice: once for the rules, once for the models.
         let changed = |(path, id): &(RepoPath, ObjectId)| shown.get(path).is_some_and(|theirs| theirs != id);
+        coverage.lose(lost);
         for (path, _) in seen.into_iter().filter(changed) {
             coverage.failed.push((Some(path), "it changed while it was reviewed; run the review again".to_owned()));
         }
@@ -304,19 +321,20 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         findings = arrange(findings);
         waive(&mut findings, &waivers, &actor(world.env, resolved.repo.as_ref()));
         coverage.add(c);
-        coverage.files_reviewed = coverage.files_reviewed.saturating_sub(lost.files);
-        coverage.hunks_reviewed = coverage.hunks_reviewed.saturating_sub(lost.hunks);
         notes.extend(said);
         models = Models { owed: models.owed || did.owed, ..did };
         tests = results;
     }
     notes.extend(unused_waivers(&findings, &waivers));
     if !nothing {
-        coverage.failed.extend(untested.map(|why| (None, why)));
+        coverage.failed.extend(untested.into_iter().chain(without_command).map(|why| (None, why)));
     }
+    coverage.failed.extend(tests.iter().filter_map(TestResults::missing).map(|why| (None, why)));
     coverage.tidy();
 
-    let verdict = judge(&mut findings, &coverage, policy);
+    let tested = tests.as_ref().map(|t| t.outcome);
+    let nothing = nothing && tested.is_none_or(|t| t == TestOutcome::Passed);
+    let verdict = judge(&mut findings, &coverage, tested, policy);
     let outcome = match (nothing, coverage.is_complete()) {
         _ if stop.signal().is_some() => Outcome::Cancelled,
         (true, true) => Outcome::NothingToReview,
@@ -354,6 +372,14 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     })
 }
 
+/// Returns true if the index holds nothing that HEAD lacks.
+///
+/// # Errors
+/// Those of opening the repository and of reading its index.
+pub fn is_nothing_staged(dir: &Path, env: &Env) -> Result<bool> {
+    Ok(Repo::open(dir, env)?.staged()?.entries.is_empty())
+}
+
 /// Runs no tests where the worktree may be a stranger's and the job has rights that the stranger lacks. Returns why,
 /// where there are some to be run.
 fn leave_untested(request: &ReviewRequest, policy: &mut Policy) -> Option<String> {
@@ -363,6 +389,27 @@ fn leave_untested(request: &ReviewRequest, policy: &mut Policy) -> Option<String
         policy.tests.run = false;
         "the project's tests are not run in a job that has rights which the author of the change lacks".to_owned()
     })
+}
+
+/// Returns why the review is incomplete where tests are to be run and no command says how. From the environment alone
+/// (`AUTO_RUN_TESTS`, which may be set for all projects of a person) that is worth a note.
+fn tests_without_command(policy: &Policy, notes: &mut Vec<Note>) -> Option<String> {
+    if !policy.tests.run || policy.tests.command.is_some() {
+        return None;
+    }
+    let why = "[tests] run is true, and no command is set: the project's tests were not run";
+    if policy.origin_of("tests.run").layer == Layer::Environment {
+        notes.push(Note::general("policy", why));
+        return None;
+    }
+    Some(why.to_owned())
+}
+
+/// Makes the error about a flag that only a model heeds, where none is asked.
+fn without_backend(flag: &str) -> Error {
+    Error::usage(format!("{flag} is for models, and no backend is named"))
+        .hint_person("name one: --backend NAME, or [review] backends in the policy")
+        .hint_person(format!("or leave {flag} out: the rules do not heed it"))
 }
 
 impl Review {
@@ -384,7 +431,11 @@ impl Review {
     /// Takes back that backends were not asked, since somebody stands for what they said, and judges again.
     pub fn vouch(&mut self, backends: &[String], on_block: OnBlock) {
         let told: Vec<String> = backends.iter().map(|b| not_asked(b)).collect();
+        let failed = self.coverage.failed.len();
         self.coverage.failed.retain(|(file, why)| file.is_some() || !told.contains(why));
+        if self.coverage.failed.len() < failed {
+            self.coverage.regain(backends);
+        }
         if self.outcome == Outcome::Incomplete && self.coverage.is_complete() {
             self.outcome = Outcome::Reviewed;
         }
@@ -412,7 +463,8 @@ impl Review {
 
     /// Computes the verdict and the exit from what is there now. How a signal ended the review stays.
     pub fn judge_again(&mut self, on_block: OnBlock) {
-        self.verdict = judge(&mut self.findings, &self.coverage, &self.judged_by);
+        let tests = self.tests.as_ref().map(|t| t.outcome);
+        self.verdict = judge(&mut self.findings, &self.coverage, tests, &self.judged_by);
         if self.outcome == Outcome::NothingToReview && !self.findings.is_empty() {
             self.outcome = Outcome::Reviewed;
         }
@@ -428,8 +480,6 @@ struct Floor<'a> {
     parts: &'a [Part],
     waivers: &'a [Waive],
     env: &'a Env,
-    /// The base's policy rules, and a mistake must not pass.
-    gate: bool,
 }
 
 /// What the rules found.
@@ -455,11 +505,6 @@ impl Floor<'_> {
             let text = format!("--files: not part of the change: {}", unmatched.join(", "));
             let text = rules.masked(&text);
             scanned.notes.push(Note::general("git", text));
-            if let Some(repo) = repo.filter(|_| self.gate) {
-                let none = files.of_nothing(repo, self.parts);
-                let told = none.unwrap_or_else(|e| vec![e.message]).into_iter();
-                scanned.coverage.failed.extend(told.map(|why| (None, rules.masked(&why))));
-            }
         }
         if let Some(repo) = repo {
             governing::weakened(repo, self.parts, (rules, self.scan.authority), &mut scanned);

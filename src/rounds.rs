@@ -188,7 +188,9 @@ impl Round<'_> {
     /// Stores the round where it is to be.
     fn end(&self, mut review: Review, world: &World<'_>) -> Done {
         let number = self.follow.as_ref().map_or(1, |f| f.last().round + 1);
-        let nothing = review.outcome == Outcome::NothingToReview && self.follow.is_none();
+        // What was left out as a whole is recorded.
+        let empty = review.outcome == Outcome::NothingToReview && review.coverage.files_total == 0;
+        let nothing = empty && self.follow.is_none();
         let saved = match (self.ask.save, &review.place) {
             (Save::No, _) => None,
             (Save::Yes, _) if nothing => None,

@@ -4,7 +4,8 @@ use crate::diff::RepoPath;
 use crate::error::ExitStatus;
 use crate::finding::{Finding, Origin, Severity};
 use crate::policy::Policy;
-use crate::request::{OnBlock, OnIncomplete};
+use crate::request::{OnBlock, OnIncomplete, OnTestFailure};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the gate says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,17 +110,66 @@ skips! {
     Contract = "contract",
 }
 
+/// How the project's own tests ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TestOutcome {
+    Passed,
+    Failed,
+    /// The command could not be started: no shell, no such program, no worktree.
+    NotStarted,
+    TimedOut,
+    /// The run was stopped, or printed more than is read.
+    Stopped,
+}
+
+impl TestOutcome {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Passed, Self::Failed, Self::NotStarted, Self::TimedOut, Self::Stopped];
+
+    /// Returns the name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+            Self::NotStarted => "not_started",
+            Self::TimedOut => "timed_out",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
 /// How the reason begins of a file that a limit kept from being reviewed as a whole.
 pub const CUT_OFF: &str = "not all of it was asked about:";
+
+/// What one reviewer finished.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// Files of which the reviewer finished every part, under every lens.
+    pub files_reviewed: usize,
+    /// Files that it was to review: for the rules those of the change, for a backend those that it may be shown.
+    pub files_total: usize,
+}
+
+/// What the rules finished and a backend did not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// Each file with the number of its hunks; a path may occur once for each commit.
+    Files(Vec<(RepoPath, usize)>),
+    Everything,
+}
 
 /// What was reviewed, and what was not, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
     pub files_total: usize,
-    /// By the rules, and by every backend that was to look.
+    /// Files that the rules and every backend that was to review them finished.
     pub files_reviewed: usize,
+    /// By the name of the reviewer: `rules`, and each backend that was to review.
+    pub by_reviewer: BTreeMap<String, Share>,
     pub hunks_total: usize,
     pub hunks_reviewed: usize,
+    /// Hunks that the rules finished, whatever became of the backends.
+    pub hunks_by_rules: usize,
     /// Hunks whose model review came from the cache.
     pub cached: usize,
     /// Stored reviews that the change brings along: read by the rules for secrets, and counted nowhere else.
@@ -135,6 +185,34 @@ impl Coverage {
         self.failed.is_empty()
     }
 
+    /// Returns true if a limit kept part of the change from a model, and the policy lets that pass.
+    pub fn is_truncated(&self) -> bool {
+        self.skipped.iter().any(|(_, why)| *why == Skip::Limit)
+    }
+
+    /// Takes away what a backend that was to review did not finish.
+    pub fn lose(&mut self, lost: Lost) {
+        match lost {
+            Lost::Everything => (self.files_reviewed, self.hunks_reviewed) = (0, 0),
+            Lost::Files(files) => {
+                // What the rules could not read is not counted as reviewed.
+                let failed: BTreeSet<&RepoPath> = self.failed.iter().filter_map(|(path, _)| path.as_ref()).collect();
+                for (_, hunks) in files.iter().filter(|(path, _)| !failed.contains(path)) {
+                    self.files_reviewed = self.files_reviewed.saturating_sub(1);
+                    self.hunks_reviewed = self.hunks_reviewed.saturating_sub(*hunks);
+                }
+            }
+        }
+    }
+
+    /// Counts what the rules finished as reviewed, where a receipt stands for these backends.
+    pub fn regain(&mut self, backends: &[String]) {
+        self.by_reviewer.retain(|name, _| !backends.contains(name));
+        let rules = self.by_reviewer.get(Origin::Rules.name()).map(|s| s.files_reviewed);
+        self.files_reviewed = rules.unwrap_or(self.files_reviewed);
+        self.hunks_reviewed = self.hunks_by_rules;
+    }
+
     /// Adds what was seen of another part, or by another reviewer.
     pub fn add(&mut self, other: Self) {
         self.files_total += other.files_total;
@@ -143,6 +221,7 @@ impl Coverage {
         self.hunks_reviewed += other.hunks_reviewed;
         self.cached += other.cached;
         self.records += other.records;
+        self.by_reviewer.extend(other.by_reviewer);
         self.skipped.extend(other.skipped);
         self.failed.extend(other.failed);
     }
@@ -156,14 +235,17 @@ impl Coverage {
     }
 }
 
-/// Marks the findings that block, and says what the gate says.
+/// Marks the findings that block, and computes the verdict.
 ///
 /// A finding blocks when it counts (not suppressed, not waived), its severity is at or above one in `block_on`
 /// for its path, and, for a model's finding, its confidence reaches `min_confidence` and no second look refuted
-/// it. Blocking wins over
-/// incompleteness; incompleteness wins over warnings.
-pub fn judge(findings: &mut [Finding], coverage: &Coverage, policy: &Policy) -> Verdict {
-    let (mut block, mut warn) = (false, false);
+/// it. `tests` says how the project's tests ended, where they ran: failed ones block unless the policy makes them a
+/// warning. A review that a limit cut short is at least a warning. Blocking wins over incompleteness, and
+/// incompleteness over warnings.
+pub fn judge(findings: &mut [Finding], coverage: &Coverage, tests: Option<TestOutcome>, policy: &Policy) -> Verdict {
+    let failed = tests == Some(TestOutcome::Failed);
+    let mut block = failed && policy.tests.on_failure == OnTestFailure::Block;
+    let mut warn = failed || coverage.is_truncated();
     for f in findings.iter_mut() {
         let t = policy.thresholds(f.file());
         let proven = f.disputed.is_none() && f.confidence() >= t.min_confidence;
@@ -241,7 +323,7 @@ mod tests {
             (&[Critical], true, Verdict::Block),
         ] {
             let mut findings: Vec<_> = severities.iter().copied().map(finding).collect();
-            assert_eq!(judge(&mut findings, &coverage(failed), &default), verdict, "{severities:?} {failed}");
+            assert_eq!(judge(&mut findings, &coverage(failed), None, &default), verdict, "{severities:?} {failed}");
             for f in &findings {
                 assert_eq!(f.blocking, f.severity() >= Major);
             }
@@ -256,9 +338,37 @@ mod tests {
             policy
         };
         let only_major = blocking(vec![Severity::Major]);
-        assert_eq!(judge(&mut [finding(Severity::Critical)], &coverage(false), &only_major), Verdict::Block);
+        assert_eq!(judge(&mut [finding(Severity::Critical)], &coverage(false), None, &only_major), Verdict::Block);
         let nothing = blocking(Vec::new());
-        assert_eq!(judge(&mut [finding(Severity::Critical)], &coverage(false), &nothing), Verdict::Warn);
+        assert_eq!(judge(&mut [finding(Severity::Critical)], &coverage(false), None, &nothing), Verdict::Warn);
+    }
+
+    #[test]
+    fn ver_01_failed_tests_block_unless_policy_makes_them_a_warning() {
+        use OnTestFailure::{Block, Warn};
+        use TestOutcome::{Failed, Passed};
+        for (tests, on_failure, failed, verdict) in [
+            (None, Block, false, Verdict::Pass),
+            (Some(Passed), Block, false, Verdict::Pass),
+            (Some(Failed), Block, false, Verdict::Block),
+            (Some(Failed), Block, true, Verdict::Block),
+            (Some(Failed), Warn, false, Verdict::Warn),
+            (Some(Failed), Warn, true, Verdict::Incomplete),
+        ] {
+            let mut policy = Policy::default();
+            policy.tests.on_failure = on_failure;
+            assert_eq!(judge(&mut [], &coverage(failed), tests, &policy), verdict, "{tests:?} {on_failure:?} {failed}");
+        }
+    }
+
+    #[test]
+    fn ver_02_what_a_limit_cut_off_is_at_least_a_warning() {
+        let mut cut = coverage(false);
+        cut.skipped.push((RepoPath::from("a.rs"), Skip::Limit));
+        let policy = Policy::default();
+        assert_eq!(judge(&mut [], &cut, None, &policy), Verdict::Warn);
+        assert_eq!(judge(&mut [finding(Severity::Critical)], &cut, None, &policy), Verdict::Block);
+        assert_ne!(Verdict::Warn.assessment(Outcome::Reviewed), Some(Assessment::Lgtm));
     }
 
     #[test]
@@ -266,7 +376,7 @@ mod tests {
         let mut f = finding(Severity::Critical);
         f.suppressed = Some(Suppression { by: "inline", reason: "a sample".to_owned() });
         let mut findings = [f];
-        assert_eq!(judge(&mut findings, &coverage(false), &Policy::default()), Verdict::Pass);
+        assert_eq!(judge(&mut findings, &coverage(false), None, &Policy::default()), Verdict::Pass);
         assert!(!findings[0].blocking);
     }
 

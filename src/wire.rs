@@ -17,6 +17,8 @@ pub use self::calm::{line, write};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// The version of everything in this file.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -336,17 +338,43 @@ pub struct Opinion {
     pub text: String,
 }
 
-/// How the team's tests ended.
+/// How the project's tests ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TestResults {
-    /// The tests ended well.
+    /// The command succeeded.
     pub passed: bool,
-    /// How they ended, in a sentence.
+    /// Any but the first two makes the review incomplete; null in older reports.
+    #[serde(default)]
+    pub outcome: Option<TestOutcome>,
+    /// They block.
+    #[serde(default)]
+    pub blocking: bool,
+    /// Totals, and how the command ended.
     pub summary: String,
-    /// Names of those that failed, as far as they could be told.
+    /// Names, where the format of the output is known; at most 200.
     pub failing_tests: Vec<String>,
     /// As the tests report it: `92%`.
     pub coverage: Option<String>,
+}
+
+/// How the project's tests ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TestOutcome {
+    Passed,
+    Failed,
+    NotStarted,
+    TimedOut,
+    Stopped,
+}
+
+/// What one reviewer finished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReviewerCoverage {
+    /// Finished, every part.
+    pub files_reviewed: usize,
+    /// To be reviewed by it.
+    pub files_total: usize,
 }
 
 /// What was reviewed, and what was not, and why.
@@ -354,8 +382,11 @@ pub struct TestResults {
 pub struct Coverage {
     /// Files of the change.
     pub files_total: usize,
-    /// By the rules, and by every backend that was to look.
+    /// Finished by every reviewer.
     pub files_reviewed: usize,
+    /// By name: `rules`, and each backend.
+    #[serde(default)]
+    pub by_reviewer: BTreeMap<String, ReviewerCoverage>,
     /// Hunks of the change.
     pub hunks_total: usize,
     /// Hunks of the files that were reviewed.
@@ -398,6 +429,12 @@ pub struct Usage {
     pub model: String,
     /// Requests that were sent, retries included.
     pub requests: u64,
+    /// Answers from the cache.
+    #[serde(default)]
+    pub from_cache: u64,
+    /// Questions without an answer.
+    #[serde(default)]
+    pub failed: u64,
     /// Tokens in, those from the provider's cache included.
     pub input_tokens: u64,
     /// Of these, from the provider's cache.
@@ -422,6 +459,11 @@ pub struct Policy {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
 fn is_none(count: &usize) -> bool {
     *count == 0
+}
+
+/// Returns a duration in milliseconds, rounded up: what was done took time, so 0 would be wrong.
+pub fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX).max(1)
 }
 
 /// Returns a document as a value; null where it is none that JSON can hold.

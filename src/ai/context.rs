@@ -31,6 +31,8 @@ pub struct Found {
     pub documents: Vec<Document>,
     /// For the report.
     pub notes: Vec<String>,
+    /// Which names were looked for, where no document has one of them.
+    pub missing: Option<String>,
 }
 
 /// Finds the conventions that hold for the changed files: of each name, in each folder from the files up to the
@@ -82,7 +84,9 @@ pub fn conventions<'p>(
         }
     }
     if out.documents.is_empty() && out.notes.is_empty() {
-        out.notes.push(format!("no conventions file ({})", names.join(", ")));
+        let missing = format!("no conventions file ({})", names.join(", "));
+        out.notes.push(missing.clone());
+        out.missing = Some(missing);
     }
     out
 }

@@ -5,6 +5,7 @@
 
 mod consult;
 mod criteria;
+mod ledger;
 mod look;
 mod member;
 mod question;
@@ -33,9 +34,11 @@ use crate::stop::Stop;
 pub use consult::{Consulted, Question, consult};
 use futures_util::future::join;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use ledger::{FileKey, Ledger};
 use look::Looked;
 use member::Member;
 use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::{BTreeMap, HashSet};
 use std::time::Instant;
 use tokio::sync::{Semaphore, oneshot};
 
@@ -51,6 +54,8 @@ pub struct Job<'a> {
     /// Names of the policy's backends, in order.
     pub backends: &'a [String],
     pub cache: CacheUse,
+    /// Only the security lens is asked; see [`crate::request::ReviewRequest::is_audit`].
+    pub is_audit: bool,
     /// In and out, of all requests together.
     pub max_tokens: Option<u64>,
     pub deadline: Instant,
@@ -64,14 +69,29 @@ impl std::fmt::Debug for Job<'_> {
     }
 }
 
+impl Job<'_> {
+    /// Returns what each part of the change is asked about, a request each.
+    fn lenses(&self) -> &'static [Lens] {
+        match self.policy.review.depth {
+            Depth::Quick => &[Lens::Whole],
+            Depth::Thorough if self.is_audit => &[Lens::Security],
+            Depth::Thorough => &Lens::THOROUGH,
+        }
+    }
+}
+
 /// What became of a model review.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Findings, and what models say of the rules' findings, by their positions in what `floor` told.
     pub claims: Sealed,
     pub remarks: Vec<Remark>,
-    /// A backend that was to look at everything could not be asked at all.
+    /// A backend that was to review everything could not be asked at all.
     pub unasked: bool,
+    /// Positions of the groups and files that some backend did not finish.
+    pub missed: HashSet<(usize, usize)>,
+    /// The files that each backend finished by itself.
+    pub finished: BTreeMap<String, HashSet<(usize, usize)>>,
     /// What was not reviewed, and why.
     pub failed: Vec<(Option<RepoPath>, String)>,
     /// What a limit kept from being asked, and which.
@@ -168,6 +188,8 @@ struct Session<'a> {
 struct Team<'a> {
     members: Vec<Member<'a>>,
     chunks: Vec<Chunk>,
+    /// Files that the chunks lack, or a part of which they lack.
+    left_out: Vec<FileKey>,
 }
 
 impl<'a> Session<'a> {
@@ -196,13 +218,13 @@ impl<'a> Session<'a> {
     }
 
     async fn run(&self, teams: &[Team<'a>], floor: oneshot::Receiver<Vec<Finding>>, mut out: Outcome) -> Outcome {
-        let lenses: &[Lens] = match self.job.policy.review.depth {
-            Depth::Quick => &[Lens::Whole],
-            Depth::Thorough => &Lens::THOROUGH,
-        };
-        let views: Vec<(&Team<'a>, Lens)> = teams.iter().flat_map(|t| lenses.iter().map(move |l| (t, *l))).collect();
+        let lenses = self.job.lenses();
+        let numbered = || teams.iter().enumerate();
+        let views: Vec<(usize, &Team<'a>, Lens)> =
+            numbered().flat_map(|(i, t)| lenses.iter().map(move |l| (i, t, *l))).collect();
+        let mut ledger = Ledger::new(teams);
         let mut looks = FuturesUnordered::new();
-        for (view, (team, lens)) in views.iter().enumerate() {
+        for (view, (_, team, lens)) in views.iter().enumerate() {
             looks.extend(team.chunks.iter().map(|c| async move { (view, self.look(team, c.clone(), *lens).await) }));
         }
         // What is known to every view was not asked about.
@@ -212,8 +234,9 @@ impl<'a> Session<'a> {
         self.tell();
         let mut all = Looked::default();
         let reviewed = async {
-            while let Some((view, looked)) = looks.next().await {
+            while let Some((view, mut looked)) = looks.next().await {
                 cached[view] += looked.cached;
+                ledger.add(views[view].0, std::mem::take(&mut looked.entries));
                 all.merge(looked);
             }
         };
@@ -221,6 +244,9 @@ impl<'a> Session<'a> {
         drop(looks);
         out.failed.extend(votes.failed.iter().cloned());
         out.cut.extend(votes.cut.iter().cloned());
+        out.missed = ledger.missed();
+        out.missed.extend(self.keys_of(votes.cut.iter().map(|(path, _)| path)));
+        out.finished = ledger.finished();
         if !teams.is_empty() {
             out.models.criteria = votes.count(&self.brief.criteria, out.cut.is_empty());
         }
@@ -229,7 +255,7 @@ impl<'a> Session<'a> {
         if self.job.policy.review.depth == Depth::Thorough {
             self.second_look(teams, &mut all, &floor, &mut out).await;
         }
-        let Looked { candidates, remarks, dropped, failed, cut, cached: _, compliance, missing, opinions } = all;
+        let Looked { candidates, remarks, dropped, failed, cut, compliance, missing, opinions, .. } = all;
         let disputes = std::mem::take(&mut out.claims.disputes);
         out.claims = anchor::seal(candidates, &floor, self.job.rules);
         out.claims.disputes.extend(disputes);
@@ -251,6 +277,13 @@ impl<'a> Session<'a> {
         out.models.missing = missing;
         out.models.opinions = opinions;
         out.models.usage = self.usage.take();
+        if self.job.policy.review.mode == Mode::First {
+            // The others would have been asked if these had failed.
+            let is_asked = |name: &String| out.models.usage.iter().any(|u| u.backend == *name);
+            if out.models.asked.iter().any(is_asked) {
+                out.models.asked.retain(is_asked);
+            }
+        }
         out.models.setbacks.extend(self.setbacks.take());
         out.remarks.extend(self.unpriced(&out.models.usage));
         out.models.tidy();
@@ -260,7 +293,7 @@ impl<'a> Session<'a> {
     /// Plans what each team is asked.
     fn plan(&self, teams: Vec<Vec<Member<'a>>>, out: &mut Outcome) -> Vec<Team<'a>> {
         let review = &self.job.policy.review;
-        let lenses = if review.depth == Depth::Thorough { Lens::THOROUGH.len() } else { 1 };
+        let lenses = self.job.lenses().len();
         // The second look needs some, too.
         let kept = if review.depth == Depth::Thorough { (review.max_requests as usize / 5).max(1) } else { 0 };
         let looks = (review.max_requests as usize).saturating_sub(kept);
@@ -280,8 +313,9 @@ impl<'a> Session<'a> {
                 };
                 let Plan { chunks, left_out } = plan::plan(self.groups, &limits);
                 let why = format!("max_requests = {}", review.max_requests);
-                out.cut.extend(left_out.into_iter().map(|l| (self.path(l.group, l.file), why.clone())));
-                Team { members, chunks }
+                let left_out: Vec<FileKey> = left_out.into_iter().map(|l| (l.group, l.file)).collect();
+                out.cut.extend(left_out.iter().map(|(group, file)| (self.path(*group, *file), why.clone())));
+                Team { members, chunks, left_out }
             })
             .collect()
     }

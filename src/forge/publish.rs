@@ -12,7 +12,7 @@ use super::mark::{About, By, Form, Mark};
 use crate::finding::{Finding, Origin};
 use crate::report::markdown::{self, Flavor};
 use crate::review::Review;
-use crate::verdict::{Outcome, Verdict};
+use crate::verdict::{Outcome, TestOutcome, Verdict};
 use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
 
@@ -381,15 +381,20 @@ pub fn status(review: &Review) -> Status {
     let count = review.findings.iter().filter(|f| f.counts()).count();
     let blocking = review.findings.iter().filter(|f| f.counts() && f.blocking).count();
     let findings = |n: usize| if n == 1 { "1 finding".to_owned() } else { format!("{n} findings") };
+    let c = &review.coverage;
+    let files = format!("{} of {} files reviewed", c.files_reviewed, c.files_total);
+    let tests = review.tests.as_ref().is_some_and(|t| t.outcome == TestOutcome::Failed);
     let (light, description) = match review.verdict {
+        _ if review.outcome == Outcome::NothingToReview => (Light::Success, "nothing to review".to_owned()),
+        Verdict::Warn if tests => (Light::Success, format!("the project's tests failed; {}", findings(count))),
+        Verdict::Block if tests => {
+            (Light::Failure, format!("the project's tests failed; {blocking} of {} block", findings(count)))
+        }
+        Verdict::Warn if c.is_truncated() => (Light::Success, format!("cut short: {files}; {}", findings(count))),
         Verdict::Pass | Verdict::Warn if count == 0 => (Light::Success, "nothing found".to_owned()),
         Verdict::Pass | Verdict::Warn => (Light::Success, format!("{}, none blocks", findings(count))),
         Verdict::Block => (Light::Failure, format!("{} of {} block", blocking, findings(count))),
-        Verdict::Incomplete => {
-            let c = &review.coverage;
-            let files = format!("{} of {} files reviewed", c.files_reviewed, c.files_total);
-            (Light::Error, format!("incomplete: {files}; {}", findings(count)))
-        }
+        Verdict::Incomplete => (Light::Error, format!("incomplete: {files}; {}", findings(count))),
     };
     Status { light, description }
 }

@@ -6,7 +6,7 @@
 
 use crate::finding::Origin;
 use crate::wire::stored::{Entry, Since, State};
-use crate::wire::{Finding, Outcome, Report};
+use crate::wire::{Finding, Report};
 
 /// Names of findings that a sentence tells.
 const NAMES: usize = 5;
@@ -99,8 +99,7 @@ pub fn owed<'r>(rounds: &[Told<'r>]) -> Vec<Owed<'r>> {
 pub fn is_blind(rounds: &[Told<'_>]) -> bool {
     let Some((last, earlier)) = rounds.split_last() else { return false };
     let coverage = &last.report.coverage;
-    let unread =
-        last.report.outcome != Outcome::NothingToReview && coverage.files_reviewed == 0 && coverage.files_total > 0;
+    let unread = coverage.files_reviewed == 0 && coverage.files_total > 0;
     unread && earlier.iter().any(|r| r.report.findings.iter().any(|f| f.blocking))
 }
 

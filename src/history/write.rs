@@ -419,6 +419,7 @@ fn doubt(session: &Session, last: &Review, open: usize, told: &[Told<'_>], owed:
         (2.., _, _) => Some(format!("{open} findings block")),
         (_, Outcome::Cancelled, _) => Some("its last round was broken off".to_owned()),
         (_, Outcome::Incomplete, _) | (_, _, Verdict::Incomplete) => Some("its last round is incomplete".to_owned()),
+        _ if untested(session).is_some() => untested(session),
         (_, _, Verdict::Block) => Some("its last round blocks".to_owned()),
         _ if owed::is_blind(told) => Some(
             "its last round looked at none of its files, and an earlier one blocked (coverage.skipped says why)"
@@ -437,6 +438,14 @@ fn doubt(session: &Session, last: &Review, open: usize, told: &[Told<'_>], owed:
         }
         _ => None,
     }
+}
+
+/// Says that the project's tests did not pass when they ran last; `None` where they passed, or never ran. A round that
+/// does not run them answers nothing.
+fn untested(session: &Session) -> Option<String> {
+    let round = session.rounds.iter().rev().find(|r| r.review.test_results.is_some())?;
+    let tests = round.review.test_results.as_ref().filter(|t| !t.passed)?;
+    Some(format!("the project's tests failed in round {}: {}", round.review.round, tests.summary))
 }
 
 /// Returns the reviews of the rounds before the last one, oldest first.

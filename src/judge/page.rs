@@ -2,7 +2,7 @@
 
 use crate::untrusted::markdown;
 use crate::wire::judge::{Criterion, Issue, JudgeReport};
-use crate::wire::name;
+use crate::wire::{TestOutcome, TestResults, name};
 use std::fmt::Write as _;
 
 /// Writes a report. `summary` is ours.
@@ -33,9 +33,15 @@ pub(super) fn render(report: &JudgeReport, summary: &str) -> String {
         report.notes.iter().for_each(|n| out.push_str(&format!("- {}\n", line(n))));
         out.push('\n');
     }
+    if let Some(tests) = report.report.as_ref().and_then(|r| r.test_results.as_ref()) {
+        self::tests(&mut out, tests);
+    }
     if let Some(review) = &report.report {
         let c = &review.coverage;
         let _ = writeln!(out, "## Coverage\n\n{} of {} files reviewed.\n", c.files_reviewed, c.files_total);
+        for (name, r) in c.by_reviewer.iter().filter(|_| c.by_reviewer.len() > 1) {
+            let _ = writeln!(out, "- {}: {} of {} files", line(name), r.files_reviewed, r.files_total);
+        }
         for s in &c.skipped {
             let _ = writeln!(out, "- not shown to a model: {} ({})", line(&s.file), line(&s.reason));
         }
@@ -55,7 +61,11 @@ fn issues(out: &mut String, heading: &str, all: &[Issue]) {
     }
     let _ = writeln!(out, "## {heading}\n");
     for issue in all {
-        let severity = issue.severity.map_or_else(|| "not met".to_owned(), |s| name(&s));
+        let severity = match (issue.severity, issue.kind.as_str()) {
+            (Some(severity), _) => name(&severity),
+            (None, "tests") => "failed".to_owned(),
+            (None, _) => "not met".to_owned(),
+        };
         let _ = writeln!(out, "### {}: {} ({severity})\n", line(&issue.id), line(&issue.title));
         if let Some(file) = &issue.file {
             let at = issue.line.map(|n| format!(", line {n}")).unwrap_or_default();
@@ -66,6 +76,23 @@ fn issues(out: &mut String, heading: &str, all: &[Issue]) {
             out.push_str("What to do:\n\n");
             quoted(out, suggestion);
         }
+    }
+}
+
+/// Writes how the project's tests ended.
+fn tests(out: &mut String, t: &TestResults) {
+    let word = match t.outcome {
+        Some(TestOutcome::NotStarted) => "could not be started",
+        Some(TestOutcome::TimedOut) => "timed out",
+        Some(TestOutcome::Stopped) => "were stopped",
+        Some(TestOutcome::Passed | TestOutcome::Failed) | None if t.passed => "passed",
+        Some(TestOutcome::Passed | TestOutcome::Failed) | None => "**failed**",
+    };
+    let coverage = t.coverage.as_ref().map(|c| format!(", coverage {}", line(c))).unwrap_or_default();
+    let _ = writeln!(out, "## Tests\n\nThe project's tests {word}: {}{coverage}.\n", line(&t.summary));
+    t.failing_tests.iter().for_each(|name| out.push_str(&format!("- {}\n", line(name))));
+    if !t.failing_tests.is_empty() {
+        out.push('\n');
     }
 }
 

@@ -7,7 +7,7 @@ use super::kind::Kind;
 use super::value::Value;
 use super::{Backend, BackendKind, Guideline, HookMode, Mode, PathRule, Policy, Price};
 use crate::finding::Severity;
-use crate::request::{Depth, OnIncomplete};
+use crate::request::{Depth, OnIncomplete, OnTestFailure};
 
 /// A table of the file.
 pub(super) struct Table {
@@ -99,6 +99,7 @@ pub(super) static TABLES: &[Table] = &[
     },
 ];
 
+const ON_FAILURE: &[&str] = &["block", "warn"];
 const COMPLETION: &[&str] = &["fail", "warn"];
 const CONFIDENCES: &[&str] = &["low", "medium", "high"];
 const HOOK_MODES: &[&str] = &["full", "rules", "off"];
@@ -154,7 +155,7 @@ static TOP: &[Key<Policy>] = &[
     },
     Key {
         name: "on_truncated",
-        about: "What it means when a limit on requests, cost or time cuts a model's review short: fail makes it incomplete, warn only says so.",
+        about: "What it means when a limit on requests, cost or time cuts a model's review short: fail makes it incomplete, warn makes it a warning that states how many files were reviewed.",
         kind: Kind::Choice(COMPLETION),
         trust: Trust::Open,
         weaker: Weaker::Steps(COMPLETION),
@@ -349,6 +350,15 @@ static TESTS: &[Key<Policy>] = &[
         weaker: Weaker::Steps(&["true", "false"]),
         get: |p| Value::Flag(p.tests.run),
         set: |p, v| p.tests.run = v.flag(),
+    },
+    Key {
+        name: "on_failure",
+        about: "What failed tests do to the verdict: block (exit 1) or warn. Tests that cannot start or time out make the review incomplete.",
+        kind: Kind::Choice(ON_FAILURE),
+        trust: Trust::Open,
+        weaker: Weaker::Steps(ON_FAILURE),
+        get: |p| Value::Text(if p.tests.on_failure == OnTestFailure::Block { "block" } else { "warn" }.to_owned()),
+        set: |p, v| p.tests.on_failure = if v.text() == "warn" { OnTestFailure::Warn } else { OnTestFailure::Block },
     },
 ];
 

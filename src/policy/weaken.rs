@@ -353,6 +353,12 @@ mod tests {
             ("", "[review]\nconventions = ['AGENTS.md']", "review.conventions no longer holds CLAUDE.md"),
             ("", "[hooks]\npre_commit = 'off'", "hooks.pre_commit changes from rules to off"),
             ("[tests]\nrun = true", "", "tests.run changes from true to false"),
+            ("", "[tests]\non_failure = 'warn'", "tests.on_failure changes from block to warn"),
+            (
+                "[tests]\non_failure = 'block'",
+                "[tests]\non_failure = 'warn'",
+                "tests.on_failure changes from block to warn",
+            ),
             ("", "[[path]]\nglob = 'x/**'\nblock_on = []", "block_on no longer holds critical in x/**"),
             (
                 "[[path]]\nglob = 'x/**'\nblock_on = ['critical', 'major', 'minor']",

@@ -9,6 +9,7 @@ use std::io::{self, Write};
 /// Writes the lines.
 pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
     let [(_, critical), (_, major), (_, minor), (_, suggestion)] = totals(review);
+    let tests = review.tests.as_ref().map_or("not_run", |t| t.outcome.name());
     let blocking = review.findings.iter().filter(|f| f.blocking).count();
     writeln!(out, "verdict={}", review.verdict.name())?;
     writeln!(out, "outcome={}", review.outcome.name())?;
@@ -25,5 +26,5 @@ pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
     ] {
         writeln!(out, "{key}={number}")?;
     }
-    Ok(())
+    writeln!(out, "tests={tests}")
 }

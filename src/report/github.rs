@@ -39,8 +39,13 @@ fn annotations(review: &Review, out: &mut dyn Write) -> io::Result<()> {
         let text = unreviewed(review);
         writeln!(out, "::{} title={}::{}", name(kind), property("Incomplete review"), data(&clipped(&text, MAX_TEXT)))?;
     }
-    // One error or warning is what was not reviewed, and one notice the count of what is left out.
-    let taken = usize::from(incomplete);
+    let whole = of_the_whole(review);
+    for (kind, title, text) in &whole {
+        let text = clipped(text, MAX_TEXT);
+        writeln!(out, "::{} title={}::{}", name(*kind), property(title), data(&text))?;
+    }
+    // What is said of the whole takes the place of findings, and one notice counts what is left out.
+    let taken = usize::from(incomplete) + whole.len();
     let of = |level: Level| all.iter().filter(move |f| Level::of(f) == level);
     let fits = Level::ALL.iter().all(|l| of(*l).count() <= room(*l, taken, false));
     let mut shown = 0;
@@ -60,6 +65,14 @@ fn annotations(review: &Review, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "::notice title=More findings::{}", data(&text))?;
     }
     Ok(())
+}
+
+/// Returns what is said of the whole review beside findings: failed tests, and a limit that cut it short.
+fn of_the_whole(review: &Review) -> Vec<(Level, &'static str, String)> {
+    let kind = if words::tests_block(review) { Level::Error } else { Level::Warning };
+    let tests = words::failed_tests(review, NAMES).map(|text| (kind, "Tests failed", text));
+    let cut = words::truncated(review).map(|text| (Level::Warning, "Review cut short", text));
+    tests.into_iter().chain(cut).collect()
 }
 
 /// Returns how many findings of a kind can be annotated.

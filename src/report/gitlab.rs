@@ -3,7 +3,7 @@
 //! Shaped by <https://docs.gitlab.com/ci/testing/code_quality/>: every entry has a place, and a fingerprint that no
 //! other one has, since GitLab shows only the first of those that are alike.
 
-use super::words::{paragraphs, placed, somewhere, unreviewed};
+use super::words::{self, paragraphs, placed, somewhere, unreviewed};
 use crate::finding::{Finding, Location, Severity};
 use crate::review::Review;
 use crate::untrusted;
@@ -29,6 +29,14 @@ fn entries(review: &Review) -> Vec<Value> {
         let text = format!("The review is incomplete: {}", unreviewed(review, NAMES).join("; "));
         // Without a place, GitLab takes no entry; the job's exit code tells.
         entries.extend(place.map(|at| entry("incomplete-review", &text, "blocker", "incomplete-review", &at)));
+    }
+    let tests = words::failed_tests(review, NAMES).map(|text| {
+        let severity = if words::tests_block(review) { "blocker" } else { "minor" };
+        ("tests-failed", text, severity)
+    });
+    let cut = words::truncated(review).map(|text| ("review-cut-short", text, "minor"));
+    for (rule, text, severity) in tests.into_iter().chain(cut) {
+        entries.extend(fallback.as_ref().map(|at| entry(rule, &text, severity, rule, at)));
     }
     for f in review.findings.iter().filter(|f| f.counts()) {
         let Some(at) = placed(f, review).or_else(|| fallback.clone()) else { continue };

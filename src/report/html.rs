@@ -87,9 +87,10 @@ fn head(review: &Review, out: &mut Markup) {
 /// Returns the colour of the verdict.
 fn state(review: &Review) -> &'static str {
     match (review.outcome, review.verdict) {
-        (Outcome::Cancelled, _) | (_, Verdict::Incomplete) => "open",
+        // What was not reviewed, or not all of it, is never green; nor is a warning.
+        (Outcome::Cancelled | Outcome::NothingToReview, _) | (_, Verdict::Incomplete | Verdict::Warn) => "open",
         (_, Verdict::Block) => "bad",
-        (_, Verdict::Pass | Verdict::Warn) => "good",
+        (_, Verdict::Pass) => "good",
     }
 }
 
@@ -97,9 +98,9 @@ fn state(review: &Review) -> &'static str {
 fn said(review: &Review) -> (String, String) {
     let (word, text) = verdict(review);
     let word = match word {
-        _ if review.outcome == Outcome::NothingToReview => "Nothing to review".to_owned(),
         "BLOCK" => "Blocked".to_owned(),
         "PASS" => "Passed".to_owned(),
+        "WARN" => "Passed with warnings".to_owned(),
         word => format!("{}{}", &word[..1], word[1..].to_ascii_lowercase()),
     };
     (word, text)

@@ -401,7 +401,12 @@ fn skipped(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
 fn verdict(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     page.gap()?;
     if review.outcome == Outcome::NothingToReview {
-        return page.wrapped(&Line::new().put(GREEN, "No changes to review").put(DIM, label(review)), 4);
+        let text = match review.coverage.files_total {
+            0 => "No changes to review".to_owned(),
+            _ => format!("Nothing to review: {}", words::left_out(review)),
+        };
+        let style = if review.coverage.files_total == 0 { BOLD } else { YELLOW };
+        return page.wrapped(&Line::new().put(style, Inert::new(text)).put(DIM, label(review)), 4);
     }
     let (word, text) = words::verdict(review);
     let style = match word {

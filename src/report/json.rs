@@ -1,11 +1,11 @@
 //! The JSON report: the review in the words of [`crate::wire`].
 
-use super::{counted, plural, totals};
+use super::{counted, plural, totals, words};
 use crate::ai;
 use crate::diff::RepoPath;
 use crate::finding::{self, Evidence};
 use crate::review::{Review, SourceKind};
-use crate::verdict;
+use crate::verdict::{self, Share, TestOutcome};
 use crate::wire;
 use std::io::{self, Write};
 
@@ -90,7 +90,9 @@ pub fn report(review: &Review) -> wire::Report {
             .map(|o| wire::Opinion { backend: o.backend.clone(), text: o.text.clone() })
             .collect(),
         test_results: review.tests.as_ref().map(|t| wire::TestResults {
-            passed: t.passed,
+            passed: t.outcome == TestOutcome::Passed,
+            outcome: Some(test_outcome(t.outcome)),
+            blocking: words::tests_block(review),
             summary: t.summary.clone(),
             failing_tests: t.failing.clone(),
             coverage: t.coverage.clone(),
@@ -98,6 +100,7 @@ pub fn report(review: &Review) -> wire::Report {
         coverage: wire::Coverage {
             files_total: c.files_total,
             files_reviewed: c.files_reviewed,
+            by_reviewer: c.by_reviewer.iter().map(|(name, share)| (name.clone(), reviewer(*share))).collect(),
             hunks_total: c.hunks_total,
             hunks_reviewed: c.hunks_reviewed,
             cached: c.cached,
@@ -115,7 +118,21 @@ pub fn report(review: &Review) -> wire::Report {
         },
         usage: review.models.usage.iter().map(usage).collect(),
         policy: wire::Policy { origin: review.policy.origin.clone(), hash: review.policy.hash.clone() },
-        duration_ms: u64::try_from(review.duration.as_millis()).unwrap_or(u64::MAX),
+        duration_ms: wire::milliseconds(review.duration),
+    }
+}
+
+fn reviewer(share: Share) -> wire::ReviewerCoverage {
+    wire::ReviewerCoverage { files_reviewed: share.files_reviewed, files_total: share.files_total }
+}
+
+fn test_outcome(outcome: TestOutcome) -> wire::TestOutcome {
+    match outcome {
+        TestOutcome::Passed => wire::TestOutcome::Passed,
+        TestOutcome::Failed => wire::TestOutcome::Failed,
+        TestOutcome::NotStarted => wire::TestOutcome::NotStarted,
+        TestOutcome::TimedOut => wire::TestOutcome::TimedOut,
+        TestOutcome::Stopped => wire::TestOutcome::Stopped,
     }
 }
 
@@ -147,14 +164,20 @@ fn summary(review: &Review) -> wire::Summary {
         n if n.is_empty() => "nothing found".to_owned(),
         n => n,
     };
-    let reviewed = format!("{} of {} reviewed", c.files_reviewed, plural(c.files_total, "file"));
-    let text = match (review.outcome, review.verdict) {
-        (verdict::Outcome::NothingToReview, _) => "No changes to review".to_owned(),
-        (_, verdict::Verdict::Block) => format!("Blocked by {}: {found}; {reviewed}", plural(blocking, "finding")),
+    let reviewed = words::reviewed(review);
+    let first = match (review.outcome, review.verdict) {
+        (verdict::Outcome::NothingToReview, _) if c.files_total == 0 => "No changes to review".to_owned(),
+        (verdict::Outcome::NothingToReview, _) => format!("Nothing to review: {}", words::left_out(review)),
+        (_, verdict::Verdict::Block) => match blocking {
+            0 => format!("Blocked: {found}; {reviewed}"),
+            n => format!("Blocked by {}: {found}; {reviewed}", plural(n, "finding")),
+        },
         (_, verdict::Verdict::Incomplete) => format!("Incomplete: {reviewed}; {found}"),
         (_, verdict::Verdict::Warn) => format!("Passed with warnings: {found}; {reviewed}"),
         (_, verdict::Verdict::Pass) => format!("Passed: {found}; {reviewed}"),
     };
+    let others = [words::tests(review), words::truncated(review), words::conventions(review)];
+    let text = std::iter::once(first).chain(others.into_iter().flatten()).collect::<Vec<_>>().join("; ");
     wire::Summary {
         text,
         critical,
@@ -226,11 +249,13 @@ pub(super) fn usage(u: &ai::Usage) -> wire::Usage {
         backend: u.backend.clone(),
         model: u.model.clone(),
         requests: u.spent.requests,
+        from_cache: u.from_cache,
+        failed: u.failed,
         input_tokens: u.spent.input_tokens,
         cached_tokens: u.spent.cached_tokens,
         output_tokens: u.spent.output_tokens,
         cost_usd: u.spent.cost_usd,
-        duration_ms: u64::try_from(u.duration.as_millis()).unwrap_or(u64::MAX),
+        duration_ms: wire::milliseconds(u.duration),
     }
 }
 

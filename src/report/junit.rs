@@ -8,6 +8,7 @@ use super::words::{self, paragraphs, placed};
 use crate::finding::Finding;
 use crate::review::Review;
 use crate::untrusted::{self, Inert, junit};
+use crate::verdict::TestOutcome;
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
@@ -143,6 +144,11 @@ fn suites(review: &Review) -> Vec<Suite> {
         }
         suites.push(Suite { name: "not reviewed".to_owned(), cases });
     }
+    suites.extend(tests(review));
+    if let Some(text) = words::truncated(review) {
+        let case = Case { name: text.clone(), end: End::Skipped(text) };
+        suites.push(Suite { name: "review cut short".to_owned(), cases: vec![case] });
+    }
     let kept = words::worst(&review.findings, MAX_CASES);
     for group in kept.chunk_by(|a, b| a.file() == b.file()) {
         let name = group.first().and_then(|f| f.file()).map_or_else(|| "the change as a whole".to_owned(), shown);
@@ -163,6 +169,23 @@ fn suites(review: &Review) -> Vec<Suite> {
         suites.push(Suite { name: "review".to_owned(), cases: vec![Case { name, end: End::Passed(String::new()) }] });
     }
     suites
+}
+
+/// Returns the project's tests: a case for each failed one that is named, else one for all of them.
+fn tests(review: &Review) -> Option<Suite> {
+    let t = review.tests.as_ref()?;
+    let end = |text: String| match t.outcome {
+        TestOutcome::Passed => End::Passed(text),
+        TestOutcome::Failed if words::tests_block(review) => End::Failed("tests", text),
+        TestOutcome::Failed => End::Passed(text),
+        // What is missing is among what was not reviewed.
+        TestOutcome::NotStarted | TestOutcome::TimedOut | TestOutcome::Stopped => End::Skipped(text),
+    };
+    let summary = format!("{}: {}", words::tests_word(t.outcome), t.summary);
+    let mut cases = vec![Case { name: "the project's tests".to_owned(), end: end(summary) }];
+    let failed = |name: &String| Case { name: name.clone(), end: end(format!("Test failed: {name}")) };
+    cases.extend(t.failing.iter().map(failed));
+    Some(Suite { name: "tests".to_owned(), cases })
 }
 
 fn shown(path: &crate::diff::RepoPath) -> String {

@@ -4,7 +4,7 @@
 //! range without columns takes in its last line. A message is Markdown: reviewdog writes it into comments as it is.
 
 use super::markdown::{added, item};
-use super::words::{Level, Part, applicable, parts, placed, somewhere};
+use super::words::{self, Level, Part, applicable, parts, placed, somewhere};
 use crate::finding::{Finding, LineSpan, Location};
 use crate::review::Review;
 use crate::untrusted::{self, Inert, clipped, code, markdown, prose};
@@ -24,13 +24,16 @@ pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
 fn result(review: &Review) -> Value {
     let fallback = somewhere(review);
     let counting = || review.findings.iter().filter(|f| f.counts());
-    let worst = counting().map(Level::of).min();
+    let whole = of_the_whole(review);
+    let worst = counting().map(Level::of).chain(whole.iter().map(|(level, ..)| *level)).min();
     let mut diagnostics = Vec::new();
     if !review.coverage.is_complete() {
         let failed = review.coverage.failed.iter().find_map(|(p, _)| p.clone());
         let at = failed.map(|file| Location { file, lines: None }).or_else(|| fallback.clone());
         diagnostics.push(diagnostic(&unreviewed(review), at.as_ref(), Level::Error, "incomplete-review"));
     }
+    let said = |(level, code, text): &(Level, &str, String)| diagnostic(&item(text), fallback.as_ref(), *level, code);
+    diagnostics.extend(whole.iter().map(said));
     diagnostics.extend(counting().map(|f| finding(f, review, fallback.as_ref())));
     let incomplete = (!review.coverage.is_complete()).then_some(Level::Error);
     let home = [env!("CARGO_PKG_HOMEPAGE"), env!("CARGO_PKG_REPOSITORY")].into_iter().find(|u| !u.is_empty());
@@ -41,6 +44,14 @@ fn result(review: &Review) -> Value {
         "severity": severity(incomplete.or(worst).unwrap_or(Level::Notice)),
         "diagnostics": diagnostics.into_iter().map(Value::Object).collect::<Vec<_>>(),
     })
+}
+
+/// Returns what is said of the whole review beside findings: failed tests, and a limit that cut it short.
+fn of_the_whole(review: &Review) -> Vec<(Level, &'static str, String)> {
+    let level = if words::tests_block(review) { Level::Error } else { Level::Warning };
+    let tests = words::failed_tests(review, NAMES).map(|text| (level, "tests-failed", text));
+    let cut = words::truncated(review).map(|text| (Level::Warning, "review-cut-short", text));
+    tests.into_iter().chain(cut).collect()
 }
 
 /// Returns what was not reviewed, in Markdown.

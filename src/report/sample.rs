@@ -10,7 +10,8 @@ use crate::finding::{
     Category, Confidence, Draft, Finding, Frame, FrameLine, LineSpan, Location, Severity, Suppression, Waiver, arrange,
 };
 use crate::review::{Note, PolicyInfo, Review, SourceInfo, SourceKind, Stat, TestResults};
-use crate::verdict::{Coverage, Outcome, Skip, Verdict};
+use crate::verdict::{Coverage, Outcome, Share, Skip, TestOutcome, Verdict};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// A finding that is being put together.
@@ -425,8 +426,13 @@ pub(crate) fn full() -> Review {
             records: 2,
             files_total: 14,
             files_reviewed: 11,
+            by_reviewer: BTreeMap::from([
+                ("local".to_owned(), Share { files_reviewed: 11, files_total: 12 }),
+                ("rules".to_owned(), Share { files_reviewed: 11, files_total: 14 }),
+            ]),
             hunks_total: 20,
             hunks_reviewed: 18,
+            hunks_by_rules: 18,
             skipped: vec![
                 (RepoPath::from("assets/logo.png"), Skip::Binary),
                 (RepoPath::from("vendor/a.js"), Skip::Ignored),
@@ -447,7 +453,7 @@ pub(crate) fn full() -> Review {
         rules_only: false,
         models: models(),
         tests: Some(TestResults {
-            passed: false,
+            outcome: TestOutcome::Failed,
             summary: "41 passed, 1 failed".to_owned(),
             failing: vec!["etag::weak_tags_compare".to_owned()],
             coverage: Some("92%".to_owned()),
@@ -476,6 +482,8 @@ fn models() -> Models {
                 output_tokens: 540,
                 cost_usd: Some(0.031),
             },
+            from_cache: 0,
+            failed: 0,
             duration: Duration::from_millis(8_200),
         }],
         dropped: vec![Dropped {
@@ -494,6 +502,7 @@ fn models() -> Models {
             }],
         }),
         setbacks: Vec::new(),
+        no_conventions: None,
         criteria: Vec::new(),
         opinions: vec![Opinion {
             backend: "local".to_owned(),

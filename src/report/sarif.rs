@@ -10,7 +10,7 @@
 mod rule;
 
 use self::rule::sentence;
-use super::words::{columns, inside, placed, somewhere, worst};
+use super::words::{self, columns, inside, placed, somewhere, worst};
 use crate::diff::RepoPath;
 use crate::finding::{Finding, LineSpan, Location, Origin, Severity};
 use crate::review::Review;
@@ -24,6 +24,9 @@ use std::io::{self, Write};
 const MAX_RESULTS: usize = 5_000;
 /// Notifications of one run: what was not reviewed can be as long as the change.
 const MAX_NOTIFICATIONS: usize = 1_000;
+
+/// Failed tests that a notification names.
+const MAX_TESTS: usize = 50;
 
 /// Where relative addresses start.
 const ROOT: &str = "%SRCROOT%";
@@ -97,7 +100,10 @@ fn properties(review: &Review) -> sarif::PropertyBag {
     let aside = [("suppressed", count(|f| f.suppressed.is_some())), ("waived", count(|f| f.waived.is_some()))];
     let usage: Vec<_> = review.models.usage.iter().map(super::json::usage).collect();
     let usage = (!usage.is_empty()).then(|| ("usage", json!(usage)));
-    bag(None, known.into_iter().chain(ids).chain(aside).chain(usage))
+    let c = &review.coverage;
+    let files = [("filesReviewed", json!(c.files_reviewed)), ("filesTotal", json!(c.files_total))];
+    let tests = review.tests.as_ref().map(|t| ("tests", json!(t.outcome.name())));
+    bag(None, known.into_iter().chain(ids).chain(aside).chain(files).chain(tests).chain(usage))
 }
 
 fn invocation(review: &Review, kept: usize) -> sarif::Invocation {
@@ -108,6 +114,13 @@ fn invocation(review: &Review, kept: usize) -> sarif::Invocation {
         let left = all - kept;
         let text = format!("{kept} of {all} findings are listed, the worst; {left} are left out.");
         told.push(notification("warning", text, None));
+    }
+    if let Some(text) = words::failed_tests(review, MAX_TESTS) {
+        let level = if words::tests_block(review) { "error" } else { "warning" };
+        told.push(notification(level, untrusted::plain(&text), None));
+    }
+    if let Some(text) = words::truncated(review) {
+        told.push(notification("warning", untrusted::plain(&text), None));
     }
     for (path, reason) in &c.failed {
         told.push(notification("error", format!("Not reviewed: {}", untrusted::plain(reason)), path.as_ref()));

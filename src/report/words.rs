@@ -5,12 +5,13 @@ use crate::ai::Usage;
 use crate::diff::ObjectId;
 use crate::error::ExitStatus;
 use crate::finding::{Finding, Frame, FrameLine, Location, Severity};
+use crate::request::OnTestFailure;
 use crate::review::Review;
 use crate::untrusted;
-use crate::verdict::{Outcome, Verdict};
+use crate::verdict::{Outcome, Share, TestOutcome, Verdict};
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 /// Bytes of a finding's message, help or failure in formats whose readers set limits.
@@ -37,31 +38,116 @@ impl Level {
     }
 }
 
-/// Returns the verdict as a word and what it says: `BLOCK`, `2 of 3 findings block this change: 2 major`.
+/// Returns the verdict as a word, and what it rests on: `BLOCK`, `2 of 3 findings block this change: 2 major`.
 pub(super) fn verdict(review: &Review) -> (&'static str, String) {
-    let totals = totals(review);
-    let all: usize = totals.iter().map(|(_, n)| n).sum();
-    let found = counted(&totals);
-    match (review.outcome, review.verdict) {
-        (Outcome::NothingToReview, _) => ("PASS", "no changes to review".to_owned()),
-        (Outcome::Cancelled, _) => ("CANCELLED", "the review was stopped before its end".to_owned()),
+    let found = counted(&totals(review));
+    let (word, first) = match (review.outcome, review.verdict) {
+        (Outcome::NothingToReview, _) if review.coverage.files_total == 0 => {
+            return ("NOTHING TO REVIEW", "no changes".to_owned());
+        }
+        (Outcome::NothingToReview, _) => return ("NOTHING TO REVIEW", left_out(review)),
+        (Outcome::Cancelled, _) => {
+            return ("CANCELLED", "the review was stopped before its end".to_owned());
+        }
         (_, Verdict::Pass) if found.is_empty() => ("PASS", "nothing found".to_owned()),
-        (_, Verdict::Pass | Verdict::Warn) => ("PASS", format!("{found}; nothing that blocks")),
+        (_, Verdict::Pass) => ("PASS", format!("{found}; nothing that blocks")),
+        (_, Verdict::Warn) if found.is_empty() => ("WARN", "nothing found".to_owned()),
+        (_, Verdict::Warn) => ("WARN", format!("{found}; nothing that blocks")),
         (_, Verdict::Incomplete) if found.is_empty() => ("INCOMPLETE", missing(review)),
         (_, Verdict::Incomplete) => ("INCOMPLETE", format!("{}; so far: {found}", missing(review))),
-        (_, Verdict::Block) => {
-            let blocking = counts(review, |f| f.blocking);
-            let n: usize = blocking.iter().map(|(_, n)| n).sum();
-            let verb = if n == 1 { "blocks" } else { "block" };
-            let one_kind = blocking.iter().find(|(_, count)| *count == n).filter(|_| n == all);
-            let text = match one_kind {
-                Some((severity, _)) => format!("{} {verb} this change", plural(n, &format!("{severity} finding"))),
-                None if n == all => format!("{} {verb} this change: {}", plural(n, "finding"), counted(&blocking)),
-                None => format!("{n} of {all} findings {verb} this change: {}", counted(&blocking)),
-            };
-            ("BLOCK", text)
-        }
+        (_, Verdict::Block) => ("BLOCK", blocking(review)),
+    };
+    // What makes the verdict is said first.
+    let tests = tests(review);
+    let parts = match tests_block(review) {
+        true => [tests, Some(first), truncated(review)],
+        false => [Some(first), tests, truncated(review)],
+    };
+    (word, parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+}
+
+/// Returns how many findings block, and of which severities.
+fn blocking(review: &Review) -> String {
+    let totals = totals(review);
+    let all: usize = totals.iter().map(|(_, n)| n).sum();
+    let blocking = counts(review, |f| f.blocking);
+    let n: usize = blocking.iter().map(|(_, n)| n).sum();
+    let verb = if n == 1 { "blocks" } else { "block" };
+    let one_kind = blocking.iter().find(|(_, count)| *count == n).filter(|_| n == all);
+    match one_kind {
+        _ if all == 0 => "no finding".to_owned(),
+        _ if n == 0 => format!("{}, none of which blocks", plural(all, "finding")),
+        Some((severity, _)) => format!("{} {verb} this change", plural(n, &format!("{severity} finding"))),
+        None if n == all => format!("{} {verb} this change: {}", plural(n, "finding"), counted(&blocking)),
+        None => format!("{n} of {all} findings {verb} this change: {}", counted(&blocking)),
     }
+}
+
+/// Returns true if the project's tests failed and the policy lets that block.
+pub(super) fn tests_block(review: &Review) -> bool {
+    let failed = review.tests.as_ref().is_some_and(|t| t.outcome == TestOutcome::Failed);
+    failed && review.judged_by.tests.on_failure == OnTestFailure::Block
+}
+
+/// Returns that the project's tests failed, and how; `None` where they passed, or did not run to their end.
+pub(super) fn tests(review: &Review) -> Option<String> {
+    let t = review.tests.as_ref().filter(|t| t.outcome == TestOutcome::Failed)?;
+    Some(format!("the project's tests failed: {}", t.summary))
+}
+
+/// Returns how the project's tests ended, as a heading.
+pub(super) fn tests_word(outcome: TestOutcome) -> &'static str {
+    match outcome {
+        TestOutcome::Passed => "Tests passed",
+        TestOutcome::Failed => "Tests failed",
+        TestOutcome::NotStarted => "Tests not started",
+        TestOutcome::TimedOut => "Tests timed out",
+        TestOutcome::Stopped => "Tests stopped",
+    }
+}
+
+/// Returns what failed, for formats with a place for a message: the summary and the names, `most` at most.
+pub(super) fn failed_tests(review: &Review, most: usize) -> Option<String> {
+    let text = tests(review)?;
+    let names = &review.tests.as_ref()?.failing;
+    let shown: Vec<&str> = names.iter().take(most).map(String::as_str).collect();
+    let more = names.len().saturating_sub(most);
+    Some(match (shown.is_empty(), more) {
+        (true, _) => text,
+        (false, 0) => format!("{text}\n{}", shown.join("\n")),
+        (false, more) => format!("{text}\n{}\nand {more} more", shown.join("\n")),
+    })
+}
+
+/// Returns how many files were reviewed: `47 of 120 files reviewed`.
+pub(super) fn reviewed(review: &Review) -> String {
+    let c = &review.coverage;
+    format!("{} of {} reviewed", c.files_reviewed, plural(c.files_total, "file"))
+}
+
+/// Returns what a limit kept from models, with the numbers of each reviewer; `None` where nothing was.
+pub(super) fn truncated(review: &Review) -> Option<String> {
+    let c = &review.coverage;
+    let share = |(name, share): (&String, &Share)| format!("{name} {} of {}", share.files_reviewed, share.files_total);
+    let shares: Vec<_> = c.by_reviewer.iter().map(share).collect();
+    let numbers = if shares.is_empty() { String::new() } else { format!(" ({})", shares.join(", ")) };
+    c.is_truncated().then(|| format!("a limit cut the review short: {}{numbers}", reviewed(review)))
+}
+
+/// Returns which files of a change were left out, none of which was reviewed: `0 of 2 files reviewed: 1 binary, 1 ignored`.
+pub(super) fn left_out(review: &Review) -> String {
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for (_, skip) in &review.coverage.skipped {
+        *reasons.entry(skip.name()).or_default() += 1;
+    }
+    let reasons: Vec<_> = reasons.iter().map(|(why, n)| format!("{n} {why}")).collect();
+    let why = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join(", ")) };
+    format!("{}{why}", reviewed(review))
+}
+
+/// Returns that models had no conventions to read; `None` where there were some, or no model was asked.
+pub(super) fn conventions(review: &Review) -> Option<String> {
+    review.models.no_conventions.clone()
 }
 
 /// Returns why the exit code is better than the verdict; `None` where it is not.
@@ -125,10 +211,16 @@ pub(super) fn spent(u: &Usage) -> String {
     if !u.model.is_empty() {
         text.push_str(&format!(" ({})", u.model));
     }
-    match usize::try_from(s.requests).unwrap_or(usize::MAX) {
-        0 => text.push_str(": all from the cache"),
-        n => text.push_str(&format!(": {}", plural(n, "request"))),
-    }
+    let count = |n: u64, noun: &str| plural(usize::try_from(n).unwrap_or(usize::MAX), noun);
+    text.push_str(&match (s.requests, u.from_cache, u.failed) {
+        (0, 0, _) => ": no answer".to_owned(),
+        (0, _, 0) => ": all from the cache".to_owned(),
+        (0, cached, failed) => {
+            format!(": {} from the cache, {failed} without an answer", count(cached, "answer"))
+        }
+        (n, _, 0) => format!(": {}", count(n, "request")),
+        (n, _, failed) => format!(": {}, {} without an answer", count(n, "request"), count(failed, "question")),
+    });
     if s.input_tokens + s.output_tokens > 0 {
         text.push_str(&format!(", {} tokens in", grouped(s.input_tokens)));
         if s.cached_tokens > 0 {
@@ -317,9 +409,25 @@ mod tests {
             model: "small".to_owned(),
             spent,
             duration: Duration::from_millis(8_200),
+            ..Usage::default()
         };
         assert_eq!(self::spent(&u), "local (small): 3 requests, 12,034 tokens in (8,000 cached), 540 out, 8.2 s");
         u.spent = Spent { requests: 1, cost_usd: Some(0.0004), ..Spent::default() };
         assert_eq!(self::spent(&u), "local (small): 1 request, $0.0004, 8.2 s");
+    }
+
+    #[test]
+    fn a_backend_that_failed_is_not_shown_as_answered_from_the_cache() {
+        for (requests, from_cache, failed, text) in [
+            (0, 3, 0, "b: all from the cache, <1 ms"),
+            (0, 0, 2, "b: no answer, <1 ms"),
+            (0, 0, 0, "b: no answer, <1 ms"),
+            (0, 3, 2, "b: 3 answers from the cache, 2 without an answer, <1 ms"),
+            (4, 0, 1, "b: 4 requests, 1 question without an answer, <1 ms"),
+        ] {
+            let spent = Spent { requests, ..Spent::default() };
+            let u = Usage { backend: "b".to_owned(), spent, from_cache, failed, ..Usage::default() };
+            assert_eq!(self::spent(&u), text);
+        }
     }
 }

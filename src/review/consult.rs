@@ -80,6 +80,7 @@ impl Consultation {
             stop: world.stop,
             backends: self.backends(),
             cache: self.request.cache,
+            is_audit: false,
             max_tokens: self.request.overrides.max_tokens,
             deadline,
             script: None,

@@ -15,10 +15,10 @@ use crate::finding::Finding;
 use crate::git::{Change, Reader, Repo, State};
 use crate::policy::Policy;
 use crate::request::{OnIncomplete, Previous, ReviewRequest};
-use crate::rules::{Scope, Seen};
+use crate::rules::{RuleSet, Scope, Seen};
 use crate::stop::{Signal, Stop};
 use crate::untrusted::Inert;
-use crate::verdict::{CUT_OFF, Coverage, Skip};
+use crate::verdict::{CUT_OFF, Coverage, Lost, Share, Skip, TestOutcome};
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
@@ -44,7 +44,6 @@ pub(super) struct Asking<'a> {
 }
 
 /// What came of it.
-#[derive(Default)]
 pub(super) struct Asked {
     pub(super) claims: Sealed,
     /// What texts beside the change hold that is aimed at the reviewer.
@@ -59,11 +58,19 @@ pub(super) struct Asked {
     pub(super) shown: HashMap<RepoPath, ObjectId>,
 }
 
-/// How much of the change is not reviewed as policy wants it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Lost {
-    pub(super) files: usize,
-    pub(super) hunks: usize,
+impl Default for Asked {
+    fn default() -> Self {
+        Self {
+            claims: Sealed::default(),
+            beside: Vec::new(),
+            coverage: Coverage::default(),
+            notes: Vec::new(),
+            models: Models::default(),
+            tests: None,
+            lost: Lost::Files(Vec::new()),
+            shown: HashMap::new(),
+        }
+    }
 }
 
 /// What models may be shown of the change.
@@ -74,6 +81,8 @@ struct Gathered {
     failed: Vec<(Option<RepoPath>, String)>,
     /// What is not shown, and which limit kept it.
     cut: Vec<(RepoPath, String)>,
+    /// Files of `cut` that no group has.
+    unread: Vec<RepoPath>,
     bytes: usize,
     /// How many of them there may be.
     room: usize,
@@ -106,13 +115,22 @@ impl Asking<'_> {
             // Nobody listens where the other thread broke off, which it says itself.
             let _ = tell.send(found.findings.clone());
             let asked = asking.join().unwrap_or_else(|_| {
-                let mut asked = Asked::default();
+                let mut asked = Asked { lost: Lost::Everything, ..Asked::default() };
                 asked.coverage.failed.push((None, "an internal error ended the model review".to_owned()));
                 asked
             });
             drop(over);
             (found, Some(asked))
         }))
+    }
+
+    /// Returns true if anything differs, as far as the parts know without a commit being read.
+    fn has_entries(&self) -> bool {
+        self.floor.parts.iter().any(|part| match &part.content {
+            Content::Change(change) => !change.entries.is_empty(),
+            Content::Given(files) => !files.is_empty(),
+            Content::Commit(_) => true,
+        })
     }
 
     fn policy(&self) -> &Policy {
@@ -129,7 +147,7 @@ impl Asking<'_> {
 
     fn ask(&self, prompts: Option<&Prompts>, told: oneshot::Receiver<Vec<Finding>>) -> Asked {
         let failed = |text: String| {
-            let mut asked = Asked::default();
+            let mut asked = Asked { lost: Lost::Everything, ..Asked::default() };
             asked.models.asked = self.backends.to_vec();
             asked.models.owed = true;
             asked.coverage.failed.push((None, text));
@@ -147,18 +165,8 @@ impl Asking<'_> {
 
     async fn work(&self, prompts: Option<&Prompts>, told: oneshot::Receiver<Vec<Finding>>) -> Asked {
         let mut asked = Asked::default();
-        let top = self.floor.scan.repo.and_then(Repo::worktree);
-        if let (Some(command), Some(top)) = (self.test_command(), top) {
-            let deadline = Instant::now() + TESTS;
-            let tests = testing::tests(command, top, self.world.env, deadline, self.stop()).await;
-            // What the tests print is foreign, and may hold what they were given.
-            let mask = |s: String| String::from_utf8_lossy(&self.floor.scan.rules.mask(s.as_bytes())).into_owned();
-            asked.tests = Some(TestResults {
-                passed: tests.passed,
-                summary: mask(tests.summary),
-                failing: tests.failing.into_iter().map(mask).collect(),
-                coverage: tests.coverage,
-            });
+        if let Some(command) = self.test_command().filter(|_| self.has_entries()) {
+            asked.tests = Some(self.test(command).await);
         }
         if self.backends.is_empty() {
             return asked;
@@ -167,7 +175,7 @@ impl Asking<'_> {
         let gathered = self.gather(deadline, MOST);
         let owed = gathered.is_owed();
         let brief = self.brief(&gathered, &mut asked);
-        let Gathered { groups, skipped, failed, cut, .. } = gathered;
+        let Gathered { groups, skipped, failed, cut, unread, .. } = gathered;
         asked.coverage.skipped.extend(skipped);
         asked.coverage.failed.extend(failed);
         let scan = &self.floor.scan;
@@ -180,6 +188,7 @@ impl Asking<'_> {
             stop: self.stop(),
             backends: self.backends,
             cache: self.request.cache,
+            is_audit: self.request.is_audit,
             max_tokens: self.request.overrides.max_tokens,
             deadline,
             script: self.world.script,
@@ -193,6 +202,7 @@ impl Asking<'_> {
             }
         }
         let outcome = run::review(&job, &groups, brief, told).await;
+        self.account(&groups, &unread, &outcome, &mut asked);
         for (path, limit) in cut.into_iter().chain(outcome.cut) {
             match self.policy().on_truncated {
                 OnIncomplete::Warn => asked.coverage.skipped.push((path, Skip::Limit)),
@@ -202,11 +212,6 @@ impl Asking<'_> {
             }
         }
         asked.coverage.failed.extend(outcome.failed);
-        let failed: HashSet<&RepoPath> = asked.coverage.failed.iter().filter_map(|(p, _)| p.as_ref()).collect();
-        for file in groups.iter().flat_map(|g| &g.files).filter(|f| outcome.unasked || failed.contains(f.path())) {
-            asked.lost.files += 1;
-            asked.lost.hunks += file.hunks.len();
-        }
         asked.coverage.cached = outcome.cached;
         asked.notes.extend(outcome.remarks.into_iter().map(|r| Note {
             file: r.file,
@@ -214,7 +219,8 @@ impl Asking<'_> {
             text: r.text,
             origin: r.backend,
         }));
-        asked.models = Models { owed, ..outcome.models };
+        let no_conventions = asked.models.no_conventions.take();
+        asked.models = Models { owed, no_conventions, ..outcome.models };
         asked.claims = outcome.claims;
         for (f, group) in asked.claims.findings.iter_mut().zip(&asked.claims.groups) {
             let group = groups.get(*group);
@@ -228,6 +234,47 @@ impl Asking<'_> {
             f.suppressed = scan.rules.suppression_of_claim(&file.change, f.rule_id(), span, seen);
         }
         asked
+    }
+
+    /// Runs the project's tests. Their output is foreign, and may hold secrets that the tests were given.
+    async fn test(&self, command: &str) -> TestResults {
+        let scan = &self.floor.scan;
+        let Some(top) = scan.repo.and_then(Repo::worktree) else {
+            return TestResults::not_started("there is no worktree to run them in".to_owned());
+        };
+        let deadline = Instant::now() + TESTS;
+        let tests = testing::tests(command, top, self.world.env, deadline, self.stop()).await;
+        let mask = |s: String| String::from_utf8_lossy(&scan.rules.mask(s.as_bytes())).into_owned();
+        TestResults {
+            outcome: tests.outcome,
+            summary: mask(tests.summary),
+            failing: tests.failing.into_iter().map(mask).collect(),
+            coverage: tests.coverage,
+        }
+    }
+
+    /// Counts what each backend finished of what it may be shown.
+    fn account(&self, groups: &[Group], unread: &[RepoPath], outcome: &run::Outcome, asked: &mut Asked) {
+        let too_long = |f: &Shown| !f.cut.is_empty();
+        let mut lost: Vec<(RepoPath, usize)> = unread.iter().map(|path| (path.clone(), 0)).collect();
+        let (mut files_total, mut long) = (unread.len(), HashSet::new());
+        for (g, group) in groups.iter().enumerate() {
+            for (f, file) in group.files.iter().enumerate() {
+                files_total += 1;
+                if too_long(file) {
+                    long.insert((g, f));
+                }
+                if outcome.unasked || too_long(file) || outcome.missed.contains(&(g, f)) {
+                    lost.push((file.path().clone(), file.hunks.len()));
+                }
+            }
+        }
+        for name in &outcome.models.asked {
+            let finished = outcome.finished.get(name).map_or(0, |all| all.difference(&long).count());
+            let share = Share { files_reviewed: finished, files_total };
+            asked.coverage.by_reviewer.insert(name.clone(), share);
+        }
+        asked.lost = Lost::Files(lost);
     }
 
     /// Reads what may be shown. The rules have said already what cannot be read; it is said again, and dropped as a
@@ -246,7 +293,7 @@ impl Asking<'_> {
                     let mut group = Group { commit: part.commit, tree: None, messages: Vec::new(), files: Vec::new() };
                     for file in files.iter().filter(|f| self.floor.scan.is_wanted(&f.entry)) {
                         match self.is_enough(&out) {
-                            Some(why) => out.cut.push((file.path().clone(), why)),
+                            Some(why) => out.leave_unread(file.path(), why),
                             None => self.show(file.clone(), None, &mut group, &mut out),
                         }
                     }
@@ -271,7 +318,7 @@ impl Asking<'_> {
                 continue;
             }
             if let Some(why) = self.is_enough(out) {
-                out.cut.push((path.clone(), why));
+                out.leave_unread(path, why);
                 continue;
             }
             match self.floor.scan.load(change, index, reader) {
@@ -332,7 +379,7 @@ impl Asking<'_> {
                 .iter()
                 .map(|p| Previous { text: context::summary(&p.text, rules), ..p.clone() })
                 .collect(),
-            tests: asked.tests.as_ref().map(|t| context::summary(&t.summary, rules)),
+            tests: asked.tests.as_ref().map(|t| told(t, rules)),
             kept: gathered.skipped.iter().map(|(path, why)| Kept::new(path.clone(), *why, rules)).collect(),
             ..Brief::default()
         };
@@ -344,6 +391,7 @@ impl Asking<'_> {
             let found = context::conventions(&mut reader, state, &review.conventions, paths, rules);
             asked.notes.extend(found.notes.into_iter().map(|n| Note::general("review", n)));
             brief.conventions = found.documents;
+            asked.models.no_conventions = found.missing;
         }
         let top = scan.repo.and_then(Repo::worktree);
         let found = context::documents(&request.brief.documents, &request.dir, top, rules);
@@ -386,11 +434,26 @@ impl Gathered {
         !(self.groups.is_empty() && self.cut.is_empty() && self.failed.is_empty())
     }
 
+    /// Notes a file that a limit kept from being read.
+    fn leave_unread(&mut self, path: &RepoPath, why: String) {
+        self.unread.push(path.clone());
+        self.cut.push((path.clone(), why));
+    }
+
     fn push(&mut self, group: Group) {
         if !group.files.is_empty() {
             self.groups.push(group);
         }
     }
+}
+
+/// Returns what a model is told of the tests.
+fn told(tests: &TestResults, rules: &RuleSet) -> String {
+    let text = match tests.outcome {
+        TestOutcome::Passed | TestOutcome::Failed => format!("{}: {}", tests.outcome.name(), tests.summary),
+        _ => format!("not finished: {}", tests.summary),
+    };
+    context::summary(&text, rules)
 }
 
 /// Returns about how many bytes a file takes that is shown: both its sides, and its lines.

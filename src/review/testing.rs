@@ -1,16 +1,18 @@
-//! Runs the project's own tests, where the operator's policy asks for that, and reads what they say.
+//! Runs the project's own tests, where the operator's policy asks for that, and reads their output.
 //!
 //! The command comes from the operator only (see the policy's trust table). It executes what is under review, so it
 //! gets an environment of listed names without credentials, a process group of its own and a deadline.
+
+mod output;
 
 use super::TestResults;
 use crate::env::Env;
 use crate::process::{End, Program, find_program, run};
 use crate::stop::Stop;
-use regex::Regex;
+use crate::verdict::TestOutcome;
+use output::TestOutput;
 use std::ffi::OsString;
 use std::path::Path;
-use std::sync::LazyLock;
 use std::time::Instant;
 
 /// What tests see of the environment: places of tools, the language, nothing that opens a door.
@@ -51,24 +53,24 @@ const PASSED: &[&str] = &[
     "USERPROFILE",
 ];
 /// Bytes of output that are kept of each stream, the last ones of standard error.
-const MAX_OUTPUT: usize = 8 << 20;
-/// Failing tests that are named.
-const MAX_NAMES: usize = 200;
+const MAX_OUTPUT: usize = 32 << 20;
+/// What a POSIX shell exits with where a command is found and cannot be executed.
+const NOT_EXECUTABLE: i32 = 126;
+/// What a POSIX shell exits with where a command is not found.
+const NOT_FOUND: i32 = 127;
 
-/// Runs the command in the top of the worktree and reads its output.
+/// Runs the command in the top of the worktree and reads its output. Only `passed` depends on nothing
+/// but the exit code; names, counts and coverage are read from the output where its format is known.
 pub(super) async fn tests(command: &str, top: &Path, env: &Env, deadline: Instant, stop: &Stop) -> TestResults {
-    let failed = |summary: String| TestResults { passed: false, summary, failing: Vec::new(), coverage: None };
     let shell = match find_program("sh", env, Some(top)) {
         Ok(path) => path,
-        Err(e) => return failed(format!("the tests were not run: {e}")),
+        Err(e) => return TestResults::not_started(e.to_string()),
     };
-    let vars: Vec<(OsString, OsString)> =
-        PASSED.iter().filter_map(|name| Some((OsString::from(name), env.os(name)?.clone()))).collect();
     let args = ["-c".into(), command.into()];
     let program = Program {
         path: &shell,
         args: &args,
-        env: &vars,
+        env: &environment(env),
         dir: top,
         stdin: b"",
         deadline,
@@ -77,97 +79,65 @@ pub(super) async fn tests(command: &str, top: &Path, env: &Env, deadline: Instan
     };
     let output = match run(&program, stop).await {
         Ok(output) => output,
-        Err(e) => return failed(format!("the tests were not run: {e}")),
+        Err(e) => return TestResults::not_started(e.to_string()),
     };
     let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.push('\n');
     text.push_str(&String::from_utf8_lossy(&output.stderr));
-    let mut results = read(&text);
-    let how = match output.end {
-        End::Exit(0) => {
-            results.passed = true;
-            String::new()
-        }
-        End::Exit(code) => format!("exit code {code}"),
-        End::Signal(signal) => format!("ended by signal {signal}"),
-        End::TimedOut => "not done at the deadline".to_owned(),
-        End::Stopped(_) => "stopped".to_owned(),
-        End::Ended | End::TooMuch => format!("more than {MAX_OUTPUT} bytes of output"),
-    };
-    results.summary = match (results.summary.is_empty(), how.is_empty()) {
+    results(&TestOutput::read(&text), &output.end)
+}
+
+/// Returns the variables that the tests get.
+fn environment(env: &Env) -> Vec<(OsString, OsString)> {
+    let known = |name: &&str| Some((OsString::from(name), env.os(name)?.clone()));
+    PASSED.iter().filter_map(|name| known(&name)).collect()
+}
+
+/// Joins what the output says with how the command ended.
+fn results(read: &TestOutput, end: &End) -> TestResults {
+    let (outcome, how) = ending(end);
+    let counts = read.counts();
+    let summary = match (counts.is_empty(), how.is_empty()) {
         (true, true) => "the command succeeded".to_owned(),
         (true, false) => how,
-        (false, true) => results.summary,
-        (false, false) => format!("{} ({how})", results.summary),
+        (false, true) => counts,
+        (false, false) => format!("{counts} ({how})"),
     };
-    results
+    TestResults { outcome, summary, failing: read.failing.clone(), coverage: read.coverage.clone() }
 }
 
-/// An expression of this file. They are fixed; one that were wrong would read nothing (a test tries each).
-fn expression(text: &str) -> Option<Regex> {
-    Regex::new(text).ok()
+/// Returns the outcome and, unless the tests passed, how the command ended.
+fn ending(end: &End) -> (TestOutcome, String) {
+    match end {
+        End::Exit(0) => (TestOutcome::Passed, String::new()),
+        End::Exit(code @ (NOT_EXECUTABLE | NOT_FOUND)) => {
+            let why = if *code == NOT_FOUND { "not found" } else { "not executable" };
+            (TestOutcome::NotStarted, format!("the shell reports a command as {why}, exit code {code}"))
+        }
+        End::Exit(code) => (TestOutcome::Failed, format!("exit code {code}")),
+        End::Signal(signal) => (TestOutcome::Failed, format!("ended by signal {signal}")),
+        End::TimedOut => (TestOutcome::TimedOut, "timed out".to_owned()),
+        End::Stopped(_) => (TestOutcome::Stopped, "stopped".to_owned()),
+        End::Ended | End::TooMuch => (TestOutcome::Stopped, format!("stopped after {MAX_OUTPUT} bytes of output")),
+    }
 }
 
-/// Terminal styling, which test programs leave in.
-static STYLING: LazyLock<Option<Regex>> = LazyLock::new(|| expression(r"\x1b\[[0-9;]*[A-Za-z]"));
-/// `41 passed`, `1 failed`, `2 skipped` of cargo, pytest, jest, vitest and their kin; `41 passing` of mocha.
-static COUNT: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    expression(r"(?i)\b(\d+) (passed|passing|failed|failing|failures?|errors?|ignored|skipped|pending|todo)\b")
-});
-/// A line that sums up: its counts are those of the whole, or of one test program of several.
-static TOTALS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    expression(
-        r"^\s*(?:test result:|Tests:|Tests\s+\d|=+ .*\b\d+ (?:passed|failed|error)|\d+ (?:passing|failing|pending)\b|Tests run:|\d+ (?:passed|failed), )",
-    )
-});
-/// Names of tests that failed, by what programs print: cargo, pytest, go, TAP, jest and vitest.
-static FAILING: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    expression(
-        r"(?m)^(?:test (?P<cargo>\S+)(?: - should panic)? \.\.\. FAILED|FAILED (?P<pytest>\S+)|\s*--- FAIL: (?P<go>\S+)|not ok \d+ -? ?(?P<tap>[^#\n]+)|\s*● (?P<jest>[^\n]*›[^\n]*)|\s*(?:FAIL|×) +(?P<vitest>\S+ > [^\n]+))",
-    )
-});
-/// Coverage as pytest-cov, go, istanbul, tarpaulin and llvm-cov print it.
-static COVERAGE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    expression(
-        r"(?m)^(?:TOTAL\s.*?(?P<total>\d+(?:\.\d+)?%)|.*\bcoverage: (?P<go>\d+(?:\.\d+)?%) of statements|All files\s*\|\s*(?P<all>\d+(?:\.\d+)?)\s*\||(?P<tarpaulin>\d+(?:\.\d+)?%) coverage)",
-    )
-});
+impl TestResults {
+    /// Makes the results of tests that did not run.
+    pub(super) fn not_started(why: String) -> Self {
+        Self { outcome: TestOutcome::NotStarted, summary: why, failing: Vec::new(), coverage: None }
+    }
 
-/// Reads what a test program says: totals, names of failing tests, coverage.
-fn read(text: &str) -> TestResults {
-    let mut out = TestResults { passed: false, summary: String::new(), failing: Vec::new(), coverage: None };
-    let (Some(styling), Some(count), Some(totals), Some(failing), Some(coverage)) =
-        (&*STYLING, &*COUNT, &*TOTALS, &*FAILING, &*COVERAGE)
-    else {
-        return out;
-    };
-    let text = styling.replace_all(text, "");
-    let (mut passed, mut failed, mut skipped, mut any) = (0u64, 0u64, 0u64, false);
-    for line in text.lines().filter(|l| totals.is_match(l)) {
-        for c in count.captures_iter(line) {
-            let n: u64 = c[1].parse().unwrap_or(0);
-            any = true;
-            match c[2].to_ascii_lowercase().as_str() {
-                "passed" | "passing" => passed += n,
-                "ignored" | "skipped" | "pending" | "todo" => skipped += n,
-                _ => failed += n,
-            }
-        }
+    /// Returns why the review is incomplete; `None` where the tests ran to their end.
+    pub(super) fn missing(&self) -> Option<String> {
+        let what = match self.outcome {
+            TestOutcome::Passed | TestOutcome::Failed => return None,
+            TestOutcome::NotStarted => "could not be started",
+            TestOutcome::TimedOut => "timed out",
+            TestOutcome::Stopped => "were stopped",
+        };
+        Some(format!("the project's tests {what}: {}", self.summary))
     }
-    if any {
-        out.summary = format!("{passed} passed, {failed} failed, {skipped} skipped");
-    }
-    for c in failing.captures_iter(&text) {
-        let name = c.iter().skip(1).flatten().next().map(|m| m.as_str().trim().to_owned());
-        if let Some(name) = name.filter(|n| !n.is_empty() && !out.failing.contains(n))
-            && out.failing.len() < MAX_NAMES
-        {
-            out.failing.push(name);
-        }
-    }
-    let percent = coverage.captures_iter(&text).last().and_then(|c| c.iter().skip(1).flatten().next());
-    out.coverage = percent.map(|m| format!("{}%", m.as_str().trim_end_matches('%')));
-    out
 }
 
 #[cfg(test)]
@@ -175,27 +145,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_test_programs_print_is_understood() {
-        let cargo = "test a::ok ... ok\ntest a::b ... FAILED\n\ntest result: FAILED. 41 passed; 1 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.1s\ntest result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
-        let pytest = "FAILED tests/test_x.py::test_y - assert 1 == 2\nTOTAL     120   9   92%\n=== 1 failed, 41 passed, 3 skipped in 1.20s ===\n";
-        let jest =
-            "  ● pools › have names\n\nAll files |   92.1 |   80 |\nTests:       1 failed, 41 passed, 42 total\n";
-        let go = "--- FAIL: TestPool (0.00s)\nFAIL\nok  \texample.com/a\t0.01s\tcoverage: 92.0% of statements\n";
-        let mocha = "\u{1b}[32m  41 passing\u{1b}[0m (1s)\n  1 failing\n";
-        let tap = "ok 1 - a\nnot ok 2 - b c # time=1\n";
-        for (text, summary, failing, coverage) in [
-            (cargo, "44 passed, 1 failed, 2 skipped", &["a::b"][..], None),
-            (pytest, "41 passed, 1 failed, 3 skipped", &["tests/test_x.py::test_y"], Some("92%")),
-            (jest, "41 passed, 1 failed, 0 skipped", &["pools › have names"], Some("92.1%")),
-            (go, "", &["TestPool"], Some("92.0%")),
-            (mocha, "41 passed, 1 failed, 0 skipped", &[], None),
-            (tap, "", &["b c"], None),
-            ("nothing of the kind: 3 failed attempts\n", "", &[], None),
+    fn ver_01_tests_that_cannot_start_or_end_are_not_failed_tests() {
+        let none = TestOutput::default();
+        for (end, outcome) in [
+            (End::Exit(0), TestOutcome::Passed),
+            (End::Exit(1), TestOutcome::Failed),
+            (End::Exit(101), TestOutcome::Failed),
+            (End::Signal(11), TestOutcome::Failed),
+            (End::Exit(126), TestOutcome::NotStarted),
+            (End::Exit(127), TestOutcome::NotStarted),
+            (End::TimedOut, TestOutcome::TimedOut),
+            (End::TooMuch, TestOutcome::Stopped),
         ] {
-            let r = read(text);
-            assert_eq!(r.summary, summary, "{text}");
-            assert_eq!(r.failing, failing, "{text}");
-            assert_eq!(r.coverage.as_deref(), coverage, "{text}");
+            let results = results(&none, &end);
+            assert_eq!(results.outcome, outcome, "{end:?}");
+            let ran = matches!(outcome, TestOutcome::Passed | TestOutcome::Failed);
+            assert_eq!(results.missing().is_none(), ran, "{end:?}");
         }
     }
 }

@@ -6,6 +6,7 @@ use super::compare::{Again, Earlier};
 use crate::ai::Retry;
 use crate::finding::Origin;
 use crate::history::owed::{self, Owed};
+use crate::verdict::Skip;
 use crate::wire::stored::{Action, Advice, Since, State};
 use crate::wire::{Finding, Outcome, Report, Severity, Verdict};
 
@@ -38,6 +39,7 @@ pub fn advice(told: &Told<'_>) -> Advice {
     let mut circling = told.circling(&blocking);
     let say = |action, text: String| (action, text);
     let (action, text) = match (report.outcome, report.verdict) {
+        (Outcome::NothingToReview, _) if told.is_unread() => told.unanswered().unwrap_or_else(Told::unread),
         (Outcome::NothingToReview, _) => told.unanswered().unwrap_or_else(|| {
             say(
                 Action::Nothing,
@@ -100,6 +102,16 @@ impl Told<'_> {
     }
 
     fn blocked(&self, blocking: &[&Finding], circling: &[String]) -> (Action, String) {
+        let tests = self.report.test_results.as_ref().filter(|t| !t.passed && t.blocking);
+        if let (true, Some(tests)) = (blocking.is_empty(), tests) {
+            let action = if self.is_last() { Action::AskAPerson } else { Action::Fix };
+            let text = format!(
+                "The project's tests failed ({}): see test_results. Fix them, then request one follow-up of this \
+                 session and say what you did.",
+                tests.summary
+            );
+            return (action, text);
+        }
         let names = names(blocking.iter().map(|f| f.id.as_str()));
         let verb = if blocking.len() == 1 { "blocks" } else { "block" };
         if !circling.is_empty() {
@@ -127,6 +139,9 @@ impl Told<'_> {
             text.push_str(&format!(
                 " {carried} was not found again, but its lines did not change, so it still counts."
             ));
+        }
+        if let Some(tests) = tests {
+            text.push_str(&format!(" The project's tests failed, too ({}).", tests.summary));
         }
         if self.report.outcome == Outcome::Incomplete {
             text.push_str(" Part of the change was not reviewed: see coverage.failed.");
@@ -219,6 +234,40 @@ impl Told<'_> {
         (!names.is_empty()).then(|| Self::unlooked(names))
     }
 
+    /// Returns true if the change has files, and none of them was reviewed.
+    fn is_unread(&self) -> bool {
+        self.report.coverage.files_reviewed == 0 && self.report.coverage.files_total > 0
+    }
+
+    fn unread() -> (Action, String) {
+        let text = "No file of this change could be reviewed: see coverage.skipped. This is not an approval; a person \
+                    decides.";
+        (Action::AskAPerson, text.to_owned())
+    }
+
+    /// Says why a person decides though nothing blocks: tests that failed, which the policy makes a warning, and a
+    /// limit that kept files from a model.
+    fn warned(&self) -> Option<String> {
+        let failed = self.report.test_results.as_ref().filter(|t| !t.passed);
+        if let Some(tests) = failed {
+            let text = format!(
+                "Nothing blocks, but the project's tests failed ({}). Fix them and request one follow-up; without \
+                 that, only a person can approve the session.",
+                tests.summary
+            );
+            return Some(text);
+        }
+        let coverage = &self.report.coverage;
+        let cut = coverage.skipped.iter().filter(|s| s.reason == Skip::Limit.name()).count();
+        (cut > 0).then(|| {
+            format!(
+                "Nothing blocks in what was reviewed, but a limit cut the review short: {} of {} files were reviewed. \
+                 This is not an approval; a person decides.",
+                coverage.files_reviewed, coverage.files_total
+            )
+        })
+    }
+
     /// Says how a round ends in which nothing blocks, and why another one would not help.
     fn passed(&self) -> (Action, String, Option<String>) {
         if let Some((action, text)) = self.unanswered() {
@@ -226,11 +275,12 @@ impl Told<'_> {
         }
         let left: Vec<&Finding> =
             self.report.findings.iter().filter(|f| f.suppressed.is_none() && f.waived.is_none()).collect();
-        let coverage = &self.report.coverage;
-        if left.is_empty() && coverage.files_reviewed == 0 && coverage.files_total > 0 {
-            let text = "Nothing of this change could be looked at: see coverage.skipped. This is no approval; a person \
-                        decides.";
-            return (Action::AskAPerson, text.to_owned(), None);
+        if left.is_empty() && self.is_unread() {
+            let (action, text) = Self::unread();
+            return (action, text, None);
+        }
+        if let Some(text) = self.warned() {
+            return (Action::AskAPerson, text, None);
         }
         if left.is_empty() {
             return (Action::Complete, "Nothing was found. Close the session as approved.".to_owned(), None);

@@ -12,8 +12,10 @@ use crate::finding::{
     Category, Confidence, Draft, Evidence, Finding, Frame, FrameLine, LineSpan, Location, Origin, Proof, Severity,
     Suppression, Waiver,
 };
+use crate::policy::Policy;
+use crate::request::OnTestFailure;
 use crate::review::{Note, PolicyInfo, Review, SessionRef, SourceInfo, SourceKind, Stat, TestResults};
-use crate::verdict::{Coverage, Outcome, Skip, Verdict};
+use crate::verdict::{Coverage, Outcome, Share, Skip, TestOutcome, Verdict};
 use crate::wire;
 use std::time::Duration;
 
@@ -48,12 +50,12 @@ pub fn review(report: &wire::Report, change: &[u8]) -> Review {
         stat: Stat::of(files.iter().map(|(_, file)| file)),
         first_change: first_change(&files),
         policy: PolicyInfo { origin: report.policy.origin.clone(), hash: report.policy.hash.clone() },
-        judged_by: Box::default(),
+        judged_by: judged_by(report),
         rules_hash: report.tool.rules_hash.clone(),
         rules_only: asked.is_empty(),
         models: models(report, asked),
         tests: report.test_results.as_ref().map(|t| TestResults {
-            passed: t.passed,
+            outcome: test_outcome(t),
             summary: t.summary.clone(),
             failing: t.failing_tests.clone(),
             coverage: t.coverage.clone(),
@@ -65,6 +67,27 @@ pub fn review(report: &wire::Report, change: &[u8]) -> Review {
         unrecorded: Vec::new(),
         session: report.review_id.clone().map(|id| SessionRef { id, round: report.round }),
     }
+}
+
+fn test_outcome(t: &wire::TestResults) -> TestOutcome {
+    match t.outcome {
+        Some(wire::TestOutcome::Passed) => TestOutcome::Passed,
+        Some(wire::TestOutcome::Failed) => TestOutcome::Failed,
+        Some(wire::TestOutcome::NotStarted) => TestOutcome::NotStarted,
+        Some(wire::TestOutcome::TimedOut) => TestOutcome::TimedOut,
+        Some(wire::TestOutcome::Stopped) => TestOutcome::Stopped,
+        None if t.passed => TestOutcome::Passed,
+        None => TestOutcome::Failed,
+    }
+}
+
+/// Returns the policy of a report as far as formats need it: whether failed tests block.
+fn judged_by(report: &wire::Report) -> Box<Policy> {
+    let mut policy = Policy::default();
+    if report.test_results.as_ref().is_some_and(|t| !t.blocking) {
+        policy.tests.on_failure = OnTestFailure::Warn;
+    }
+    Box::new(policy)
 }
 
 /// Returns recorded findings, with their code as `change` shows it.
@@ -173,8 +196,11 @@ fn coverage(c: &wire::Coverage) -> Coverage {
     Coverage {
         files_total: c.files_total,
         files_reviewed: c.files_reviewed,
+        by_reviewer: c.by_reviewer.iter().map(|(name, r)| (name.clone(), share(r))).collect(),
         hunks_total: c.hunks_total,
         hunks_reviewed: c.hunks_reviewed,
+        // Is not stored; only a review that goes on needs it.
+        hunks_by_rules: c.hunks_reviewed,
         cached: c.cached,
         records: c.records,
         skipped: c.skipped.iter().map(|s| (path(&s.file), why(&s.reason))).collect(),
@@ -182,12 +208,17 @@ fn coverage(c: &wire::Coverage) -> Coverage {
     }
 }
 
+fn share(r: &wire::ReviewerCoverage) -> Share {
+    Share { files_reviewed: r.files_reviewed, files_total: r.files_total }
+}
+
 fn models(report: &wire::Report, asked: Vec<String>) -> Models {
     // Only how many there were is stored.
     let dropped = Dropped { backend: String::new(), claim: "a claim".to_owned(), why: "its text was not stored" };
     Models {
-        // Is not stored.
+        // Neither is stored.
         owed: false,
+        no_conventions: None,
         asked,
         usage: report
             .usage
@@ -202,6 +233,8 @@ fn models(report: &wire::Report, asked: Vec<String>) -> Models {
                     output_tokens: u.output_tokens,
                     cost_usd: u.cost_usd,
                 },
+                from_cache: u.from_cache,
+                failed: u.failed,
                 duration: Duration::from_millis(u.duration_ms),
             })
             .collect(),

@@ -6,7 +6,7 @@
 use super::recall;
 use crate::diff::RepoPath;
 use crate::policy::Policy;
-use crate::request::{OnBlock, OnIncomplete};
+use crate::request::{OnBlock, OnIncomplete, OnTestFailure};
 use crate::review::Review;
 use crate::rules::RuleSet;
 use crate::verdict::{CUT_OFF, Outcome, Skip};
@@ -33,6 +33,7 @@ pub fn round(stored: &stored::Review, policy: &Policy, rules: &RuleSet) -> Repla
         let before = was.findings.iter().find(|b| b.id == f.id);
         because.extend(before.and_then(|b| differs(b, f, judged.blocking, policy)));
     }
+    because.extend(tests(was, policy));
     because.sort_by_key(|b| was.findings.iter().position(|f| Some(&f.id) == b.id.as_ref()));
     let would_be = Ending { verdict: verdict(&review), exit_code: review.exit.code() };
     let was_ending = Ending { verdict: was.verdict, exit_code: was.exit_code };
@@ -47,6 +48,14 @@ pub fn round(stored: &stored::Review, policy: &Policy, rules: &RuleSet) -> Repla
         because,
         unknown: unknown(was, policy),
     }
+}
+
+/// Returns that failed tests block or only warn, where that differs from before.
+fn tests(was: &Report, policy: &Policy) -> Option<Because> {
+    let tests = was.test_results.as_ref().filter(|t| !t.passed)?;
+    let blocks = policy.tests.on_failure == OnTestFailure::Block;
+    let what = if blocks { "failed tests block" } else { "failed tests are a warning" };
+    (tests.blocking != blocks).then(|| about(None, format!("{what}: tests.on_failure")))
 }
 
 /// Takes out what the policy does not look at.

@@ -60,6 +60,8 @@ pub(super) fn report(round: u32, mut findings: Vec<Finding>) -> Report {
         backend: "m".to_owned(),
         model: "model".to_owned(),
         requests: 1,
+        from_cache: 0,
+        failed: 0,
         input_tokens: 0,
         cached_tokens: 0,
         output_tokens: 0,

@@ -38,7 +38,7 @@ pub enum Failed {
 pub struct Reported {
     #[serde(flatten)]
     pub report: Report,
-    /// Who reviewed: the backends that were to look, or `rules`.
+    /// The backends that were asked; `rules` where none was.
     pub provider: String,
     /// What was reviewed, in numbers.
     pub metadata: Metadata,

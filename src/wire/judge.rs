@@ -147,11 +147,11 @@ pub struct ContractFile {
 /// Something to mend.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Issue {
-    /// The finding's id in `report` (`F3`), or the criterion's (`AC1`).
+    /// The finding's id in `report` (`F3`), the criterion's (`AC1`), or `tests`.
     pub id: String,
-    /// `finding` or `criterion`.
+    /// `finding`, `criterion`, or `tests`: the project's tests failed.
     pub kind: String,
-    /// Null for a criterion.
+    /// Null for a criterion and for tests.
     pub severity: Option<Severity>,
     /// Relative to the top of the repository; null: the change as a whole.
     pub file: Option<String>,

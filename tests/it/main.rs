@@ -44,3 +44,4 @@ mod secrets;
 mod store;
 mod support;
 mod tools;
+mod verdicts;

@@ -1,5 +1,6 @@
 //! One chunk under one lens: asked, in smaller parts where it is too large, and what was said tied to the change.
 
+use super::ledger::Entry;
 use super::member::Member;
 use super::question::{Asked, Why};
 use super::{Remark, Session, Team, described, foreign};
@@ -34,6 +35,7 @@ pub(super) struct Looked {
     pub(super) dropped: Vec<Dropped>,
     pub(super) failed: Vec<(Option<RepoPath>, String)>,
     pub(super) cut: Vec<(RepoPath, String)>,
+    pub(super) entries: Vec<Entry>,
     pub(super) cached: usize,
     pub(super) compliance: Option<Compliance>,
     pub(super) missing: Vec<Missing>,
@@ -57,7 +59,7 @@ impl<'a> Session<'a> {
                     Err(Why::Limit(limit)) => {
                         self.step();
                         let cut = self.paths(&chunk).into_iter().map(|p| (p, limit.clone())).collect();
-                        return Looked { cut, ..Looked::default() };
+                        return Looked { cut, entries: Entry::unanswered(&chunk), ..Looked::default() };
                     }
                     Err(Why::Failed(f)) => {
                         let smaller = match f.cause {
@@ -84,7 +86,7 @@ impl<'a> Session<'a> {
             self.setbacks.borrow_mut().extend(setbacks);
             let why = said.join("; ");
             let failed = self.paths(&chunk).into_iter().map(|p| (Some(p), why.clone())).collect();
-            Looked { failed, ..Looked::default() }
+            Looked { failed, entries: Entry::unanswered(&chunk), ..Looked::default() }
         })
     }
 
@@ -100,6 +102,14 @@ impl<'a> Session<'a> {
         let name = member.name();
         let mut out = Looked::default();
         let unaccounted = reply::unaccounted(&reply, chunk.pieces.iter().map(|p| &group.files[p.file]));
+        out.entries = chunk
+            .pieces
+            .iter()
+            .map(|p| Entry {
+                file: (chunk.group, p.file),
+                by: (!unaccounted.contains(group.files[p.file].path())).then(|| name.to_owned()),
+            })
+            .collect();
         out.failed
             .extend(unaccounted.into_iter().map(|p| (Some(p), format!("{name}: the reply does not account for it"))));
         if out.failed.is_empty() {
@@ -142,6 +152,7 @@ impl Looked {
         self.dropped.extend(other.dropped);
         self.failed.extend(other.failed);
         self.cut.extend(other.cut);
+        self.entries.extend(other.entries);
         self.cached += other.cached;
         self.missing.extend(other.missing);
         self.opinions.extend(other.opinions);

@@ -63,7 +63,13 @@ impl<'a> Session<'a> {
         let mut repair: Option<Repair> = None;
         let mut read = Vec::new();
         loop {
-            let mut answer = self.ask(member, prompt, schema, around, repair.as_ref()).await?;
+            let mut answer = match self.ask(member, prompt, schema, around, repair.as_ref()).await {
+                Ok(answer) => answer,
+                Err(why) => {
+                    self.unanswered(member.name(), &why);
+                    return Err(why);
+                }
+            };
             read.append(&mut answer.read);
             match parse(&answer.text, &prompt.nonce) {
                 Ok(value) => {
@@ -75,7 +81,11 @@ impl<'a> Session<'a> {
                     let reply = head(&answer.text, REPAIR).to_owned();
                     repair = Some(Repair { reply, problem: problem.message });
                 }
-                Err(problem) => return Err(Why::Failed(Failure::new(Cause::Malformed, problem.message))),
+                Err(problem) => {
+                    let why = Why::Failed(Failure::new(Cause::Malformed, problem.message));
+                    self.unanswered(member.name(), &why);
+                    return Err(why);
+                }
             }
         }
     }
@@ -126,6 +136,14 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Notes that a question to a backend has no answer that counts. A limit ends it before the backend is asked.
+    fn unanswered(&self, backend: &str, why: &Why) {
+        let mut all = self.usage.borrow_mut();
+        if let (Why::Failed(_), Some(usage)) = (why, all.iter_mut().find(|u| u.backend == backend)) {
+            usage.failed += 1;
+        }
+    }
+
     /// Notes what a request cost; `None`: nothing, the answer was known.
     fn used(&self, backend: &str, model: &str, spent: Option<&Spent>) {
         let mut all = self.usage.borrow_mut();
@@ -141,8 +159,9 @@ impl<'a> Session<'a> {
         if !model.is_empty() {
             model.clone_into(&mut usage.model);
         }
-        if let Some(spent) = spent {
-            usage.spent.add(spent);
+        match spent {
+            Some(spent) => usage.spent.add(spent),
+            None => usage.from_cache += 1,
         }
         usage.duration = self.began.elapsed();
     }

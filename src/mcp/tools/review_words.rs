@@ -11,7 +11,11 @@ const NAMED_SKIPPED: usize = 10;
 pub(in crate::mcp) fn report(report: &wire::Report) -> String {
     let s = &report.summary;
     if report.outcome == wire::Outcome::NothingToReview {
-        return format!("Nothing differs: there was nothing to review. That is no approval.\n{}", skipped(report));
+        let why = match report.coverage.files_total {
+            0 => "Nothing differs: there was nothing to review.".to_owned(),
+            _ => format!("{}.", s.text),
+        };
+        return format!("{why} This is not an approval.\n{}", skipped(report));
     }
     let mut text = format!(
         "verdict: {}. {}\ncritical {}, major {}, minor {}, suggestions {}\n",
@@ -22,6 +26,11 @@ pub(in crate::mcp) fn report(report: &wire::Report) -> String {
         s.minor,
         s.suggestion
     );
+    if let Some(tests) = report.test_results.as_ref().filter(|t| !t.passed) {
+        for name in tests.failing_tests.iter().take(NAMED) {
+            text.push_str(&format!("failed test: {}\n", name.replace('\n', " ")));
+        }
+    }
     let counted = || report.findings.iter().filter(|f| f.suppressed.is_none() && f.waived.is_none());
     for f in counted().take(NAMED) {
         let place = match (&f.file, f.line) {

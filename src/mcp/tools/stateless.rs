@@ -225,9 +225,10 @@ pub(super) fn told(review: &Review) -> Answer {
     Answer::new(content, text)
 }
 
-/// Returns who reviewed: the backends that were to look, or the rules alone.
+/// Returns the backends that were asked, or `rules` where none was.
 fn provider(review: &Review) -> String {
-    if review.models.asked.is_empty() { "rules".to_owned() } else { review.models.asked.join(", ") }
+    let asked: Vec<&str> = review.models.usage.iter().map(|u| u.backend.as_str()).collect();
+    if asked.is_empty() { "rules".to_owned() } else { asked.join(", ") }
 }
 
 fn metadata(review: &Review) -> Metadata {

@@ -6,10 +6,10 @@ use super::markup::{Markup, cut};
 use crate::ai::{Models, Usage};
 use crate::diff::RepoPath;
 use crate::finding::{Finding, Severity};
-use crate::report::words::{elapsed, grouped, is_inside, let_through, missing};
+use crate::report::words::{conventions, elapsed, grouped, is_inside, let_through, missing, tests_word};
 use crate::report::{backends, plural};
 use crate::review::Review;
-use crate::verdict::{Outcome, Verdict};
+use crate::verdict::{Outcome, TestOutcome, Verdict};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
@@ -44,6 +44,14 @@ pub(super) fn facts(review: &Review, out: &mut Markup) {
     fact("Files reviewed", &|o| {
         o.number(c.files_reviewed).raw(" of ").number(c.files_total);
     });
+    if c.by_reviewer.len() > 1 {
+        fact("By reviewer", &|o| {
+            for (i, (name, share)) in c.by_reviewer.iter().enumerate() {
+                o.raw(if i > 0 { ", " } else { "" }).text(name).raw(" ");
+                o.number(share.files_reviewed).raw(" of ").number(share.files_total);
+            }
+        });
+    }
     fact("Hunks reviewed", &|o| {
         o.number(c.hunks_reviewed).raw(" of ").number(c.hunks_total);
         if c.cached > 0 {
@@ -234,9 +242,9 @@ pub(super) fn set_aside(review: &Review, page: &Page<'_>, out: &mut Markup) {
 /// Writes how the project's own tests ended.
 pub(super) fn tests(review: &Review, out: &mut Markup) {
     let Some(t) = &review.tests else { return };
-    let kind = if t.passed { "quiet" } else { "lacking" };
-    out.raw("<section class=\"list ").raw(kind).raw("\" aria-labelledby=tests><h2 id=tests>Tests ");
-    out.raw(if t.passed { "passed" } else { "failed" }).raw("</h2>\n<p>").text(&t.summary);
+    let kind = if t.outcome == TestOutcome::Passed { "quiet" } else { "lacking" };
+    out.raw("<section class=\"list ").raw(kind).raw("\" aria-labelledby=tests><h2 id=tests>");
+    out.raw(tests_word(t.outcome)).raw("</h2>\n<p>").text(&t.summary);
     if let Some(coverage) = &t.coverage {
         out.raw(", coverage ").text(coverage);
     }
@@ -428,6 +436,7 @@ pub(super) fn besides(review: &Review) -> Option<String> {
     let parts = [
         incomplete.then(|| format!("and incomplete: {}", missing(review))),
         let_through(review).map(str::to_owned),
+        conventions(review),
         review.rules_only.then(|| "rules only: no model looked".to_owned()),
     ];
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("; ");

@@ -3,9 +3,10 @@
 use super::page::{BOLD, CYAN, DIM, GREEN, Line, PLAIN, Page, RED, YELLOW};
 use super::{accent, plural};
 use crate::ai::Models;
-use crate::report::words::spent;
+use crate::report::words::{spent, tests_word};
 use crate::review::{Review, TestResults};
 use crate::untrusted::Inert;
+use crate::verdict::TestOutcome;
 use std::io;
 
 /// Dropped claims and failing tests listed at most, without `-v`.
@@ -25,7 +26,12 @@ pub(super) fn write(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
 
 fn tests(page: &mut Page<'_>, t: &TestResults) -> io::Result<()> {
     page.gap()?;
-    let (style, word) = if t.passed { (GREEN, "tests passed") } else { (RED, "tests failed") };
+    let style = match t.outcome {
+        TestOutcome::Passed => GREEN,
+        TestOutcome::Failed => RED,
+        TestOutcome::NotStarted | TestOutcome::TimedOut | TestOutcome::Stopped => YELLOW,
+    };
+    let word = Inert::new(tests_word(t.outcome).to_ascii_lowercase());
     let mut line = Line::new().put(style, word).put(PLAIN, ": ").put(PLAIN, Inert::new(&t.summary));
     if let Some(coverage) = &t.coverage {
         line = line.put(DIM, Inert::new(format!("  coverage {coverage}")));

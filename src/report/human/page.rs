@@ -101,9 +101,9 @@ impl Glyphs {
     /// Returns the sign before a verdict; empty where words have to do.
     pub(super) fn sign(&self, verdict: Verdict) -> &'static str {
         match verdict {
-            Verdict::Pass | Verdict::Warn => self.pass,
+            Verdict::Pass => self.pass,
             Verdict::Block => self.stop,
-            Verdict::Incomplete => self.unsure,
+            Verdict::Warn | Verdict::Incomplete => self.unsure,
         }
     }
 }

@@ -59,7 +59,7 @@ pub(in crate::report) fn page(review: &Review, detail: &Detail) -> String {
 
 fn head(review: &Review) -> String {
     let (word, text) = words::verdict(review);
-    let mut out = format!("## {}: {word}\n\n{}.", env!("CARGO_PKG_NAME"), capital(&text));
+    let mut out = format!("## {}: {word}\n\n{}.", env!("CARGO_PKG_NAME"), markdown(&capital(&text)));
     if review.verdict == Verdict::Block && !review.coverage.is_complete() {
         out.push_str(&format!(" And incomplete: {}.", words::missing(review)));
     }
@@ -247,10 +247,10 @@ fn tail(review: &Review, detail: &Detail, room: usize) -> String {
 
 fn tests(review: &Review, detail: &Detail, room: usize) -> String {
     let Some(t) = &review.tests else { return String::new() };
-    let word = if t.passed { "passed" } else { "failed" };
+    let word = words::tests_word(t.outcome);
     let coverage = t.coverage.as_ref().map(|c| format!(", coverage {}", item(c))).unwrap_or_default();
     let failing = list(t.failing.iter().map(|n| code(one_line(n, PATH))), detail.most, room);
-    format!("**Tests {word}**: {}{coverage}\n\n{failing}", item(&t.summary))
+    format!("**{word}**: {}{coverage}\n\n{failing}", item(&t.summary))
 }
 
 fn design(review: &Review, detail: &Detail, room: usize) -> String {
@@ -352,6 +352,9 @@ pub(super) fn basis(review: &Review) -> String {
 
 fn footer(review: &Review) -> String {
     let mut out = basis(review);
+    if let Some(missing) = words::conventions(review) {
+        out.push_str(&format!(". {}", capital(&item(&missing))));
+    }
     if review.rules_only {
         out.push_str(". Rules only: no model looked");
     }

@@ -258,7 +258,9 @@ fn junit_counts_what_it_holds() {
         let cases: Vec<_> = document.descendants().filter(|n| n.has_tag_name("testcase")).collect();
         assert!(!cases.is_empty(), "a report without a case is a broken one to Jenkins");
         let failures = document.descendants().filter(|n| n.has_tag_name("failure")).count();
-        assert_eq!(failures, review.findings.iter().filter(|f| f.blocking).count());
+        // One for all tests, and one for each that is named.
+        let tests = review.tests.as_ref().map_or(0, |t| 1 + t.failing.len());
+        assert_eq!(failures, review.findings.iter().filter(|f| f.blocking).count() + tests);
         let errors = document.descendants().filter(|n| n.has_tag_name("error")).count();
         assert_eq!(errors, review.coverage.failed.len());
     }

@@ -180,11 +180,12 @@ fn ci_09_a_comment_fits_and_counts_what_it_leaves_out() {
 fn the_verdict_stands_first() {
     for (review, first) in [
         (clean(), "## claude-reviewer: PASS\n\nNothing found.\n"),
-        (empty(), "## claude-reviewer: PASS\n\nNo changes to review.\n"),
+        (empty(), "## claude-reviewer: NOTHING TO REVIEW\n\nNo changes.\n"),
         (incomplete(ExitStatus::Incomplete), "## claude-reviewer: INCOMPLETE\n\n1 file was not reviewed.\n"),
         (
             full(),
-            "## claude-reviewer: BLOCK\n\n8 of 16 findings block this change: 3 critical, 5 major. And incomplete: ",
+            "## claude-reviewer: BLOCK\n\nThe project's tests failed: 41 passed, 1 failed; 8 of 16 findings block this \
+             change: 3 critical, 5 major. And incomplete: ",
         ),
     ] {
         for format in [Format::Summary, Format::Markdown] {

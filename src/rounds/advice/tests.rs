@@ -215,3 +215,40 @@ fn a_foreign_reason_is_one_short_line() {
     let text = first(&r).text;
     assert!(!text.contains('\n') && text.len() < 600, "{text}");
 }
+
+#[test]
+fn ver_01_failed_tests_and_what_was_not_reviewed_are_no_approval() {
+    let tests = |blocking| {
+        Some(crate::wire::TestResults {
+            passed: false,
+            outcome: Some(crate::wire::TestOutcome::Failed),
+            blocking,
+            summary: "41 passed, 1 failed".to_owned(),
+            failing_tests: Vec::new(),
+            coverage: None,
+        })
+    };
+    let blocked = with(report(1, vec![]), |r| (r.verdict, r.test_results) = (Verdict::Block, tests(true)));
+    let both = with(report(1, vec![claim(1, "x")]), |r| r.test_results = tests(true));
+    let warned = with(report(1, vec![]), |r| (r.verdict, r.test_results) = (Verdict::Warn, tests(false)));
+    let cut = with(report(1, vec![]), |r| {
+        r.verdict = Verdict::Warn;
+        let skipped = crate::wire::Skipped { file: "a.rs".to_owned(), reason: "limit".to_owned() };
+        r.coverage.skipped = vec![skipped];
+    });
+    let unread = with(report(1, vec![]), |r| {
+        r.outcome = Outcome::NothingToReview;
+        (r.coverage.files_reviewed, r.coverage.files_total) = (0, 2);
+    });
+    for (report, action, says) in [
+        (blocked, Action::Fix, "tests failed (41 passed, 1 failed)"),
+        (both, Action::Fix, "F1 blocks."),
+        (warned, Action::AskAPerson, "only a person can approve"),
+        (cut, Action::AskAPerson, "a limit cut the review short"),
+        (unread, Action::AskAPerson, "No file of this change could be reviewed"),
+    ] {
+        let advice = first(&report);
+        assert_eq!(advice.action, action, "{}", advice.text);
+        assert!(advice.text.contains(says), "{}", advice.text);
+    }
+}

@@ -130,7 +130,7 @@ fn each_key_that_judges_is_taken_into_account() {
             "truncated",
             &cut,
             policy(|p| p.on_truncated = OnIncomplete::Warn),
-            Verdict::Pass,
+            Verdict::Warn,
             0,
             "- may be cut off: on_truncated = \"warn\"",
         ),

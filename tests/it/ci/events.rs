@@ -288,3 +288,15 @@ fn ci_04_after_a_forced_push_the_default_branch_stands_in() {
     job.git(&["fetch", "-q", "--unshallow", "origin", "+refs/heads/*:refs/remotes/origin/*"]);
     assert_eq!(job.report(&[], 1)["source"]["base"], *forge.fork);
 }
+
+#[test]
+fn ver_05_nothing_staged_in_ci_is_the_change_of_the_event() {
+    let forge = Forge::bad();
+    for args in [&["--hook", "auto"][..], &["--hook", "pre-commit"], &["staged"]] {
+        let job = forge.job(&forge.merge).on("pull_request", &forge.request());
+        job.git(&["fetch", "-q", "--unshallow", "origin", "main", "topic"]);
+        job.git(&["fetch", "-q", "origin", "+refs/heads/*:refs/remotes/origin/*"]);
+        let run = job.run(&[args, &["--no-save"]].concat(), 1);
+        assert!(run.stderr.trim_end().lines().last().unwrap().contains("files=1/1"), "{args:?}: {}", run.stderr);
+    }
+}

@@ -1,0 +1,104 @@
+//! Who finished which file: every part of it, under every lens.
+
+use super::{Session, Team};
+use crate::ai::plan::Chunk;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Position of a group, and of a file in it.
+pub(super) type FileKey = (usize, usize);
+
+/// What became of one file in one question: the name of the backend whose answer accounts for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) file: FileKey,
+    pub(super) by: Option<String>,
+}
+
+/// The answers of a run, file by file.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    /// By the position of the team.
+    teams: Vec<Vec<Entry>>,
+}
+
+impl Entry {
+    /// Makes the entries of a question that has no answer.
+    pub(super) fn unanswered(chunk: &Chunk) -> Vec<Self> {
+        let entry = |file| Self { file: (chunk.group, file), by: None };
+        chunk.pieces.iter().map(|p| entry(p.file)).collect()
+    }
+}
+
+impl Ledger {
+    /// Starts with what the plan of each team leaves out.
+    pub(super) fn new(teams: &[Team<'_>]) -> Self {
+        let entry = |file: &FileKey| Entry { file: *file, by: None };
+        Self { teams: teams.iter().map(|t| t.left_out.iter().map(entry).collect()).collect() }
+    }
+
+    pub(super) fn add(&mut self, team: usize, entries: Vec<Entry>) {
+        if let Some(all) = self.teams.get_mut(team) {
+            all.extend(entries);
+        }
+    }
+
+    /// Returns the files that some team did not finish.
+    pub(super) fn missed(&self) -> HashSet<FileKey> {
+        self.teams.iter().flatten().filter(|e| e.by.is_none()).map(|e| e.file).collect()
+    }
+
+    /// Returns the files that each backend finished by itself.
+    pub(super) fn finished(&self) -> BTreeMap<String, HashSet<FileKey>> {
+        let mut out: BTreeMap<String, HashSet<FileKey>> = BTreeMap::new();
+        for team in &self.teams {
+            let mut by_file: HashMap<FileKey, HashSet<Option<&str>>> = HashMap::new();
+            for e in team {
+                by_file.entry(e.file).or_default().insert(e.by.as_deref());
+            }
+            for (file, by) in by_file {
+                if let [Some(name)] = by.into_iter().collect::<Vec<_>>().as_slice() {
+                    out.entry((*name).to_owned()).or_default().insert(file);
+                }
+            }
+        }
+        out
+    }
+}
+
+impl Session<'_> {
+    /// Returns the files with these paths, in whichever group they are.
+    pub(super) fn keys_of<'p>(&self, paths: impl Iterator<Item = &'p crate::diff::RepoPath>) -> Vec<FileKey> {
+        let wanted: HashSet<_> = paths.collect();
+        let files = self
+            .groups
+            .iter()
+            .enumerate()
+            .flat_map(|(g, group)| group.files.iter().enumerate().map(move |(f, file)| ((g, f), file.path())));
+        files.filter(|(_, path)| wanted.contains(path)).map(|(key, _)| key).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(file: usize, by: &str) -> Entry {
+        Entry { file: (0, file), by: (!by.is_empty()).then(|| by.to_owned()) }
+    }
+
+    #[test]
+    fn ver_02_a_file_is_finished_when_every_question_about_it_is() {
+        let ledger = Ledger {
+            teams: vec![
+                // Two lenses; file 1 was left out of one, file 2 answered by two backends in turn.
+                vec![entry(0, "a"), entry(0, "a"), entry(1, "a"), entry(1, ""), entry(2, "a"), entry(2, "b")],
+                vec![entry(0, "c"), entry(1, "c"), entry(2, "")],
+            ],
+        };
+        assert_eq!(ledger.missed(), HashSet::from([(0, 1), (0, 2)]));
+        let finished = ledger.finished();
+        assert_eq!(finished["a"], HashSet::from([(0, 0)]));
+        assert_eq!(finished["c"], HashSet::from([(0, 0), (0, 1)]));
+        assert!(!finished.contains_key("b"), "it saw only a part");
+    }
+}
