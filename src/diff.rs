@@ -271,20 +271,39 @@ pub enum Body {
     },
 }
 
-/// A change of content that is no text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A change of content that is not text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BinaryChange {
-    /// Sizes in bytes; `None` where the source does not say (a patch), or the side does not exist.
+    /// Sizes in bytes; `None` where the source does not name them (a patch), or the side does not exist.
     pub old_size: Option<u64>,
     pub new_size: Option<u64>,
-    /// The first bytes of the new side (at most 512), for telling what it is.
-    pub head: Vec<u8>,
+    /// The content of both sides; empty where the source does not hold it.
+    pub(in crate::diff) old: Vec<u8>,
+    pub(in crate::diff) new: Vec<u8>,
+    /// Why it is not known what a checkout makes of it.
+    pub undecoded: Option<Undecoded>,
 }
 
 impl BinaryChange {
+    /// Returns the content of the old side; empty where it is not known.
+    pub fn old_bytes(&self) -> &[u8] {
+        &self.old
+    }
+
+    /// Returns the content of the new side; empty where it is not known.
+    pub fn new_bytes(&self) -> &[u8] {
+        &self.new
+    }
+
+    /// Returns the first bytes of the new side, which name its format.
+    pub fn head(&self) -> &[u8] {
+        const HEAD: usize = 512;
+        &self.new[..self.new.len().min(HEAD)]
+    }
+
     /// Tells whether the source names the file and holds nothing of it: a patch made without `--binary`.
     pub fn is_withheld(&self) -> bool {
-        self.old_size.is_none() && self.new_size.is_none() && self.head.is_empty()
+        self.old_size.is_none() && self.new_size.is_none() && self.new.is_empty()
     }
 }
 
@@ -321,6 +340,36 @@ pub struct TextChange {
     pub hunks: Vec<Hunk>,
     pub encoding: Encoding,
     pub hidden: Option<Hidden>,
+    /// Why a part of the new side could not be decoded. The rules read its bytes as they are.
+    pub undecoded: Option<Undecoded>,
+    /// The same change as other programs decode it; see [`TextChange::further_readings`].
+    pub(in crate::diff) readings: Vec<TextChange>,
+}
+
+/// Why the text of a file could not be decoded as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undecoded {
+    /// The name is that of a text format, and the bytes are not text.
+    Bytes,
+    /// The file declares an encoding without ASCII.
+    Declared(String),
+    /// Attributes name an encoding for the checkout that cannot be produced.
+    Checkout(String),
+}
+
+impl fmt::Display for Undecoded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes => f.write_str("its name is that of a text format, and parts of it cannot be decoded as text"),
+            Self::Declared(name) => write!(f, "it declares the encoding {name}, which cannot be decoded"),
+            Self::Checkout(name) => {
+                write!(
+                    f,
+                    "a checkout writes it in the encoding {name} (working-tree-encoding), which cannot be produced"
+                )
+            }
+        }
+    }
 }
 
 /// One side's text: the whole file, or the parts that a patch shows.
@@ -574,13 +623,24 @@ pub fn trim_line_end(line: &[u8]) -> &[u8] {
 
 mod between;
 pub mod code;
+mod containers;
 mod content;
+mod declared;
 mod hunks;
 mod masked;
+mod names;
 pub mod patch;
+mod reading;
 pub mod unified;
+mod utf7;
 
 pub use between::Attribute;
+pub use content::encode_wide;
+
+/// Returns true if the name of a path is that of a language or a configuration format, which is always text.
+pub fn is_text_name(path: &RepoPath) -> bool {
+    names::NameKind::of(path.as_bytes()) == names::NameKind::Text
+}
 
 /// Returns which lines of `old` were replaced by which of `new`: ranges of lines from 0, in order; either may be
 /// empty.
@@ -591,4 +651,4 @@ pub fn replaced(old: &[u8], new: &[u8]) -> Vec<(Range<u32>, Range<u32>)> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

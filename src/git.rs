@@ -6,6 +6,7 @@
 //! that a change looks the same in every clone.
 
 mod attributes;
+mod checkout;
 mod convert;
 mod digest;
 mod fetch;

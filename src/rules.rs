@@ -2,6 +2,7 @@
 
 pub(crate) mod about;
 mod beside;
+mod blob;
 mod catalog;
 mod change;
 mod check;
@@ -190,12 +191,6 @@ pub fn comes_alive(old: &RepoPath, new: &RepoPath) -> bool {
     let before = if before.overlaps(family) { before.with(family) } else { before };
     let leaves_tests = role::is_test_path(old.as_bytes()) && role::of(new.as_bytes()) == role::Role::Program;
     after.goes_beyond(before) || (leaves_tests && !after.is_empty())
-}
-
-/// Tells whether a path is that of a program that an interpreter runs, which reads past what it cannot make out.
-pub fn is_script(path: &RepoPath) -> bool {
-    let languages = Languages::of(path.as_bytes(), b"");
-    languages.any_of(&["php", "python", "ruby", "javascript", "shell", "powershell"])
 }
 
 /// Tells whether a path is that of a text in a language that rules know.

@@ -181,7 +181,7 @@ impl<'r> Tree<'r> {
         })?;
         let bytes = bytes.ok_or(Unread::Absent)?;
         self.read.set(self.read.get() + bytes.len());
-        diff::code::text_of(bytes).ok_or(Unread::Binary)
+        diff::code::text_of(path, bytes).ok_or(Unread::Binary)
     }
 
     /// Makes a file's lines fit to be shown, and keeps them while there is room.

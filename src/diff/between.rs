@@ -1,7 +1,7 @@
 //! From two contents to a [`Body`]: the one place where it is decided how a change is shown.
 
-use super::content::{self, Content};
-use super::{BinaryChange, Body, Encoding, Hidden, Text, TextChange, hunks};
+use super::content::{self, Content, Judged};
+use super::{BinaryChange, Body, Encoding, Hidden, RepoPath, Text, TextChange, Undecoded, hunks};
 
 /// What git's `diff` attribute says of a path.
 ///
@@ -17,68 +17,114 @@ pub enum Attribute {
     Binary,
 }
 
-/// How much of a binary's new side is kept.
-const HEAD: usize = 512;
-
 impl Body {
-    /// Compares two contents; `None` is a side that does not exist.
+    /// Compares the contents of two sides; `None` is a side that does not exist.
     ///
-    /// What git would show as text is text here, byte by byte. What git calls binary (a NUL in the
-    /// first 8000 bytes of either side, or the attribute) is judged by its whole content, and is text
-    /// that is [`Hidden`] when it can be read. A known UTF-16 or UTF-32 file is decoded whatever git calls it.
-    pub fn between(old: Option<Vec<u8>>, new: Option<Vec<u8>>, attribute: Attribute) -> Self {
+    /// What git would show as text is text here, byte by byte. What git calls binary for its bytes (a NUL in the
+    /// first 8000 of either side) is judged by its name and its whole content, and is text that is [`Hidden`] when it
+    /// can be read. UTF-16 and UTF-32 are decoded whatever git calls them. The attribute decides nothing but whether
+    /// the text counts as hidden.
+    pub fn of_file(path: &RepoPath, old: Option<Vec<u8>>, new: Option<Vec<u8>>, attribute: Attribute) -> Self {
         let old = Input::new(old);
         let new = Input::new(new);
         if old.bytes == new.bytes {
             return Self::Same;
         }
+        let is_nul_early = old.early_nul || new.early_nul;
+        let judge = |side: &Input| content::judge_named(&side.bytes, path.as_bytes(), is_nul_early);
+        let (old_judged, new_judged) = (judge(&old), judge(&new));
+        // The side that a reader cares for: the new one, unless the file is gone.
+        let (shown, judged) = if new.exists { (&new, &new_judged) } else { (&old, &old_judged) };
+        if judged.content == Content::Binary {
+            return Self::Binary(BinaryChange::of(old, new));
+        }
         let git_hides = match attribute {
-            Attribute::Unset => old.early_nul || new.early_nul,
+            Attribute::Unset => is_nul_early,
             Attribute::Text => false,
             Attribute::Binary => true,
         };
-        let judge = |side: &Input| {
-            if !git_hides && content::marked(&side.bytes).is_none() {
-                return Content::Text;
-            }
-            match content::judge(&side.bytes) {
-                Content::Binary if !git_hides => Content::Text,
-                judged => judged,
-            }
-        };
-        let (old_content, new_content) = (judge(&old), judge(&new));
-        // The side that a reader cares for: the new one, unless the file is gone.
-        let (shown, shown_content) = if new.exists { (&new, new_content) } else { (&old, old_content) };
-        if shown_content == Content::Binary {
-            return Self::Binary(BinaryChange::of(&old, &new));
-        }
-        let hidden = match shown_content {
+        let hidden = match judged.content {
             _ if attribute == Attribute::Binary => Some(Hidden::Attribute),
             Content::Wide(_) => Some(Hidden::Utf16),
-            _ if !git_hides && !matches!(old_content, Content::Wide(_)) => None,
+            _ if !git_hides && !matches!(old_judged.content, Content::Wide(_)) => None,
             _ if shown.early_nul && attribute == Attribute::Unset => Some(Hidden::Nul),
             _ => Some(Hidden::OldSide),
         };
-        let encoding = match shown_content {
+        let encoding = match judged.content {
             Content::Wide(encoding) => encoding,
             _ => Encoding::Bytes,
         };
-        Self::Text(TextChange::between(old.into_text(old_content), new.into_text(new_content), encoding, hidden))
+        let undecoded = if new.exists { new_judged.undecoded.clone() } else { None };
+        let narrow = has_narrow_part(&new, &new_judged).then(|| (old.without_nuls(), new.without_nuls()));
+        let (old, new) = (old.into_text(old_judged.content), new.into_text(new_judged.content));
+        let mut change = TextChange::between(old, new, encoding, hidden);
+        change.undecoded = undecoded;
+        change.readings.extend(narrow.map(|(old, new)| TextChange::between(old, new, Encoding::Bytes, None)));
+        Self::Text(change)
     }
+
+    /// Compares two contents under a name that says nothing about them; see [`Body::of_file`].
+    pub fn between(old: Option<Vec<u8>>, new: Option<Vec<u8>>, attribute: Attribute) -> Self {
+        Self::of_file(&RepoPath::from("content.data"), old, new, attribute)
+    }
+}
+
+impl Body {
+    /// Adds what a checkout writes in place of the blobs: contents that are read too, and the name of an encoding that
+    /// cannot be produced.
+    pub fn add_checkouts(
+        &mut self,
+        path: &RepoPath,
+        written: Vec<(Option<Vec<u8>>, Option<Vec<u8>>)>,
+        unknown: Option<String>,
+    ) {
+        let bodies = written.into_iter().map(|(old, new)| Self::of_file(path, old, new, Attribute::Unset));
+        for text in bodies.filter_map(Self::into_text) {
+            match self {
+                Self::Text(own) if own.new.bytes == text.new.bytes => {}
+                Self::Text(own) => own.readings.push(text),
+                Self::Binary(_) => *self = Self::Text(text),
+                Self::Same | Self::Submodule { .. } => {}
+            }
+        }
+        let Some(name) = unknown else { return };
+        match self {
+            Self::Text(own) => own.undecoded = Some(Undecoded::Checkout(name)),
+            Self::Binary(own) => own.undecoded = Some(Undecoded::Checkout(name)),
+            Self::Same | Self::Submodule { .. } => {}
+        }
+    }
+
+    fn into_text(self) -> Option<TextChange> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// Returns true if a part of a wide text may be text in bytes: units of two ASCII characters each.
+///
+/// An interpreter that takes bytes as they are runs such a part. Far eastern text has such units too.
+fn has_narrow_part(side: &Input, judged: &Judged) -> bool {
+    const NARROW: usize = 8;
+    let is_ascii = |b: &u8| matches!(b, b'\t' | b'\n' | b'\r' | b' '..=b'~');
+    matches!(judged.content, Content::Wide(_))
+        && side.bytes.windows(NARROW).step_by(NARROW / 2).any(|w| w.iter().all(is_ascii))
 }
 
 impl TextChange {
     /// Compares two texts.
     pub(in crate::diff) fn between(old: Text, new: Text, encoding: Encoding, hidden: Option<Hidden>) -> Self {
         let hunks = hunks::between(&old.bytes, &new.bytes);
-        Self { old, new, hunks, encoding, hidden }
+        Self { old, new, hunks, encoding, hidden, undecoded: None, readings: Vec::new() }
     }
 }
 
 impl BinaryChange {
-    fn of(old: &Input, new: &Input) -> Self {
+    fn of(old: Input, new: Input) -> Self {
         let size = |side: &Input| side.exists.then_some(side.bytes.len() as u64);
-        Self { old_size: size(old), new_size: size(new), head: new.bytes[..new.bytes.len().min(HEAD)].to_vec() }
+        Self { old_size: size(&old), new_size: size(&new), old: old.bytes, new: new.bytes, undecoded: None }
     }
 }
 
@@ -95,6 +141,11 @@ impl Input {
         let bytes = bytes.unwrap_or_default();
         let early_nul = content::has_early_nul(&bytes);
         Self { bytes, exists, early_nul }
+    }
+
+    /// Returns the bytes without NUL: of UTF-16 and UTF-32 that leaves ASCII as it is.
+    fn without_nuls(&self) -> Text {
+        Text::of_file(self.bytes.iter().copied().filter(|b| *b != 0).collect())
     }
 
     fn into_text(self, content: Content) -> Text {

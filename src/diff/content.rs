@@ -15,10 +15,15 @@
 //!    tail of junk. It names its interpreter, opens PHP, or has a few whole lines of clean text among its
 //!    first 512 bytes. A PDF has such lines too and is none.
 //!
+//! The name of the file decides how far that goes ([`judge_named`]), since it decides which program reads the file. A
+//! language or a configuration format is text always; what of it cannot be decoded is named. A file of unknown format
+//! is text when it has lines of text anywhere, unless its structure is that of a binary format from end to end.
+//!
 //! Compressed and random data has about 10 % such controls and 50 % malformed UTF-8, machine code and
 //! tables have far more, and runs of NULs; a source file that hides behind a NUL has few of either.
 
-use super::Encoding;
+use super::names::{NameKind, extension};
+use super::{Encoding, Undecoded, containers, declared};
 
 /// How many bytes git looks at (`FIRST_FEW_BYTES` of its `buffer_is_binary`).
 const GIT_LOOKS_AT: usize = 8000;
@@ -38,6 +43,110 @@ pub(in crate::diff) enum Content {
 /// Tells whether git calls the bytes binary when no attribute says otherwise.
 pub(in crate::diff) fn has_early_nul(bytes: &[u8]) -> bool {
     memchr::memchr(0, &bytes[..bytes.len().min(GIT_LOOKS_AT)]).is_some()
+}
+
+/// What a side of a change is, given its name.
+#[derive(Debug)]
+pub(in crate::diff) struct Judged {
+    pub(in crate::diff) content: Content,
+    /// What of it cannot be decoded, where the name promises text.
+    pub(in crate::diff) undecoded: Option<Undecoded>,
+}
+
+impl From<Content> for Judged {
+    fn from(content: Content) -> Self {
+        Self { content, undecoded: None }
+    }
+}
+
+/// Returns what the bytes of a file are. `git_hides`: git calls one of the two sides binary for its bytes.
+pub(in crate::diff) fn judge_named(bytes: &[u8], path: &[u8], git_hides: bool) -> Judged {
+    let kind = NameKind::of(path);
+    if kind == NameKind::Text {
+        return judge_text(bytes, path);
+    }
+    if !git_hides && marked(bytes).is_none() {
+        return Content::Text.into();
+    }
+    let judged = match kind {
+        NameKind::Data => judge(bytes),
+        _ => judge_unknown(bytes),
+    };
+    match judged {
+        Content::Binary if !git_hides => Content::Text.into(),
+        judged => judged.into(),
+    }
+}
+
+/// Judges a file whose name promises text.
+fn judge_text(bytes: &[u8], path: &[u8]) -> Judged {
+    let extension = extension(path);
+    let has_nul = memchr::memchr(0, bytes).is_some();
+    if !has_nul && std::str::from_utf8(bytes).is_ok() {
+        return Judged { content: Content::Text, undecoded: declared::opaque(bytes, &extension) };
+    }
+    if containers::is_other_format(&extension, bytes) && !has_text_lines(bytes) {
+        return Content::Binary.into();
+    }
+    if let Some(encoding) = wide(bytes) {
+        return Content::Wide(encoding).into();
+    }
+    if let Some(encoding) = marked(bytes).filter(|_| has_nul) {
+        return Judged { content: Content::Wide(encoding), undecoded: Some(Undecoded::Bytes) };
+    }
+    let undecoded = || (!is_decodable(bytes)).then_some(Undecoded::Bytes);
+    Judged { content: Content::Text, undecoded: declared::opaque(bytes, &extension).or_else(undecoded) }
+}
+
+/// Returns what of a part of a file cannot be decoded, such as the lines that a patch shows.
+pub(in crate::diff) fn flaw(bytes: &[u8], path: &[u8]) -> Option<Undecoded> {
+    match NameKind::of(path) {
+        NameKind::Text => judge_text(bytes, path).undecoded,
+        _ => None,
+    }
+}
+
+/// Returns true if bytes of a text format are text in UTF-8, or in an encoding that has ASCII as a part.
+fn is_decodable(bytes: &[u8]) -> bool {
+    looks_like_text(bytes) || starts_as_text(bytes) || is_legacy_text(bytes)
+}
+
+/// Returns true if the bytes may be text in an encoding of one or two bytes a character: few controls, and blanks or
+/// line ends, which encodings without ASCII (EBCDIC) have at other values.
+fn is_legacy_text(bytes: &[u8]) -> bool {
+    let count = |is: fn(u8) -> bool| bytes.iter().filter(|b| is(**b)).count();
+    let controls = count(|b| matches!(b, 0..=8 | 0x0e..=0x1a | 0x1c..=0x1f | 0x7f));
+    let blanks = count(|b| matches!(b, b' ' | b'\n' | b'\t'));
+    controls <= bytes.len() / 20 + 2 && blanks >= bytes.len() / 100
+}
+
+/// Judges a file without a name that says what it is.
+fn judge_unknown(bytes: &[u8]) -> Content {
+    if let Some(encoding) = wide(bytes) {
+        return Content::Wide(encoding);
+    }
+    let is_text = bytes.is_empty() || looks_like_text(bytes) || starts_as_text(bytes) || has_text_lines(bytes);
+    if is_text && !containers::is_container(bytes) { Content::Text } else { Content::Binary }
+}
+
+/// Returns true if some whole lines in a row are text: two of them, or one with a blank, of 20 bytes together.
+fn has_text_lines(bytes: &[u8]) -> bool {
+    const ROW_MIN: usize = 20;
+    let (mut lines, mut size, mut has_blank) = (0, 0, false);
+    for line in bytes.split_inclusive(|b| *b == b'\n') {
+        let text = line.trim_ascii();
+        if !text.is_empty() && !is_clean(line) {
+            (lines, size, has_blank) = (0, 0, false);
+            continue;
+        }
+        lines += usize::from(!text.is_empty());
+        size += text.len();
+        has_blank |= memchr::memchr(b' ', text).is_some();
+        if size >= ROW_MIN && (lines > 1 || has_blank) {
+            return true;
+        }
+    }
+    false
 }
 
 /// Tells what the bytes are, whatever git calls them.
@@ -77,11 +186,11 @@ fn width(encoding: Encoding) -> usize {
 
 /// Tells whether, and how, the bytes are UTF-16 or UTF-32.
 fn wide(bytes: &[u8]) -> Option<Encoding> {
+    // Two bytes that happen to be there do not make UTF-16: ASCII, and be it line ends and blanks, brings a NUL.
+    memchr::memchr(0, bytes)?;
     // The whole, or else its start: a tail of junk does not undo the lines before it.
     let parts = [bytes, &bytes[..bytes.len().min(START)]];
     if let Some(encoding) = marked(bytes) {
-        // Two bytes that happen to be there do not make UTF-16: line ends and blanks bring a NUL.
-        memchr::memchr(0, bytes)?;
         let fits = |part: &[u8]| {
             let seen = Units::count(&part[width(encoding)..], encoding);
             let plausible = seen.odd * 50 <= seen.all && seen.ascii * 256 >= seen.all;
@@ -166,6 +275,22 @@ pub(in crate::diff) fn decode(mut bytes: Vec<u8>, encoding: Encoding) -> Vec<u8>
     }
     bytes.truncate(written);
     bytes
+}
+
+/// Encodes a text in UTF-16 or UTF-32, with a byte order mark if `mark` is set; other encodings leave it as it is.
+pub fn encode_wide(text: &str, encoding: Encoding, mark: bool) -> Vec<u8> {
+    let chars = mark.then_some('\u{feff}').into_iter().chain(text.chars());
+    let mut out = Vec::with_capacity(text.len() * width(encoding));
+    for c in chars {
+        match encoding {
+            Encoding::Bytes => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+            Encoding::Utf16Le => c.encode_utf16(&mut [0; 2]).iter().for_each(|u| out.extend(u.to_le_bytes())),
+            Encoding::Utf16Be => c.encode_utf16(&mut [0; 2]).iter().for_each(|u| out.extend(u.to_be_bytes())),
+            Encoding::Utf32Le => out.extend(u32::from(c).to_le_bytes()),
+            Encoding::Utf32Be => out.extend(u32::from(c).to_be_bytes()),
+        }
+    }
+    out
 }
 
 /// Returns the first character and how many bytes it takes; `bytes` is not empty.

@@ -35,6 +35,8 @@ impl TextChange {
             hunks,
             encoding: self.encoding,
             hidden: None,
+            undecoded: None,
+            readings: Vec::new(),
         }
     }
 }

@@ -316,7 +316,13 @@ fn finish(entry: Entry, content: Shown) -> std::result::Result<FileChange, &'sta
         Shown::Lines(hunks) if entry.new.is_none() && !hunks.old_side_only() => {
             return Err("a deleted file with new lines");
         }
-        Shown::Lines(hunks) => Body::Text(hunks.into_change(entry.old.is_some(), entry.new.is_some())),
+        Shown::Lines(hunks) => {
+            let mut change = hunks.into_change(entry.old.is_some(), entry.new.is_some());
+            if entry.new.is_some() {
+                change.undecoded = content::flaw(&change.new.bytes, entry.path().as_bytes());
+            }
+            Body::Text(change)
+        }
         Shown::Binary(contents) => contents.into_body(&entry),
         Shown::Nothing if submodule => Body::Submodule { dirty: false },
         Shown::Nothing => Body::Same,

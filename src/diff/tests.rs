@@ -1,11 +1,11 @@
 //! Tests of the model itself, and what the tests beside it share.
 
 /// A small generator of numbers, always the same for the same seed.
-pub(in crate::diff) struct Random(pub(in crate::diff) u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     /// Returns a number below `n` (of xorshift64*).
-    pub(in crate::diff) fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -14,7 +14,7 @@ impl Random {
 }
 
 /// Makes a text of few different lines and an edit of it; line ends of all kinds, often none at the end.
-pub(in crate::diff) fn random_edit(random: &mut Random) -> (Vec<u8>, Vec<u8>) {
+pub(crate) fn random_edit(random: &mut Random) -> (Vec<u8>, Vec<u8>) {
     const LINES: [&str; 12] = [
         "\n",
         "}\n",

@@ -1,6 +1,7 @@
-//! What attributes say of a path (`diff`, `linguist-generated`), as a state itself has them.
+//! What attributes say of a path, as a state itself has them: `diff`, `linguist-generated`, and what changes the
+//! content on checkout.
 //!
-//! Only marks: a file that attributes would hide is read like any other.
+//! No attribute hides a file: `diff` only decides how git would print it.
 
 use super::tree::{self, Entries};
 use super::{Repo, State, gix_id};
@@ -13,7 +14,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 const FILE: &[u8] = b".gitattributes";
-const NAMES: [&str; 2] = ["diff", "linguist-generated"];
+const NAMES: [&str; 4] = ["diff", "linguist-generated", "working-tree-encoding", "ident"];
 /// Trees that are remembered; a bound for long ranges.
 const MAX_TREES: usize = 4096;
 /// Git ignores larger attribute files too.
@@ -27,11 +28,14 @@ pub(super) struct Attributes {
 }
 
 /// What attributes say of a path.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Marks {
     pub(super) diff: Attribute,
-    /// `linguist-generated`; `None`: nothing is said.
+    /// `linguist-generated`; `None` where no attribute is set.
     pub(super) generated: Option<bool>,
+    /// `working-tree-encoding`, as it is written.
+    pub(super) encoding: Option<String>,
+    pub(super) ident: bool,
 }
 
 /// What of a tree matters here.
@@ -181,6 +185,12 @@ impl Parsed {
                     let value = value.as_bstr();
                     marks.generated = (value == "true" || value == "false").then(|| value == "true");
                 }
+                ("working-tree-encoding", StateRef::Value(value)) => {
+                    marks.encoding = Some(value.as_bstr().to_string());
+                }
+                // Git refuses a name that is missing.
+                ("working-tree-encoding", StateRef::Set) => marks.encoding = Some("(none)".to_owned()),
+                ("ident", StateRef::Set) => marks.ident = true,
                 _ => {}
             }
         }

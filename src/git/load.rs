@@ -1,6 +1,7 @@
 //! A thread's own access: the content of a change's paths, and files of any state.
 
 use super::attributes::{Attributes, Marks};
+use super::checkout::{Blobs, Checkout};
 use super::files::{Bytes, Kind};
 use super::worktree::{self, Content};
 use super::{Change, Repo, State, gix_id, own, revision, tree};
@@ -93,8 +94,22 @@ impl<'r> Reader<'r> {
             Some(side) if change.work.contains_key(&side.path) => Some(self.worktree(change, side)?),
             Some(side) => Some(self.object(side)?),
         };
-        let attribute = self.marks(&change.head, entry.path())?.diff;
-        Ok(FileChange { entry, body: Body::between(old, new, attribute) })
+        let head = self.marks(&change.head, entry.path())?;
+        let base = self.marks(&change.base, entry.old.as_ref().map_or(entry.path(), |s| &s.path))?;
+        let mut checkout = Checkout::default();
+        [&base, &head].iter().for_each(|marks| checkout.add(marks.encoding.as_deref(), marks.ident));
+        let written = if checkout.is_plain() {
+            None
+        } else {
+            let id = |side: &Option<Side>| side.as_ref().and_then(|s| s.id).map_or(String::new(), |id| id.to_string());
+            let ids = (id(&entry.old), id(&entry.new));
+            Some(checkout.of(&Blobs { old: old.as_deref(), new: new.as_deref(), ids }))
+        };
+        let mut body = Body::of_file(entry.path(), old, new, head.diff);
+        if let Some((written, unknown)) = written {
+            body.add_checkouts(entry.path(), written, unknown);
+        }
+        Ok(FileChange { entry, body })
     }
 
     /// Returns true if a state has an entry at a path: a file, a link or a submodule. For the worktree the index counts.

@@ -3,7 +3,7 @@
 use super::source::Part;
 use crate::ai::redact::is_sensitive;
 use crate::diff::{
-    Body, Entry, FileChange, Hunk, LineKind, LineNo, ObjectId, RepoPath, Side, TextChange, patch, unified,
+    BinaryChange, Body, Entry, FileChange, Hunk, LineKind, LineNo, ObjectId, RepoPath, Side, TextChange, patch, unified,
 };
 use crate::error::Result;
 use crate::policy::RulesPolicy;
@@ -194,7 +194,12 @@ impl Recorder {
         };
         let Body::Text(lines) = &file.body else {
             let mut text = Vec::new();
-            unified::write(&kept(file.body.clone()), &mut text);
+            let body = match &file.body {
+                // A patch names a binary file and shows nothing of it, so its content need not be copied.
+                Body::Binary(_) => Body::Binary(BinaryChange::default()),
+                other => other.clone(),
+            };
+            unified::write(&kept(body), &mut text);
             return Some(Piece { order, commit, text, left_out: None, numbers: None });
         };
         let paths = [&file.entry.old, &file.entry.new];

@@ -5,7 +5,10 @@ use super::governing::MOST_TOLD;
 use super::record::{Piece, Recorder};
 use super::source::{Content, Part};
 use super::{Note, Stat};
-use crate::diff::{Body, Entry, FileChange, FileMode, LineKind, ObjectId, RepoPath, Side, TextChange, trim_line_end};
+use crate::diff::{
+    self, BinaryChange, Body, Entry, FileChange, FileMode, LineKind, ObjectId, RepoPath, Side, TextChange,
+    trim_line_end,
+};
 use crate::error::{Kind, Result};
 use crate::finding::{Finding, Frame, FrameLine, LineSpan, Location};
 use crate::git::{Change, Reader, Repo, State};
@@ -303,14 +306,13 @@ impl Scan<'_> {
             out.coverage.hunks_total += hunks;
             match &file.body {
                 // Git says that of code, too, where a NUL or an attribute makes it.
-                Body::Binary(b) if b.is_withheld() && file.entry.new.is_some() && rules::is_code(file.path()) => {
+                Body::Binary(b) if b.is_withheld() && file.entry.new.is_some() && is_text(file.path()) => {
                     let why = "the patch calls it binary and lacks its content; `git diff --binary` has it";
                     out.coverage.failed.push((Some(file.path().clone()), why.to_owned()));
                 }
-                // An interpreter runs what it finds behind a picture's head.
-                Body::Binary(_) if file.entry.new.is_some() && rules::is_script(file.path()) => {
-                    let why = "it is binary under the name of a script";
-                    out.coverage.failed.push((Some(file.path().clone()), why.to_owned()));
+                Body::Binary(BinaryChange { undecoded: Some(why), .. })
+                | Body::Text(TextChange { undecoded: Some(why), .. }) => {
+                    out.coverage.failed.push((Some(file.path().clone()), why.to_string()));
                 }
                 Body::Binary(_) => out.coverage.skipped.push((file.path().clone(), Skip::Binary)),
                 Body::Submodule { .. } => out.coverage.skipped.push((file.path().clone(), Skip::Submodule)),
@@ -421,6 +423,11 @@ impl Scanned {
         self.notes.extend(notes);
         self.coverage.add(c);
     }
+}
+
+/// Returns true if a path is that of a text: a format that rules know, or another language or configuration format.
+fn is_text(path: &RepoPath) -> bool {
+    rules::is_code(path) || diff::is_text_name(path)
 }
 
 /// Takes the lines around a finding, secrets masked.

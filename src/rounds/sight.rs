@@ -73,7 +73,7 @@ impl<'r> Sight<'r> {
             return Ok(None);
         };
         self.left.set(self.left.get() - bytes.len().min(self.left.get()));
-        let text = code::text_of(bytes).ok_or(Kind::Usage)?;
+        let text = code::text_of(path, bytes).ok_or(Kind::Usage)?;
         Ok(Some(self.rules.mask(&text).into_owned()))
     }
 

@@ -15,8 +15,22 @@ const KEY_LINES: usize = 400;
 /// The most bytes of one.
 const KEY_BYTES: usize = 64 << 10;
 
-/// Masks the secrets of a text. Language and path of a rule do not matter here.
+/// Masks the secrets of a text, those with NUL bytes inside too. Language and path of a rule do not matter here.
 pub(super) fn mask<'t>(rules: &RuleSet, text: &'t [u8]) -> Cow<'t, [u8]> {
+    let mut masked = mask_plain(rules, text);
+    if memchr::memchr(0, text).is_some() {
+        let kept: Vec<usize> = (0..text.len()).filter(|i| text[*i] != 0).collect();
+        let plain: Vec<u8> = kept.iter().map(|i| text[*i]).collect();
+        let hidden = mask_plain(rules, &plain);
+        let changed = kept.iter().zip(plain.iter().zip(&*hidden)).filter(|(_, (before, after))| before != after);
+        for (at, (_, after)) in changed {
+            masked.to_mut()[*at] = *after;
+        }
+    }
+    masked
+}
+
+fn mask_plain<'t>(rules: &RuleSet, text: &'t [u8]) -> Cow<'t, [u8]> {
     let mut masker = Masker { rules, spans: Vec::new() };
     let mut scratch = Scratch::default();
     walk::walk(rules, &FILTER, text, b"", &mut scratch, &mut masker);

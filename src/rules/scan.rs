@@ -8,9 +8,10 @@ use super::secret::overlap::Spared;
 use super::suppress::Counting;
 use super::unicode::{self, Surroundings};
 use super::walk::{self, Match, Scratch, Visitor};
-use super::{RuleSet, Scope, Unlisted, change, decode, glob, markers, secret};
-use crate::diff::{Block, FileChange, Hidden, LineNo, TextChange};
+use super::{RuleSet, Scope, Unlisted, blob, change, decode, glob, markers, secret};
+use crate::diff::{Block, Body, FileChange, Hidden, LineNo, TextChange};
 use crate::finding::{Finding, LineSpan, Severity};
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// The most findings of one rule in one file; the last says that more follow, and the report that some are missing.
@@ -23,7 +24,7 @@ const MARGIN: usize = 1024;
 const PROSE: &[&str] =
     &["markdown", "text", "html", "xml", "json", "yaml", "properties", "ini", "notebook", "toml", "css"];
 
-/// Scans a changed file. Returns what it saw of a rule and did not report.
+/// Scans a changed file in every reading of its bytes. Returns what it saw of a rule and did not report.
 pub(super) fn file(
     rules: &RuleSet,
     file: &FileChange,
@@ -32,9 +33,42 @@ pub(super) fn file(
     out: &mut Vec<Finding>,
 ) -> Vec<Unlisted> {
     let from = out.len();
+    let mut unlisted = reading(rules, file, Pass { scope, is_first: true }, counting, out);
+    blob::scan(rules, file, counting, out);
+    for text in file.text().map(TextChange::further_readings).unwrap_or_default() {
+        let other = FileChange { entry: file.entry.clone(), body: Body::Text(text.into_owned()) };
+        let mut found = Vec::new();
+        let more = reading(rules, &other, Pass { scope, is_first: false }, counting, &mut found);
+        unlisted.extend(more.into_iter().filter(|m| !unlisted.iter().any(|u| u.rule == m.rule)).collect::<Vec<_>>());
+        let known: HashSet<_> = out[from..].iter().map(|f| (f.rule_id(), f.lines().map(|l| l.first))).collect();
+        found.retain(|f| !known.contains(&(f.rule_id(), f.lines().map(|l| l.first))));
+        out.extend(found);
+    }
+    unlisted
+}
+
+/// One pass over a file.
+#[derive(Clone, Copy)]
+struct Pass {
+    scope: Scope,
+    /// The text is that of the file itself. In a further reading, only patterns are searched.
+    is_first: bool,
+}
+
+/// Scans one reading of a file.
+fn reading(
+    rules: &RuleSet,
+    file: &FileChange,
+    pass: Pass,
+    counting: Counting,
+    out: &mut Vec<Finding>,
+) -> Vec<Unlisted> {
+    let from = out.len();
+    let Pass { scope, is_first } = pass;
     let mut scan = Scan {
         file,
         scope,
+        is_first,
         role: None,
         fits: Vec::new(),
         counts: Vec::new(),
@@ -49,7 +83,7 @@ pub(super) fn file(
     if let Some(text) = file.text() {
         scan.lines(text);
     }
-    if scope == Scope::All {
+    if scope == Scope::All && is_first {
         change::scan(file, &mut scan.reporter);
     }
     let unlisted = |(i, count): (usize, &u32)| {
@@ -85,6 +119,7 @@ struct Run<'a> {
 struct Scan<'a> {
     file: &'a FileChange,
     scope: Scope,
+    is_first: bool,
     role: Option<Role>,
     /// By rule; empty until the first literal.
     fits: Vec<Fit>,
@@ -185,11 +220,14 @@ impl<'a> Scan<'a> {
             walk::walk(rules, &FILTER, block.text, path, &mut scratch, self);
             rules.team.with_filter(|f| walk::walk(rules, f, block.text, path, &mut scratch, self));
             self.decoded(&mut scratch);
-            if self.scope == Scope::All {
+            if self.scope == Scope::All && self.is_first {
                 self.unicode();
             }
         }
+        // Bytes that are not text make the review of the file incomplete, which says more.
         if self.scope == Scope::All
+            && self.is_first
+            && text.undecoded.is_none()
             && let Some(hidden) = text.hidden
         {
             self.hidden(text, hidden);

@@ -338,7 +338,7 @@ fn dif_04_a_picture_is_listed_with_its_sizes() {
     let (repo, _, second) = two_commits();
     let Body::Binary(picture) = of_path(&repo, &second, b"new-picture.png").body else { panic!("no binary") };
     assert_eq!((picture.old_size, picture.new_size), (None, Some(416)));
-    assert!(picture.head.starts_with(b"\x89PNG"));
+    assert!(picture.head().starts_with(b"\x89PNG"));
     assert!(matches!(of_path(&repo, &second, b"pictures/logo.png").body, Body::Binary(_)));
 }
 

@@ -28,14 +28,15 @@ impl Contents {
             return Body::Binary(BinaryChange {
                 old_size: self.old_size.filter(|_| entry.old.is_some()),
                 new_size: self.new_size.filter(|_| entry.new.is_some()),
-                head: Vec::new(),
+                ..BinaryChange::default()
             });
         };
         let old = self.old.unwrap_or_default();
         // Git had a reason to call it binary: a NUL, or else the attribute.
         let seen = has_early_nul(&old) || has_early_nul(&new);
         let attribute = if seen { Attribute::Unset } else { Attribute::Binary };
-        Body::between(entry.old.is_some().then_some(old), entry.new.is_some().then_some(new), attribute)
+        let (old, new) = (entry.old.is_some().then_some(old), entry.new.is_some().then_some(new));
+        Body::of_file(entry.path(), old, new, attribute)
     }
 }
 

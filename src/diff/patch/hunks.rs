@@ -252,6 +252,8 @@ impl Hunks {
             hunks: self.hunks,
             encoding: Encoding::Bytes,
             hidden: None,
+            undecoded: None,
+            readings: Vec::new(),
         }
     }
 }

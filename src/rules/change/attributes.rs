@@ -1,8 +1,10 @@
-//! `.gitattributes` that keep program text out of diffs.
+//! `.gitattributes` that keep program text out of diffs, or that change it on checkout.
 
-use super::{added, at_line};
-use crate::diff::{RepoPath, TextChange};
+use super::{added, at_file, at_line};
+use crate::diff::{LineNo, RepoPath, TextChange};
+use crate::rules::glob;
 use crate::rules::report::Reporter;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Extensions of text that people write and that runs.
 const PROGRAM: &[&str] = &[
@@ -53,25 +55,175 @@ const MACHINE_MADE: &[&str] = &[
     "artifacts",
 ];
 
-/// Reports added attributes that make git hide source.
+/// Attributes that change the content of a file on checkout, in a way that the rules follow or that has no effect on
+/// what they find.
+const CONVERSIONS: &[&str] = &["eol", "ident", "filter", "crlf"];
+/// The attribute that names the encoding of a checkout.
+const ENCODING: &str = "working-tree-encoding";
+
+/// Reports changed attributes: those that make git hide source, and those that change it on checkout.
 pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
+    let macros = Macros::of(text);
+    let numbers: BTreeSet<_> = added(text).map(|l| l.number).collect();
+    let removed: Vec<Line> = super::removed(text).filter_map(|l| Line::parse(l.text)).collect();
+    let before: BTreeSet<_> = removed.iter().filter_map(|l| encoding_of(l, &macros)).collect();
+    let mut now = BTreeSet::new();
     for line in added(text) {
-        let Ok(content) = std::str::from_utf8(line.text) else { continue };
-        // As git reads it.
-        let content = content.trim_start_matches('\u{feff}').trim();
-        if content.starts_with('#') || content.starts_with("[attr]") {
+        let Some(parsed) = Line::parse(line.text) else { continue };
+        let mut report = |id: &str| {
+            at_line(out, id, path, line.number, line.text, Some(&format!("`{}`", parsed.pattern)));
+        };
+        let encoding = encoding_of(&parsed, &macros);
+        if encoding.as_ref().is_some_and(|e| !before.contains(e)) {
+            report("attributes-checkout-encoding");
+        }
+        now.extend(encoding);
+        // A macro takes effect where it is used; uses that the change adds are reported by themselves.
+        let covers = match &parsed.macro_name {
+            Some(name) => macros.uses.iter().any(|(n, used)| {
+                used.uses(name, &macros) && !numbers.contains(n) && covers_program_text(&used.pattern)
+            }),
+            None => covers_program_text(&parsed.pattern),
+        };
+        if !covers {
             continue;
         }
-        let mut words = content.split_whitespace();
-        let Some(pattern) = words.next() else { continue };
-        let pattern = pattern.trim_matches('"');
-        let attributes: Vec<&str> = words.collect();
-        let hides = attributes.iter().any(|a| matches!(*a, "-diff" | "binary" | "diff=false"));
-        let collapses = attributes.iter().any(|a| matches!(*a, "linguist-generated" | "linguist-generated=true"));
-        if (hides || collapses) && covers_program_text(pattern) {
-            let id = if hides { "attributes-hide-text" } else { "attributes-mark-generated" };
-            at_line(out, id, path, line.number, line.text, Some(&format!("`{pattern}`")));
+        let attributes = macros.expand(&parsed.attributes);
+        let has = |names: &[&str]| attributes.iter().any(|a| names.contains(&a.as_str()));
+        if has(&["-diff", "diff=false"]) {
+            report("attributes-hide-text");
+        } else if has(&["linguist-generated", "linguist-generated=true"]) {
+            report("attributes-mark-generated");
         }
+        let name = |a: &String| a.trim_start_matches(['-', '!']).split('=').next().unwrap_or_default().to_owned();
+        if attributes.iter().any(|a| CONVERSIONS.contains(&name(a).as_str())) {
+            report("attributes-change-checkout");
+        }
+    }
+    // A file that was written in another encoding is written as it is from now on.
+    if let Some((pattern, _)) = before.difference(&now).next() {
+        let detail = format!("`{pattern}` had one");
+        at_file(out, "attributes-checkout-encoding", path, pattern.as_bytes(), Some(&detail));
+    }
+}
+
+/// Returns the pattern of a line and the encoding that it names.
+fn encoding_of(line: &Line, macros: &Macros) -> Option<(String, String)> {
+    let attributes = macros.expand(&line.attributes);
+    let is_encoding = |a: &&String| a.trim_start_matches(['-', '!']).split('=').next() == Some(ENCODING);
+    let found = attributes.iter().rfind(is_encoding)?;
+    let value = found.split_once('=').map_or("", |(_, value)| value);
+    let is_utf8 = value.eq_ignore_ascii_case("utf-8") || value.eq_ignore_ascii_case("utf8");
+    (!is_utf8).then(|| (line.pattern.clone(), found.clone()))
+}
+
+/// A line of an attribute file.
+#[derive(Clone, Debug)]
+struct Line {
+    pattern: String,
+    /// The line defines a macro of this name.
+    macro_name: Option<String>,
+    attributes: Vec<String>,
+}
+
+impl Line {
+    /// Parses a line as git does; `None` for a comment and for a line without attributes.
+    fn parse(line: &[u8]) -> Option<Self> {
+        let line = String::from_utf8_lossy(line);
+        let line = line.trim_start_matches('\u{feff}').trim();
+        if line.starts_with('#') {
+            return None;
+        }
+        let (pattern, rest) = match line.strip_prefix('"') {
+            Some(quoted) => unquote(quoted)?,
+            None => {
+                let (pattern, rest) = line.split_once(|c: char| c.is_ascii_whitespace())?;
+                (pattern.to_owned(), rest)
+            }
+        };
+        let attributes: Vec<String> = rest.split_ascii_whitespace().map(str::to_owned).collect();
+        let macro_name = pattern.strip_prefix("[attr]").map(str::to_owned);
+        (!attributes.is_empty()).then_some(Self { pattern, macro_name, attributes })
+    }
+
+    /// Returns true if the line sets a macro, or one that is made of it.
+    fn uses(&self, name: &str, macros: &Macros) -> bool {
+        self.attributes.iter().any(|a| a == name) || macros.expand(&self.attributes).iter().any(|a| a == name)
+    }
+}
+
+/// Reads a pattern in quotes, as in C, and returns what follows it.
+fn unquote(quoted: &str) -> Option<(String, &str)> {
+    let (mut out, mut rest) = (Vec::new(), quoted.as_bytes());
+    loop {
+        match rest {
+            [b'"', ..] => {
+                let text = quoted.get(quoted.len() - rest.len() + 1..)?;
+                return Some((String::from_utf8_lossy(&out).into_owned(), text));
+            }
+            [b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', after @ ..] => {
+                out.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'));
+                rest = after;
+            }
+            [b'\\', c, after @ ..] | [c, after @ ..] => {
+                out.push(*c);
+                rest = after;
+            }
+            [] => return None,
+        }
+    }
+}
+
+/// The macros of an attribute file, and where its lines use attributes.
+struct Macros {
+    defined: BTreeMap<String, Vec<String>>,
+    uses: Vec<(LineNo, Line)>,
+}
+
+impl Macros {
+    /// Takes the macros of the whole file where it is known, of the added lines otherwise, and git's own.
+    fn of(text: &TextChange) -> Self {
+        let mut macros = Self { defined: BTreeMap::new(), uses: Vec::new() };
+        macros.defined.insert("binary".to_owned(), ["-diff", "-merge", "-text"].map(str::to_owned).to_vec());
+        let old = text.old.whole().unwrap_or_default();
+        for line in old.split(|b| *b == b'\n').filter_map(Line::parse) {
+            macros.define(&line);
+        }
+        let lines: Vec<(LineNo, Vec<u8>)> = match text.new.whole() {
+            Some(new) => {
+                new.split(|b| *b == b'\n').zip(0..).map(|(l, i)| (LineNo::FIRST.plus(i), l.to_vec())).collect()
+            }
+            None => added(text).map(|l| (l.number, l.text.to_vec())).collect(),
+        };
+        for (number, line) in lines {
+            let Some(line) = Line::parse(&line) else { continue };
+            macros.define(&line);
+            if line.macro_name.is_none() {
+                macros.uses.push((number, line));
+            }
+        }
+        macros
+    }
+
+    fn define(&mut self, line: &Line) {
+        if let Some(name) = &line.macro_name {
+            self.defined.insert(name.clone(), line.attributes.clone());
+        }
+    }
+
+    /// Returns attributes with what their macros set, each once.
+    fn expand(&self, attributes: &[String]) -> Vec<String> {
+        let mut out: Vec<String> = attributes.to_vec();
+        let mut next = 0;
+        while let Some(name) = out.get(next).cloned() {
+            next += 1;
+            for a in self.defined.get(&name).into_iter().flatten() {
+                if !out.contains(a) {
+                    out.push(a.clone());
+                }
+            }
+        }
+        out
     }
 }
 
@@ -83,16 +235,26 @@ fn covers_program_text(pattern: &str) -> bool {
         return false;
     }
     let name = pattern.rsplit('/').next().unwrap_or(pattern);
-    if NAMES.contains(&name) {
+    let is_glob = |text: &str| text.contains(['*', '?', '[', '{']);
+    let named = |n: &&str| n.eq_ignore_ascii_case(name) || (is_glob(name) && glob::matches(name, n.as_bytes()));
+    // `*.snap?` covers no name of the list, and `J*` covers one.
+    if name.trim_matches('*').len() > 1 && NAMES.iter().any(|n| named(&n)) {
         return true;
     }
     match name.rsplit_once('.') {
-        // `*`, `**`, `src/**`: everything below.
-        None => name.chars().all(|c| c == '*') && !name.is_empty(),
+        // `*`, `**`, `src/**`, `[a-z]*`: everything below.
+        None => {
+            !name.is_empty()
+                && is_glob(name)
+                && ["main", "app", "Index"].iter().all(|n| glob::matches(name, n.as_bytes()))
+        }
         Some((stem, "*")) => stem.chars().all(|c| c == '*'),
         Some((_, extension)) => {
             let bare = extension.trim_matches(['{', '}', '[', ']']);
+            let matches = |e: &&str| is_glob(extension) && glob::matches(&extension.to_ascii_lowercase(), e.as_bytes());
             bare.split([',', '|']).any(|e| PROGRAM.contains(&e.to_ascii_lowercase().as_str()))
+                || (extension.chars().any(char::is_alphanumeric) && PROGRAM.iter().any(|e| matches(&e)))
+                || (extension.contains('?') && extension.chars().all(|c| c == '?'))
         }
     }
 }

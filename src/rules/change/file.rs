@@ -71,7 +71,7 @@ fn executable(file: &FileChange, out: &mut Reporter<'_>) {
     };
     let detail = match (&file.body, shebang) {
         (Body::Text(_), false) => "it has no `#!` line",
-        (Body::Binary(b), _) if kind(file.path(), &b.head).is_none() => "it is no program",
+        (Body::Binary(b), _) if kind(file.path(), b.head()).is_none() => "it is no program",
         (Body::Same, _) if !fresh => "its content did not change",
         (Body::Text(_), true) if !fresh => "it is a script",
         _ => return,
@@ -98,7 +98,7 @@ const WRAPPERS: &[&str] = &["gradle/wrapper/gradle-wrapper.jar", ".mvn/wrapper/m
 
 fn program(file: &FileChange, out: &mut Reporter<'_>) {
     let Body::Binary(binary) = &file.body else { return };
-    if let Some(kind) = kind(file.path(), &binary.head)
+    if let Some(kind) = kind(file.path(), binary.head())
         && !is_test_path(file.path().as_bytes())
         && !WRAPPERS.iter().any(|w| file.path().as_bytes().ends_with(w.as_bytes()))
     {

@@ -1,0 +1,121 @@
+//! Encodings that a file declares for itself, as far as they are not made of ASCII.
+//!
+//! Python reads `# coding: cp037` in the first two lines and decodes the rest with it. Parsers of XML, of pages and of
+//! JSP do the same with `encoding`, `charset` and `pageEncoding`. Almost all encodings have ASCII as a part, so the
+//! rules read such a file as it is; UTF-7 is decoded in [`super::reading`].
+
+use super::Undecoded;
+
+/// Bytes at the start of a file that parsers search for a declaration.
+const START: usize = 1024;
+
+/// Returns the declared encoding if the file is not readable without it.
+pub(in crate::diff) fn opaque(bytes: &[u8], extension: &str) -> Option<Undecoded> {
+    let start = &bytes[..bytes.len().min(START)];
+    let name = match extension {
+        "py" | "pyw" | "pyi" | "pyx" => python(start),
+        "xml" | "xsd" | "xsl" | "xslt" | "svg" | "wsdl" | "xhtml" | "html" | "htm" | "jsp" | "jspx" | "jspf"
+        | "tag" | "aspx" | "plist" | "pom" | "config" | "xaml" => markup(start),
+        _ => None,
+    }?;
+    is_opaque(&name).then_some(Undecoded::Declared(name))
+}
+
+/// Finds the comment of PEP 263 in the first two lines.
+fn python(start: &[u8]) -> Option<String> {
+    let comments = start.split(|b| matches!(b, b'\n' | b'\r')).take(2);
+    comments.filter(|l| l.trim_ascii_start().starts_with(b"#")).find_map(|line| {
+        let after = &line[memchr::memmem::find(line, b"coding")? + b"coding".len()..];
+        let value = after.strip_prefix(b":").or_else(|| after.strip_prefix(b"="))?;
+        name_at(value)
+    })
+}
+
+/// Finds the first declaration within a tag.
+fn markup(start: &[u8]) -> Option<String> {
+    let lower = start.to_ascii_lowercase();
+    [&b"encoding"[..], b"charset"].into_iter().find_map(|key| {
+        let at = memchr::memmem::find(&lower, key)?;
+        let is_in_tag = memchr::memrchr(b'<', &lower[..at]) > memchr::memrchr(b'>', &lower[..at]);
+        let value = lower[at + key.len()..].trim_ascii_start().strip_prefix(b"=")?;
+        name_at(value).filter(|_| is_in_tag)
+    })
+}
+
+/// Reads a name behind blanks and quotes.
+fn name_at(value: &[u8]) -> Option<String> {
+    let start = value.iter().position(|b| !matches!(b, b' ' | b'\t' | b'"' | b'\''))?;
+    let is_part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+    let name: Vec<u8> = value[start..].iter().copied().take_while(is_part).take(64).collect();
+    (!name.is_empty()).then(|| String::from_utf8_lossy(&name).into_owned())
+}
+
+/// Code pages of EBCDIC.
+const EBCDIC: &[u32] = &[
+    37, 273, 277, 278, 280, 284, 285, 290, 297, 420, 423, 424, 500, 833, 838, 870, 871, 875, 880, 905, 918, 924, 930,
+    933, 935, 937, 939, 1025, 1026, 1047, 1112, 1122, 1123, 1140, 1141, 1142, 1143, 1144, 1145, 1146, 1147, 1148, 1149,
+];
+
+/// Returns true for an encoding whose bytes do not read as ASCII where its text is ASCII.
+fn is_opaque(name: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "unicodeescape",
+        "rawunicodeescape",
+        "stringescape",
+        "rot13",
+        "hex",
+        "hexcodec",
+        "base64",
+        "base64codec",
+        "zlib",
+        "zlibcodec",
+        "zip",
+        "bz2",
+        "bz2codec",
+        "uu",
+        "uucodec",
+        "quopri",
+        "quopricodec",
+        "quotedprintable",
+        "punycode",
+        "idna",
+        "hz",
+        "hzgb2312",
+        "scsu",
+        "bocu1",
+    ];
+    let name: String = name.to_ascii_lowercase().chars().filter(char::is_ascii_alphanumeric).collect();
+    let page = name.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+    let family = &name[..name.len() - page.len()];
+    let is_page = matches!(family, "ibm" | "cp" | "csibm" | "xibm" | "cpibm" | "ebcdiccp" | "");
+    NAMES.contains(&name.as_str())
+        || name.contains("ebcdic")
+        || (is_page && page.parse().is_ok_and(|n: u32| EBCDIC.contains(&n)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encodings_without_ascii_are_named() {
+        for (extension, text, name) in [
+            ("py", "# -*- coding: cp037 -*-\n", Some("cp037")),
+            ("py", "#!/usr/bin/python\n# vim: set fileencoding=unicode_escape :\n", Some("unicode_escape")),
+            ("py", "# coding=rot13\n", Some("rot13")),
+            ("py", "x = 1\ny = 2\n# coding: cp037\n", None),
+            ("py", "coding = 'cp037'\n", None),
+            ("py", "# coding: latin-1\n", None),
+            ("py", "# coding: cp437\n", None),
+            ("xml", "<?xml version='1.0' encoding='IBM037'?>\n", Some("ibm037")),
+            ("xml", "<?xml version=\"1.0\" encoding=\"utf-16\"?>\n", None),
+            ("jsp", "<%@ page contentType=\"text/html; charset=IBM-1047\" %>", Some("ibm-1047")),
+            ("jsp", "<%@ page pageEncoding = \"cp500\" %>", Some("cp500")),
+            ("html", "<p>charset=cp500</p>", None),
+            ("c", "// coding: cp037\n", None),
+        ] {
+            let expected = name.map(|n| Undecoded::Declared(n.to_owned()));
+            assert_eq!(opaque(text.as_bytes(), extension), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What a checkout writes for a blob: `$Id$` expanded, and the text in another encoding.
+//!
+//! Attributes choose both, so the author of a change can store a blob that means nothing until git writes it to disk.
+//! Line ends are not changed here: the rules read CRLF and LF alike. Filters are programs of the person's own
+//! configuration; none is run.
+
+use crate::diff::{Encoding, encode_wide};
+use std::collections::BTreeSet;
+
+/// What the attributes of the base and of the head ask a checkout to do with a path.
+#[derive(Debug, Default)]
+pub(super) struct Checkout {
+    encodings: BTreeSet<String>,
+    ident: bool,
+}
+
+/// The content of both sides as a checkout writes them.
+pub(super) type Sides = (Option<Vec<u8>>, Option<Vec<u8>>);
+
+/// The contents of one side.
+pub(super) struct Blobs<'a> {
+    pub(super) old: Option<&'a [u8]>,
+    pub(super) new: Option<&'a [u8]>,
+    /// The ids of the blobs, as digits.
+    pub(super) ids: (String, String),
+}
+
+impl Checkout {
+    /// Adds what one state's attributes ask for.
+    pub(super) fn add(&mut self, encoding: Option<&str>, ident: bool) {
+        self.ident |= ident;
+        let is_utf8 = |name: &str| name.eq_ignore_ascii_case("UTF-8") || name.eq_ignore_ascii_case("UTF8");
+        self.encodings.extend(encoding.filter(|name| !is_utf8(name)).map(str::to_owned));
+    }
+
+    /// Returns true if a checkout writes the blob as it is.
+    pub(super) fn is_plain(&self) -> bool {
+        self.encodings.is_empty() && !self.ident
+    }
+
+    /// Returns the contents that a checkout may write, and the encoding that cannot be produced.
+    pub(super) fn of(&self, blobs: &Blobs<'_>) -> (Vec<Sides>, Option<String>) {
+        let ident = |bytes: &[u8], id: &str| if self.ident { expand_ident(bytes, id) } else { bytes.to_vec() };
+        let (old, new) = (blobs.old.map(|b| ident(b, &blobs.ids.0)), blobs.new.map(|b| ident(b, &blobs.ids.1)));
+        let mut out = Vec::new();
+        let mut unknown = None;
+        for name in &self.encodings {
+            match (side(name, old.as_deref()), side(name, new.as_deref())) {
+                (Some(old), Some(new)) => out.extend(variants(&old, &new)),
+                _ => unknown = unknown.or_else(|| Some(name.clone())),
+            }
+        }
+        if self.ident && (old.as_deref(), new.as_deref()) != (blobs.old, blobs.new) {
+            out.push((old, new));
+        }
+        (out, unknown)
+    }
+}
+
+/// Encodes a side; `None` where the encoding cannot be produced. A side that does not exist, or that is not UTF-8, has
+/// no variants: git leaves such a blob as it is.
+fn side(name: &str, bytes: Option<&[u8]>) -> Option<Vec<Vec<u8>>> {
+    match bytes.map(std::str::from_utf8) {
+        None | Some(Err(_)) => encode(name, "").map(|_| Vec::new()),
+        Some(Ok(text)) => encode(name, text),
+    }
+}
+
+/// Pairs the variants of both sides.
+fn variants(old: &[Vec<u8>], new: &[Vec<u8>]) -> Vec<Sides> {
+    (0..old.len().max(new.len())).map(|i| (old.get(i).cloned(), new.get(i).cloned())).collect()
+}
+
+/// Encodes a text as git would; of an encoding without an order of bytes, in both orders.
+fn encode(name: &str, text: &str) -> Option<Vec<Vec<u8>>> {
+    let upper = name.to_ascii_uppercase();
+    let (upper, mark) = upper.strip_suffix("-BOM").map_or((upper.as_str(), false), |bare| (bare, true));
+    let plain: String = upper.chars().filter(char::is_ascii_alphanumeric).collect();
+    use Encoding::{Utf16Be, Utf16Le, Utf32Be, Utf32Le};
+    let wide: &[(Encoding, bool)] = match plain.as_str() {
+        "UTF16LE" | "UCS2LE" | "UNICODELITTLE" => &[(Utf16Le, false)],
+        "UTF16BE" | "UCS2BE" | "UNICODEBIG" => &[(Utf16Be, false)],
+        "UTF16" | "UCS2" | "UNICODE" | "ISO10646UCS2" | "CSUNICODE" => &[(Utf16Le, true), (Utf16Be, true)],
+        "UTF32LE" | "UCS4LE" => &[(Utf32Le, false)],
+        "UTF32BE" | "UCS4BE" => &[(Utf32Be, false)],
+        "UTF32" | "UCS4" | "ISO10646UCS4" | "CSUCS4" => &[(Utf32Le, true), (Utf32Be, true)],
+        _ => {
+            let encoding = encoding_rs::Encoding::for_label_no_replacement(name.as_bytes())?;
+            let (bytes, used, is_lossy) = encoding.encode(text);
+            return (used == encoding && !is_lossy).then(|| vec![bytes.into_owned()]);
+        }
+    };
+    Some(wide.iter().map(|(encoding, has_mark)| encode_wide(text, *encoding, mark || *has_mark)).collect())
+}
+
+/// Expands `$Id$`, and `$Id: …$` without a blank inside, as `ident_to_worktree` of git's `convert.c` does.
+fn expand_ident(bytes: &[u8], id: &str) -> Vec<u8> {
+    let (mut out, mut done) = (Vec::with_capacity(bytes.len()), 0);
+    for at in memchr::memmem::find_iter(bytes, b"$Id") {
+        let rest = &bytes[at + 3..];
+        let length = match rest {
+            _ if at < done => continue,
+            [b'$', ..] => 1,
+            [b':', after @ ..] => {
+                let line = memchr::memchr(b'\n', after).map_or(after, |end| &after[..end]);
+                let Some(end) = memchr::memchr(b'$', line) else { continue };
+                // A blank before the last character is the mark of another version control system.
+                if line[..end].iter().skip(1).position(|b| *b == b' ').is_some_and(|blank| blank + 2 < end) {
+                    continue;
+                }
+                end + 2
+            }
+            _ => continue,
+        };
+        out.extend_from_slice(&bytes[done..at]);
+        out.extend_from_slice(format!("$Id: {id} $").as_bytes());
+        done = at + 3 + length;
+    }
+    out.extend_from_slice(&bytes[done..]);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encodings_are_produced_or_refused() {
+        assert_eq!(encode("utf-16le", "ab"), Some(vec![b"a\0b\0".to_vec()]));
+        assert_eq!(encode("UTF-16BE-BOM", "a"), Some(vec![b"\xfe\xff\0a".to_vec()]));
+        assert_eq!(encode("UTF-16", "a").map(|v| v.len()), Some(2));
+        assert_eq!(encode("UTF-32BE", "a"), Some(vec![b"\0\0\0a".to_vec()]));
+        assert_eq!(encode("shift_jis", "\u{65e5}"), Some(vec![b"\x93\xfa".to_vec()]));
+        assert_eq!(encode("latin1", "\u{e9}"), Some(vec![b"\xe9".to_vec()]));
+        for name in ["IBM037", "UTF-7", "HZ", "ISO-2022-KR", "ASCII//TRANSLIT", "no-such"] {
+            assert_eq!(encode(name, "a"), None, "{name}");
+        }
+        assert_eq!(encode("latin1", "\u{65e5}"), None);
+    }
+
+    #[test]
+    fn ident_is_expanded_as_git_does() {
+        let expand = |text: &str| String::from_utf8(expand_ident(text.as_bytes(), "1f")).unwrap();
+        assert_eq!(expand("a $Id$ b $Id:x$ c"), "a $Id: 1f $ b $Id: 1f $ c");
+        assert_eq!(expand("$Id: old $"), "$Id: 1f $");
+        assert_eq!(expand("$Id: a.c 1.2 me $ $Id: x\n$ $Idx$"), "$Id: a.c 1.2 me $ $Id: x\n$ $Idx$");
+    }
+}

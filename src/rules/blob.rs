@@ -1,0 +1,318 @@
+//! Secrets in files that are not text: programs, archives, databases.
+//!
+//! The printable runs of such a file are searched in one pass, by the rules whose secrets cannot be there by accident:
+//! those that carry the mark of their issuer (`AKIA`, `ghp_`, `-----BEGIN`) and are long enough. A secret in the old
+//! side is not reported again.
+
+use super::catalog::{FILTER, Matcher, RULES};
+use super::report::{Reporter, Sighting};
+use super::role::{self, Role};
+use super::suppress::Counting;
+use super::walk::{self, Match, Scratch, Visitor};
+use super::{RuleSet, glob};
+use crate::diff::{Body, FileChange};
+use crate::finding::{Confidence, Finding, Severity};
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+/// Bytes of the shortest run that is searched, and of the shortest secret that counts.
+const RUN_MIN: usize = 20;
+/// Bytes of the shortest mark of an issuer.
+const MARK_MIN: usize = 4;
+/// Bytes of runs that are gathered before they are searched, so that the memory does not grow with the file.
+const GATHERED: usize = 1 << 20;
+/// Bytes of a quote on each side of a secret.
+const QUOTE_SIDE: usize = 60;
+/// Base 64 goes on for longer than this beside what looks like a secret in it.
+const STRETCH_MAX: usize = 16;
+/// Findings of one file.
+const LISTED_MAX: usize = 1000;
+
+/// Reports the secrets that a binary file gained.
+pub(super) fn scan(rules: &RuleSet, file: &FileChange, counting: Counting, out: &mut Vec<Finding>) {
+    let Body::Binary(binary) = &file.body else { return };
+    let path = file.path().as_bytes();
+    let found = search(rules, path, binary.new_bytes());
+    if found.is_empty() {
+        return;
+    }
+    let before: HashSet<_> = search(rules, path, binary.old_bytes()).into_iter().map(|s| s.text).collect();
+    let mut reporter = Reporter::new(rules, Some(file), out).counting(counting);
+    let mut seen = HashSet::new();
+    for secret in found {
+        if before.contains(&secret.text) || !seen.insert(secret.text.clone()) {
+            continue;
+        }
+        let detail = format!("it starts at byte {} of a file that is not text", secret.offset);
+        let sighting = Sighting {
+            file: Some(file.path()),
+            quote: &secret.quote,
+            detail: Some(&detail),
+            hide: Some((secret.span.start, secret.span.end)),
+            ..Sighting::default()
+        };
+        reporter.report_index(secret.rule, sighting);
+    }
+}
+
+/// A secret in a binary file.
+struct Sight {
+    rule: u16,
+    text: Vec<u8>,
+    /// Where it starts in the file, in bytes.
+    offset: usize,
+    /// What stands around it, and where in that it stands.
+    quote: Vec<u8>,
+    span: Range<usize>,
+}
+
+/// Searches the printable runs of a file.
+fn search(rules: &RuleSet, path: &[u8], bytes: &[u8]) -> Vec<Sight> {
+    let mut search = Search {
+        rules,
+        path,
+        fits: vec![None; RULES.len()],
+        runs: Vec::new(),
+        text: Vec::new(),
+        scratch: Scratch::default(),
+        out: Vec::new(),
+    };
+    runs(bytes, |run| search.add(bytes, run));
+    wide_runs(bytes, |run| search.add(bytes, run));
+    search.flush();
+    search.out
+}
+
+/// A run of printable characters: where it starts in the file, how many there are, and bytes a character.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    start: usize,
+    length: usize,
+    width: usize,
+}
+
+struct Search<'a> {
+    rules: &'a RuleSet,
+    path: &'a [u8],
+    /// By rule: whether it looks at this file.
+    fits: Vec<Option<bool>>,
+    /// Where the gathered text has its runs, and what they are.
+    runs: Vec<(usize, Run)>,
+    /// The gathered runs, a line each.
+    text: Vec<u8>,
+    scratch: Scratch,
+    out: Vec<Sight>,
+}
+
+impl Search<'_> {
+    fn add(&mut self, bytes: &[u8], run: Run) {
+        self.runs.push((self.text.len(), run));
+        let all = &bytes[run.start..(run.start + run.length * run.width).min(bytes.len())];
+        self.text.extend(all.iter().copied().filter(|b| is_printable(*b)));
+        self.text.push(b'\n');
+        if self.text.len() >= GATHERED {
+            self.flush();
+        }
+    }
+
+    /// Searches what was gathered.
+    fn flush(&mut self) {
+        let text = std::mem::take(&mut self.text);
+        let mut hits = Hits { search: self, text: &text, found: Vec::new() };
+        let mut scratch = std::mem::take(&mut hits.search.scratch);
+        walk::walk(hits.search.rules, &FILTER, &text, hits.search.path, &mut scratch, &mut hits);
+        let found = hits.found;
+        self.scratch = scratch;
+        let room = LISTED_MAX.saturating_sub(self.out.len());
+        let sights: Vec<Sight> = found.iter().take(room).filter_map(|m| self.sight(&text, m)).collect();
+        self.out.extend(sights);
+        self.runs.clear();
+        self.text = text;
+        self.text.clear();
+    }
+
+    fn sight(&self, text: &[u8], found: &Match) -> Option<Sight> {
+        let index = self.runs.partition_point(|(at, _)| *at <= found.secret.start).checked_sub(1)?;
+        let (at, run) = self.runs[index];
+        let secret = &found.secret;
+        let start = secret.start.saturating_sub(QUOTE_SIDE).max(found.line.start);
+        let end = (secret.end + QUOTE_SIDE).min(found.line.end);
+        Some(Sight {
+            rule: found.rule,
+            text: text[secret.clone()].to_vec(),
+            offset: run.start + (secret.start - at) * run.width,
+            quote: text[start..end].to_vec(),
+            span: secret.start - start..secret.end - start,
+        })
+    }
+
+    fn fits(&mut self, index: u16) -> bool {
+        let (rules, path) = (self.rules, self.path);
+        let fit = || {
+            let Some(rule) = RULES.get(usize::from(index)) else { return false };
+            let is_strong = rule.secret
+                && rule.matcher == Matcher::Pattern
+                && rule.severity >= Severity::Major
+                && rule.confidence == Confidence::High
+                && rule.languages.is_empty()
+                && !marks()[usize::from(index)].is_empty();
+            is_strong
+                && rules.is_enabled(index)
+                && (rule.in_tests || role::of(path) != Role::Test)
+                && (rule.paths.is_empty() || rule.paths.iter().any(|g| glob::matches(g, path)))
+                && !rule.not_paths.iter().any(|g| glob::matches(g, path))
+        };
+        *self.fits[usize::from(index)].get_or_insert_with(fit)
+    }
+}
+
+/// Takes the matches in the gathered text.
+struct Hits<'s, 'a> {
+    search: &'s mut Search<'a>,
+    text: &'s [u8],
+    found: Vec<Match>,
+}
+
+impl Visitor for Hits<'_, '_> {
+    fn accepts(&mut self, rule: u16) -> bool {
+        self.search.fits(rule)
+    }
+
+    fn found(&mut self, found: &Match) -> bool {
+        if is_marked(found.rule, &self.text[found.secret.clone()]) && !is_in_base64(self.text, &found.secret) {
+            self.found.push(found.clone());
+        }
+        true
+    }
+}
+
+/// Returns the marks of issuers by rule: the literals that may be a part of the secret itself.
+fn marks() -> &'static [Vec<&'static [u8]>] {
+    static MARKS: OnceLock<Vec<Vec<&'static [u8]>>> = OnceLock::new();
+    MARKS.get_or_init(|| {
+        let mut marks = vec![Vec::new(); RULES.len()];
+        for (literal, users) in FILTER.prefilter.literals.iter().zip(FILTER.users) {
+            for rule in users.iter().filter(|_| literal.len() >= MARK_MIN) {
+                marks[usize::from(*rule)].push(*literal);
+            }
+        }
+        marks
+    })
+}
+
+/// Returns true if a secret is long, and carries the mark of its issuer.
+fn is_marked(rule: u16, secret: &[u8]) -> bool {
+    let lower = secret.to_ascii_lowercase();
+    let has = |mark: &&[u8]| memchr::memmem::find(&lower, mark).is_some();
+    secret.len() >= RUN_MIN && marks()[usize::from(rule)].iter().any(has)
+}
+
+/// Returns true if what looks like a secret is a part of a longer text in base 64, which holds anything by chance.
+fn is_in_base64(text: &[u8], span: &Range<usize>) -> bool {
+    let is_digit = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_');
+    let before = text[..span.start].iter().rev().take(STRETCH_MAX + 1).take_while(is_digit).count();
+    let after = text[span.end..].iter().take(STRETCH_MAX + 1).take_while(is_digit).count();
+    before > STRETCH_MAX || after > STRETCH_MAX
+}
+
+fn is_printable(b: u8) -> bool {
+    matches!(b, b'\t' | b' '..=b'~')
+}
+
+/// Calls `each` with the runs of printable bytes, in order.
+fn runs(bytes: &[u8], mut each: impl FnMut(Run)) {
+    let mut start = 0;
+    // The last byte of a run that would be long enough is looked at first: most of them are skipped.
+    while let Some(last) = bytes.get(start + RUN_MIN - 1) {
+        let unfit = if is_printable(*last) {
+            bytes[start..start + RUN_MIN - 1].iter().rposition(|b| !is_printable(*b))
+        } else {
+            Some(RUN_MIN - 1)
+        };
+        if let Some(unfit) = unfit {
+            start += unfit + 1;
+            continue;
+        }
+        let rest = &bytes[start + RUN_MIN..];
+        let length = RUN_MIN + rest.iter().position(|b| !is_printable(*b)).unwrap_or(rest.len());
+        each(Run { start, length, width: 1 });
+        start += length + 1;
+    }
+}
+
+/// Calls `each` with the runs of UTF-16 whose characters are printable ASCII, of both orders of bytes.
+fn wide_runs(bytes: &[u8], mut each: impl FnMut(Run)) {
+    const LENGTH: usize = 2 * RUN_MIN;
+    let is_pair = |at: usize| match bytes.get(at..at + 2) {
+        Some([0, b] | [b, 0]) => is_printable(*b),
+        _ => false,
+    };
+    let mut start = 0;
+    while start + LENGTH <= bytes.len() {
+        // Two neighbours of which neither is NUL, or both are, end every run.
+        let unfit = (0..LENGTH - 1).rev().find(|i| !is_pair(start + i));
+        if let Some(unfit) = unfit {
+            start += unfit + 1;
+            continue;
+        }
+        let length = LENGTH + (start + LENGTH - 1..bytes.len()).take_while(|at| is_pair(*at)).count();
+        each(Run { start, length: length / 2, width: 2 });
+        start += length;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diff::code;
+    use crate::policy::RulesPolicy;
+    use crate::rules::Scope;
+
+    #[test]
+    fn runs_are_found_where_they_stand() {
+        let mut bytes = vec![1, 2, 0xff];
+        bytes.extend(b"short\x01");
+        bytes.extend(b"this is one that is long enough\x02");
+        bytes.extend("and so is this one, in UTF-16".encode_utf16().flat_map(u16::to_le_bytes));
+        bytes.extend([7, 7]);
+        let (mut narrow, mut wide) = (Vec::new(), Vec::new());
+        runs(&bytes, |r| narrow.push(r));
+        wide_runs(&bytes, |r| wide.push(r));
+        assert_eq!(narrow, [Run { start: 9, length: 31, width: 1 }]);
+        assert_eq!(wide, [Run { start: 41, length: 29, width: 2 }]);
+    }
+
+    #[test]
+    fn data_without_secrets_has_none() {
+        use base64::Engine as _;
+        let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
+        let mut random = crate::diff::tests::Random(77);
+        let noise: Vec<u8> = (0..1 << 20).map(|_| random.below(256) as u8).collect();
+        let printable: Vec<u8> = noise.iter().map(|b| b % 95 + 32).collect();
+        let encoded = base64::engine::general_purpose::STANDARD.encode(&noise).into_bytes();
+        let wrapped = encoded.chunks(76).collect::<Vec<_>>().join(&b'\n');
+        for (data, what) in [(noise, "noise"), (printable, "printable"), (encoded, "base 64"), (wrapped, "lines")] {
+            let bytes = [b"\x89PNG\r\n\x1a\n\0\0\0\x01\x02\x03", &data[..]].concat();
+            let mut out = Vec::new();
+            rules.scan(&code::added("a.png".into(), bytes), Scope::All, &mut out);
+            assert!(out.is_empty(), "{what}: {:?}", out[0].rule_id());
+        }
+    }
+
+    #[test]
+    fn most_rules_of_issuers_search_binary_files() {
+        let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
+        let mut search = Search {
+            rules: &rules,
+            path: b"a.bin",
+            fits: vec![None; RULES.len()],
+            runs: Vec::new(),
+            text: Vec::new(),
+            scratch: Scratch::default(),
+            out: Vec::new(),
+        };
+        let fitting = (0..RULES.len() as u16).filter(|i| search.fits(*i)).count();
+        assert!(fitting > 100, "{fitting}");
+    }
+}
