@@ -16,6 +16,7 @@ mod ci;
 mod claims;
 mod claude;
 mod cli;
+mod content;
 mod counsel;
 mod coverage;
 mod diff;
