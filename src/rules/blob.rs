@@ -50,10 +50,18 @@ pub(super) fn scan(rules: &RuleSet, file: &FileChange, counting: Counting, out: 
             quote: &secret.quote,
             detail: Some(&detail),
             hide: Some((secret.span.start, secret.span.end)),
+            in_doubt: is_in_doubt(secret.rule, path),
             ..Sighting::default()
         };
         reporter.report_index(secret.rule, sighting);
     }
+}
+
+/// Returns true if the path leaves it open whether the rule is right about this file.
+fn is_in_doubt(rule: u16, path: &[u8]) -> bool {
+    let rule = &RULES[usize::from(rule)];
+    let may_be_test = !rule.in_tests && role::of(path) == Role::Doubt;
+    may_be_test || rule.weak_paths.iter().any(|g| glob::matches(g, path))
 }
 
 /// A secret in a binary file.

@@ -368,7 +368,8 @@ impl<'a> Scan<'a> {
             lines.push((line, index));
         });
         // A file of a known language is read by a program that takes bytes as they are.
-        let may_be_data = !lines.is_empty() && self.reporter.languages().is_empty();
+        let is_undecoded = self.file.text().is_some_and(|t| t.undecoded.is_some());
+        let may_be_data = !lines.is_empty() && (is_undecoded || self.reporter.languages().is_empty());
         for (line, index) in lines {
             for sight in unicode::look(&text[line.clone()], &mut At { scan: self, line: line.clone(), index }) {
                 let Some(rule) = self.rule_of(sight.matcher) else { continue };

@@ -228,7 +228,7 @@ fn hid_03_a_macro_of_the_base_counts_where_the_head_uses_it() {
 #[test]
 fn hid_04_what_a_checkout_writes_is_read_too() {
     // In UTF-16 these characters are ASCII, two at a time.
-    let code = "import os\nfrom flask import request\nos.system('x ' + request.args['c'])\n\n";
+    let code = "import os\nfrom flask import request\nos.system('x ' + request.args['c'])\n";
     let blob: String =
         code.as_bytes().chunks(2).map(|c| char::from_u32(u32::from(c[0]) | u32::from(c[1]) << 8).unwrap()).collect();
     for (encoding, is_at_base) in [("UTF-16LE", false), ("utf-16le-bom", true), ("UTF-16", true)] {
