@@ -634,7 +634,7 @@ mod reading;
 pub mod unified;
 mod utf7;
 
-pub use between::Attribute;
+pub use between::{Attribute, Sides};
 pub use content::encode_wide;
 
 /// Returns true if the name of a path is that of a language or a configuration format, which is always text.

@@ -17,6 +17,9 @@ pub enum Attribute {
     Binary,
 }
 
+/// The contents of the old and the new side; `None` is a side that does not exist.
+pub type Sides = (Option<Vec<u8>>, Option<Vec<u8>>);
+
 impl Body {
     /// Compares the contents of two sides; `None` is a side that does not exist.
     ///
@@ -72,12 +75,7 @@ impl Body {
 impl Body {
     /// Adds what a checkout writes in place of the blobs: contents that are read too, and the name of an encoding that
     /// cannot be produced.
-    pub fn add_checkouts(
-        &mut self,
-        path: &RepoPath,
-        written: Vec<(Option<Vec<u8>>, Option<Vec<u8>>)>,
-        unknown: Option<String>,
-    ) {
+    pub fn add_checkouts(&mut self, path: &RepoPath, written: Vec<Sides>, unknown: Option<String>) {
         let bodies = written.into_iter().map(|(old, new)| Self::of_file(path, old, new, Attribute::Unset));
         for text in bodies.filter_map(Self::into_text) {
             match self {

@@ -4,7 +4,7 @@
 //! Line ends are not changed here: the rules read CRLF and LF alike. Filters are programs of the person's own
 //! configuration; none is run.
 
-use crate::diff::{Encoding, encode_wide};
+use crate::diff::{Encoding, Sides, encode_wide};
 use std::collections::BTreeSet;
 
 /// What the attributes of the base and of the head ask a checkout to do with a path.
@@ -13,9 +13,6 @@ pub(super) struct Checkout {
     encodings: BTreeSet<String>,
     ident: bool,
 }
-
-/// The content of both sides as a checkout writes them.
-pub(super) type Sides = (Option<Vec<u8>>, Option<Vec<u8>>);
 
 /// The contents of one side.
 pub(super) struct Blobs<'a> {

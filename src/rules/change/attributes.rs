@@ -236,9 +236,9 @@ fn covers_program_text(pattern: &str) -> bool {
     }
     let name = pattern.rsplit('/').next().unwrap_or(pattern);
     let is_glob = |text: &str| text.contains(['*', '?', '[', '{']);
-    let named = |n: &&str| n.eq_ignore_ascii_case(name) || (is_glob(name) && glob::matches(name, n.as_bytes()));
+    let named = |n: &str| n.eq_ignore_ascii_case(name) || (is_glob(name) && glob::matches(name, n.as_bytes()));
     // `*.snap?` covers no name of the list, and `J*` covers one.
-    if name.trim_matches('*').len() > 1 && NAMES.iter().any(|n| named(&n)) {
+    if name.trim_matches('*').len() > 1 && NAMES.iter().any(|n| named(n)) {
         return true;
     }
     match name.rsplit_once('.') {
@@ -251,9 +251,9 @@ fn covers_program_text(pattern: &str) -> bool {
         Some((stem, "*")) => stem.chars().all(|c| c == '*'),
         Some((_, extension)) => {
             let bare = extension.trim_matches(['{', '}', '[', ']']);
-            let matches = |e: &&str| is_glob(extension) && glob::matches(&extension.to_ascii_lowercase(), e.as_bytes());
+            let matches = |e: &str| is_glob(extension) && glob::matches(&extension.to_ascii_lowercase(), e.as_bytes());
             bare.split([',', '|']).any(|e| PROGRAM.contains(&e.to_ascii_lowercase().as_str()))
-                || (extension.chars().any(char::is_alphanumeric) && PROGRAM.iter().any(|e| matches(&e)))
+                || (extension.chars().any(char::is_alphanumeric) && PROGRAM.iter().any(|e| matches(e)))
                 || (extension.contains('?') && extension.chars().all(|c| c == '?'))
         }
     }
