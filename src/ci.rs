@@ -130,7 +130,7 @@ pub fn detect(env: &Env) -> Result<Option<Event>> {
             return Err(unnamed("GITHUB_ACTIONS is set and GITHUB_EVENT_PATH is not"));
         };
         let path = env.dir.join(path);
-        return github::event(env, &read(&path)?, &path).map(Some);
+        return github_event(env, &read(&path)?, &path).map(Some);
     }
     if env.var("GITLAB_CI").is_some() {
         return gitlab::event(env).map(Some);
@@ -145,6 +145,14 @@ pub fn detect(env: &Env) -> Result<Option<Event>> {
         return others::jenkins(env).map(Some);
     }
     Ok(None)
+}
+
+/// Parses the payload of a GitHub event. `path` names the file in messages.
+///
+/// # Errors
+/// Usage: the payload is not JSON, or lacks what `GITHUB_EVENT_NAME` promises.
+pub fn github_event(env: &Env, payload: &[u8], path: &Path) -> Result<Event> {
+    github::event(env, payload, path)
 }
 
 /// Says that nothing names the change, and what does.

@@ -27,7 +27,7 @@ mod unicode;
 mod walk;
 mod weaken;
 
-pub use sample::Report;
+pub use sample::{Report, expand};
 
 use crate::diff::{Entry, FileChange, LineNo, RepoPath};
 use crate::error::{Error, Result};

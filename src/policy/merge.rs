@@ -17,10 +17,14 @@ pub(super) struct Read<'a> {
 
 /// Lays the files over the defaults.
 pub(super) fn files<'a>(user: Option<Read<'a>>, project: Option<(&'a Project, Read<'a>)>) -> Merge<'a> {
-    let mut merge = Merge { policy: Policy::default(), notes: Vec::new(), refused: Vec::new() };
-    let parsed = user.iter().map(|r| r.parsed).chain(project.iter().map(|(_, r)| r.parsed));
-    for (name, _) in parsed.flat_map(|p| &p.backends) {
-        merge.define(name);
+    let mut merge = Merge { policy: Policy::default(), notes: Vec::new(), refused: Vec::new(), tables: Vec::new() };
+    let project_file = project.iter().map(|(_, read)| (Layer::Project, read));
+    for (layer, read) in user.iter().map(|read| (Layer::User, read)).chain(project_file) {
+        for (name, line) in &read.parsed.backends {
+            merge.define(name);
+            let place = read.file.name.clone();
+            merge.tables.push((name.clone(), Origin { layer, place, line: Some(*line) }));
+        }
     }
     // First what the person's own file stands above …
     if let Some((p, read)) = &project {
@@ -64,6 +68,8 @@ pub(super) struct Merge<'a> {
     notes: Vec<Note>,
     /// What the project's file says and nobody may hear.
     refused: Vec<(&'a File, &'a Setting)>,
+    /// Where each `[backend.NAME]` begins, the user's file first.
+    tables: Vec<(String, Origin)>,
 }
 
 impl Read<'_> {
@@ -258,8 +264,13 @@ impl Merge<'_> {
     pub(super) fn check(&self) -> Vec<Problem> {
         let policy = &self.policy;
         let mut problems = Vec::new();
+        let table = |key: &str| self.tables.iter().find(|(name, _)| key == format!("backend.{name}.kind"));
         let mut problem = |key: &str, what: String, hint: Option<String>| {
-            let origin = policy.origin_of(key);
+            let origin = match policy.origin_of(key) {
+                // A key that is missing is reported at its table.
+                origin if origin.layer == Layer::Default => table(key).map_or(origin, |(_, at)| at),
+                origin => origin,
+            };
             let place = origin.to_string();
             let message =
                 if place == "default" { format!("{key:?} {what}") } else { format!("{key:?} in {place} {what}") };
@@ -545,7 +556,7 @@ mod tests {
                 "[review]\nbackends = ['mine']",
                 "\"review.backends\" in .claude-reviewer.toml:2 names the unknown backend",
             ),
-            ("[backend.mine]\nmodel = 'x'", "\"backend.mine.kind\" is missing"),
+            ("version = 1\n[backend.mine]\nmodel = 'x'", "\"backend.mine.kind\" in .claude-reviewer.toml:2 is missing"),
             ("[backend.openai]\npath = 'claude'", "means nothing to a backend of kind \"openai\""),
             ("[backend.claude]\napi_key_env = 'X'", "means nothing to a backend of kind \"claude\""),
             ("[backend.claude]\nkind = 'openai'", "must be \"claude\" for a backend of that name"),

@@ -10,7 +10,7 @@ use crate::finding::Severity;
 /// Forms with a length: `alnum` (also `base62`), `letters`, `lower` (letters and digits), `upper` (letters and
 /// digits), `digits`, `hex`, `HEX`, `base32`, `base64`, `base64url`. Forms with a structure or a checksum, such as
 /// `${github-token:ghp}`, come from [`secret::generate`]. Anything else that looks like a template stays as it is: `${TOKEN}` is code.
-pub(crate) fn expand(template: &str, seed: &str) -> String {
+pub fn expand(template: &str, seed: &str) -> String {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;
     let mut random = Random::seeded(seed);

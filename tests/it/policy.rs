@@ -112,7 +112,7 @@ fn cfg_01_a_malformed_policy_is_a_usage_error_with_file_line_and_key() {
         ("ignore = [\"[\"]", "\"ignore\" in .claude-reviewer.toml:1 has a bad pattern", ""),
         (
             "[backend.local]\nbase_url = \"http://127.0.0.1:1\"",
-            "\"backend.local.kind\" is missing",
+            "\"backend.local.kind\" in .claude-reviewer.toml:1 is missing",
             "kind = \"openai\"",
         ),
     ] {
