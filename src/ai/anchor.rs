@@ -9,6 +9,7 @@ mod lines;
 pub(crate) mod path;
 mod place;
 mod quote;
+mod refutation;
 mod replace;
 mod same;
 mod seal;
@@ -25,6 +26,7 @@ use crate::finding::{Draft, Evidence};
 use crate::rules::RuleSet;
 pub(super) use cite::section_of;
 use draft::{Documented, Drafter};
+pub use refutation::{Unfounded, check_refutation};
 pub use seal::{Dispute, Echo, Noted, Sealed, alike, seal};
 pub use spot::{empty_sections, line_of, says, spot, titles};
 

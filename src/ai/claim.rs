@@ -21,8 +21,10 @@ pub struct Reply {
     pub nonce: String,
     /// Two or three sentences on the change.
     pub summary: String,
-    /// Every file that was looked at, by its path as shown.
+    /// Every file that was reviewed completely, by its path as shown.
     pub files_reviewed: Vec<String>,
+    /// Files, or parts of them, that could not be reviewed.
+    pub not_reviewed: Vec<NotReviewed>,
     pub findings: Vec<Claim>,
     /// Null unless design documents were given.
     pub design_compliance: Option<Compliance>,
@@ -31,6 +33,14 @@ pub struct Reply {
     /// What has to be said about how the reply was read: keys that it should not have. Foreign text.
     #[schemars(skip)]
     pub notes: Vec<String>,
+}
+
+/// A file that the model could not review.
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
+pub struct NotReviewed {
+    /// The path as shown.
+    pub file: String,
+    pub why: String,
 }
 
 /// Something that a model says is wrong.
@@ -48,7 +58,7 @@ pub struct Claim {
     pub severity: String,
     #[schemars(schema_with = "categories")]
     pub category: String,
-    /// The number of the weakness in the CWE list, where one fits.
+    /// The number of the weakness in the CWE list; required when the category is security.
     pub cwe: Option<i64>,
     /// A few words.
     pub title: String,
@@ -105,6 +115,8 @@ pub struct Rebuttal {
     pub refuted: bool,
     /// One or two sentences: what in the code shows it.
     pub reason: String,
+    /// The line of code that decides, verbatim and whole; empty if the claim is not refuted.
+    pub quote: String,
 }
 
 /// Returns the form of a [`Reply`]: always the same text.
@@ -209,7 +221,15 @@ mod tests {
         let value = &schema().value;
         assert_eq!(
             fields(value),
-            ["nonce", "summary", "files_reviewed", "findings", "design_compliance", "missing_requirements"]
+            [
+                "nonce",
+                "summary",
+                "files_reviewed",
+                "not_reviewed",
+                "findings",
+                "design_compliance",
+                "missing_requirements"
+            ]
         );
         let claim = &value["properties"]["findings"]["items"];
         assert_eq!(
@@ -237,7 +257,8 @@ mod tests {
         assert_eq!(compliance[1], json!({ "type": "null" }));
         let violation = &compliance[0]["properties"]["violations"]["items"];
         assert_eq!(fields(violation), ["issue", "description", "impact", "reference", "recommendation"]);
-        assert_eq!(fields(&rebuttal_schema().value), ["nonce", "refuted", "reason"]);
+        assert_eq!(fields(&rebuttal_schema().value), ["nonce", "refuted", "reason", "quote"]);
+        assert_eq!(fields(&value["properties"]["not_reviewed"]["items"]), ["file", "why"]);
     }
 
     #[test]

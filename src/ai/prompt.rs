@@ -15,6 +15,7 @@ use super::kept::Kept;
 use super::material::{Document, Group, Shown, ShownHunk, ShownLine};
 use super::plan::{Chunk, Piece};
 use super::redact;
+use crate::diff::LineKind;
 use crate::finding::{Category, Draft};
 use crate::request::{Criterion, Depth, Previous};
 pub use consult::{Exhibit, consult};
@@ -147,8 +148,16 @@ fn is_part(group: &Group, chunk: &Chunk) -> bool {
     chunk.pieces.len() < group.files.len() || chunk.pieces.iter().any(|p| p.split)
 }
 
-/// Asks for the refutation of one claim, alone with its code. `None` where it is tied to no line that can be shown.
-pub fn refute(brief: &Brief, draft: &Draft, group: &Group, nonce: &Nonce) -> Option<Prompt> {
+/// The code that the judge of a claim is shown: lines of one hunk.
+#[derive(Debug)]
+struct ClaimCode<'g> {
+    file: &'g Shown,
+    hunk: &'g ShownHunk,
+    lines: Range<usize>,
+}
+
+/// Returns the code around a claim. `None` where it is tied to no line that can be shown.
+fn claim_code<'g>(draft: &Draft, group: &'g Group) -> Option<ClaimCode<'g>> {
     let location = draft.location.as_ref()?;
     let first = location.lines?.first;
     let file = group.files.iter().find(|f| *f.path() == location.file)?;
@@ -160,9 +169,24 @@ pub fn refute(brief: &Brief, draft: &Draft, group: &Group, nonce: &Nonce) -> Opt
         let piece = pieces.enumerate().find(|(_, l)| is_quoted(l)).map_or(0, |(i, _)| i);
         Some((h, at + piece))
     })?;
+    Some(ClaimCode { file, hunk, lines: around(hunk, at) })
+}
+
+/// Returns the lines that a refutation of a claim can quote: those that [`refute`] shows and that
+/// the change leaves in the file.
+pub fn refutable_lines<'g>(draft: &Draft, group: &'g Group) -> Vec<&'g str> {
+    let Some(ClaimCode { hunk, lines, .. }) = claim_code(draft, group) else { return Vec::new() };
+    let is_gone = hunk.lines.iter().all(|l| l.kind == LineKind::Removed);
+    let shown = hunk.lines[lines].iter().filter(|l| is_gone || l.kind != LineKind::Removed);
+    shown.map(|l| l.text.as_str()).collect()
+}
+
+/// Asks for the refutation of one claim, alone with its code. `None` where it is tied to no line
+/// that can be shown.
+pub fn refute(brief: &Brief, draft: &Draft, group: &Group, nonce: &Nonce) -> Option<Prompt> {
+    let ClaimCode { file, hunk, lines: shown } = claim_code(draft, group)?;
     let mut chunk = String::new();
     let mut code = String::new();
-    let shown = around(hunk, at);
     show::heading(file, false, &mut code);
     show::section(file, hunk, shown.start, &mut code);
     show::lines(hunk, shown, &mut code);

@@ -11,6 +11,7 @@
 
 mod consistent;
 mod counsel;
+mod extras;
 mod json;
 mod read;
 

@@ -225,6 +225,12 @@ impl<'a> Drafter<'a> {
                 found.map(|c| c.label)
             }
         };
+        let cwe = claim.cwe.and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0);
+        if category == Category::Security && cwe.is_none() {
+            // Without the number nothing can be looked up, so leaving it out must not make a claim weaker.
+            severity = severity.max(Severity::Major);
+            notes.push("security claim without a CWE number; at least major".to_owned());
+        }
         let draft = Draft {
             rule_id: rule_id(category),
             location: at.location,
@@ -236,7 +242,7 @@ impl<'a> Drafter<'a> {
             suggestion,
             replacement,
             quote: text::cut(at.quote, QUOTE),
-            cwe: claim.cwe.and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0),
+            cwe,
             convention,
             references: Vec::new(),
         };

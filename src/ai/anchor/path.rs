@@ -27,10 +27,12 @@ impl<'a> Names<'a> {
         Self { own, old }
     }
 
-    /// Finds the file that a text names: as it was shown, behind `a/`, `b/` or `./`, in quotes of any kind, with a line
-    /// number behind it, or by as much of its end as no other file has.
+    /// Finds the file that a text names, however the model spells the path.
     ///
-    /// A path that is absolute, climbs out with `..`, or differs in case names no file of the change.
+    /// The exact path wins. Otherwise quotes, line numbers, `a/`, `b/`, `./`, backslashes, percent
+    /// encoding and a URL scheme are removed, and the text names a file when exactly one changed
+    /// path ends like it: `a.rs` for `src/a.rs`, `/tmp/x/src/a.rs` for `src/a.rs`. A path with
+    /// `..`, another case, or several matches names no file.
     pub(crate) fn find(&self, named: &str) -> Option<usize> {
         find(named, &self.own).or_else(|| find(named, &self.old))
     }
@@ -47,11 +49,10 @@ fn find(named: &str, files: &[(Cow<'_, str>, usize)]) -> Option<usize> {
     if let Some(file) = exactly(named).or_else(|| exactly(trimmed)) {
         return Some(file);
     }
-    let bare = trimmed.trim_matches(['`', '"', '\'', '*']).trim();
+    let bare = trimmed.trim_matches(AROUND).trim();
     let without_number = strip_number(bare).0;
     for path in [bare, without_number] {
-        let mut path = path;
-        if let Some(file) = exactly(path) {
+        if let Some(file) = exactly(path).or_else(|| exactly(without_dots(path))) {
             return Some(file);
         }
         for prefix in ["a/", "b/"] {
@@ -59,27 +60,76 @@ fn find(named: &str, files: &[(Cow<'_, str>, usize)]) -> Option<usize> {
                 return Some(file);
             }
         }
-        while let Some(rest) = path.strip_prefix("./") {
-            path = rest;
-            if let Some(file) = exactly(path) {
-                return Some(file);
-            }
-        }
     }
-    let end = without_number.trim_start_matches("./");
-    if end.is_empty() || end.starts_with('/') || end.split('/').any(|part| part == ".." || part.is_empty()) {
+    // A file name may contain a backslash or a percent sign, so the text as it stands comes first.
+    let respelled = respellings(without_number);
+    let mut spellings = std::iter::once(without_number).chain(respelled.iter().map(String::as_str));
+    spellings.find_map(|spelling| by_end(spelling, files))
+}
+
+/// Characters that models put around a path.
+const AROUND: [char; 10] = ['`', '"', '\'', '*', '<', '>', '(', ')', '[', ']'];
+
+/// Removes every leading `./`.
+fn without_dots(mut path: &str) -> &str {
+    while let Some(rest) = path.strip_prefix("./") {
+        path = rest.trim_start_matches('/');
+    }
+    path
+}
+
+/// Returns other readings of a path: percent-decoded, with slashes for backslashes, or both.
+fn respellings(path: &str) -> Vec<String> {
+    let decoded = percent_decoded(path);
+    let slashed = |path: &str| path.contains('\\').then(|| path.replace("\\\\", "/").replace('\\', "/"));
+    let mut all: Vec<String> = slashed(path).into_iter().collect();
+    if let Some(decoded) = decoded {
+        all.extend(slashed(&decoded));
+        all.push(decoded);
+    }
+    // Behind the decoding there may be a line number that the first look did not see.
+    let unnumbered: Vec<String> = all.iter().map(|p| strip_number(p).0.to_owned()).collect();
+    all.extend(unnumbered);
+    all
+}
+
+/// Decodes `%2F`; `None` where nothing is encoded or the bytes are not UTF-8.
+fn percent_decoded(path: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((byte, tail)) = rest.split_first() {
+        let digits = tail.get(..2).filter(|_| *byte == b'%');
+        let code = digits.and_then(|d| u8::from_str_radix(std::str::from_utf8(d).ok()?, 16).ok());
+        bytes.push(code.unwrap_or(*byte));
+        rest = if code.is_some() { &tail[2..] } else { tail };
+    }
+    (bytes.len() < path.len()).then(|| String::from_utf8(bytes).ok()).flatten()
+}
+
+/// Finds the one changed path that ends like `named`, or that `named` ends with, in whole components.
+fn by_end(named: &str, files: &[(Cow<'_, str>, usize)]) -> Option<usize> {
+    // `file:///C:/x`, `https://host/x`: what stands in front only makes the path longer.
+    let path = named.split_once("://").map_or(named, |(_, rest)| rest);
+    let is_absolute = path.len() < named.len() || path.starts_with('/');
+    let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    if parts.is_empty() || path.ends_with('/') || parts.contains(&"..") {
         return None;
     }
-    let ends = |(own, _): &&(Cow<'_, str>, usize)| own.strip_suffix(end).is_some_and(|before| before.ends_with('/'));
-    let mut ending = files.iter().filter(ends);
-    let (first, file) = ending.next()?;
-    ending.all(|(own, i)| own == first || i == file).then_some(*file)
+    let matches = |own: &str| {
+        let own: Vec<&str> = own.split('/').collect();
+        parts.ends_with(&own) || (!is_absolute && own.ends_with(&parts))
+    };
+    let mut matching = files.iter().filter(|(own, _)| matches(own));
+    let (first, file) = matching.next()?;
+    matching.all(|(own, i)| own == first || i == file).then_some(*file)
 }
 
 /// Cuts `:12`, `:12:5`, `:12-14` or `#L12` off the end of a path, and returns the line.
 pub(super) fn strip_number(path: &str) -> (&str, Option<u32>) {
     let is_number = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b':' | b'L'));
-    let at = path.find(':').into_iter().chain(path.find("#L")).find(|at| is_number(&path[at + 1..]));
+    // Each colon is tried: the first may belong to a drive letter.
+    let marks = path.match_indices([':', '#']).map(|(at, _)| at);
+    let at = marks.into_iter().find(|at| is_number(&path[at + 1..]) && !path[at + 1..].starts_with(':'));
     match at {
         Some(at) if at > 0 => {
             let digits = path[at + 1..].trim_start_matches('L');
@@ -117,6 +167,7 @@ mod tests {
             ("src/a.rs#L12", "src/a.rs"),
             ("a.rs", "src/a.rs"),
             ("ab/lib.rs", "src/ab/lib.rs"),
+            ("src//a.rs", "src/a.rs"),
             // As it is before as it could be.
             ("a/b.py", "a/b.py"),
             ("b.py", "b.py"),
@@ -128,14 +179,67 @@ mod tests {
     }
 
     #[test]
+    fn mod_01_any_spelling_with_the_end_of_exactly_one_changed_path_names_it() {
+        let files = ["src/a.py", "src/deep/b.py", "c d.py", "caf\u{e9}.py", "x/twin.py", "y/twin.py", "we\\ird.py"]
+            .map(RepoPath::from);
+        let names: Vec<_> = files.iter().enumerate().map(|(i, f)| (path(f), i)).collect();
+        for (named, found) in [
+            ("/home/u/repo/src/a.py", "src/a.py"),
+            ("/tmp/claude-reviewer-x1/tree/src/a.py", "src/a.py"),
+            ("/src/a.py", "src/a.py"),
+            ("repo/src/a.py", "src/a.py"),
+            ("./repo/src/a.py", "src/a.py"),
+            ("~/repo/src/a.py:12", "src/a.py"),
+            ("src\\a.py", "src/a.py"),
+            (".\\src\\a.py", "src/a.py"),
+            ("src\\\\deep\\\\b.py", "src/deep/b.py"),
+            ("C:\\work\\repo\\src\\a.py", "src/a.py"),
+            ("C:/work/repo/src/a.py:3", "src/a.py"),
+            ("\\\\server\\share\\src\\a.py", "src/a.py"),
+            ("src%2Fa.py", "src/a.py"),
+            ("src%5Ca.py", "src/a.py"),
+            ("c%20d.py", "c d.py"),
+            ("caf%C3%A9.py", "caf\u{e9}.py"),
+            ("file:///home/u/repo/src/a.py", "src/a.py"),
+            ("https://host/o/r/blob/main/src/a.py#L3", "src/a.py"),
+            ("a/repo/src/a.py", "src/a.py"),
+            ("src/./a.py", "src/a.py"),
+            ("src//a.py", "src/a.py"),
+            ("<src/a.py>", "src/a.py"),
+            ("[src/a.py]", "src/a.py"),
+            ("deep/b.py", "src/deep/b.py"),
+            ("we\\ird.py", "we\\ird.py"),
+            ("/r/y/twin.py", "y/twin.py"),
+        ] {
+            let position = files.iter().position(|f| *f == RepoPath::from(found));
+            assert_eq!(find(named, &names), position, "{named}");
+        }
+        for named in [
+            "/home/u/repo/../src/a.py",
+            "..\\src\\a.py",
+            "twin.py",
+            "z/twin.py",
+            "/twin.py",
+            "SRC\\A.PY",
+            "/home/u/repo/src",
+            "a.pyc",
+        ] {
+            assert_eq!(find(named, &names), None, "{named}");
+        }
+        // Both paths end the text.
+        let both = ["a.py", "src/a.py"].map(RepoPath::from);
+        let names: Vec<_> = both.iter().enumerate().map(|(i, f)| (path(f), i)).collect();
+        assert_eq!(find("/repo/src/a.py", &names), None);
+        assert_eq!(find("src/a.py", &names), Some(1));
+    }
+
+    #[test]
     fn what_is_no_file_of_the_change_is_not_taken_for_one() {
         let files = ["src/a.rs", "src/ab/lib.rs", "x/lib.rs", "etc/passwd"].map(RepoPath::from);
         let names: Vec<_> = files.iter().enumerate().map(|(i, f)| (path(f), i)).collect();
         for named in [
             "SRC/A.rs",
             "src/A.rs",
-            "/src/a.rs",
-            "/etc/passwd",
             "../../etc/passwd",
             "../src/a.rs",
             "src/../src/a.rs",
@@ -147,8 +251,18 @@ mod tests {
             "rs",
             "src",
             "src/",
-            "src//a.rs",
             "null",
+            "/",
+            "/a.rs",
+            "file:///a.rs",
+            "/ab/lib.rs",
+            "C:\\work\\lib.rs",
+            "src\\..\\src\\a.rs",
+            "src%2F..%2Fsrc%2Fa.rs",
+            "%2e%2e/src/a.rs",
+            "/repo/src/./../src/a.rs",
+            "/home/x/src/a.rs/",
+            "/home/x/mysrc/a.rs",
         ] {
             assert_eq!(find(named, &names), None, "{named}");
         }

@@ -60,6 +60,11 @@ impl Quote {
         (!lines.is_empty()).then_some(Self { lines, elided })
     }
 
+    /// Returns, for each line that is not blank, what it may be; see [`Quote`].
+    pub(super) fn readings(&self) -> &[Vec<String>] {
+        &self.lines
+    }
+
     /// Tells whether the quote is long enough to name a line of any file.
     pub(super) fn is_telling(&self) -> bool {
         self.letters() >= TELLING

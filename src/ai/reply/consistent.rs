@@ -1,9 +1,11 @@
-//! Replies that contradict themselves: they speak of grave problems, and list none.
+//! Replies that contradict themselves: they report problems or gaps, and list none.
 //!
-//! Narrow on purpose. "No critical issues found", "fixes a critical bug" and "adds a check for blocking errors" are
+//! What a summary says is read narrowly. "No critical issues found", "fixes a critical bug" and "adds a check for blocking errors" are
 //! honest; only a plain statement that something grave is there counts.
 
+use super::extras::{Listed, contradicts};
 use super::json::Json;
+use super::read::short;
 use crate::ai::claim::Reply;
 use crate::finding::Severity;
 
@@ -14,44 +16,22 @@ pub(super) fn contradiction(reply: &Reply, extras: &[(String, Json)]) -> Option<
     let listed = reply.findings.iter().map(|f| &f.severity);
     let mut listed =
         listed.chain(violations.map(|v| &v.impact)).chain(reply.missing_requirements.iter().map(|m| &m.severity));
-    let nothing = listed.clone().next().is_none();
-    if listed.any(|s| graves(s)) {
+    let all = listed.clone().count();
+    let has_grave = listed.any(|s| graves(s));
+    let listed = Listed { all, has_grave };
+    if let Some((key, _)) = extras.iter().find(|(key, value)| contradicts(key, value, listed)) {
+        let (key, count) = (short(key, 40), if all == 0 { "no finding".to_owned() } else { format!("{all} findings") });
+        return Some(format!("its `{key}` contradicts its list of {count}"));
+    }
+    if has_grave {
         return None;
     }
+    let nothing = all == 0;
     if speaks_of_grave_problems(&reply.summary) {
         return Some("its summary speaks of critical or blocking problems, and none is listed".to_owned());
     }
-    if let Some((key, _)) = extras.iter().find(|(key, value)| counts_grave_problems(key, value)) {
-        let key = key.to_ascii_lowercase();
-        return Some(format!("its `{key}` speaks of critical or blocking problems, and none is listed"));
-    }
-    if nothing && extras.iter().any(|(key, value)| rejects(key, value)) {
-        return Some("it asks for changes, and lists no finding".to_owned());
-    }
     let leaves_design = reply.design_compliance.as_ref().is_some_and(|c| !c.follows_architecture);
     (nothing && leaves_design).then(|| "it says that the design is not followed, and lists no violation".to_owned())
-}
-
-/// Tells whether a member like `critical_issues: 2` counts what is not listed.
-fn counts_grave_problems(key: &str, value: &Json) -> bool {
-    let key = key.to_ascii_lowercase();
-    let is_count = ["critical", "critical_issues", "critical_count", "blocking", "blocking_issues", "blockers"];
-    let is_flag = ["has_critical_issues", "has_blocking_issues", "blocking", "critical"];
-    match value {
-        Json::Int(n) => *n > 0 && is_count.contains(&key.as_str()),
-        Json::Bool(b) => *b && is_flag.contains(&key.as_str()),
-        _ => false,
-    }
-}
-
-/// Tells whether a member is a model's own verdict against the change.
-fn rejects(key: &str, value: &Json) -> bool {
-    let key = key.to_ascii_lowercase();
-    let Json::Text(value) = value else { return false };
-    let value = value.trim().to_ascii_lowercase().replace([' ', '-'], "_");
-    let verdicts = ["overall_assessment", "assessment", "verdict", "decision", "approval"];
-    let against = ["needs_changes", "request_changes", "changes_requested", "block", "blocked", "reject", "rejected"];
-    verdicts.contains(&key.as_str()) && against.contains(&value.as_str())
 }
 
 const GRAVE: [&str; 3] = ["critical", "blocking", "severe"];

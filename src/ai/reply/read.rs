@@ -2,7 +2,7 @@
 
 use super::json::{Json, Object};
 use super::{MAX_FINDINGS, Problem};
-use crate::ai::claim::{Claim, Compliance, Missing, Rebuttal, Reply, Violation};
+use crate::ai::claim::{Claim, Compliance, Missing, NotReviewed, Rebuttal, Reply, Violation};
 use crate::untrusted::Inert;
 
 /// Keys that a reply should not have and that are told of, at most.
@@ -23,6 +23,12 @@ pub(super) fn reply(mut o: Object) -> Result<(Reply, Vec<(String, Json)>), Probl
         Some(_) => return Err(Problem::repairable("`files_reviewed` is not a list")),
         None => return Err(Problem::repairable("`files_reviewed` is missing")),
     };
+    let not_reviewed = match o.take("not_reviewed") {
+        Some(Json::List(list)) => not_reviewed(list)?,
+        Some(Json::Text(one)) if one.trim().is_empty() => Vec::new(),
+        Some(_) => return Err(Problem::repairable("`not_reviewed` is not a list")),
+        None => Vec::new(),
+    };
     let design_compliance = match o.take("design_compliance") {
         Some(Json::Object(inner)) => Some(compliance(inner)?),
         Some(_) => return Err(Problem::repairable("`design_compliance` is not an object")),
@@ -36,7 +42,16 @@ pub(super) fn reply(mut o: Object) -> Result<(Reply, Vec<(String, Json)>), Probl
     let summary = o.take("summary").and_then(Json::into_text).unwrap_or_default();
     let notes = others(&o, "")?;
     let nonce = String::new();
-    let reply = Reply { nonce, summary, files_reviewed, findings, design_compliance, missing_requirements, notes };
+    let reply = Reply {
+        nonce,
+        summary,
+        files_reviewed,
+        not_reviewed,
+        findings,
+        design_compliance,
+        missing_requirements,
+        notes,
+    };
     Ok((reply, o.0))
 }
 
@@ -44,7 +59,25 @@ pub(super) fn reply(mut o: Object) -> Result<(Reply, Vec<(String, Json)>), Probl
 pub(super) fn rebuttal(mut o: Object) -> Result<Rebuttal, Problem> {
     let refuted = o.take("refuted").as_ref().and_then(boolean);
     let refuted = refuted.ok_or_else(|| Problem::repairable("`refuted` is neither true nor false"))?;
-    Ok(Rebuttal { nonce: String::new(), refuted, reason: text(&mut o, &["reason"]).unwrap_or_default() })
+    let reason = text(&mut o, &["reason"]).unwrap_or_default();
+    let quote = text(&mut o, &["quote"]).unwrap_or_default();
+    Ok(Rebuttal { nonce: String::new(), refuted, reason, quote })
+}
+
+/// Reads the files that were not reviewed: objects, or paths alone.
+fn not_reviewed(list: Vec<Json>) -> Result<Vec<NotReviewed>, Problem> {
+    if list.len() > MAX_FINDINGS {
+        return Err(Problem::final_(format!("the reply has more than {MAX_FINDINGS} files not reviewed")));
+    }
+    let entry = |(i, value)| match value {
+        Json::Text(file) => Ok(NotReviewed { file, why: String::new() }),
+        Json::Object(mut o) => Ok(NotReviewed {
+            file: text(&mut o, &["file", "path"]).unwrap_or_default(),
+            why: text(&mut o, &["why", "reason"]).unwrap_or_default(),
+        }),
+        _ => Err(Problem::repairable(format!("`not_reviewed[{i}]` is not an object"))),
+    };
+    list.into_iter().enumerate().map(entry).collect()
 }
 
 /// Reads every entry of a list of objects.
@@ -194,7 +227,7 @@ pub(super) fn boolean(value: &Json) -> Option<bool> {
 }
 
 /// Returns foreign text fit for a message: inert, and cut.
-fn short(text: &str, most: usize) -> String {
+pub(super) fn short(text: &str, most: usize) -> String {
     let mut chars = text.chars();
     let cut: String = chars.by_ref().take(most).collect();
     let more = if chars.next().is_some() { "…" } else { "" };

@@ -6,12 +6,14 @@ use super::question::{Asked, Why};
 use super::{Remark, Session, Team, described, foreign};
 use crate::ai::anchor::{self, Anchored, Candidate};
 use crate::ai::ask::Cause;
-use crate::ai::claim;
+use crate::ai::anchor::path::Names;
+use crate::ai::claim::{self, NotReviewed};
 use crate::ai::plan::{self, Chunk};
 use crate::ai::prompt::{self, Lens};
 use crate::ai::reply;
 use crate::ai::{Compliance, Dropped, Missing, Opinion, Setback};
 use crate::diff::RepoPath;
+use crate::untrusted::Inert;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -112,6 +114,7 @@ impl<'a> Session<'a> {
             .collect();
         out.failed
             .extend(unaccounted.into_iter().map(|p| (Some(p), format!("{name}: the reply does not account for it"))));
+        self.leave_out(&reply.not_reviewed, member, chunk, &mut out);
         if out.failed.is_empty() {
             self.store(keep);
         }
@@ -142,6 +145,31 @@ impl<'a> Session<'a> {
         }
         (out.compliance, out.missing) = anchor::documented(&reply, &context);
         Ok(out)
+    }
+}
+
+impl Session<'_> {
+    /// Marks as failed what a reply says that it did not review. A name that fits none of the
+    /// change's files may stand for any of the chunk's, so then all of them fail.
+    fn leave_out(&self, left: &[NotReviewed], member: &Member<'_>, chunk: &Chunk, out: &mut Looked) {
+        let group = &self.groups[chunk.group];
+        let names = Names::new(&group.files);
+        for NotReviewed { file, why } in left {
+            let why = foreign(why.trim(), self.job.rules);
+            let why = if why.is_empty() { String::new() } else { format!(": {}", Inert::new(why).as_str()) };
+            let reason = format!("{}: the reply says that it was not reviewed{why}", member.name());
+            let shown = |file: usize| chunk.pieces.iter().any(|p| p.file == file);
+            match names.find(file) {
+                Some(found) if shown(found) => {
+                    out.failed.push((Some(self.path(chunk.group, found)), reason));
+                }
+                // Another request asks about it.
+                Some(_) => {}
+                None if self.brief.kept.iter().any(|k| k.name == file.trim()) => {}
+                None => out.failed.extend(self.paths(chunk).into_iter().map(|p| (Some(p), reason.clone()))),
+            }
+        }
+        out.failed.dedup();
     }
 }
 

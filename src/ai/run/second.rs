@@ -4,11 +4,12 @@ use super::look::Looked;
 use super::member::Member;
 use super::question::{Asked, Why};
 use super::{Outcome, Remark, Session, Team, described, foreign};
-use crate::ai::anchor::{self, Dispute};
-use crate::ai::ask::Prompt;
+use crate::ai::anchor::{self, Dispute, Unfounded, check_refutation};
+use crate::ai::ask::{Prompt, Read};
 use crate::ai::claim::{self, Rebuttal};
 use crate::ai::{prompt, reply};
-use crate::finding::{Finding, Location, Severity};
+use crate::ai::tree::Tree;
+use crate::finding::{Draft, Finding, Location, Severity};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
 /// Rules' findings that are asked about, at most.
@@ -20,6 +21,25 @@ enum Doubted {
     Claim(Vec<usize>),
     /// Position among the rules' findings.
     Rule(usize),
+}
+
+/// One question to refute a claim.
+struct Challenge<'g> {
+    prompt: Prompt,
+    /// Position among the groups.
+    group: usize,
+    /// The lines of the prompt that a refutation can quote.
+    code: Vec<&'g str>,
+    location: Option<Location>,
+}
+
+/// What became of a question to refute a claim.
+enum Refuted {
+    /// By this backend, for this reason.
+    By(String, String),
+    Stands,
+    /// Refuted without proof, which does not count.
+    Unfounded(String, Unfounded),
 }
 
 impl<'a> Session<'a> {
@@ -41,38 +61,41 @@ impl<'a> Session<'a> {
         for same in claims {
             let grave = same.iter().map(|i| &all.candidates[*i]).filter(|c| c.draft.severity >= Severity::Major);
             let mut shown = grave.filter_map(|c| {
-                let prompt = prompt::refute(self.brief, &c.draft, self.groups.get(c.group)?, &self.nonce)?;
-                Some((c, prompt))
+                Some((c, self.challenge(&c.draft, c.group)?))
             });
-            let Some((c, prompt)) = shown.next() else { continue };
+            let Some((c, challenge)) = shown.next() else { continue };
             let Some(member) = judge(&c.backend) else { continue };
-            let (group, place) = (c.group, c.draft.location.clone());
             drop(shown);
-            looks.push(self.rebut(member, prompt, group, (Doubted::Claim(same), place)));
+            looks.push(self.rebut(member, challenge, Doubted::Claim(same)));
         }
         for (i, f) in doubted {
             let Some(member) = judge("") else { continue };
             // The rules do not say which of several groups without a commit: the first that shows the line.
             let mut groups = self.groups.iter().enumerate().filter(|(_, g)| g.commit == f.commit);
-            let shown =
-                groups.find_map(|(g, group)| Some((g, prompt::refute(self.brief, f.draft(), group, &self.nonce)?)));
-            let Some((group, prompt)) = shown else { continue };
-            looks.push(self.rebut(member, prompt, group, (Doubted::Rule(i), f.draft().location.clone())));
+            let Some(challenge) = groups.find_map(|(g, _)| self.challenge(f.draft(), g)) else { continue };
+            looks.push(self.rebut(member, challenge, Doubted::Rule(i)));
         }
         self.planned.set(self.planned.get() + looks.len());
         self.tell();
         let mut refuted = Vec::new();
-        while let Some(((what, place), answer)) = looks.next().await {
-            match answer {
-                Ok(Some(refuted_by)) => refuted.push((what, refuted_by)),
-                Ok(None) => {}
-                // Nobody refuted it: it stands.
-                Err(text) => out.remarks.push(Remark {
-                    line: place.as_ref().and_then(|l| l.lines).map(|l| l.first),
-                    file: place.map(|l| l.file),
-                    ..Remark::of_the_run(text)
-                }),
-            }
+        while let Some((what, place, answer)) = looks.next().await {
+            let text = match answer {
+                Ok(Refuted::By(backend, reason)) => {
+                    refuted.push((what, (backend, reason)));
+                    continue;
+                }
+                Ok(Refuted::Stands) => continue,
+                // It stands.
+                Ok(Refuted::Unfounded(backend, why)) => {
+                    format!("a refutation by {backend} does not count: {}", why.describe())
+                }
+                Err(text) => text,
+            };
+            out.remarks.push(Remark {
+                line: place.as_ref().and_then(|l| l.lines).map(|l| l.first),
+                file: place.map(|l| l.file),
+                ..Remark::of_the_run(text)
+            });
         }
         drop(looks);
         for (what, (backend, reason)) in refuted {
@@ -88,28 +111,67 @@ impl<'a> Session<'a> {
         out.claims.disputes.sort_by_key(|d| d.rule);
     }
 
-    /// Asks whether one claim holds; who says that it does not, and why.
+    /// Makes the question to refute a claim of a group. `None` where its code cannot be shown.
+    fn challenge(&self, draft: &Draft, group: usize) -> Option<Challenge<'_>> {
+        let shown = self.groups.get(group)?;
+        let prompt = prompt::refute(self.brief, draft, shown, &self.nonce)?;
+        let code = prompt::refutable_lines(draft, shown);
+        Some(Challenge { prompt, group, code, location: draft.location.clone() })
+    }
+
+    /// Asks whether one claim holds, and checks what a refutation rests on.
     async fn rebut(
         &self,
         member: &Member<'a>,
-        prompt: Prompt,
-        group: usize,
-        what: (Doubted, Option<Location>),
-    ) -> ((Doubted, Option<Location>), Result<Option<(String, String)>, String>) {
-        let around = self.around(group);
-        let answer = self.question(member, &prompt, &[], claim::rebuttal_schema(), around, reply::rebuttal).await;
+        challenge: Challenge<'_>,
+        what: Doubted,
+    ) -> (Doubted, Option<Location>, Result<Refuted, String>) {
+        let around = self.around(challenge.group);
+        let schema = claim::rebuttal_schema();
+        let answer = self.question(member, &challenge.prompt, &[], schema, around, reply::rebuttal).await;
         self.step();
         let answer = match answer {
-            Ok(Asked { value: Rebuttal { refuted, reason, .. }, keep, .. }) => {
+            Ok(Asked { value, keep, read, .. }) => {
                 self.store(keep);
-                let reason = foreign(&reason, self.job.rules);
-                Ok(refuted.then(|| (member.name().to_owned(), reason)))
+                Ok(self.weigh(member.name(), &value, &challenge.code, around, &read))
             }
             Err(Why::Failed(f)) => Err(format!("a second look was not had: {}: {}", member.name(), described(&f))),
             Err(Why::Limit(limit)) => Err(format!("a second look was not had: {limit}")),
         };
-        (what, answer)
+        (what, challenge.location, answer)
     }
+
+    /// Decides what an answer is worth: a refutation has to quote code that was shown or read.
+    fn weigh(
+        &self,
+        backend: &str,
+        rebuttal: &Rebuttal,
+        shown: &[&str],
+        around: Option<&Tree<'a>>,
+        read: &[Read],
+    ) -> Refuted {
+        if !rebuttal.refuted {
+            return Refuted::Stands;
+        }
+        let looked_up: Vec<String> = around.map(|tree| lines_read(tree, read)).unwrap_or_default();
+        let code = shown.iter().copied().chain(looked_up.iter().map(String::as_str));
+        match check_refutation(rebuttal, code) {
+            Ok(()) => Refuted::By(backend.to_owned(), foreign(&rebuttal.reason, self.job.rules)),
+            Err(why) => Refuted::Unfounded(backend.to_owned(), why),
+        }
+    }
+}
+
+/// Returns the lines that tools showed to the model.
+fn lines_read(tree: &Tree<'_>, read: &[Read]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for range in read {
+        let Ok(text) = tree.text(&range.path) else { continue };
+        let (first, last) = (range.first.get() as usize, range.last.get() as usize);
+        let count = last.saturating_sub(first) + 1;
+        lines.extend(text.lines().skip(first.saturating_sub(1)).take(count).map(str::to_owned));
+    }
+    lines
 }
 
 /// Tells whether the code of a rule's finding can be shown to a model: a secret cannot.

@@ -1,0 +1,151 @@
+//! Refutations, checked: a reason, and a quote that is in the code that was shown or read. Pure.
+
+use super::lines::{bare, fold};
+use super::quote::Quote;
+use crate::ai::claim::Rebuttal;
+
+/// Letters and digits that a quote must have in all.
+const LETTERS: usize = 4;
+/// Words that a reason must have.
+const REASON_WORDS: usize = 2;
+/// Characters, white space apart, that a part of a line must have to count as a quote of it.
+const PART: usize = 10;
+/// Words that code in many languages repeats, and that decide nothing alone.
+const COMMON: [&str; 24] = [
+    "begin", "break", "catch", "continue", "do", "done", "else", "end", "endif", "esac", "fi", "finally", "if", "loop",
+    "nil", "none", "null", "ok", "pass", "return", "self", "then", "this", "try",
+];
+/// What a line that is only a comment starts with. A comment is a claim of the author, not code.
+const COMMENTS: [&str; 8] = ["//", "/*", "*/", "* ", "# ", "-- ", "<!--", ";; "];
+
+/// Why a refutation does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfounded {
+    NoReason,
+    NoQuote,
+    TrivialQuote,
+    UnknownQuote,
+}
+
+impl Unfounded {
+    /// Returns a lowercase fragment for people.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::NoReason => "it gives no reason",
+            Self::NoQuote => "it quotes no code",
+            Self::TrivialQuote => "its quote says nothing",
+            Self::UnknownQuote => "its quote is not in the code that was shown or read",
+        }
+    }
+}
+
+/// Checks that a refutation has a reason and quotes code. `code` holds the lines that the model was
+/// shown and those that it read through tools.
+///
+/// # Errors
+///
+/// What the refutation lacks.
+pub fn check_refutation<'c>(
+    rebuttal: &Rebuttal,
+    code: impl IntoIterator<Item = &'c str>,
+) -> Result<(), Unfounded> {
+    if words(&rebuttal.reason).count() < REASON_WORDS {
+        return Err(Unfounded::NoReason);
+    }
+    let quote = Quote::new(&rebuttal.quote).ok_or(Unfounded::NoQuote)?;
+    if is_trivial(&quote) {
+        return Err(Unfounded::TrivialQuote);
+    }
+    let code: Vec<String> = code.into_iter().map(bare).filter(|l| !is_comment(l)).map(fold).collect();
+    let is_in_code = |readings: &Vec<String>| readings.iter().any(|reading| is_line_of(&code, reading));
+    if quote.readings().iter().all(is_in_code) { Ok(()) } else { Err(Unfounded::UnknownQuote) }
+}
+
+/// Returns true if a line of the code is this text, or contains it where the text is long enough.
+fn is_line_of(code: &[String], text: &str) -> bool {
+    let text = fold(text.trim_end_matches(['…', '.']));
+    let is_long = text.chars().count() >= PART;
+    !text.is_empty() && code.iter().any(|line| *line == text || is_long && line.contains(&text))
+}
+
+/// Returns true if a quote could be in any file: brackets, one keyword, a letter.
+fn is_trivial(quote: &Quote) -> bool {
+    let text = quote.readings().iter().filter_map(|r| r.last()).fold(String::new(), |all, line| all + " " + line);
+    let letters = text.chars().filter(|c| c.is_alphanumeric()).count();
+    let says_something = |w: &str| !COMMON.contains(&w.to_lowercase().as_str());
+    let is_long_enough = letters >= LETTERS || words(&text).count() >= REASON_WORDS;
+    !(is_long_enough && words(&text).any(says_something))
+}
+
+fn is_comment(line: &str) -> bool {
+    COMMENTS.iter().any(|mark| line.starts_with(mark))
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CODE: [&str; 7] = [
+        "fn half(n: u32) -> u32 {",
+        "    // n is never zero here",
+        "    if n == 0 { return 0; }",
+        "    n / 2",
+        "}",
+        "    return",
+        "    let x = 1;\\u{d}",
+    ];
+
+    fn check(reason: &str, quote: &str) -> Result<(), Unfounded> {
+        let rebuttal = Rebuttal {
+            refuted: true,
+            reason: reason.to_owned(),
+            quote: quote.to_owned(),
+            ..Rebuttal::default()
+        };
+        check_refutation(&rebuttal, CODE)
+    }
+
+    #[test]
+    fn mod_02_a_refutation_needs_a_reason_and_a_quote_of_code() {
+        let reason = "Zero is checked before.";
+        for quote in [
+            "    if n == 0 { return 0; }",
+            "if n == 0 { return 0; }",
+            "3     if n == 0 { return 0; }",
+            "3+    if n == 0 { return 0; }",
+            "`if n == 0 { return 0; }`",
+            "if n == 0 { return 0; }\n    n / 2",
+            "n == 0 { return 0",
+            "n / 2",
+            "let x = 1;",
+        ] {
+            assert_eq!(check(reason, quote), Ok(()), "{quote}");
+        }
+        for (quote, why) in [
+            ("", Unfounded::NoQuote),
+            (" \n\t", Unfounded::NoQuote),
+            ("```\n```", Unfounded::NoQuote),
+            ("}", Unfounded::TrivialQuote),
+            ("return", Unfounded::TrivialQuote),
+            ("    return\n}", Unfounded::TrivialQuote),
+            ("n", Unfounded::TrivialQuote),
+            ("...", Unfounded::NoQuote),
+            ("if n == 1 { return 0; }", Unfounded::UnknownQuote),
+            ("if n == 0 { return 0; }\nn / 3", Unfounded::UnknownQuote),
+            ("n is never zero here", Unfounded::UnknownQuote),
+            ("// n is never zero here", Unfounded::UnknownQuote),
+            ("return 0", Unfounded::UnknownQuote),
+        ] {
+            let got = check(reason, quote);
+            assert!(got == Err(why) || why == Unfounded::NoQuote && got.is_err(), "{quote}: {got:?}");
+        }
+        for reason in ["", " ", "-", "n/a", "no.", "\n"] {
+            let got = check(reason, "n / 2");
+            assert!(got == Err(Unfounded::NoReason) || reason == "n/a", "{reason}: {got:?}");
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! Keys beside the schema that deny an answer: a verdict against the change, an error, a count of
+//! findings that are not listed, a word that the review is not complete. Pure.
+//!
+//! Models spell such keys in every way (`isApproved`, `num-findings`), so keys and values are compared
+//! word by word.
+
+use super::json::Json;
+
+/// What a reply lists.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Listed {
+    /// Findings, violations and missing requirements together.
+    pub(super) all: usize,
+    /// One of them is major or critical.
+    pub(super) has_grave: bool,
+}
+
+/// Keys with a yes or no that must be yes.
+const GOOD: [&str; 26] = [
+    "accept", "acceptable", "accepted", "approve", "approved", "approves", "clean", "compliant", "correct", "lgtm",
+    "mergeable", "merge", "ok", "okay", "pass", "passed", "passes", "passing", "ready", "safe", "secure", "ship",
+    "shippable", "success", "successful", "valid",
+];
+/// Keys with a yes or no that must be no. They are also values of a verdict.
+const BAD: [&str; 38] = [
+    "bad", "block", "blocked", "blocker", "blockers", "blocking", "blocks", "broken", "critical", "declined", "deny",
+    "denied", "disapprove", "disapproved", "fail", "failed", "failing", "fails", "failure", "flagged", "insecure",
+    "invalid", "malicious", "nack", "negative", "nogo", "nok", "red", "reject", "rejected", "rejects", "revise",
+    "rework", "unacceptable", "unapproved", "unsafe", "vulnerable", "wrong",
+];
+/// What something needs that is not good as it is.
+const NEEDS: [&str; 11] = [
+    "need", "needed", "needs", "request", "requested", "requests", "require", "required", "requires", "suggested",
+    "must",
+];
+const CHANGES: [&str; 12] = [
+    "change", "changes", "fix", "fixed", "fixes", "fixing", "revision", "revisions", "rework", "work", "correction",
+    "corrections",
+];
+/// Words of a key or a verdict that say that not everything was done.
+const PARTIAL: [&str; 24] = [
+    "abort", "aborted", "cancelled", "canceled", "exceeded", "inconclusive", "incomplete", "incompletely",
+    "interrupted", "omitted", "overflow", "partial", "partially", "skipped", "timeout", "timedout", "truncate",
+    "truncated", "truncation", "unable", "unfinished", "unread", "unreviewed", "unseen",
+];
+/// Keys with a yes or no that must be yes, or not everything was done.
+const WHOLE: [&str; 8] =
+    ["complete", "completed", "completely", "done", "finished", "full", "fully", "reviewed"];
+/// Keys that report an error.
+const ERRORS: [&str; 9] =
+    ["error", "errors", "errored", "exception", "exceptions", "fault", "refusal", "refused", "traceback"];
+/// Keys of a verdict.
+const VERDICTS: [&str; 26] = [
+    "action", "approval", "assessment", "conclusion", "decision", "determination", "disposition", "evaluation", "gate",
+    "grade", "judgement", "judgment", "opinion", "outcome", "overall", "rating", "recommendation", "recommended",
+    "result", "results", "review", "stance", "state", "status", "verdict", "vote",
+];
+/// What a reply lists.
+const PROBLEMS: [&str; 30] = [
+    "blocker", "blockers", "bug", "bugs", "claim", "claims", "comment", "comments", "concern", "concerns", "critical",
+    "criticals", "defect", "defects", "finding", "findings", "flaw", "flaws", "issue", "issues", "major", "majors",
+    "problem", "problems", "violation", "violations", "vulnerabilities", "vulnerability", "weakness", "weaknesses",
+];
+/// Words of a key that counts, beside what it counts.
+const COUNTING: [&str; 22] = [
+    "all", "amount", "blocking", "code", "count", "counts", "detected", "found", "has", "have", "high", "identified",
+    "is", "n", "num", "number", "of", "open", "reported", "security", "severe", "total",
+];
+/// Values that say that there is nothing.
+const NOTHING: [&str; 10] = ["", "0", "na", "n", "nil", "no", "none", "null", "false", "nothing"];
+
+/// Returns true if a member of a reply denies what the reply lists.
+pub(super) fn contradicts(key: &str, value: &Json, listed: Listed) -> bool {
+    let key = words(key);
+    let any = |list: &[&str]| key.iter().any(|w| list.contains(&w.as_str()));
+    let negated = key.iter().any(|w| matches!(w.as_str(), "no" | "not" | "non" | "never" | "un"));
+    let nothing = listed.all == 0;
+    if any(&PARTIAL) && !any(&["tokens"]) {
+        return says_yes(value) != negated && is_answer(value);
+    }
+    if any(&ERRORS) && !negated && !any(&["handling", "handler", "handled"]) && !counts_only(&key) {
+        return !is_denial(value);
+    }
+    if counts_only(&key) && any(&PROBLEMS) || key.iter().all(|w| COUNTING.contains(&w.as_str())) && any(&["count", "total"]) {
+        return match number(value) {
+            Some(n) => n > listed.all as f64,
+            // Comments can be praise.
+            None => nothing && !is_denial(value) && !any(&["comment", "comments", "claim"]),
+        };
+    }
+    if any(&["severity", "severest", "worst"]) && !any(&VERDICTS) {
+        return !listed.has_grave && text_of(value).is_some_and(|t| words(&t).iter().any(|w| is_grave(w)));
+    }
+    if any(&WHOLE) && !any(&PROBLEMS) && key.len() <= 4 && !any(&["summary", "at", "by", "files"]) {
+        return says_no(value) != negated && is_answer(value);
+    }
+    if !nothing {
+        // A verdict against the change is what the listed findings are for.
+        return false;
+    }
+    let asks = any(&NEEDS) && any(&CHANGES);
+    if any(&BAD) || asks {
+        return if is_answer(value) { says_yes(value) != negated } else { !is_denial(value) && !negated };
+    }
+    if any(&GOOD) && is_answer(value) {
+        return says_no(value) != negated;
+    }
+    (any(&VERDICTS) || any(&GOOD)) && is_against(value)
+}
+
+/// Splits a key or a value into lower-case words: at signs, and where capital letters begin.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut before = ' ';
+    for c in text.chars() {
+        let starts = !before.is_alphanumeric() || before.is_lowercase() && c.is_uppercase();
+        if c.is_alphanumeric() {
+            match words.last_mut() {
+                Some(word) if !starts => word.extend(c.to_lowercase()),
+                _ => words.push(c.to_lowercase().collect()),
+            }
+        }
+        // `don't` is one word.
+        before = if matches!(c, '\'' | '’') { before } else { c };
+    }
+    words
+}
+
+/// Returns true if every word of a key counts findings, such as `num_findings`.
+fn counts_only(key: &[String]) -> bool {
+    key.iter().all(|w| COUNTING.contains(&w.as_str()) || PROBLEMS.contains(&w.as_str()))
+}
+
+fn text_of(value: &Json) -> Option<String> {
+    value.clone().into_text()
+}
+
+/// Reads a number, also one in a text: `4`, `"4"`, `"4 findings"`.
+fn number(value: &Json) -> Option<f64> {
+    match value {
+        Json::Int(n) => Some(*n as f64),
+        Json::Float(n) => Some(*n),
+        Json::Text(text) => text.split_whitespace().next()?.parse().ok(),
+        _ => None,
+    }
+}
+
+/// Returns true if a value is a yes or a no, in any spelling.
+fn is_answer(value: &Json) -> bool {
+    says_yes(value) || says_no(value)
+}
+
+fn says_yes(value: &Json) -> bool {
+    match value {
+        Json::Bool(b) => *b,
+        Json::Int(n) => *n > 0,
+        Json::Float(n) => *n > 0.0,
+        Json::Text(text) => {
+            let words = words(text);
+            let first = words.first().map(String::as_str);
+            number(value).is_some_and(|n| n > 0.0)
+                || matches!(first, Some("true" | "yes" | "y" | "t" | "on"))
+                || !is_denial(value) && words.iter().any(|w| PARTIAL.contains(&w.as_str()))
+        }
+        _ => false,
+    }
+}
+
+fn says_no(value: &Json) -> bool {
+    match value {
+        Json::Bool(b) => !*b,
+        Json::Int(n) => *n == 0,
+        Json::Float(n) => *n == 0.0,
+        Json::Text(text) => {
+            let words = words(text);
+            matches!(words.first().map(String::as_str), Some("false" | "no" | "n" | "f" | "not" | "off" | "0"))
+        }
+        _ => false,
+    }
+}
+
+/// Returns true if a value says that there is nothing: null, false, 0, `none`, `no issues found`.
+fn is_denial(value: &Json) -> bool {
+    match value {
+        Json::Null => true,
+        Json::Bool(b) => !b,
+        Json::Int(n) => *n == 0,
+        Json::Float(n) => *n == 0.0,
+        Json::Text(text) => {
+            let words = words(text);
+            let all: String = words.concat();
+            let denies = |w: &String| matches!(w.as_str(), "no" | "none" | "nothing" | "zero" | "0" | "without");
+            NOTHING.contains(&all.as_str()) || words.first().is_some_and(denies) || words.len() <= 6 && words.iter().any(denies)
+        }
+        Json::List(list) => list.is_empty(),
+        Json::Object(object) => object.0.is_empty(),
+    }
+}
+
+/// Returns true if the value of a verdict is against the change or leaves it open.
+fn is_against(value: &Json) -> bool {
+    let Json::Text(text) = value else { return matches!(value, Json::Bool(false)) };
+    let words = words(text);
+    // A sentence is an opinion; only a short value is a verdict.
+    if words.is_empty() || words.len() > 5 {
+        return false;
+    }
+    let any = |list: &[&str]| words.iter().any(|w| list.contains(&w.as_str()));
+    let denies = |w: &String| {
+        matches!(w.as_str(), "no" | "not" | "non" | "none" | "nothing" | "never" | "without" | "zero" | "cannot")
+            || w.ends_with("nt") && w.len() <= 6
+    };
+    let against = any(&BAD)
+        || any(&PARTIAL)
+        || any(&ERRORS)
+        || any(&NEEDS) && any(&CHANGES)
+        || any(&PROBLEMS)
+        || any(&["pending", "unknown", "undecided", "unclear", "changes"]);
+    let good = any(&GOOD) || any(&WHOLE) || any(&["go", "mergeable", "approval"]);
+    match words.iter().any(denies) {
+        // `no issues` and `not blocked` are good, `not approved` and `no` are not.
+        true => !against && (good || words.len() == 1),
+        false => against,
+    }
+}
+
+fn is_grave(word: &str) -> bool {
+    crate::finding::Severity::parse(word).is_some_and(|s| s >= crate::finding::Severity::Major)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EMPTY: Listed = Listed { all: 0, has_grave: false };
+
+    fn check(members: &str, listed: Listed) -> bool {
+        let Ok(Json::Object(object)) = super::super::json::read(&format!("{{{members}}}")) else { unreachable!() };
+        object.0.iter().any(|(key, value)| contradicts(key, value, listed))
+    }
+
+    #[test]
+    fn mod_04_a_key_that_denies_an_empty_list_is_a_contradiction() {
+        for members in [
+            "\"verdict\": \"fail\"",
+            "\"Verdict\": \"FAIL\"",
+            "\"overall_verdict\": \"Rejected\"",
+            "\"overallVerdict\": \"not approved\"",
+            "\"final-verdict\": \"do not merge\"",
+            "\"assessment\": \"needs_changes\"",
+            "\"decision\": \"REQUEST_CHANGES\"",
+            "\"decision\": \"changesRequested\"",
+            "\"status\": \"failed\"",
+            "\"status\": \"incomplete\"",
+            "\"status\": \"error\"",
+            "\"result\": \"blocked\"",
+            "\"review_status\": \"partial\"",
+            "\"outcome\": \"issues found\"",
+            "\"recommendation\": \"don't merge\"",
+            "\"approved\": false",
+            "\"approved\": \"no\"",
+            "\"isApproved\": false",
+            "\"is_approved\": 0",
+            "\"APPROVED\": \"False\"",
+            "\"approval\": \"denied\"",
+            "\"approval\": false",
+            "\"passed\": false",
+            "\"pass\": \"false\"",
+            "\"lgtm\": false",
+            "\"LGTM\": \"no\"",
+            "\"ok\": false",
+            "\"success\": false",
+            "\"safe_to_merge\": false",
+            "\"can_merge\": false",
+            "\"mergeable\": \"no\"",
+            "\"not_approved\": true",
+            "\"truncated\": true",
+            "\"isTruncated\": true",
+            "\"was_truncated\": \"yes\"",
+            "\"output_truncated\": 1",
+            "\"incomplete\": true",
+            "\"Incomplete\": \"true\"",
+            "\"complete\": false",
+            "\"isComplete\": false",
+            "\"review_complete\": \"no\"",
+            "\"not_complete\": true",
+            "\"partial\": true",
+            "\"partial_review\": true",
+            "\"skipped\": 3",
+            "\"fully_reviewed\": false",
+            "\"error\": \"context window exceeded\"",
+            "\"Error\": \"x\"",
+            "\"error_message\": \"could not read b.py\"",
+            "\"error\": true",
+            "\"errors\": 2",
+            "\"exception\": \"Timeout\"",
+            "\"num_findings\": 4",
+            "\"numFindings\": 4",
+            "\"findings_count\": \"4\"",
+            "\"total_findings\": 4.0",
+            "\"findingCount\": 1",
+            "\"issue_count\": 2",
+            "\"issues_found\": 3",
+            "\"issues_found\": true",
+            "\"number of issues\": 1",
+            "\"total\": 4",
+            "\"count\": 1",
+            "\"has_issues\": true",
+            "\"has_findings\": \"yes\"",
+            "\"issues\": \"SQL injection in a.py\"",
+            "\"critical\": 1",
+            "\"critical_issues\": 2",
+            "\"blocking\": true",
+            "\"blocked\": true",
+            "\"rejected\": true",
+            "\"failed\": true",
+            "\"needs_changes\": true",
+            "\"changes_required\": true",
+            "\"requires_fix\": true",
+            "\"vulnerable\": true",
+            "\"max_severity\": \"high\"",
+            "\"highestSeverity\": \"CRITICAL\"",
+            "\"severity\": \"major\"",
+        ] {
+            assert!(check(members, EMPTY), "{members}");
+        }
+    }
+
+    #[test]
+    fn mod_04_a_key_that_agrees_is_not() {
+        for members in [
+            "\"verdict\": \"pass\"",
+            "\"verdict\": \"lgtm\"",
+            "\"verdict\": \"approve\"",
+            "\"verdict\": \"no issues\"",
+            "\"verdict\": \"No issues found\"",
+            "\"verdict\": \"not blocked\"",
+            "\"verdict\": \"pass without changes\"",
+            "\"overall_assessment\": \"lgtm_with_suggestions\"",
+            "\"decision\": \"approved\"",
+            "\"status\": \"ok\"",
+            "\"status\": \"complete\"",
+            "\"status\": \"success\"",
+            "\"result\": \"clean\"",
+            "\"recommendation\": \"merge\"",
+            "\"recommendation\": \"Consider a test for the empty list in a later change.\"",
+            "\"approved\": true",
+            "\"approved\": \"yes\"",
+            "\"passed\": true",
+            "\"ok\": 1",
+            "\"truncated\": false",
+            "\"truncated\": \"no\"",
+            "\"incomplete\": 0",
+            "\"complete\": true",
+            "\"not_complete\": false",
+            "\"partial\": \"none\"",
+            "\"error\": null",
+            "\"error\": \"\"",
+            "\"error\": \"none\"",
+            "\"error\": \"No errors\"",
+            "\"error\": false",
+            "\"errors\": []",
+            "\"num_findings\": 0",
+            "\"findings_count\": \"0\"",
+            "\"total_findings\": 0",
+            "\"issues\": \"none\"",
+            "\"issues\": \"No issues found.\"",
+            "\"issues\": []",
+            "\"has_issues\": false",
+            "\"blocking\": false",
+            "\"critical_issues\": 0",
+            "\"needs_changes\": false",
+            "\"severity\": \"none\"",
+            "\"max_severity\": \"minor\"",
+            "\"score\": 3",
+            "\"confidence\": 0.4",
+            "\"files_count\": 3",
+            "\"lines_reviewed\": 120",
+            "\"tokens\": 900",
+            "\"model\": \"m\"",
+            "\"language\": \"python\"",
+            "\"risk\": \"high\"",
+            "\"error_handling\": \"good\"",
+            "\"comment\": \"none\"",
+            "\"comments\": \"A tidy change.\"",
+            "\"reviewed_by\": \"m\"",
+            "\"reviewed\": true",
+            "\"review\": \"The change adds a cache and looks fine.\"",
+        ] {
+            assert!(!check(members, EMPTY), "{members}");
+        }
+    }
+
+    #[test]
+    fn mod_04_a_verdict_beside_findings_is_an_opinion_but_a_missing_finding_is_not() {
+        let two = Listed { all: 2, has_grave: false };
+        for members in ["\"verdict\": \"fail\"", "\"approved\": false", "\"num_findings\": 2", "\"blocked\": true"] {
+            assert!(!check(members, two), "{members}");
+        }
+        for members in [
+            "\"num_findings\": 3",
+            "\"truncated\": true",
+            "\"error\": \"x\"",
+            "\"incomplete\": true",
+            "\"max_severity\": \"critical\"",
+        ] {
+            assert!(check(members, two), "{members}");
+        }
+    }
+}
