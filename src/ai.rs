@@ -16,6 +16,7 @@ pub mod kept;
 pub mod material;
 pub mod plan;
 pub mod prompt;
+pub mod quota;
 pub mod redact;
 pub mod reply;
 pub mod run;
@@ -106,7 +107,7 @@ impl Retry {
             Cause::Unreachable | Cause::TimedOut | Cause::Malformed | Cause::CutOff => true,
             // A limit passes by itself; a bad key does not.
             Cause::Refused => s.retry_after.is_some(),
-            Cause::Setup | Cause::TooLarge | Cause::Declined | Cause::Stopped => false,
+            Cause::Setup | Cause::TooLarge | Cause::Declined | Cause::Stopped | Cause::Limit => false,
         };
         let after = setbacks.iter().filter(passes).filter_map(|s| s.retry_after).max();
         let after = after.map(|d| d.as_secs() + u64::from(d.subsec_nanos() > 0));

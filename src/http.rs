@@ -20,8 +20,10 @@ use reqwest::Client;
 use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
 use serde_json::Value;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::sync::MutexGuard;
 use tokio::time::{sleep_until, timeout_at};
 
 /// To the end of the handshakes.
@@ -73,6 +75,8 @@ pub enum Cause {
     TimedOut,
     /// The run was ended.
     Stopped,
+    /// Whoever asks may send no further request.
+    Limit,
 }
 
 /// A try that failed.
@@ -129,10 +133,23 @@ pub struct Server {
     headers: &'static [(&'static str, &'static str)],
     key: key::Source,
     max_retries: u32,
+    is_patient: bool,
     proxies: Proxies,
     pool: Pool,
     /// Until then the server does not want to be asked.
     quiet: Mutex<Option<Instant>>,
+    /// It turned a request away and has answered none since.
+    is_limited: AtomicBool,
+    /// Held by the one request that is sent while it is limited.
+    turn: tokio::sync::Mutex<()>,
+}
+
+/// Called before each try of a request; an error ends the request.
+pub type Admit<'a> = dyn FnMut() -> Result<(), Failure> + 'a;
+
+/// Admits every try.
+pub fn admit_all() -> Result<(), Failure> {
+    Ok(())
 }
 
 /// What a [`Server`] is made of.
@@ -146,6 +163,8 @@ pub struct Setup {
     pub headers: &'static [(&'static str, &'static str)],
     pub key: key::Source,
     pub max_retries: u32,
+    /// Tries that the server turned away with a time to come back do not count as retries.
+    pub is_patient: bool,
     pub proxies: Proxies,
     pub pool: Pool,
 }
@@ -197,7 +216,7 @@ impl<'a> Limits<'a> {
     }
 
     /// Waits for something until the run is stopped or the deadline passes.
-    async fn hold<T>(&self, what: impl Future<Output = T>) -> Result<T, Failure> {
+    pub(crate) async fn hold<T>(&self, what: impl Future<Output = T>) -> Result<T, Failure> {
         tokio::select! {
             biased;
             _ = self.stop.wait() => Err(stopped()),
@@ -285,7 +304,7 @@ fn build(secure: bool, proxies: &Proxies) -> Result<Client, reqwest::Error> {
 impl Server {
     /// Makes a server. Opens no connection.
     pub fn new(setup: Setup) -> Self {
-        let Setup { address, setting, carries, headers, key, max_retries, proxies, pool } = setup;
+        let Setup { address, setting, carries, headers, key, max_retries, is_patient, proxies, pool } = setup;
         Self {
             name: address.to_string(),
             secure: address.scheme() == "https",
@@ -295,9 +314,12 @@ impl Server {
             headers,
             key,
             max_retries,
+            is_patient,
             proxies,
             pool,
             quiet: Mutex::new(None),
+            is_limited: AtomicBool::new(false),
+            turn: tokio::sync::Mutex::new(()),
         }
     }
 
@@ -332,34 +354,44 @@ impl Server {
         self.key.known()
     }
 
-    /// Sends a request as often as it makes sense, and returns what the protocol reads of the answer. Counts into
-    /// `sent` how often it went out.
+    /// Sends a request as often as it makes sense, and returns what the protocol reads of the answer.
+    /// `admit` is called before each try and can refuse it.
+    ///
+    /// A patient server that says when to come back is asked again until the deadline; `max_retries` bounds
+    /// the other tries.
     ///
     /// # Errors
     ///
-    /// The failure of the last try; the deadline, and the end of the run.
+    /// The failure of the last try or of `admit`; the deadline, and the end of the run.
     pub async fn send<P: Protocol>(
         &self,
         request: &Request<'_>,
         protocol: &P,
         limits: &Limits<'_>,
-        sent: &mut u64,
+        admit: &mut Admit<'_>,
     ) -> Result<P::Answer, Failure> {
-        let mut tries = 0;
+        let (mut tries, mut retries) = (0, 0);
         loop {
-            self.wait(limits).await?;
+            let _turn = self.wait(limits).await?;
             limits.check()?;
+            admit()?;
             tries += 1;
-            *sent += 1;
             let trouble = match limits.hold(self.attempt(request, protocol)).await? {
-                Ok(value) => return Ok(value),
+                Ok(value) => {
+                    self.is_limited.store(false, Ordering::Relaxed);
+                    return Ok(value);
+                }
                 Err(trouble) => trouble,
             };
-            if let Some(floor) = trouble.floor {
-                self.be_quiet(floor);
+            match trouble.floor {
+                Some(floor) if self.is_patient => self.be_quiet(floor),
+                floor => {
+                    retries += 1;
+                    floor.into_iter().for_each(|floor| self.be_quiet(floor));
+                }
             }
             let twice = trouble.maybe_done && request.repeat == Repeat::Makes;
-            if !trouble.passing || twice || tries > self.max_retries {
+            if !trouble.passing || twice || retries > self.max_retries {
                 return Err(trouble.failure);
             }
             let pause = retry::pause(tries, trouble.floor, fastrand::f64());
@@ -374,8 +406,20 @@ impl Server {
         }
     }
 
-    /// Waits while the server wants to be left alone: what it told one request holds for all.
-    async fn wait(&self, limits: &Limits<'_>) -> Result<(), Failure> {
+    /// Waits while the server wants to be left alone: what it told one request holds for all. Afterwards
+    /// one request at a time goes out, with the returned guard, until one is answered: requests that come
+    /// back together would be turned away together.
+    async fn wait(&self, limits: &Limits<'_>) -> Result<Option<MutexGuard<'_, ()>>, Failure> {
+        self.wait_until_wanted(limits).await?;
+        if !self.is_limited.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let turn = limits.hold(self.turn.lock()).await?;
+        self.wait_until_wanted(limits).await?;
+        Ok(self.is_limited.load(Ordering::Relaxed).then_some(turn))
+    }
+
+    async fn wait_until_wanted(&self, limits: &Limits<'_>) -> Result<(), Failure> {
         let quiet =
             || self.quiet.lock().unwrap_or_else(PoisonError::into_inner).filter(|until| *until > Instant::now());
         while let Some(until) = quiet() {
@@ -392,6 +436,7 @@ impl Server {
     }
 
     fn be_quiet(&self, floor: Duration) {
+        self.is_limited.store(true, Ordering::Relaxed);
         let mut quiet = self.quiet.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(until) = Instant::now().checked_add(floor) {
             *quiet = (*quiet).max(Some(until));

@@ -2,6 +2,7 @@
 
 use crate::diff::{LineNo, RepoPath};
 use crate::http;
+use super::quota::Quota;
 use crate::stop::Stop;
 use std::time::{Duration, Instant};
 
@@ -65,6 +66,8 @@ pub struct Ask<'a> {
     pub deadline: Instant,
     /// What is left to spend, USD; for programs that can hold themselves to it.
     pub budget_usd: Option<f64>,
+    /// What the question may spend; every round trip is reserved here.
+    pub quota: &'a Quota<'a>,
     pub stop: &'a Stop,
 }
 
@@ -151,6 +154,8 @@ pub enum Cause {
     TimedOut,
     /// The run was ended.
     Stopped,
+    /// A limit of the run would be passed; the message names it.
+    Limit,
 }
 
 impl Failure {
@@ -177,6 +182,7 @@ impl From<http::Failure> for Failure {
             http::Cause::Malformed => Cause::Malformed,
             http::Cause::TimedOut => Cause::TimedOut,
             http::Cause::Stopped => Cause::Stopped,
+            http::Cause::Limit => Cause::Limit,
         };
         let http::Failure { message, hint, retry_after, .. } = failure;
         Self { cause, message, hint, retry_after, usage: Spent::default() }

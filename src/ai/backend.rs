@@ -107,6 +107,15 @@ impl Backend {
         }
     }
 
+    /// Returns how many requests one question takes at most, retries apart; `looks_around`: it may use tools.
+    pub fn most_requests(&self, looks_around: bool) -> u32 {
+        match (&self.speaker, looks_around) {
+            (Speaker::Http(_), true) => talk::MOST_REQUESTS,
+            (Speaker::Claude(_), true) => claude::TURNS_AROUND,
+            (_, false) => 1,
+        }
+    }
+
     /// Finds out what asking needs and policy does not say: the key from its command, the model from the
     /// provider's list. Returns the model. [`ask`](Self::ask) does it too; only the first call costs anything.
     pub async fn ready(&self, deadline: Instant, stop: &Stop) -> Result<&str, Failure> {

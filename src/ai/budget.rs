@@ -1,96 +1,313 @@
 //! What a run may still spend: requests, tokens, dollars. Pure.
 //!
-//! A request is counted before it is sent, by an estimate, so that requests in flight at the same time cannot go
-//! past a limit together; when its answer is there, what it really took replaces the estimate.
+//! Every round trip is reserved before it starts: one request, the tokens of its prompt by an estimate on
+//! the safe side, and the longest answer that it may bring, which the request then prescribes. What the
+//! round trip really took replaces the reservation. So the limits hold also for requests in flight together.
 
 use super::ask::Spent;
 use crate::policy::Price;
+use std::collections::HashMap;
 
-/// Tokens of an answer, for an estimate: most say less.
-const ANSWER: u64 = 1_500;
-/// Bytes of a token, for an estimate; on the safe side for code.
+/// Bytes of a token, for an estimate of a prompt; on the safe side for code.
 const BYTES: u64 = 3;
+/// Tokens that one answer may have where a limit of tokens or cost applies.
+const LONGEST: u64 = 16_000;
+/// Tokens of an answer that is not cut short. With less to spend, a request waits for others to end.
+const ENOUGH: u64 = 4_000;
+/// Tokens of an answer below which a request is not worth sending.
+const LEAST: u64 = 256;
+/// Tokens of an answer where the provider counts none.
+const UNCOUNTED: u64 = 1_500;
+/// Tokens that the answers of tools add to a conversation in one round, for an estimate.
+const TOOLS: u64 = 5_000;
 
 /// How much one run may spend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     pub requests: u32,
     pub usd: f64,
+    /// A person set `usd`; it is not the default.
+    pub usd_is_set: bool,
     /// In and out.
     pub tokens: Option<u64>,
+}
+
+/// Requests: sent, promised to open questions, and left.
+#[derive(Clone, Copy, Debug, Default)]
+struct Requests {
+    sent: u32,
+    /// To open questions, and not yet sent.
+    promised: u32,
+    /// Planned questions that are not open yet. Each gets one.
+    waiting: u32,
+    open: u32,
+    /// For the second look.
+    kept: u32,
 }
 
 /// What is spent and what is reserved.
 #[derive(Clone, Debug)]
 pub struct Budget {
     limits: Limits,
-    requests: u32,
+    requests: Requests,
     tokens: u64,
+    held_tokens: u64,
     usd: f64,
-    /// Somebody named a price: the provider or the policy.
-    priced: bool,
+    held_usd: f64,
+    in_flight: u32,
+    /// By backend, what its answers say of their cost.
+    costs: HashMap<String, Cost>,
 }
 
-/// What one request is thought to take; given back when it is settled.
+/// What is known of a backend's prices besides the policy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Cost {
+    /// It answered, and names no cost.
+    Unnamed,
+    /// The most that a token of an answered request cost, USD.
+    PerToken(f64),
+}
+
+/// Who is asked, how much is sent, and what policy says of the price.
 #[derive(Clone, Copy, Debug)]
+pub struct Want<'w> {
+    pub backend: &'w str,
+    pub price: Option<&'w Price>,
+    /// Of the request.
+    pub bytes: usize,
+}
+
+/// What one round trip holds until it is settled.
+#[derive(Clone, Copy, Debug, Default)]
 #[must_use]
 pub struct Ticket {
+    input: u64,
     tokens: u64,
     usd: f64,
+    /// Tokens that the answer may have; `None`: no limit applies.
+    pub output: Option<u64>,
+}
+
+/// What became of a reservation.
+#[derive(Debug)]
+pub enum Reservation {
+    Granted(Ticket),
+    /// It may fit when a request that is in flight has ended.
+    Later,
+    /// The limit that it would pass: `max_requests = 40`.
+    Refused(String),
 }
 
 impl Budget {
     /// Starts with nothing spent.
     pub fn new(limits: Limits) -> Self {
-        Self { limits, requests: 0, tokens: 0, usd: 0.0, priced: false }
+        Self {
+            limits,
+            requests: Requests::default(),
+            tokens: 0,
+            held_tokens: 0,
+            usd: 0.0,
+            held_usd: 0.0,
+            in_flight: 0,
+            costs: HashMap::new(),
+        }
     }
 
-    /// Takes leave to send a request of `bytes`.
+    /// Announces questions, so that none of them takes the requests that the others need.
+    pub fn plan(&mut self, questions: usize) {
+        let questions = u32::try_from(questions).unwrap_or(u32::MAX);
+        self.requests.waiting = self.requests.waiting.saturating_add(questions);
+    }
+
+    /// Takes a planned question back: its answer is in the cache.
+    pub fn skip(&mut self) {
+        self.requests.waiting = self.requests.waiting.saturating_sub(1);
+    }
+
+    /// Keeps requests for questions that are not planned yet, as far as the planned ones leave any.
+    pub fn keep(&mut self, requests: u32) {
+        let spare = self.left().saturating_sub(self.requests.promised + self.requests.waiting);
+        self.requests.kept = requests.min(spare);
+    }
+
+    /// Opens a planned question and promises it its share, at most `most` requests.
     ///
     /// # Errors
     ///
-    /// The limit that it would pass, in words: `max_requests = 40`.
-    pub fn reserve(&mut self, bytes: usize, price: Option<&Price>) -> Result<Ticket, String> {
-        let input = bytes as u64 / BYTES;
-        let tokens = input + ANSWER;
-        let usd = price.map_or(0.0, |p| (input as f64 * p.input + ANSWER as f64 * p.output) / 1e6);
-        if self.requests >= self.limits.requests {
-            return Err(format!("max_requests = {}", self.limits.requests));
+    /// The limit, where no request is left.
+    pub fn open(&mut self, most: u32) -> Result<u32, String> {
+        let available = self.left().saturating_sub(self.requests.promised);
+        if available == 0 {
+            return Err(self.requests_limit());
         }
-        // What is spent already counts exactly; the estimate only keeps requests from starting together.
-        if self
-            .limits
-            .tokens
-            .is_some_and(|most| self.tokens >= most || self.tokens + tokens > most && self.requests > 0)
-        {
-            return Err(format!("--max-tokens {}", self.limits.tokens.unwrap_or_default()));
-        }
-        let known = self.priced || price.is_some();
-        if known && (self.usd >= self.limits.usd || self.usd + usd > self.limits.usd && self.requests > 0) {
-            return Err(format!("max_cost_usd = {}", self.limits.usd));
-        }
-        self.requests += 1;
-        self.tokens += tokens;
-        self.usd += usd;
-        Ok(Ticket { tokens, usd })
+        let r = &mut self.requests;
+        r.waiting = r.waiting.saturating_sub(1);
+        let free = available.saturating_sub(1).saturating_sub(r.waiting).saturating_sub(r.kept);
+        let share = 1 + (free / (r.waiting + 1)).min(most.saturating_sub(1));
+        r.promised += share;
+        r.open += 1;
+        Ok(share)
     }
 
-    /// Replaces an estimate by what the request took, its cost included where somebody names one.
-    pub fn settle(&mut self, ticket: Ticket, spent: &Spent) {
-        self.tokens = self.tokens.saturating_sub(ticket.tokens) + spent.input_tokens + spent.output_tokens;
-        self.usd = (self.usd - ticket.usd).max(0.0) + spent.cost_usd.unwrap_or(0.0);
-        self.priced |= spent.cost_usd.is_some();
+    /// Closes a question and takes back what is left of its share.
+    pub fn close(&mut self, share: u32) {
+        self.requests.promised = self.requests.promised.saturating_sub(share);
+        self.requests.open = self.requests.open.saturating_sub(1);
     }
 
-    /// Returns the dollars spent so far; `None` while nobody has named a price.
+    /// Takes one request out of a question's share, or beyond it out of what is promised to nobody.
+    ///
+    /// # Errors
+    ///
+    /// The limit.
+    pub fn take(&mut self, share: &mut u32) -> Result<(), String> {
+        if *share > 0 {
+            *share -= 1;
+            self.requests.promised = self.requests.promised.saturating_sub(1);
+        } else if self.spare() == 0 {
+            return Err(self.requests_limit());
+        }
+        self.requests.sent += 1;
+        Ok(())
+    }
+
+    /// Returns how many requests are promised to no question.
+    pub fn spare(&self) -> u32 {
+        let r = &self.requests;
+        self.left().saturating_sub(r.promised).saturating_sub(r.waiting).saturating_sub(r.kept)
+    }
+
+    fn left(&self) -> u32 {
+        self.limits.requests.saturating_sub(self.requests.sent)
+    }
+
+    fn requests_limit(&self) -> String {
+        format!("max_requests = {}", self.limits.requests)
+    }
+
+    /// Reserves tokens and cost of a round trip.
+    pub fn reserve(&mut self, want: &Want<'_>) -> Reservation {
+        let input = (want.bytes as u64).div_ceil(BYTES);
+        let price = self.price_of(want);
+        let is_unknown = self.limits.usd_is_set && price.is_none() && !self.costs.contains_key(want.backend);
+        if is_unknown && self.in_flight > 0 {
+            // The first answer may name a cost; until then one request at a time risks the limit.
+            return Reservation::Later;
+        }
+        let (room, limit) = self.room(input, price.as_ref());
+        if room < LEAST || (room < ENOUGH && self.in_flight > 0) {
+            return if self.in_flight > 0 { Reservation::Later } else { Reservation::Refused(limit) };
+        }
+        let output = (room < u64::MAX).then(|| room.min(LONGEST));
+        let tokens = input + output.unwrap_or(UNCOUNTED);
+        let usd = price.map_or(0.0, |p| cost_of(&p, input, output.unwrap_or(UNCOUNTED)));
+        self.held_tokens += tokens;
+        self.held_usd += usd;
+        self.in_flight += 1;
+        Reservation::Granted(Ticket { input, tokens, usd, output })
+    }
+
+    /// Returns the tokens that an answer can have within the limits, and the limit that is the closest.
+    fn room(&self, input: u64, price: Option<&Price>) -> (u64, String) {
+        let by_tokens = self.limits.tokens.map(|most| {
+            let room = most.saturating_sub(self.tokens).saturating_sub(self.held_tokens).saturating_sub(input);
+            (room, format!("--max-tokens {most}"))
+        });
+        let by_cost = price.map(|p| {
+            let left = self.limits.usd - self.usd - self.held_usd - cost_of(p, input, 0);
+            let room = if p.output > 0.0 { (left * 1e6 / p.output).max(0.0) as u64 } else { u64::MAX };
+            let room = if left > 0.0 || (left >= 0.0 && is_free(p)) { room } else { 0 };
+            (room, format!("max_cost_usd = {}", self.limits.usd))
+        });
+        let spent = (self.usd > 0.0 && self.usd >= self.limits.usd)
+            .then(|| (0, format!("max_cost_usd = {}", self.limits.usd)));
+        let all = [by_tokens, by_cost, spent].into_iter().flatten();
+        all.min_by_key(|(room, _)| *room).unwrap_or((u64::MAX, String::new()))
+    }
+
+    /// Returns true if a question can have two more round trips, the second with what tools answer: only
+    /// then tools are offered, so that what is left is enough for the answer.
+    pub fn affords_tools(&self, want: &Want<'_>) -> bool {
+        let input = 2 * (want.bytes as u64).div_ceil(BYTES) + TOOLS + UNCOUNTED;
+        let open = u64::from((self.requests.open + self.requests.waiting).max(1));
+        let by_tokens = self.limits.tokens.is_none_or(|most| {
+            let left = most.saturating_sub(self.tokens).saturating_sub(self.held_tokens);
+            left / open >= input + UNCOUNTED
+        });
+        let by_cost = self.price_of(want).is_none_or(|p| {
+            let left = self.limits.usd - self.usd - self.held_usd;
+            left / open as f64 >= cost_of(&p, input, UNCOUNTED)
+        });
+        by_tokens && by_cost
+    }
+
+    fn price_of(&self, want: &Want<'_>) -> Option<Price> {
+        match (want.price, self.costs.get(want.backend)) {
+            (Some(price), _) => Some(*price),
+            (None, Some(Cost::PerToken(usd))) => {
+                let million = usd * 1e6;
+                Some(Price { input: million, cached: million, output: million })
+            }
+            (None, _) => None,
+        }
+    }
+
+    /// Replaces a reservation by what the round trip took. Where the provider counts nothing, the estimate
+    /// stands.
+    pub fn settle(&mut self, ticket: Ticket, want: &Want<'_>, spent: &Spent) {
+        self.release(ticket);
+        let input = if spent.input_tokens > 0 { spent.input_tokens } else { ticket.input };
+        let output = if spent.output_tokens > 0 || spent.input_tokens > 0 { spent.output_tokens } else { UNCOUNTED };
+        self.tokens = self.tokens.saturating_add(input).saturating_add(output);
+        self.usd += spent.cost_usd.unwrap_or(0.0);
+        match (spent.cost_usd, want.price) {
+            (Some(usd), None) => {
+                let rate = usd / (input + output).max(1) as f64;
+                let most = match self.costs.get(want.backend) {
+                    Some(Cost::PerToken(known)) => known.max(rate),
+                    _ => rate,
+                };
+                self.costs.insert(want.backend.to_owned(), Cost::PerToken(most));
+            }
+            (Some(_), Some(_)) => {}
+            (None, _) => drop(self.costs.entry(want.backend.to_owned()).or_insert(Cost::Unnamed)),
+        }
+    }
+
+    /// Gives a reservation back: nothing was answered.
+    pub fn release(&mut self, ticket: Ticket) {
+        self.held_tokens = self.held_tokens.saturating_sub(ticket.tokens);
+        self.held_usd = (self.held_usd - ticket.usd).max(0.0);
+        self.in_flight = self.in_flight.saturating_sub(1);
+    }
+
+    /// Returns the limit that a round trip in flight has passed, given what it has spent so far.
+    pub fn passed(&self, ticket: &Ticket, spent: &Spent) -> Option<String> {
+        let tokens = self.tokens + self.held_tokens.saturating_sub(ticket.tokens);
+        let now = spent.input_tokens + spent.output_tokens;
+        let by_tokens = self.limits.tokens.filter(|most| tokens + now > *most).map(|m| format!("--max-tokens {m}"));
+        let usd = self.usd + (self.held_usd - ticket.usd).max(0.0) + spent.cost_usd.unwrap_or(0.0);
+        by_tokens.or_else(|| (usd > self.limits.usd).then(|| format!("max_cost_usd = {}", self.limits.usd)))
+    }
+
+    /// Returns the dollars spent so far; `None` while no cost is known.
     pub fn usd(&self) -> Option<f64> {
-        self.priced.then_some(self.usd)
+        let is_known = self.usd > 0.0 || self.costs.values().any(|c| *c != Cost::Unnamed);
+        is_known.then_some(self.usd)
     }
 
-    /// Returns the dollars that are left.
-    pub fn left(&self) -> f64 {
-        (self.limits.usd - self.usd).max(0.0)
+    /// Returns the dollars that are neither spent nor reserved.
+    pub fn usd_left(&self) -> f64 {
+        (self.limits.usd - self.usd - self.held_usd).max(0.0)
     }
+}
+
+fn is_free(price: &Price) -> bool {
+    price.input <= 0.0 && price.output <= 0.0
+}
+
+fn cost_of(price: &Price, input: u64, output: u64) -> f64 {
+    (input as f64 * price.input + output as f64 * price.output) / 1e6
 }
 
 /// Returns what a request cost by the policy's prices, where the provider did not say.
@@ -103,61 +320,4 @@ pub fn cost(spent: &Spent, price: Option<&Price>) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn limits(requests: u32, usd: f64, tokens: Option<u64>) -> Limits {
-        Limits { requests, usd, tokens }
-    }
-
-    #[test]
-    fn requests_are_counted_before_they_are_sent() {
-        let mut budget = Budget::new(limits(2, 1.0, None));
-        let _ = budget.reserve(100, None).unwrap();
-        let _ = budget.reserve(100, None).unwrap();
-        assert_eq!(budget.reserve(100, None).unwrap_err(), "max_requests = 2");
-    }
-
-    #[test]
-    fn requests_in_flight_together_do_not_pass_a_limit() {
-        let price = Price { input: 1_000.0, cached: 100.0, output: 1_000.0 };
-        let mut budget = Budget::new(limits(10, 4.0, None));
-        // 1,000 tokens in and 1,500 out: about 2.50 each.
-        let first = budget.reserve(3_000, Some(&price)).unwrap();
-        assert_eq!(budget.reserve(3_000, Some(&price)).unwrap_err(), "max_cost_usd = 4");
-        let spent = Spent { input_tokens: 1_000, output_tokens: 10, ..Spent::default() };
-        let spent = Spent { cost_usd: cost(&spent, Some(&price)), ..spent };
-        budget.settle(first, &spent);
-        assert!((budget.usd().unwrap() - 1.01).abs() < 1e-9, "{:?}", budget.usd());
-        let _ = budget.reserve(3_000, Some(&price)).unwrap();
-    }
-
-    #[test]
-    fn one_request_is_always_sent_where_anything_is_left() {
-        let mut budget = Budget::new(limits(10, 1.0, Some(10)));
-        let ticket = budget.reserve(3_000, None).unwrap();
-        budget.settle(ticket, &Spent { input_tokens: 9, ..Spent::default() });
-        assert_eq!(budget.reserve(3_000, None).unwrap_err(), "--max-tokens 10");
-        let price = Price { input: 1.0, cached: 1.0, output: 1.0 };
-        assert!(Budget::new(limits(10, 0.0, None)).reserve(3, Some(&price)).is_err());
-    }
-
-    #[test]
-    fn a_cost_that_the_provider_reports_stops_the_next_request() {
-        let mut budget = Budget::new(limits(10, 0.5, None));
-        let ticket = budget.reserve(30, None).unwrap();
-        budget.settle(ticket, &Spent { cost_usd: Some(3.0), ..Spent::default() });
-        assert_eq!(budget.reserve(30, None).unwrap_err(), "max_cost_usd = 0.5");
-        assert_eq!(budget.left(), 0.0);
-    }
-
-    #[test]
-    fn cached_tokens_have_their_own_price() {
-        let price = Price { input: 3.0, cached: 0.3, output: 15.0 };
-        let spent =
-            Spent { input_tokens: 1_000_000, cached_tokens: 900_000, output_tokens: 100_000, ..Spent::default() };
-        assert!((cost(&spent, Some(&price)).unwrap() - (0.3 + 0.27 + 1.5)).abs() < 1e-9);
-        assert_eq!(cost(&Spent { cost_usd: Some(2.0), ..spent }, Some(&price)), Some(2.0));
-        assert_eq!(cost(&spent, None), None);
-    }
-}
+mod tests;

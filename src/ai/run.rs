@@ -14,7 +14,8 @@ mod second;
 use super::anchor::{self, Sealed};
 use super::ask::{Failure, Nonce};
 use super::backend::Pool;
-use super::budget::{Budget, Limits};
+use super::budget::Limits;
+use super::quota::Ledger;
 use super::cache::Cache;
 use super::debug::Prompts;
 use super::material::Group;
@@ -173,7 +174,7 @@ struct Session<'a> {
     brief: &'a Brief,
     nonce: Nonce,
     cache: Option<Cache>,
-    budget: RefCell<Budget>,
+    ledger: Ledger,
     permits: Semaphore,
     /// Of each group, made when somebody looks around.
     trees: Vec<OnceCell<Tree<'a>>>,
@@ -195,7 +196,12 @@ struct Team<'a> {
 impl<'a> Session<'a> {
     fn new(job: &'a Job<'a>, groups: &'a [Group], brief: &'a Brief) -> Self {
         let review = &job.policy.review;
-        let limits = Limits { requests: review.max_requests, usd: review.max_cost_usd, tokens: job.max_tokens };
+        let limits = Limits {
+            requests: review.max_requests,
+            usd: review.max_cost_usd,
+            usd_is_set: job.policy.origin_of("review.max_cost_usd").layer != Layer::Default,
+            tokens: job.max_tokens,
+        };
         let cache = match (job.cache, job.script) {
             (CacheUse::Allowed, None) => Cache::open(job.env, job.repo.and_then(Repo::worktree)),
             _ => None,
@@ -206,7 +212,7 @@ impl<'a> Session<'a> {
             brief,
             nonce: nonce(),
             cache,
-            budget: RefCell::new(Budget::new(limits)),
+            ledger: Ledger::new(limits),
             permits: Semaphore::new(review.jobs.max(1) as usize),
             trees: groups.iter().map(|_| OnceCell::new()).collect(),
             usage: RefCell::default(),
@@ -230,7 +236,8 @@ impl<'a> Session<'a> {
         // What is known to every view was not asked about.
         let mut cached = vec![0; views.len()];
         let judged = if self.brief.criteria.is_empty() { 0 } else { teams.iter().map(|t| t.chunks.len()).sum() };
-        self.planned.set(looks.len() + judged);
+        self.expect(looks.len() + judged);
+        self.ledger.keep(u32::try_from(self.kept_requests()).unwrap_or(u32::MAX));
         self.tell();
         let mut all = Looked::default();
         let reviewed = async {
@@ -253,6 +260,7 @@ impl<'a> Session<'a> {
         // The sender can only be gone because the rules broke off, which the review reports.
         let floor = floor.await.unwrap_or_default();
         if self.job.policy.review.depth == Depth::Thorough {
+            self.ledger.keep(0);
             self.second_look(teams, &mut all, &floor, &mut out).await;
         }
         let Looked { candidates, remarks, dropped, failed, cut, compliance, missing, opinions, .. } = all;
@@ -290,13 +298,23 @@ impl<'a> Session<'a> {
         out
     }
 
+    /// Returns how many requests are kept for the second look.
+    fn kept_requests(&self) -> usize {
+        let review = &self.job.policy.review;
+        if review.depth == Depth::Thorough { (review.max_requests as usize / 5).max(1) } else { 0 }
+    }
+
+    /// Announces further questions.
+    fn expect(&self, questions: usize) {
+        self.planned.set(self.planned.get() + questions);
+        self.ledger.plan(questions);
+    }
+
     /// Plans what each team is asked.
     fn plan(&self, teams: Vec<Vec<Member<'a>>>, out: &mut Outcome) -> Vec<Team<'a>> {
         let review = &self.job.policy.review;
         let lenses = self.job.lenses().len();
-        // The second look needs some, too.
-        let kept = if review.depth == Depth::Thorough { (review.max_requests as usize / 5).max(1) } else { 0 };
-        let looks = (review.max_requests as usize).saturating_sub(kept);
+        let looks = (review.max_requests as usize).saturating_sub(self.kept_requests());
         // The criteria are a question of their own.
         let questions = lenses + usize::from(!self.brief.criteria.is_empty());
         let share = (looks / (teams.len() * questions).max(1)).max(1);
@@ -361,7 +379,7 @@ impl<'a> Session<'a> {
 
     fn tell(&self) {
         if self.planned.get() > 0 {
-            self.job.progress.requests(self.answered.get(), self.planned.get(), self.budget.borrow().usd());
+            self.job.progress.requests(self.answered.get(), self.planned.get(), self.ledger.usd());
         }
     }
 }

@@ -107,7 +107,7 @@ impl Client {
     /// Reads an address that [`Client::url`] made, or [`next`] accepted.
     pub(super) async fn fetch(&self, url: Url, limits: &Limits<'_>) -> Result<Document, Failure> {
         let request = Request { method: Method::GET, url, body: None, repeat: Repeat::Harmless };
-        self.server.send(&request, self, limits, &mut 0).await
+        self.server.send(&request, self, limits, &mut http::admit_all).await
     }
 
     /// Makes something that is not there yet. It is not sent again where it may have been done.
@@ -129,7 +129,7 @@ impl Client {
     /// Changes something by its path alone: twice is the same as once.
     pub(super) async fn order(&self, method: Method, segments: &[&str], limits: &Limits<'_>) -> Result<(), Failure> {
         let request = Request { method, url: self.url(segments, &[])?, body: None, repeat: Repeat::Harmless };
-        self.server.send(&request, self, limits, &mut 0).await.map(drop)
+        self.server.send(&request, self, limits, &mut http::admit_all).await.map(drop)
     }
 
     async fn send(
@@ -142,7 +142,7 @@ impl Client {
     ) -> Result<Value, Failure> {
         let body = body.to_string();
         let request = Request { method, url: self.url(segments, &[])?, body: Some(body.as_bytes()), repeat };
-        Ok(self.server.send(&request, self, limits, &mut 0).await?.value)
+        Ok(self.server.send(&request, self, limits, &mut http::admit_all).await?.value)
     }
 
     /// Reads a list whose pages are named by `Link` headers (RFC 8288), `most` items at most.
@@ -411,6 +411,7 @@ mod tests {
             headers: &[],
             key: Source::Keyless,
             max_retries: 0,
+            is_patient: false,
             proxies: Proxies::default(),
             pool: Pool::default(),
         });

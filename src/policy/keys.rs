@@ -230,7 +230,7 @@ static REVIEW: &[Key<Policy>] = &[
     },
     Key {
         name: "max_requests",
-        about: "The most requests of one review. What they do not reach is named, and see on_truncated.",
+        about: "The most requests of one review, those of tools, retries and second looks included. What they do not reach is named, and see on_truncated. At depth thorough the default is 400.",
         kind: Kind::Count(1, 10_000),
         trust: Trust::Open,
         weaker: Weaker::Lowers,

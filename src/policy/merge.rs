@@ -8,6 +8,9 @@ use super::{Backend, BackendKind, File, Layer, Note, Origin, Policy, Project, Pr
 use crate::env::Env;
 use crate::request::{Depth, OnIncomplete, Overrides};
 
+/// The default of `max_requests` at depth thorough.
+const THOROUGH_REQUESTS: u32 = 400;
+
 /// A file with what it says.
 #[derive(Clone, Copy)]
 pub(super) struct Read<'a> {
@@ -255,6 +258,11 @@ impl Merge<'_> {
     pub(super) fn finish(mut self) -> (Policy, Vec<Note>) {
         for (file, setting) in std::mem::take(&mut self.refused) {
             self.refuse(file, setting);
+        }
+        // One question at depth thorough is many requests: tools and four lenses.
+        let is_default = self.policy.origin_of("review.max_requests").layer == Layer::Default;
+        if is_default && self.policy.review.depth == Depth::Thorough {
+            self.policy.review.max_requests = THOROUGH_REQUESTS;
         }
         (self.policy, self.notes)
     }

@@ -150,7 +150,10 @@ fn compare<T>(
     let mut weaker = |text: String| found.push(Weakening { key: full.to_owned(), line, text });
     let gone = || was.list().iter().filter(|s| !is.list().contains(s)).cloned().collect::<Vec<_>>();
     let added = || is.list().iter().filter(|s| !was.list().contains(s)).cloned().collect::<Vec<_>>();
-    if was == is {
+    let is_default = |policy: &Policy| policy.origin_of(full).layer == Layer::Default;
+    // A default that follows another key is lowered by that key, which is reported.
+    let follows = key.name == "max_requests" && is_default(old_policy) && is_default(policy);
+    if was == is || follows {
         return;
     }
     match key.weaker {

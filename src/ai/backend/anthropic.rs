@@ -24,6 +24,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     schema_beside_tools: true,
     path: |_| vec!["messages".to_owned()],
     body,
+    bound: |body, tokens, _| body["max_tokens"] = tokens.min(u64::from(MAX_TOKENS)).into(),
     read,
     stream,
     is_whole: |message| message["done"] == true,

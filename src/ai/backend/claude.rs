@@ -14,7 +14,9 @@ use crate::ai::ask::{Answer, Ask, Cause, Failure, Prompt};
 use crate::ai::snapshot::{Desk, Snapshot};
 use crate::ai::tree::Tree;
 use crate::env::Env;
+use crate::http::Limits;
 use crate::http::key::Key;
+use super::talk::check_tokens;
 use crate::policy;
 use crate::process::{self, End, Output, Program};
 use crate::stop::Stop;
@@ -39,7 +41,9 @@ const MAX_STDERR: usize = 16 << 10;
 /// Turns of a model that has no tools: its answer, and tries to put its form right.
 const TURNS: u32 = 8;
 /// Turns of a model that looks around.
-const TURNS_AROUND: u32 = 48;
+pub(super) const TURNS_AROUND: u32 = 48;
+/// Requests below which it gets no tools: one may be for looking, one is for the answer.
+const LEAST_AROUND: u32 = 3;
 /// Snapshots that are kept: requests of a run look at the same tree, one after the other at most at a few.
 const KEPT: usize = 2;
 /// How long the program may take to say its version.
@@ -200,7 +204,8 @@ impl Claude {
         }
         self.ready(ask.deadline, ask.stop).await?;
         // A reply that could not be read is put right from memory.
-        match around.filter(|_| ask.repair.is_none()) {
+        let affords = ask.quota.share() >= LEAST_AROUND && ask.quota.affords_tools(stdin_size);
+        match around.filter(|_| ask.repair.is_none() && affords) {
             None => self.run(ask, self.desk().await?, None).await,
             Some(tree) => {
                 let snapshot = self.snapshot(tree, ask.deadline, ask.stop).await?;
@@ -218,12 +223,17 @@ impl Claude {
     async fn run(&self, ask: &Ask<'_>, desk: &Desk, around: Option<(&Snapshot, &Tree<'_>)>) -> Result<Answer, Failure> {
         let started = Instant::now();
         let tools: &[&str] = if around.is_some() { &TOOLS } else { &[] };
+        let limits = Limits::new(ask.deadline, ask.stop);
         let stdin = stdin(ask, around.map(|(snapshot, _)| snapshot));
-        let mut session = Session::new(Expected { tools, folder: desk.work() }, around);
+        let bytes = ask.prompt.system.len() + stdin.len();
+        let grant = ask.quota.reserve(bytes, &limits).await?;
+        let mut env = self.env_at(desk);
+        bound(&mut env, grant.output());
+        let mut session = Session::new(Expected { tools, folder: desk.work() }, Some(&grant), around);
         let program = Program {
             path: &self.path,
             args: &self.args(ask, tools),
-            env: &self.env_at(desk),
+            env: &env,
             dir: desk.work(),
             stdin: stdin.as_bytes(),
             deadline: ask.deadline,
@@ -232,8 +242,16 @@ impl Claude {
         };
         let out = process::run_lines(&program, ask.stop, MAX_EVENT, &mut |line| session.take(line)).await;
         let out = out.map_err(|e| failure::start(&self.path, &e))?;
-        let usage = session.usage();
-        self.judge(session, &out, started).map_err(|mut failure| {
+        let (usage, tokens) = (session.usage(), session.prompt_tokens());
+        let answer = self.judge(session, &out, started);
+        let answer = answer.and_then(|answer| {
+            check_tokens(false, ask.prompt, bytes, tokens)?;
+            Ok(Answer { text: inside(desk, &answer.text), ..answer })
+        });
+        if usage.requests > 0 {
+            grant.settle(&usage);
+        }
+        answer.map_err(|mut failure| {
             failure.usage = usage;
             failure
         })
@@ -287,7 +305,11 @@ impl Claude {
         add(&["--permission-mode", "dontAsk", "--setting-sources=", "--strict-mcp-config"]);
         add(&["--disable-slash-commands", "--no-session-persistence"]);
         add(&["--json-schema", &ask.schema.value.to_string()]);
-        let turns = if tools.is_empty() { TURNS } else { TURNS_AROUND };
+        // The first request is reserved already.
+        let turns = match tools {
+            [] => TURNS.min(ask.quota.most().saturating_add(1)),
+            _ => TURNS_AROUND.min(ask.quota.share().saturating_add(1)),
+        };
         add(&["--max-turns", &turns.to_string()]);
         if let Some(usd) = ask.budget_usd {
             add(&["--max-budget-usd", &format!("{:.4}", usd.max(0.0001))]);
@@ -333,6 +355,24 @@ impl Claude {
     }
 }
 
+/// Limits the tokens of each answer.
+fn bound(env: &mut Vec<(OsString, OsString)>, output: Option<u64>) {
+    let Some(output) = output else { return };
+    const NAME: &str = "CLAUDE_CODE_MAX_OUTPUT_TOKENS";
+    let own = env.iter().find(|(name, _)| name == NAME).and_then(|(_, n)| n.to_str()?.parse::<u64>().ok());
+    let output = own.map_or(output, |own| own.min(output));
+    env.retain(|(name, _)| name != NAME);
+    env.push((NAME.into(), output.to_string().into()));
+}
+
+/// Removes the private folder from the front of every text of an answer: the program names files by it.
+fn inside(desk: &Desk, answer: &str) -> String {
+    let Some(folder) = desk.work().to_str() else { return answer.to_owned() };
+    let folder = serde_json::Value::from(format!("{folder}/")).to_string();
+    // Without its last quote: the start of a JSON string.
+    answer.replace(folder.trim_end_matches('"'), "\"")
+}
+
 /// Returns how many bytes the parts of a question have.
 fn size(ask: &Ask<'_>) -> usize {
     ask.prompt.parts().map(|p| p.len() + 2).sum::<usize>() + ask.repair.map_or(0, |r| r.reply.len().min(MAX_REPLY) * 6)
@@ -344,7 +384,13 @@ const FORM: &str = "Give the answer by calling StructuredOutput, once; nothing e
 /// Puts a question together. Its last line is the prompt's.
 fn stdin(ask: &Ask<'_>, snapshot: Option<&Snapshot>) -> String {
     let Prompt { context, chunk, task, .. } = ask.prompt;
-    let around = snapshot.map(Snapshot::describe).unwrap_or_default();
+    let around = snapshot.map(Snapshot::describe).map(|about| match ask.quota.share() {
+        share if share < TURNS_AROUND => {
+            format!("{about} Look around in at most {} messages, then answer.", share.saturating_sub(1).max(1))
+        }
+        _ => about,
+    });
+    let around = around.unwrap_or_default();
     let repair = ask.repair.map(|repair| {
         let reply = &repair.reply[..repair.reply.floor_char_boundary(MAX_REPLY)];
         // As a JSON string, so that nothing in it can be taken for a part of the prompt.

@@ -22,6 +22,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     schema_beside_tools: false,
     path,
     body,
+    bound: |body, tokens, _| body["generationConfig"]["maxOutputTokens"] = tokens.into(),
     read,
     // It is not asked to stream.
     stream: |_, _| {},
@@ -92,6 +93,9 @@ fn read(body: &Value) -> Result<Said, Failure> {
         output_tokens: count("candidatesTokenCount").saturating_add(count("thoughtsTokenCount")),
         ..Spent::default()
     };
+    if body["candidates"].as_array().is_some_and(|candidates| candidates.len() > 1) {
+        return Err(Failure::new(Cause::Malformed, "the answer has more than one candidate"));
+    }
     let candidate = &body["candidates"][0];
     if candidate.is_null() {
         let stopped = match body["promptFeedback"]["blockReason"].as_str() {

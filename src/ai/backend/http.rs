@@ -9,6 +9,7 @@ use super::sse::Events;
 use super::talk::{self, Complaint, Dialect, Said, Talk};
 use super::url::{Address, bytes_of};
 use crate::ai::ask::{Answer, Ask, Cause, Failure, Spent};
+use crate::ai::quota::Quota;
 use crate::ai::tree::Tree;
 use crate::env::Env;
 use crate::http;
@@ -61,6 +62,7 @@ impl Http {
             headers: dialect.headers,
             key,
             max_retries: policy.max_retries,
+            is_patient: true,
             proxies: if address.is_secure() { Proxies::of(env)? } else { Proxies::default() },
             pool: pool.clone(),
         });
@@ -140,27 +142,51 @@ impl Http {
         let mut url = self.address.join(&["models"]);
         url.set_query(Some(self.dialect.models_query).filter(|q| !q.is_empty()));
         let request = Request { method: Method::GET, url, body: None, repeat: Repeat::Harmless };
-        let list = self.server.send(&request, self, limits, &mut 0).await?;
+        let list = self.server.send(&request, self, limits, &mut http::admit_all).await?;
         Ok((self.dialect.models)(&list))
     }
 
-    /// Sends one question of a conversation.
-    pub(super) async fn say(&self, talk: &Talk<'_>, limits: &Limits<'_>, spent: &mut Spent) -> Result<Said, Failure> {
+    /// Sends one question of a conversation, reserved before it starts.
+    pub(super) async fn say(
+        &self,
+        talk: &Talk<'_>,
+        quota: &Quota<'_>,
+        limits: &Limits<'_>,
+        spent: &mut Spent,
+    ) -> Result<Said, Failure> {
         let path = (self.dialect.path)(talk.model);
         let path: Vec<_> = path.iter().map(String::as_str).collect();
-        let body = (self.dialect.body)(talk).to_string();
+        let mut body = (self.dialect.body)(talk);
+        let grant = quota.reserve(body.to_string().len(), limits).await?;
+        if let Some(tokens) = grant.output() {
+            (self.dialect.bound)(&mut body, tokens, self.is_own());
+        }
+        let body = body.to_string();
         let request = Request {
             method: Method::POST,
             url: self.address.join(&path),
             body: Some(body.as_bytes()),
             repeat: Repeat::Harmless,
         };
-        let answer = self.server.send(&request, self, limits, &mut spent.requests).await?;
+        let mut tries = 0;
+        let mut admit = || {
+            tries += 1;
+            // The first try is what the grant is for.
+            let admitted = if tries > 1 { quota.take() } else { Ok(()) };
+            admitted.map_err(|limit| http::Failure::new(http::Cause::Limit, limit.message))
+        };
+        let answer = self.server.send(&request, self, limits, &mut admit).await;
+        // A try that was refused was not sent.
+        let refused = matches!(&answer, Err(failure) if failure.cause == http::Cause::Limit);
+        spent.requests += tries - u64::from(refused);
+        let answer = answer?;
         let clean = |mut failure: Failure| {
             failure.message = self.shown(&failure.message);
             failure
         };
-        let mut said = (self.dialect.read)(&answer).map_err(clean)?;
+        let said = (self.dialect.read)(&answer).map_err(clean);
+        grant.settle(&said.as_ref().map(|s| s.usage).unwrap_or_default());
+        let mut said = said?;
         // A server chooses these words too.
         said.stopped = said.stopped.map(|(cause, words)| (cause, self.shown(&words)));
         said.model = said.model.map(|model| self.shown(&model));

@@ -22,6 +22,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     schema_beside_tools: true,
     path: |_| vec!["chat".to_owned(), "completions".to_owned()],
     body,
+    // Compatible servers know the older name.
+    bound: |body, tokens, own| body[if own { "max_completion_tokens" } else { "max_tokens" }] = tokens.into(),
     read,
     // It is not asked to stream.
     stream: |_, _| {},
@@ -67,6 +69,9 @@ fn body(talk: &Talk<'_>) -> Value {
 }
 
 fn read(body: &Value) -> Result<Said, Failure> {
+    if body["choices"].as_array().is_some_and(|choices| choices.len() > 1) {
+        return Err(Failure::new(Cause::Malformed, "the answer has more than one choice"));
+    }
     let choice = &body["choices"][0];
     let Some(message) = choice["message"].as_object() else {
         return Err(Failure::new(Cause::Malformed, "the answer has no choices"));
@@ -105,14 +110,17 @@ fn read(body: &Value) -> Result<Said, Failure> {
         Some(other) => Some((Cause::Malformed, format!("the answer stopped with {other:.40}"))),
     };
     let usage = &body["usage"];
+    let cached = usage["prompt_tokens_details"]["cached_tokens"].as_u64().unwrap_or(0);
+    let prompt = usage["prompt_tokens"].as_u64().unwrap_or(0);
     Ok(Said {
         text: text(said("content")),
         calls,
         message: kept,
         stopped,
         usage: Spent {
-            input_tokens: usage["prompt_tokens"].as_u64().unwrap_or(0),
-            cached_tokens: usage["prompt_tokens_details"]["cached_tokens"].as_u64().unwrap_or(0),
+            // The cached tokens are a part of the prompt's. Where they are more, the server counts them apart.
+            input_tokens: if cached > prompt { prompt.saturating_add(cached) } else { prompt },
+            cached_tokens: cached,
             output_tokens: usage["completion_tokens"].as_u64().unwrap_or(0),
             // OpenRouter's.
             cost_usd: usage["cost"].as_f64().filter(|c| c.is_finite() && *c >= 0.0),

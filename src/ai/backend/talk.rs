@@ -14,6 +14,10 @@ use std::time::Duration;
 
 /// How often a model may come back with tool calls; their number and bytes are bounded by the [`Session`].
 const MAX_ROUNDS: usize = 12;
+/// Requests of one conversation at most: its tool rounds, prose that is asked about once more, the answer.
+pub(super) const MOST_REQUESTS: u32 = MAX_ROUNDS as u32 + 2;
+/// Bytes of prompt that one token stands for at most. English and code have 3 to 5.
+const MOST_BYTES: u64 = 12;
 /// Bytes of one argument of a call that are given back to the model at most.
 const MAX_TEXT: usize = 16 << 20;
 
@@ -38,6 +42,8 @@ pub(super) struct Dialect {
     pub(super) path: fn(&str) -> Vec<String>,
     /// The body of a question.
     pub(super) body: fn(&Talk<'_>) -> Value,
+    /// Limits the tokens of the answer in the body of a question; the flag: the provider itself is asked.
+    pub(super) bound: fn(&mut Value, u64, bool),
     /// Reads the body of an answer, or says why it is none.
     pub(super) read: fn(&Value) -> Result<Said, Failure>,
     /// Puts the events of a streamed answer together.
@@ -173,6 +179,8 @@ async fn converse(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>, spent: 
         let tools = match &session {
             None => Tools::Absent,
             Some(s) if now_answer || rounds >= MAX_ROUNDS || s.is_over() => Tools::Closed,
+            // What is left is for the answer.
+            Some(_) if !ask.quota.affords_tools(size(&instructions, ask.prompt, &turns)) => Tools::Closed,
             Some(_) => Tools::Open,
         };
         let constrained = tools != Tools::Open || http.schema_beside_tools();
@@ -186,7 +194,7 @@ async fn converse(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>, spent: 
             turns: &turns,
             own: http.is_own(),
         };
-        let said = http.say(&talk, &limits, spent).await?;
+        let said = http.say(&talk, ask.quota, &limits, spent).await?;
         spent.add(&said.usage);
         if let Some((cause, message)) = said.stopped {
             return Err(Failure::new(cause, message));
@@ -195,6 +203,7 @@ async fn converse(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>, spent: 
             let failure = Failure::new(Cause::TooLarge, "the server cut the prompt to fit its context");
             return Err(failure.hint("raise the server's context length (Ollama: OLLAMA_CONTEXT_LENGTH)"));
         }
+        check_tokens(http.may_drop(), ask.prompt, size(&instructions, ask.prompt, &turns), said.usage.input_tokens)?;
         if said.calls.is_empty() {
             if said.text.trim().is_empty() {
                 return Err(Failure::new(Cause::Malformed, "the answer is empty"));
@@ -265,6 +274,29 @@ fn is_cut(prompt: &Prompt, tokens: u64, most: &mut u64) -> bool {
     let shrunk = tokens > 0 && tokens < *most;
     *most = tokens.max(*most);
     full || shrunk
+}
+
+/// Returns how many bytes of text a round sends.
+fn size(instructions: &str, prompt: &Prompt, turns: &[Turn]) -> usize {
+    let turn = |turn: &Turn| match turn {
+        Turn::Said(_) => 0,
+        Turn::Replied(text) | Turn::Asked(text) => text.len(),
+        Turn::Told(outcomes) => outcomes.iter().map(|o| o.text.len()).sum(),
+    };
+    instructions.len() + prompt.parts().map(str::len).sum::<usize>() + turns.iter().map(turn).sum::<usize>()
+}
+
+/// Fails if the provider counted fewer tokens than so many bytes of prompt can have, cached ones included:
+/// then the model did not get all of it. A count of 0 says nothing.
+pub(super) fn check_tokens(may_drop: bool, prompt: &Prompt, bytes: usize, tokens: u64) -> Result<(), Failure> {
+    if tokens == 0 || bytes as u64 <= tokens.saturating_mul(MOST_BYTES) {
+        return Ok(());
+    }
+    let message = format!("the provider counted {tokens} tokens for a prompt of {bytes} bytes: it did not read all of it");
+    // Smaller parts help only where the part is what does not fit.
+    let fixed = bytes.saturating_sub(prompt.chunk.len()) as u64;
+    let is_smaller_enough = may_drop && fixed <= tokens.saturating_mul(MOST_BYTES);
+    Err(Failure::new(if is_smaller_enough { Cause::TooLarge } else { Cause::Malformed }, message))
 }
 
 /// Tells whether a text may be the answer, and not what a model says on its way there.

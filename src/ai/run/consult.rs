@@ -53,7 +53,7 @@ pub async fn consult<T>(job: &Job<'_>, question: &Question<T>) -> Consulted<T> {
     };
     let brief = Brief::default();
     let session = Session::new(job, &[], &brief);
-    session.planned.set(1);
+    session.expect(1);
     session.tell();
     let prompt = prompt::consult(question.system, question.task, &question.exhibits, &session.nonce);
     let bytes = prompt.system.len() + prompt.chunk.len() + prompt.task.len();

@@ -131,7 +131,9 @@ impl<'a> Session<'a> {
                         if f.cause == Cause::TooLarge
                             && let Some((one, other)) = plan::halve(&chunk, self.groups)
                         {
+                            // One question became two.
                             self.planned.set(self.planned.get() + 1);
+                            self.ledger.plan(2);
                             let mut both = self.judge(team, one).await;
                             both.merge(self.judge(team, other).await);
                             return both;

@@ -70,7 +70,9 @@ impl<'a> Session<'a> {
                             _ => false,
                         };
                         if let Some((one, other)) = plan::halve(&chunk, self.groups).filter(|_| smaller) {
+                            // One question became two.
                             self.planned.set(self.planned.get() + 1);
+                            self.ledger.plan(2);
                             let mut both = self.look(team, one, lens).await;
                             both.merge(self.look(team, other, lens).await);
                             return both;

@@ -50,6 +50,14 @@ impl<'a> Member<'a> {
         }
     }
 
+    /// Returns how many requests one question takes at most; `looks_around`: it may use tools.
+    pub(super) fn most_requests(&self, looks_around: bool) -> u32 {
+        match self {
+            Self::Backend { backend, .. } => backend.most_requests(looks_around),
+            Self::Script { .. } => 1,
+        }
+    }
+
     /// Returns what an answer is known by.
     pub(super) fn key(&self, prompt: &Prompt, schema: &Schema, depth: Depth, tree: Option<&str>) -> Option<Key> {
         let Self::Backend { backend, model } = self else { return None };

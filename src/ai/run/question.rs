@@ -5,6 +5,7 @@ use super::member::Member;
 use crate::ai::Usage;
 use crate::ai::ask::{Answer, Ask, Cause, Failure, Nonce, Prompt, Read, Repair, Schema, Spent};
 use crate::ai::budget::cost;
+use crate::ai::quota::Quota;
 use crate::ai::cache::{Kept, Key};
 use crate::ai::reply::Problem;
 use crate::ai::tree::Tree;
@@ -53,6 +54,7 @@ impl<'a> Session<'a> {
                 if let Some(kept) = cache.get(&key, &prompt.nonce)
                     && let Ok(value) = parse(&kept.text, &prompt.nonce)
                 {
+                    self.ledger.skip();
                     self.used(member.name(), &kept.model, None);
                     return Ok(Asked { value, read: kept.read, cached: true, keep: None });
                 }
@@ -60,10 +62,13 @@ impl<'a> Session<'a> {
         }
         // Nobody can close it.
         let _permit = self.permits.acquire().await;
+        let price = self.job.policy.backend(member.name()).and_then(|b| b.price.as_ref());
+        let quota = self.ledger.open(member.name(), price, member.most_requests(around.is_some()));
+        let quota = quota.map_err(Why::Limit)?;
         let mut repair: Option<Repair> = None;
         let mut read = Vec::new();
         loop {
-            let mut answer = match self.ask(member, prompt, schema, around, repair.as_ref()).await {
+            let mut answer = match self.ask(member, prompt, schema, around, repair.as_ref(), &quota).await {
                 Ok(answer) => answer,
                 Err(why) => {
                     self.unanswered(member.name(), &why);
@@ -98,6 +103,7 @@ impl<'a> Session<'a> {
         schema: &'static Schema,
         around: Option<&Tree<'a>>,
         repair: Option<&Repair>,
+        quota: &Quota<'_>,
     ) -> Result<Answer, Why> {
         let job = self.job;
         if let Some(signal) = job.stop.signal() {
@@ -107,13 +113,11 @@ impl<'a> Session<'a> {
             return Err(Why::Limit(format!("timeout = {:?}", job.policy.review.timeout)));
         }
         let price = job.policy.backend(member.name()).and_then(|b| b.price.as_ref());
-        let bytes = prompt.system.len() + prompt.context.len() + prompt.chunk.len() + prompt.task.len();
-        let ticket = self.budget.borrow_mut().reserve(bytes, price).map_err(Why::Limit)?;
         // Several are asked at once, and none knows of the others: together they may spend what is left.
         let open = self.planned.get().saturating_sub(self.answered.get());
         let together = open.clamp(1, job.policy.review.jobs.max(1) as usize);
-        let budget_usd = Some(self.budget.borrow().left() / together as f64);
-        let ask = Ask { prompt, schema, repair, deadline: job.deadline, budget_usd, stop: job.stop };
+        let budget_usd = Some(self.ledger.usd_left() / together as f64);
+        let ask = Ask { prompt, schema, repair, deadline: job.deadline, budget_usd, quota, stop: job.stop };
         if let Some(prompts) = job.prompts {
             prompts.append(member.name(), &ask);
         }
@@ -123,11 +127,13 @@ impl<'a> Session<'a> {
             Err(failure) => failure.usage,
         };
         spent.cost_usd = cost(&spent, price);
-        self.budget.borrow_mut().settle(ticket, &spent);
         let model = answer.as_ref().map_or("", |a| &a.model);
         self.used(member.name(), model, Some(&spent));
         self.tell();
-        answer.map_err(Why::Failed)
+        answer.map_err(|failure| match failure.cause {
+            Cause::Limit => Why::Limit(failure.message),
+            _ => Why::Failed(failure),
+        })
     }
 
     pub(super) fn store(&self, keep: Option<(Key, Kept)>) {

@@ -75,7 +75,7 @@ impl<'a> Session<'a> {
             let Some(challenge) = groups.find_map(|(g, _)| self.challenge(f.draft(), g)) else { continue };
             looks.push(self.rebut(member, challenge, Doubted::Rule(i)));
         }
-        self.planned.set(self.planned.get() + looks.len());
+        self.expect(looks.len());
         self.tell();
         let mut refuted = Vec::new();
         while let Some((what, place, answer)) = looks.next().await {

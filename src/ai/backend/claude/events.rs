@@ -6,10 +6,11 @@
 use super::log::Log;
 use super::{OLDEST, Version, failure, too_old};
 use crate::ai::ask::{Cause, Failure, Read, Spent};
+use crate::ai::quota::Grant;
 use crate::ai::snapshot::Snapshot;
 use crate::ai::tree::Tree;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -28,6 +29,12 @@ pub(super) struct Expected<'a> {
 #[derive(Debug)]
 pub(super) struct Session<'a, 't> {
     expected: Expected<'a>,
+    /// What its requests are reserved with.
+    grant: Option<&'a Grant<'a>>,
+    /// Calls of tools that were not answered yet.
+    open_calls: usize,
+    /// An answer of a tool goes back to the model.
+    goes_on: bool,
     log: Option<Log<'a, 't>>,
     model: Option<String>,
     result: Option<Value>,
@@ -35,6 +42,32 @@ pub(super) struct Session<'a, 't> {
     /// What each message of the model cost, by its id.
     messages: BTreeMap<String, Spent>,
     retries: u64,
+    answers: Answers,
+}
+
+/// Calls of the tool that an answer is given with, in order.
+#[derive(Debug, Default)]
+struct Answers {
+    /// The message of each, and its id.
+    given: Vec<(String, String)>,
+    /// The program did not take these: their form was wrong.
+    rejected: BTreeSet<String>,
+}
+
+impl Answers {
+    fn give(&mut self, message: &str, id: &str) {
+        if !self.given.iter().any(|(_, known)| known == id) {
+            self.given.push((message.to_owned(), id.to_owned()));
+        }
+    }
+
+    /// Returns true if there is more than one answer: in one message, or none of them rejected. Of these
+    /// the program would return the last.
+    fn are_several(&self) -> bool {
+        let mut messages = BTreeSet::new();
+        let in_one_message = self.given.iter().any(|(message, _)| !messages.insert(message));
+        in_one_message || self.given.iter().filter(|(_, id)| !self.rejected.contains(id)).count() > 1
+    }
 }
 
 /// What a run of the program came to.
@@ -47,15 +80,23 @@ pub(super) struct Finished {
 }
 
 impl<'a, 't> Session<'a, 't> {
-    pub(super) fn new(expected: Expected<'a>, around: Option<(&'a Snapshot, &'a Tree<'t>)>) -> Self {
+    pub(super) fn new(
+        expected: Expected<'a>,
+        grant: Option<&'a Grant<'a>>,
+        around: Option<(&'a Snapshot, &'a Tree<'t>)>,
+    ) -> Self {
         Self {
             expected,
+            grant,
+            open_calls: 0,
+            goes_on: false,
             log: around.map(|(snapshot, tree)| Log::new(snapshot, tree)),
             model: None,
             result: None,
             fault: None,
             messages: BTreeMap::new(),
             retries: 0,
+            answers: Answers::default(),
         }
     }
 
@@ -76,8 +117,15 @@ impl<'a, 't> Session<'a, 't> {
                 Ok(model) => self.model = Some(model),
                 Err(failure) => return self.end(failure),
             },
-            ("system", "api_retry") => self.retries += 1,
-            ("assistant" | "user", _) => self.message(&event),
+            ("system", "api_retry") => {
+                self.retries += 1;
+                return self.next_request();
+            }
+            ("system", subtype) if is_compaction(subtype, &event) => {
+                let message = "it compacted its context, so the model did not see all of the prompt at the end";
+                return self.end(Failure::new(Cause::TooLarge, message));
+            }
+            ("assistant" | "user", _) => return self.message(&event),
             ("result", _) if self.result.is_some() => {
                 return self.end(Failure::new(Cause::Malformed, "it gave two results"));
             }
@@ -125,25 +173,80 @@ impl<'a, 't> Session<'a, 't> {
         Ok(word("model").unwrap_or_default().to_owned())
     }
 
-    fn message(&mut self, event: &Value) {
-        let Some(message) = event.get("message") else { return };
+    /// Reserves the request that the program is about to send, and ends it where none is left.
+    fn next_request(&mut self) -> ControlFlow<()> {
+        let Some(grant) = self.grant else { return ControlFlow::Continue(()) };
+        let passed = grant.passed(&self.usage());
+        match passed.map_or_else(|| grant.take(), Err) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(limit) => self.end(limit),
+        }
+    }
+
+    fn message(&mut self, event: &Value) -> ControlFlow<()> {
+        let Some(message) = event.get("message") else { return ControlFlow::Continue(()) };
         // The program itself speaks with this model when there is nothing to show for it.
         let real = message.get("model").and_then(Value::as_str) != Some("<synthetic>");
         if let (Some(id), Some(usage), true) = (message.get("id").and_then(Value::as_str), message.get("usage"), real) {
             self.messages.insert(id.to_owned(), spent(usage));
         }
+        if let (Some(stop), true) = (message.get("stop_reason").and_then(Value::as_str), real)
+            && let Some(failure) = failure::of_stop(stop)
+        {
+            return self.end(failure);
+        }
+        if has_edits(message) {
+            let message = "it dropped parts of its context, so the model did not see all of the prompt at the end";
+            return self.end(Failure::new(Cause::TooLarge, message));
+        }
         // What agents of the model's own do is not what it saw.
         if event.get("parent_tool_use_id").is_some_and(|id| !id.is_null()) {
-            return;
+            return ControlFlow::Continue(());
         }
-        let Some(log) = &mut self.log else { return };
+        let id = message.get("id").and_then(Value::as_str).unwrap_or_default();
+        let mut goes_on = false;
         for block in message.get("content").and_then(Value::as_array).into_iter().flatten() {
-            match block.get("type").and_then(Value::as_str) {
-                Some("tool_use") => log.called(block),
-                Some("tool_result") => log.answered(block),
+            let word = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
+            match word("type") {
+                "tool_use" if word("name") == ANSWER_TOOL => self.answers.give(id, word("id")),
+                "tool_use" => self.log.iter_mut().for_each(|log| log.called(block)),
+                "tool_result" => {
+                    let answered = word("tool_use_id");
+                    let is_answer = self.answers.given.iter().any(|(_, id)| id == answered);
+                    let is_error = block.get("is_error") == Some(&Value::Bool(true));
+                    if is_answer && is_error {
+                        self.answers.rejected.insert(answered.to_owned());
+                    }
+                    goes_on |= !is_answer || is_error;
+                    self.log.iter_mut().for_each(|log| log.answered(block));
+                }
                 _ => {}
             }
         }
+        // With the results of tools the program asks the model again. Several results are several events.
+        let is_last = self.seen_results(event, goes_on);
+        if is_last { self.next_request() } else { ControlFlow::Continue(()) }
+    }
+
+    /// Counts results of tools, and returns true when every call of the last message has one.
+    fn seen_results(&mut self, event: &Value, goes_on: bool) -> bool {
+        let count = |kind: &str| {
+            let blocks = event.pointer("/message/content").and_then(Value::as_array).into_iter().flatten();
+            blocks.filter(|b| b.get("type").and_then(Value::as_str) == Some(kind)).count()
+        };
+        self.open_calls += count("tool_use");
+        let results = count("tool_result");
+        self.open_calls = self.open_calls.saturating_sub(results);
+        self.goes_on |= goes_on;
+        let is_last = results > 0 && self.open_calls == 0 && self.goes_on;
+        self.goes_on &= !is_last;
+        is_last
+    }
+
+    /// Returns the tokens of the largest prompt that the provider counted; 0 where it counted none.
+    pub(super) fn prompt_tokens(&self) -> u64 {
+        let largest = self.messages.values().map(|m| m.input_tokens).max().unwrap_or_default();
+        if largest > 0 { largest } else { self.usage().input_tokens }
     }
 
     /// Returns what it cost: as the result tells, else as the messages do.
@@ -168,6 +271,7 @@ impl<'a, 't> Session<'a, 't> {
     pub(super) fn finish(self) -> Result<Finished, Failure> {
         match self.fault {
             Some(fault) => Err(fault),
+            None if self.answers.are_several() => Err(Failure::new(Cause::Malformed, "it gave two answers")),
             None => Ok(Finished {
                 model: self.model,
                 result: self.result,
@@ -175,6 +279,18 @@ impl<'a, 't> Session<'a, 't> {
             }),
         }
     }
+}
+
+/// Returns true for an event of the program that tells of a compacted context, or of a beginning one.
+fn is_compaction(subtype: &str, event: &Value) -> bool {
+    let is_compacting = event.get("status").and_then(Value::as_str).is_some_and(|s| s.contains("compact"));
+    subtype.contains("compact") || event.get("compact_metadata").is_some() || is_compacting
+}
+
+/// Returns true if the provider dropped parts of the context before the model read it.
+fn has_edits(message: &Value) -> bool {
+    let edits = message.pointer("/context_management/applied_edits").and_then(Value::as_array);
+    edits.is_some_and(|edits| !edits.is_empty())
 }
 
 /// Reads the tokens of a message or a run.

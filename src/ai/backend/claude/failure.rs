@@ -59,7 +59,8 @@ pub(super) fn of_result(result: &Value, secrets: &[Key]) -> Option<Failure> {
     let word = |key: &str| result.get(key).and_then(Value::as_str).unwrap_or_default();
     let subtype = word("subtype");
     if subtype == "success" && result.get("is_error") == Some(&Value::Bool(false)) {
-        return None;
+        // Some versions call it a success all the same.
+        return of_stop(word("stop_reason")).or_else(|| of_ending(word("terminal_reason")));
     }
     let errors = result.get("errors").and_then(Value::as_array).and_then(|e| e.first()).and_then(Value::as_str);
     let text = Some(word("result")).filter(|t| !t.is_empty()).or(errors).unwrap_or_default();
@@ -92,6 +93,34 @@ pub(super) fn of_result(result: &Value, secrets: &[Key]) -> Option<Failure> {
         (_, Some(400..=499)) => new(Cause::Refused),
         _ => new(Cause::Unreachable),
     })
+}
+
+/// Returns why a message that stopped for this reason is not an answer; `None`: it may be one.
+pub(super) fn of_stop(reason: &str) -> Option<Failure> {
+    Some(match reason {
+        "" | "end_turn" | "tool_use" | "stop_sequence" => return None,
+        "refusal" => Failure::new(Cause::Declined, "the model refused to answer"),
+        "max_tokens" => Failure::new(Cause::CutOff, "the answer reached the limit of its length"),
+        "model_context_window_exceeded" => {
+            Failure::new(Cause::TooLarge, "prompt and answer do not fit the model's context")
+        }
+        other => Failure::new(Cause::Malformed, format!("the answer stopped with {}", shown(other, &[]))),
+    })
+}
+
+/// Returns why a run that ended for this reason has no answer. Unknown reasons say nothing: versions differ.
+fn of_ending(reason: &str) -> Option<Failure> {
+    let cause = match reason {
+        "prompt_too_long" => Cause::TooLarge,
+        "max_turns" => Cause::CutOff,
+        "budget_exhausted" | "blocking_limit" => Cause::Refused,
+        "api_error" | "model_error" | "image_error" | "aborted_streaming" | "aborted_tools" => Cause::Unreachable,
+        "structured_output_retry_exhausted" | "stop_hook_prevented" | "hook_stopped" | "tool_deferred" => {
+            Cause::Malformed
+        }
+        _ => return None,
+    };
+    Some(Failure::new(cause, format!("it ended with {reason}")))
 }
 
 /// Makes what the program says fit for a message: without secrets, one line, not much.
