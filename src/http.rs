@@ -30,6 +30,8 @@ use tokio::time::{sleep_until, timeout_at};
 const CONNECT: Duration = Duration::from_secs(10);
 /// Between two looks whether a connection still lives.
 const ALIVE: Duration = Duration::from_secs(30);
+/// Tries after which the pause on top of what a server asks for doubles.
+const PATIENT_TRIES: u32 = 4;
 /// Characters of what a server says that are shown.
 const MAX_SHOWN: usize = 200;
 
@@ -370,7 +372,7 @@ impl Server {
         limits: &Limits<'_>,
         admit: &mut Admit<'_>,
     ) -> Result<P::Answer, Failure> {
-        let (mut tries, mut retries) = (0, 0);
+        let (mut tries, mut retries) = (0_u32, 0_u32);
         loop {
             let _turn = self.wait(limits).await?;
             limits.check()?;
@@ -394,7 +396,9 @@ impl Server {
             if !trouble.passing || twice || retries > self.max_retries {
                 return Err(trouble.failure);
             }
-            let pause = retry::pause(tries, trouble.floor, fastrand::f64());
+            // A server that says when needs less on top: only one request at a time comes back.
+            let step = if trouble.floor.is_some() { tries.div_ceil(PATIENT_TRIES) } else { tries };
+            let pause = retry::pause(step, trouble.floor, fastrand::f64());
             // Of the pause only the floor counts here: jitter must not cost a try that there is time for.
             if trouble.floor.unwrap_or(pause) >= limits.left() {
                 return Err(trouble.failure);

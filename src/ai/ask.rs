@@ -1,8 +1,8 @@
 //! A question to a backend, and what can come back. Data only.
 
+use super::quota::Quota;
 use crate::diff::{LineNo, RepoPath};
 use crate::http;
-use super::quota::Quota;
 use crate::stop::Stop;
 use std::time::{Duration, Instant};
 

@@ -112,7 +112,8 @@ impl Backend {
         match (&self.speaker, looks_around) {
             (Speaker::Http(_), true) => talk::MOST_REQUESTS,
             (Speaker::Claude(_), true) => claude::TURNS_AROUND,
-            (_, false) => 1,
+            (Speaker::Claude(_), false) => claude::TURNS,
+            (Speaker::Http(_), false) => 1,
         }
     }
 

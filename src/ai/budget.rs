@@ -1,4 +1,4 @@
-//! What a run may still spend: requests, tokens, dollars. Pure.
+//! The budget of a run: requests, tokens and dollars, spent and reserved. Pure.
 //!
 //! Every round trip is reserved before it starts: one request, the tokens of its prompt by an estimate on
 //! the safe side, and the longest answer that it may bring, which the request then prescribes. What the
@@ -45,7 +45,7 @@ struct Requests {
     kept: u32,
 }
 
-/// What is spent and what is reserved.
+/// Spent and reserved amounts of a run.
 #[derive(Clone, Debug)]
 pub struct Budget {
     limits: Limits,
@@ -59,7 +59,7 @@ pub struct Budget {
     costs: HashMap<String, Cost>,
 }
 
-/// What is known of a backend's prices besides the policy.
+/// Cost of a backend, as its answers report it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Cost {
     /// It answered, and names no cost.
@@ -77,7 +77,7 @@ pub struct Want<'w> {
     pub bytes: usize,
 }
 
-/// What one round trip holds until it is settled.
+/// The reservation of one round trip, held until it is settled.
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use]
 pub struct Ticket {
@@ -88,7 +88,7 @@ pub struct Ticket {
     pub output: Option<u64>,
 }
 
-/// What became of a reservation.
+/// The result of a request to reserve.
 #[derive(Debug)]
 pub enum Reservation {
     Granted(Ticket),
@@ -124,7 +124,7 @@ impl Budget {
         self.requests.waiting = self.requests.waiting.saturating_sub(1);
     }
 
-    /// Keeps requests for questions that are not planned yet, as far as the planned ones leave any.
+    /// Reserves requests for later questions, at most as many as the planned questions leave.
     pub fn keep(&mut self, requests: u32) {
         let spare = self.left().saturating_sub(self.requests.promised + self.requests.waiting);
         self.requests.kept = requests.min(spare);
@@ -155,7 +155,7 @@ impl Budget {
         self.requests.open = self.requests.open.saturating_sub(1);
     }
 
-    /// Takes one request out of a question's share, or beyond it out of what is promised to nobody.
+    /// Takes one request out of a question's share, or, when that is used up, out of the unpromised ones.
     ///
     /// # Errors
     ///
@@ -219,8 +219,8 @@ impl Budget {
             let room = if left > 0.0 || (left >= 0.0 && is_free(p)) { room } else { 0 };
             (room, format!("max_cost_usd = {}", self.limits.usd))
         });
-        let spent = (self.usd > 0.0 && self.usd >= self.limits.usd)
-            .then(|| (0, format!("max_cost_usd = {}", self.limits.usd)));
+        let spent =
+            (self.usd > 0.0 && self.usd >= self.limits.usd).then(|| (0, format!("max_cost_usd = {}", self.limits.usd)));
         let all = [by_tokens, by_cost, spent].into_iter().flatten();
         all.min_by_key(|(room, _)| *room).unwrap_or((u64::MAX, String::new()))
     }
@@ -296,9 +296,9 @@ impl Budget {
         is_known.then_some(self.usd)
     }
 
-    /// Returns the dollars that are neither spent nor reserved.
+    /// Returns the dollars that are not spent; a part of them can be reserved.
     pub fn usd_left(&self) -> f64 {
-        (self.limits.usd - self.usd - self.held_usd).max(0.0)
+        (self.limits.usd - self.usd).max(0.0)
     }
 }
 

@@ -1,4 +1,4 @@
-//! One question's part of what a run may spend. Every round trip passes here before it starts.
+//! The quota of one question: every round trip is reserved here before it starts.
 
 use super::ask::{Cause, Failure, Spent};
 use super::budget::{Budget, Limits, Reservation, Ticket, Want, cost};
@@ -51,13 +51,13 @@ impl Ledger {
         self.budget.borrow().usd()
     }
 
-    /// Returns the dollars that are neither spent nor reserved.
+    /// Returns the dollars that are not spent; a part of them can be reserved.
     pub fn usd_left(&self) -> f64 {
         self.budget.borrow().usd_left()
     }
 }
 
-/// What one question may spend.
+/// The requests, tokens and cost that one question can still use.
 #[derive(Debug)]
 pub struct Quota<'a> {
     /// `None`: without limit.
@@ -102,17 +102,34 @@ impl<'a> Quota<'a> {
         }
     }
 
-    /// Reserves one more request of a round trip that is reserved already: a retry.
+    /// Takes one request of the question's share, or beyond it one that is promised to no question.
     ///
     /// # Errors
     ///
     /// `Limit`.
-    pub fn take(&self) -> Result<(), Failure> {
+    fn take(&self) -> Result<(), Failure> {
         let Some(ledger) = self.ledger else { return Ok(()) };
         let mut share = self.share.get();
         let taken = ledger.budget.borrow_mut().take(&mut share);
         self.share.set(share);
         taken.map_err(|limit| Failure::new(Cause::Limit, limit))
+    }
+
+    /// Reserves a retry. The question's share is for its rounds, so what is promised to no question goes
+    /// first.
+    ///
+    /// # Errors
+    ///
+    /// `Limit`.
+    pub fn take_retry(&self) -> Result<(), Failure> {
+        self.take_spare().or_else(|_| self.take())
+    }
+
+    fn take_spare(&self) -> Result<(), Failure> {
+        let share = self.share.replace(0);
+        let taken = self.take();
+        self.share.set(share);
+        taken
     }
 
     /// Returns true if tools can be offered in a round trip of so many bytes: their answers and the model's
@@ -125,11 +142,6 @@ impl<'a> Quota<'a> {
     /// Returns how many requests the question was promised and has not sent.
     pub fn share(&self) -> u32 {
         self.share.get()
-    }
-
-    /// Returns how many requests the question can still send, those that are promised to nobody included.
-    pub fn most(&self) -> u32 {
-        self.share.get().saturating_add(self.ledger.map_or(0, |l| l.budget.borrow().spare()))
     }
 }
 
@@ -165,13 +177,23 @@ impl Grant<'_> {
         }
     }
 
-    /// Reserves one more request of the round trip: a retry, or a round of a program that asks by itself.
+    /// Counts one more request of a program that asks by itself, out of the question's share.
     ///
     /// # Errors
     ///
     /// `Limit`.
     pub fn take(&self) -> Result<(), Failure> {
         self.quota.take()
+    }
+
+    /// Counts a retry of a program that asks by itself. Its share is for its turns, so the retry takes
+    /// what is promised to nobody.
+    ///
+    /// # Errors
+    ///
+    /// `Limit`.
+    pub fn take_spare(&self) -> Result<(), Failure> {
+        self.quota.take_spare()
     }
 
     /// Returns the limit that was passed, given what the round trip has spent so far.

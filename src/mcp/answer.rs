@@ -149,7 +149,7 @@ mod tests {
         use crate::ai::Setback;
         use crate::ai::ask::Cause::*;
         use std::time::Duration;
-        let all = [Setup, Unreachable, Refused, TooLarge, CutOff, Declined, Malformed, TimedOut, Stopped];
+        let all = [Setup, Unreachable, Refused, TooLarge, CutOff, Declined, Malformed, TimedOut, Stopped, Limit];
         let afters = [None, Some(Duration::from_millis(1500)), Some(Duration::from_secs(3600))];
         for cause in all {
             for retry_after in afters {
@@ -166,7 +166,7 @@ mod tests {
                 let expected = match cause {
                     Unreachable | TimedOut | Malformed | CutOff => true,
                     Refused => retry_after.is_some(),
-                    Setup | TooLarge | Declined | Stopped => false,
+                    Setup | TooLarge | Declined | Stopped | Limit => false,
                 };
                 assert_eq!(Retry::of(&[setback]).retryable, expected, "{cause:?} {retry_after:?}");
             }

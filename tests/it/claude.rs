@@ -1,11 +1,13 @@
 //! The Claude Code command line as a backend: rows CLI-01 to CLI-10 and what else a program can do to a review.
 //! The program is a shell script that each test writes.
 
+mod answers;
 mod through;
 
 use crate::support::{Repo, line_with_key};
 use claude_reviewer::ai::ask::{Answer, Ask, Cause, Failure, Nonce, Prompt, Repair, Schema, Spent};
 use claude_reviewer::ai::backend::{Backend, Pool};
+use claude_reviewer::ai::quota::Quota;
 use claude_reviewer::ai::tree::Tree;
 use claude_reviewer::env::Env;
 use claude_reviewer::git::{self, State};
@@ -31,7 +33,7 @@ ready() {
 }
 # result REPLY: the last event.
 result() {
-    printf '{"type":"result","subtype":"success","is_error":false,"total_cost_usd":0.25,"usage":{"input_tokens":10,"cache_creation_input_tokens":2,"cache_read_input_tokens":30,"output_tokens":4},"structured_output":%s}\n' "$1"
+    printf '{"type":"result","subtype":"success","is_error":false,"total_cost_usd":0.25,"usage":{"input_tokens":1000,"cache_creation_input_tokens":200,"cache_read_input_tokens":3000,"output_tokens":4},"structured_output":%s}\n' "$1"
 }
 # says FILE: recorded events.
 says() { sed "s|DIR|$(pwd -P)|g; s|NONCE|$nonce|g" "$1"; }
@@ -146,6 +148,7 @@ impl Fake {
             repair: self.repair.as_ref(),
             deadline: Instant::now() + self.time,
             budget_usd: self.budget,
+            quota: &Quota::unlimited(),
             stop: &self.stop,
         };
         block_on(backend.ask(&ask, tree))
@@ -174,7 +177,7 @@ fn an_answer_comes_with_what_it_cost() {
     let answer = Fake::good().ask().unwrap();
     assert_eq!(answer.text, format!("{{\"nonce\":\"{NONCE}\"}}"));
     assert_eq!(answer.model, "claude-test");
-    let usage = Spent { requests: 1, input_tokens: 42, cached_tokens: 30, output_tokens: 4, cost_usd: Some(0.25) };
+    let usage = Spent { requests: 1, input_tokens: 4200, cached_tokens: 3000, output_tokens: 4, cost_usd: Some(0.25) };
     assert_eq!(answer.usage, usage);
     assert!(answer.read.is_empty());
 }
@@ -326,7 +329,9 @@ fn cli_05_a_flood_of_messages_does_not_hide_the_answer() {
 
 #[test]
 fn cli_06_a_program_that_does_not_listen_is_no_deadlock() {
-    let mut fake = Fake::new("ready\nresult '{\"nonce\":\"unheard\"}'");
+    // It counts what so long a prompt has.
+    let mut fake =
+        Fake::new("ready\nresult '{\"nonce\":\"unheard\"}' | sed 's/_input_tokens\":[0-9]*/_input_tokens\":2000000/g'");
     fake.chunk = "+a line of the change\n".repeat(380_000);
     assert!(fake.chunk.len() > 7_900_000);
     // What it says is judged by its nonce.

@@ -355,7 +355,7 @@ impl Request {
     pub fn document(&self, findings: &[Value]) -> Value {
         json!({
             "nonce": self.nonce(), "summary": "Looked at everything.", "files_reviewed": self.files(),
-            "findings": findings, "design_compliance": null, "missing_requirements": [],
+            "not_reviewed": [], "findings": findings, "design_compliance": null, "missing_requirements": [],
         })
     }
 
@@ -367,7 +367,15 @@ impl Request {
 
     /// Answers the question whether a claim holds.
     pub fn verdict(&self, refuted: bool) -> Reply {
-        self.text(&json!({ "nonce": self.nonce(), "refuted": refuted, "reason": "Looked at it again." }).to_string())
+        let quote = if refuted { self.claimed_line() } else { String::new() };
+        let reason = "Looked at it again.";
+        self.text(&json!({ "nonce": self.nonce(), "refuted": refuted, "reason": reason, "quote": quote }).to_string())
+    }
+
+    /// Returns the line of code that a claim quotes.
+    pub fn claimed_line(&self) -> String {
+        let prompt = self.prompt();
+        prompt.lines().rev().find_map(|l| l.strip_prefix("quote: ")).unwrap_or_default().to_owned()
     }
 
     /// Answers with a review that has these findings of the files that are shown; asked about one claim, it stands by
@@ -409,6 +417,8 @@ impl Request {
     /// Returns the body of an answer in one piece.
     pub fn body_of(&self, says: &Says) -> Value {
         let (input, cached, output) = says.tokens;
+        // No provider counts fewer tokens than the prompt needs.
+        let input = if input == Says::default().tokens.0 { input.max(self.body.len() as u64 / 12 + 1) } else { input };
         let stop = |done: &str, calls: &str| {
             let usual = if says.calls.is_empty() { done } else { calls };
             says.stop.clone().unwrap_or_else(|| usual.to_owned())

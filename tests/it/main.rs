@@ -30,6 +30,7 @@ mod hooks;
 mod judge;
 mod loopback;
 mod mcp;
+mod model_answers;
 mod models;
 mod net;
 mod outbound;

@@ -1,6 +1,6 @@
 //! Models at work, end to end: the binary, a repository, a server on this machine.
 
-use crate::loopback::{Reply, Request, Server};
+use crate::loopback::{Reply, Request, Says, Server};
 use crate::support::{Repo, line_with_key};
 use serde_json::{Value, json};
 
@@ -206,7 +206,9 @@ fn beside_tools_a_form_that_cannot_be_prescribed_is_told_in_the_stable_front() {
 fn at_depth_thorough_a_claim_that_is_refuted_is_disputed_and_does_not_block() {
     let server = Server::start(|r: &Request| {
         if r.prompt().contains("\"refuted\"") || r.json().to_string().contains("refuted") {
-            let answer = json!({"nonce": r.nonce(), "refuted": true, "reason": "the divisor is never zero"});
+            let quote = "    n / (n - n)";
+            let reason = "the divisor is never zero";
+            let answer = json!({"nonce": r.nonce(), "refuted": true, "reason": reason, "quote": quote});
             return r.text(&answer.to_string());
         }
         r.review(&[claim()])
@@ -223,7 +225,8 @@ fn at_depth_thorough_a_claim_that_is_refuted_is_disputed_and_does_not_block() {
 fn out_10_what_a_rule_found_stays_when_a_model_doubts_it() {
     let server = Server::start(|r: &Request| {
         if r.json().to_string().contains("refuted") {
-            let answer = json!({"nonce": r.nonce(), "refuted": true, "reason": "a false positive"});
+            let quote = "r = requests.get(url, verify=False)";
+            let answer = json!({"nonce": r.nonce(), "refuted": true, "reason": "a false positive", "quote": quote});
             return r.text(&answer.to_string());
         }
         r.review(&[])
@@ -299,13 +302,15 @@ fn sec_09_offline_opens_no_socket_and_is_incomplete_where_a_backend_is_wanted() 
 
 #[test]
 fn a_limit_of_tokens_stops_before_the_next_request() {
-    let server = Server::start(|r: &Request| r.review(&[]));
+    let server = Server::start(|r: &Request| {
+        r.answer(&Says { text: r.document(&[]).to_string(), tokens: (4_000, 0, 500), ..Says::default() })
+    });
     let repo = staged(&server, "openai", "max_files = 1\njobs = 1\n");
     repo.stage("lib/other.py", "def f(x):\n    return x\n");
-    let report = report(&repo, &["staged", "--max-tokens", "500"], 3);
+    let report = report(&repo, &["staged", "--max-tokens", "6000"], 3);
     assert_eq!(server.questions().len(), 1, "{report:#}");
     let why = report["coverage"]["failed"][0]["reason"].as_str().unwrap();
-    assert!(why.contains("--max-tokens 500"), "{why}");
+    assert!(why.contains("--max-tokens 6000"), "{why}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod tools;
 use crate::loopback::{Reply, Request, Says, Server};
 use claude_reviewer::ai::ask::{Answer, Ask, Cause, Failure, Nonce, Prompt, Repair, Schema};
 use claude_reviewer::ai::backend::{Backend, Pool};
+use claude_reviewer::ai::quota::Quota;
 use claude_reviewer::env::Env;
 use claude_reviewer::policy::{self, BackendKind};
 use claude_reviewer::stop::Stop;
@@ -31,6 +32,7 @@ struct Question {
     stop: Stop,
     repair: Option<Repair>,
     chunk: String,
+    quota: Quota<'static>,
 }
 
 fn question(kind: BackendKind, url: &str) -> Question {
@@ -53,6 +55,7 @@ fn question(kind: BackendKind, url: &str) -> Question {
         time: Duration::from_secs(20),
         stop: Stop::default(),
         repair: None,
+        quota: Quota::unlimited(),
         chunk: "file: a.rs\n1 +let x = 1;".to_owned(),
     }
 }
@@ -107,7 +110,15 @@ impl Question {
 
     fn as_ask<'a>(&'a self, prompt: &'a Prompt, schema: &'a Schema) -> Ask<'a> {
         let deadline = Instant::now() + self.time;
-        Ask { prompt, schema, repair: self.repair.as_ref(), deadline, budget_usd: None, stop: &self.stop }
+        Ask {
+            prompt,
+            schema,
+            repair: self.repair.as_ref(),
+            deadline,
+            budget_usd: None,
+            quota: &self.quota,
+            stop: &self.stop,
+        }
     }
 
     fn ask(&self) -> Result<Answer, Failure> {

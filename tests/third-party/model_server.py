@@ -18,7 +18,8 @@ import threading
 
 SCRIPT, LOG = sys.argv[1], sys.argv[2]
 LOCK = threading.Lock()
-USAGE = {"input_tokens": 100, "cache_creation_input_tokens": 20, "cache_read_input_tokens": 50, "output_tokens": 7}
+# As many as the prompts here need: too few would mean that a part was not read.
+USAGE = {"input_tokens": 4000, "cache_creation_input_tokens": 200, "cache_read_input_tokens": 800, "output_tokens": 7}
 
 
 def texts(value):

@@ -64,6 +64,11 @@ fn find(named: &str, files: &[(Cow<'_, str>, usize)]) -> Option<usize> {
     // A file name may contain a backslash or a percent sign, so the text as it stands comes first.
     let respelled = respellings(without_number);
     let mut spellings = std::iter::once(without_number).chain(respelled.iter().map(String::as_str));
+    // In no spelling a path may climb out.
+    let climbs = |spelling: &str| spelling.split(['/', '\\']).any(|part| part == "..");
+    if spellings.clone().any(climbs) {
+        return None;
+    }
     spellings.find_map(|spelling| by_end(spelling, files))
 }
 

@@ -45,10 +45,7 @@ impl Unfounded {
 /// # Errors
 ///
 /// What the refutation lacks.
-pub fn check_refutation<'c>(
-    rebuttal: &Rebuttal,
-    code: impl IntoIterator<Item = &'c str>,
-) -> Result<(), Unfounded> {
+pub fn check_refutation<'c>(rebuttal: &Rebuttal, code: impl IntoIterator<Item = &'c str>) -> Result<(), Unfounded> {
     if words(&rebuttal.reason).count() < REASON_WORDS {
         return Err(Unfounded::NoReason);
     }
@@ -100,12 +97,8 @@ mod tests {
     ];
 
     fn check(reason: &str, quote: &str) -> Result<(), Unfounded> {
-        let rebuttal = Rebuttal {
-            refuted: true,
-            reason: reason.to_owned(),
-            quote: quote.to_owned(),
-            ..Rebuttal::default()
-        };
+        let rebuttal =
+            Rebuttal { refuted: true, reason: reason.to_owned(), quote: quote.to_owned(), ..Rebuttal::default() };
         check_refutation(&rebuttal, CODE)
     }
 

@@ -10,13 +10,13 @@ mod events;
 mod failure;
 mod log;
 
+use super::talk::check_tokens;
 use crate::ai::ask::{Answer, Ask, Cause, Failure, Prompt};
 use crate::ai::snapshot::{Desk, Snapshot};
 use crate::ai::tree::Tree;
 use crate::env::Env;
 use crate::http::Limits;
 use crate::http::key::Key;
-use super::talk::check_tokens;
 use crate::policy;
 use crate::process::{self, End, Output, Program};
 use crate::stop::Stop;
@@ -39,7 +39,7 @@ const MAX_EVENT: usize = 16 << 20;
 /// Bytes of what it says on standard error.
 const MAX_STDERR: usize = 16 << 10;
 /// Turns of a model that has no tools: its answer, and tries to put its form right.
-const TURNS: u32 = 8;
+pub(super) const TURNS: u32 = 8;
 /// Turns of a model that looks around.
 pub(super) const TURNS_AROUND: u32 = 48;
 /// Requests below which it gets no tools: one may be for looking, one is for the answer.
@@ -307,9 +307,10 @@ impl Claude {
         add(&["--json-schema", &ask.schema.value.to_string()]);
         // The first request is reserved already.
         let turns = match tools {
-            [] => TURNS.min(ask.quota.most().saturating_add(1)),
-            _ => TURNS_AROUND.min(ask.quota.share().saturating_add(1)),
+            [] => TURNS,
+            _ => TURNS_AROUND,
         };
+        let turns = turns.min(ask.quota.share().saturating_add(1));
         add(&["--max-turns", &turns.to_string()]);
         if let Some(usd) = ask.budget_usd {
             add(&["--max-budget-usd", &format!("{:.4}", usd.max(0.0001))]);

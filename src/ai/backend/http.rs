@@ -172,7 +172,7 @@ impl Http {
         let mut admit = || {
             tries += 1;
             // The first try is what the grant is for.
-            let admitted = if tries > 1 { quota.take() } else { Ok(()) };
+            let admitted = if tries > 1 { quota.take_retry() } else { Ok(()) };
             admitted.map_err(|limit| http::Failure::new(http::Cause::Limit, limit.message))
         };
         let answer = self.server.send(&request, self, limits, &mut admit).await;

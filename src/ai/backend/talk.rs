@@ -292,7 +292,8 @@ pub(super) fn check_tokens(may_drop: bool, prompt: &Prompt, bytes: usize, tokens
     if tokens == 0 || bytes as u64 <= tokens.saturating_mul(MOST_BYTES) {
         return Ok(());
     }
-    let message = format!("the provider counted {tokens} tokens for a prompt of {bytes} bytes: it did not read all of it");
+    let message =
+        format!("the provider counted {tokens} tokens for a prompt of {bytes} bytes: it did not read all of it");
     // Smaller parts help only where the part is what does not fit.
     let fixed = bytes.saturating_sub(prompt.chunk.len()) as u64;
     let is_smaller_enough = may_drop && fixed <= tokens.saturating_mul(MOST_BYTES);

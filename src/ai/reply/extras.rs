@@ -6,7 +6,7 @@
 
 use super::json::Json;
 
-/// What a reply lists.
+/// Counts of the findings that a reply lists.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Listed {
     /// Findings, violations and missing requirements together.
@@ -17,54 +17,220 @@ pub(super) struct Listed {
 
 /// Keys with a yes or no that must be yes.
 const GOOD: [&str; 26] = [
-    "accept", "acceptable", "accepted", "approve", "approved", "approves", "clean", "compliant", "correct", "lgtm",
-    "mergeable", "merge", "ok", "okay", "pass", "passed", "passes", "passing", "ready", "safe", "secure", "ship",
-    "shippable", "success", "successful", "valid",
+    "accept",
+    "acceptable",
+    "accepted",
+    "approve",
+    "approved",
+    "approves",
+    "clean",
+    "compliant",
+    "correct",
+    "lgtm",
+    "mergeable",
+    "merge",
+    "ok",
+    "okay",
+    "pass",
+    "passed",
+    "passes",
+    "passing",
+    "ready",
+    "safe",
+    "secure",
+    "ship",
+    "shippable",
+    "success",
+    "successful",
+    "valid",
 ];
 /// Keys with a yes or no that must be no. They are also values of a verdict.
 const BAD: [&str; 38] = [
-    "bad", "block", "blocked", "blocker", "blockers", "blocking", "blocks", "broken", "critical", "declined", "deny",
-    "denied", "disapprove", "disapproved", "fail", "failed", "failing", "fails", "failure", "flagged", "insecure",
-    "invalid", "malicious", "nack", "negative", "nogo", "nok", "red", "reject", "rejected", "rejects", "revise",
-    "rework", "unacceptable", "unapproved", "unsafe", "vulnerable", "wrong",
+    "bad",
+    "block",
+    "blocked",
+    "blocker",
+    "blockers",
+    "blocking",
+    "blocks",
+    "broken",
+    "critical",
+    "declined",
+    "deny",
+    "denied",
+    "disapprove",
+    "disapproved",
+    "fail",
+    "failed",
+    "failing",
+    "fails",
+    "failure",
+    "flagged",
+    "insecure",
+    "invalid",
+    "malicious",
+    "nack",
+    "negative",
+    "nogo",
+    "nok",
+    "red",
+    "reject",
+    "rejected",
+    "rejects",
+    "revise",
+    "rework",
+    "unacceptable",
+    "unapproved",
+    "unsafe",
+    "vulnerable",
+    "wrong",
 ];
-/// What something needs that is not good as it is.
+/// Words that ask for something, such as `needs` in `needs_changes`.
 const NEEDS: [&str; 11] = [
-    "need", "needed", "needs", "request", "requested", "requests", "require", "required", "requires", "suggested",
+    "need",
+    "needed",
+    "needs",
+    "request",
+    "requested",
+    "requests",
+    "require",
+    "required",
+    "requires",
+    "suggested",
     "must",
 ];
 const CHANGES: [&str; 12] = [
-    "change", "changes", "fix", "fixed", "fixes", "fixing", "revision", "revisions", "rework", "work", "correction",
+    "change",
+    "changes",
+    "fix",
+    "fixed",
+    "fixes",
+    "fixing",
+    "revision",
+    "revisions",
+    "rework",
+    "work",
+    "correction",
     "corrections",
 ];
 /// Words of a key or a verdict that say that not everything was done.
 const PARTIAL: [&str; 24] = [
-    "abort", "aborted", "cancelled", "canceled", "exceeded", "inconclusive", "incomplete", "incompletely",
-    "interrupted", "omitted", "overflow", "partial", "partially", "skipped", "timeout", "timedout", "truncate",
-    "truncated", "truncation", "unable", "unfinished", "unread", "unreviewed", "unseen",
+    "abort",
+    "aborted",
+    "cancelled",
+    "canceled",
+    "exceeded",
+    "inconclusive",
+    "incomplete",
+    "incompletely",
+    "interrupted",
+    "omitted",
+    "overflow",
+    "partial",
+    "partially",
+    "skipped",
+    "timeout",
+    "timedout",
+    "truncate",
+    "truncated",
+    "truncation",
+    "unable",
+    "unfinished",
+    "unread",
+    "unreviewed",
+    "unseen",
 ];
 /// Keys with a yes or no that must be yes, or not everything was done.
-const WHOLE: [&str; 8] =
-    ["complete", "completed", "completely", "done", "finished", "full", "fully", "reviewed"];
+const WHOLE: [&str; 8] = ["complete", "completed", "completely", "done", "finished", "full", "fully", "reviewed"];
 /// Keys that report an error.
 const ERRORS: [&str; 9] =
     ["error", "errors", "errored", "exception", "exceptions", "fault", "refusal", "refused", "traceback"];
 /// Keys of a verdict.
 const VERDICTS: [&str; 26] = [
-    "action", "approval", "assessment", "conclusion", "decision", "determination", "disposition", "evaluation", "gate",
-    "grade", "judgement", "judgment", "opinion", "outcome", "overall", "rating", "recommendation", "recommended",
-    "result", "results", "review", "stance", "state", "status", "verdict", "vote",
+    "action",
+    "approval",
+    "assessment",
+    "conclusion",
+    "decision",
+    "determination",
+    "disposition",
+    "evaluation",
+    "gate",
+    "grade",
+    "judgement",
+    "judgment",
+    "opinion",
+    "outcome",
+    "overall",
+    "rating",
+    "recommendation",
+    "recommended",
+    "result",
+    "results",
+    "review",
+    "stance",
+    "state",
+    "status",
+    "verdict",
+    "vote",
 ];
-/// What a reply lists.
+/// Words for findings.
 const PROBLEMS: [&str; 30] = [
-    "blocker", "blockers", "bug", "bugs", "claim", "claims", "comment", "comments", "concern", "concerns", "critical",
-    "criticals", "defect", "defects", "finding", "findings", "flaw", "flaws", "issue", "issues", "major", "majors",
-    "problem", "problems", "violation", "violations", "vulnerabilities", "vulnerability", "weakness", "weaknesses",
+    "blocker",
+    "blockers",
+    "bug",
+    "bugs",
+    "claim",
+    "claims",
+    "comment",
+    "comments",
+    "concern",
+    "concerns",
+    "critical",
+    "criticals",
+    "defect",
+    "defects",
+    "finding",
+    "findings",
+    "flaw",
+    "flaws",
+    "issue",
+    "issues",
+    "major",
+    "majors",
+    "problem",
+    "problems",
+    "violation",
+    "violations",
+    "vulnerabilities",
+    "vulnerability",
+    "weakness",
+    "weaknesses",
 ];
 /// Words of a key that counts, beside what it counts.
 const COUNTING: [&str; 22] = [
-    "all", "amount", "blocking", "code", "count", "counts", "detected", "found", "has", "have", "high", "identified",
-    "is", "n", "num", "number", "of", "open", "reported", "security", "severe", "total",
+    "all",
+    "amount",
+    "blocking",
+    "code",
+    "count",
+    "counts",
+    "detected",
+    "found",
+    "has",
+    "have",
+    "high",
+    "identified",
+    "is",
+    "n",
+    "num",
+    "number",
+    "of",
+    "open",
+    "reported",
+    "security",
+    "severe",
+    "total",
 ];
 /// Values that say that there is nothing.
 const NOTHING: [&str; 10] = ["", "0", "na", "n", "nil", "no", "none", "null", "false", "nothing"];
@@ -81,7 +247,9 @@ pub(super) fn contradicts(key: &str, value: &Json, listed: Listed) -> bool {
     if any(&ERRORS) && !negated && !any(&["handling", "handler", "handled"]) && !counts_only(&key) {
         return !is_denial(value);
     }
-    if counts_only(&key) && any(&PROBLEMS) || key.iter().all(|w| COUNTING.contains(&w.as_str())) && any(&["count", "total"]) {
+    if counts_only(&key) && any(&PROBLEMS)
+        || key.iter().all(|w| COUNTING.contains(&w.as_str())) && any(&["count", "total"])
+    {
         return match number(value) {
             Some(n) => n > listed.all as f64,
             // Comments can be praise.
@@ -190,7 +358,9 @@ fn is_denial(value: &Json) -> bool {
             let words = words(text);
             let all: String = words.concat();
             let denies = |w: &String| matches!(w.as_str(), "no" | "none" | "nothing" | "zero" | "0" | "without");
-            NOTHING.contains(&all.as_str()) || words.first().is_some_and(denies) || words.len() <= 6 && words.iter().any(denies)
+            NOTHING.contains(&all.as_str())
+                || words.first().is_some_and(denies)
+                || words.len() <= 6 && words.iter().any(denies)
         }
         Json::List(list) => list.is_empty(),
         Json::Object(object) => object.0.is_empty(),

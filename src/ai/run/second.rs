@@ -7,8 +7,8 @@ use super::{Outcome, Remark, Session, Team, described, foreign};
 use crate::ai::anchor::{self, Dispute, Unfounded, check_refutation};
 use crate::ai::ask::{Prompt, Read};
 use crate::ai::claim::{self, Rebuttal};
-use crate::ai::{prompt, reply};
 use crate::ai::tree::Tree;
+use crate::ai::{prompt, reply};
 use crate::finding::{Draft, Finding, Location, Severity};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
@@ -60,9 +60,7 @@ impl<'a> Session<'a> {
         let mut looks = FuturesUnordered::new();
         for same in claims {
             let grave = same.iter().map(|i| &all.candidates[*i]).filter(|c| c.draft.severity >= Severity::Major);
-            let mut shown = grave.filter_map(|c| {
-                Some((c, self.challenge(&c.draft, c.group)?))
-            });
+            let mut shown = grave.filter_map(|c| Some((c, self.challenge(&c.draft, c.group)?)));
             let Some((c, challenge)) = shown.next() else { continue };
             let Some(member) = judge(&c.backend) else { continue };
             drop(shown);

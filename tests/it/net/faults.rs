@@ -23,7 +23,7 @@ fn good(kind: BackendKind) -> Value {
         }
         _ => json!({
             "content": [{ "type": "text", "text": "{}" }], "stop_reason": "end_turn",
-            "usage": { "input_tokens": 1, "output_tokens": 1 },
+            "usage": { "input_tokens": 100, "output_tokens": 1 },
         }),
     }
 }

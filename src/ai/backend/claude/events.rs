@@ -31,10 +31,6 @@ pub(super) struct Session<'a, 't> {
     expected: Expected<'a>,
     /// What its requests are reserved with.
     grant: Option<&'a Grant<'a>>,
-    /// Calls of tools that were not answered yet.
-    open_calls: usize,
-    /// An answer of a tool goes back to the model.
-    goes_on: bool,
     log: Option<Log<'a, 't>>,
     model: Option<String>,
     result: Option<Value>,
@@ -88,8 +84,6 @@ impl<'a, 't> Session<'a, 't> {
         Self {
             expected,
             grant,
-            open_calls: 0,
-            goes_on: false,
             log: around.map(|(snapshot, tree)| Log::new(snapshot, tree)),
             model: None,
             result: None,
@@ -119,7 +113,7 @@ impl<'a, 't> Session<'a, 't> {
             },
             ("system", "api_retry") => {
                 self.retries += 1;
-                return self.next_request();
+                return self.count_request(true);
             }
             ("system", subtype) if is_compaction(subtype, &event) => {
                 let message = "it compacted its context, so the model did not see all of the prompt at the end";
@@ -173,11 +167,12 @@ impl<'a, 't> Session<'a, 't> {
         Ok(word("model").unwrap_or_default().to_owned())
     }
 
-    /// Reserves the request that the program is about to send, and ends it where none is left.
-    fn next_request(&mut self) -> ControlFlow<()> {
+    /// Counts a further request: a retry, which the program is about to send, or a message of another
+    /// turn, whose number `--max-turns` bounds. Ends the program where a limit would be passed.
+    fn count_request(&mut self, is_retry: bool) -> ControlFlow<()> {
         let Some(grant) = self.grant else { return ControlFlow::Continue(()) };
-        let passed = grant.passed(&self.usage());
-        match passed.map_or_else(|| grant.take(), Err) {
+        let taken = if is_retry { grant.take_spare() } else { grant.take() };
+        match grant.passed(&self.usage()).map_or(taken, Err) {
             Ok(()) => ControlFlow::Continue(()),
             Err(limit) => self.end(limit),
         }
@@ -188,7 +183,11 @@ impl<'a, 't> Session<'a, 't> {
         // The program itself speaks with this model when there is nothing to show for it.
         let real = message.get("model").and_then(Value::as_str) != Some("<synthetic>");
         if let (Some(id), Some(usage), true) = (message.get("id").and_then(Value::as_str), message.get("usage"), real) {
-            self.messages.insert(id.to_owned(), spent(usage));
+            let is_new = self.messages.insert(id.to_owned(), spent(usage)).is_none();
+            // The first is what the grant is for.
+            if is_new && self.messages.len() > 1 && self.count_request(false).is_break() {
+                return ControlFlow::Break(());
+            }
         }
         if let (Some(stop), true) = (message.get("stop_reason").and_then(Value::as_str), real)
             && let Some(failure) = failure::of_stop(stop)
@@ -204,7 +203,6 @@ impl<'a, 't> Session<'a, 't> {
             return ControlFlow::Continue(());
         }
         let id = message.get("id").and_then(Value::as_str).unwrap_or_default();
-        let mut goes_on = false;
         for block in message.get("content").and_then(Value::as_array).into_iter().flatten() {
             let word = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
             match word("type") {
@@ -217,30 +215,12 @@ impl<'a, 't> Session<'a, 't> {
                     if is_answer && is_error {
                         self.answers.rejected.insert(answered.to_owned());
                     }
-                    goes_on |= !is_answer || is_error;
                     self.log.iter_mut().for_each(|log| log.answered(block));
                 }
                 _ => {}
             }
         }
-        // With the results of tools the program asks the model again. Several results are several events.
-        let is_last = self.seen_results(event, goes_on);
-        if is_last { self.next_request() } else { ControlFlow::Continue(()) }
-    }
-
-    /// Counts results of tools, and returns true when every call of the last message has one.
-    fn seen_results(&mut self, event: &Value, goes_on: bool) -> bool {
-        let count = |kind: &str| {
-            let blocks = event.pointer("/message/content").and_then(Value::as_array).into_iter().flatten();
-            blocks.filter(|b| b.get("type").and_then(Value::as_str) == Some(kind)).count()
-        };
-        self.open_calls += count("tool_use");
-        let results = count("tool_result");
-        self.open_calls = self.open_calls.saturating_sub(results);
-        self.goes_on |= goes_on;
-        let is_last = results > 0 && self.open_calls == 0 && self.goes_on;
-        self.goes_on &= !is_last;
-        is_last
+        ControlFlow::Continue(())
     }
 
     /// Returns the tokens of the largest prompt that the provider counted; 0 where it counted none.
