@@ -340,6 +340,6 @@ mod tests {
         };
         assert_eq!(left(&["b/src/a.rs", "./src/b.rs", "`lib/b.rs`"]), Vec::<String>::new());
         assert_eq!(left(&["a.rs", "b.rs"]), ["src/b.rs", "lib/b.rs"], "which of the two is not said");
-        assert_eq!(left(&["SRC/A.RS", "/src/b.rs", "lib"]), ["src/a.rs", "src/b.rs", "lib/b.rs"]);
+        assert_eq!(left(&["SRC/A.RS", "/src/../src/b.rs", "lib"]), ["src/a.rs", "src/b.rs", "lib/b.rs"]);
     }
 }

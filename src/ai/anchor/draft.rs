@@ -6,7 +6,7 @@ use super::path::{self, Names};
 use super::place::{self, Place, Said};
 use super::quote::Quote;
 use super::replace::{self, Target};
-use super::{Anchored, Candidate, Context, Quoted, text};
+use super::{Anchored, Candidate, Context, Quoted, seal, text};
 use crate::ai::claim::{Claim, Missing, Violation};
 use crate::ai::material::{Document, Shown};
 use crate::diff::{LineNo, TextChange};
@@ -226,8 +226,10 @@ impl<'a> Drafter<'a> {
             }
         };
         let cwe = claim.cwe.and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0);
-        if category == Category::Security && cwe.is_none() {
+        let doubts = seal::speaks_of_a_false_alarm(&claim.title, &claim.message);
+        if category == Category::Security && cwe.is_none() && !doubts {
             // Without the number nothing can be looked up, so leaving it out must not make a claim weaker.
+            // What doubts a rule's finding claims no weakness.
             severity = severity.max(Severity::Major);
             notes.push("security claim without a CWE number; at least major".to_owned());
         }

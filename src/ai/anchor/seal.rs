@@ -409,9 +409,14 @@ impl Merged {
 
     /// Tells whether the claim is that something else is no problem.
     fn says_it_is_a_false_alarm(&self) -> bool {
-        let said = format!("{} {}", self.draft.title, self.draft.message).to_lowercase();
-        (said.contains("false positive") || said.contains("false alarm")) && self.severity(false) < Severity::Major
+        speaks_of_a_false_alarm(&self.draft.title, &self.draft.message) && self.severity(false) < Severity::Major
     }
+}
+
+/// Returns true if a claim calls something a false positive.
+pub(super) fn speaks_of_a_false_alarm(title: &str, message: &str) -> bool {
+    let text = format!("{title} {message}").to_lowercase();
+    text.contains("false positive") || text.contains("false alarm")
 }
 
 #[cfg(test)]

@@ -310,9 +310,7 @@ fn a_claim_about_unchanged_code_is_a_remark() {
 fn out_04_a_file_that_is_not_part_of_the_change_is_a_remark_without_one() {
     let case = case();
     let total = "let total = sum(&values[1..]);";
-    for named in
-        ["../../etc/passwd", "/etc/passwd", "/src/a.rs", "SRC/A.RS", "src/A.rs", "src/other.rs", "x/../src/a.rs"]
-    {
+    for named in ["../../etc/passwd", "/etc/passwd", "/a.rs", "SRC/A.RS", "src/A.rs", "src/other.rs", "x/../src/a.rs"] {
         match case.anchor(claim(named, 20, total)) {
             Anchored::Remark { file: None, line: None, text } => {
                 assert!(text.starts_with(&format!("about `{named}:20`, which is not part of the change: ")), "{text}");

@@ -141,7 +141,7 @@ fn a_listed_weakness_is_critical_from_confidence_medium_up() {
 #[test]
 fn a_loose_claim_makes_a_sure_one_no_worse() {
     let case = case();
-    let sure = Claim { severity: "minor".into(), cwe: None, ..injection() };
+    let sure = Claim { severity: "minor".into(), category: "bug".into(), cwe: None, ..injection() };
     let loose = Claim { severity: "critical".into(), quote: None, ..injection() };
     let sealed = seal(vec![by(&case, "a", sure), by(&case, "b", loose)], &[], &case.rules);
     assert_eq!(sealed.findings.len(), 1);
