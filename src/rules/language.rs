@@ -1,5 +1,6 @@
 //! What language a file is in: by path, by well-known name, by its first line.
 
+use super::MARK;
 use super::format::LANGUAGES;
 
 /// A set of languages, a bit each in the order of [`LANGUAGES`]. A file can be in several: a workflow is YAML too.
@@ -28,6 +29,12 @@ impl Languages {
         self.0 & other.0 != 0
     }
 
+    /// Returns the set without the languages of another.
+    #[must_use]
+    pub(super) fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// Tells whether the set has a language that the other lacks.
     pub(crate) fn goes_beyond(self, other: Self) -> bool {
         self.0 & !other.0 != 0
@@ -49,18 +56,18 @@ impl Languages {
         LANGUAGES.iter().enumerate().filter(move |(i, _)| self.0 >> i & 1 == 1).map(|(_, n)| *n)
     }
 
-    /// Tells what languages a file is in. `start` is its first line where that is known, else empty.
+    /// Returns every language that a file can be read as: by its whole name, by what its name starts with, by its
+    /// extension, by the extension below that of a template or a copy, and by its interpreter. Tools choose a file by
+    /// any of these, so none takes away the rules of another: `Dockerfile.py` is a Dockerfile and Python.
+    ///
+    /// `start` is the first line of the file, or empty where that is unknown.
     pub(crate) fn of(path: &[u8], start: &[u8]) -> Self {
         let name = match memchr::memrchr(b'/', path) {
             Some(i) => &path[i + 1..],
             None => path,
         };
         let name = String::from_utf8_lossy(name).to_ascii_lowercase();
-        let names: &[&str] = by_name(&name)
-            .or_else(|| name.rsplit_once('.').and_then(|(_, e)| by_extension(e)))
-            .or_else(|| by_interpreter(start))
-            .unwrap_or(&[]);
-        let set = names.iter().filter_map(|n| Self::named(n)).fold(Self::NONE, Self::with);
+        let set = Self::of_name(&name).with(by_interpreter(start).map_or(Self::NONE, Self::of_names));
         let workflow =
             |dir: &[u8]| path.starts_with(dir) || memchr::memmem::find(path, &[b"/", dir].concat()).is_some();
         let action = matches!(name.as_str(), "action.yml" | "action.yaml");
@@ -68,6 +75,31 @@ impl Languages {
             return Self::named("github-workflow").map_or(set, |w| set.with(w));
         }
         set
+    }
+
+    /// Returns the languages that a file name in lower case stands for.
+    fn of_name(name: &str) -> Self {
+        let mut set = Self::NONE;
+        // Windows drops blanks and dots at the end of a name; editors put `~` behind the name of a copy.
+        let mut name = name.trim_end_matches([' ', '.', '~']);
+        loop {
+            if let Some(names) = by_name(name) {
+                // A whole name leaves no question about its extension: `CMakeLists.txt` is not prose.
+                return set.with(Self::of_names(names));
+            }
+            set = set.with(by_prefix(name).map_or(Self::NONE, Self::of_names));
+            let Some((stem, extension)) = name.rsplit_once('.') else { return set };
+            set = set.with(by_extension(extension).map_or(Self::NONE, Self::of_names));
+            if !is_wrapper(extension) {
+                return set;
+            }
+            name = stem;
+        }
+    }
+
+    /// Returns the set of these languages; unknown names are left out.
+    pub(super) fn of_names(names: &[&str]) -> Self {
+        names.iter().filter_map(|n| Self::named(n)).fold(Self::NONE, Self::with)
     }
 }
 
@@ -90,32 +122,99 @@ fn by_name(name: &str) -> Option<&'static [&'static str]> {
         ".env" => &["env"],
         ".npmrc" | ".yarnrc" | ".pypirc" | ".netrc" | ".gitconfig" | ".editorconfig" | ".flaskenv" => &["ini"],
         "description" | "readme" | "license" | "copying" | "notice" | "changelog" | "authors" => &["text"],
-        _ if name.starts_with(".env.") => &["env"],
-        _ if name.starts_with("dockerfile.") || name.starts_with("containerfile.") => &["dockerfile"],
-        _ if name.starts_with("makefile.") => &["make"],
-        _ if name.starts_with("jenkinsfile.") => &["groovy"],
         _ => return None,
     })
 }
 
+/// Returns the languages of names that people put more behind: `Dockerfile.dev`, `.env.local`, `Makefile-arm`.
+fn by_prefix(name: &str) -> Option<&'static [&'static str]> {
+    if name.starts_with(".env.") {
+        return Some(&["env"]);
+    }
+    let end = name.find(['.', '-', '_'])?;
+    // `dockerfile-parser.ts` is source code; `Dockerfile-alpine` is not.
+    if !name[end..].starts_with('.') && name.contains('.') {
+        return None;
+    }
+    Some(match &name[..end] {
+        "dockerfile" | "containerfile" => &["dockerfile"],
+        "makefile" | "gnumakefile" => &["make"],
+        "jenkinsfile" => &["groovy"],
+        "rakefile" | "vagrantfile" | "fastfile" => &["ruby"],
+        _ => return None,
+    })
+}
+
+/// Returns true if a file with this extension has the language of what precedes the extension: templates, parts that
+/// another file includes, and copies that people keep beside the original.
+fn is_wrapper(extension: &str) -> bool {
+    matches!(
+        extension,
+        "erb"
+            | "ejs"
+            | "eex"
+            | "j2"
+            | "jinja"
+            | "jinja2"
+            | "twig"
+            | "mustache"
+            | "hbs"
+            | "handlebars"
+            | "liquid"
+            | "mako"
+            | "tmpl"
+            | "tpl"
+            | "template"
+            | "gotmpl"
+            | "tt"
+            | "in"
+            | "inc"
+            | "part"
+            | "dist"
+            | "default"
+            | "example"
+            | "sample"
+            | "bak"
+            | "backup"
+            | "bk"
+            | "old"
+            | "orig"
+            | "save"
+            | "new"
+            | "copy"
+            | "tmp"
+            | "disabled"
+            | "off"
+            | "local"
+            | "prod"
+            | "production"
+            | "dev"
+            | "development"
+            | "staging"
+    )
+}
+
 fn by_extension(extension: &str) -> Option<&'static [&'static str]> {
     Some(match extension {
-        "py" | "pyw" | "pyi" | "pyx" | "bzl" | "star" => &["python"],
-        "js" | "mjs" | "cjs" | "jsx" | "es6" => &["javascript"],
+        "py" | "pyw" | "pyi" | "pyx" | "pyt" | "wsgi" | "bzl" | "star" => &["python"],
+        "js" | "mjs" | "cjs" | "jsx" | "es6" | "jsm" => &["javascript"],
         "ts" | "mts" | "cts" | "tsx" => &["typescript"],
         "vue" | "svelte" | "astro" => &["vue", "javascript", "typescript", "html"],
         "go" => &["go"],
-        "java" | "jsp" | "jspx" => &["java"],
+        "java" => &["java"],
+        "jsp" | "jspx" | "jspf" => &["java", "html"],
         "kt" | "kts" => &["kotlin"],
-        "rb" | "rake" | "gemspec" | "erb" | "ru" => &["ruby"],
-        "php" | "phtml" | "php3" | "php4" | "php5" | "php7" | "phps" | "inc" => &["php"],
+        "rb" | "rake" | "gemspec" | "podspec" | "thor" | "jbuilder" | "ru" => &["ruby"],
+        "erb" => &["ruby", "html"],
+        "php" | "phtml" | "php3" | "php4" | "php5" | "php7" | "php8" | "pht" | "phps" | "inc" => &["php"],
         "rs" => &["rust"],
         "c" => &["c"],
         "h" => &["c", "cpp"],
         "cc" | "cpp" | "cxx" | "c++" | "hpp" | "hh" | "hxx" | "ipp" | "inl" | "cu" | "cuh" | "ino" => &["cpp"],
         "m" | "mm" => &["objective-c"],
-        "cs" | "csx" | "cshtml" | "razor" => &["csharp"],
-        "sh" | "bash" | "zsh" | "ksh" | "bats" => &["shell"],
+        "cs" | "csx" => &["csharp"],
+        "cshtml" | "razor" => &["csharp", "html"],
+        "sh" | "bash" | "zsh" | "ksh" | "csh" | "fish" | "command" | "bats" => &["shell"],
         "dockerfile" | "containerfile" => &["dockerfile"],
         "yml" | "yaml" => &["yaml"],
         "json" | "jsonc" | "json5" | "webmanifest" | "har" => &["json"],
@@ -156,18 +255,18 @@ fn by_extension(extension: &str) -> Option<&'static [&'static str]> {
 
 /// Reads a `#!` line, with or without `env`.
 fn by_interpreter(start: &[u8]) -> Option<&'static [&'static str]> {
-    let line = start.strip_prefix(b"#!")?;
+    let line = start.strip_prefix(MARK).unwrap_or(start).strip_prefix(b"#!")?;
     let line = String::from_utf8_lossy(&line[..line.len().min(200)]);
     let line = line.lines().next()?;
     let mut words = line.split_whitespace().map(|w| w.rsplit('/').next().unwrap_or(w));
-    let program = words.find(|w| *w != "env" && !w.starts_with('-') && !w.contains('='))?;
+    let program = words.find(|w| !matches!(*w, "env" | "sudo") && !w.starts_with('-') && !w.contains('='))?;
     let program = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     Some(match program {
-        "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "busybox" => &["shell"],
-        "python" | "pypy" => &["python"],
-        "node" | "nodejs" | "bun" => &["javascript"],
+        "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "busybox" | "bats" => &["shell"],
+        "python" | "pypy" | "uv" | "jython" => &["python"],
+        "node" | "nodejs" | "bun" | "zx" => &["javascript"],
         "deno" | "ts-node" | "tsx" => &["typescript"],
-        "ruby" => &["ruby"],
+        "ruby" | "jruby" => &["ruby"],
         "php" => &["php"],
         "perl" => &["perl"],
         "pwsh" | "powershell" => &["powershell"],
@@ -197,6 +296,33 @@ mod tests {
             ("bin/tool", "#!/bin/bash -e\n", "shell"),
             ("bin/tool", "#!/usr/bin/env -S FOO=1 node --x\n", "javascript"),
             ("bin/tool", "plain", ""),
+            ("Dockerfile.py", "", "dockerfile python"),
+            ("Makefile.js", "", "javascript make"),
+            ("Jenkinsfile.py", "", "groovy python"),
+            ("JENKINSFILE.PY", "", "groovy python"),
+            (".env.prod.py", "", "env python"),
+            (".env.local", "", "env"),
+            ("containerfile.ts", "", "dockerfile typescript"),
+            ("Dockerfile.dev.php", "", "dockerfile php"),
+            ("Dockerfile-alpine", "", "dockerfile"),
+            ("Dockerfile-alpine.go", "", "go"),
+            ("dockerfile-parser.ts", "", "typescript"),
+            ("x.py.erb", "", "html python ruby"),
+            ("x.php.inc", "", "php"),
+            ("x.js.ejs", "", "html javascript"),
+            ("deploy.sh.j2", "", "html shell"),
+            ("nginx.conf.template", "", "nginx"),
+            ("settings.py.bak", "", "python"),
+            ("settings.py.local.bak", "", "python"),
+            ("a.py.", "", "python"),
+            ("a.py~", "", "python"),
+            ("CMakeLists.txt", "", ""),
+            ("Cargo.lock", "", "toml"),
+            ("jquery.js.map", "", ""),
+            ("build", "#!/bin/sh\n", "python shell"),
+            ("notes.txt", "#!/usr/bin/env python3\n", "python text"),
+            ("a.py", "#!/bin/sh\n", "python shell"),
+            ("bin/tool", "\u{feff}#!/usr/bin/env -S uv run --script\n", "python"),
             (".env.production", "", "env"),
             ("A.KT", "", "kotlin"),
         ] {

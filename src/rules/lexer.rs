@@ -4,8 +4,10 @@
 //! can say are code below. It goes over a text once, as far as it is asked, and never back further than a few
 //! kilobytes. What it does not know is code.
 
+mod readings;
+
 use super::MARK;
-use super::language::Languages;
+pub(super) use readings::Readings;
 
 /// Where a rule's match may stand, or where a byte stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +78,7 @@ enum Habit {
     /// Here documents, `#` only at the start of a word.
     Shell,
     Ruby,
+    /// Code between `<?php` and `?>`, here documents.
     Php,
     /// Quotes only at the start of a value.
     Yaml,
@@ -86,6 +89,8 @@ enum Habit {
 #[derive(Debug)]
 struct Syntax {
     languages: &'static [&'static str],
+    /// Languages that files of this syntax are said to be in besides, and that it reads for them.
+    within: &'static [&'static str],
     /// Openers of comments up to the line's end.
     line: &'static [&'static str],
     /// Those that count only at the start of a line.
@@ -112,14 +117,23 @@ const SLASHES: &[&str] = &["//"];
 const HASH: &[&str] = &["#"];
 const STARS: &[(&str, &str)] = &[("/*", "*/")];
 
-const BASE: Syntax =
-    Syntax { languages: &[], line: &[], line_start: &[], block: &[], nested: false, quotes: &[], habit: Habit::None };
+const BASE: Syntax = Syntax {
+    languages: &[],
+    within: &[],
+    line: &[],
+    line_start: &[],
+    block: &[],
+    nested: false,
+    quotes: &[],
+    habit: Habit::None,
+};
 
-/// The first that shares a language with the file is taken.
+/// In the order in which the languages of a file take them.
 static SYNTAXES: &[Syntax] = &[
-    Syntax { languages: &["notebook"], ..BASE },
+    Syntax { languages: &["notebook"], within: &["json"], ..BASE },
     Syntax {
         languages: &["vue"],
+        within: &["javascript", "typescript", "html"],
         block: &[("<!--", "-->"), ("/*", "*/")],
         line: SLASHES,
         quotes: &[DOUBLE, SINGLE],
@@ -188,7 +202,7 @@ static SYNTAXES: &[Syntax] = &[
     Syntax {
         languages: &["php"],
         line: &["//", "#"],
-        block: &[("/*", "*/"), ("<!--", "-->")],
+        block: STARS,
         quotes: &[DOUBLE_LINES, SINGLE_LINES],
         habit: Habit::Php,
         ..BASE
@@ -203,6 +217,7 @@ static SYNTAXES: &[Syntax] = &[
     Syntax { languages: &["dockerfile"], line_start: HASH, ..BASE },
     Syntax {
         languages: &["yaml"],
+        within: &["github-workflow"],
         line: HASH,
         quotes: &[DOUBLE, quote("'", Escape::Doubled, false)],
         habit: Habit::Yaml,
@@ -278,14 +293,16 @@ struct State {
     at: usize,
     /// JavaScript: for each open template literal, how many braces are open in its code.
     templates: Vec<u32>,
+    /// PHP: before a `<?`. What stands there is sent as it is, so that nothing in it is a comment or a string.
+    outside: bool,
     /// Here documents that begin on the next line: their end words, as bytes of the text, and whether the end may
     /// be indented.
     here: Vec<(usize, usize, bool)>,
 }
 
-/// Tells places in one text.
+/// Tells places in one text by one syntax.
 #[derive(Debug)]
-pub(super) struct Lexer<'t> {
+struct Lexer<'t> {
     text: &'t [u8],
     syntax: Option<&'static Syntax>,
     /// Bytes that may open something.
@@ -301,8 +318,7 @@ const STRIDE: usize = 8 * 1024;
 
 impl<'t> Lexer<'t> {
     /// Starts at the start of a text, in code.
-    pub(super) fn new(text: &'t [u8], languages: Languages) -> Self {
-        let syntax = SYNTAXES.iter().find(|s| languages.any_of(s.languages));
+    fn new(text: &'t [u8], syntax: Option<&'static Syntax>, outside: bool) -> Self {
         let mut special = [false; 256];
         if let Some(s) = syntax {
             let openers = s.line.iter().chain(s.line_start).chain(s.block.iter().map(|(open, _)| open));
@@ -314,22 +330,23 @@ impl<'t> Lexer<'t> {
                 Habit::Rust => b"'",
                 Habit::Shell => b"<\n",
                 Habit::Ruby | Habit::Perl => b"<=\n",
-                Habit::Php => b"<\n",
+                Habit::Php => b"<?\n",
                 _ => b"",
             };
             habits.iter().for_each(|b| special[usize::from(*b)] = true);
         }
         let token = Token { start: 0, end: 0, place: Place::Code };
-        Self { text, syntax, special, state: State::default(), token, checkpoints: vec![State::default()] }
+        let state = State { outside, ..State::default() };
+        Self { text, syntax, special, state: state.clone(), token, checkpoints: vec![state] }
     }
 
     /// Tells whether the language's comments are known.
-    pub(super) fn knows_comments(&self) -> bool {
+    fn knows_comments(&self) -> bool {
         self.syntax.is_some_and(|s| !(s.line.is_empty() && s.line_start.is_empty() && s.block.is_empty()))
     }
 
     /// Tells where a byte stands: code, string or comment.
-    pub(super) fn place_at(&mut self, at: usize) -> Place {
+    fn place_at(&mut self, at: usize) -> Place {
         let Some(syntax) = self.syntax else { return Place::Code };
         if at < self.token.start {
             let back = self.checkpoints.partition_point(|c| c.at <= at);
@@ -348,6 +365,11 @@ impl<'t> Lexer<'t> {
     /// Reads the piece that starts at the state's place.
     fn next(&mut self, syntax: &Syntax) -> Token {
         let start = self.state.at;
+        if self.state.outside {
+            let end = php_opener(&self.text[start..]).map_or(self.text.len(), |i| start + i + 2);
+            self.state = State { at: end, ..State::default() };
+            return Token { start, end, place: Place::Code };
+        }
         let mut at = start;
         loop {
             let rest = &self.text[at..];
@@ -393,7 +415,18 @@ impl<'t> Lexer<'t> {
                 return Some((block_end(text, at + open.len(), open, close, syntax.nested), Place::Comment));
             }
         }
-        let line_end = || at + memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        let line_end = || {
+            let line = &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())];
+            // The end of PHP ends a comment of one line too.
+            let close = (syntax.habit == Habit::Php).then(|| memchr::memmem::find(line, b"?>")).flatten();
+            at + close.unwrap_or(line.len())
+        };
+        if syntax.habit == Habit::Php && rest.starts_with(b"?>") {
+            if self.state.at == at {
+                self.state = State { at, outside: true, ..State::default() };
+            }
+            return Some((at + 2, Place::Code));
+        }
         if syntax.line_start.iter().any(|o| rest.starts_with(o.as_bytes())) && at_line_start() {
             return Some((line_end(), Place::Comment));
         }
@@ -558,6 +591,16 @@ impl<'t> Lexer<'t> {
     }
 }
 
+/// Returns where PHP begins: `<?php`, `<?=`, or `<?` and white space. `<?xml` is text.
+fn php_opener(text: &[u8]) -> Option<usize> {
+    memchr::memmem::find_iter(text, b"<?").find(|at| match text[at + 2..] {
+        [] | [b'=', ..] => true,
+        [b, ..] if b.is_ascii_whitespace() => true,
+        [a, b, c, ..] => [a, b, c].eq_ignore_ascii_case(b"php"),
+        _ => false,
+    })
+}
+
 /// Tells whether only blanks stand between the start of the line and `at`.
 fn blank_before(text: &[u8], at: usize) -> bool {
     let blanks = text[..at].iter().rev().take(256).take_while(|b| matches!(b, b' ' | b'\t')).count();
@@ -711,68 +754,4 @@ fn here_end(text: &[u8], from: usize, word: &[u8], indented: bool) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// `C`, `S` or `#` for each byte.
-    fn places(path: &str, text: &str) -> String {
-        let mut lexer = Lexer::new(text.as_bytes(), Languages::of(path.as_bytes(), b""));
-        (0..text.len())
-            .map(|i| match lexer.place_at(i) {
-                Place::Comment => '#',
-                Place::String => 'S',
-                _ => 'C',
-            })
-            .collect()
-    }
-
-    #[test]
-    fn tells_code_strings_and_comments_apart() {
-        for (path, text, expected) in [
-            ("a.py", "a = 'x#y' # z", "CCCCSSSSSC###"),
-            ("a.py", "\"\"\"d\n'x\"\"\"b", "SSSSSSSSSSC"),
-            ("a.js", "a=`x${b+'}'}y`;c", "CCSSSSCCSSSSSSCC"),
-            ("a.js", "a=/'\"/.t('x')", "CCSSSSCCCSSSC"),
-            ("a.js", "a/b/c // d", "CCCCCC####"),
-            ("a.tsx", "<a>it</a> // d", "CCCCCCCCCC####"),
-            ("a.rs", "f::<'a>('b', r#\"x\"y\"#)", "CCCCCCCCSSSCCCCSSSSSSC"),
-            ("a.rs", "/* /* */ x */b", "#############C"),
-            ("a.go", "a := `x\n//`+1", "CCCCCSSSSSSCC"),
-            ("a.cpp", "a(R\"x(\")x\", 1'000)", "CCCSSSSSSSCCCCCCCC"),
-            ("a.cs", "a(@\"\\\", 1)", "CCCSSSCCCC"),
-            ("a.sh", "a=${b#c} # d", "CCCCCCCCC###"),
-            ("a.sh", "cat <<EOF\n'x\nEOF\nb", "CCCCCCCCCSSSSSSSCC"),
-            ("a.rb", "=begin\nx\n=end\nb", "#############CC"),
-            ("a.yml", "a: don't # x", "CCCCCCCCC###"),
-            ("a.yml", "a: 'x # y' # z", "CCCSSSSSSSC###"),
-            ("a.sql", "'it''s' -- x", "SSSSSSSC####"),
-            ("a.php", "#[A] 'x' # y", "CCCCCSSSC###"),
-            ("a.html", "a<!-- b -->c", "C##########C"),
-            ("a.json", "{\"//\": 1}", "CSSSSCCCC"),
-            ("a.kt", "\"\"\"\\\"\"\" x", "SSSSSSSCC"),
-            ("a.unknown", "# 'x'", "CCCCC"),
-            ("a.c", "'\"' + \"\\\"\" /* */", "SSSCCCSSSSC#####"),
-        ] {
-            assert_eq!(places(path, text), expected, "{path}: {text}");
-        }
-    }
-
-    #[test]
-    fn goes_back() {
-        let text = "a = 'x' # y\n".repeat(5000);
-        let mut lexer = Lexer::new(text.as_bytes(), Languages::of(b"a.py", b""));
-        assert_eq!(lexer.place_at(text.len() - 2), Place::Comment);
-        assert_eq!(lexer.place_at(5), Place::String);
-        assert_eq!(lexer.place_at(30_000 / 12 * 12 + 9), Place::Comment);
-        assert_eq!(lexer.place_at(30_000 / 12 * 12 + 1), Place::Code);
-    }
-
-    #[test]
-    fn is_linear_in_open_quotes() {
-        let text = "`${'\"/*<<A {".repeat(40_000);
-        for path in ["a.js", "a.sh", "a.rb", "a.rs", "a.php"] {
-            let mut lexer = Lexer::new(text.as_bytes(), Languages::of(path.as_bytes(), b""));
-            lexer.place_at(text.len() - 1);
-        }
-    }
-}
+mod tests;

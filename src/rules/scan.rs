@@ -1,7 +1,7 @@
 //! Looks at one file: which rules apply, where they match, what becomes of a match.
 
 use super::catalog::{self, FILTER, Matcher};
-use super::lexer::{Lexer, Place};
+use super::lexer::{Place, Readings};
 use super::report::{self, Reporter, Sighting};
 use super::role::{self, Role};
 use super::secret::overlap::Spared;
@@ -113,7 +113,7 @@ enum Fit {
 /// An unbroken part of the text, and what was found out about it.
 struct Run<'a> {
     text: &'a [u8],
-    lexer: Lexer<'a>,
+    readings: Readings<'a>,
 }
 
 struct Scan<'a> {
@@ -156,7 +156,7 @@ impl Visitor for Scan<'_> {
     fn found(&mut self, found: &Match) -> bool {
         let rules = self.reporter.rules;
         let rule = rules.rule(found.rule);
-        if rule.place != Place::Any && !rule.place.admits(self.place(found.span.start)) {
+        if rule.place != Place::Any && !self.admits(rule, found.span.start) {
             return false;
         }
         match self.settled(found.rule) {
@@ -252,16 +252,23 @@ impl<'a> Scan<'a> {
     fn run(&mut self) -> &mut (Run<'a>, usize) {
         let languages = self.reporter.languages();
         let (file, block) = (self.file, self.block);
+        let is_whole = file.text().is_some_and(|t| t.new.whole().is_some());
         self.run.get_or_insert_with(|| {
             let (text, offset) = file.text().and_then(|t| t.new.around(block.text)).unwrap_or((block.text, 0));
-            (Run { text, lexer: Lexer::new(text, languages) }, offset)
+            (Run { text, readings: Readings::new(text, languages, is_whole) }, offset)
         })
     }
 
     /// Tells where a byte of the current block stands.
     fn place(&mut self, at: usize) -> Place {
         let (run, offset) = self.run();
-        run.lexer.place_at(*offset + at)
+        run.readings.place_at(*offset + at)
+    }
+
+    /// Returns true if a match of a rule counts at a byte of the current block, by where that byte stands.
+    fn admits(&mut self, rule: &catalog::Rule, at: usize) -> bool {
+        let (run, offset) = self.run();
+        run.readings.admits(rule.place, rule.languages, *offset + at)
     }
 
     /// Tells whether a rule looks at files like this one.
@@ -472,7 +479,8 @@ struct At<'s, 'a> {
 impl Surroundings for At<'_, '_> {
     fn is_program(&mut self) -> bool {
         let languages = self.scan.reporter.languages();
-        !languages.is_empty() && !languages.any_of(PROSE)
+        // A page with code in it is a program.
+        languages.names().any(|name| !PROSE.contains(&name))
     }
     fn is_test(&mut self) -> bool {
         self.scan.is_test()

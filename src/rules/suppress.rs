@@ -1,7 +1,7 @@
 //! Comments that let a finding through: `claude-reviewer: ignore[rule-id] reason`, on the line or the one above.
 
 use super::language::Languages;
-use super::lexer::{Lexer, Place};
+use super::lexer::Readings;
 use super::{Remark, RuleSet};
 use crate::diff::{Block, FileChange, LineNo, TextChange};
 use crate::finding::{Category, Finding, LineSpan, Suppression};
@@ -163,10 +163,10 @@ fn read(text: &TextChange, languages: Languages) -> Vec<Directive> {
             continue;
         }
         done = Some(run.as_ptr());
-        let mut lexer = Lexer::new(run, languages);
+        let mut readings = Readings::new(run, languages, text.new.whole().is_some());
         let (mut number, mut counted) = (block.first.get() - newlines(&run[..offset]), 0);
         for at in memchr::memmem::find_iter(run, OPEN) {
-            if lexer.knows_comments() && lexer.place_at(at) != Place::Comment {
+            if !readings.may_be_comment(at) {
                 continue;
             }
             number += newlines(&run[counted..at]);

@@ -1,0 +1,66 @@
+//! Tests of the lexer.
+
+use super::*;
+use crate::rules::language::Languages;
+
+/// `C`, `S` or `#` for each byte.
+fn places(path: &str, text: &str) -> String {
+    let mut lexer = Readings::new(text.as_bytes(), Languages::of(path.as_bytes(), b""), true);
+    (0..text.len())
+        .map(|i| match lexer.place_at(i) {
+            Place::Comment => '#',
+            Place::String => 'S',
+            _ => 'C',
+        })
+        .collect()
+}
+
+#[test]
+fn tells_code_strings_and_comments_apart() {
+    for (path, text, expected) in [
+        ("a.py", "a = 'x#y' # z", "CCCCSSSSSC###"),
+        ("a.py", "\"\"\"d\n'x\"\"\"b", "SSSSSSSSSSC"),
+        ("a.js", "a=`x${b+'}'}y`;c", "CCSSSSCCSSSSSSCC"),
+        ("a.js", "a=/'\"/.t('x')", "CCSSSSCCCSSSC"),
+        ("a.js", "a/b/c // d", "CCCCCC####"),
+        ("a.tsx", "<a>it</a> // d", "CCCCCCCCCC####"),
+        ("a.rs", "f::<'a>('b', r#\"x\"y\"#)", "CCCCCCCCSSSCCCCSSSSSSC"),
+        ("a.rs", "/* /* */ x */b", "#############C"),
+        ("a.go", "a := `x\n//`+1", "CCCCCSSSSSSCC"),
+        ("a.cpp", "a(R\"x(\")x\", 1'000)", "CCCSSSSSSSCCCCCCCC"),
+        ("a.cs", "a(@\"\\\", 1)", "CCCSSSCCCC"),
+        ("a.sh", "a=${b#c} # d", "CCCCCCCCC###"),
+        ("a.sh", "cat <<EOF\n'x\nEOF\nb", "CCCCCCCCCSSSSSSSCC"),
+        ("a.rb", "=begin\nx\n=end\nb", "#############CC"),
+        ("a.yml", "a: don't # x", "CCCCCCCCC###"),
+        ("a.yml", "a: 'x # y' # z", "CCCSSSSSSSC###"),
+        ("a.sql", "'it''s' -- x", "SSSSSSSC####"),
+        ("a.php", "#[A] 'x' # y", "CCCCCSSSC###"),
+        ("a.html", "a<!-- b -->c", "C##########C"),
+        ("a.json", "{\"//\": 1}", "CSSSSCCCC"),
+        ("a.kt", "\"\"\"\\\"\"\" x", "SSSSSSSCC"),
+        ("a.unknown", "# 'x'", "CCCCC"),
+        ("a.c", "'\"' + \"\\\"\" /* */", "SSSCCCSSSSC#####"),
+    ] {
+        assert_eq!(places(path, text), expected, "{path}: {text}");
+    }
+}
+
+#[test]
+fn goes_back() {
+    let text = "a = 'x' # y\n".repeat(5000);
+    let mut lexer = Readings::new(text.as_bytes(), Languages::of(b"a.py", b""), true);
+    assert_eq!(lexer.place_at(text.len() - 2), Place::Comment);
+    assert_eq!(lexer.place_at(5), Place::String);
+    assert_eq!(lexer.place_at(30_000 / 12 * 12 + 9), Place::Comment);
+    assert_eq!(lexer.place_at(30_000 / 12 * 12 + 1), Place::Code);
+}
+
+#[test]
+fn is_linear_in_open_quotes() {
+    let text = "`${'\"/*<<A {".repeat(40_000);
+    for path in ["a.js", "a.sh", "a.rb", "a.rs", "a.php"] {
+        let mut lexer = Readings::new(text.as_bytes(), Languages::of(path.as_bytes(), b""), true);
+        lexer.place_at(text.len() - 1);
+    }
+}
