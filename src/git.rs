@@ -102,6 +102,9 @@ impl State {
 #[derive(Debug)]
 pub struct Branch {
     pub change: Change,
+    /// Net changes since further merge bases, where histories cross: what is new in none of them alone can be new to
+    /// the branch that it goes to. Without the paths that this branch has just as the head has them.
+    pub further: Vec<Change>,
     /// All zeros where there is none (the first push of a history): `change.base` is [`State::Empty`].
     pub merge_base: ObjectId,
     /// What was measured against, of which that is an ancestor; `None` where nothing names one commit.
@@ -293,9 +296,21 @@ impl Repo {
     }
 
     /// The commits of `A..B`, oldest first.
+    ///
+    /// # Errors
+    /// Incomplete: the history is cut off between the two.
     pub fn range(&self, from: &str, to: &str) -> Result<Vec<ObjectId>> {
         let (from, to) = (self.resolve(from)?, self.resolve(to)?);
-        revision::walk(&self.local(), to, &[from])
+        revision::whole_walk(&self.local(), to, &[from])
+    }
+
+    /// The net changes that the commits of `from..to` make up: since each merge base of the two, or since `from`
+    /// where they have no commit in common.
+    ///
+    /// # Errors
+    /// Incomplete: the history is cut off before it decides what the merge base is.
+    pub fn net(&self, from: ObjectId, to: ObjectId) -> Result<Vec<Change>> {
+        revision::net(self, from, to)
     }
 
     /// Returns the best common ancestor of two commits; `None` where they share none.

@@ -526,6 +526,7 @@ impl Floor<'_> {
 /// commit has, one finding is enough. Equal is what is equal unmasked: another secret that looks the same masked
 /// is another finding.
 fn without_repeats(findings: Vec<Finding>, parts: &[Part]) -> Vec<Finding> {
+    let findings = without_net_repeats(findings, parts);
     let inside: Vec<ObjectId> = parts.iter().filter(|p| p.scope == Scope::Secrets).filter_map(|p| p.commit).collect();
     if inside.is_empty() {
         return findings;
@@ -537,6 +538,17 @@ fn without_repeats(findings: Vec<Finding>, parts: &[Part]) -> Vec<Finding> {
     let mut shown: HashSet<_> = kept.iter().map(key).collect();
     kept.extend(commits.into_iter().filter(|f| shown.insert(key(f))));
     kept
+}
+
+/// Drops what the net change of a range repeats: each commit of it says the same of a line that it brings.
+fn without_net_repeats(mut findings: Vec<Finding>, parts: &[Part]) -> Vec<Finding> {
+    let is_range = parts.iter().any(|p| p.is_repeat) && parts.iter().all(|p| p.is_repeat || p.commit.is_some());
+    if is_range {
+        let key = |f: &Finding| (f.rule_id().to_owned(), f.file().cloned(), f.identity);
+        let shown: HashSet<_> = findings.iter().filter(|f| f.commit.is_some()).map(key).collect();
+        findings.retain(|f| f.commit.is_some() || !shown.contains(&key(f)));
+    }
+    findings
 }
 
 fn not_asked(backend: &str) -> String {

@@ -286,7 +286,7 @@ impl Fetched {
         loop {
             let repo = self.open()?;
             match (joined(&repo, one, other)?, self.depth) {
-                (Joined::At(base), _) => return Ok(Some(base)),
+                (Joined::At(bases), _) => return Ok(bases.first().copied()),
                 (Joined::Never, _) => return Ok(None),
                 (Joined::Perhaps, None) => return repo.merge_base(one, other),
                 (Joined::Perhaps, Some(at)) if at + 1 == DEPTHS.len() => return repo.merge_base(one, other),

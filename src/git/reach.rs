@@ -7,7 +7,8 @@ use std::collections::HashSet;
 
 /// Whether two commits have a merge base that more history cannot change.
 pub(super) enum Joined {
-    At(ObjectId),
+    /// At the best common ancestors, of which there is at least one. Several where histories cross.
+    At(Vec<ObjectId>),
     Never,
     /// Some of the history that decides is cut off.
     Perhaps,
@@ -16,18 +17,28 @@ pub(super) enum Joined {
 /// Looks for the merge base, and for a place where the history is cut off between it and the two.
 pub(super) fn joined(repo: &Repo, one: ObjectId, other: ObjectId) -> Result<Joined> {
     let local = repo.local();
-    let base = revision::merge_base(&local, one, &[other])?;
-    let Some(cut) = cut_off(&local)? else {
-        return Ok(base.map_or(Joined::Never, Joined::At));
-    };
-    let Some(base) = base else { return Ok(Joined::Perhaps) };
+    let bases = revision::merge_bases(&local, one, &[other])?;
+    let is_cut = cut_off(&local)?.is_some();
+    if bases.is_empty() {
+        return Ok(if is_cut { Joined::Perhaps } else { Joined::Never });
+    }
+    // The merge base is found among all objects that are here; the walk ends where the clone says that history is cut
+    // off. They agree only where no such place lies between.
     for (tip, hidden) in [(one, other), (other, one)] {
-        let between = revision::walk(&local, tip, &[hidden])?;
-        if between.iter().any(|id| cut.contains(&gix_id(id))) {
+        if is_cut && is_cut_off(&local, &revision::walk(&local, tip, &[hidden])?)? {
             return Ok(Joined::Perhaps);
         }
     }
-    Ok(Joined::At(base))
+    Ok(Joined::At(bases))
+}
+
+/// Returns true if a shallow clone left out parents of one of these commits.
+///
+/// # Errors
+/// Incomplete: the list of such commits cannot be read.
+pub(super) fn is_cut_off(local: &gix::Repository, commits: &[ObjectId]) -> Result<bool> {
+    let cut = cut_off(local)?.unwrap_or_default();
+    Ok(!cut.is_empty() && commits.iter().any(|id| cut.contains(&gix_id(id))))
 }
 
 /// Returns the commits whose parents a shallow clone left out.
@@ -95,12 +106,12 @@ impl Repo {
     pub fn from_the_beginning(&self, head: ObjectId) -> Result<Branch> {
         let local = self.local();
         let commits = revision::walk(&local, head, &[])?;
-        let cut = cut_off(&local)?.unwrap_or_default();
-        if commits.iter().any(|id| cut.contains(&gix_id(id))) {
+        if is_cut_off(&local, &commits)? {
             return Err(revision::missing_history(&local, "the history is cut off before its first commit"));
         }
         Ok(Branch {
             change: self.between(State::Empty, self.state_of(head)?)?,
+            further: Vec::new(),
             merge_base: own(&local.object_hash().null()),
             tip: None,
             head,

@@ -1,5 +1,6 @@
 //! From what people call commits to commits, and from commits to what is compared.
 
+use super::reach::{self, Joined};
 use super::{Branch, Change, Repo, State, gix_id, names, own, refs, tree};
 use crate::diff::ObjectId;
 use crate::error::{Error, Result};
@@ -9,6 +10,9 @@ use std::collections::HashSet;
 
 /// What goes before a base on a command line.
 pub(super) const AS_BASE: &str = "--base ";
+
+/// Merge bases that a change is measured from at most. Histories that cross more often are not reviewed in parts.
+const MAX_BASES: usize = 16;
 
 /// Longer than any name that git allows in practice.
 const MAX_REV: usize = 1024;
@@ -188,16 +192,88 @@ pub(super) fn walk(repo: &gix::Repository, tip: ObjectId, hidden: &[ObjectId]) -
     Ok(commits)
 }
 
+/// As [`walk`], for a review of each of these commits.
+///
+/// # Errors
+/// Incomplete: a shallow clone left out commits that belong among them.
+pub(super) fn whole_walk(repo: &gix::Repository, tip: ObjectId, hidden: &[ObjectId]) -> Result<Vec<ObjectId>> {
+    let commits = walk(repo, tip, hidden)?;
+    match reach::is_cut_off(repo, &commits)? {
+        true => Err(missing_history(repo, "commits under review are not in this shallow clone")),
+        false => Ok(commits),
+    }
+}
+
 /// Returns the best common ancestor. See [`Repo::merge_base`].
 pub(super) fn merge_base(repo: &gix::Repository, one: ObjectId, others: &[ObjectId]) -> Result<Option<ObjectId>> {
+    Ok(merge_bases(repo, one, others)?.first().copied())
+}
+
+/// Returns the best common ancestors: several where histories cross.
+pub(super) fn merge_bases(repo: &gix::Repository, one: ObjectId, others: &[ObjectId]) -> Result<Vec<ObjectId>> {
     if others.contains(&one) {
-        return Ok(Some(one));
+        return Ok(vec![one]);
     }
     let others: Vec<_> = others.iter().map(gix_id).collect();
     match repo.merge_bases_many(gix_id(&one), &others) {
-        Ok(bases) => Ok(bases.first().map(|id| own(id))),
+        Ok(bases) => Ok(bases.iter().map(|id| own(id)).collect()),
         Err(e) => Err(missing_history(repo, "the merge base cannot be found").caused_by(&e)),
     }
+}
+
+/// Returns the merge bases of a head and what it is compared with, the best first; none where they share no commit.
+///
+/// # Errors
+/// Incomplete: a shallow clone left out commits that decide about them, or there are more than [`MAX_BASES`].
+fn bases_of(repo: &Repo, head: ObjectId, tip: ObjectId, name: &str) -> Result<Vec<ObjectId>> {
+    let local = repo.local();
+    match reach::joined(repo, head, tip)? {
+        Joined::At(bases) if bases.len() > MAX_BASES => Err(Error::incomplete(format!(
+            "the head and {name} have {} merge bases, more than {MAX_BASES}",
+            bases.len()
+        ))
+        .hint("merge the base into the head once more")),
+        Joined::At(bases) => Ok(bases),
+        Joined::Never => Ok(Vec::new()),
+        Joined::Perhaps => Err(match merge_base(&local, head, &[tip])? {
+            None => missing_history(&local, &format!("this shallow clone has no merge base with {name}")),
+            Some(_) => {
+                missing_history(&local, &format!("this shallow clone lacks commits between the head and {name}"))
+            }
+        }),
+    }
+}
+
+/// Returns the net changes since these merge bases, without the paths that the tip has just as the head has them.
+fn since_further(repo: &gix::Repository, bases: &[ObjectId], tip: ObjectId, head: ObjectId) -> Result<Vec<Change>> {
+    let compare = |from: ObjectId| -> Result<Vec<super::Pair>> {
+        let (from, to) = (tree::of_commit(repo, gix_id(&from))?, tree::of_commit(repo, gix_id(&head))?);
+        let mut pairs = Vec::new();
+        tree::compare(repo, Some(from), Some(to), &mut Vec::new(), &mut pairs)?;
+        Ok(pairs)
+    };
+    let mut changes = Vec::new();
+    if bases.is_empty() {
+        return Ok(changes);
+    }
+    let differing = compare(tip)?;
+    let paths: HashSet<&[u8]> = differing.iter().map(super::Pair::path).collect();
+    for base in bases {
+        let mut pairs = compare(*base)?;
+        pairs.retain(|p| paths.contains(p.path()));
+        let (base, head) = (tree::state(repo, gix_id(base))?, tree::state(repo, gix_id(&head))?);
+        changes.push(Change::of_pairs(repo, pairs, base, head, None)?);
+    }
+    Ok(changes)
+}
+
+/// See [`Repo::net`].
+pub(super) fn net(repo: &Repo, from: ObjectId, to: ObjectId) -> Result<Vec<Change>> {
+    let bases = bases_of(repo, to, from, &from.short())?;
+    let (first, further) = bases.split_first().unwrap_or((&from, &[]));
+    let mut changes = vec![repo.between(repo.state_of(*first)?, repo.state_of(to)?)?];
+    changes.extend(since_further(&repo.local(), further, from, to)?);
+    Ok(changes)
 }
 
 pub(super) fn missing_history(repo: &gix::Repository, what: &str) -> Error {
@@ -352,19 +428,18 @@ pub(super) fn branch(repo: &Repo, head: Option<&str>, base: Option<&str>) -> Res
             (found.id, found.label)
         }
     };
-    let Some(common) = merge_base(&local, head, &[base])? else {
-        return Err(match local.is_shallow() {
-            Ok(true) => missing_history(&local, &format!("this shallow clone has no merge base with {name}")),
-            _ => Error::usage(format!("the head and {name} have no commit in common")),
-        });
+    let bases = bases_of(repo, head, base, &name)?;
+    let [common, further @ ..] = bases.as_slice() else {
+        return Err(Error::usage(format!("the head and {name} have no commit in common")));
     };
     Ok(Branch {
-        change: repo.between(repo.state_of(common)?, repo.state_of(head)?)?,
-        merge_base: common,
+        change: repo.between(repo.state_of(*common)?, repo.state_of(head)?)?,
+        further: since_further(&local, further, base, head)?,
+        merge_base: *common,
         tip: Some(base),
         head,
         base_name: name,
-        commits: walk(&local, head, &[base])?,
+        commits: whole_walk(&local, head, &[base])?,
     })
 }
 
@@ -389,15 +464,17 @@ pub(super) fn push(repo: &Repo, range: &PushRange) -> Result<Option<Branch>> {
         false => refs::peel(&local, gix_id(&remote), &range.name).ok().map(|id| own(&id)),
     };
     if let Some(known) = known
-        && let Some(common) = merge_base(&local, head, &[known])?
+        && let [common, further @ ..] =
+            bases_of(repo, head, known, &format!("{} on the remote", range.name))?.as_slice()
     {
         return Ok(Some(Branch {
-            change: repo.between(repo.state_of(common)?, repo.state_of(head)?)?,
-            merge_base: common,
+            change: repo.between(repo.state_of(*common)?, repo.state_of(head)?)?,
+            further: since_further(&local, further, known, head)?,
+            merge_base: *common,
             tip: Some(known),
             head,
             base_name: format!("{} on the remote", range.name),
-            commits: walk(&local, head, &[known])?,
+            commits: whole_walk(&local, head, &[known])?,
         }));
     }
     let name = range.to.as_ref().map(|to| remote_named(&local, to));
@@ -416,6 +493,7 @@ pub(super) fn push(repo: &Repo, range: &PushRange) -> Result<Option<Branch>> {
     };
     Ok(Some(Branch {
         change: repo.between(base, repo.state_of(head)?)?,
+        further: Vec::new(),
         merge_base: common.unwrap_or(own(&local.object_hash().null())),
         tip: None,
         head,
@@ -425,7 +503,7 @@ pub(super) fn push(repo: &Repo, range: &PushRange) -> Result<Option<Branch>> {
             (Some(name), _) => format!("what {name} is known to have"),
             (None, _) => "what the remotes are known to have".to_owned(),
         },
-        commits: walk(&local, head, &tips)?,
+        commits: whole_walk(&local, head, &tips)?,
     }))
 }
 

@@ -282,7 +282,7 @@ impl Asking<'_> {
     fn gather(&self, deadline: Instant, room: usize) -> Gathered {
         let mut out = Gathered { deadline: Some(deadline), room, ..Gathered::default() };
         let mut reader = self.floor.scan.repo.map(Repo::reader);
-        for part in self.floor.parts.iter().filter(|p| p.scope == Scope::All) {
+        for part in self.floor.parts.iter().filter(|p| p.scope == Scope::All && !p.is_repeat) {
             match (&part.content, reader.as_mut()) {
                 (Content::Change(change), Some(reader)) => self.change(part, change, reader, &mut out),
                 (Content::Commit(id), Some(reader)) => match reader.alone(*id) {

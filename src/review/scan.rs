@@ -156,6 +156,11 @@ impl Scan<'_> {
             Unit::File { part, entry } => {
                 let p = &parts[part];
                 match (&p.content, reader) {
+                    (Content::Change(change), Some(reader)) if p.is_repeat => {
+                        let mut again = Scanned::default();
+                        self.entry(p, (part, change), entry, reader, &mut again);
+                        out.take_repeat(again);
+                    }
                     (Content::Change(change), Some(reader)) => self.entry(p, (part, change), entry, reader, out),
                     (Content::Given(files), _) => self.file(p, (part, entry), &files[entry], out),
                     _ => {}
@@ -410,6 +415,12 @@ impl Scanned {
             let lines = line.map(|first| LineSpan { first, last: first, columns: None });
             self.first = Some(Location { file: file.path().clone(), lines });
         }
+    }
+
+    /// Takes what a look from another side adds to what other parts say of the same files.
+    fn take_repeat(&mut self, other: Self) {
+        self.findings.extend(other.findings);
+        self.coverage.failed.extend(other.coverage.failed);
     }
 
     fn merge(&mut self, other: Self) {

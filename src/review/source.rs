@@ -46,6 +46,9 @@ pub(super) struct Part {
     pub(super) scope: Scope,
     /// The commit that findings belong to.
     pub(super) commit: Option<ObjectId>,
+    /// Shows from another side what other parts show. The rules judge it; its files are counted, stored and shown to
+    /// models with those parts.
+    pub(super) is_repeat: bool,
 }
 
 /// What a part compares.
@@ -62,7 +65,11 @@ pub(super) enum Content {
 
 impl Part {
     fn net(change: Change) -> Self {
-        Self { content: Content::Change(change), scope: Scope::All, commit: None }
+        Self { content: Content::Change(change), scope: Scope::All, commit: None, is_repeat: false }
+    }
+
+    fn repeat(change: Change) -> Self {
+        Self { is_repeat: true, ..Self::net(change) }
     }
 }
 
@@ -104,7 +111,7 @@ fn in_repository(request: &ReviewRequest, repo: Repo) -> Result<Resolved> {
                 if parent.is_some() {
                     return Err(Error::usage("--parent goes with a single commit, not with a range"));
                 }
-                range(repo, from, to, rev)
+                range(repo, from, to, request)
             }
             Some(_) => Err(Error::usage(format!("the range {rev} has three dots"))
                 .hint_person(
@@ -136,20 +143,28 @@ fn in_repository(request: &ReviewRequest, repo: Repo) -> Result<Resolved> {
     }
 }
 
-fn range(repo: Repo, from: &str, to: &str, spec: &str) -> Result<Resolved> {
+/// Each commit of a range. Where the change is gated, the net change too: a merge counts with the paths that differ
+/// from every parent, so that one which takes a file back to an older parent brings nothing by itself.
+fn range(repo: Repo, from: &str, to: &str, request: &ReviewRequest) -> Result<Resolved> {
+    let spec = format!("{from}..{to}");
     let or_head = |s: &str| if s.is_empty() { "HEAD".to_owned() } else { s.to_owned() };
     let (from, to) = (or_head(from), or_head(to));
     let commits = repo.range(&from, &to)?;
-    let (base, head) = (repo.state_of(repo.resolve(&from)?)?, repo.state_of(repo.resolve(&to)?)?);
+    let (base_id, head_id) = (repo.resolve(&from)?, repo.resolve(&to)?);
+    let (base, head) = (repo.state_of(base_id)?, repo.state_of(head_id)?);
     let count = commits.len();
     let label = format!("{count} commit{} of {spec}", if count == 1 { "" } else { "s" });
+    let is_judged_as_whole = request.authority == Authority::Base && count > 0;
+    let net = if is_judged_as_whole { repo.net(base_id, head_id)? } else { Vec::new() };
     let mut all = Resolved::empty(repo, SourceKind::Commit, label);
     all.set_ends(base, &head);
     all.parts.extend(commits.into_iter().map(|id| Part {
         content: Content::Commit(id),
         scope: Scope::All,
         commit: Some(id),
+        is_repeat: false,
     }));
+    all.parts.extend(net.into_iter().map(Part::repeat));
     Ok(all)
 }
 
@@ -198,7 +213,7 @@ fn given(request: &ReviewRequest, env: &Env, kind: SourceKind, inputs: Vec<&Inpu
     let base = repo.as_ref().map_or(Ok(State::Empty), head_state)?;
     Ok(Resolved {
         repo,
-        parts: vec![Part { content: Content::Given(files), scope: Scope::All, commit: None }],
+        parts: vec![Part { content: Content::Given(files), scope: Scope::All, commit: None, is_repeat: false }],
         info: SourceInfo { kind, label, ..SourceInfo::default() },
         notes: Vec::new(),
         base,
@@ -304,10 +319,12 @@ impl Resolved {
         // One commit is its own net change.
         let commits = if b.commits.len() > 1 { b.commits } else { Vec::new() };
         self.parts.push(Part::net(b.change));
+        self.parts.extend(b.further.into_iter().map(Part::repeat));
         self.parts.extend(commits.into_iter().map(|id| Part {
             content: Content::Commit(id),
             scope: Scope::Secrets,
             commit: Some(id),
+            is_repeat: false,
         }));
     }
 }

@@ -1,5 +1,6 @@
 //! Reading changes from real repositories.
 
+mod merges;
 mod names;
 mod revisions;
 mod rows;

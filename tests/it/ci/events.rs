@@ -5,6 +5,23 @@ use crate::support::line_with_key;
 use serde_json::{Value, json};
 
 #[test]
+fn ver_07_a_pull_request_in_a_clone_that_was_cut_off_later_is_not_passed() {
+    let forge = Forge::bad();
+    let full = |forge: &Forge| {
+        let job = forge.job(&forge.merge);
+        job.git(&["fetch", "-q", "--unshallow", "origin", "+refs/heads/*:refs/remotes/origin/*"]);
+        job.on("pull_request", &forge.request())
+    };
+    full(&forge).run(&[], 1);
+    let cut = full(&forge);
+    cut.git(&["fetch", "-q", "--depth=1", "origin", "topic"]);
+    let run = cut.run(&[], 3);
+    assert!(run.stderr.contains("shallow clone") && run.stderr.contains("--fetch"), "{}", run.stderr);
+    // Fetched as far as it takes, the key of the first commit is found.
+    cut.run(&["--fetch"], 1);
+}
+
+#[test]
 fn ci_01_a_pull_request_is_reviewed_from_a_checkout_of_one_commit() {
     for (forge, code) in [(Forge::good(), 0), (Forge::bad(), 1)] {
         let job = forge.job(&forge.merge).on("pull_request", &forge.request());
