@@ -78,7 +78,7 @@ impl Finder<'_, '_> {
                 && (rule.paths.is_empty() || rule.paths.iter().any(|g| glob::matches(g, path)))
         };
         // The header of a key is public, and says what the placeholders below it stand for.
-        let by_header = rule.checks.iter().any(|c| c == "private-key-body");
+        let by_header = rule.checks.iter().any(|c| c.starts_with("private-key-"));
         rule.secret && rule.matcher == Matcher::Pattern && !by_header && self.file.is_none_or(fits)
     }
 }

@@ -74,6 +74,13 @@ pub(crate) fn is_test_path(path: &[u8]) -> bool {
     of(path) == Role::Test
 }
 
+/// Returns true if a path is that of documentation: prose by its extension, or a file below `docs`.
+pub(crate) fn is_documentation(path: &[u8]) -> bool {
+    let path = String::from_utf8_lossy(path).to_ascii_lowercase();
+    let (folders, name) = path.rsplit_once('/').unwrap_or(("", &path));
+    matches!(extension(name).as_str(), "md" | "mdx" | "rst" | "adoc") || folders.split('/').any(|f| f == "docs")
+}
+
 /// Tells whether a path may be that of a test.
 pub(crate) fn may_be_test(path: &[u8]) -> bool {
     of(path) != Role::Program

@@ -8,11 +8,14 @@ mod assignment;
 mod checksum;
 mod encoded;
 pub(crate) mod generate;
+mod key;
 mod name;
 pub(crate) mod overlap;
 mod shape;
 mod words;
 mod written;
+
+use super::role;
 
 /// What the pattern of a secret rule matched, where it stands.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +79,12 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("stellar-crc16", |c| checksum::stellar(c.secret)),
     ("wireguard-clamp", |c| checksum::wireguard(c.secret)),
     // Encoded payloads that can be read.
-    ("private-key-body", encoded::private_key_body),
+    ("private-key-body", |c| encoded::private_key_body(c) || key::parses(c)),
+    ("private-key-parses", key::parses),
+    // It looks like a key, and no program would load it.
+    ("private-key-unparsed", |c| encoded::private_key_body(c) && !key::parses(c)),
+    ("in-tests", |c| role::is_test_path(c.path)),
+    ("in-tests-or-documentation", |c| role::is_test_path(c.path) || role::is_documentation(c.path)),
     ("jwt", |c| encoded::jwt(c.secret).is_some_and(|j| j.is_credential())),
     ("jwt-service-role", |c| encoded::jwt(c.secret).is_some_and(|j| j.is_service_role())),
     ("basic-auth", |c| encoded::basic_auth(c.secret)),

@@ -11,7 +11,8 @@ const ALNUM: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstu
 /// Names: `github-token:PREFIX`, `npm-token`, `grafana-token`, `aws-key-id:PREFIX`, `age-key`, `nostr-key`,
 /// `wallet-key`, `stellar-seed`, `wireguard-key`, `jwt`, `jwt:ROLE`,
 /// `jwt-example`, `kubernetes-token`, `json-blob:LENGTH`, `base32-lower:LENGTH`, `basic-auth`, `discord-token`, `pypi-token`,
-/// `sentry-token`, `pem-body`, `base64-password`, `uuid`, `uuid4`,
+/// `sentry-token`, `pem-body`, `pem-key:KIND` (`rsa`, `ec`, `dsa`, `pkcs8`, `ed25519`, `openssh`, `openssh-encrypted`;
+/// lines of 64 that parse, and belong to no public key), `base64-password`, `uuid`, `uuid4`,
 /// `password:LENGTH`.
 pub(crate) fn generate(name: &str, random: &mut dyn FnMut(u32) -> u32) -> Option<String> {
     let (name, argument) = name.split_once(':').unwrap_or((name, ""));
@@ -90,6 +91,10 @@ pub(crate) fn generate(name: &str, random: &mut dyn FnMut(u32) -> u32) -> Option
             format!("sntrys_{body}_{}", make.of(ALNUM, 43))
         }
         "pem-body" => STANDARD.encode([&[0x30, 0x82, 0x04, 0xa4][..], &make.below(256, 44)].concat()),
+        "pem-key" => {
+            let text = STANDARD.encode(make.key(argument)?);
+            text.as_bytes().chunks(64).map(String::from_utf8_lossy).collect::<Vec<_>>().join("\n")
+        }
         "base64-password" => STANDARD.encode(make.mixed(15)),
         "uuid" => {
             let hex = make.of(b"0123456789abcdef", 32);
@@ -98,6 +103,16 @@ pub(crate) fn generate(name: &str, random: &mut dyn FnMut(u32) -> u32) -> Option
         "password" => make.mixed(argument.parse().unwrap_or(12)),
         _ => return None,
     })
+}
+
+/// An element of DER: tag, length, content.
+fn element(tag: u8, content: &[u8]) -> Vec<u8> {
+    let length = match content.len() {
+        n @ 0..0x80 => vec![n as u8],
+        n @ 0x80..0x100 => vec![0x81, n as u8],
+        n => [&[0x82][..], &(n as u16).to_be_bytes()].concat(),
+    };
+    [&[tag][..], &length, content].concat()
 }
 
 struct Maker<'a> {
@@ -117,6 +132,57 @@ impl Maker<'_> {
     fn mixed(&mut self, count: usize) -> String {
         let groups: [&[u8]; 3] = [b"bcdfghkmnpqrtvwxz", b"BCDFGHKMNPQRTVWXZ", b"2345678"];
         (0..count).map(|i| self.of(groups[i % 3], 1)).collect()
+    }
+
+    /// The structure of a private key of that kind, around random numbers.
+    fn key(&mut self, kind: &str) -> Option<Vec<u8>> {
+        Some(match kind {
+            "rsa" => {
+                let sizes = [256, 3, 256, 128, 128, 128, 128, 128];
+                let numbers: Vec<u8> = sizes.iter().flat_map(|n| self.integer(*n)).collect();
+                element(0x30, &[&[2, 1, 0][..], &numbers].concat())
+            }
+            "dsa" => {
+                let numbers: Vec<u8> = [128, 20, 128, 128, 20].iter().flat_map(|n| self.integer(*n)).collect();
+                element(0x30, &[&[2, 1, 0][..], &numbers].concat())
+            }
+            "ec" => {
+                let curve = element(0xa0, &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7]);
+                element(0x30, &[&[2, 1, 1][..], &element(4, &self.below(256, 32)), &curve].concat())
+            }
+            "pkcs8" => {
+                let algorithm = [6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1, 5, 0];
+                let inner = self.key("rsa")?;
+                element(0x30, &[&[2, 1, 0][..], &element(0x30, &algorithm), &element(4, &inner)].concat())
+            }
+            "ed25519" => {
+                let inner = element(4, &self.below(256, 32));
+                element(
+                    0x30,
+                    &[&[2, 1, 0][..], &element(0x30, &[6, 3, 0x2b, 0x65, 0x70]), &element(4, &inner)].concat(),
+                )
+            }
+            "openssh" | "openssh-encrypted" => {
+                let field = |bytes: &[u8]| [&(bytes.len() as u32).to_be_bytes()[..], bytes].concat();
+                let encrypted = kind == "openssh-encrypted";
+                let names = if encrypted { ["aes256-ctr", "bcrypt"] } else { ["none", "none"] };
+                let public = [field(b"ssh-ed25519"), field(&self.below(256, 32))].concat();
+                let check = self.below(256, 4);
+                let private = [&check[..], &check, &public, &field(&self.below(256, 64)), &field(b"")].concat();
+                let mut out = b"openssh-key-v1\0".to_vec();
+                names.iter().for_each(|n| out.extend(field(n.as_bytes())));
+                out.extend([field(b""), vec![0, 0, 0, 1], field(&public), field(&private)].concat());
+                out
+            }
+            _ => return None,
+        })
+    }
+
+    /// A positive number of that many bytes.
+    fn integer(&mut self, count: usize) -> Vec<u8> {
+        let mut bytes = self.below(256, count);
+        bytes[0] = bytes[0] & 0x7f | 0x40;
+        element(2, &bytes)
     }
 
     fn crc32(&mut self, prefix: &str) -> String {
