@@ -174,6 +174,43 @@ impl<'r> Reader<'r> {
         Ok(self.stored(state, name)?.and_then(|(mode, _)| mode))
     }
 
+    /// Returns the target of the link at a path of a state, as it is written; `None` where there is no link.
+    ///
+    /// # Errors
+    /// Incomplete, when it cannot be read.
+    pub fn target(&mut self, state: &State, path: &RepoPath) -> Result<Option<Vec<u8>>> {
+        let name = path.as_bytes();
+        if *state == State::Worktree {
+            return self.content()?.files().link(name).map_err(|e| not_read(path, &e));
+        }
+        let Some((Some(FileMode::Symlink), id)) = self.stored(state, name)? else { return Ok(None) };
+        let mut bytes = Vec::new();
+        tree::load(&self.repo, &id, gix::objs::Kind::Blob, &mut bytes)?;
+        Ok(Some(bytes))
+    }
+
+    /// Lists the regular files below a folder of a state, at most `max` of them; the whole state for an empty path.
+    /// The second part is true where there are more.
+    ///
+    /// # Errors
+    /// Incomplete, when a tree is missing or corrupt.
+    pub fn below(&mut self, state: &State, folder: &RepoPath, max: usize) -> Result<(Vec<RepoPath>, bool)> {
+        let name = folder.as_bytes();
+        if let State::Commit { tree, .. } = state
+            && !name.is_empty()
+        {
+            let Some((None, id)) = tree::find(&self.repo, gix_id(tree), name)? else { return Ok((Vec::new(), false)) };
+            let mut out = Vec::new();
+            tree::files(&self.repo, id, [name, b"/"].concat(), max, &mut out)?;
+            let more = out.len() > max;
+            return Ok((out.into_iter().map(RepoPath::new).collect(), more));
+        }
+        let (mut files, more) = self.files(state, max)?;
+        let is_inside = |f: &RepoPath| f.as_bytes().strip_prefix(name).is_some_and(|rest| rest.starts_with(b"/"));
+        files.retain(|f| name.is_empty() || is_inside(f));
+        Ok((files, more))
+    }
+
     /// Tells what `linguist-generated` says of a path, in the attribute files of a state; `None`: nothing.
     ///
     /// # Errors

@@ -26,6 +26,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const SMALL: usize = 24;
 /// More threads than this wait for each other's memory.
 const MOST_THREADS: usize = 16;
+/// The most files below the target of a link whose paths are compared.
+const MOST_LINKED: usize = 200_000;
 /// Lines shown before and after a finding.
 const AROUND: u32 = 1;
 /// Lines of a finding that are shown at most.
@@ -353,7 +355,20 @@ impl Scan<'_> {
                 Err(e) => e.kind == Kind::Usage,
             }
         };
-        self.rules.scan_change(change, &Tree { load: &load, exists: &exists }, out);
+        // The scan of the file itself reports what cannot be read.
+        let target = |path: &RepoPath| {
+            let repo = self.repo?;
+            reader.borrow_mut().get_or_insert_with(|| repo.reader()).target(&change.head, path).ok().flatten()
+        };
+        let below = |folder: &RepoPath| {
+            let Some(repo) = self.repo else { return (Vec::new(), false) };
+            let mut reader = reader.borrow_mut();
+            let reader = reader.get_or_insert_with(|| repo.reader());
+            reader.below(&change.head, folder, MOST_LINKED).unwrap_or_default()
+        };
+        let ignores = |path: &RepoPath| self.policy.ignores(path);
+        let tree = Tree { load: &load, exists: &exists, target: &target, below: &below, ignores: &ignores };
+        self.rules.scan_change(change, &tree, out);
     }
 
     fn whole_change(&self, part: &Part, change: &Change, out: &mut Scanned) {

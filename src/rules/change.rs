@@ -7,6 +7,7 @@ mod attributes;
 mod config;
 mod crowd;
 mod file;
+mod links;
 mod lockfile;
 mod vanished;
 mod workflow;
@@ -23,6 +24,19 @@ pub struct Tree<'a> {
     pub load: &'a dyn Fn(usize) -> Option<FileChange>,
     /// Tells whether the new side has a file of that path.
     pub exists: &'a dyn Fn(&RepoPath) -> bool,
+    /// Returns the target of the link at that path of the new side; `None` where there is no link.
+    pub target: &'a dyn Fn(&RepoPath) -> Option<Vec<u8>>,
+    /// Lists the files below that folder of the new side; the second part is true where there are more.
+    pub below: &'a dyn Fn(&RepoPath) -> (Vec<RepoPath>, bool),
+    /// Returns true if policy leaves that path out of reviews.
+    pub ignores: &'a dyn Fn(&RepoPath) -> bool,
+}
+
+impl<'a> Tree<'a> {
+    /// A tree of which nothing is known but the entries of the change.
+    pub fn of_entries(load: &'a dyn Fn(usize) -> Option<FileChange>, exists: &'a dyn Fn(&RepoPath) -> bool) -> Self {
+        Self { load, exists, target: &|_| None, below: &|_| (Vec::new(), false), ignores: &|_| false }
+    }
 }
 
 impl std::fmt::Debug for Tree<'_> {
@@ -48,6 +62,7 @@ pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
 
 /// Looks at what only the whole change shows.
 pub(super) fn scan_change(entries: &[Entry], tree: &Tree<'_>, out: &mut Reporter<'_>) {
+    links::scan_change(entries, tree, out);
     lockfile::scan_change(entries, tree, out);
     vanished::scan_change(entries, tree, out);
 }

@@ -144,7 +144,8 @@ fn rules_that_match(rules: &RuleSet, path: &str, text: &str) -> Result<Vec<(Stri
         rules.scan(change, Scope::All, &mut out);
     }
     let entries: Vec<_> = changes.iter().map(|c| c.entry.clone()).collect();
-    let tree = Tree { load: &|i| changes.get(i).cloned(), exists: &|_| false };
+    let load = |i: usize| changes.get(i).cloned();
+    let tree = Tree::of_entries(&load, &|_| false);
     rules.scan_entries(&entries, &tree, &mut out);
     Ok(out.iter().map(|f| (f.rule_id().to_owned(), f.severity())).collect())
 }

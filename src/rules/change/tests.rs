@@ -10,7 +10,7 @@ fn whole(rules: &RuleSet, files: &[FileChange], others: &[&str], out: &mut Vec<F
     let entries: Vec<_> = files.iter().map(|f| f.entry.clone()).collect();
     let load = |i: usize| Some(files[i].clone());
     let exists = |p: &RepoPath| others.iter().any(|o| o.as_bytes() == p.as_bytes());
-    scan_change(&entries, &Tree { load: &load, exists: &exists }, &mut Reporter::new(rules, None, out));
+    scan_change(&entries, &Tree::of_entries(&load, &exists), &mut Reporter::new(rules, None, out));
 }
 
 fn ids(found: &[Finding]) -> Vec<&str> {
