@@ -34,6 +34,7 @@ mod model_answers;
 mod models;
 mod net;
 mod outbound;
+mod paths;
 mod policy;
 mod prompt;
 mod receipt;
