@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+#[path = "src/rules/calibration.rs"]
+mod calibration;
 #[path = "src/rules/format.rs"]
 #[expect(dead_code, reason = "the program uses all of it")]
 mod format;
@@ -28,6 +30,7 @@ fn link_in_place() {
 
 fn main() -> ExitCode {
     println!("cargo::rerun-if-changed={CATALOG}");
+    println!("cargo::rerun-if-changed=src/rules/calibration.rs");
     println!("cargo::rerun-if-changed=src/rules/format.rs");
     println!("cargo::rerun-if-changed=src/rules/prefilter.rs");
     println!("cargo::rerun-if-changed=src/rules/prefilter/pairs.txt");
@@ -88,7 +91,7 @@ fn read() -> Result<(Vec<format::Rule>, u64), Vec<String>> {
             }
         };
         for rule in file.rule {
-            let wrong = rule.faults().into_iter().chain(rule.sample_faults());
+            let wrong = rule.faults().into_iter().chain(rule.sample_faults()).chain(calibration::fault(&rule));
             faults.extend(wrong.map(|f| format!("{name}: rule {:?}: {f}", rule.id)));
             if let Some(other) = homes.insert(rule.id.clone(), name.clone()) {
                 faults.push(format!("{name}: rule {:?}: the id stands in {other} already", rule.id));
@@ -187,8 +190,10 @@ fn rule(out: &mut String, r: &format::Rule) -> std::fmt::Result {
     writeln!(out, "matcher: Matcher::{},", r.matcher.as_deref().map_or("Pattern".to_owned(), name))?;
     writeln!(out, "pattern: {}, not_pattern: {},", text(&r.pattern), list(&r.not_pattern))?;
     writeln!(out, "file_has: {}, file_lacks: {},", list(&r.file_has), list(&r.file_lacks))?;
+    writeln!(out, "harmless: {}, guarded_by: {},", list(&r.harmless), list(&r.guarded_by))?;
+    writeln!(out, "near_has: {}, near_lacks: {},", list(&r.near_has), list(&r.near_lacks))?;
     writeln!(out, "checks: {}, secret: {}, decoded: {},", list(&r.checks), r.secret, r.decoded)?;
-    writeln!(out, "line_has: {},", list(&r.line_has))?;
+    writeln!(out, "judges_origin: {}, line_has: {},", r.judges_origin, list(&r.line_has))?;
     writeln!(out, "message: {}, why: {},", text(&r.message), optional(&r.why))?;
     writeln!(out, "suggestion: {}, cwe: {:?},", optional(&r.suggestion), r.cwe)?;
     writeln!(out, "references: {},", list(&r.references))?;

@@ -3,6 +3,9 @@
 pub(crate) mod about;
 mod beside;
 mod blob;
+mod block;
+#[cfg(test)]
+mod calibration;
 mod catalog;
 mod change;
 mod check;
@@ -15,7 +18,9 @@ mod language;
 mod lexer;
 mod markers;
 mod mask;
+mod origin;
 mod prefilter;
+mod prose;
 mod report;
 mod role;
 mod sample;
@@ -88,7 +93,7 @@ pub enum Seen {
 impl Suppressions {
     /// Which count in a net change.
     fn within_net(self) -> Counting {
-        if self.honour_added { Counting::All } else { Counting::Unadded }
+        if self.honour_added { Counting::Net } else { Counting::Base }
     }
 
     /// Which count in one commit of several. Where the change is gated none does: what this commit does not add may
@@ -132,6 +137,8 @@ pub struct Description<'a> {
     pub file_has: Vec<&'a str>,
     pub file_lacks: Vec<&'a str>,
     pub secret: bool,
+    /// Whether a value of unknown origin makes the finding a suggestion of low confidence.
+    pub judges_origin: bool,
     pub message: &'a str,
     pub why: Option<&'a str>,
     pub suggestion: Option<&'a str>,
@@ -160,6 +167,7 @@ impl<'a> Description<'a> {
             file_has: texts(&r.file_has),
             file_lacks: texts(&r.file_lacks),
             secret: r.secret,
+            judges_origin: r.judges_origin,
             message: &r.message,
             why: r.why.as_deref(),
             suggestion: r.suggestion.as_deref(),
@@ -292,14 +300,14 @@ impl RuleSet {
         beside::scan(self, what, file, text, out);
     }
 
-    /// Says what is wrong with the suppressing comments that a change adds: no reason, an unknown rule, or that
-    /// they do not count because the change adds them; and which others do not count for a secret among the findings
-    /// in this file.
+    /// Reports what is wrong with the suppressing comments that a change adds: no reason, an unknown rule, or that
+    /// they do not count because the change adds them; and which comments of the base do not cover a finding because
+    /// its lines are new or changed.
     pub fn remarks(&self, file: &FileChange, seen: Seen, findings: &[Finding]) -> Vec<Remark> {
         let mut out = Vec::new();
         suppress::remarks(self, file, &mut out);
-        if seen == Seen::Net && !self.suppressions.honour_added {
-            suppress::passed_by(self, file, findings, &mut out);
+        if seen == Seen::Net {
+            suppress::passed_by(file, findings, &mut out);
         }
         out
     }
@@ -377,8 +385,12 @@ impl RuleSet {
     }
 
     fn severity_of(&self, index: u16) -> Severity {
-        let set = self.severity.iter().rev().find(|(i, _)| *i == index);
-        set.map_or_else(|| self.rule(index).severity, |(_, s)| *s)
+        self.severity_set(index).unwrap_or_else(|| self.rule(index).severity)
+    }
+
+    /// Returns the severity that policy sets for a rule by its name.
+    fn severity_set(&self, index: u16) -> Option<Severity> {
+        self.severity.iter().rev().find(|(i, _)| *i == index).map(|(_, s)| *s)
     }
 
     /// Returns a rule's expressions; `None` for a rule without, or with a wrong one (tests and the loading of a

@@ -94,7 +94,8 @@ fn as_json(d: &Description<'_>) -> serde_json::Value {
     json!({
         "id": d.id, "title": d.title, "category": d.category.name(), "severity": d.severity.name(),
         "confidence": d.confidence.name(), "languages": d.languages, "paths": d.paths, "not_paths": d.not_paths,
-        "weak_paths": d.weak_paths, "file_has": d.file_has, "file_lacks": d.file_lacks, "in_tests": d.in_tests, "secret": d.secret, "message": d.message,
+        "weak_paths": d.weak_paths, "file_has": d.file_has, "file_lacks": d.file_lacks, "in_tests": d.in_tests, "secret": d.secret,
+        "judges_origin": d.judges_origin, "message": d.message,
         "why": d.why, "suggestion": d.suggestion, "cwe": d.cwe, "references": d.references,
     })
 }
@@ -176,6 +177,9 @@ fn scope(d: &Description<'_>) -> String {
     more("with less weight on these paths:", &d.weak_paths);
     more("only in files that match all of:", &d.file_has);
     more("never in files that match one of:", &d.file_lacks);
+    if d.judges_origin {
+        lines.push("a suggestion of low confidence where the origin of the value is unknown".to_owned());
+    }
     if !d.in_tests {
         lines
             .push("not in tests, fixtures and examples; with less weight where the path may be that of one".to_owned());

@@ -58,15 +58,31 @@ pub(crate) struct Rule {
     /// Code instead of a pattern: one of [`MATCHERS`]. Not for a team's own rules.
     #[serde(default)]
     pub(crate) matcher: Option<String>,
-    /// A line that matches one of these is no finding.
+    /// A statement that matches one of these is not a finding. Of a rule for secrets, only the secret itself is
+    /// compared: what is beside it excuses nothing.
     #[serde(default)]
     pub(crate) not_pattern: Vec<String>,
+    /// Values that cannot do harm in a call, such as a number: what matches is blanked before `pattern` is matched.
+    /// Only that value is exempt, not those beside it.
+    #[serde(default)]
+    pub(crate) harmless: Vec<String>,
+    /// Not a finding where one of these matches the lines right above (at most six) or the start of the line: a
+    /// condition that leaves the choice to whoever configures the program.
+    #[serde(default)]
+    pub(crate) guarded_by: Vec<String>,
     /// The new side of the file must match all of these somewhere (where it is known as a whole).
     #[serde(default)]
     pub(crate) file_has: Vec<String>,
     /// The new side of the file must match none of these (where it is known as a whole).
     #[serde(default)]
     pub(crate) file_lacks: Vec<String>,
+    /// Only of rules for secrets: the block around a match (the innermost brackets, or the lines up to an empty one)
+    /// must match all of these. The secret is replaced by the byte 1 there.
+    #[serde(default)]
+    pub(crate) near_has: Vec<String>,
+    /// The same for what must not match.
+    #[serde(default)]
+    pub(crate) near_lacks: Vec<String>,
     /// One of these must stand in the line, to the letter, or the pattern is not even compiled: a sign such as `=`
     /// that every match has. For rules whose literals are everyday words.
     #[serde(default)]
@@ -82,6 +98,10 @@ pub(crate) struct Rule {
     /// Decoded views are searched too, as they are for secrets.
     #[serde(default)]
     pub(crate) decoded: bool,
+    /// The value in the matched call decides: one that comes from outside (`rules::origin`) has the rule's severity
+    /// and confidence, one of unknown origin is a suggestion of low confidence.
+    #[serde(default)]
+    pub(crate) judges_origin: bool,
     /// What is wrong here, for the one who reads the finding.
     pub(crate) message: String,
     /// Why it matters, at more length, for `rules explain`.
@@ -230,6 +250,9 @@ impl Rule {
         one_of(&mut out, "place", &self.place, PLACES);
         for l in &self.languages {
             one_of(&mut out, "languages", l, LANGUAGES);
+        }
+        if !self.secret && !(self.near_has.is_empty() && self.near_lacks.is_empty()) {
+            out.push("near_has, near_lacks: only for rules with `secret = true`".to_owned());
         }
         for c in &self.checks {
             let bits = c.strip_prefix("entropy:").map(str::parse::<f32>);

@@ -5,7 +5,7 @@ use super::catalog::Rule;
 use super::language::Languages;
 use super::suppress::{Counting, Directives, Sought};
 use crate::diff::{FileChange, LineNo, RepoPath};
-use crate::finding::{Draft, Finding, LineSpan, Location, Proof, Severity};
+use crate::finding::{Confidence, Draft, Finding, LineSpan, Location, Proof, Severity};
 use std::borrow::Cow;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
@@ -40,10 +40,14 @@ pub(super) struct Sighting<'a> {
     pub(super) hide: Option<(usize, usize)>,
     /// Whether the path leaves it in doubt that the rule is right here: the finding weighs less.
     pub(super) in_doubt: bool,
+    /// Whether the origin of the value decides and is unknown: the finding is a suggestion.
+    pub(super) of_unknown_origin: bool,
 }
 
 /// The most bytes of a quote.
 const QUOTE_MAX: usize = 400;
+/// Why a finding is a suggestion.
+const UNKNOWN: &str = "the change does not show where the value comes from";
 /// Why a finding weighs less.
 const DOUBT: &str = "by its path the file may be a test, an example or a build script";
 
@@ -96,7 +100,7 @@ impl<'a> Reporter<'a> {
             && self.file.map(FileChange::path) == sighting.file
         {
             let languages = self.languages();
-            let sought = Sought { rule: &rule.id, lines, secret: rule.secret };
+            let sought = Sought { rule: &rule.id, lines };
             finding.suppressed = self.directives.find(text, languages, sought, self.counting);
         }
         self.out.push(finding);
@@ -145,8 +149,14 @@ fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>) -> Finding {
         Some(d) => format!("{}: {d}", rule.message.trim_end().trim_end_matches('.')),
         None => rule.message.trim_end().to_owned(),
     };
-    let mut severity = rules.severity_of(index);
+    let (mut severity, mut confidence) = (rules.severity_of(index), rule.confidence);
+    if s.of_unknown_origin {
+        severity = rules.severity_set(index).unwrap_or(Severity::Suggestion);
+        confidence = Confidence::Low;
+        message = format!("{} ({UNKNOWN})", message.trim_end_matches('.'));
+    }
     if s.in_doubt {
+        confidence = Confidence::Low;
         severity = lowered(severity).unwrap_or(severity);
         message = format!("{} (it weighs less here: {DOUBT})", message.trim_end_matches('.'));
     }
@@ -165,5 +175,5 @@ fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>) -> Finding {
         convention: None,
         references: rule.references.iter().map(|r| r.clone().into_owned()).collect(),
     };
-    Finding::new(Proof::rule(&rule.id, rule.confidence), draft)
+    Finding::new(Proof::rule(&rule.id, confidence), draft)
 }

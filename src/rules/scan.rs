@@ -2,13 +2,15 @@
 
 use super::catalog::{self, FILTER, Matcher};
 use super::lexer::{Place, Readings};
+use super::origin;
+use super::prose::{self, Purpose};
 use super::report::{self, Reporter, Sighting};
 use super::role::{self, Role};
 use super::secret::overlap::Spared;
 use super::suppress::Counting;
 use super::unicode::{self, Surroundings};
 use super::walk::{self, Match, Scratch, Visitor};
-use super::{RuleSet, Scope, Unlisted, blob, change, decode, glob, markers, secret};
+use super::{RuleSet, Scope, Unlisted, blob, block, change, decode, glob, markers, secret};
 use crate::diff::{Block, Body, FileChange, Hidden, LineNo, TextChange};
 use crate::finding::{Finding, LineSpan, Severity};
 use std::collections::HashSet;
@@ -20,9 +22,6 @@ const FINDINGS_MAX: u32 = 1000;
 const QUOTE_SIDE: usize = 120;
 /// Bytes around a quote that are looked at for secrets which the quote cuts.
 const MARGIN: usize = 1024;
-/// Languages whose text is prose or data, where right-to-left text and odd names are at home.
-const PROSE: &[&str] =
-    &["markdown", "text", "html", "xml", "json", "yaml", "properties", "ini", "notebook", "toml", "css"];
 
 /// Scans a changed file in every reading of its bytes. Returns what it saw of a rule and did not report.
 pub(super) fn file(
@@ -70,6 +69,7 @@ fn reading(
         scope,
         is_first,
         role: None,
+        purpose: None,
         fits: Vec::new(),
         counts: Vec::new(),
         block: Block { first: LineNo::FIRST, text: b"" },
@@ -121,6 +121,7 @@ struct Scan<'a> {
     scope: Scope,
     is_first: bool,
     role: Option<Role>,
+    purpose: Option<Purpose>,
     /// By rule; empty until the first literal.
     fits: Vec<Fit>,
     /// Findings by rule; empty until the first.
@@ -159,8 +160,16 @@ impl Visitor for Scan<'_> {
         if rule.place != Place::Any && !self.admits(rule, found.span.start) {
             return false;
         }
+        if self.is_guarded(found) {
+            return false;
+        }
         match self.settled(found.rule) {
             Fit::Spares => self.spare(found),
+            Fit::Looks if !self.block_fits(found) => {
+                if knows_issuer(rule) {
+                    self.spare(found);
+                }
+            }
             Fit::Looks => {
                 if rule.secret {
                     self.secrets.push(found.span.clone());
@@ -177,6 +186,32 @@ impl Visitor for Scan<'_> {
         if knows && matches!(self.settled(found.rule), Fit::Looks | Fit::Spares) {
             self.spare(found);
         }
+    }
+
+    fn statement(&mut self, line: Range<usize>, span: &Range<usize>) -> Range<usize> {
+        let (run, offset) = self.run();
+        if run.readings.place_at(*offset + span.start) == Place::Comment {
+            return line;
+        }
+        let mut statement = line.clone();
+        for at in line {
+            let byte = run.text[*offset + at];
+            if byte == b';' && run.readings.place_at(*offset + at) == Place::Code {
+                if at >= span.end {
+                    statement.end = at;
+                    break;
+                }
+                if at < span.start {
+                    statement.start = at + 1;
+                }
+            }
+            let opens_comment = at >= span.end && matches!(byte, b'/' | b'#' | b'-' | b'<' | b'*' | b';' | b'!');
+            if opens_comment && run.readings.place_at(*offset + at) == Place::Comment {
+                statement.end = at;
+                break;
+            }
+        }
+        statement
     }
 
     fn literal(&mut self, rule: u16, line: Range<usize>, line_index: u32) {
@@ -203,6 +238,26 @@ impl<'a> Scan<'a> {
             };
         }
         self.fits[at]
+    }
+
+    /// Returns true if a condition in the lines above makes a match harmless.
+    fn is_guarded(&mut self, found: &Match) -> bool {
+        const LINES: usize = 6;
+        let rules = self.reporter.rules;
+        let Some(compiled) = rules.compiled(found.rule).filter(|c| c.judges_lines_above()) else { return false };
+        let (run, offset) = self.run();
+        let text = &run.text[..*offset + found.span.start];
+        let start = memchr::memrchr_iter(b'\n', text).nth(LINES).map_or(0, |i| i + 1);
+        compiled.is_guarded(&text[start..])
+    }
+
+    /// Returns true if the block around a secret makes it a finding.
+    fn block_fits(&mut self, found: &Match) -> bool {
+        let rules = self.reporter.rules;
+        let Some(compiled) = rules.compiled(found.rule).filter(|c| c.judges_block()) else { return true };
+        let (run, offset) = self.run();
+        let value = *offset + found.secret.start..*offset + found.secret.end;
+        compiled.block_fits(&block::without(run.text, &value))
     }
 
     /// Remembers what a rule that knows the issuer lets be.
@@ -300,6 +355,12 @@ impl<'a> Scan<'a> {
         self.role() == Role::Test
     }
 
+    fn purpose(&mut self) -> Purpose {
+        let languages = self.reporter.languages();
+        let path = self.file.path().as_bytes();
+        *self.purpose.get_or_insert_with(|| prose::purpose(path, languages))
+    }
+
     /// Tells whether the path leaves it in doubt that the rule is right about this file.
     fn in_doubt(&mut self, index: u16) -> bool {
         let rule = self.reporter.rules.rule(index);
@@ -324,6 +385,8 @@ impl<'a> Scan<'a> {
         let wide = shown.start.saturating_sub(MARGIN).max(line.start)..(shown.end + MARGIN).min(line.end);
         let within = |r: &Range<usize>| (r.start - wide.start, r.end.min(wide.end) - wide.start);
         let hide = self.reporter.rules.rule(rule).secret.then(|| within(span));
+        let in_doubt = self.in_doubt(rule);
+        let of_unknown_origin = self.is_of_unknown_origin(rule, line);
         let sighting = Sighting {
             file: Some(self.file.path()),
             lines: Some(LineSpan { first: number, last: number, columns }),
@@ -331,9 +394,22 @@ impl<'a> Scan<'a> {
             shown: Some(within(&shown)),
             detail: more.or(detail),
             hide,
-            in_doubt: self.in_doubt(rule),
+            in_doubt,
+            of_unknown_origin,
         };
         self.reporter.report_index(rule, sighting);
+    }
+
+    /// Returns true if the origin of the value decides about a match, and is not known.
+    fn is_of_unknown_origin(&mut self, rule: u16, line: &Range<usize>) -> bool {
+        if !self.reporter.rules.rule(rule).judges_origin {
+            return false;
+        }
+        let languages = self.reporter.languages();
+        let text = self.block.text;
+        let (run, offset) = self.run();
+        let above = &run.text[..*offset + line.start];
+        !origin::is_outside(&text[line.clone()], above, languages)
     }
 
     /// Looks for secrets and planted text in what the block's encoded runs say.
@@ -477,13 +553,14 @@ struct At<'s, 'a> {
 }
 
 impl Surroundings for At<'_, '_> {
-    fn is_program(&mut self) -> bool {
-        let languages = self.scan.reporter.languages();
-        // A page with code in it is a program.
-        languages.names().any(|name| !PROSE.contains(&name))
+    fn purpose(&mut self) -> Purpose {
+        self.scan.purpose()
     }
     fn is_test(&mut self) -> bool {
         self.scan.is_test()
+    }
+    fn is_test_data(&mut self) -> bool {
+        prose::is_test_data(self.scan.file.path().as_bytes())
     }
     fn place(&mut self, at: usize) -> Place {
         self.scan.place(self.line.start + at)

@@ -11,6 +11,7 @@ pub(crate) mod generate;
 mod key;
 mod name;
 pub(crate) mod overlap;
+pub(crate) mod published;
 mod shape;
 mod words;
 mod written;

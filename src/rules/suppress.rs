@@ -1,11 +1,14 @@
-//! Comments that let a finding through: `claude-reviewer: ignore[rule-id] reason`, on the line or the one above.
+//! Suppressing comments: `claude-reviewer: ignore[rule-id] reason`, on the line of a finding or on the line above.
+//!
+//! A comment that exists at the base was written for the text that it stood beside there. It covers those lines as
+//! long as nothing but their white space changes; a new or changed line below it is reported.
 
 use super::language::Languages;
 use super::lexer::Readings;
 use super::{Remark, RuleSet};
-use crate::diff::{Block, FileChange, LineNo, TextChange};
+use crate::diff::{self, Block, FileChange, LineNo, TextChange};
 use crate::finding::{Category, Finding, LineSpan, Suppression};
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 
 const OPEN: &[u8] = b"claude-reviewer: ignore[";
 /// The most bytes of ids and reason.
@@ -26,17 +29,17 @@ struct Directive {
 pub(super) struct Sought<'a> {
     pub(super) rule: &'a str,
     pub(super) lines: LineSpan,
-    /// Of an exposed secret. A comment that counts since the change does not add it was written for another text:
-    /// it lets this one through only where that text was there.
-    pub(super) secret: bool,
 }
 
-/// Which of the comments count.
+/// Which comments count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counting {
+    /// Every comment, for any line: one commit of several outside of gate mode.
     All,
-    /// Those that the change does not add.
-    Unadded,
+    /// Comments that the change adds, for any line; those of the base, for the lines that they covered there.
+    Net,
+    /// Comments of the base, for the lines that they covered there.
+    Base,
     None,
 }
 
@@ -44,8 +47,7 @@ pub(super) enum Counting {
 #[derive(Debug, Default)]
 pub(super) struct Directives {
     all: Option<Vec<Directive>>,
-    /// The lines of the old text, folded.
-    before: Option<HashSet<Vec<u8>>>,
+    kept: Option<KeptLines>,
 }
 
 impl Directives {
@@ -61,47 +63,156 @@ impl Directives {
             return None;
         }
         let all = self.all.get_or_insert_with(|| read(text, languages));
-        let counts = |d: &Directive| counting == Counting::All || !d.added;
-        let found = all.iter().find(|d| d.speaks_of(sought.rule, sought.lines) && counts(d))?;
-        if counting == Counting::Unadded && sought.secret {
-            let old = || text.old.whole().unwrap_or_default().split(|b| *b == b'\n').map(folded).collect();
-            let before = self.before.get_or_insert_with(old);
-            let mut numbers = sought.lines.first.get()..=sought.lines.last.get();
-            let line = |n: u32| text.new.line(LineNo::new(n)?);
-            if !numbers.all(|n| line(n).is_some_and(|line| before.contains(&folded(line)))) {
-                return None;
+        let mut near = all.iter().filter(|d| d.speaks_of(sought.rule, sought.lines));
+        let kept = &mut self.kept;
+        let found = near.find(|d| {
+            counting == Counting::All || {
+                let kept = kept.get_or_insert_with(|| KeptLines::of(text));
+                match kept.old_line(d.line) {
+                    None => counting == Counting::Net,
+                    Some(_) => kept.covers(d.line, sought.lines),
+                }
             }
-        }
+        })?;
         Some(Suppression { by: "inline", reason: found.reason.clone() })
     }
 }
 
 impl Directive {
-    /// Tells whether this lets findings of a rule on these lines through, if it counts.
+    /// Returns true if this comment, where it counts, suppresses findings of a rule on these lines.
     fn speaks_of(&self, rule: &str, lines: LineSpan) -> bool {
-        let reaches = self.line.plus(1) >= lines.first && self.line <= lines.last;
-        reaches && !self.reason.is_empty() && self.ids.iter().any(|id| id == rule)
+        reaches(self.line.get(), lines.first.get(), lines.last.get())
+            && !self.reason.is_empty()
+            && self.ids.iter().any(|id| id == rule)
     }
 }
 
-/// Returns the words of a line, one blank between two.
-fn folded(line: &[u8]) -> Vec<u8> {
-    let words = line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
-    words.collect::<Vec<_>>().join(&b' ')
+/// Returns true if a comment on `line` is on or right above the lines from `first` to `last`.
+fn reaches(line: u32, first: u32, last: u32) -> bool {
+    line.saturating_add(1) >= first && line <= last
 }
 
-/// Says which comments of before excuse none of the secrets that were found in a file.
-pub(super) fn passed_by(rules: &RuleSet, file: &FileChange, findings: &[Finding], out: &mut Vec<Remark>) {
-    let is_secret = |f: &&Finding| rules.index_of(f.rule_id()).is_some_and(|i| rules.rule(i).secret);
-    let mut standing = findings.iter().filter(|f| f.suppressed.is_none()).filter(is_secret).peekable();
+/// The lines of the new side that exist on the old side, or differ from a line there in white space only.
+#[derive(Debug, Default)]
+struct KeptLines {
+    /// Runs of kept lines by the number of their first new line: the number of their first old line, and how many.
+    runs: BTreeMap<u32, (u32, u32)>,
+}
+
+impl KeptLines {
+    /// Compares both sides of a change without their white space.
+    fn of(text: &TextChange) -> Self {
+        let mut kept = Self::default();
+        match (text.old.whole(), text.new.whole()) {
+            (Some(old), Some(new)) => kept.compare(old, new, 1, 1),
+            // Of a patch, the unchanged lines are known, and each edit is compared by itself.
+            _ => {
+                for hunk in &text.hunks {
+                    let (mut old, mut new) = (hunk.old.start, hunk.new.start);
+                    for edit in &hunk.edits {
+                        kept.insert(new, old, edit.new.start.saturating_sub(new));
+                        let parts = (text.old.slice(&edit.old), text.new.slice(&edit.new));
+                        kept.compare(parts.0, parts.1, edit.old.start, edit.new.start);
+                        old = edit.old.start.saturating_add(edit.old.count);
+                        new = edit.new.start.saturating_add(edit.new.count);
+                    }
+                    let end = hunk.new.start.saturating_add(hunk.new.count);
+                    kept.insert(new, old, end.saturating_sub(new));
+                }
+            }
+        }
+        kept
+    }
+
+    /// Adds the lines that two texts, which start at these line numbers, have in common.
+    fn compare(&mut self, old: &[u8], new: &[u8], old_first: u32, new_first: u32) {
+        let (old, new) = (fold(old), fold(new));
+        let (mut old_at, mut new_at) = (0, 0);
+        for (removed, added) in diff::replaced(&old, &new) {
+            self.insert(new_first + new_at, old_first + old_at, added.start.saturating_sub(new_at));
+            (old_at, new_at) = (removed.end, added.end);
+        }
+        self.insert(new_first + new_at, old_first + old_at, newlines(&new).saturating_sub(new_at));
+    }
+
+    fn insert(&mut self, new: u32, old: u32, count: u32) {
+        if count > 0 {
+            self.runs.insert(new, (old, count));
+        }
+    }
+
+    /// Returns the number that a line of the new side has on the old side.
+    fn old_line(&self, line: LineNo) -> Option<u32> {
+        let (first, (old, count)) = self.runs.range(..=line.get()).next_back()?;
+        let ahead = line.get() - first;
+        (ahead < *count).then_some(old.saturating_add(ahead))
+    }
+
+    /// Returns true if a comment reaches these lines on the old side too.
+    fn covers(&self, comment: LineNo, lines: LineSpan) -> bool {
+        let old_line = |n: u32| LineNo::new(n).and_then(|n| self.old_line(n));
+        let (first, last) = (lines.first.get(), lines.last.get());
+        let all_kept = (first..=last).all(|n| old_line(n).is_some());
+        match (self.old_line(comment), old_line(first), old_line(last)) {
+            (Some(at), Some(first), Some(last)) => all_kept && reaches(at, first, last),
+            _ => false,
+        }
+    }
+}
+
+/// Returns a text in which lines that differ in white space only are equal; each ends with `\n`.
+///
+/// White space counts inside of quotes, and where it separates two words or the signs that a shell reads as part of
+/// a word: `rm -rf / tmp` is not `rm -rf /tmp`.
+fn fold(text: &[u8]) -> Vec<u8> {
+    const JOINED: &[u8] = b",;=(){}[]+<>|&?:";
+    let mut out = Vec::with_capacity(text.len() + 1);
+    let mut lines: Vec<&[u8]> = text.split(|b| *b == b'\n').collect();
+    if lines.last().is_some_and(|l| l.is_empty()) {
+        lines.pop();
+    }
+    for line in lines {
+        let start = out.len();
+        let (mut quote, mut blank, mut escaped) = (None, false, false);
+        for b in line.trim_ascii() {
+            if quote.is_none() && b.is_ascii_whitespace() {
+                blank = true;
+                continue;
+            }
+            let joins = |b: &u8| JOINED.contains(b);
+            if blank && !joins(b) && out[start..].last().is_some_and(|l| !joins(l)) {
+                out.push(b' ');
+            }
+            blank = false;
+            out.push(*b);
+            match quote {
+                Some(q) if *b == q && !escaped => quote = None,
+                None if matches!(b, b'"' | b'\'' | b'`') => quote = Some(*b),
+                _ => {}
+            }
+            escaped = *b == b'\\' && !escaped;
+        }
+        out.push(b'\n');
+    }
+    out
+}
+
+/// Says which comments of the base do not suppress a finding because its lines are new or changed.
+pub(super) fn passed_by(file: &FileChange, findings: &[Finding], out: &mut Vec<Remark>) {
+    let mut standing = findings.iter().filter(|f| f.suppressed.is_none()).peekable();
     let Some(text) = file.text().filter(|_| standing.peek().is_some()) else { return };
     let start = text.new.line(LineNo::FIRST).unwrap_or_default();
     let all = read(text, Languages::of(file.path().as_bytes(), start));
+    if all.is_empty() {
+        return;
+    }
+    let kept = KeptLines::of(text);
     for f in standing {
         let Some(lines) = f.lines() else { continue };
-        let Some(d) = all.iter().find(|d| !d.added && d.speaks_of(f.rule_id(), lines)) else { continue };
+        let of_base = |d: &&Directive| kept.old_line(d.line).is_some() && d.speaks_of(f.rule_id(), lines);
+        let Some(d) = all.iter().find(of_base) else { continue };
         let text = format!(
-            "the suppression of {} was not written for line {}, which the change brings, so it does not count for it",
+            "the suppression of {} does not cover line {}, which is new or changed since the base",
             f.rule_id(),
             lines.first
         );
@@ -116,7 +227,9 @@ pub(super) fn remarks(rules: &RuleSet, file: &FileChange, out: &mut Vec<Remark>)
         return;
     }
     let start = text.new.line(LineNo::FIRST).unwrap_or_default();
-    for d in read(text, Languages::of(file.path().as_bytes(), start)).iter().filter(|d| d.added) {
+    let all = read(text, Languages::of(file.path().as_bytes(), start));
+    let kept = KeptLines::of(text);
+    for d in all.iter().filter(|d| d.added && kept.old_line(d.line).is_none()) {
         let mut note = |text: String| out.push(Remark { line: d.line, text });
         if d.ids.is_empty() {
             note("a suppression names no rule: write `ignore[rule-id] reason`".to_owned());
@@ -148,7 +261,7 @@ pub(super) fn of_claim(file: &FileChange, id: &str, lines: LineSpan, counting: C
     let text = file.text()?;
     let start = text.new.line(LineNo::FIRST).unwrap_or_default();
     let languages = Languages::of(file.path().as_bytes(), start);
-    Directives::default().find(text, languages, Sought { rule: id, lines, secret: false }, counting)
+    Directives::default().find(text, languages, Sought { rule: id, lines }, counting)
 }
 
 /// Reads every directive of the new side that stands in a comment.

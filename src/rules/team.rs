@@ -58,7 +58,17 @@ impl Team {
                 if let Some(unknown) = written.checks.iter().find(|c| !check::is_known(c)) {
                     return Err(fault(format!("checks: there is no check {unknown:?}")));
                 }
-                let patterns = [&written.not_pattern, &written.file_has, &written.file_lacks].into_iter().flatten();
+                let patterns = [
+                    &written.not_pattern,
+                    &written.harmless,
+                    &written.guarded_by,
+                    &written.file_has,
+                    &written.file_lacks,
+                    &written.near_has,
+                    &written.near_lacks,
+                ]
+                .into_iter()
+                .flatten();
                 if patterns.chain([&written.pattern]).any(|p| p.len() > PATTERN_MAX) {
                     return Err(fault(format!("pattern: is longer than {PATTERN_MAX} bytes")));
                 }
@@ -129,11 +139,16 @@ pub(super) fn convert(r: &format::Rule) -> Rule {
         matcher: Matcher::Pattern,
         pattern: text(&r.pattern),
         not_pattern: list(&r.not_pattern),
+        harmless: list(&r.harmless),
+        guarded_by: list(&r.guarded_by),
         file_has: list(&r.file_has),
         file_lacks: list(&r.file_lacks),
+        near_has: list(&r.near_has),
+        near_lacks: list(&r.near_lacks),
         checks: list(&r.checks),
         secret: r.secret,
         decoded: r.decoded,
+        judges_origin: r.judges_origin,
         line_has: list(&r.line_has),
         message: text(&r.message),
         why: r.why.as_ref().map(text),

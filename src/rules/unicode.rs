@@ -7,6 +7,7 @@
 
 use super::catalog::Matcher;
 use super::lexer::Place;
+use super::prose::Purpose;
 use std::ops::Range;
 use unicode_script::{Script, UnicodeScript as _};
 
@@ -25,10 +26,12 @@ const TEST_RUN: usize = 4;
 
 /// What a line is part of.
 pub(super) trait Surroundings {
-    /// Tells whether the file is program text, not prose or data.
-    fn is_program(&mut self) -> bool;
+    /// Returns what the file's text is written for.
+    fn purpose(&mut self) -> Purpose;
     /// Tells whether the file holds tests: those of a Unicode library are full of single odd characters.
     fn is_test(&mut self) -> bool;
+    /// Returns true if the file is data of tests, which no program runs.
+    fn is_test_data(&mut self) -> bool;
     /// Tells where a byte of the line stands.
     fn place(&mut self, at: usize) -> Place;
     /// Tells whether the line is the file's first.
@@ -53,7 +56,7 @@ fn next_suspect(text: &[u8], from: usize) -> Option<usize> {
         at += first_non_ascii(&text[at..])?;
         let suspect = match text[at] {
             0xe2 => match (text.get(at + 1), text.get(at + 2)) {
-                (Some(0x80), Some(c)) => matches!(c, 0x8b..=0x8d | 0xaa..=0xae),
+                (Some(0x80), Some(c)) => matches!(c, 0x8b..=0x8f | 0xaa..=0xae),
                 (Some(0x81), Some(c)) => matches!(c, 0xa0..=0xa9),
                 _ => false,
             },
@@ -69,6 +72,10 @@ fn next_suspect(text: &[u8], from: usize) -> Option<usize> {
                 (Some(0x85), Some(0x9f | 0xa0)) | (Some(0xa0), Some(0x8e))
             ),
             0xe3 => matches!((text.get(at + 1), text.get(at + 2)), (Some(0x85), Some(0xa4))),
+            // The soft hyphen, the grapheme joiner and the mark of Arabic.
+            0xc2 if text.get(at + 1) == Some(&0xad) => true,
+            0xcd if text.get(at + 1) == Some(&0x8f) => true,
+            0xd8 if text.get(at + 1) == Some(&0x9c) => true,
             // Greek, Cyrillic, Armenian letters beside an ASCII one.
             0xcd..=0xd6 => {
                 let word = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
@@ -172,36 +179,56 @@ fn opens_isolate(c: char) -> bool {
     matches!(c, '\u{2066}'..='\u{2068}')
 }
 
+fn closes(c: char) -> bool {
+    matches!(c, '\u{202c}' | '\u{2069}')
+}
+
 /// Controls that reorder what is shown.
 ///
-/// In program text every embedding and override counts, and every isolate that could carry code across a quote
-/// or a comment sign. In prose and data, where right-to-left text is at home, only an override does.
+/// In program text and in data every embedding and override counts, and so does every isolate that is part of code,
+/// is not closed, or could carry code across a quote or a comment sign. In prose and translations, which
+/// right-to-left languages need the others for, only an override does.
 fn bidi(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sight> {
-    let controls = |c: char| opens_embedding(c) || opens_isolate(c) || matches!(c, '\u{202c}' | '\u{2069}');
-    if !chars.iter().any(|(_, c)| controls(*c)) {
-        return None;
-    }
-    let guilty = if around.is_program() {
-        chars.iter().any(|(_, c)| opens_embedding(*c)) || !isolates_are_harmless(chars)
-    } else {
+    let controls = |c: char| opens_embedding(c) || opens_isolate(c) || closes(c);
+    let first = chars.iter().find(|(_, c)| controls(*c))?.0;
+    let purpose = around.purpose();
+    let lenient = !purpose.is_strict() || (purpose == Purpose::Messages && around.place(first) == Place::String);
+    let guilty = if lenient || around.is_test_data() {
         chars.iter().any(|(_, c)| matches!(c, '\u{202d}' | '\u{202e}')) && !around.is_test()
+    } else {
+        chars.iter().any(|(_, c)| opens_embedding(*c)) || !isolates_are_harmless(chars, around)
     };
     let seen: Vec<(usize, char)> = chars.iter().copied().filter(|(_, c)| controls(*c)).collect();
     guilty.then(|| sight(Matcher::UnicodeBidi, &seen, ""))?
 }
 
-/// Tells whether every isolate is closed and holds nothing that ends a string or a comment.
-fn isolates_are_harmless(chars: &[(usize, char)]) -> bool {
+/// Returns true if every isolate is closed, is part of a string, a comment or right-to-left text, and holds nothing
+/// that ends a string or a comment.
+fn isolates_are_harmless(chars: &[(usize, char)], around: &mut impl Surroundings) -> bool {
     let mut open = 0u32;
-    for (_, c) in chars {
+    let right_to_left = chars.iter().any(|(_, c)| is_right_to_left(*c));
+    for (at, c) in chars {
         match c {
-            c if opens_isolate(*c) => open += 1,
-            '\u{2069}' => open = open.saturating_sub(1),
+            c if opens_isolate(*c) => {
+                open += 1;
+                if !right_to_left && around.place(*at) == Place::Code {
+                    return false;
+                }
+            }
+            c if closes(*c) => match open.checked_sub(1) {
+                Some(less) if *c == '\u{2069}' => open = less,
+                _ => return false,
+            },
             '"' | '\'' | '`' | '/' | '*' | '#' | ';' | '{' | '}' if open > 0 => return false,
             _ => {}
         }
     }
     open == 0
+}
+
+/// Returns true for the letters of Hebrew, Arabic, Syriac, Thaana, N'Ko and their presentation forms.
+fn is_right_to_left(c: char) -> bool {
+    matches!(c, '\u{5d0}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}')
 }
 
 /// Tag characters outside the flags of emoji (a black flag, tags, the cancel tag).
@@ -266,37 +293,42 @@ fn is_filler(c: char) -> bool {
     matches!(c, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}')
 }
 
-/// Zero-width characters in numbers that no script needs, inside an ASCII word of code, or as a name of their own.
+/// Characters that are drawn as nothing and split a name as those of [`is_zero_width`] do, but that text uses more.
+fn is_unseen(c: char) -> bool {
+    is_zero_width(c)
+        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{fe00}'..='\u{fe0f}')
+}
+
+/// Zero-width characters in numbers that no script needs, inside or beside a name, or as a name of their own.
 fn zero_width(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sight> {
     let mut i = 0;
     if around.is_first() && chars.first().is_some_and(|(at, c)| *at == 0 && *c == '\u{feff}') {
         i = 1;
     }
-    let program = around.is_program();
+    let strict = around.purpose().is_strict() && !around.is_test_data();
     while i < chars.len() {
         let (at, c) = chars[i];
         if is_filler(c) {
             let neighbour = |c: Option<&(usize, char)>| c.is_some_and(|(_, c)| c.is_ascii() || is_filler(*c));
             let alone = neighbour(i.checked_sub(1).and_then(|b| chars.get(b))) && neighbour(chars.get(i + 1));
-            if program && alone && around.place(at) == Place::Code {
+            if strict && alone && around.place(at) == Place::Code {
                 return sight(Matcher::UnicodeZeroWidth, &chars[i..=i], ", a letter without a shape");
             }
             i += 1;
             continue;
         }
-        if !is_zero_width(c) {
+        if !is_unseen(c) {
             i += 1;
             continue;
         }
-        let run = chars[i..].iter().take_while(|(_, c)| is_zero_width(*c)).count();
+        let run = chars[i..].iter().take_while(|(_, c)| is_unseen(*c)).count();
         let joiners = &chars[i..i + run];
+        let wide = joiners.iter().filter(|(_, c)| is_zero_width(*c)).count();
         let varied = joiners.iter().any(|(_, c)| *c != joiners[0].1);
-        if run >= 8 || (run >= 4 && varied) {
+        if wide == run && (run >= 8 || (run >= 4 && varied)) {
             return sight(Matcher::UnicodeZeroWidth, joiners, "");
         }
-        let word = |c: Option<&(usize, char)>| c.is_some_and(|(_, c)| c.is_ascii_alphanumeric() || *c == '_');
-        let inside = word(i.checked_sub(1).and_then(|b| chars.get(b))) && word(chars.get(i + run));
-        if program && inside && around.place(at) == Place::Code {
+        if strict && splits_a_name(chars, i..i + run, around) {
             return sight(Matcher::UnicodeZeroWidth, joiners, " inside a name");
         }
         i += run;
@@ -304,9 +336,41 @@ fn zero_width(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option
     None
 }
 
-/// Names in code that mix ASCII letters with letters of another script that look like ASCII ones.
+/// Returns true if characters that are not seen are part of a name: between two of its letters, between it and the
+/// quote of a string, or between it and a sign of code.
+fn splits_a_name(chars: &[(usize, char)], run: Range<usize>, around: &mut impl Surroundings) -> bool {
+    let joiners = &chars[run.clone()];
+    let (left, right) = (&chars[..run.start], &chars[run.end..]);
+    let is_word = |c: Option<&(usize, char)>| c.is_some_and(|(_, c)| c.is_ascii_alphanumeric() || *c == '_');
+    let is_quote = |c: Option<&(usize, char)>| matches!(c, Some((_, '"' | '\'' | '`')));
+    let is_sign = |c: Option<&(usize, char)>| c.is_some_and(|(_, c)| "=([]{}+*&|%;".contains(*c));
+    let (word_before, word_after) = (is_word(left.last()), is_word(right.first()));
+    // A digit with a selector is the beginning of a keycap; what text uses as well has to split a word.
+    let selects = joiners.iter().any(|(_, c)| matches!(c, '\u{fe00}'..='\u{fe0f}'));
+    let letter_before = left.last().is_some_and(|(_, c)| c.is_ascii_alphabetic());
+    let inside = word_before && word_after && (letter_before || !selects);
+    let only_zero_width = joiners.iter().all(|(_, c)| is_zero_width(*c));
+    let at_quote = (word_before && is_quote(right.first())) || (is_quote(left.last()) && word_after);
+    let blank = |c: &&(usize, char)| c.1 == ' ';
+    let beside = (word_before && is_sign(right.iter().find(|c| !blank(c))))
+        || (word_after && is_sign(left.iter().rev().find(|c| !blank(c))));
+    if !(inside || (only_zero_width && (at_quote || beside))) {
+        return false;
+    }
+    let purpose = around.purpose();
+    match joiners.first().map(|(at, _)| around.place(*at)) {
+        Some(Place::Comment) | None => false,
+        Some(Place::String) => purpose != Purpose::Messages && (inside || at_quote),
+        Some(_) => inside || at_quote || (purpose == Purpose::Code && beside),
+    }
+}
+
+/// Names that mix ASCII letters with letters of another script that look like ASCII ones.
+///
+/// In strings and data, a name beside words of that script is a slip of somebody who writes the language.
 fn mixed(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sight> {
-    if !around.is_program() {
+    let purpose = around.purpose();
+    if !purpose.is_strict() || around.is_test_data() {
         return None;
     }
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
@@ -317,22 +381,50 @@ fn mixed(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sigh
             continue;
         }
         let run = chars[i..].iter().take_while(|(_, c)| is_word(*c)).count();
-        let name = &chars[i..i + run];
+        let end = i + run;
+        let start = (i + escape_length(chars, i)).min(end);
+        let name = &chars[start..end];
         let foreign = || name.iter().filter(|(_, c)| !c.is_ascii());
         let latin = name.iter().any(|(_, c)| c.is_ascii_alphabetic());
-        if latin
-            && foreign().next().is_some()
-            && foreign().all(|(_, c)| looks_latin(*c))
-            && around.place(name[0].0) == Place::Code
-        {
-            let what: Vec<String> =
-                foreign().take(4).map(|(_, c)| format!("{} ({})", visible(*c), c.script().full_name())).collect();
-            let span = name[0].0..name[run - 1].0 + name[run - 1].1.len_utf8();
-            return Some(Sight { matcher: Matcher::UnicodeMixedScript, span, detail: what.join(", ") });
+        if latin && foreign().next().is_some() && foreign().all(|(_, c)| looks_latin(*c)) {
+            let counts = match around.place(name[0].0) {
+                Place::Comment => false,
+                Place::String => purpose != Purpose::Messages && !is_among_its_script(chars, start..end),
+                _ => purpose != Purpose::Data || !is_among_its_script(chars, start..end),
+            };
+            if counts {
+                let what: Vec<String> =
+                    foreign().take(4).map(|(_, c)| format!("{} ({})", visible(*c), c.script().full_name())).collect();
+                let span = name[0].0..name[name.len() - 1].0 + name[name.len() - 1].1.len_utf8();
+                return Some(Sight { matcher: Matcher::UnicodeMixedScript, span, detail: what.join(", ") });
+            }
         }
-        i += run;
+        i = end;
     }
     None
+}
+
+/// Returns how many characters at the start of a word belong to an escape or a format: `\n`, `\u0430`, `%s`.
+fn escape_length(chars: &[(usize, char)], start: usize) -> usize {
+    let hex = |n: usize| {
+        let digits = chars[start + 1..].iter().take(n).take_while(|(_, c)| c.is_ascii_hexdigit());
+        1 + digits.count()
+    };
+    match (start.checked_sub(1).map(|b| chars[b].1), chars[start].1) {
+        (Some('\\'), 'u') => hex(4),
+        (Some('\\'), 'x') => hex(2),
+        (Some('\\' | '%'), c) if c.is_ascii_alphabetic() => 1,
+        _ => 0,
+    }
+}
+
+/// Returns true if words of the scripts that look like Latin stand near a word: letters that do not look like Latin.
+fn is_among_its_script(chars: &[(usize, char)], word: Range<usize>) -> bool {
+    const NEAR: usize = 40;
+    let foreign = |c: char| matches!(c, '\u{370}'..='\u{58f}') && c.is_alphabetic() && !looks_latin(c);
+    let before = &chars[word.start.saturating_sub(NEAR)..word.start];
+    let after = &chars[word.end..(word.end + NEAR).min(chars.len())];
+    before.iter().chain(after).any(|(_, c)| foreign(*c))
 }
 
 /// Letters of other scripts that fonts draw like an ASCII letter. Those that mathematics uses (α, μ, π, Δ) are
@@ -346,16 +438,20 @@ fn looks_latin(c: char) -> bool {
 mod tests {
     use super::*;
 
-    struct Code(bool);
-    impl Surroundings for Code {
-        fn is_program(&mut self) -> bool {
-            self.0
+    struct Code<'t>(bool, &'t str);
+    impl Surroundings for Code<'_> {
+        fn purpose(&mut self) -> Purpose {
+            if self.0 { Purpose::Data } else { Purpose::Prose }
         }
         fn is_test(&mut self) -> bool {
             false
         }
-        fn place(&mut self, _at: usize) -> Place {
-            Place::Code
+        fn is_test_data(&mut self) -> bool {
+            false
+        }
+        fn place(&mut self, at: usize) -> Place {
+            let open = self.1.as_bytes().get(..at).unwrap_or_default().iter().filter(|b| **b == b'\'').count();
+            if open % 2 == 1 { Place::String } else { Place::Code }
         }
         fn is_first(&self) -> bool {
             true
@@ -365,7 +461,9 @@ mod tests {
     fn seen(line: &str, program: bool) -> Vec<(Matcher, String)> {
         let mut out = Vec::new();
         suspicious_lines(line.as_bytes(), |range| {
-            out.extend(look(&line.as_bytes()[range], &mut Code(program)).into_iter().map(|s| (s.matcher, s.detail)));
+            out.extend(
+                look(&line.as_bytes()[range], &mut Code(program, line)).into_iter().map(|s| (s.matcher, s.detail)),
+            );
         });
         out
     }
@@ -454,7 +552,7 @@ mod tests {
         let mut lines = Vec::new();
         suspicious_lines(&text, |l| lines.push(l));
         assert_eq!(lines.len(), 1);
-        assert_eq!(look(&text[lines[0].clone()], &mut Code(true)).len(), 1);
+        assert_eq!(look(&text[lines[0].clone()], &mut Code(true, "")).len(), 1);
         for stray in [0x80, 0xc3, 0xe0, 0xf0, 0xff] {
             let text = [&[stray], "\u{202e}".as_bytes()].concat();
             assert_eq!(next_suspect(&text, 0), Some(1), "{stray:x}");

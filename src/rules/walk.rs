@@ -5,7 +5,7 @@
 use super::catalog::{Filter, List, Matcher, Rule};
 use super::check;
 use super::expression::{Expression, compile};
-use super::secret::Candidate;
+use super::secret::{Candidate, published};
 use super::{MARK, RuleSet};
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -29,6 +29,10 @@ pub(super) struct Compiled {
     not: Several,
     has: Several,
     lacks: Several,
+    harmless: Several,
+    guards: Several,
+    near_has: Several,
+    near_lacks: Several,
 }
 
 /// Patterns that are compiled together.
@@ -59,6 +63,10 @@ impl Compiled {
             not: Several::new(&rule.not_pattern, false),
             has: Several::new(&rule.file_has, true),
             lacks: Several::new(&rule.file_lacks, true),
+            harmless: Several::new(&rule.harmless, false),
+            guards: Several::new(&rule.guarded_by, false),
+            near_has: Several::new(&rule.near_has, true),
+            near_lacks: Several::new(&rule.near_lacks, true),
             pattern,
         })
     }
@@ -70,6 +78,10 @@ impl Compiled {
             ("not_pattern", &rule.not_pattern, false),
             ("file_has", &rule.file_has, true),
             ("file_lacks", &rule.file_lacks, true),
+            ("harmless", &rule.harmless, false),
+            ("guarded_by", &rule.guarded_by, false),
+            ("near_has", &rule.near_has, true),
+            ("near_lacks", &rule.near_lacks, true),
         ] {
             for pattern in list.iter() {
                 compile(pattern, lines).map_err(|e| (key, e))?;
@@ -92,6 +104,43 @@ impl Compiled {
             let text = text.strip_prefix(MARK).unwrap_or(text);
             self.has_all(text) && self.lacks.all().iter().any(|r| r.is_match(text))
         })
+    }
+
+    /// Returns a text with every harmless value replaced by zeros, byte for byte; `None` if it holds none.
+    fn blanked(&self, text: &[u8]) -> Option<Vec<u8>> {
+        let mut out: Option<Vec<u8>> = None;
+        for expression in self.harmless.all() {
+            let mut from = 0;
+            while let Some(found) = expression.find_at(text, from) {
+                out.get_or_insert_with(|| text.to_vec())[found.clone()].fill(b'0');
+                from = found.end.max(from + 1);
+                if from > text.len() {
+                    break;
+                }
+            }
+        }
+        out
+    }
+
+    /// Returns true if the rule judges matches by the lines above.
+    pub(super) fn judges_lines_above(&self) -> bool {
+        !self.guards.patterns.is_empty()
+    }
+
+    /// Returns true if the lines above a match make it harmless.
+    pub(super) fn is_guarded(&self, above: &[u8]) -> bool {
+        self.guards.all().iter().any(|r| r.is_match(above))
+    }
+
+    /// Returns true if the rule judges matches by the block around them.
+    pub(super) fn judges_block(&self) -> bool {
+        !(self.near_has.patterns.is_empty() && self.near_lacks.patterns.is_empty())
+    }
+
+    /// Returns true if the block around a match makes it a finding.
+    pub(super) fn block_fits(&self, block: &[u8]) -> bool {
+        self.near_has.all().iter().all(|r| r.is_match(block))
+            && !self.near_lacks.all().iter().any(|r| r.is_match(block))
     }
 
     fn has_all(&self, text: &[u8]) -> bool {
@@ -121,6 +170,10 @@ pub(super) trait Visitor {
     fn found(&mut self, found: &Match) -> bool;
     /// Hears a match that the rule lets be for what else stands in the line.
     fn spared(&mut self, _found: &Match) {}
+    /// Returns the part of a line that can make a match harmless: its statement, without comments.
+    fn statement(&mut self, line: Range<usize>, _span: &Range<usize>) -> Range<usize> {
+        line
+    }
     /// Hears that a literal of a rule whose matcher is code stands in a line.
     fn literal(&mut self, _rule: u16, _line: Range<usize>, _line_index: u32) {}
 }
@@ -256,18 +309,28 @@ impl Walk<'_> {
             0 if self.text.starts_with(MARK) => MARK.len().min(window.end),
             base => base,
         };
-        let hay = &self.text[base..window.end];
+        let mut hay = &self.text[base..window.end];
         let mut from = window.start.max(self.scratch.seen[usize::from(index)].matched).saturating_sub(base);
-        let mut refused = None;
+        let mut blanked = None;
+        if !rule.harmless.is_empty() && compiled.pattern.find_at(hay, from).is_some() {
+            blanked = compiled.blanked(hay);
+        }
+        hay = blanked.as_deref().unwrap_or(hay);
         for _ in 0..TRIES {
             let found = compiled.pattern.find_at(hay, from);
             let Some(found) = found else { return };
-            let refused = *refused.get_or_insert_with(|| compiled.not.all().iter().any(|n| n.is_match(hay)));
-            if refused && !rule.secret {
-                return;
-            }
+            let refuses = |text: &[u8]| compiled.not.all().iter().any(|n| n.is_match(text));
             let span = base + found.start..base + found.end;
             from = if found.is_empty() { found.end + 1 } else { found.end };
+            if !rule.secret && !compiled.not.patterns.is_empty() {
+                let statement = visitor.statement(base..window.end, &span);
+                if refuses(&self.text[statement]) {
+                    if from > hay.len() {
+                        return;
+                    }
+                    continue;
+                }
+            }
             // Where the window cuts a long line, a match at the cut may be a part of one, or none at all.
             if span.end == window.end && window.end < self.line.end && span.len() < AFTER / 4 {
                 return;
@@ -275,6 +338,8 @@ impl Walk<'_> {
             // Groups are looked for where the match is known: most lines have none.
             let group = compiled.secret.and_then(|g| compiled.pattern.group_at(hay, span.start - base, g));
             let secret = group.map_or(span.clone(), |g| base + g.start..base + g.end);
+            let value = &self.text[secret.clone()];
+            let refused = rule.secret && (refuses(value) || published::is_published(value));
             let found = Match { rule: index, line: self.line.clone(), line_index: self.line_index, span, secret };
             if refused {
                 if self.holds(rule, base..window.end, &found) {

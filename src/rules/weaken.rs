@@ -125,8 +125,12 @@ fn ways(was: &Rule, is: &Rule) -> Vec<String> {
         ("not_paths", &was.not_paths, &is.not_paths),
         ("weak_paths", &was.weak_paths, &is.weak_paths),
         ("not_pattern", &was.not_pattern, &is.not_pattern),
+        ("harmless", &was.harmless, &is.harmless),
+        ("guarded_by", &was.guarded_by, &is.guarded_by),
         ("file_has", &was.file_has, &is.file_has),
         ("file_lacks", &was.file_lacks, &is.file_lacks),
+        ("near_has", &was.near_has, &is.near_has),
+        ("near_lacks", &was.near_lacks, &is.near_lacks),
         ("checks", &was.checks, &is.checks),
     ] {
         let added = without(is, was);
@@ -142,6 +146,9 @@ fn ways(was: &Rule, is: &Rule) -> Vec<String> {
         if was && !is {
             out.push(format!("{key} changes from true to false"));
         }
+    }
+    if is.judges_origin && !was.judges_origin {
+        out.push("judges_origin changes from false to true".to_owned());
     }
     out
 }

@@ -322,8 +322,9 @@ fn docs_the_rules() {
             _ => "Several languages".to_owned(),
         };
         let cwe = rule["cwe"].as_u64().map(|n| n.to_string()).unwrap_or_default();
+        let unknown = if rule["judges_origin"] == true { ", or suggestion" } else { "" };
         let row = format!(
-            "| `{}` | {} | {} | {cwe} |\n",
+            "| `{}` | {} | {}{unknown} | {cwe} |\n",
             words(&rule["id"]),
             words(&rule["title"]),
             words(&rule["severity"])

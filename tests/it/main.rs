@@ -21,6 +21,7 @@ mod counsel;
 mod coverage;
 mod diff;
 mod doctor;
+mod exempt;
 mod forge;
 mod formats;
 mod git;

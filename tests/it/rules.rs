@@ -91,7 +91,7 @@ fn explains_on_which_files_a_rule_looks() {
 
 #[test]
 fn a_path_makes_a_finding_weigh_less_or_go_only_as_far_as_it_is_a_convention() {
-    let dao = "s.executeQuery(\"SELECT * FROM users WHERE name = '\" + name + \"'\");\n";
+    let dao = "s.executeQuery(\"SELECT * FROM users WHERE name = '\" + request.getParameter(\"name\") + \"'\");\n";
     let weighed = |path: &str, text: &str, code: i32| {
         let repo = Repo::new();
         repo.stage(path, text);
@@ -111,7 +111,7 @@ fn a_path_makes_a_finding_weigh_less_or_go_only_as_far_as_it_is_a_convention() {
         let found: Vec<String> = weighed(path, dao, code);
         assert_eq!(found, severities, "{path}");
     }
-    let shell = "import os\nos.system(f'convert {path} out.png')\n";
+    let shell = "import os, sys\nos.system(f'convert {sys.argv[1]} out.png')\n";
     for (path, severities, code) in [
         ("services/example/app.py", &["critical"][..], 1),
         ("shop/tasks.py", &["critical"], 1),
@@ -127,7 +127,7 @@ fn a_path_makes_a_finding_weigh_less_or_go_only_as_far_as_it_is_a_convention() {
 #[test]
 fn a_finding_that_weighs_less_says_why() {
     let repo = Repo::new();
-    repo.stage("bin/media.py", "import os\nos.system(f'convert {path} out.png')\n");
+    repo.stage("bin/media.py", "import os, sys\nos.system(f'convert {sys.argv[1]} out.png')\n");
     let report = repo.review_json(&["staged", "--no-save"], 0);
     let message = report["findings"][0]["message"].as_str().unwrap();
     assert!(
@@ -139,7 +139,7 @@ fn a_finding_that_weighs_less_says_why() {
 #[test]
 fn what_leaves_the_tests_is_read_as_if_it_were_new() {
     let repo = Repo::new();
-    let text = "import os\n\n\ndef convert(path):\n    os.system(f'convert {path} out.png')\n";
+    let text = "import os, sys\n\n\ndef convert():\n    os.system(f'convert {sys.argv[1]} out.png')\n";
     repo.stage("tests/media.py", text);
     repo.commit("tests");
     repo.git(&["mv", "tests/media.py", "media.py"]);
@@ -237,9 +237,9 @@ fn a_suppression_that_the_change_adds_does_not_count_in_gate_mode() {
     repo.stage("a.py", "# claude-reviewer: ignore[mixed-script-name] from the paper\n\n");
     let base = repo.commit("base");
     repo.stage("a.py", "# claude-reviewer: ignore[mixed-script-name] from the paper\nis_\u{430}dmin = 1\n\n");
-    repo.commit("known before");
+    repo.commit("a line below it");
     let branch = ["branch", "--base", &base, "--gate", "--no-save"];
-    assert!(!repo.review_json(&branch, 0)["findings"][0]["suppressed"].is_null());
+    assert!(repo.review_json(&branch, 1)["findings"][0]["suppressed"].is_null());
     repo.stage("b.py", "# claude-reviewer: ignore[mixed-script-name] mine\nis_\u{430}dmin = 1\n");
     repo.commit("added with it");
     let report = repo.review_json(&branch, 1);
@@ -263,9 +263,9 @@ fn a_suppression_of_the_base_excuses_no_other_secret_in_gate_mode() {
         repo.stage("a.ini", &text);
         repo.commit("next");
         let report = repo.review_json(&gate, code);
-        let told = report["notes"].to_string().contains("was not written for line 3, which the change brings");
+        let told = report["notes"].to_string().contains("does not cover line 3, which is new or changed");
         assert_eq!(told, code == 1, "{text}: {}", report["notes"]);
-        repo.review_json(&desk, 0);
+        repo.review_json(&desk, code);
         repo.git(&["reset", "-q", "--hard", &base]);
     }
 }

@@ -1,0 +1,101 @@
+//! The part of a text that belongs to a value: the innermost brackets around it, or its paragraph.
+
+use std::ops::Range;
+
+/// The most bytes before and after a value that are searched for the ends of its block.
+const REACH: usize = 4096;
+
+/// Returns the block around a value: from the line that opens the innermost brackets to where they close. Where
+/// there are no brackets within reach, it is the lines around up to an empty one or a mark of YAML documents.
+pub(super) fn around(text: &[u8], value: &Range<usize>) -> Range<usize> {
+    brackets(text, value).unwrap_or_else(|| paragraph(text, value))
+}
+
+/// Returns a block with the value replaced by the byte 1.
+pub(super) fn without(text: &[u8], value: &Range<usize>) -> Vec<u8> {
+    let block = around(text, value);
+    [&text[block.start..value.start], b"\x01", &text[value.end..block.end]].concat()
+}
+
+fn brackets(text: &[u8], value: &Range<usize>) -> Option<Range<usize>> {
+    let low = value.start.saturating_sub(REACH);
+    let mut depth = 0u32;
+    let open = (low..value.start).rev().find(|i| match text[*i] {
+        b'}' | b')' | b']' => {
+            depth += 1;
+            false
+        }
+        b'{' | b'(' | b'[' if depth > 0 => {
+            depth -= 1;
+            false
+        }
+        b'{' | b'(' | b'[' => true,
+        _ => false,
+    })?;
+    let high = (value.end + REACH).min(text.len());
+    let mut depth = 0u32;
+    let close = (value.end..high).find(|i| match text[*i] {
+        b'{' | b'(' | b'[' => {
+            depth += 1;
+            false
+        }
+        b'}' | b')' | b']' if depth > 0 => {
+            depth -= 1;
+            false
+        }
+        b'}' | b')' | b']' => true,
+        _ => false,
+    })?;
+    let start = memchr::memrchr(b'\n', &text[..open]).map_or(0, |i| i + 1);
+    Some(start.max(open.saturating_sub(REACH))..close)
+}
+
+fn paragraph(text: &[u8], value: &Range<usize>) -> Range<usize> {
+    let ends = |line: &[u8]| line.trim_ascii().is_empty() || line.starts_with(b"---");
+    let low = value.start.saturating_sub(REACH);
+    let mut start = memchr::memrchr(b'\n', &text[..value.start]).map_or(0, |i| i + 1);
+    while start > low {
+        let above = memchr::memrchr(b'\n', &text[..start - 1]).map_or(0, |i| i + 1);
+        if ends(&text[above..start - 1]) {
+            break;
+        }
+        start = above;
+    }
+    let high = (value.end + REACH).min(text.len());
+    let line_end = |at: usize| memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |i| at + i);
+    let mut end = line_end(value.end);
+    while end < high {
+        let next = line_end(end + 1);
+        if ends(&text[end + 1..next]) {
+            break;
+        }
+        end = next;
+    }
+    start..end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(text: &str) -> String {
+        let at = text.find("KEY").unwrap();
+        String::from_utf8(without(text.as_bytes(), &(at..at + 3))).unwrap()
+    }
+
+    #[test]
+    fn the_innermost_brackets_are_the_block() {
+        assert_eq!(
+            block("const a = { x: 1 };\nconst b = {\n  k: \"KEY\",\n  y: f(2),\n};\nz"),
+            "const b = {\n  k: \"\u{1}\",\n  y: f(2),\n"
+        );
+        assert_eq!(block("f(g(1), \"KEY\")"), "f(g(1), \"\u{1}\"");
+    }
+
+    #[test]
+    fn without_brackets_the_paragraph_is_the_block() {
+        assert_eq!(block("A=1\n\nB=2\nC=KEY\nD=3\n\nE=4"), "B=2\nC=\u{1}\nD=3");
+        assert_eq!(block("a: 1\n---\nk: KEY\n---\nb: 2"), "k: \u{1}");
+        assert_eq!(block("KEY"), "\u{1}");
+    }
+}

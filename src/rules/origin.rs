@@ -1,0 +1,256 @@
+//! Whether a value in a dangerous call comes from outside the program.
+//!
+//! A rule with `judges_origin` matches the call. The value comes from outside if the statement itself reads a request,
+//! an argument of the command line or the input, or if one of its names is given such a value in the lines above, in
+//! the same function. Otherwise the origin is unknown, and the finding is a suggestion.
+
+use super::expression::Expression;
+use super::language::Languages;
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
+/// Lines above a match that are searched for the origin of its names.
+const LINES_ABOVE: usize = 80;
+/// Lines above a function that may hold its decorators or annotations.
+const DECORATORS: usize = 4;
+/// Longer lines are cut: what assigns a value is written by a person.
+const LINE_MAX: usize = 2_000;
+
+/// What a language calls its input.
+struct Sources {
+    languages: &'static [&'static str],
+    /// Reads something from outside.
+    reads: &'static str,
+    /// Starts a function.
+    function: &'static str,
+    /// A line above or in the head of a function that makes its parameters come from outside.
+    handler: &'static str,
+}
+
+/// Marks a language in which no line makes a function a handler.
+const NO_HANDLER: &str = r"\x00\x00";
+
+static SOURCES: &[Sources] = &[
+    Sources {
+        languages: &["python"],
+        reads: r"\b(?:self\.)?(?:flask\.)?req(?:uest)?\.(?:args|form|values|json|data|files|headers|cookies|params|query|query_params|path_params|query_string|match_info|rel_url|body|stream|GET|POST|COOKIES|META|FILES|get_json|get_data|url|path|environ|media|get_param)\b|\bself\.get_(?:query_|body_)?arguments?\(|(?:^|[^\w.])(?:raw_)?input\(|\bsys\.(?:argv|stdin)\b|\bcgi\.FieldStorage\b|\bevent\[",
+        function: r"^\s*(?:async\s+)?def\s+\w+",
+        handler: r"@\w+(?:\.\w+)*\.(?:route|get|post|put|delete|patch|websocket|api_route)\(|\bdef\s+\w+\(\s*(?:self\s*,\s*)?request\b",
+    },
+    Sources {
+        languages: &["javascript", "typescript", "vue"],
+        reads: r"\b(?:req|request|ctx|ctx\.request|context\.request|event\.request)\.(?:body|query|params|headers|cookies|url|originalUrl|param|files?|rawBody|formData)\b|\blocation\.(?:search|hash|href|pathname)\b|\bdocument\.(?:cookie|referrer|URL)\b|\bURLSearchParams\(|\bsearchParams\b|\bevent\.(?:queryStringParameters|pathParameters|body)\b|\bprocess\.(?:argv|stdin)\b|@(?:Query|Param|Body|Headers)\(",
+        function: r"\bfunction\b|=>\s*\{\s*$|^\s*(?:(?:public|private|protected|static|async|override|export)\s+)*\w+\([^;]*\)\s*(?::[^;{]+)?\{\s*$",
+        handler: NO_HANDLER,
+    },
+    Sources {
+        languages: &["go"],
+        reads: r"\b(?:r|req|request)\.(?:FormValue|PostFormValue|URL|Form|PostForm|MultipartForm|Header|Body|PathValue|Cookie|Host|RequestURI|Referer|UserAgent)\b|\b(?:c|ctx|e)\.(?:Query|Param|Params|PostForm|DefaultQuery|DefaultPostForm|GetHeader|FormValue|QueryParam|PathParam|GetQuery|Cookie|BodyParser|Bind|BindJSON|ShouldBind|ShouldBindJSON|QueryArray)\(|\bmux\.Vars\(|\bchi\.URLParam\(|\bos\.(?:Args|Stdin)\b|\bflag\.Args?\(",
+        function: r"^func\b|\bfunc\([^)]*\)[^{]*\{\s*$",
+        handler: NO_HANDLER,
+    },
+    Sources {
+        languages: &["java", "kotlin", "scala", "groovy"],
+        reads: r"\.getParameter(?:Values|Map)?\(|\.getQueryString\(|\.getHeaders?\(|\.getCookies\(|\.getInputStream\(|\.getReader\(|\.getPathInfo\(|\.getRequestURI\(|@(?:Request(?:Param|Body|Header)|PathVariable|CookieValue|QueryParam|PathParam|FormParam|HeaderParam|CookieParam|ModelAttribute|MatrixParam)\b|\b(?:readLine|readln)\(|\bargs\[|\.pathParam\(|\.queryParam\(|\.formParam\(|\bcall\.(?:parameters|request|receive)|\bSystem\.in\b",
+        function: r"^\s*(?:public|private|protected|override|suspend|static|final|abstract|def|fun|@\w)[^;=]*\(",
+        handler: NO_HANDLER,
+    },
+    Sources {
+        languages: &["php"],
+        reads: r"\$_(?:GET|POST|REQUEST|COOKIE|FILES|SERVER)\b|\$(?:this->)?(?:request|req)->|\bRequest::(?:input|get|query|all|post)\(|\brequest\(|\bInput::|php://input|\$argv\b|\bfilter_input\s*\(",
+        function: r"\bfunction\b",
+        handler: NO_HANDLER,
+    },
+    Sources {
+        languages: &["ruby"],
+        reads: r"\bparams\b|\bcookies\[|\brequest\.(?:params|headers|body|env|query_string|path|url|referer|user_agent|raw_post|fullpath|GET|POST|query_parameters|request_parameters)\b|\bARGV\b|\b(?:STDIN|\$stdin)\b|(?:^|[^\w.])gets\b",
+        function: r"^\s*def\s",
+        handler: NO_HANDLER,
+    },
+    Sources {
+        languages: &["rust"],
+        reads: r"\b(?:Query|Path|Form|Json|web::Query|web::Path|web::Form|web::Json)(?:\(|<)|\benv::args|\bstdin\(\)|\.(?:query_string|match_info|uri|headers|into_body)\(\)",
+        function: r"\bfn\s+\w+",
+        handler: r"#\[(?:get|post|put|delete|patch|route)\(",
+    },
+    Sources {
+        languages: &["csharp"],
+        reads: r"\bRequest\.(?:Query|Form|Headers|Cookies|Params|QueryString|Path|Body|RouteValues|RawUrl|Url|InputStream|Files)\b|\bRequest\[|\[From(?:Query|Body|Route|Form|Header)\b|\bConsole\.Read(?:Line)?\(|\bargs\[|\bHttpContext\.(?:Current\.)?Request\b",
+        function: r"^\s*(?:public|private|protected|internal)[^;=]*\(",
+        handler: r"\[(?:Http(?:Get|Post|Put|Delete|Patch)|Route)\b",
+    },
+];
+
+/// Turns what is read into a number or another value that holds no text.
+const CONVERTS: &str = r"\(\s*(?:int|long|float|double|bool)\s*\)|\b(?:intval|floatval|absint)\s*\(|(?:^|[^\w.])(?:int|float|len|bool|uuid\.UUID|UUID|Number|parseInt|parseFloat|isset|empty|count)\(|\bparse(?:Int|Long|Short|Double|Boolean)\(|\b(?:Integer|Long|UUID)\.(?:valueOf|fromString)\(|\bstrconv\.(?:Atoi|Parse\w+)\(|\.to_i\b|\.to_f\b|\b(?:int|long|Guid|Int32|Int64)\.(?:Try)?Parse|\bConvert\.ToInt|\btype\s*=\s*int\b|<(?:int|uuid|float):|\.parse::<[iuf]\d|\.toInt\(|\.toLong\(|\b(?:int|long|Integer|Long|UUID|Int|Guid)\s+\w+\s*[,)]";
+
+/// The expressions of one entry of [`SOURCES`].
+struct Compiled {
+    converts: Expression,
+    reads: Expression,
+    function: Expression,
+    handler: Expression,
+}
+
+static COMPILED: [OnceLock<Option<Compiled>>; SOURCES.len()] = [const { OnceLock::new() }; SOURCES.len()];
+
+fn sources(languages: Languages) -> Option<&'static Compiled> {
+    let at = SOURCES.iter().position(|s| languages.any_of(s.languages))?;
+    let compile = |pattern: &str| Expression::new(pattern, false);
+    COMPILED[at]
+        .get_or_init(|| {
+            let s = &SOURCES[at];
+            Some(Compiled {
+                converts: compile(CONVERTS)?,
+                reads: compile(s.reads)?,
+                function: compile(s.function)?,
+                handler: compile(s.handler)?,
+            })
+        })
+        .as_ref()
+}
+
+/// Returns true if a statement uses a value from outside. `above` is the text before its line.
+pub(super) fn is_outside(statement: &[u8], above: &[u8], languages: Languages) -> bool {
+    let Some(sources) = sources(languages) else { return false };
+    if sources.reads.is_match(statement) {
+        return true;
+    }
+    let names = names(statement);
+    let given = |line: &[u8]| words(line).any(|w| names.contains(w));
+    let mut lines = above.rsplit(|b| *b == b'\n').map(|l| &l[..l.len().min(LINE_MAX)]);
+    // What follows the last line end is the start of the statement's own line.
+    lines.next();
+    let mut lines = lines.take(LINES_ABOVE);
+    while let Some(line) = lines.next() {
+        let read = sources.reads.find_at(line, 0).filter(|_| !sources.converts.is_match(line));
+        if read.is_some_and(|read| assigns(&line[..read.start], &line[read.end..], &names)) {
+            return true;
+        }
+        if sources.function.is_match(line) {
+            let decorated = given(line) && lines.by_ref().take(DECORATORS).any(|l| sources.handler.is_match(l));
+            return decorated || (given(line) && sources.handler.is_match(line));
+        }
+    }
+    false
+}
+
+/// Returns true if a line that reads something gives it to one of the names: `name = …`, `{ name } = …`,
+/// `if (name := …)`, `@Param("x") String name`.
+fn assigns(before: &[u8], after: &[u8], names: &BTreeSet<&[u8]>) -> bool {
+    let is_given = |text: &[u8]| words(text).any(|w| names.contains(w));
+    match memchr::memchr(b'=', before) {
+        Some(at) => is_given(&before[..at]),
+        // `for name in …`, `Scan(&name)`, or a parameter with its annotation.
+        None => is_given(before) || is_given(after),
+    }
+}
+
+/// Returns the names that a statement uses, without those that it calls. Of a string, only what is interpolated
+/// counts: the text in braces, and names behind `$`.
+fn names(statement: &[u8]) -> BTreeSet<&[u8]> {
+    const COMMON: &[&[u8]] = &[
+        b"self", b"this", b"await", b"return", b"new", b"var", b"let", b"const", b"None", b"True", b"False", b"true",
+        b"false", b"null", b"nil", b"err", b"ctx", b"req", b"res", b"request", b"db", b"conn", b"cursor", b"cur",
+        b"if", b"in", b"for", b"and", b"or", b"not", b"shell", b"check", b"f", b"w", b"r", b"c", b"rows", b"_",
+    ];
+    let mut out = BTreeSet::new();
+    let (mut quote, mut depth, mut at) = (None, 0u32, 0);
+    while let Some(b) = statement.get(at).copied() {
+        let length = statement[at..].iter().take_while(|b| is_word(**b)).count();
+        if length > 0 {
+            let word = &statement[at..at + length];
+            let variable = at.checked_sub(1).is_some_and(|i| statement[i] == b'$');
+            let called = statement.get(at + length) == Some(&b'(');
+            let counts = (quote.is_none() || depth > 0 || variable) && !called && !b.is_ascii_digit();
+            if counts && !COMMON.contains(&word) {
+                out.insert(word);
+            }
+            at += length;
+            continue;
+        }
+        match (b, quote) {
+            (b'\\', Some(_)) => at += 1,
+            (b'{', Some(_)) => depth += 1,
+            (b'}', Some(_)) => depth = depth.saturating_sub(1),
+            (b'"' | b'\'' | b'`', None) => quote = Some(b),
+            (_, Some(q)) if q == b && depth == 0 => quote = None,
+            _ => {}
+        }
+        at += 1;
+    }
+    out
+}
+
+fn is_word(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b == b'_'
+}
+
+/// Returns the words of a text: runs of letters, digits and `_`.
+fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|b| !is_word(*b)).filter(|w| !w.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outside(path: &str, text: &str) -> bool {
+        let at = text.rfind('\n').map_or(0, |i| i + 1);
+        is_outside(&text.as_bytes()[at..], &text.as_bytes()[..at], Languages::of(path.as_bytes(), b""))
+    }
+
+    #[test]
+    fn every_expression_compiles() {
+        for s in SOURCES {
+            let language = Languages::named(s.languages[0]).unwrap();
+            assert!(sources(language).is_some(), "{:?}", s.languages);
+        }
+    }
+
+    #[test]
+    fn a_value_from_a_request_is_known_in_its_statement_and_in_the_lines_above() {
+        for (path, text) in [
+            ("a.py", "cur.execute(\"SELECT 1 WHERE a = '%s'\" % request.args['a'])"),
+            ("a.py", "name = request.args.get('name')\ncur.execute(f\"SELECT 1 WHERE a = '{name}'\")"),
+            ("a.py", "@app.get('/u/{name}')\ndef show(name: str):\n    cur.execute(f\"SELECT 1 WHERE a = '{name}'\")"),
+            ("a.py", "def show(request, name):\n    cur.execute(f\"SELECT 1 WHERE a = '{name}'\")"),
+            ("a.py", "path = sys.argv[1]\nos.system('ls ' + path)"),
+            ("a.js", "const { id, name } = req.body;\ndb.query(`SELECT 1 WHERE a = '${name}'`)"),
+            ("a.js", "db.query('SELECT 1 WHERE a = ' + req.params.id)"),
+            ("a.go", "name := r.URL.Query().Get(\"name\")\ndb.Query(\"SELECT 1 WHERE a = '\" + name + \"'\")"),
+            (
+                "A.java",
+                "public String f(@RequestParam(\"n\") String name) {\n  s.executeQuery(\"SELECT 1 WHERE a = '\" + name);",
+            ),
+            ("a.php", "$id = $_GET['id'];\n$db->query(\"SELECT 1 WHERE a = $id\");"),
+            ("a.rb", "name = params[:name]\nUser.where(\"a = '#{name}'\")"),
+            (
+                "A.cs",
+                "[HttpGet]\npublic IActionResult F(string name) {\n  db.Execute($\"SELECT 1 WHERE a = '{name}'\");",
+            ),
+        ] {
+            assert!(outside(path, text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_another_function_or_of_nowhere_is_unknown() {
+        for (path, text) in [
+            ("a.py", "cur.execute(f\"SELECT 1 WHERE a = '{name}'\")"),
+            (
+                "a.py",
+                "def a():\n    name = request.args['a']\n\ndef b(name):\n    cur.execute(f\"SELECT 1 WHERE a = '{name}'\")",
+            ),
+            ("a.py", "n = request.args['n']\ncur.execute(f\"SELECT n FROM t WHERE n = '{name}'\")"),
+            ("a.py", "page = request.args['page']\ncur.execute(f\"SELECT 1 WHERE a = '{name}'\")"),
+            ("a.js", "db.query(`SELECT 1 WHERE a = '${name}'`)"),
+            ("a.go", "func f(name string) {\n\tdb.Query(\"SELECT 1 WHERE a = '\" + name + \"'\")"),
+            ("a.zig", "x(request.args)"),
+            ("a.py", "id = int(request.args['id'])\ncur.execute(f\"SELECT 1 WHERE a = {id}\")"),
+            ("a.php", "$id = (int) $_GET['id'];\n$db->query(\"SELECT 1 WHERE a = $id\");"),
+        ] {
+            assert!(!outside(path, text), "{text}");
+        }
+    }
+}
