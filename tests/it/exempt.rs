@@ -84,7 +84,9 @@ const MARKER: &str = "# claude-reviewer: ignore[bidi-control] from the paper\n";
 fn hid_10_a_suppression_of_the_base_covers_only_lines_that_stay() {
     let bidi = "x = 'a\u{202e}b'  ;  y = f( 1 )\n";
     let other = "x = 'c\u{202e}d'\n";
-    let base = format!("import os\n{MARKER}{bidi}z = 1\n");
+    // So much stays that git calls a moved file renamed.
+    let rest: String = (0..40).map(|n| format!("value_{n} = {n}\n")).collect();
+    let base = format!("import os\n{MARKER}{bidi}z = 1\n{rest}");
     for (name, text, found) in [
         ("the line below is replaced", format!("import os\n{MARKER}{other}z = 1\n"), true),
         ("a line is put between", format!("import os\n{MARKER}{other}{bidi}z = 1\n"), true),
@@ -104,9 +106,13 @@ fn hid_10_a_suppression_of_the_base_covers_only_lines_that_stay() {
             format!("import os\n{MARKER}{}z = 1\n", bidi.replace("f( 1 )", "f(1)")),
             false,
         ),
-        ("line ends change", format!("import os\n{MARKER}{bidi}z = 1\n").replace('\n', "\r\n"), false),
+        ("line ends change", format!("import os\n{MARKER}{bidi}z = 1\n{rest}").replace('\n', "\r\n"), false),
     ] {
         for moved in [false, true] {
+            let text = if text.contains('\r') { text.clone() } else { format!("{text}{rest}") };
+            if moved && text.contains('\r') {
+                continue;
+            }
             let repo = Repo::new();
             repo.stage("a.py", &base);
             let start = repo.commit("base");
