@@ -251,7 +251,8 @@ impl Rule {
         for l in &self.languages {
             one_of(&mut out, "languages", l, LANGUAGES);
         }
-        if !self.secret && !(self.near_has.is_empty() && self.near_lacks.is_empty()) {
+        let judges_block = !self.near_has.is_empty() || !self.near_lacks.is_empty();
+        if judges_block && !self.secret {
             out.push("near_has, near_lacks: only for rules with `secret = true`".to_owned());
         }
         for c in &self.checks {
