@@ -165,16 +165,16 @@ impl Visitor for Scan<'_> {
         }
         match self.settled(found.rule) {
             Fit::Spares => self.spare(found),
-            Fit::Looks if !self.block_fits(found) => {
-                if knows_issuer(rule) {
-                    self.spare(found);
-                }
-            }
             Fit::Looks => {
-                if rule.secret {
+                let fits = self.block_fits(found);
+                if fits && rule.secret {
                     self.secrets.push(found.span.clone());
                 }
-                self.report(found.rule, &found.line, found.line_index, &found.secret, None);
+                if fits {
+                    self.report(found.rule, &found.line, found.line_index, &found.secret, None);
+                } else if knows_issuer(rule) {
+                    self.spare(found);
+                }
             }
             _ => {}
         }
