@@ -89,7 +89,7 @@ fn nothing_to_review_is_no_approval() {
     let result = client.call("review_staged", json!({}));
     assert_eq!(result["structuredContent"]["outcome"], "nothing_to_review");
     assert_eq!(result["structuredContent"]["assessment"], Value::Null);
-    assert!(text(&result).contains("no approval"), "{}", text(&result));
+    assert!(text(&result).contains("not an approval"), "{}", text(&result));
 }
 
 #[test]

@@ -136,7 +136,7 @@ fn nothing_to_review_is_not_stored_and_approves_nothing() {
     let content = &result["structuredContent"];
     assert_eq!((&content["outcome"], &content["review_id"]), (&json!("nothing_to_review"), &Value::Null));
     assert_eq!(content["overall_assessment"], Value::Null);
-    assert!(text(&result).contains("no approval"), "{}", text(&result));
+    assert!(text(&result).contains("not an approval"), "{}", text(&result));
     assert_eq!(client.content("get_review_history", json!({}))["sessions"], json!([]));
 }
 
