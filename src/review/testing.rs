@@ -90,7 +90,7 @@ pub(super) async fn tests(command: &str, top: &Path, env: &Env, deadline: Instan
 /// Returns the variables that the tests get.
 fn environment(env: &Env) -> Vec<(OsString, OsString)> {
     let known = |name: &&str| Some((OsString::from(name), env.os(name)?.clone()));
-    PASSED.iter().filter_map(|name| known(&name)).collect()
+    PASSED.iter().filter_map(known).collect()
 }
 
 /// Joins what the output says with how the command ended.
