@@ -292,7 +292,9 @@ impl Scan<'_> {
         if is_record && part.scope == Scope::All {
             out.coverage.records += 1;
             // A review is stored as text, so nobody wrote this one.
-            if file.entry.new.is_some() && matches!(file.body, Body::Binary(_) | Body::Submodule { .. }) {
+            let is_undecoded = file.text().is_some_and(|t| t.undecoded.is_some());
+            let is_data = is_undecoded || matches!(file.body, Body::Binary(_) | Body::Submodule { .. });
+            if file.entry.new.is_some() && is_data {
                 let why = "it stands in the place of a stored review and is no text";
                 out.coverage.failed.push((Some(file.path().clone()), why.to_owned()));
             }
