@@ -35,7 +35,7 @@ use crate::stop::Stop;
 pub use consult::{Consulted, Question, consult};
 use futures_util::future::join;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use ledger::{FileKey, Ledger};
+use ledger::{FileKey, FileLedger};
 use look::Looked;
 use member::Member;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -228,7 +228,7 @@ impl<'a> Session<'a> {
         let numbered = || teams.iter().enumerate();
         let views: Vec<(usize, &Team<'a>, Lens)> =
             numbered().flat_map(|(i, t)| lenses.iter().map(move |l| (i, t, *l))).collect();
-        let mut ledger = Ledger::new(teams);
+        let mut ledger = FileLedger::new(teams);
         let mut looks = FuturesUnordered::new();
         for (view, (_, team, lens)) in views.iter().enumerate() {
             looks.extend(team.chunks.iter().map(|c| async move { (view, self.look(team, c.clone(), *lens).await) }));

@@ -16,7 +16,7 @@ pub(super) struct Entry {
 
 /// The answers of a run, file by file.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub(super) struct FileLedger {
     /// By the position of the team.
     teams: Vec<Vec<Entry>>,
 }
@@ -29,7 +29,7 @@ impl Entry {
     }
 }
 
-impl Ledger {
+impl FileLedger {
     /// Starts with what the plan of each team leaves out.
     pub(super) fn new(teams: &[Team<'_>]) -> Self {
         let entry = |file: &FileKey| Entry { file: *file, by: None };
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn ver_02_a_file_is_finished_when_every_question_about_it_is() {
-        let ledger = Ledger {
+        let ledger = FileLedger {
             teams: vec![
                 // Two lenses; file 1 was left out of one, file 2 answered by two backends in turn.
                 vec![entry(0, "a"), entry(0, "a"), entry(1, "a"), entry(1, ""), entry(2, "a"), entry(2, "b")],
