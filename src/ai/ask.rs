@@ -6,6 +6,9 @@ use crate::http;
 use crate::stop::Stop;
 use std::time::{Duration, Instant};
 
+/// When a question ends: at its deadline or with the run.
+pub use http::Limits as Until;
+
 /// The mark of one run: fences carry it, and a reply must repeat it. 32 hexadecimal digits, not to be guessed
 /// by who wrote the change.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,7 @@
 //! The quota of one question: every round trip is reserved here before it starts.
 
-use super::ask::{Cause, Failure, Spent};
+use super::ask::{Cause, Failure, Spent, Until};
 use super::budget::{Budget, Limits, Reservation, Ticket, Want, cost};
-use crate::http;
 use crate::policy::Price;
 use std::cell::{Cell, RefCell};
 use tokio::sync::Notify;
@@ -86,7 +85,7 @@ impl<'a> Quota<'a> {
     /// # Errors
     ///
     /// `Limit`, with the limit that would be passed; the deadline and the end of the run.
-    pub async fn reserve(&self, bytes: usize, limits: &http::Limits<'_>) -> Result<Grant<'_>, Failure> {
+    pub async fn reserve(&self, bytes: usize, limits: &Until<'_>) -> Result<Grant<'_>, Failure> {
         let Some(ledger) = self.ledger else { return Ok(Grant { quota: self, ticket: Cell::new(None), bytes }) };
         loop {
             let reservation = ledger.budget.borrow_mut().reserve(&self.want(bytes));

@@ -1,3 +1,5 @@
+//! Tests of the budget: no order of questions, retries and answers passes a limit.
+
 use super::*;
 
 const PRICE: Price = Price { input: 100.0, cached: 10.0, output: 100.0 };
