@@ -4,6 +4,8 @@
 //! claim that was found again in it, `rounds::recall` brings back what was stored; nothing else may name `Proof` (a
 //! test scans the sources).
 
+pub mod listing;
+
 use crate::diff::{LineNo, ObjectId, RepoPath};
 use sha2::{Digest as _, Sha256};
 use std::fmt;

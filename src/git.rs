@@ -11,6 +11,7 @@ mod convert;
 mod digest;
 mod fetch;
 mod files;
+mod guard;
 mod hooks;
 mod load;
 pub mod names;

@@ -51,6 +51,7 @@ pub use weaken::{Weakening, asks_otherwise, rules_of, told, weakened};
 use crate::diff::{ObjectId, RepoPath};
 use crate::env::Env;
 use crate::error::Result;
+use crate::finding::listing::Effect;
 use crate::finding::{Category, Confidence, Severity};
 use crate::request::{Depth, OnIncomplete, OnTestFailure, Overrides};
 use glob::Globs;
@@ -267,6 +268,18 @@ pub struct Thresholds {
     pub block_on: Vec<Severity>,
     pub warn_on: Vec<Severity>,
     pub min_confidence: Confidence,
+}
+
+impl Thresholds {
+    /// Returns what a rule's finding of a severity does to the verdict, where nothing lets it through.
+    pub fn effect_of(&self, severity: Severity) -> Effect {
+        let reaches = |list: &[Severity]| list.iter().any(|s| severity >= *s);
+        match (reaches(&self.block_on), reaches(&self.warn_on)) {
+            (true, _) => Effect::Blocks,
+            (false, true) => Effect::Warns,
+            (false, false) => Effect::Counts,
+        }
+    }
 }
 
 /// What a value's word is worth; a later one wins (but see the module's text on operator-only keys).

@@ -142,7 +142,7 @@ pub fn render(review: &Review, format: Format, style: &Style, out: &mut dyn Writ
 pub fn summary_line(review: &Review) -> String {
     let c = &review.coverage;
     let state = if c.is_complete() && !c.is_truncated() { "complete" } else { "incomplete" };
-    let findings = review.findings.iter().filter(|f| f.counts()).count();
+    let findings: usize = totals(review).iter().map(|(_, n)| n).sum();
     let (reviewed, total, exit) = (c.files_reviewed, c.files_total, review.exit.code());
     let backend = Inert::new(backends(review).join(","));
     format!("review: {state} files={reviewed}/{total} backend={backend} findings={findings} exit={exit}")
@@ -176,9 +176,21 @@ fn backends(review: &Review) -> Vec<&str> {
     names
 }
 
-/// Returns how many findings that count there are of each severity, worst first.
+/// Returns how many findings that count there are of each severity, worst first, also those that are not listed.
 fn totals(review: &Review) -> [(Severity, usize); 4] {
-    counts(review, Finding::counts)
+    let listed = counts(review, Finding::counts);
+    std::array::from_fn(|i| (listed[i].0, listed[i].1 + review.unlisted.counting[i]))
+}
+
+/// Returns how many findings block of each severity, worst first.
+fn blocking(review: &Review) -> [(Severity, usize); 4] {
+    let listed = counts(review, |f| f.blocking);
+    std::array::from_fn(|i| (listed[i].0, listed[i].1 + review.unlisted.blocking[i]))
+}
+
+/// Returns how many findings a comment suppresses.
+fn suppressed(review: &Review) -> usize {
+    review.findings.iter().filter(|f| f.suppressed.is_some()).count() + review.unlisted.suppressed
 }
 
 /// Returns how many of some findings there are of each severity, worst first.

@@ -6,6 +6,7 @@
 mod consult;
 mod ends;
 mod files;
+mod frame;
 mod governing;
 mod models;
 mod place;
@@ -18,6 +19,7 @@ use crate::ai::{Models, Script};
 use crate::diff::{FileChange, LineNo, ObjectId, RepoPath};
 use crate::env::Env;
 use crate::error::{Error, ExitStatus, Result};
+use crate::finding::listing::{Counted, Floor as Listing, Unlisted, text_of};
 use crate::finding::{Finding, Location, Origin, Waiver, arrange};
 use crate::git::Repo;
 use crate::hooks::Hook;
@@ -49,6 +51,8 @@ pub struct Review {
     pub exit: ExitStatus,
     /// In the order of [`crate::finding::arrange`], suppressed and waived ones included.
     pub findings: Vec<Finding>,
+    /// How many findings are not listed. The verdict counts them.
+    pub unlisted: Unlisted,
     pub notes: Vec<Note>,
     pub coverage: Coverage,
     pub stat: Stat,
@@ -288,7 +292,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     let ask = if request.offline || mode == Some(HookMode::Rules) { &[][..] } else { backends };
     let asking = models::Asking { request, world, governing: &governing, floor: &floor, backends: ask };
     let (found, asked) = if asking.is_needed() { asking.beside_the_rules()? } else { (floor.review(), None) };
-    let Found { mut findings, mut coverage, stat, first_change, notes: said, seen, mut pieces } = found;
+    let Found { mut findings, unlisted, mut coverage, stat, first_change, notes: said, seen, mut pieces } = found;
     notes.extend(said);
     // Ignored and binary files are counted, and nothing of them was read.
     let nothing = coverage.files_reviewed == 0 && findings.is_empty() && coverage.is_complete();
@@ -334,7 +338,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
 
     let tested = tests.as_ref().map(|t| t.outcome);
     let nothing = nothing && tested.is_none_or(|t| t == TestOutcome::Passed);
-    let verdict = judge(&mut findings, &coverage, tested, policy);
+    let verdict = judge(&mut findings, &unlisted, &coverage, tested, policy);
     let outcome = match (nothing, coverage.is_complete()) {
         _ if stop.signal().is_some() => Outcome::Cancelled,
         (true, true) => Outcome::NothingToReview,
@@ -353,6 +357,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         verdict,
         exit,
         findings,
+        unlisted,
         notes,
         coverage,
         stat,
@@ -464,7 +469,7 @@ impl Review {
     /// Computes the verdict and the exit from what is there now. How a signal ended the review stays.
     pub fn judge_again(&mut self, on_block: OnBlock) {
         let tests = self.tests.as_ref().map(|t| t.outcome);
-        self.verdict = judge(&mut self.findings, &self.coverage, tests, &self.judged_by);
+        self.verdict = judge(&mut self.findings, &self.unlisted, &self.coverage, tests, &self.judged_by);
         if self.outcome == Outcome::NothingToReview && !self.findings.is_empty() {
             self.outcome = Outcome::Reviewed;
         }
@@ -486,6 +491,7 @@ struct Floor<'a> {
 struct Found {
     /// Arranged; what a person let through is marked.
     findings: Vec<Finding>,
+    unlisted: Unlisted,
     coverage: Coverage,
     stat: Stat,
     first_change: Option<Location>,
@@ -509,34 +515,38 @@ impl Floor<'_> {
         if let Some(repo) = repo {
             governing::weakened(repo, self.parts, (rules, self.scan.authority), &mut scanned);
         }
-        let mut findings = without_repeats(std::mem::take(&mut scanned.findings), self.parts);
+        let mut counted = std::mem::take(&mut scanned.counted);
+        let mut findings = without_repeats(std::mem::take(&mut scanned.findings), &mut counted, self.parts);
         // Not where policy asks for more than of the change as a whole.
         let of_all = policy.thresholds(None);
         rules.gather(&|f| policy.thresholds(f.file()) == of_all, &mut findings);
+        Listing::default().cut(&mut findings, 0, |f| counted.push(self.scan.count(f, self.parts)));
         let mut findings = arrange(findings);
         if !self.waivers.is_empty() {
             waive(&mut findings, self.waivers, &actor(self.env, repo));
         }
+        let unlisted = Unlisted::of(&counted, &findings);
         let Scanned { coverage, first, notes, seen, pieces, stat, .. } = scanned;
-        Found { findings, coverage, stat, first_change: first, notes, seen, pieces }
+        Found { findings, unlisted, coverage, stat, first_change: first, notes, seen, pieces }
     }
 }
 
 /// Drops what the commits inside a branch repeat: of a secret that the net change shows, or that an earlier
 /// commit has, one finding is enough. Equal is what is equal unmasked: another secret that looks the same masked
 /// is another finding.
-fn without_repeats(findings: Vec<Finding>, parts: &[Part]) -> Vec<Finding> {
+fn without_repeats(findings: Vec<Finding>, counted: &mut Vec<Counted>, parts: &[Part]) -> Vec<Finding> {
     let findings = without_net_repeats(findings, parts);
     let inside: Vec<ObjectId> = parts.iter().filter(|p| p.scope == Scope::Secrets).filter_map(|p| p.commit).collect();
     if inside.is_empty() {
         return findings;
     }
-    let key = |f: &Finding| (f.rule_id().to_owned(), f.file().cloned(), f.identity);
     let place = |f: &Finding| f.commit.and_then(|c| inside.iter().position(|i| *i == c));
     let (mut commits, mut kept): (Vec<_>, Vec<_>) = findings.into_iter().partition(|f| place(f).is_some());
     commits.sort_by_cached_key(|f| (place(f), f.suppressed.is_some()));
-    let mut shown: HashSet<_> = kept.iter().map(key).collect();
-    kept.extend(commits.into_iter().filter(|f| shown.insert(key(f))));
+    let mut shown: HashSet<u64> = kept.iter().map(text_of).collect();
+    shown.extend(counted.iter().filter(|c| !c.is_inside).map(Counted::text));
+    kept.extend(commits.into_iter().filter(|f| shown.insert(text_of(f))));
+    counted.retain(|c| !c.is_inside || shown.insert(c.text()));
     kept
 }
 

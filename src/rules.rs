@@ -26,6 +26,7 @@ mod role;
 mod sample;
 mod scan;
 pub(crate) mod secret;
+mod spans;
 mod suppress;
 mod team;
 mod unicode;
@@ -36,6 +37,7 @@ pub use sample::{Report, expand};
 
 use crate::diff::{Entry, FileChange, LineNo, RepoPath};
 use crate::error::{Error, Result};
+use crate::finding::listing::Floor;
 use crate::finding::{Category, Confidence, Finding, LineSpan, Severity, Suppression};
 use crate::policy::RulesPolicy;
 use catalog::{Matcher, Rule};
@@ -43,6 +45,7 @@ pub use change::Tree;
 pub use exposed::Secret;
 use language::Languages;
 pub(crate) use mask::{hide_body, key_lines};
+pub use report::Rest;
 use report::{Reporter, Sighting};
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -103,7 +106,7 @@ impl Suppressions {
     }
 }
 
-/// What a rule saw in a file beyond the findings that it may have there.
+/// How many findings a rule has in a file beyond those that are listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unlisted {
     pub rule: String,
@@ -252,15 +255,26 @@ impl RuleSet {
         self
     }
 
-    /// Looks at one changed file. Linear in its added bytes. Returns what is not among the findings since there are
+    /// Looks at one changed file. Linear in its added bytes. Returns what is not among the findings because there are
     /// so many.
-    pub fn scan(&self, file: &FileChange, scope: Scope, out: &mut Vec<Finding>) -> Vec<Unlisted> {
-        scan::file(self, file, scope, self.suppressions.within_net(), out)
+    pub fn scan(&self, file: &FileChange, scope: Scope, out: &mut Vec<Finding>) -> Rest {
+        self.scan_above(file, (scope, Seen::Net), &Floor::default(), out)
     }
 
-    /// Looks at one file that a commit changes, where the commit is one of several under review.
-    pub fn scan_commit(&self, file: &FileChange, scope: Scope, out: &mut Vec<Finding>) -> Vec<Unlisted> {
-        scan::file(self, file, scope, self.suppressions.within_commit(), out)
+    /// Looks at one changed file, and lists only findings that the floor admits. `seen`: [`Seen::Part`] for a file that
+    /// a commit changes, where the commit is one of several under review.
+    pub(crate) fn scan_above(
+        &self,
+        file: &FileChange,
+        (scope, seen): (Scope, Seen),
+        floor: &Floor,
+        out: &mut Vec<Finding>,
+    ) -> Rest {
+        let counting = match seen {
+            Seen::Net => self.suppressions.within_net(),
+            Seen::Part => self.suppressions.within_commit(),
+        };
+        scan::file(self, file, scope, counting, floor, out)
     }
 
     /// Looks at what only the whole change shows. `tree` reads the few files that this takes.
@@ -376,6 +390,11 @@ impl RuleSet {
         }
     }
 
+    /// Returns the IDs of all rules.
+    fn ids(&self) -> impl Iterator<Item = &str> {
+        catalog::RULES.iter().chain(&self.team.rules).map(|r| &*r.id)
+    }
+
     fn index_of(&self, id: &str) -> Option<u16> {
         catalog::RULES.iter().chain(&self.team.rules).position(|r| r.id == id).map(|i| i as u16)
     }
@@ -423,8 +442,8 @@ impl RuleSet {
 
     /// Returns the rule id that looks most like a wrong one.
     pub(crate) fn nearest(&self, id: &str) -> Option<&str> {
-        let all = catalog::RULES.iter().chain(&self.team.rules).map(|r| &*r.id);
-        all.map(|known| (strsim::jaro_winkler(known, id), known))
+        self.ids()
+            .map(|known| (strsim::jaro_winkler(known, id), known))
             .filter(|(score, _)| *score > 0.8)
             .max_by(|a, b| a.0.total_cmp(&b.0))
             .map(|(_, known)| known)

@@ -2,6 +2,7 @@
 
 use crate::diff::RepoPath;
 use crate::error::ExitStatus;
+use crate::finding::listing::Unlisted;
 use crate::finding::{Finding, Origin, Severity};
 use crate::policy::Policy;
 use crate::request::{OnBlock, OnIncomplete, OnTestFailure};
@@ -242,10 +243,18 @@ impl Coverage {
 /// it. `tests` says how the project's tests ended, where they ran: failed ones block unless the policy makes them a
 /// warning. A review that a limit cut short is at least a warning. Blocking wins over incompleteness, and
 /// incompleteness over warnings.
-pub fn judge(findings: &mut [Finding], coverage: &Coverage, tests: Option<TestOutcome>, policy: &Policy) -> Verdict {
+///
+/// Findings that are not listed count like those that are.
+pub fn judge(
+    findings: &mut [Finding],
+    unlisted: &Unlisted,
+    coverage: &Coverage,
+    tests: Option<TestOutcome>,
+    policy: &Policy,
+) -> Verdict {
     let failed = tests == Some(TestOutcome::Failed);
-    let mut block = failed && policy.tests.on_failure == OnTestFailure::Block;
-    let mut warn = failed || coverage.is_truncated();
+    let mut block = unlisted.total_blocking() > 0 || failed && policy.tests.on_failure == OnTestFailure::Block;
+    let mut warn = unlisted.warning > 0 || failed || coverage.is_truncated();
     for f in findings.iter_mut() {
         let t = policy.thresholds(f.file());
         let proven = f.disputed.is_none() && f.confidence() >= t.min_confidence;
@@ -284,6 +293,19 @@ pub fn exit_status(verdict: Verdict, on_incomplete: OnIncomplete, on_block: OnBl
 mod tests {
     use super::*;
     use crate::finding::{Category, Confidence, Draft, Proof, Suppression};
+
+    /// Judges a review that lists every finding.
+    fn judge(findings: &mut [Finding], coverage: &Coverage, tests: Option<TestOutcome>, policy: &Policy) -> Verdict {
+        super::judge(findings, &Unlisted::default(), coverage, tests, policy)
+    }
+
+    #[test]
+    fn slo_02_findings_that_are_not_listed_count() {
+        let verdict = |u: Unlisted| super::judge(&mut [], &u, &coverage(false), None, &Policy::default());
+        assert_eq!(verdict(Unlisted { blocking: [0, 1, 0, 0], ..Unlisted::default() }), Verdict::Block);
+        assert_eq!(verdict(Unlisted { warning: 1, ..Unlisted::default() }), Verdict::Warn);
+        assert_eq!(verdict(Unlisted { suppressed: 5, ..Unlisted::default() }), Verdict::Pass);
+    }
 
     fn finding(severity: Severity) -> Finding {
         let draft = Draft {

@@ -157,6 +157,29 @@ pub struct Summary {
     pub suppressed: usize,
     /// Claims of a model that could not be tied to the change.
     pub dropped: usize,
+    /// Findings that are counted above and not listed, because there are more than a report lists. Absent: all are
+    /// listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unlisted: Option<Unlisted>,
+}
+
+/// Findings that are counted and not listed. The worst are listed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Unlisted {
+    /// Critical findings that count.
+    pub critical: usize,
+    /// Major findings that count.
+    pub major: usize,
+    /// Minor findings that count.
+    pub minor: usize,
+    /// Suggestions that count.
+    pub suggestion: usize,
+    /// Of these, the ones that block.
+    pub blocking: usize,
+    /// Of these, the ones that warn.
+    pub warning: usize,
+    /// Suppressed findings.
+    pub suppressed: usize,
 }
 
 /// How bad a finding is.

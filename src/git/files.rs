@@ -1,5 +1,6 @@
 //! Files below the top of a worktree, opened so that no link leads out of it and nothing blocks.
 
+use super::guard;
 use crate::error::{Error, Result};
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -194,7 +195,7 @@ const MAX_RULES: u64 = 16 << 20;
 /// device, something huge. Links are followed. What is not there, or cannot be looked at, is no concern of this.
 pub(super) fn refuse_endless(path: &Path) -> Result<()> {
     let Ok(meta) = std::fs::metadata(path) else { return Ok(()) };
-    refuse(&path.display(), meta.is_file() || meta.is_dir(), meta.len() * u64::from(meta.is_file()))
+    refuse(&path.display(), guard::is_harmless(&meta), meta.len() * u64::from(meta.is_file()))
 }
 
 fn refuse(name: &dyn std::fmt::Display, readable: bool, size: u64) -> Result<()> {

@@ -1,6 +1,6 @@
 //! Finding and opening a repository, with git's own caution.
 
-use super::{Repo, refs};
+use super::{Repo, guard, refs};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use gix::discover::upwards;
@@ -27,6 +27,11 @@ pub(super) fn open_cut_off_at(dir: &Path, env: &Env, shallow: &Path) -> Result<R
 fn open_with(dir: &Path, env: &Env, options: &gix::open::Options) -> Result<Repo> {
     let dir = env.dir.join(dir);
     let named = env.os("GIT_DIR").map(|d| dir.join(d));
+    let home = env.os("HOME").map(Path::new);
+    match &named {
+        Some(path) => guard::check_git_dir(path, home)?,
+        None => guard::check_upwards(&dir, home)?,
+    }
     let mut repo = match &named {
         Some(path) => gix::ThreadSafeRepository::open_opts(path, options.clone().open_path_as_is(true))
             .map_err(|e| not_a_repository(path).caused_by(&e))?
@@ -141,6 +146,7 @@ pub(super) fn nested(top: &Path) -> Result<Option<Repo>> {
     if path.symlink_metadata().is_err() {
         return Ok(None);
     }
+    guard::check_git_dir(&path, None)?;
     // The environment of a hook speaks of the outer repository.
     let mut permissions = gix::open::Permissions::default();
     permissions.env.git_prefix = gix::sec::Permission::Deny;

@@ -1,6 +1,7 @@
 //! References. Read in process where they are files; a repository that keeps them in a `reftable` is
 //! asked through the `git` program, which is the only thing it is asked.
 
+use super::guard;
 use super::program::Program;
 use crate::env::Env;
 use crate::error::{Error, Result};
@@ -51,6 +52,7 @@ impl Refs {
             let Self::Program(git) = self else { return Ok(None) };
             return git.commit(rev);
         };
+        guard::check_revision(repo, rev)?;
         // A branch that was left is looked for by its short name, and found as the tag of that name.
         if rev.starts_with("@{-")
             && let Ok(spec) = repo.rev_parse(gix::bstr::BStr::new(rev))
@@ -182,6 +184,7 @@ const MAX_LINKS: usize = 5;
 /// Reads a reference named in full; `None` where there is none, or where nothing can have this name.
 fn read<'r>(repo: &'r gix::Repository, name: &str) -> Result<Option<gix::Reference<'r>>> {
     let Ok(full) = gix::refs::FullName::try_from(name) else { return Ok(None) };
+    guard::check_reference(repo, name)?;
     let found = repo.try_find_reference(full.as_ref().as_partial_name()).map_err(|e| broken(name).caused_by(&e))?;
     // What is no full name was looked for as a short one.
     Ok(found.filter(|r| r.name().as_bstr() == name))

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
     let [(_, critical), (_, major), (_, minor), (_, suggestion)] = totals(review);
     let tests = review.tests.as_ref().map_or("not_run", |t| t.outcome.name());
-    let blocking = review.findings.iter().filter(|f| f.blocking).count();
+    let blocking = super::blocking(review).iter().map(|(_, n)| n).sum::<usize>();
     writeln!(out, "verdict={}", review.verdict.name())?;
     writeln!(out, "outcome={}", review.outcome.name())?;
     for (key, number) in [

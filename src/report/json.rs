@@ -1,8 +1,9 @@
 //! The JSON report: the review in the words of [`crate::wire`].
 
-use super::{counted, plural, totals, words};
+use super::{counted, plural, suppressed, totals, words};
 use crate::ai;
 use crate::diff::RepoPath;
+use crate::finding::listing::Unlisted;
 use crate::finding::{self, Evidence};
 use crate::review::{Review, SourceKind};
 use crate::verdict::{self, Share, TestOutcome};
@@ -159,7 +160,7 @@ fn summary(review: &Review) -> wire::Summary {
     let totals = totals(review);
     let [(_, critical), (_, major), (_, minor), (_, suggestion)] = totals;
     let c = &review.coverage;
-    let blocking = review.findings.iter().filter(|f| f.blocking).count();
+    let blocking: usize = super::blocking(review).iter().map(|(_, n)| n).sum();
     let found = match counted(&totals) {
         n if n.is_empty() => "nothing found".to_owned(),
         n => n,
@@ -176,7 +177,7 @@ fn summary(review: &Review) -> wire::Summary {
         (_, verdict::Verdict::Warn) => format!("Passed with warnings: {found}; {reviewed}"),
         (_, verdict::Verdict::Pass) => format!("Passed: {found}; {reviewed}"),
     };
-    let others = [words::tests(review), words::truncated(review), words::conventions(review)];
+    let others = [words::tests(review), words::truncated(review), words::unlisted(review), words::conventions(review)];
     let text = std::iter::once(first).chain(others.into_iter().flatten()).collect::<Vec<_>>().join("; ");
     wire::Summary {
         text,
@@ -184,9 +185,24 @@ fn summary(review: &Review) -> wire::Summary {
         major,
         minor,
         suggestion,
-        suppressed: review.findings.iter().filter(|f| f.suppressed.is_some()).count(),
+        suppressed: suppressed(review),
         dropped: review.models.dropped.len(),
+        unlisted: unlisted(&review.unlisted),
     }
+}
+
+fn unlisted(u: &Unlisted) -> Option<wire::Unlisted> {
+    let [critical, major, minor, suggestion] = u.counting;
+    let out = wire::Unlisted {
+        critical,
+        major,
+        minor,
+        suggestion,
+        blocking: u.total_blocking(),
+        warning: u.warning,
+        suppressed: u.suppressed,
+    };
+    (*u != Unlisted::default()).then_some(out)
 }
 
 fn finding(index: usize, f: &finding::Finding) -> wire::Finding {

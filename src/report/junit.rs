@@ -154,10 +154,10 @@ fn suites(review: &Review) -> Vec<Suite> {
         let name = group.first().and_then(|f| f.file()).map_or_else(|| "the change as a whole".to_owned(), shown);
         suites.push(Suite { name, cases: group.iter().map(|f| case(f, review)).collect() });
     }
-    let left = review.findings.len() - kept.len();
+    let all = review.findings.len() + review.unlisted.total() + review.unlisted.suppressed;
+    let left = all - kept.len();
     if left > 0 {
-        let text =
-            format!("{} of {} findings are listed, the worst; {left} are left out", kept.len(), review.findings.len());
+        let text = format!("{} of {all} findings are listed, the worst; {left} are left out", kept.len());
         suites.push(Suite {
             name: "left out".to_owned(),
             cases: vec![Case { name: text.clone(), end: End::Passed(text) }],

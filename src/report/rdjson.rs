@@ -34,6 +34,9 @@ fn result(review: &Review) -> Value {
     }
     let said = |(level, code, text): &(Level, &str, String)| diagnostic(&item(text), fallback.as_ref(), *level, code);
     diagnostics.extend(whole.iter().map(said));
+    let unlisted = words::unlisted(review).map(|text| prose(&text));
+    let at = fallback.as_ref();
+    diagnostics.extend(unlisted.map(|text| diagnostic(&text, at, Level::Notice, "findings-not-listed")));
     diagnostics.extend(counting().map(|f| finding(f, review, fallback.as_ref())));
     let incomplete = (!review.coverage.is_complete()).then_some(Level::Error);
     let home = [env!("CARGO_PKG_HOMEPAGE"), env!("CARGO_PKG_REPOSITORY")].into_iter().find(|u| !u.is_empty());

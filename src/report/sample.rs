@@ -6,6 +6,7 @@ use crate::ai::ask::Spent;
 use crate::ai::{Compliance, Dropped, Missing, Models, Opinion, Usage, Violation};
 use crate::diff::{LineNo, ObjectId, RepoPath};
 use crate::error::ExitStatus;
+use crate::finding::listing::Unlisted;
 use crate::finding::{
     Category, Confidence, Draft, Finding, Frame, FrameLine, LineSpan, Location, Severity, Suppression, Waiver, arrange,
 };
@@ -120,6 +121,7 @@ pub(crate) fn empty() -> Review {
         verdict: Verdict::Pass,
         exit: ExitStatus::Pass,
         findings: Vec::new(),
+        unlisted: Unlisted::default(),
         notes: Vec::new(),
         coverage: Coverage::default(),
         stat: Stat::default(),
@@ -407,6 +409,7 @@ pub(crate) fn full() -> Review {
         verdict: Verdict::Block,
         exit: ExitStatus::Block,
         findings,
+        unlisted: Unlisted::default(),
         notes: vec![
             Note {
                 file: None,

@@ -96,8 +96,8 @@ fn properties(review: &Review) -> sarif::PropertyBag {
     let ids = facts.into_iter().filter_map(|(k, v)| Some((k, json!(v.as_ref()?))));
     let policy = json!({ "origin": review.policy.origin, "hash": review.policy.hash });
     let known = [("source", json!(s.kind.name())), ("verdict", json!(review.verdict.name())), ("policy", policy)];
-    let count = |which: fn(&Finding) -> bool| json!(review.findings.iter().filter(|f| which(f)).count());
-    let aside = [("suppressed", count(|f| f.suppressed.is_some())), ("waived", count(|f| f.waived.is_some()))];
+    let waived = review.findings.iter().filter(|f| f.waived.is_some()).count();
+    let aside = [("suppressed", json!(super::suppressed(review))), ("waived", json!(waived))];
     let usage: Vec<_> = review.models.usage.iter().map(super::json::usage).collect();
     let usage = (!usage.is_empty()).then(|| ("usage", json!(usage)));
     let c = &review.coverage;
@@ -109,7 +109,7 @@ fn properties(review: &Review) -> sarif::PropertyBag {
 fn invocation(review: &Review, kept: usize) -> sarif::Invocation {
     let c = &review.coverage;
     let mut told = Vec::new();
-    let all = review.findings.iter().filter(|f| f.counts()).count();
+    let all = review.findings.iter().filter(|f| f.counts()).count() + review.unlisted.total();
     if kept < all {
         let left = all - kept;
         let text = format!("{kept} of {all} findings are listed, the worst; {left} are left out.");

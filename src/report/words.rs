@@ -1,6 +1,6 @@
 //! What several formats say alike: the verdict, a finding's place and text, cost, and what goes first.
 
-use super::{counted, counts, plural, totals};
+use super::{counted, plural, suppressed, totals};
 use crate::ai::Usage;
 use crate::diff::ObjectId;
 use crate::error::ExitStatus;
@@ -60,8 +60,8 @@ pub(super) fn verdict(review: &Review) -> (&'static str, String) {
     // What makes the verdict is said first.
     let tests = tests(review);
     let parts = match tests_block(review) {
-        true => [tests, Some(first), truncated(review)],
-        false => [Some(first), tests, truncated(review)],
+        true => [tests, Some(first), truncated(review), unlisted(review)],
+        false => [Some(first), tests, truncated(review), unlisted(review)],
     };
     (word, parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
 }
@@ -70,7 +70,7 @@ pub(super) fn verdict(review: &Review) -> (&'static str, String) {
 fn blocking(review: &Review) -> String {
     let totals = totals(review);
     let all: usize = totals.iter().map(|(_, n)| n).sum();
-    let blocking = counts(review, |f| f.blocking);
+    let blocking = super::blocking(review);
     let n: usize = blocking.iter().map(|(_, n)| n).sum();
     let verb = if n == 1 { "blocks" } else { "block" };
     let one_kind = blocking.iter().find(|(_, count)| *count == n).filter(|_| n == all);
@@ -171,6 +171,21 @@ pub(super) fn missing(review: &Review) -> String {
     }
 }
 
+/// Returns how many findings are listed where that is not all of them. Every format that lists findings writes it.
+pub(super) fn unlisted(review: &Review) -> Option<String> {
+    let u = &review.unlisted;
+    let listed = review.findings.iter().filter(|f| f.counts()).count();
+    let mut parts = Vec::new();
+    if u.total() > 0 {
+        let (listed, all) = (grouped(listed as u64), grouped((listed + u.total()) as u64));
+        parts.push(format!("{listed} of {all} findings are listed, the worst; the verdict counts all"));
+    }
+    if u.suppressed > 0 {
+        parts.push(format!("{} suppressed findings are not listed", grouped(u.suppressed as u64)));
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
 /// Returns what the verdict rests on: how much was reviewed, by what, in what time.
 pub(super) fn basis(review: &Review) -> String {
     let c = &review.coverage;
@@ -184,7 +199,7 @@ pub(super) fn basis(review: &Review) -> String {
         format!("{} of {} reviewed", c.files_reviewed, plural(c.files_total, "file"))
     });
     let set_aside = |n: usize, what: &str| (n > 0).then(|| format!("{n} {what}"));
-    parts.extend(set_aside(review.findings.iter().filter(|f| f.suppressed.is_some()).count(), "suppressed"));
+    parts.extend(set_aside(suppressed(review), "suppressed"));
     parts.extend(set_aside(review.findings.iter().filter(|f| f.waived.is_some()).count(), "waived"));
     parts.push(elapsed(review.duration));
     parts.extend(review.session.as_ref().map(|s| match s.round {

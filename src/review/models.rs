@@ -1,7 +1,8 @@
 //! Asks models, and runs the project's tests, while the rules look.
 
+use super::frame::Frames;
 use super::source::{Content, Part};
-use super::{Floor, Found, Note, TestResults, World, governing, scan, testing};
+use super::{Floor, Found, Note, TestResults, World, governing, testing};
 use crate::ai::anchor::Sealed;
 use crate::ai::debug::Prompts;
 use crate::ai::kept::Kept;
@@ -227,7 +228,7 @@ impl Asking<'_> {
             let file = group.and_then(|g| g.files.iter().find(|s| Some(s.path()) == f.file()));
             let (Some(file), Some(span)) = (file, f.lines()) else { continue };
             if let Some(text) = file.change.text() {
-                f.frame = scan::frame(text, span, scan.rules);
+                f.frame = Frames::of(text, scan.rules).around(span);
             }
             let is_part = f.commit.is_some() || group.is_none_or(|g| g.tree.is_none());
             let seen = if is_part { Seen::Part } else { Seen::Net };

@@ -1,16 +1,15 @@
 //! The parts of a source, read and scanned, on as many threads as the work deserves.
 
 use super::files::Files;
+use super::frame::Frames;
 use super::governing::MOST_TOLD;
 use super::record::{Piece, Recorder};
 use super::source::{Content, Part};
 use super::{Note, Stat};
-use crate::diff::{
-    self, BinaryChange, Body, Entry, FileChange, FileMode, LineKind, ObjectId, RepoPath, Side, TextChange,
-    trim_line_end,
-};
+use crate::diff::{self, BinaryChange, Body, Entry, FileChange, FileMode, ObjectId, RepoPath, Side};
 use crate::error::{Kind, Result};
-use crate::finding::{Finding, Frame, FrameLine, LineSpan, Location};
+use crate::finding::listing::{Counted, Floor};
+use crate::finding::{Finding, LineSpan, Location};
 use crate::git::{Change, Reader, Repo, State};
 use crate::policy::Policy;
 use crate::progress::Progress;
@@ -28,14 +27,6 @@ const SMALL: usize = 24;
 const MOST_THREADS: usize = 16;
 /// The most files below the target of a link whose paths are compared.
 const MOST_LINKED: usize = 200_000;
-/// Lines shown before and after a finding.
-const AROUND: u32 = 1;
-/// Lines of a finding that are shown at most.
-const FRAME_LINES: u32 = 8;
-/// Bytes of a line that are kept for the frame.
-const FRAME_BYTES: usize = 1_000;
-/// How far above a frame the header of a private key is looked for.
-const KEY_LINES: u32 = 400;
 
 /// What a scan needs to know.
 #[derive(Clone, Copy)]
@@ -57,6 +48,10 @@ pub(super) struct Scan<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Scanned {
     pub(super) findings: Vec<Finding>,
+    /// Findings that are not listed.
+    pub(super) counted: Vec<Counted>,
+    /// What a further finding must precede to be listed.
+    floor: Floor,
     pub(super) notes: Vec<Note>,
     pub(super) coverage: Coverage,
     /// What was read of the worktree, by its content's name.
@@ -109,6 +104,8 @@ impl Scan<'_> {
                     out.coverage.failed.push((self.path(parts, *unit), "an internal error".to_owned()));
                     reader = self.repo.map(Repo::reader);
                 }
+                let Scanned { findings, counted, floor, .. } = &mut out;
+                floor.settle(findings, 0, |f| counted.push(self.count(f, parts)));
                 self.progress.files(i + 1, units.len());
             }
         };
@@ -271,19 +268,27 @@ impl Scan<'_> {
         let first = out.findings.len();
         // What surrounds the lines of a patch is whatever its author wrote there.
         let is_part = part.commit.is_some() || matches!(part.content, Content::Given(_));
-        let scan = if is_part { RuleSet::scan_commit } else { RuleSet::scan };
-        let unlisted = scan(self.rules, file, scope, &mut out.findings);
+        let seen = if is_part { Seen::Part } else { Seen::Net };
+        let rest = self.rules.scan_above(file, (scope, seen), &out.floor, &mut out.findings);
         let within = part.commit.map_or_else(String::new, |c| format!(" in commit {}", c.short()));
-        out.notes.extend(unlisted.into_iter().map(|u| Note {
+        out.notes.extend(rest.by_rule.into_iter().map(|u| Note {
             file: Some(file.path().clone()),
             line: None,
             text: format!("{} more of {} are not listed{within}: the first 1,000 are", u.count, u.rule),
             origin: "rules".to_owned(),
         }));
+        let thresholds = self.policy.thresholds(Some(file.path()));
+        let is_inside = part.commit.is_some() && part.scope == Scope::Secrets;
+        out.counted.extend(
+            rest.counted
+                .into_iter()
+                .map(|c| c.in_commit(part.commit, is_inside).with_effect(thresholds.effect_of(c.severity))),
+        );
+        let mut frames = file.text().map(|text| Frames::of(text, self.rules));
         for f in &mut out.findings[first..] {
             f.commit = part.commit;
-            if let (Some(text), Some(span)) = (file.text(), f.lines()) {
-                f.frame = frame(text, span, self.rules);
+            if let (Some(frames), Some(span)) = (&mut frames, f.lines()) {
+                f.frame = frames.around(span);
             }
         }
         if let (Content::Change(Change { head: State::Worktree, .. }), Some(side)) = (&part.content, &file.entry.new) {
@@ -300,7 +305,6 @@ impl Scan<'_> {
             }
         }
         if scope == Scope::All {
-            let seen = if is_part { Seen::Part } else { Seen::Net };
             let remarks = self.rules.remarks(file, seen, &out.findings[first..]);
             out.notes.extend(remarks.into_iter().map(|r| Note {
                 file: Some(file.path().clone()),
@@ -331,6 +335,13 @@ impl Scan<'_> {
                 }
             }
         }
+    }
+
+    /// Counts a finding that is not listed.
+    pub(super) fn count(&self, f: &Finding, parts: &[Part]) -> Counted {
+        let is_inside = f.commit.is_some() && parts.iter().any(|p| p.commit == f.commit && p.scope == Scope::Secrets);
+        let effect = self.policy.thresholds(f.file()).effect_of(f.severity());
+        Counted::of(f).in_commit(f.commit, is_inside).with_effect(effect)
     }
 
     fn whole(&self, part: &Part, out: &mut Scanned) {
@@ -441,7 +452,8 @@ impl Scanned {
     }
 
     fn merge(&mut self, other: Self) {
-        let Self { findings, notes, coverage: c, first, seen, pieces, stat } = other;
+        let Self { findings, counted, floor: _, notes, coverage: c, first, seen, pieces, stat } = other;
+        self.counted.extend(counted);
         self.stat.add(stat);
         self.pieces.extend(pieces);
         self.seen.extend(seen);
@@ -456,46 +468,4 @@ impl Scanned {
 /// Returns true if a path is that of a text: a format that rules know, or another language or configuration format.
 fn is_text(path: &RepoPath) -> bool {
     rules::is_code(path) || diff::is_text_name(path)
-}
-
-/// Takes the lines around a finding, secrets masked.
-pub(super) fn frame(text: &TextChange, span: LineSpan, rules: &RuleSet) -> Option<Frame> {
-    let hunk = text.hunks.iter().find(|h| {
-        let end = h.new.start.saturating_add(h.new.count);
-        h.new.start <= span.first.get() && span.first.get() < end
-    })?;
-    let last = span.last.get().min(span.first.get() + FRAME_LINES - 1);
-    let wanted = span.first.get().saturating_sub(AROUND)..=last + AROUND;
-    let mut first = None;
-    let mut lines = Vec::new();
-    // The body of a key is known by its edges only, which may lie far above.
-    let mut above = Vec::new();
-    for line in text.lines(hunk) {
-        let Some(n) = line.new.filter(|n| n.get() <= *wanted.end()) else { continue };
-        let whole = trim_line_end(line.text);
-        if n.get().saturating_add(KEY_LINES) >= *wanted.start() {
-            above.push(&whole[..whole.len().min(FRAME_BYTES)]);
-        }
-        if n.get() < *wanted.start() {
-            continue;
-        }
-        first.get_or_insert(n);
-        let at = if n == span.first { span.columns.map_or(0, |c| c.0 as usize) } else { 0 };
-        let start = if whole.len() <= FRAME_BYTES { 0 } else { at.saturating_sub(FRAME_BYTES / 4).min(whole.len()) };
-        let end = whole.len().min(start + FRAME_BYTES);
-        // Masked with what stands around the cut, so that a secret cut in two is still seen.
-        let margin = start.saturating_sub(FRAME_BYTES)..whole.len().min(end + FRAME_BYTES);
-        let masked = rules.mask(&whole[margin.clone()]);
-        lines.push(FrameLine {
-            text: masked[start - margin.start..end - margin.start].to_vec(),
-            skipped: start as u32,
-            added: line.kind == LineKind::Added,
-        });
-    }
-    let hidden = rules::key_lines(&above);
-    let shown = hidden.len() - lines.len();
-    for (line, _) in lines.iter_mut().zip(&hidden[shown..]).filter(|(_, hidden)| **hidden) {
-        rules::hide_body(&mut line.text);
-    }
-    Some(Frame { first: first?, lines })
 }

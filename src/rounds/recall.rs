@@ -8,6 +8,7 @@ use crate::ai::ask::Spent;
 use crate::ai::{Compliance, Dropped, Missing, Models, Opinion, Usage, Violation};
 use crate::diff::{FileChange, LineKind, LineNo, ObjectId, RepoPath, trim_line_end, unified};
 use crate::error::ExitStatus;
+use crate::finding::listing::Unlisted;
 use crate::finding::{
     Category, Confidence, Draft, Evidence, Finding, Frame, FrameLine, LineSpan, Location, Origin, Proof, Severity,
     Suppression, Waiver,
@@ -45,6 +46,7 @@ pub fn review(report: &wire::Report, change: &[u8]) -> Review {
         },
         exit: ExitStatus::ALL.into_iter().find(|e| e.code() == report.exit_code).unwrap_or(ExitStatus::Incomplete),
         findings: report.findings.iter().map(|f| framed(f, &files)).collect(),
+        unlisted: report.summary.unlisted.as_ref().map(unlisted).unwrap_or_default(),
         notes: report.notes.iter().map(note).collect(),
         coverage: coverage(&report.coverage),
         stat: Stat::of(files.iter().map(|(_, file)| file)),
@@ -189,6 +191,22 @@ fn note(n: &wire::Note) -> Note {
         text: n.text.clone(),
         origin: n.origin.clone(),
     }
+}
+
+fn unlisted(u: &wire::Unlisted) -> Unlisted {
+    let mut out = Unlisted {
+        counting: [u.critical, u.major, u.minor, u.suggestion],
+        warning: u.warning,
+        suppressed: u.suppressed,
+        ..Unlisted::default()
+    };
+    // Of which severities they are is not stored: the worst come first.
+    let mut left = u.blocking;
+    for (blocking, counting) in out.blocking.iter_mut().zip(out.counting) {
+        *blocking = left.min(counting);
+        left -= *blocking;
+    }
+    out
 }
 
 fn coverage(c: &wire::Coverage) -> Coverage {

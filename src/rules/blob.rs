@@ -5,7 +5,7 @@
 //! side is not reported again.
 
 use super::catalog::{FILTER, Matcher, RULES};
-use super::report::{Reporter, Sighting};
+use super::report::{Reporter, Rest, Sighting};
 use super::role::{self, Role};
 use super::suppress::Counting;
 use super::walk::{self, Match, Scratch, Visitor};
@@ -30,12 +30,12 @@ const STRETCH_MAX: usize = 16;
 const LISTED_MAX: usize = 1000;
 
 /// Reports the secrets that a binary file gained.
-pub(super) fn scan(rules: &RuleSet, file: &FileChange, counting: Counting, out: &mut Vec<Finding>) {
-    let Body::Binary(binary) = &file.body else { return };
+pub(super) fn scan(rules: &RuleSet, file: &FileChange, counting: Counting, out: &mut Vec<Finding>) -> Rest {
+    let Body::Binary(binary) = &file.body else { return Rest::default() };
     let path = file.path().as_bytes();
     let found = search(rules, path, binary.new_bytes());
     if found.is_empty() {
-        return;
+        return Rest::default();
     }
     let before: HashSet<_> = search(rules, path, binary.old_bytes()).into_iter().map(|s| s.text).collect();
     let mut reporter = Reporter::new(rules, Some(file), out).counting(counting);
@@ -55,6 +55,7 @@ pub(super) fn scan(rules: &RuleSet, file: &FileChange, counting: Counting, out: 
         };
         reporter.report_index(secret.rule, sighting);
     }
+    reporter.rest()
 }
 
 /// Returns true if the path leaves it open whether the rule is right about this file.

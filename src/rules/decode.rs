@@ -8,8 +8,10 @@ use std::ops::Range;
 
 /// The least Base64 digits of a run: 18 bytes, shorter than any token.
 const BASE64_MIN: usize = 24;
-/// The most bytes of a run that are decoded.
-const RUN_MAX: usize = 1 << 20;
+/// Bytes of a run that are decoded at once: a longer run is decoded in pieces, so that it takes little memory.
+const PIECE: usize = 1 << 20;
+/// Bytes that two pieces share, so that no secret is cut. A multiple of four: digits are decoded in fours.
+const SHARED: usize = 16 << 10;
 /// The least escapes of a word.
 const ESCAPES_MIN: usize = 3;
 
@@ -54,14 +56,26 @@ fn base64_runs(text: &[u8], found: &mut impl FnMut(Range<usize>, &[u8])) {
         }
         let length = BASE64_MIN + text[at + BASE64_MIN..].iter().take_while(|b| digit(**b)).count();
         let run = &text[at..at + length];
-        if let Some(bytes) = decode(&run[..16]).filter(|b| is_text(b))
-            && bytes.len() == 12
-            && let Some(all) = decode(&run[..length.min(RUN_MAX)])
-        {
-            found(at..at + length, &all);
+        if decode(&run[..16]).is_some_and(|b| b.len() == 12 && is_text(&b)) {
+            for piece in pieces(0..length) {
+                if let Some(plain) = decode(&run[piece.clone()]) {
+                    found(at + piece.start..at + piece.end, &plain);
+                }
+            }
         }
         at += length;
     }
+}
+
+/// Cuts a run into pieces that share some bytes; one piece where it is short.
+fn pieces(run: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let mut next = Some(run.start);
+    std::iter::from_fn(move || {
+        let start = next?;
+        let end = run.end.min(start + PIECE);
+        next = (end < run.end).then(|| end - SHARED);
+        Some(start..end)
+    })
 }
 
 /// Decodes digits; what is left over at the end is dropped.
@@ -94,13 +108,15 @@ fn escaped_words(text: &[u8], found: &mut impl FnMut(Range<usize>, &[u8])) {
         }
         // A line of code has an escape now and then; a hidden text has one after the other.
         let ends = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>');
-        let end = text[at..].iter().take(RUN_MAX).position(ends).map_or(text.len().min(at + RUN_MAX), |i| at + i);
+        let end = text[at..].iter().position(ends).map_or(text.len(), |i| at + i);
         if count_escapes(&text[at..end]) < ESCAPES_MIN {
             at = end;
             continue;
         }
         let start = text[done..at].iter().rposition(ends).map_or(done, |i| done + i + 1);
-        found(start..end, &unescape(&text[start..end]));
+        for piece in pieces(start..end) {
+            found(piece.clone(), &unescape(&text[piece]));
+        }
         done = end;
         at = end;
     }

@@ -8,6 +8,7 @@ mod readings;
 
 use super::MARK;
 pub(super) use readings::Readings;
+use std::collections::VecDeque;
 
 /// Where a rule's match may stand, or where a byte stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -311,10 +312,14 @@ struct Lexer<'t> {
     token: Token,
     /// States to go back to.
     checkpoints: Vec<State>,
+    /// The last tokens, in order and without a gap: several rules ask for places of one line.
+    recent: VecDeque<Token>,
 }
 
 /// Bytes between two states that are kept.
 const STRIDE: usize = 8 * 1024;
+/// Bytes of tokens that are kept: more than a line that rules search as a whole.
+const RECENT: usize = 4 * STRIDE;
 
 impl<'t> Lexer<'t> {
     /// Starts at the start of a text, in code.
@@ -337,7 +342,7 @@ impl<'t> Lexer<'t> {
         }
         let token = Token { start: 0, end: 0, place: Place::Code };
         let state = State { outside, ..State::default() };
-        Self { text, syntax, special, state: state.clone(), token, checkpoints: vec![state] }
+        Self { text, syntax, special, state: state.clone(), token, checkpoints: vec![state], recent: VecDeque::new() }
     }
 
     /// Tells whether the language's comments are known.
@@ -349,17 +354,33 @@ impl<'t> Lexer<'t> {
     fn place_at(&mut self, at: usize) -> Place {
         let Some(syntax) = self.syntax else { return Place::Code };
         if at < self.token.start {
+            if let Some(token) = self.kept(at) {
+                return token.place;
+            }
             let back = self.checkpoints.partition_point(|c| c.at <= at);
             self.state = self.checkpoints[back.saturating_sub(1)].clone();
             self.token = Token { start: self.state.at, end: self.state.at, place: Place::Code };
+            self.recent.clear();
         }
         while self.token.end <= at && self.token.end < self.text.len() {
-            if self.checkpoints.last().is_none_or(|c| c.at + STRIDE <= self.state.at) {
+            // A deep state is kept less often, so that all of them take no more memory than the text.
+            let distance = STRIDE + 4 * self.state.templates.len() + 24 * self.state.here.len();
+            if self.checkpoints.last().is_none_or(|c| c.at + distance <= self.state.at) {
                 self.checkpoints.push(self.state.clone());
             }
             self.token = self.next(syntax);
+            self.recent.push_back(self.token);
+            while self.recent.front().is_some_and(|t| t.end + RECENT < self.token.start) {
+                self.recent.pop_front();
+            }
         }
         self.token.place
+    }
+
+    /// Returns the token that holds a byte, if it is still known.
+    fn kept(&self, at: usize) -> Option<Token> {
+        let i = self.recent.partition_point(|t| t.end <= at);
+        self.recent.get(i).copied().filter(|t| t.start <= at)
     }
 
     /// Reads the piece that starts at the state's place.
@@ -551,7 +572,6 @@ impl<'t> Lexer<'t> {
                 let before = at.checked_sub(1).map(|i| self.text[i]);
                 if before != Some(b'<')
                     && let Some((start, length, indented)) = here_word(rest, syntax.habit)
-                    && self.state.here.len() < 8
                 {
                     self.state.here.push((at + start, length, indented));
                 }

@@ -1,15 +1,13 @@
 //! Makes findings of rules: severity as policy says, masked quotes, suppressions.
 
-use super::RuleSet;
 use super::catalog::Rule;
 use super::language::Languages;
 use super::suppress::{Counting, Directives, Sought};
+use super::{RuleSet, Unlisted};
 use crate::diff::{FileChange, LineNo, RepoPath};
+use crate::finding::listing::{self, Counted, Floor};
 use crate::finding::{Confidence, Draft, Finding, LineSpan, Location, Proof, Severity};
 use std::borrow::Cow;
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher as _;
-use std::sync::OnceLock;
 
 /// Where findings go.
 #[derive(Debug)]
@@ -21,6 +19,23 @@ pub(super) struct Reporter<'a> {
     languages: Option<Languages>,
     directives: Directives,
     counting: Counting,
+    /// The findings before this place are those of other files.
+    from: usize,
+    /// By rule, suppressed findings aside; empty until the first.
+    counts: Vec<u32>,
+    /// The suppressed ones of all rules.
+    suppressed: u32,
+    floor: Floor,
+    counted: Vec<Counted>,
+}
+
+/// What a scan found and does not list.
+#[derive(Debug, Default)]
+pub struct Rest {
+    /// Rules with more findings in the file than are listed of one rule, and how many more. Suppressed ones are not
+    /// counted.
+    pub by_rule: Vec<Unlisted>,
+    pub counted: Vec<Counted>,
 }
 
 /// What a rule saw, beside what stands in its catalogue entry.
@@ -44,17 +59,48 @@ pub(super) struct Sighting<'a> {
     pub(super) of_unknown_origin: bool,
 }
 
+/// The most findings of one rule in one file that are listed, and the most suppressed ones of all rules.
+pub(super) const FINDINGS_MAX: u32 = 1000;
 /// The most bytes of a quote.
 const QUOTE_MAX: usize = 400;
 /// Why a finding is a suggestion.
 const UNKNOWN: &str = "the change does not show where the value comes from";
+/// Bytes on each side of a secret that tell it from an equal one elsewhere.
+const IDENTITY_SIDE: usize = 256;
 /// Why a finding weighs less.
 const DOUBT: &str = "by its path the file may be a test, an example or a build script";
 
 impl<'a> Reporter<'a> {
     pub(super) fn new(rules: &'a RuleSet, file: Option<&'a FileChange>, out: &'a mut Vec<Finding>) -> Self {
         let counting = rules.suppressions.within_net();
-        Self { rules, out, file, languages: None, directives: Directives::default(), counting }
+        let from = out.len();
+        Self {
+            rules,
+            out,
+            file,
+            languages: None,
+            directives: Directives::default(),
+            counting,
+            from,
+            counts: Vec::new(),
+            suppressed: 0,
+            floor: Floor::default(),
+            counted: Vec::new(),
+        }
+    }
+
+    /// Lists only findings that the floor admits; the others are counted.
+    pub(super) fn above(self, floor: &Floor) -> Self {
+        Self { floor: floor.clone(), ..self }
+    }
+
+    /// Returns what was found and is not listed.
+    pub(super) fn rest(self) -> Rest {
+        let unlisted = |(i, count): (usize, &u32)| {
+            let left = count.checked_sub(FINDINGS_MAX).filter(|n| *n > 0)?;
+            Some(Unlisted { rule: self.rules.rule(u16::try_from(i).ok()?).id.clone().into_owned(), count: left })
+        };
+        Rest { by_rule: self.counts.iter().enumerate().filter_map(unlisted).collect(), counted: self.counted }
     }
 
     /// Says which suppressing comments count, where the change is not the net one.
@@ -94,23 +140,62 @@ impl<'a> Reporter<'a> {
             return;
         }
         let rule = self.rules.rule(index);
-        let mut finding = make(rule, self.rules, index, sighting);
-        finding.identity = identity(sighting.quote);
+        let mut suppressed = None;
         if let (Some(text), Some(lines)) = (self.file.and_then(FileChange::text), sighting.lines)
             && self.file.map(FileChange::path) == sighting.file
         {
             let languages = self.languages();
             let sought = Sought { rule: &rule.id, lines };
-            finding.suppressed = self.directives.find(text, languages, sought, self.counting);
+            suppressed = self.directives.find(text, languages, sought, self.counting);
         }
+        let identity = identity(&sighting);
+        let severity = weigh(self.rules, index, sighting.in_doubt, sighting.of_unknown_origin);
+        if !self.lists(index, severity, suppressed.is_some(), &sighting) {
+            let is_suppressed = suppressed.is_some();
+            let counted = Counted::new(&rule.id, sighting.file, sighting.lines, identity, severity, is_suppressed);
+            return self.counted.push(counted);
+        }
+        let mut finding = make(rule, self.rules, index, sighting);
+        finding.identity = identity;
+        finding.suppressed = suppressed;
         self.out.push(finding);
+        if self.file.is_some() {
+            let counted = &mut self.counted;
+            self.floor.settle(self.out, self.from, |f| counted.push(Counted::of(f)));
+        }
+    }
+
+    /// Counts a finding, and returns true if it is to be listed.
+    fn lists(&mut self, index: u16, severity: Severity, is_suppressed: bool, sighting: &Sighting<'_>) -> bool {
+        // Only the scan of a file hands over what is not listed.
+        if self.file.is_none() {
+            return true;
+        }
+        if self.counts.is_empty() {
+            self.counts = vec![0; self.rules.len()];
+        }
+        let count = if is_suppressed { &mut self.suppressed } else { &mut self.counts[usize::from(index)] };
+        *count = count.saturating_add(1);
+        *count <= FINDINGS_MAX && self.floor.admits(is_suppressed, severity, sighting.file, sighting.lines)
     }
 }
 
-/// Hashes a text under a key that lives as long as the process.
-fn identity(text: &[u8]) -> u64 {
-    static KEY: OnceLock<RandomState> = OnceLock::new();
-    KEY.get_or_init(RandomState::new).hash_one(text)
+/// Returns what a finding weighs.
+pub(super) fn weigh(rules: &RuleSet, index: u16, in_doubt: bool, of_unknown_origin: bool) -> Severity {
+    let severity = match of_unknown_origin {
+        true => rules.severity_set(index).unwrap_or(Severity::Suggestion),
+        false => rules.severity_of(index),
+    };
+    if in_doubt { lowered(severity).unwrap_or(severity) } else { severity }
+}
+
+/// Returns a number that is equal for equal texts, in one run. Of a long line only what stands around the match counts.
+fn identity(sighting: &Sighting<'_>) -> u64 {
+    let all = 0..sighting.quote.len();
+    let near = sighting.hide.map_or(all, |(start, end)| {
+        start.saturating_sub(IDENTITY_SIDE)..end.saturating_add(IDENTITY_SIDE).min(sighting.quote.len())
+    });
+    listing::hash(sighting.quote.get(near).unwrap_or(sighting.quote))
 }
 
 /// Returns a text as a quote that stands for all of it: one that is too long ends with its digest, so that a waiver of
@@ -149,15 +234,14 @@ fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>) -> Finding {
         Some(d) => format!("{}: {d}", rule.message.trim_end().trim_end_matches('.')),
         None => rule.message.trim_end().to_owned(),
     };
-    let (mut severity, mut confidence) = (rules.severity_of(index), rule.confidence);
+    let severity = weigh(rules, index, s.in_doubt, s.of_unknown_origin);
+    let mut confidence = rule.confidence;
     if s.of_unknown_origin {
-        severity = rules.severity_set(index).unwrap_or(Severity::Suggestion);
         confidence = Confidence::Low;
         message = format!("{} ({UNKNOWN})", message.trim_end_matches('.'));
     }
     if s.in_doubt {
         confidence = Confidence::Low;
-        severity = lowered(severity).unwrap_or(severity);
         message = format!("{} (it weighs less here: {DOUBT})", message.trim_end_matches('.'));
     }
     let draft = Draft {

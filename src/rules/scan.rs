@@ -4,46 +4,52 @@ use super::catalog::{self, FILTER, Matcher};
 use super::lexer::{Place, Readings};
 use super::origin;
 use super::prose::{self, Purpose};
-use super::report::{self, Reporter, Sighting};
+use super::report::{self, Reporter, Rest, Sighting};
 use super::role::{self, Role};
-use super::secret::overlap::Spared;
+use super::secret::overlap::{Claim, Spared};
+use super::spans::{Lines, Spans};
 use super::suppress::Counting;
 use super::unicode::{self, Surroundings};
 use super::walk::{self, Match, Scratch, Visitor};
-use super::{RuleSet, Scope, Unlisted, blob, block, change, decode, glob, markers, secret};
+use super::{RuleSet, Scope, Unlisted, blob, block, change, decode, glob, markers, secret, spans};
 use crate::diff::{Block, Body, FileChange, Hidden, LineNo, TextChange};
+use crate::finding::listing::{Counted, Floor};
 use crate::finding::{Finding, LineSpan, Severity};
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// The most findings of one rule in one file; the last says that more follow, and the report that some are missing.
-const FINDINGS_MAX: u32 = 1000;
 /// Bytes of a long line that a quote shows on each side of a match.
 const QUOTE_SIDE: usize = 120;
 /// Bytes around a quote that are looked at for secrets which the quote cuts.
 const MARGIN: usize = 1024;
 
-/// Scans a changed file in every reading of its bytes. Returns what it saw of a rule and did not report.
+/// Scans a changed file in every reading of its bytes. Returns what it found and does not list.
 pub(super) fn file(
     rules: &RuleSet,
     file: &FileChange,
     scope: Scope,
     counting: Counting,
+    floor: &Floor,
     out: &mut Vec<Finding>,
-) -> Vec<Unlisted> {
+) -> Rest {
     let from = out.len();
-    let mut unlisted = reading(rules, file, Pass { scope, is_first: true }, counting, out);
-    blob::scan(rules, file, counting, out);
+    let mut rest = reading(rules, file, Pass { scope, is_first: true }, counting, floor, out);
+    rest.counted.extend(blob::scan(rules, file, counting, out).counted);
     for text in file.text().map(TextChange::further_readings).unwrap_or_default() {
         let other = FileChange { entry: file.entry.clone(), body: Body::Text(text.into_owned()) };
         let mut found = Vec::new();
-        let more = reading(rules, &other, Pass { scope, is_first: false }, counting, &mut found);
-        unlisted.extend(more.into_iter().filter(|m| !unlisted.iter().any(|u| u.rule == m.rule)).collect::<Vec<_>>());
-        let known: HashSet<_> = out[from..].iter().map(|f| (f.rule_id(), f.lines().map(|l| l.first))).collect();
-        found.retain(|f| !known.contains(&(f.rule_id(), f.lines().map(|l| l.first))));
+        let more = reading(rules, &other, Pass { scope, is_first: false }, counting, floor, &mut found);
+        let is_new = |m: &Unlisted| !rest.by_rule.iter().any(|u| u.rule == m.rule);
+        let by_rule: Vec<Unlisted> = more.by_rule.into_iter().filter(is_new).collect();
+        rest.by_rule.extend(by_rule);
+        let key = |f: &Finding| Counted::of(f).on_line();
+        let mut known: HashSet<u64> = out[from..].iter().map(key).collect();
+        known.extend(rest.counted.iter().map(Counted::on_line));
+        found.retain(|f| !known.contains(&key(f)));
+        rest.counted.extend(more.counted.into_iter().filter(|c| !known.contains(&c.on_line())));
         out.extend(found);
     }
-    unlisted
+    rest
 }
 
 /// One pass over a file.
@@ -60,9 +66,9 @@ fn reading(
     file: &FileChange,
     pass: Pass,
     counting: Counting,
+    floor: &Floor,
     out: &mut Vec<Finding>,
-) -> Vec<Unlisted> {
-    let from = out.len();
+) -> Rest {
     let Pass { scope, is_first } = pass;
     let mut scan = Scan {
         file,
@@ -71,14 +77,13 @@ fn reading(
         role: None,
         purpose: None,
         fits: Vec::new(),
-        counts: Vec::new(),
         block: Block { first: LineNo::FIRST, text: b"" },
         run: None,
         secrets: Vec::new(),
         spared: Vec::new(),
         added: None,
         sets: None,
-        reporter: Reporter::new(rules, Some(file), out).counting(counting),
+        reporter: Reporter::new(rules, Some(file), out).counting(counting).above(floor),
     };
     if let Some(text) = file.text() {
         scan.lines(text);
@@ -86,15 +91,7 @@ fn reading(
     if scope == Scope::All && is_first {
         change::scan(file, &mut scan.reporter);
     }
-    let unlisted = |(i, count): (usize, &u32)| {
-        let left = count.checked_sub(FINDINGS_MAX).filter(|n| *n > 0)?;
-        Some(Unlisted { rule: rules.rule(u16::try_from(i).ok()?).id.clone().into_owned(), count: left })
-    };
-    let unlisted = scan.counts.iter().enumerate().filter_map(unlisted).collect();
-    let spared = std::mem::take(&mut scan.spared);
-    let is_secret = |id: &str| rules.index_of(id).is_some_and(|i| rules.rule(i).secret);
-    secret::overlap::settle(out, from, spared, is_secret);
-    unlisted
+    scan.reporter.rest()
 }
 
 /// What is known of a rule in this file.
@@ -110,6 +107,19 @@ enum Fit {
     Not,
 }
 
+/// A match of a rule for secrets. Ranges are bytes of the current block.
+#[derive(Clone, Debug)]
+struct Hit {
+    rule: u16,
+    line: Range<usize>,
+    line_index: u32,
+    span: Range<usize>,
+    is_decoded: bool,
+}
+
+/// What a report says of text that was found behind an encoding.
+const ENCODED: &str = "it is written in an encoding";
+
 /// An unbroken part of the text, and what was found out about it.
 struct Run<'a> {
     text: &'a [u8],
@@ -124,14 +134,13 @@ struct Scan<'a> {
     purpose: Option<Purpose>,
     /// By rule; empty until the first literal.
     fits: Vec<Fit>,
-    /// Findings by rule; empty until the first.
-    counts: Vec<u32>,
     block: Block<'a>,
     /// The run that the block lies in, once it was needed, and where in it the block starts.
     run: Option<(Run<'a>, usize)>,
-    /// Where secrets stand in the block.
-    secrets: Vec<Range<usize>>,
-    /// What rules that know the issuer let be.
+    /// The secrets of the block, reported when all of them are known: of several rules that match one text, the one
+    /// that knows most reports it.
+    secrets: Vec<Hit>,
+    /// What rules that know the issuer match in the block and do not report.
     spared: Vec<Spared>,
     /// Where the blocks of added lines stand in memory, once that was needed.
     added: Option<Vec<Range<usize>>>,
@@ -166,11 +175,7 @@ impl Visitor for Scan<'_> {
         match self.settled(found.rule) {
             Fit::Spares => self.spare(found),
             Fit::Looks => {
-                let fits = self.block_fits(found);
-                if fits && rule.secret {
-                    self.secrets.push(found.span.clone());
-                }
-                if fits {
+                if self.block_fits(found) {
                     self.report(found.rule, &found.line, found.line_index, &found.secret, None);
                 } else if knows_issuer(rule) {
                     self.spare(found);
@@ -262,8 +267,7 @@ impl<'a> Scan<'a> {
 
     /// Remembers what a rule that knows the issuer lets be.
     fn spare(&mut self, found: &Match) {
-        let line = self.block.first.plus(found.line_index);
-        self.spared.push((line, columns(&found.line, &found.secret)));
+        self.spared.push((found.line_index, columns(&found.line, &found.secret)));
     }
 
     fn lines(&mut self, text: &'a TextChange) {
@@ -275,6 +279,7 @@ impl<'a> Scan<'a> {
             walk::walk(rules, &FILTER, block.text, path, &mut scratch, self);
             rules.team.with_filter(|f| walk::walk(rules, f, block.text, path, &mut scratch, self));
             self.decoded(&mut scratch);
+            self.secrets();
             if self.scope == Scope::All && self.is_first {
                 self.unicode();
             }
@@ -362,23 +367,54 @@ impl<'a> Scan<'a> {
     }
 
     /// Tells whether the path leaves it in doubt that the rule is right about this file.
-    fn in_doubt(&mut self, index: u16) -> bool {
+    fn in_doubt(&self, index: u16) -> bool {
         let rule = self.reporter.rules.rule(index);
         let path = self.file.path().as_bytes();
-        (!rule.in_tests && self.role() == Role::Doubt) || rule.weak_paths.iter().any(|g| glob::matches(g, path))
+        (!rule.in_tests && self.role.unwrap_or_else(|| role::of(path)) == Role::Doubt)
+            || rule.weak_paths.iter().any(|g| glob::matches(g, path))
     }
 
-    /// Reports a match; ranges are bytes of the current block.
+    /// Reports a match, that of a secret when the block was read; ranges are bytes of the current block.
     fn report(&mut self, rule: u16, line: &Range<usize>, line_index: u32, span: &Range<usize>, detail: Option<&str>) {
-        if self.counts.is_empty() {
-            self.counts = vec![0; self.reporter.rules.len()];
+        if self.reporter.rules.rule(rule).secret {
+            let is_decoded = detail.is_some();
+            self.secrets.push(Hit { rule, line: line.clone(), line_index, span: span.clone(), is_decoded });
+        } else {
+            self.report_now(rule, line, line_index, span, detail);
         }
-        let count = &mut self.counts[usize::from(rule)];
-        *count += 1;
-        if *count > FINDINGS_MAX {
+    }
+
+    /// Reports the secrets of the block.
+    fn secrets(&mut self) {
+        let (secrets, spared) = (std::mem::take(&mut self.secrets), std::mem::take(&mut self.spared));
+        if secrets.is_empty() {
             return;
         }
-        let more = (*count == FINDINGS_MAX).then_some("more of the same follow in this file");
+        let claims: Vec<Claim> = secrets.iter().map(|hit| self.claim(hit)).collect();
+        let kept = secret::overlap::kept(&claims, spared);
+        for (hit, _) in secrets.iter().zip(kept).filter(|(_, kept)| *kept) {
+            let detail = hit.is_decoded.then_some(ENCODED);
+            self.report_now(hit.rule, &hit.line, hit.line_index, &hit.span, detail);
+        }
+    }
+
+    /// Returns what decides which of several rules reports a secret.
+    fn claim(&self, hit: &Hit) -> Claim {
+        let rules = self.reporter.rules;
+        let (rule, columns) = (rules.rule(hit.rule), columns(&hit.line, &hit.span));
+        let severity = report::weigh(rules, hit.rule, self.in_doubt(hit.rule), false);
+        let knowledge = secret::overlap::knowledge(&rule.id);
+        Claim { line: hit.line_index, columns, confidence: rule.confidence, knowledge, severity }
+    }
+
+    fn report_now(
+        &mut self,
+        rule: u16,
+        line: &Range<usize>,
+        line_index: u32,
+        span: &Range<usize>,
+        detail: Option<&str>,
+    ) {
         let number = self.block.first.plus(line_index);
         let columns = Some(columns(line, span));
         let shown = quoted(line, span);
@@ -392,7 +428,7 @@ impl<'a> Scan<'a> {
             lines: Some(LineSpan { first: number, last: number, columns }),
             quote: &self.block.text[wide.clone()],
             shown: Some(within(&shown)),
-            detail: more.or(detail),
+            detail,
             hide,
             in_doubt,
             of_unknown_origin,
@@ -415,27 +451,20 @@ impl<'a> Scan<'a> {
     /// Looks for secrets and planted text in what the block's encoded runs say.
     fn decoded(&mut self, scratch: &mut Scratch) {
         let (rules, text, path) = (self.reporter.rules, self.block.text, self.file.path().as_bytes());
-        let (mut counted, mut index) = (0, 0);
+        let mut lines = Lines::of(text);
+        let known = Spans::of(self.secrets.iter().map(|hit| hit.span.clone()));
         decode::views(text, |run, plain| {
             let mut inner = Decoded { scan: self, rules: Vec::new() };
             walk::walk(rules, &FILTER, plain, path, scratch, &mut inner);
             rules.team.with_filter(|f| walk::walk(rules, f, plain, path, scratch, &mut inner));
             let found = inner.rules;
             // What a rule found as it stands needs no decoding.
-            let known = |s: &Range<usize>| s.start < run.end && run.start < s.end;
-            if found.is_empty() || self.secrets.iter().any(known) {
+            if found.is_empty() || known.overlap(&run) {
                 return;
             }
-            // The words come behind the runs: two passes over the text.
-            if run.start < counted {
-                (counted, index) = (0, 0);
-            }
-            index += memchr::memchr_iter(b'\n', &text[counted..run.start]).count() as u32;
-            counted = run.start;
-            let start = memchr::memrchr(b'\n', &text[..run.start]).map_or(0, |n| n + 1);
-            let end = memchr::memchr(b'\n', &text[run.end..]).map_or(text.len(), |n| run.end + n);
+            let (line, index) = lines.around(&run);
             for rule in found {
-                self.report(rule, &(start..end), index, &run, Some("it is written in an encoding"));
+                self.report(rule, &line, index, &run, Some(ENCODED));
             }
         });
     }
@@ -454,11 +483,14 @@ impl<'a> Scan<'a> {
         let is_undecoded = self.file.text().is_some_and(|t| t.undecoded.is_some());
         let may_be_data = !lines.is_empty() && (is_undecoded || self.reporter.languages().is_empty());
         for (line, index) in lines {
-            for sight in unicode::look(&text[line.clone()], &mut At { scan: self, line: line.clone(), index }) {
-                let Some(rule) = self.rule_of(sight.matcher) else { continue };
-                let span = line.start + sight.span.start..line.start + sight.span.end;
-                if !(may_be_data && unicode::is_among_bytes(text, &span)) {
-                    self.report(rule, &line, index, &span, Some(&sight.detail));
+            // The matchers keep every character of what they look at.
+            for part in spans::pieces(text, &line) {
+                for sight in unicode::look(&text[part.clone()], &mut At { scan: self, line: part.clone(), index }) {
+                    let Some(rule) = self.rule_of(sight.matcher) else { continue };
+                    let span = part.start + sight.span.start..part.start + sight.span.end;
+                    if !(may_be_data && unicode::is_among_bytes(text, &span)) {
+                        self.report(rule, &line, index, &span, Some(&sight.detail));
+                    }
                 }
             }
         }
@@ -719,7 +751,7 @@ mod tests {
                 let mut out = Vec::new();
                 let start = std::time::Instant::now();
                 rules.scan(&file, Scope::All, &mut out);
-                assert_eq!(out.len(), n.min(FINDINGS_MAX as usize));
+                assert_eq!(out.len(), n.min(super::super::report::FINDINGS_MAX as usize));
                 start.elapsed()
             };
             (0..3).map(|_| once()).min().unwrap()

@@ -8,11 +8,13 @@ use super::lexer::Readings;
 use super::{Remark, RuleSet};
 use crate::diff::{self, Block, FileChange, LineNo, TextChange};
 use crate::finding::{Category, Finding, LineSpan, Suppression};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 const OPEN: &[u8] = b"claude-reviewer: ignore[";
-/// The most bytes of ids and reason.
+/// The most bytes of ids and reason. What follows is not read: an ID there suppresses nothing.
 const LENGTH_MAX: usize = 600;
+/// The most remarks about the comments of one file that are listed.
+const REMARKS_MAX: usize = 50;
 
 /// A comment as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +48,7 @@ pub(super) enum Counting {
 /// The comments of a file, read when the first finding needs them.
 #[derive(Debug, Default)]
 pub(super) struct Directives {
-    all: Option<Vec<Directive>>,
+    all: Option<Index>,
     kept: Option<KeptLines>,
 }
 
@@ -62,8 +64,8 @@ impl Directives {
         if counting == Counting::None {
             return None;
         }
-        let all = self.all.get_or_insert_with(|| read(text, languages));
-        let mut near = all.iter().filter(|d| d.speaks_of(sought.rule, sought.lines));
+        let all = self.all.get_or_insert_with(|| Index::of(read(text, languages)));
+        let mut near = all.about(sought.rule, sought.lines);
         let kept = &mut self.kept;
         let found = near.find(|d| {
             counting == Counting::All || {
@@ -78,12 +80,39 @@ impl Directives {
     }
 }
 
-impl Directive {
-    /// Returns true if this comment, where it counts, suppresses findings of a rule on these lines.
-    fn speaks_of(&self, rule: &str, lines: LineSpan) -> bool {
-        reaches(self.line.get(), lines.first.get(), lines.last.get())
-            && !self.reason.is_empty()
-            && self.ids.iter().any(|id| id == rule)
+/// The comments of a file by the rules that they name: a megabyte of comments is searched once, not for each finding.
+#[derive(Debug)]
+struct Index {
+    all: Vec<Directive>,
+    /// By ID of a rule: the comments with a reason that name it, in the order of their lines. Of equal ones on one
+    /// line, the first.
+    by_rule: HashMap<String, Vec<usize>>,
+}
+
+impl Index {
+    /// Takes the comments of a file, in the order of their lines.
+    fn of(all: Vec<Directive>) -> Self {
+        let mut by_rule: HashMap<String, Vec<usize>> = HashMap::new();
+        for (i, d) in all.iter().enumerate().filter(|(_, d)| !d.reason.is_empty()) {
+            for id in &d.ids {
+                let known = match by_rule.get_mut(id) {
+                    Some(known) => known,
+                    None => by_rule.entry(id.clone()).or_default(),
+                };
+                let is_same = |k: &usize| all[*k].line == d.line && all[*k].added == d.added;
+                if !known.last().is_some_and(is_same) {
+                    known.push(i);
+                }
+            }
+        }
+        Self { all, by_rule }
+    }
+
+    /// Returns the comments that let findings of a rule on these lines through, if they count.
+    fn about<'a>(&'a self, rule: &str, lines: LineSpan) -> impl Iterator<Item = &'a Directive> {
+        let known = self.by_rule.get(rule).map_or(&[][..], Vec::as_slice);
+        let from = known.partition_point(|i| self.all[*i].line.plus(1) < lines.first);
+        known[from..].iter().map(|i| &self.all[*i]).take_while(move |d| d.line <= lines.last)
     }
 }
 
@@ -202,21 +231,52 @@ pub(super) fn passed_by(file: &FileChange, findings: &[Finding], out: &mut Vec<R
     let mut standing = findings.iter().filter(|f| f.suppressed.is_none()).peekable();
     let Some(text) = file.text().filter(|_| standing.peek().is_some()) else { return };
     let start = text.new.line(LineNo::FIRST).unwrap_or_default();
-    let all = read(text, Languages::of(file.path().as_bytes(), start));
-    if all.is_empty() {
+    let all = Index::of(read(text, Languages::of(file.path().as_bytes(), start)));
+    if all.all.is_empty() {
         return;
     }
     let kept = KeptLines::of(text);
+    let mut out = Remarks::new(out);
     for f in standing {
         let Some(lines) = f.lines() else { continue };
-        let of_base = |d: &&Directive| kept.old_line(d.line).is_some() && d.speaks_of(f.rule_id(), lines);
-        let Some(d) = all.iter().find(of_base) else { continue };
+        let of_base = |d: &&Directive| kept.old_line(d.line).is_some();
+        let Some(d) = all.about(f.rule_id(), lines).find(of_base) else { continue };
         let text = format!(
             "the suppression of {} does not cover line {}, which is new or changed since the base",
             f.rule_id(),
             lines.first
         );
-        out.push(Remark { line: d.line, text });
+        out.push(d.line, || text);
+    }
+}
+
+/// Remarks about the comments of one file: the first are listed, the others counted.
+struct Remarks<'o> {
+    out: &'o mut Vec<Remark>,
+    count: usize,
+    last: LineNo,
+}
+
+impl<'o> Remarks<'o> {
+    fn new(out: &'o mut Vec<Remark>) -> Self {
+        Self { out, count: 0, last: LineNo::FIRST }
+    }
+
+    fn push(&mut self, line: LineNo, text: impl FnOnce() -> String) {
+        self.count += 1;
+        self.last = line;
+        if self.count <= REMARKS_MAX {
+            self.out.push(Remark { line, text: text() });
+        }
+    }
+}
+
+impl Drop for Remarks<'_> {
+    fn drop(&mut self) {
+        if let Some(left) = self.count.checked_sub(REMARKS_MAX).filter(|n| *n > 0) {
+            let text = format!("{left} more remarks about suppressions in this file are not listed");
+            self.out.push(Remark { line: self.last, text });
+        }
     }
 }
 
@@ -229,24 +289,29 @@ pub(super) fn remarks(rules: &RuleSet, file: &FileChange, out: &mut Vec<Remark>)
     let start = text.new.line(LineNo::FIRST).unwrap_or_default();
     let all = read(text, Languages::of(file.path().as_bytes(), start));
     let kept = KeptLines::of(text);
+    let known: HashSet<&str> = rules.ids().collect();
+    let mut out = Remarks::new(out);
     for d in all.iter().filter(|d| d.added && kept.old_line(d.line).is_none()) {
-        let mut note = |text: String| out.push(Remark { line: d.line, text });
         if d.ids.is_empty() {
-            note("a suppression names no rule: write `ignore[rule-id] reason`".to_owned());
+            out.push(d.line, || "a suppression names no rule: write `ignore[rule-id] reason`".to_owned());
         }
-        for id in &d.ids {
-            if rules.index_of(id).is_none() && !is_claim(id) {
+        for id in d.ids.iter().filter(|id| !known.contains(id.as_str()) && !is_claim(id)) {
+            // The search for a similar ID compares with every rule, so only what is listed pays for it.
+            out.push(d.line, || {
                 let near = rules.nearest(id).map_or(String::new(), |n| format!("; did you mean {n:?}?"));
-                note(format!("a suppression names the unknown rule {id:?}{near}"));
-            }
+                format!("a suppression names the unknown rule {id:?}{near}")
+            });
         }
-        let ids = d.ids.join(", ");
+        let ids = || d.ids.join(", ");
         if d.reason.is_empty() {
-            note(format!(
-                "the suppression of {ids} gives no reason, so it does not count: write one behind the bracket"
-            ));
+            out.push(d.line, || {
+                let ids = ids();
+                format!("the suppression of {ids} gives no reason, so it does not count: write one behind the bracket")
+            });
         } else if !rules.suppressions.honour_added {
-            note(format!("the suppression of {ids} is added by the change under review, so it does not count here"));
+            out.push(d.line, || {
+                format!("the suppression of {} is added by the change under review, so it does not count here", ids())
+            });
         }
     }
 }

@@ -17,8 +17,11 @@ const BEFORE: usize = 1024;
 const AFTER: usize = LONG - BEFORE;
 /// A literal this far from the end of a window needs no window of its own.
 const COVERED: usize = 4096;
-/// The most matches that are tried in one window.
-const TRIES: usize = 256;
+/// Bytes of a line before and after a match that checks read. They read them for every match, so the work on a line
+/// full of matches stays linear.
+const CHECKED: usize = 512;
+/// Bytes after a line that checks read.
+const AFTER_LINE: usize = 8 * 1024;
 
 /// A rule's patterns, each compiled when it is needed.
 #[derive(Debug)]
@@ -316,7 +319,7 @@ impl Walk<'_> {
             blanked = compiled.blanked(hay);
         }
         hay = blanked.as_deref().unwrap_or(hay);
-        for _ in 0..TRIES {
+        loop {
             let found = compiled.pattern.find_at(hay, from);
             let Some(found) = found else { return };
             let refuses = |text: &[u8]| compiled.not.all().iter().any(|n| n.is_match(text));
@@ -341,11 +344,12 @@ impl Walk<'_> {
             let value = &self.text[secret.clone()];
             let refused = rule.secret && (refuses(value) || published::is_published(value));
             let found = Match { rule: index, line: self.line.clone(), line_index: self.line_index, span, secret };
+            let near = self.near(&found.secret, &(base..window.end));
             if refused {
-                if self.holds(rule, base..window.end, &found) {
+                if self.holds(rule, near, &found) {
                     visitor.spared(&found);
                 }
-            } else if self.holds(rule, base..window.end, &found) && visitor.found(&found) {
+            } else if self.holds(rule, near, &found) && visitor.found(&found) {
                 let seen = &mut self.scratch.seen[usize::from(index)];
                 seen.matched = found.span.end;
                 if !rule.secret {
@@ -359,13 +363,25 @@ impl Walk<'_> {
         }
     }
 
-    /// Tells whether a match passes the rule's checks.
-    fn holds(&self, rule: &Rule, window: Range<usize>, found: &Match) -> bool {
+    /// Returns the part of a window that checks of a match read. Where it starts inside of the line, it starts with a
+    /// word, so that no check takes its first signs for the start of a comment line.
+    fn near(&self, secret: &Range<usize>, window: &Range<usize>) -> Range<usize> {
+        let mut start = secret.start.saturating_sub(CHECKED).max(window.start);
+        if start > window.start {
+            let word = self.text[start..secret.start].iter().position(u8::is_ascii_alphanumeric);
+            start = word.map_or(secret.start, |i| start + i);
+        }
+        start..secret.end.saturating_add(CHECKED).min(window.end)
+    }
+
+    /// Returns true if a match passes the rule's checks, which read the part of the line in `near`.
+    fn holds(&self, rule: &Rule, near: Range<usize>, found: &Match) -> bool {
+        let after = self.line_end..self.line_end.saturating_add(AFTER_LINE).min(self.text.len());
         let candidate = Candidate {
             secret: &self.text[found.secret.clone()],
-            line: &self.text[window.clone()],
-            at: found.secret.start - window.start,
-            after: &self.text[self.line_end..],
+            line: &self.text[near.clone()],
+            at: found.secret.start - near.start,
+            after: &self.text[after],
             path: self.path,
         };
         rule.checks.iter().all(|c| check::passes(c, &candidate))
@@ -389,6 +405,30 @@ mod tests {
         fn found(&mut self, _found: &Match) -> bool {
             self.matches += 1;
             true
+        }
+    }
+
+    /// Counts the matches of a rule of the team in a text.
+    fn count(pattern: &str, not_pattern: &str, text: &[u8]) -> usize {
+        let team = format!(
+            "[[rule]]\nid = \"needle\"\ntitle = \"t\"\ncategory = \"bug\"\nseverity = \"major\"\n\
+             literals = [\"needle\"]\npattern = '{pattern}'\n{not_pattern}\nsecret = true\nmessage = \"m\"\n"
+        );
+        let rules = RuleSet::new(&RulesPolicy::default(), &[("t.toml".to_owned(), team)]).unwrap();
+        let mut count = Count { rule: RULES.len() as u16, matches: 0 };
+        rules.team.with_filter(|f| walk(&rules, f, text, b"", &mut Scratch::default(), &mut count));
+        count.matches
+    }
+
+    #[test]
+    fn hid_07_every_match_of_a_line_is_tried_however_many_there_are() {
+        for (before, length) in [(300, 10), (5_000, 10), (40_000, 10), (300, 40_000)] {
+            // None of the first passes the check, and the last does.
+            let text = "needle=aaaaaaaa ".repeat(before) + &" ".repeat(length) + "needle=a8Kx2Lq9";
+            let checks = "checks = [\"entropy:2.5\"]";
+            assert_eq!(count("needle=(?P<secret>[a-zA-Z0-9]{8})", checks, text.as_bytes()), 1, "{before} {length}");
+            let all = "needle=a8Kx2Lq9 ".repeat(before);
+            assert_eq!(count("needle=(?P<secret>[a-zA-Z0-9]{8})", checks, all.as_bytes()), before);
         }
     }
 

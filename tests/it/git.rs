@@ -4,6 +4,7 @@ mod merges;
 mod names;
 mod revisions;
 mod rows;
+mod special;
 mod states;
 
 use crate::support::Repo;

@@ -9,6 +9,7 @@
 )]
 
 mod architecture;
+mod bounds;
 mod cache;
 mod certificate;
 mod change;

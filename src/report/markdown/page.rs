@@ -6,7 +6,7 @@ use super::block::{Look, block, brief, item, one_line};
 use crate::diff::RepoPath;
 use crate::finding::Finding;
 use crate::report::words::{self, worst_first};
-use crate::report::{counted, counts, plural, totals};
+use crate::report::{self, counted, plural, totals};
 use crate::review::Review;
 use crate::untrusted::{Inert, clipped, code, markdown, markup, prose};
 use crate::verdict::Verdict;
@@ -68,7 +68,7 @@ fn head(review: &Review) -> String {
     }
     let found = totals(review);
     if found.iter().any(|(_, n)| *n > 0) {
-        let blocking = counts(review, |f| f.blocking);
+        let blocking = report::blocking(review);
         let row = |name: &str, of: &[(crate::finding::Severity, usize)]| {
             let cells: Vec<_> = of.iter().map(|(_, n)| n.to_string()).collect();
             format!("| {name} | {} |\n", cells.join(" | "))
@@ -359,7 +359,7 @@ fn footer(review: &Review) -> String {
         out.push_str(". Rules only: no model looked");
     }
     out.push_str(".\n");
-    let waits = counts(review, |f| f.blocking);
+    let waits = report::blocking(review);
     if !counted(&waits).is_empty() {
         out.push_str(
             "\nA false alarm? `claude-reviewer: ignore[RULE] reason` in a comment on the line, or \

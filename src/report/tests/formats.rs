@@ -5,6 +5,7 @@ use super::super::{Format, Style};
 use super::text;
 use crate::diff::{LineNo, RepoPath};
 use crate::error::ExitStatus;
+use crate::finding::listing::Unlisted;
 use crate::finding::{Category, Finding, LineSpan, Location, Severity, Suppression, Waiver, arrange};
 use crate::review::{Note, Review};
 use crate::untrusted;
@@ -575,6 +576,27 @@ fn ci_09_six_thousand_findings_fit_into_every_format() {
     assert_eq!(json(&review, Format::Gitlab).as_array().unwrap().len(), 6_001);
     assert_eq!(json(&review, Format::Rdjson)["diagnostics"].as_array().unwrap().len(), 6_001);
     assert!(text(&review, Format::Dotenv, &Style::default()).contains("findings=6000\nblocking=2000\n"));
+}
+
+#[test]
+fn slo_02_every_format_that_lists_findings_says_how_many_it_does_not_list() {
+    let mut review = flood(300);
+    review.unlisted =
+        Unlisted { counting: [190_000, 0, 9_700, 0], blocking: [190_000, 0, 0, 0], warning: 9_700, suppressed: 7 };
+    let mut style = Style::default();
+    style.width = 400;
+    for format in Format::ALL {
+        let text = text(&review, format, &style).replace("\\_", "_");
+        // JUnit counts suppressed findings too: they are cases that were skipped.
+        let total = ["200,000 findings", "200000 findings", "200007 findings", "findings=200000"];
+        assert!(total.iter().any(|t| text.contains(t)), "{format:?}: {}", &text[text.len().saturating_sub(900)..]);
+    }
+    let report = json(&review, Format::Json);
+    let summary = &report["summary"];
+    assert_eq!((&summary["critical"], &summary["minor"]), (&190_100.into(), &9_800.into()));
+    assert_eq!((&summary["unlisted"]["blocking"], &summary["suppressed"]), (&190_000.into(), &7.into()));
+    assert!(text(&review, Format::Dotenv, &style).contains("findings=200000\nblocking=190100\n"));
+    assert!(super::super::summary_line(&review).contains("findings=200000"));
 }
 
 #[test]

@@ -3,10 +3,12 @@
 use super::{added, at_line, removed};
 use crate::diff::{RepoPath, TextChange};
 use crate::rules::report::Reporter;
+use std::collections::HashSet;
 
 /// Reports `.gitmodules` that fetch without protection, or from elsewhere than before.
 pub(super) fn submodules(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
     let old: Vec<&str> = removed(text).filter_map(|l| url(l.text)).collect();
+    let owners: HashSet<String> = old.iter().map(|o| owner(o)).collect();
     let gone = old.len();
     let mut came = 0;
     for line in added(text) {
@@ -14,7 +16,7 @@ pub(super) fn submodules(path: &RepoPath, text: &TextChange, out: &mut Reporter<
         came += 1;
         if address.starts_with("http://") || address.starts_with("git://") {
             at_line(out, "submodule-insecure-url", path, line.number, line.text, None);
-        } else if came <= gone && old.iter().all(|o| owner(o) != owner(address)) {
+        } else if came <= gone && !owners.contains(&owner(address)) {
             let detail = format!("it was {}", old.get(came - 1).unwrap_or(&"another"));
             at_line(out, "submodule-url-changed", path, line.number, line.text, Some(&detail));
         }
@@ -75,19 +77,15 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
             );
         }
     } else if is(&["package.json"]) {
+        // A removed line of the same key makes the script another one, not a new one.
+        let gone: HashSet<&str> = removed(text).filter_map(|l| key(l.text)).collect();
         for line in added(text) {
-            if matches!(key(line.text), Some("preinstall" | "install" | "postinstall"))
-                && !was_there(text, key(line.text))
-            {
+            let name = key(line.text).filter(|k| matches!(*k, "preinstall" | "install" | "postinstall"));
+            if name.is_some_and(|k| !gone.contains(k)) {
                 at_line(out, "install-script-added", path, line.number, line.text, None);
             }
         }
     }
-}
-
-/// Tells whether the change removes a line of the same key: then the script is only another one.
-fn was_there(text: &TextChange, name: Option<&str>) -> bool {
-    removed(text).any(|l| key(l.text) == name)
 }
 
 /// Returns the key of a JSON line `"key": …` whose value stands on the same line.

@@ -10,7 +10,7 @@ use super::at_line;
 use crate::diff::{LineNo, RepoPath, TextChange, trim_line_end};
 use crate::rules::MARK;
 use crate::rules::report::Reporter;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 /// Triggers that run with the base repository's rights on what a stranger did.
@@ -28,8 +28,6 @@ const PRIVILEGED: &[&str] = &[
 ];
 /// Triggers under which the head of a pull request may be checked out with those rights.
 const TAKES_HEAD: &[&str] = &["pull_request_target", "workflow_run", "issue_comment"];
-/// The most names of fetched heads that are kept in mind in a job.
-const FETCHED_MAX: usize = 64;
 /// Owners whose actions GitHub itself maintains.
 const FIRST_PARTY: &[&str] = &["actions", "github"];
 
@@ -131,7 +129,10 @@ impl<'a> Workflow<'a> {
             }
             lines.push(line);
         }
-        let triggers = triggers(&lines);
+        // Only these are asked for, once for each script: a list of a million others must not be searched each time.
+        let mut triggers = triggers(&lines);
+        let mut seen = HashSet::new();
+        triggers.retain(|t| PRIVILEGED.contains(&t.0) && seen.insert(*t));
         Self { lines, triggers }
     }
 
@@ -189,12 +190,12 @@ impl<'a> Workflow<'a> {
         if !self.has_trigger(TAKES_HEAD) {
             return;
         }
-        let mut fetched: Vec<Fetched> = Vec::new();
+        let mut fetched = FetchedHeads::default();
         let mut seen = 0;
         for step in self.steps() {
             // Steps of one job share its folder.
             if self.lines[seen..step.start].iter().any(|l| l.key == "steps" && !l.scalar) {
-                fetched.clear();
+                fetched = FetchedHeads::default();
             }
             seen = step.start;
             let Some(found) = self.checkout(&step, &mut fetched) else { continue };
@@ -214,7 +215,7 @@ impl<'a> Workflow<'a> {
     }
 
     /// Finds where a step puts the head of a pull request into the folder of its job; what it only fetches is noted.
-    fn checkout(&self, step: &Range<usize>, fetched: &mut Vec<Fetched>) -> Option<Checkout> {
+    fn checkout(&self, step: &Range<usize>, fetched: &mut FetchedHeads) -> Option<Checkout> {
         let lines = &self.lines[step.clone()];
         let counts = |head: Head| self.has_trigger(head.triggers()).then_some(head);
         let uses = lines.iter().find(|l| l.key == "uses" && !l.scalar).map_or("", |l| unquote(l.value));
@@ -241,20 +242,19 @@ impl<'a> Workflow<'a> {
             let head = Head::named(named).and_then(counts);
             if takes_in(verb, &arguments) {
                 let known = || {
-                    let named = |f: &&Fetched| arguments.iter().any(|a| f.is_named(a));
-                    fetched.iter().find(named).map(|f| Checkout { fetch_is_fresh: f.fresh, ..of(f.head) })
+                    let found = arguments.iter().find_map(|a| fetched.find(a));
+                    found.map(|f| Checkout { fetch_is_fresh: f.fresh, ..of(f.head) })
                 };
                 if let Some(found) = head.map(of).or_else(known) {
                     return Some(found);
                 }
             } else if verb == "fetch"
                 && let Some(head) = head
-                && fetched.len() < FETCHED_MAX
             {
                 let fresh = self.lines[command.lines.clone()].iter().any(|l| l.fresh);
                 let names = arguments.iter().filter_map(|a| a.rsplit_once(':')).map(|(_, local)| local);
                 for name in std::iter::once("FETCH_HEAD").chain(names.filter(|n| !n.starts_with("//"))) {
-                    fetched.push(Fetched { name: local_name(name).to_owned(), head, fresh });
+                    fetched.insert(local_name(name), Fetched { head, fresh });
                 }
             }
         }
@@ -443,23 +443,40 @@ struct Checkout {
     fetch_is_fresh: bool,
 }
 
-/// A head that a job has among its objects, and its name there.
-#[derive(Debug)]
+/// A head that a job has among its objects.
+#[derive(Clone, Copy, Debug)]
 struct Fetched {
-    /// A pattern of git, so `pr/*`, or a plain name.
-    name: String,
     head: Head,
     fresh: bool,
 }
 
-impl Fetched {
-    /// Tells whether an argument of git means it.
-    fn is_named(&self, argument: &str) -> bool {
+/// The heads that a job has among its objects, by their names there.
+#[derive(Debug, Default)]
+struct FetchedHeads {
+    names: HashMap<String, Fetched>,
+    /// By what stands before the `*` of a pattern of git, such as `pr/*`.
+    patterns: HashMap<String, Fetched>,
+    /// The bytes of the longest pattern.
+    longest: usize,
+}
+
+impl FetchedHeads {
+    /// Adds a head under a plain name or a pattern. The first of a name stays.
+    fn insert(&mut self, name: &str, fetched: Fetched) {
+        let Some((before, _)) = name.split_once('*') else {
+            self.names.entry(name.to_owned()).or_insert(fetched);
+            return;
+        };
+        self.longest = self.longest.max(before.len());
+        self.patterns.entry(before.to_owned()).or_insert(fetched);
+    }
+
+    /// Returns the head that an argument of git names.
+    fn find(&self, argument: &str) -> Option<Fetched> {
         let name = local_name(argument.split(['~', '^', ':', '@']).next().unwrap_or(argument));
-        match self.name.split_once('*') {
-            Some((before, _)) => name.starts_with(before),
-            None => name == self.name,
-        }
+        let starts = || (0..=self.longest.min(name.len())).filter_map(|end| name.get(..end));
+        let pattern = || starts().find_map(|start| self.patterns.get(start));
+        self.names.get(name).or_else(pattern).copied()
     }
 }
 

@@ -124,8 +124,7 @@ fn is_shown(line: &[u8]) -> bool {
 pub(super) fn quoted(c: &Candidate<'_>) -> bool {
     let kind = kind(c.path);
     let (Some(value), Some(named)) = (c.text(), named(c.head())) else { return false };
-    // A line that nobody wrote by hand.
-    if kind == Kind::Never || c.line.len() > 1_000 || (kind == Kind::Code && is_shown(c.line)) {
+    if kind == Kind::Never || (kind == Kind::Code && is_shown(c.line)) {
         return false;
     }
     let bar = match form(c) {
@@ -161,7 +160,7 @@ pub(super) fn bare(c: &Candidate<'_>) -> bool {
         Kind::Doc => Bar::Strict,
         _ => return false,
     };
-    if c.line.len() > 1_000 || value.starts_with(['*', '&', '|', '>', '@', '`', '#', '"', '\'']) {
+    if value.starts_with(['*', '&', '|', '>', '@', '`', '#', '"', '\'']) {
         return false;
     }
     is_live(named, value, bar, c)
@@ -172,7 +171,6 @@ pub(super) fn token(c: &Candidate<'_>) -> bool {
     let kind = kind(c.path);
     let Some(value) = c.text() else { return false };
     kind != Kind::Never
-        && c.line.len() <= 1_000
         && !(kind == Kind::Code && is_shown(c.line))
         && !opens_nothing(value)
         && !encoded::is_encrypted(value)

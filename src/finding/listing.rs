@@ -1,0 +1,294 @@
+//! Which findings a report lists, and how the others are counted.
+//!
+//! A change can cause more findings than anybody reads: 200,000 take gigabytes as they are listed. So the worst are
+//! listed up to a bound, and the others are kept as a few numbers each, with which repeats are recognized. The
+//! verdict and every total count both kinds.
+
+use super::{Finding, LineSpan, Severity};
+use crate::diff::{ObjectId, RepoPath};
+use std::cmp::Reverse;
+use std::collections::HashSet;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher as _, Hash};
+use std::sync::OnceLock;
+
+/// The most findings that a review lists, those that a comment suppresses aside.
+pub const LISTED_MAX: usize = 10_000;
+/// The most suppressed findings that a review lists.
+pub const SUPPRESSED_MAX: usize = 1_000;
+
+/// What a finding does to the verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    Suppressed,
+    /// It counts, and neither blocks nor warns.
+    Counts,
+    Warns,
+    Blocks,
+}
+
+/// A finding that is counted and not listed.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted {
+    /// Equal for findings of one rule at one place.
+    place: u64,
+    /// Equal for findings of one rule in one file about one text.
+    text: u64,
+    /// Equal for findings of one rule that start on one line.
+    line: u64,
+    pub severity: Severity,
+    pub effect: Effect,
+    /// It belongs to one of several commits, and another part shows the change as a whole.
+    pub is_inside: bool,
+}
+
+/// How many findings are not listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unlisted {
+    /// Those that count, by severity as in [`Severity::ALL`].
+    pub counting: [usize; 4],
+    /// Of those, the ones that block.
+    pub blocking: [usize; 4],
+    /// Of those, the ones that warn.
+    pub warning: usize,
+    pub suppressed: usize,
+}
+
+impl Unlisted {
+    /// Returns how many of those that count are not listed.
+    pub fn total(&self) -> usize {
+        self.counting.iter().sum()
+    }
+
+    /// Returns how many of those that block are not listed.
+    pub fn total_blocking(&self) -> usize {
+        self.blocking.iter().sum()
+    }
+
+    /// Counts findings, each once.
+    pub(crate) fn of(counted: &[Counted], listed: &[Finding]) -> Self {
+        let mut out = Self::default();
+        if counted.is_empty() {
+            return out;
+        }
+        let mut seen: HashSet<u64> = listed.iter().map(place_of).collect();
+        for c in counted.iter().filter(|c| seen.insert(c.place)) {
+            let severity = Severity::ALL.iter().position(|s| *s == c.severity).unwrap_or(0);
+            match c.effect {
+                Effect::Suppressed => {
+                    out.suppressed += 1;
+                    continue;
+                }
+                Effect::Counts => {}
+                Effect::Warns => out.warning += 1,
+                Effect::Blocks => out.blocking[severity] += 1,
+            }
+            out.counting[severity] += 1;
+        }
+        out
+    }
+}
+
+impl Counted {
+    /// Takes the numbers of a finding that is not made. `identity`: see [`Finding::identity`].
+    pub(crate) fn new(
+        rule: &str,
+        file: Option<&RepoPath>,
+        lines: Option<LineSpan>,
+        identity: u64,
+        severity: Severity,
+        is_suppressed: bool,
+    ) -> Self {
+        Self {
+            // Findings about a file as a whole are told apart by their texts.
+            place: hash((rule, file, lines.map(key_of), lines.is_none().then_some(identity))),
+            text: hash((rule, file, identity)),
+            line: hash((rule, file, lines.map(|l| l.first))),
+            severity,
+            effect: if is_suppressed { Effect::Suppressed } else { Effect::Counts },
+            is_inside: false,
+        }
+    }
+
+    /// Takes the numbers of a finding of a file, whatever its commit.
+    pub(crate) fn of(f: &Finding) -> Self {
+        let is_suppressed = f.suppressed.is_some();
+        Self::new(f.rule_id(), f.file(), f.lines(), f.identity, f.severity(), is_suppressed)
+    }
+
+    /// Adds which commit the finding belongs to.
+    #[must_use]
+    pub(crate) fn in_commit(self, commit: Option<ObjectId>, is_inside: bool) -> Self {
+        Self { place: in_commit(self.place, commit), is_inside, ..self }
+    }
+
+    /// Adds what the finding does to the verdict, unless it is suppressed.
+    #[must_use]
+    pub(crate) fn with_effect(self, effect: Effect) -> Self {
+        if self.effect == Effect::Suppressed { self } else { Self { effect, ..self } }
+    }
+
+    /// Returns what findings of one rule that start on one line have in common.
+    pub(crate) fn on_line(&self) -> u64 {
+        self.line
+    }
+
+    /// Returns what findings about one text have in common, whatever their commits.
+    pub(crate) fn text(&self) -> u64 {
+        self.text
+    }
+}
+
+/// Returns what [`Counted::text`] is of a finding that is listed.
+pub(crate) fn text_of(f: &Finding) -> u64 {
+    hash((f.rule_id(), f.file(), f.identity))
+}
+
+fn place_of(f: &Finding) -> u64 {
+    in_commit(Counted::of(f).place, f.commit)
+}
+
+fn in_commit(place: u64, commit: Option<ObjectId>) -> u64 {
+    commit.map_or(place, |c| hash((place, c.as_bytes())))
+}
+
+fn key_of(lines: LineSpan) -> (u32, u32, Option<(u32, u32)>) {
+    (lines.first.get(), lines.last.get(), lines.columns)
+}
+
+/// Hashes under a key that lives as long as the process.
+pub(crate) fn hash(of: impl Hash) -> u64 {
+    static KEY: OnceLock<RandomState> = OnceLock::new();
+    KEY.get_or_init(RandomState::new).hash_one(of)
+}
+
+/// The rank of a finding: the smaller, the sooner it is listed.
+type Rank = (Reverse<Severity>, Option<RepoPath>, Option<(u32, u32)>);
+
+/// What a further finding must precede to be listed, once the bound was reached.
+#[derive(Clone, Debug, Default)]
+pub struct Floor {
+    counting: Option<Rank>,
+    suppressed: Option<Rank>,
+    /// How many findings there were after the last cut.
+    kept: usize,
+}
+
+impl Floor {
+    /// Returns true if a finding may be listed. No finding that is refused here would stay.
+    pub(crate) fn admits(
+        &self,
+        is_suppressed: bool,
+        severity: Severity,
+        file: Option<&RepoPath>,
+        lines: Option<LineSpan>,
+    ) -> bool {
+        let floor = if is_suppressed { &self.suppressed } else { &self.counting };
+        let lines = lines.map(|l| (l.first.get(), l.last.get()));
+        floor.as_ref().is_none_or(|(s, f, l)| (Reverse(severity), file, lines) <= (*s, f.as_ref(), *l))
+    }
+
+    /// Drops all but the worst findings from `from` on, once there are twice as many as are listed, and raises the
+    /// floor accordingly. Hands over what is dropped. Findings about a file as a whole stay: a mass change has one for
+    /// each file, and they are taken together later.
+    pub(crate) fn settle(&mut self, findings: &mut Vec<Finding>, from: usize, drop: impl FnMut(&Finding)) {
+        if findings.len() - from < self.kept + 2 * LISTED_MAX {
+            return;
+        }
+        let (mut whole, rest): (Vec<_>, Vec<_>) = findings.drain(from..).partition(|f| f.lines().is_none());
+        findings.append(&mut whole);
+        let on_lines = findings.len();
+        findings.extend(rest);
+        self.cut(findings, on_lines, drop);
+        self.kept = on_lines - from;
+    }
+
+    /// Drops all but the worst findings from `from` on, and hands over what is dropped. Their order changes.
+    pub(crate) fn cut(&mut self, findings: &mut Vec<Finding>, from: usize, mut drop: impl FnMut(&Finding)) {
+        if findings.len() - from <= LISTED_MAX.min(SUPPRESSED_MAX) {
+            return;
+        }
+        let rest = findings.split_off(from);
+        let (mut aside, mut counting): (Vec<_>, Vec<_>) = rest.into_iter().partition(|f| f.suppressed.is_some());
+        cut_one(&mut counting, LISTED_MAX, &mut self.counting, &mut drop);
+        cut_one(&mut aside, SUPPRESSED_MAX, &mut self.suppressed, &mut drop);
+        findings.append(&mut counting);
+        findings.append(&mut aside);
+    }
+}
+
+fn cut_one(findings: &mut Vec<Finding>, most: usize, floor: &mut Option<Rank>, drop: &mut impl FnMut(&Finding)) {
+    if findings.len() <= most {
+        return;
+    }
+    findings.sort_by(|a, b| {
+        let key = |f: &Finding| Reverse(f.severity());
+        key(a).cmp(&key(b)).then_with(|| super::sort_key(a).cmp(&super::sort_key(b)))
+    });
+    findings[most..].iter().for_each(drop);
+    findings.truncate(most);
+    *floor = findings.last().map(|f| {
+        let lines = f.lines().map(|l| (l.first.get(), l.last.get()));
+        (Reverse(f.severity()), f.file().cloned(), lines)
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diff::LineNo;
+    use crate::finding::{Category, Confidence, Draft, Location, Suppression};
+
+    fn finding(severity: Severity, file: &str, line: u32) -> Finding {
+        let lines = LineNo::new(line).map(|n| LineSpan { first: n, last: n, columns: None });
+        let draft = Draft {
+            rule_id: "rule".to_owned(),
+            location: Some(Location { file: RepoPath::from(file), lines }),
+            severity,
+            category: Category::Bug,
+            title: String::new(),
+            message: String::new(),
+            failure: None,
+            suggestion: None,
+            replacement: None,
+            quote: String::new(),
+            cwe: None,
+            convention: None,
+            references: Vec::new(),
+        };
+        Finding::sample(draft, Confidence::High)
+    }
+
+    #[test]
+    fn slo_02_the_worst_findings_are_listed_and_the_others_counted() {
+        let mut findings = Vec::new();
+        for n in 1..=LISTED_MAX as u32 {
+            findings.push(finding(Severity::Minor, "a", n));
+            findings.push(finding(Severity::Minor, "b", n));
+        }
+        findings.push(finding(Severity::Critical, "z", 1));
+        let mut aside = finding(Severity::Critical, "s", 1);
+        aside.suppressed = Some(Suppression { by: "inline", reason: "known".to_owned() });
+        findings.push(aside);
+        let (mut floor, mut counted) = (Floor::default(), Vec::<Counted>::new());
+        floor.cut(&mut findings, 0, |f| counted.push(Counted::of(f)));
+        assert_eq!(findings.iter().filter(|f| f.counts()).count(), LISTED_MAX);
+        assert!(findings.iter().any(|f| f.severity() == Severity::Critical && f.counts()));
+        assert!(findings.iter().any(|f| f.suppressed.is_some()), "a suppressed finding takes no other's place");
+        let unlisted = Unlisted::of(&counted, &findings);
+        assert_eq!((unlisted.total(), unlisted.suppressed), (LISTED_MAX + 1, 0));
+        // Only what is worse, or comes before, may still be listed.
+        let b = RepoPath::from("b");
+        assert!(!floor.admits(false, Severity::Minor, Some(&b), None.or(findings[0].lines())));
+        assert!(floor.admits(false, Severity::Major, Some(&b), findings[0].lines()));
+        assert!(floor.admits(true, Severity::Minor, Some(&b), findings[0].lines()));
+    }
+
+    #[test]
+    fn slo_02_what_is_found_twice_is_counted_once() {
+        let listed = [finding(Severity::Minor, "a", 1)];
+        let counted = [finding(Severity::Minor, "a", 1), finding(Severity::Minor, "a", 2)];
+        let twice: Vec<Counted> = counted.iter().chain(&counted).map(Counted::of).collect();
+        assert_eq!(Unlisted::of(&twice, &listed).total(), 1);
+    }
+}
