@@ -6,7 +6,7 @@ use super::governing::MOST_TOLD;
 use super::record::{Piece, Recorder};
 use super::source::{Content, Part};
 use super::{Note, Stat};
-use crate::diff::{self, BinaryChange, Body, Entry, FileChange, FileMode, ObjectId, RepoPath, Side};
+use crate::diff::{self, BinaryChange, Body, Entry, FileChange, FileMode, ObjectId, RepoPath, Side, TextChange};
 use crate::error::{Kind, Result};
 use crate::finding::listing::{Counted, Floor};
 use crate::finding::{Finding, LineSpan, Location};
