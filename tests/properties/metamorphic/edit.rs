@@ -146,6 +146,8 @@ impl Edit {
     pub fn draw(random: &mut Random, seed: &Seed) -> Option<Self> {
         let syntax = seed.syntax();
         let tokens = seed.tokens();
+        // A comment inside of a key's text would make another text of it.
+        let trailing = syntax.trailing && !seed.rule.contains("private-key");
         let many = |random: &mut Random| *random.pick(&[1, 20, 257, 300]);
         let edit = match random.below(27) {
             0 => Self::LinesAbove(*random.pick(&[1, 7, 300])),
@@ -153,14 +155,14 @@ impl Edit {
             2 => syntax.function.map(|_| Self::Wrap)?,
             3 if syntax.indents => Self::Indent(*random.pick(&[1, 4, 1_100])),
             4 => Self::TrailingBlanks(*random.pick(&[1, 1_100, 17_000])),
-            5 if syntax.trailing => Self::LongComment(*random.pick(&[100, 1_100, 5_000, 17_000])),
-            6 if syntax.trailing && !tokens.is_empty() => {
+            5 if trailing => Self::LongComment(*random.pick(&[100, 1_100, 5_000, 17_000])),
+            6 if trailing && !tokens.is_empty() => {
                 Self::DecoyComment { word: random.pick(&tokens).clone(), count: many(random) }
             }
             7 if syntax.statement.is_some() && !tokens.is_empty() && is_at_start(seed) => {
                 Self::DecoyStatements { word: random.pick(&tokens).clone(), count: many(random) }
             }
-            8 if syntax.trailing => Self::ExemptNeighbour(random.below(EXEMPT)),
+            8 if trailing => Self::ExemptNeighbour(random.below(EXEMPT)),
             9 if syntax.comment.is_some() && random.one_in(8) => Self::DroppedDecoys(1_001),
             9 if syntax.comment.is_some() => Self::DroppedDecoys(*random.pick(&[1, 30])),
             10 if syntax.trailing && random.one_in(8) => Self::SuppressedDecoys(1_001),
@@ -168,7 +170,7 @@ impl Edit {
             11 if syntax.comment.is_some() => Self::OldSuppression,
             12 => Self::Grown,
             13 => Self::MovedFrom("ignored"),
-            14 if !seed.anywhere => Self::MovedFrom("tests"),
+            14 if !seed.anywhere && !is_test(seed) => Self::MovedFrom("tests"),
             15 => Self::LineEnds(*random.pick(&["\r\n", "\r"])),
             16 => Self::Nuls { place: random.below(4), count: *random.pick(&[1, 3, 5_000]) },
             17 => Self::JunkAbove { size: *random.pick(&[9, 600, 9_000]), seed: random.below(1 << 30) as u64 },
@@ -181,9 +183,9 @@ impl Edit {
                 marked: random.one_in(2),
                 surrogates: *random.pick(&[0, 0, 1, 40]),
             },
-            23 if !seed.extension().is_empty() => Self::TwoNames(*random.pick(FORMS)),
+            23 if !seed.extension().is_empty() && !seed.by_name => Self::TwoNames(*random.pick(FORMS)),
             24 if seed.distinct => Self::OddName(*random.pick(NAMES)),
-            25 => Self::Attributes {
+            25 if !seed.by_name => Self::Attributes {
                 pattern: *random.pick(PATTERNS),
                 attributes: *random.pick(ATTRIBUTES),
                 old: random.one_in(3),
@@ -265,9 +267,16 @@ impl Edit {
     }
 }
 
-/// Returns true if nothing but blanks stands before the line's own text, so that a statement can.
+/// Returns true if the sample's own path is that of a test, so that a move out of a folder of tests changes nothing.
+fn is_test(seed: &Seed) -> bool {
+    seed.path.contains("test") || seed.path.contains("spec")
+}
+
+/// Returns true if another statement may stand before the line: it is the only one, and not a comment, an
+/// attribute or a statement that has to begin its line.
 fn is_at_start(seed: &Seed) -> bool {
-    seed.text.lines().count() == 1
+    let begins = |word: &&str| seed.text.trim_start().starts_with(*word);
+    seed.text.lines().count() == 1 && !["#", "//", "[", "@", "assert"].iter().any(|word| begins(&word))
 }
 
 /// A file in the making.

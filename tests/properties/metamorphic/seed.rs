@@ -14,6 +14,8 @@ pub struct Seed {
     pub line: u32,
     /// The rule finds exposed secrets.
     pub secret: bool,
+    /// The rule checks files of certain names only.
+    pub by_name: bool,
     /// The rule looks at every file, whatever its language and path.
     pub anywhere: bool,
     /// The secret has a vendor's prefix or a checksum, so it is known in any surroundings.
@@ -115,6 +117,7 @@ fn seeds_of(rule: &toml::Table, distinct: bool, salt: &str, seeds: &mut Vec<Seed
     let none = Vec::new();
     let list = |key: &str| rule.get(key).and_then(toml::Value::as_array).unwrap_or(&none);
     let secret = rule.get("secret").and_then(toml::Value::as_bool).unwrap_or(false);
+    let by_name = !list("paths").is_empty() || text("matcher") == "change";
     let anywhere = list("languages").is_empty() && list("paths").is_empty();
     for (i, sample) in list("sample").iter().enumerate() {
         let of = |key: &str| sample.get(key).and_then(toml::Value::as_str).unwrap_or_default();
@@ -128,6 +131,7 @@ fn seeds_of(rule: &toml::Table, distinct: bool, salt: &str, seeds: &mut Vec<Seed
             text: expand(template, &format!("{salt} {} {i}", text("id"))),
             line: 0,
             secret,
+            by_name,
             anywhere,
             distinct: secret && distinct && anywhere,
         });
