@@ -77,8 +77,8 @@ fn is_text_name(name: &str) -> bool {
 
 /// Extensions of languages and of configuration formats.
 const TEXT: &str = "\
-    py pyw pyi pyx pxd bzl star js mjs cjs jsx es6 ts mts cts tsx vue svelte astro coffee go \
-    java jsp jspx jspf tag kt kts rb rake gemspec erb ru haml slim php phtml phar php3 php4 \
+    py pyt pyw pyi pyx pxd bzl star js jsm mjs cjs jsx es6 ts mts cts tsx vue svelte astro coffee go \
+    java jsp jspx jspf tag kt kts rb rake gemspec erb ru haml slim php pht phtml phar php3 php4 \
     php5 php7 php8 phps inc module rs c h cc cpp cxx c++ hpp hh hxx h++ ipp inl tcc cu cuh ino \
     m mm cs csx vb vbs fs fsx fsi cshtml vbhtml razor aspx ascx ashx asmx asp asa cfm cfc sh \
     bash zsh ksh csh tcsh fish bats ebuild ps1 psm1 psd1 bat cmd awk sed tcl exp swift scala \

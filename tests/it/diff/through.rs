@@ -158,7 +158,8 @@ fn refuses(repo: &Repo, args: &[&str], named: &str) {
     let status = command.status().unwrap();
     let said = std::fs::read_to_string(path).unwrap();
     assert_eq!(status.code(), Some(2), "{args:?} {named}: {said}");
-    assert!(said.contains(named) && said.contains("is no regular file"), "{args:?} {named}: {said}");
+    let reason = ["is no regular file", "is a named pipe"].iter().any(|words| said.contains(words));
+    assert!(said.contains(named) && reason, "{args:?} {named}: {said}");
 }
 
 #[test]
@@ -182,7 +183,8 @@ fn a_pipe_in_place_of_attributes_or_ignore_rules_is_refused_and_never_waited_for
         for args in runs {
             refuses(&repo, args, file);
         }
-        repo.review(&["staged"], 0);
+        // A file of the repository is refused before it is opened, whatever is reviewed.
+        repo.review(&["staged"], if file.starts_with(".git/") { 2 } else { 0 });
     }
 }
 
