@@ -145,40 +145,39 @@ pub enum SourceKind {
 pub struct Summary {
     /// The review in one sentence.
     pub text: String,
-    /// Critical findings that count.
+    /// Critical.
     pub critical: usize,
-    /// Major findings that count.
+    /// Major.
     pub major: usize,
-    /// Minor findings that count.
+    /// Minor.
     pub minor: usize,
-    /// Suggestions that count.
+    /// Suggestions.
     pub suggestion: usize,
     /// Findings that a comment or the policy set aside.
     pub suppressed: usize,
     /// Claims of a model that could not be tied to the change.
     pub dropped: usize,
-    /// Findings that are counted above and not listed, because there are more than a report lists. Absent: all are
-    /// listed.
+    /// Counted above, beyond what a report lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unlisted: Option<Unlisted>,
 }
 
-/// Findings that are counted and not listed. The worst are listed.
+/// Findings that are counted, not listed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Unlisted {
-    /// Critical findings that count.
+    /// Critical.
     pub critical: usize,
-    /// Major findings that count.
+    /// Major.
     pub major: usize,
-    /// Minor findings that count.
+    /// Minor.
     pub minor: usize,
-    /// Suggestions that count.
+    /// Suggestions.
     pub suggestion: usize,
-    /// Of these, the ones that block.
+    /// Blocking.
     pub blocking: usize,
-    /// Of these, the ones that warn.
+    /// Warning.
     pub warning: usize,
-    /// Suppressed findings.
+    /// Suppressed.
     pub suppressed: usize,
 }
 
@@ -366,7 +365,7 @@ pub struct Opinion {
 pub struct TestResults {
     /// The command succeeded.
     pub passed: bool,
-    /// Any but the first two makes the review incomplete; null in older reports.
+    /// Null in older reports.
     #[serde(default)]
     pub outcome: Option<TestOutcome>,
     /// They block.
@@ -374,7 +373,7 @@ pub struct TestResults {
     pub blocking: bool,
     /// Totals, and how the command ended.
     pub summary: String,
-    /// Names, where the format of the output is known; at most 200.
+    /// Names; at most 200.
     pub failing_tests: Vec<String>,
     /// As the tests report it: `92%`.
     pub coverage: Option<String>,

@@ -221,10 +221,10 @@ fn pem() -> String {
 fn hid_12_a_private_key_that_parses_blocks_in_documentation_and_is_minor_among_tests() {
     let key = pem();
     for (path, code, severity) in [
-        ("docs/deploy.md", 1, "major"),
-        ("README.md", 1, "major"),
-        ("docs/server.key", 1, "major"),
-        ("guide/setup.rst", 1, "major"),
+        ("docs/deploy.md", 1, "critical"),
+        ("README.md", 1, "critical"),
+        ("docs/server.key", 1, "critical"),
+        ("guide/setup.rst", 1, "critical"),
         ("src/server.py", 1, "critical"),
         ("deploy/server.pem", 1, "critical"),
         ("tests/server.pem", 0, "minor"),

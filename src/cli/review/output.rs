@@ -73,17 +73,30 @@ pub(super) fn write_reports(
         // A commit that is fine deserves one line, the summary.
         style.quiet |= o.hook.is_some() && review.verdict == Verdict::Pass && review.notes.is_empty();
         if let Err(e) = print_report(review, o.format, &style) {
-            print_error(&e);
-            failed = failed.or(Some(e.status()));
+            // A reader that has seen enough (`| head`) is no news beside a verdict that already fails.
+            if !(e.is_broken_pipe && review.exit != ExitStatus::Pass) {
+                print_error(&e.error);
+            }
+            failed = failed.or(Some(e.error.status()));
         }
     }
     failed
 }
 
-fn print_report(review: &Review, format: Format, style: &Style) -> Result<()> {
+/// A report that standard output did not take.
+struct Unprinted {
+    error: Error,
+    /// The reader closed its end.
+    is_broken_pipe: bool,
+}
+
+fn print_report(review: &Review, format: Format, style: &Style) -> std::result::Result<(), Unprinted> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let written = report::render(review, format, style, &mut out).and_then(|()| out.flush());
-    written.map_err(|e| Error::incomplete("cannot write the report to standard output").caused_by(&e))
+    written.map_err(|e| Unprinted {
+        error: Error::incomplete("cannot write the report to standard output").caused_by(&e),
+        is_broken_pipe: e.kind() == std::io::ErrorKind::BrokenPipe,
+    })
 }
 
 /// Writes a report beside its place and moves it there, so that nobody reads half of one.

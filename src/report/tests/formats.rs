@@ -583,8 +583,7 @@ fn slo_02_every_format_that_lists_findings_says_how_many_it_does_not_list() {
     let mut review = flood(300);
     review.unlisted =
         Unlisted { counting: [190_000, 0, 9_700, 0], blocking: [190_000, 0, 0, 0], warning: 9_700, suppressed: 7 };
-    let mut style = Style::default();
-    style.width = 400;
+    let style = Style { width: 400, ..Style::default() };
     for format in Format::ALL {
         let text = text(&review, format, &style).replace("\\_", "_");
         // JUnit counts suppressed findings too: they are cases that were skipped.

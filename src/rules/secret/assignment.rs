@@ -170,11 +170,13 @@ pub(super) fn bare(c: &Candidate<'_>) -> bool {
 pub(super) fn token(c: &Candidate<'_>) -> bool {
     let kind = kind(c.path);
     let Some(value) = c.text() else { return false };
-    kind != Kind::Never
-        && !(kind == Kind::Code && is_shown(c.line))
-        && !opens_nothing(value)
-        && !encoded::is_encrypted(value)
-        && is_token(value.trim_end_matches(['.', ',', ';']), if kind == Kind::Doc { Bar::Strict } else { Bar::Normal })
+    if kind == Kind::Never || (kind == Kind::Code && is_shown(c.line)) {
+        return false;
+    }
+    if opens_nothing(value) || encoded::is_encrypted(value) {
+        return false;
+    }
+    is_token(value.trim_end_matches(['.', ',', ';']), if kind == Kind::Doc { Bar::Strict } else { Bar::Normal })
 }
 
 /// `scheme://user:password@host`.

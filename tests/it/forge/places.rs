@@ -119,7 +119,9 @@ fn a_suggestion_is_offered_on_just_the_lines_that_it_replaces() {
 
 #[test]
 fn a_summary_is_about_the_whole_change_or_is_not_written() {
-    let w = World::new();
+    let mut w = World::new();
+    let content = w.content.clone();
+    w.push_with(&content, &[("docs/a.md", "text\n")]);
     w.post(&[]).run(1);
     let before = w.hub.with(|s| s.comments.clone());
     w.hub.writes();
