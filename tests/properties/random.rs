@@ -34,6 +34,11 @@ impl Random {
         &from[self.below(from.len())]
     }
 
+    /// Returns one of some words.
+    pub fn word(&mut self, from: &[&'static str]) -> &'static str {
+        from[self.below(from.len())]
+    }
+
     /// Returns bytes of all values.
     pub fn bytes(&mut self, count: usize) -> Vec<u8> {
         (0..count).map(|_| self.next() as u8).collect()

@@ -171,7 +171,7 @@ impl Edit {
             12 => Self::Grown,
             13 => Self::MovedFrom("ignored"),
             14 if !seed.anywhere && !is_test(seed) => Self::MovedFrom("tests"),
-            15 => Self::LineEnds(*random.pick(&["\r\n", "\r"])),
+            15 => Self::LineEnds(random.word(&["\r\n", "\r"])),
             16 => Self::Nuls { place: random.below(4), count: *random.pick(&[1, 3, 5_000]) },
             17 => Self::JunkAbove { size: *random.pick(&[9, 600, 9_000]), seed: random.below(1 << 30) as u64 },
             18 => Self::JunkBelow { size: *random.pick(&[9, 600, 9_000]), seed: random.below(1 << 30) as u64 },
@@ -183,11 +183,11 @@ impl Edit {
                 marked: random.one_in(2),
                 surrogates: *random.pick(&[0, 0, 1, 40]),
             },
-            23 if !seed.extension().is_empty() && !seed.by_name => Self::TwoNames(*random.pick(FORMS)),
-            24 if seed.distinct => Self::OddName(*random.pick(NAMES)),
+            23 if !seed.extension().is_empty() && !seed.by_name => Self::TwoNames(random.word(FORMS)),
+            24 if seed.distinct => Self::OddName(random.word(NAMES)),
             25 if !seed.by_name => Self::Attributes {
-                pattern: *random.pick(PATTERNS),
-                attributes: *random.pick(ATTRIBUTES),
+                pattern: random.word(PATTERNS),
+                attributes: random.word(ATTRIBUTES),
                 old: random.one_in(3),
             },
             26 => Self::Executable,
@@ -276,7 +276,7 @@ fn is_test(seed: &Seed) -> bool {
 /// attribute or a statement that has to begin its line.
 fn is_at_start(seed: &Seed) -> bool {
     let begins = |word: &&str| seed.text.trim_start().starts_with(*word);
-    seed.text.lines().count() == 1 && !["#", "//", "[", "@", "assert"].iter().any(|word| begins(&word))
+    seed.text.lines().count() == 1 && !["#", "//", "[", "@", "assert"].iter().any(|word| begins(word))
 }
 
 /// A file in the making.
