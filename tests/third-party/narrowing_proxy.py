@@ -26,6 +26,7 @@ def narrowed(request, brief):
         fields["files_reviewed"] = {"const": sorted(set(re.findall(r"[a-z]+/[a-z0-9]+\.py", asked)))}
         fields["design_compliance"] = {"type": "null"}
         fields["missing_requirements"] = {"const": []}
+        fields["not_reviewed"] = {"const": []}
         if brief:
             fields["findings"] = {"const": []}
     request["response_format"]["json_schema"]["schema"] = form
