@@ -276,7 +276,7 @@ fn is_test(seed: &Seed) -> bool {
 /// attribute or a statement that has to begin its line.
 fn is_at_start(seed: &Seed) -> bool {
     let begins = |word: &&str| seed.text.trim_start().starts_with(*word);
-    seed.text.lines().count() == 1 && !["#", "//", "[", "@", "assert"].iter().any(|word| begins(word))
+    seed.text.lines().count() == 1 && !["#", "//", "[", "@", "assert"].iter().any(begins)
 }
 
 /// A file in the making.
