@@ -29,8 +29,6 @@ const AROUND: u32 = 1;
 const FRAME_LINES: u32 = 8;
 /// Bytes of a line that are kept for the frame.
 const FRAME_BYTES: usize = 1_000;
-/// How far above a frame the header of a private key is looked for.
-const KEY_LINES: u32 = 400;
 
 /// What a scan needs to know.
 #[derive(Clone, Copy)]
@@ -433,34 +431,20 @@ pub(super) fn frame(text: &TextChange, span: LineSpan, rules: &RuleSet) -> Optio
     let wanted = span.first.get().saturating_sub(AROUND)..=last + AROUND;
     let mut first = None;
     let mut lines = Vec::new();
-    // The body of a key is known by its edges only, which may lie far above.
-    let mut above = Vec::new();
     for line in text.lines(hunk) {
-        let Some(n) = line.new.filter(|n| n.get() <= *wanted.end()) else { continue };
-        let whole = trim_line_end(line.text);
-        if n.get().saturating_add(KEY_LINES) >= *wanted.start() {
-            above.push(&whole[..whole.len().min(FRAME_BYTES)]);
-        }
-        if n.get() < *wanted.start() {
-            continue;
-        }
+        let Some(n) = line.new.filter(|n| wanted.contains(&n.get())) else { continue };
         first.get_or_insert(n);
+        // Masked with the whole file: a secret is known by what stands around it.
+        let masked = text.new.masked_part(line.text, &|text| rules.mask(text))?;
+        let whole = trim_line_end(masked);
         let at = if n == span.first { span.columns.map_or(0, |c| c.0 as usize) } else { 0 };
         let start = if whole.len() <= FRAME_BYTES { 0 } else { at.saturating_sub(FRAME_BYTES / 4).min(whole.len()) };
         let end = whole.len().min(start + FRAME_BYTES);
-        // Masked with what stands around the cut, so that a secret cut in two is still seen.
-        let margin = start.saturating_sub(FRAME_BYTES)..whole.len().min(end + FRAME_BYTES);
-        let masked = rules.mask(&whole[margin.clone()]);
         lines.push(FrameLine {
-            text: masked[start - margin.start..end - margin.start].to_vec(),
+            text: whole[start..end].to_vec(),
             skipped: start as u32,
             added: line.kind == LineKind::Added,
         });
-    }
-    let hidden = rules::key_lines(&above);
-    let shown = hidden.len() - lines.len();
-    for (line, _) in lines.iter_mut().zip(&hidden[shown..]).filter(|(_, hidden)| **hidden) {
-        rules::hide_body(&mut line.text);
     }
     Some(Frame { first: first?, lines })
 }

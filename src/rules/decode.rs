@@ -15,8 +15,29 @@ const ESCAPES_MIN: usize = 3;
 
 /// Calls `found` with every encoded run and what it says.
 pub(super) fn views(text: &[u8], mut found: impl FnMut(Range<usize>, &[u8])) {
-    base64_runs(text, &mut found);
+    base64_runs(text, RUN_MAX, &mut found);
     escaped_words(text, &mut found);
+}
+
+/// Like [`views`], with runs of any length: for what is taken out of a text.
+pub(super) fn whole_views(text: &[u8], mut found: impl FnMut(Range<usize>, &[u8])) {
+    base64_runs(text, usize::MAX, &mut found);
+    escaped_words(text, &mut found);
+}
+
+/// Calls `found` with every run of at least that many Base64 digits, of both alphabets. Linear.
+pub(super) fn runs(text: &[u8], least: usize, mut found: impl FnMut(Range<usize>)) {
+    // Everything before `at` is done, and what stands before it is no digit.
+    let mut at = 0;
+    while let Some(window) = text.get(at..at + least) {
+        if let Some(i) = window.iter().rposition(|b| !digit(*b)) {
+            at += i + 1;
+            continue;
+        }
+        let length = least + text[at + least..].iter().take_while(|b| digit(**b)).count();
+        found(at..at + length);
+        at += length;
+    }
 }
 
 /// The value of each Base64 digit; 64: none.
@@ -44,28 +65,18 @@ fn digit(b: u8) -> bool {
     VALUES[usize::from(b)] < 64
 }
 
-fn base64_runs(text: &[u8], found: &mut impl FnMut(Range<usize>, &[u8])) {
-    // Everything before `at` is done, and what stands before it is no digit.
-    let mut at = 0;
-    while let Some(window) = text.get(at..at + BASE64_MIN) {
-        if let Some(i) = window.iter().rposition(|b| !digit(*b)) {
-            at += i + 1;
-            continue;
+fn base64_runs(text: &[u8], most: usize, found: &mut impl FnMut(Range<usize>, &[u8])) {
+    runs(text, BASE64_MIN, |run| {
+        let digits = &text[run.clone()];
+        let is_readable = decode(&digits[..16]).is_some_and(|b| b.len() == 12 && is_text(&b));
+        if is_readable && let Some(all) = decode(&digits[..digits.len().min(most)]) {
+            found(run, &all);
         }
-        let length = BASE64_MIN + text[at + BASE64_MIN..].iter().take_while(|b| digit(**b)).count();
-        let run = &text[at..at + length];
-        if let Some(bytes) = decode(&run[..16]).filter(|b| is_text(b))
-            && bytes.len() == 12
-            && let Some(all) = decode(&run[..length.min(RUN_MAX)])
-        {
-            found(at..at + length, &all);
-        }
-        at += length;
-    }
+    });
 }
 
 /// Decodes digits; what is left over at the end is dropped.
-fn decode(digits: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn decode(digits: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(digits.len() / 4 * 3 + 2);
     for group in digits.chunks(4) {
         let mut bits = 0u32;

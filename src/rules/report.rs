@@ -90,7 +90,8 @@ impl<'a> Reporter<'a> {
             return;
         }
         let rule = self.rules.rule(index);
-        let mut finding = make(rule, self.rules, index, sighting);
+        let masked = self.masked(sighting.quote);
+        let mut finding = make(rule, self.rules, index, sighting, masked);
         finding.identity = identity(sighting.quote);
         if let (Some(text), Some(lines)) = (self.file.and_then(FileChange::text), sighting.lines)
             && self.file.map(FileChange::path) == sighting.file
@@ -100,6 +101,15 @@ impl<'a> Reporter<'a> {
             finding.suppressed = self.directives.find(text, languages, sought, self.counting);
         }
         self.out.push(finding);
+    }
+}
+
+impl<'a> Reporter<'a> {
+    /// Returns a part of the file as it may be shown: a secret is known by what stands around it.
+    fn masked<'q>(&self, quote: &'q [u8]) -> Cow<'q, [u8]> {
+        let text = self.file.and_then(FileChange::text).map(|t| &t.new);
+        let part = text.and_then(|t| t.masked_part(quote, &|text| self.rules.mask(text)));
+        part.map_or_else(|| self.rules.mask(quote), |part| Cow::Owned(part.to_vec()))
     }
 }
 
@@ -133,10 +143,12 @@ pub(super) fn lowered(severity: Severity) -> Option<Severity> {
     }
 }
 
-fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>) -> Finding {
-    let mut quote = rules.mask(s.quote);
+fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>, masked: Cow<'_, [u8]>) -> Finding {
+    let mut quote = masked;
     if let Some((start, end)) = s.hide {
-        super::mask::hide(quote.to_mut(), start..end, super::mask::kept(rule));
+        let span = start.min(s.quote.len())..end.min(s.quote.len());
+        let kept = super::leak::public_prefix(rule, &s.quote[span.clone()]);
+        super::mask::hide(quote.to_mut(), span, kept);
     }
     let (start, end) = s.shown.unwrap_or((0, quote.len()));
     let end = end.min(quote.len()).min(start + QUOTE_MAX);

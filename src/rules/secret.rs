@@ -6,12 +6,12 @@
 
 mod assignment;
 mod checksum;
-mod encoded;
+pub(crate) mod encoded;
 pub(crate) mod generate;
-mod name;
+pub(crate) mod name;
 pub(crate) mod overlap;
-mod shape;
-mod words;
+pub(crate) mod shape;
+pub(crate) mod words;
 mod written;
 
 /// What the pattern of a secret rule matched, where it stands.

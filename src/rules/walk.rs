@@ -25,7 +25,7 @@ const TRIES: usize = 256;
 pub(super) struct Compiled {
     pub(super) pattern: Expression,
     /// The number of the group `secret`.
-    secret: Option<usize>,
+    pub(super) secret: Option<usize>,
     not: Several,
     has: Several,
     lacks: Several,
