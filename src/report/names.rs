@@ -80,10 +80,9 @@ fn replaced(text: &[u8], secret: &[u8], mask: &[u8]) -> Vec<u8> {
 
 /// Returns every path that a report can name.
 fn paths(review: &Review) -> BTreeSet<&RepoPath> {
-    let of_finding = |f: &'_ Finding| f.evidence().iter().filter_map(read).collect::<Vec<_>>();
     let coverage = &review.coverage;
     let mut out: BTreeSet<&RepoPath> = review.findings.iter().filter_map(Finding::file).collect();
-    out.extend(review.findings.iter().flat_map(of_finding));
+    out.extend(review.findings.iter().flat_map(Finding::evidence).filter_map(read));
     out.extend(review.notes.iter().filter_map(|n| n.file.as_ref()));
     out.extend(review.first_change.iter().map(|l| &l.file));
     out.extend(coverage.skipped.iter().map(|(path, _)| path));

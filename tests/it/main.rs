@@ -27,6 +27,7 @@ mod governing;
 mod history;
 mod hooks;
 mod judge;
+mod leaks;
 mod loopback;
 mod mcp;
 mod models;

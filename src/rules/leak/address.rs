@@ -35,7 +35,8 @@ pub(super) fn find(text: &[u8], out: &mut Vec<Range<usize>>) {
 fn is_password(user: &[u8], password: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(password) else { return true };
     let port = text.len() < 6 && text.bytes().all(|b| b.is_ascii_digit());
-    if text.len() < 4 || port || user.eq_ignore_ascii_case(password) || words::is_stand_in(text) {
+    if text.len() < 4 || text.contains("//") || port || user.eq_ignore_ascii_case(password) || words::is_stand_in(text)
+    {
         return false;
     }
     // Letters alone count here: nothing else stands in this place.

@@ -3,6 +3,7 @@
 
 use super::value::{self, Tier};
 use crate::rules::secret::name::{self, Named};
+use crate::rules::secret::shape;
 use std::ops::Range;
 
 /// The most bytes of a name, to each side of its word for a secret.
@@ -88,7 +89,9 @@ impl<'t> Seeker<'t> {
         }
         at += blanks(&text[at..limit.max(at)]);
         let mut on_next_line = false;
-        if let Some(line) = next_line(&text[at..text.len().min(at + BETWEEN)]) {
+        // Behind a comma, the next line is the next item.
+        let line = next_line(&text[at..text.len().min(at + BETWEEN)]).filter(|_| !sep.wants_quote);
+        if let Some(line) = line {
             (at, on_next_line) = (at + line, true);
         }
         let scheme = is_authorization(&text[start..end]);
@@ -131,13 +134,13 @@ impl<'t> Seeker<'t> {
         let blank = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>');
         let length = text[at..].iter().take(1 << 16).position(blank).unwrap_or_else(|| (text.len() - at).min(1 << 16));
         let value = &text[at..at + length];
-        let cuts = |b: &u8| matches!(b, b',' | b';' | b'&' | b'(' | b')' | b'{' | b'}' | b'[' | b']' | b'|');
+        let cuts = |b: &u8| matches!(b, b',' | b';' | b'&' | b'(' | b')' | b'{' | b'}' | b'[' | b']' | b'|' | b'\\');
         let head = value.iter().position(cuts).unwrap_or(length);
         if matches!(value.first(), None | Some(b'*' | b'&' | b'|' | b'@' | b'#' | b'!')) && head < 6 {
             return None;
         }
         let is_whole = length <= BARE && value::is_hidden(value, tier, false);
-        if is_whole && head > 0 && !is_code(&value[..head]) {
+        if is_whole && head > 0 && !is_code(&value[..head], value.get(head).copied()) {
             return Some(at..at + trimmed(value));
         }
         value::is_hidden(&value[..head], tier, false).then(|| at..at + trimmed(&value[..head]))
@@ -208,6 +211,9 @@ impl<'t> Seeker<'t> {
         }
         let Some(comma) = head.iter().copied().find(|b| matches!(b, b',' | b';' | b'\t')) else { return };
         let count = |line: &[u8]| memchr::memchr_iter(comma, line).count();
+        if head.trim_ascii_end().last() == Some(&comma) {
+            return;
+        }
         let index = count(&text[line_start..field_start]);
         let mut at = (line_end + 1).min(text.len());
         for _ in 0..ROWS {
@@ -379,8 +385,11 @@ fn scheme_length(text: &[u8], any: bool) -> usize {
 }
 
 /// Returns true if the start of a bare value is a name or a call in code.
-fn is_code(head: &[u8]) -> bool {
-    head.len() < 4 || std::str::from_utf8(head).is_ok_and(value::is_reference)
+fn is_code(head: &[u8], sign: Option<u8>) -> bool {
+    let path = |b: &u8| in_name(*b) || matches!(b, b':' | b'!' | b'>');
+    let calls = matches!(sign, Some(b'(' | b'[')) && head.iter().all(path);
+    let name = std::str::from_utf8(head).unwrap_or_default();
+    head.len() < 4 || value::is_reference(name) || calls && shape::wordiness(name) > 0.45
 }
 
 /// Returns the length of a bare value without the signs of its line.

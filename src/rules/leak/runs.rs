@@ -227,6 +227,7 @@ fn is_bare(text: &[u8], run: &Range<usize>) -> bool {
     let wordy = shape::wordiness(word);
     wordy < if joiners > 3 { 0.25 } else { 0.4 }
         && shape::longest_run(token) < 6
+        && shape::longest_sequence(token) < 8
         && !words::is_filler(word)
         && !is_digest(text, run)
 }

@@ -49,7 +49,7 @@ pub(crate) fn longest_run(bytes: &[u8]) -> usize {
 }
 
 /// Returns the length of the longest run of bytes that go up or down by one: `abcdef`, `987654`.
-pub(super) fn longest_sequence(bytes: &[u8]) -> usize {
+pub(crate) fn longest_sequence(bytes: &[u8]) -> usize {
     let up = longest(bytes, |a, b| a.checked_add(1) == Some(b) || (a, b) == (b'9', b'0'));
     let down = longest(bytes, |a, b| b.checked_add(1) == Some(a) || (a, b) == (b'0', b'9'));
     up.max(down)
