@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 /// What masks a text: it keeps length and line ends.
-pub type Mask<'m> = dyn Fn(&[u8]) -> Cow<'_, [u8]> + 'm;
+pub(super) type Mask<'m> = dyn Fn(&[u8]) -> Cow<'_, [u8]> + 'm;
 
 impl Text {
     /// Returns all of the text as it may be shown or stored. A secret is known by what stands around it, so the text is
