@@ -89,7 +89,7 @@ pub fn validate_proposal(ask: &CounselAsk, proposal: &Path, world: &World<'_>) -
     let flaws = plain::look(&path, &bytes, rules);
     let sound = flaws.iter().all(|f| f.severity < Severity::Major);
     let mut issues: Vec<ProposalIssue> = flaws.into_iter().map(seen).collect();
-    let text = redact::file(rules, &path, &bytes).text;
+    let text = redact::text(rules, &bytes).text;
     // Nobody is asked about nothing.
     let consulted = match text.trim().is_empty() {
         true => None,
@@ -164,7 +164,7 @@ pub fn resolve_conflict(ask: &CounselAsk, dispute: &Dispute, world: &World<'_>) 
             let why = format!("it tells whoever decides what to answer{line}; a person has to look at this");
             return Ok(undecided(refused(file, &why, rules, started), ""));
         }
-        let text = redact::file(rules, &path, &bytes).text;
+        let text = redact::text(rules, &bytes).text;
         exhibits.push((kind, Document { name: redact::path(rules, &path), text, folder: Vec::new() }));
     }
     let question = conflict_question(exhibits);

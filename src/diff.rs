@@ -383,6 +383,8 @@ pub struct Text {
     pub(in crate::diff) complete: bool,
     /// Where every [`STRIDE`]th line of each run starts; made when a line is first asked for.
     pub(in crate::diff) index: OnceLock<Vec<Vec<usize>>>,
+    /// The bytes with their secrets masked; made when a part is first shown. See [`Text::masked`].
+    pub(in crate::diff) masked: OnceLock<Option<Box<[u8]>>>,
 }
 
 /// How many lines lie between two entries of a text's index.
@@ -461,7 +463,7 @@ impl Text {
     /// Takes the content of a whole file.
     pub(in crate::diff) fn of_file(bytes: Vec<u8>) -> Self {
         let runs = vec![Run { first: 1, bytes: 0..bytes.len() }];
-        Self { bytes, runs, complete: true, index: OnceLock::new() }
+        Self { bytes, runs, complete: true, ..Self::default() }
     }
 
     /// Returns the bytes when the whole file is known.

@@ -11,6 +11,7 @@ pub mod human;
 pub mod json;
 pub mod junit;
 pub mod markdown;
+mod names;
 pub mod rdjson;
 pub mod sarif;
 pub mod summary;
@@ -132,10 +133,17 @@ impl Default for Style {
     }
 }
 
-/// Writes a report. `style` matters to the reports that people read as they are, in a terminal or a log.
+/// Writes a report, without the secrets that names of files hold. `style` matters to the reports that people read as
+/// they are, in a terminal or a log.
 pub fn render(review: &Review, format: Format, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let (_, _, write) = format.form();
-    write(review, style, out)
+    let names = names::Names::of(review);
+    if names.is_empty() {
+        return write(review, style, out);
+    }
+    let mut report = Vec::new();
+    write(review, style, &mut report)?;
+    names.write(&report, out)
 }
 
 /// Returns the line that ends every run on standard error, without a line end.

@@ -10,11 +10,11 @@ mod catalog;
 mod change;
 mod check;
 mod decode;
-mod exposed;
 mod expression;
 pub(crate) mod format;
 mod glob;
 mod language;
+mod leak;
 mod lexer;
 mod markers;
 mod mask;
@@ -42,9 +42,8 @@ use crate::finding::{Category, Confidence, Finding, LineSpan, Severity, Suppress
 use crate::policy::RulesPolicy;
 use catalog::{Matcher, Rule};
 pub use change::Tree;
-pub use exposed::Secret;
 use language::Languages;
-pub(crate) use mask::{hide_body, key_lines};
+pub use leak::Secret;
 pub use report::Rest;
 use report::{Reporter, Sighting};
 use std::borrow::Cow;
@@ -302,10 +301,10 @@ impl RuleSet {
         mask::mask(self, text)
     }
 
-    /// Finds every secret of a text: in order, not overlapping, each within one line. Without a path, the rules that
-    /// know a secret by the file it stands in look too.
-    pub fn secrets(&self, path: Option<&RepoPath>, text: &[u8]) -> Vec<Secret<'_>> {
-        exposed::secrets(self, path, text)
+    /// Finds every secret of a text: in order, not overlapping, each within one line. What is found here is what
+    /// [`Self::mask`] hides.
+    pub fn secrets(&self, text: &[u8]) -> Vec<Secret<'_>> {
+        leak::secrets(self, text)
     }
 
     /// Looks for orders to a reviewer in a text that a model reads beside the change: a commit message, a document,

@@ -62,7 +62,7 @@ pub fn conventions<'p>(
                 continue;
             }
             let text = match reader.read(state, &path, CONVENTIONS_READ) {
-                Ok(Some(bytes)) => redact::file(rules, &path, &bytes).text,
+                Ok(Some(bytes)) => redact::text(rules, &bytes).text,
                 Ok(None) => continue,
                 Err(e) => {
                     out.notes.push(format!("{shown} was not given to a model: {}", e.message));
@@ -134,7 +134,7 @@ pub fn documents(named: &[PathBuf], dir: &Path, top: Option<&Path>, rules: &Rule
 
 fn document(path: &Path, dir: &Path, top: &Path, rules: &RuleSet) -> Result<Document, String> {
     let Inside { path: own, bytes } = inside(path, dir, top)?;
-    let text = redact::file(rules, &own, &bytes).text;
+    let text = redact::text(rules, &bytes).text;
     Ok(Document { name: redact::path(rules, &own), text, folder: Vec::new() })
 }
 

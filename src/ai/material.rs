@@ -138,7 +138,6 @@ struct Renderer<'t, 'r> {
 /// One side of a change, and its secrets as far as they were looked for.
 struct Side<'t, 'r> {
     rules: &'r RuleSet,
-    path: RepoPath,
     text: &'t Text,
     /// The run that was looked at last: the whole file, or a part that a patch shows.
     run: Option<(&'t [u8], Sieve<'t, 'r>)>,
@@ -148,15 +147,15 @@ struct Side<'t, 'r> {
 }
 
 impl<'t, 'r> Side<'t, 'r> {
-    fn new(rules: &'r RuleSet, path: RepoPath, text: &'t Text) -> Self {
-        Self { rules, path, text, run: None, searched: 0, section: None }
+    fn new(rules: &'r RuleSet, text: &'t Text) -> Self {
+        Self { rules, text, run: None, searched: 0, section: None }
     }
 
     /// Makes the run that a part of the text lies in the current one; tells where the part starts in it.
     fn enter(&mut self, part: &'t [u8]) -> Option<usize> {
         let (run, at) = self.text.around(part)?;
         if self.run.as_ref().is_none_or(|(known, _)| !std::ptr::eq(*known, run)) {
-            self.run = Some((run, Sieve::new(self.rules, Some(&self.path), run)));
+            self.run = Some((run, Sieve::new(self.rules, run)));
             (self.searched, self.section) = (0, None);
         }
         Some(at)
@@ -188,16 +187,14 @@ impl<'t, 'r> Side<'t, 'r> {
 
 impl<'t, 'r> Renderer<'t, 'r> {
     fn new(change: &FileChange, text: &'t TextChange, rules: &'r RuleSet) -> Self {
-        let path =
-            |side: &Option<crate::diff::Side>| side.as_ref().map_or_else(|| change.path().clone(), |s| s.path.clone());
         let mut ends = text.added().chain(text.removed()).map(|b| first_line(b.text).ends_with(b"\r\n"));
         let first = ends.next();
         Self {
             text,
             language: Language::of(change.path()),
             ends_differ: ends.any(|end| Some(end) != first),
-            old: Side::new(rules, path(&change.entry.old), &text.old),
-            new: Side::new(rules, path(&change.entry.new), &text.new),
+            old: Side::new(rules, &text.old),
+            new: Side::new(rules, &text.new),
         }
     }
 

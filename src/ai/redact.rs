@@ -21,18 +21,13 @@ pub struct Redacted {
 
 /// Replaces the secrets of a text, and makes visible what it hides. UTF-16 and UTF-32 are decoded first.
 pub fn text(rules: &RuleSet, bytes: &[u8]) -> Redacted {
-    whole(rules, None, bytes)
+    whole(rules, bytes)
 }
 
-/// Like [`text`] for what is in a file: its path tells some secrets from code.
-pub fn file(rules: &RuleSet, path: &RepoPath, bytes: &[u8]) -> Redacted {
-    whole(rules, Some(path), bytes)
-}
-
-fn whole(rules: &RuleSet, path: Option<&RepoPath>, bytes: &[u8]) -> Redacted {
+fn whole(rules: &RuleSet, bytes: &[u8]) -> Redacted {
     let bytes = decoded(bytes);
     let mut out = Redacted::default();
-    Sieve::new(rules, path, &bytes).write(0..bytes.len(), &mut out.text, &mut out.kinds);
+    Sieve::new(rules, &bytes).write(0..bytes.len(), &mut out.text, &mut out.kinds);
     out
 }
 
@@ -62,8 +57,8 @@ pub(super) struct Sieve<'t, 'r> {
 
 impl<'t, 'r> Sieve<'t, 'r> {
     /// Looks for the secrets of a text.
-    pub(super) fn new(rules: &'r RuleSet, path: Option<&RepoPath>, text: &'t [u8]) -> Self {
-        Self { text, secrets: rules.secrets(path, text) }
+    pub(super) fn new(rules: &'r RuleSet, text: &'t [u8]) -> Self {
+        Self { text, secrets: rules.secrets(text) }
     }
 
     /// Returns the kinds of secrets that touch a part.
@@ -296,7 +291,7 @@ mod tests {
         assert_eq!(kinds.len(), 2, "{kinds:?}");
         assert_eq!(out.lines().count(), 2);
         let line = format!("password = \"{}\"\n", made("password:20"));
-        let out = file(&rules(), &RepoPath::from("a.py"), line.as_bytes()).text;
+        let out = text(&rules(), line.as_bytes()).text;
         assert!(out.starts_with("password = \"<secret:hardcoded-credential") && out.ends_with(":20>\"\n"), "{out}");
     }
 
@@ -379,7 +374,7 @@ mod tests {
     fn a_part_of_a_text_shows_nothing_of_a_secret_that_it_cuts() {
         let rules = rules();
         let text = format!("k = \"{}\"", made("aws-key-id:AKIA"));
-        let sieve = Sieve::new(&rules, None, text.as_bytes());
+        let sieve = Sieve::new(&rules, text.as_bytes());
         for cut in 0..=text.len() {
             for part in [0..cut, cut..text.len()] {
                 let mut out = String::new();

@@ -186,7 +186,7 @@ impl<'r> Tree<'r> {
 
     /// Makes a file's lines fit to be shown, and keeps them while there is room.
     pub(super) fn show(&self, path: &RepoPath, bytes: &[u8]) -> Rc<str> {
-        let text: Rc<str> = redact::file(self.rules, path, bytes).text.into();
+        let text: Rc<str> = redact::text(self.rules, bytes).text.into();
         if self.kept.get() + text.len() <= MAX_KEPT {
             self.kept.set(self.kept.get() + text.len());
             self.texts.borrow_mut().insert(path.clone(), text.clone());

@@ -6,7 +6,6 @@
 
 use super::{Hunk, Lines, Run, Text, TextChange, utf7};
 use std::borrow::Cow;
-use std::sync::OnceLock;
 
 impl TextChange {
     /// Returns the change as other programs may read it; lines keep their numbers, except where the bytes of a
@@ -95,7 +94,7 @@ impl Moved {
     fn into_text(self, text: &Text) -> Text {
         let run = |run: &Run| Run { first: run.first, bytes: self.range(&run.bytes) };
         let runs = text.runs.iter().map(run).collect();
-        Text { bytes: self.bytes, runs, complete: text.complete, index: OnceLock::new() }
+        Text { bytes: self.bytes, runs, complete: text.complete, ..Text::default() }
     }
 }
 

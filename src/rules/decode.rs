@@ -21,6 +21,21 @@ pub(super) fn views(text: &[u8], mut found: impl FnMut(Range<usize>, &[u8])) {
     escaped_words(text, &mut found);
 }
 
+/// Calls `found` with every run of at least that many Base64 digits, of both alphabets. Linear.
+pub(super) fn runs(text: &[u8], least: usize, mut found: impl FnMut(Range<usize>)) {
+    // Everything before `at` is done, and what stands before it is no digit.
+    let mut at = 0;
+    while let Some(window) = text.get(at..at + least) {
+        if let Some(i) = window.iter().rposition(|b| !digit(*b)) {
+            at += i + 1;
+            continue;
+        }
+        let length = least + text[at + least..].iter().take_while(|b| digit(**b)).count();
+        found(at..at + length);
+        at += length;
+    }
+}
+
 /// The value of each Base64 digit; 64: none.
 const VALUES: [u8; 256] = {
     let mut table = [64u8; 256];
@@ -47,24 +62,16 @@ fn digit(b: u8) -> bool {
 }
 
 fn base64_runs(text: &[u8], found: &mut impl FnMut(Range<usize>, &[u8])) {
-    // Everything before `at` is done, and what stands before it is no digit.
-    let mut at = 0;
-    while let Some(window) = text.get(at..at + BASE64_MIN) {
-        if let Some(i) = window.iter().rposition(|b| !digit(*b)) {
-            at += i + 1;
-            continue;
-        }
-        let length = BASE64_MIN + text[at + BASE64_MIN..].iter().take_while(|b| digit(**b)).count();
-        let run = &text[at..at + length];
-        if decode(&run[..16]).is_some_and(|b| b.len() == 12 && is_text(&b)) {
-            for piece in pieces(0..length) {
-                if let Some(plain) = decode(&run[piece.clone()]) {
-                    found(at + piece.start..at + piece.end, &plain);
+    runs(text, BASE64_MIN, |run| {
+        let digits = &text[run.clone()];
+        if decode(&digits[..16]).is_some_and(|b| b.len() == 12 && is_text(&b)) {
+            for piece in pieces(run) {
+                if let Some(plain) = decode(&text[piece.clone()]) {
+                    found(piece, &plain);
                 }
             }
         }
-        at += length;
-    }
+    });
 }
 
 /// Cuts a run into pieces that share some bytes; one piece where it is short.
@@ -79,7 +86,7 @@ fn pieces(run: Range<usize>) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// Decodes digits; what is left over at the end is dropped.
-fn decode(digits: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn decode(digits: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(digits.len() / 4 * 3 + 2);
     for group in digits.chunks(4) {
         let mut bits = 0u32;

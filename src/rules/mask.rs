@@ -1,13 +1,9 @@
 //! Takes secrets out of text that is shown or stored, column for column.
 
-use super::catalog::{FILTER, Matcher, Rule};
-use super::walk::{self, Match, Scratch, Visitor};
-use super::{RuleSet, decode, secret};
+use super::{RuleSet, leak};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The most bytes of a secret that stay: the prefix that tells its kind.
-const KEPT: usize = 4;
 /// Secrets shorter than this are hidden whole.
 const KEPT_FROM: usize = 16;
 /// The most lines of a private key's body.
@@ -15,47 +11,13 @@ const KEY_LINES: usize = 400;
 /// The most bytes of one.
 const KEY_BYTES: usize = 64 << 10;
 
-/// Masks the secrets of a text, those with NUL bytes inside too. Language and path of a rule do not matter here.
+/// Masks the secrets of a text, column for column: what [`leak::secrets`] finds.
 pub(super) fn mask<'t>(rules: &RuleSet, text: &'t [u8]) -> Cow<'t, [u8]> {
-    let mut masked = mask_plain(rules, text);
-    if memchr::memchr(0, text).is_some() {
-        let kept: Vec<usize> = (0..text.len()).filter(|i| text[*i] != 0).collect();
-        let plain: Vec<u8> = kept.iter().map(|i| text[*i]).collect();
-        let hidden = mask_plain(rules, &plain);
-        let changed = kept.iter().zip(plain.iter().zip(&*hidden)).filter(|(_, (before, after))| before != after);
-        for (at, (_, after)) in changed {
-            masked.to_mut()[*at] = *after;
-        }
-    }
-    masked
-}
-
-fn mask_plain<'t>(rules: &RuleSet, text: &'t [u8]) -> Cow<'t, [u8]> {
-    let mut masker = Masker { rules, spans: Vec::new() };
-    let mut scratch = Scratch::default();
-    walk::walk(rules, &FILTER, text, b"", &mut scratch, &mut masker);
-    rules.team.with_filter(|f| walk::walk(rules, f, text, b"", &mut scratch, &mut masker));
-    decode::views(text, |run, plain| {
-        let mut inner = Masker { rules, spans: Vec::new() };
-        walk::walk(rules, &FILTER, plain, b"", &mut scratch, &mut inner);
-        if !inner.spans.is_empty() {
-            masker.spans.push((run, 0));
-        }
-    });
     let mut masked = Cow::Borrowed(text);
-    for (span, kept) in masker.spans {
-        hide(masked.to_mut(), span, kept);
-    }
-    for body in key_bodies(text) {
-        hide_body(&mut masked.to_mut()[body]);
+    for secret in leak::secrets(rules, text) {
+        hide(masked.to_mut(), secret.span, secret.kept);
     }
     masked
-}
-
-/// Returns how many first bytes of a rule's secrets are public: the prefix that an issuer gives to all of them.
-/// A password has none.
-pub(super) fn kept(rule: &Rule) -> usize {
-    if rule.checks.iter().any(|c| secret::is_for_passwords(c)) { 0 } else { KEPT }
 }
 
 /// Overwrites a secret, its first `kept` bytes apart; a short one is hidden whole.
@@ -69,24 +31,6 @@ pub(super) fn hide(text: &mut [u8], span: Range<usize>, kept: usize) {
                 *b = b'*';
             }
         }
-    }
-}
-
-struct Masker<'a> {
-    rules: &'a RuleSet,
-    /// What is hidden, and how much of its start is not.
-    spans: Vec<(Range<usize>, usize)>,
-}
-
-impl Visitor for Masker<'_> {
-    fn accepts(&mut self, rule: u16) -> bool {
-        let rule = self.rules.rule(rule);
-        rule.secret && rule.matcher == Matcher::Pattern
-    }
-
-    fn found(&mut self, found: &Match) -> bool {
-        self.spans.push((found.secret.clone(), kept(self.rules.rule(found.rule))));
-        true
     }
 }
 
@@ -123,34 +67,6 @@ pub(super) fn key_bodies(text: &[u8]) -> Vec<Range<usize>> {
     out
 }
 
-/// Tells of consecutive lines which belong to the body of a private key: those after a header, and, where the
-/// header is out of sight, those before a footer.
-pub(crate) fn key_lines(lines: &[&[u8]]) -> Vec<bool> {
-    let is_edge = |line: &[u8], edge: &[u8]| {
-        memchr::memmem::find(line, edge).is_some_and(|at| memchr::memmem::find(&line[at..], b"PRIVATE KEY").is_some())
-    };
-    let mut out = vec![false; lines.len()];
-    let mut inside = false;
-    for (i, line) in lines.iter().enumerate() {
-        inside = inside && !is_edge(line, b"-----END") && is_body(line);
-        out[i] = inside;
-        inside = inside || (is_edge(line, b"-----BEGIN") && !is_edge(line, b"-----END"));
-    }
-    for (i, _) in lines.iter().enumerate().filter(|(_, line)| is_edge(line, b"-----END")) {
-        for at in (0..i).rev().take_while(|at| is_body(lines[*at])) {
-            out[at] = true;
-        }
-    }
-    out
-}
-
-/// Overwrites what a key's body is made of.
-pub(crate) fn hide_body(text: &mut [u8]) {
-    for b in text.iter_mut().filter(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=')) {
-        *b = b'*';
-    }
-}
-
 /// Tells whether a line can belong to a key's body, quoted as programs quote it, or to its headers.
 pub(super) fn is_body(line: &[u8]) -> bool {
     let line = line.trim_ascii();
@@ -177,18 +93,6 @@ mod tests {
     use crate::policy::RulesPolicy;
 
     #[test]
-    fn the_lines_of_a_key_are_known_with_either_edge_in_sight() {
-        let text = |edge: &str| format!("-----{edge} {}-----", "PRIVATE KEY");
-        let (begin, end) = (text("BEGIN"), text("END"));
-        let body = "MIIEow".repeat(10);
-        let lines = |all: &[&str]| key_lines(&all.iter().map(|l| l.as_bytes()).collect::<Vec<_>>());
-        assert_eq!(lines(&["a = 1", &begin, &body, &body]), [false, false, true, true]);
-        assert_eq!(lines(&[&body, &body, &end, "b = 2"]), [true, true, false, false]);
-        assert_eq!(lines(&[&begin, &body, &end, &body]), [false, true, false, false]);
-        assert_eq!(lines(&["if x.starts_with(b) {", "return 1", "}"]), [false, false, false]);
-    }
-
-    #[test]
     fn the_body_of_a_key_is_hidden_on_every_line() {
         let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
         let head = ["-----BEGIN RSA PRIV", "ATE KEY-----"].concat();
@@ -209,8 +113,8 @@ mod tests {
     #[test]
     fn hides_all_but_a_public_prefix() {
         let mut text = b"key=abcdefghijklmnopqrstuvwxyz;pw=short".to_vec();
-        hide(&mut text, 4..30, KEPT);
-        hide(&mut text, 34..39, KEPT);
+        hide(&mut text, 4..30, 4);
+        hide(&mut text, 34..39, 4);
         assert_eq!(text, b"key=abcd**********************;pw=*****");
     }
 }

@@ -155,7 +155,8 @@ impl<'a> Reporter<'a> {
             let counted = Counted::new(&rule.id, sighting.file, sighting.lines, identity, severity, is_suppressed);
             return self.counted.push(counted);
         }
-        let mut finding = make(rule, self.rules, index, sighting);
+        let masked = self.masked(sighting.quote);
+        let mut finding = make(rule, self.rules, index, sighting, masked);
         finding.identity = identity;
         finding.suppressed = suppressed;
         self.out.push(finding);
@@ -177,6 +178,14 @@ impl<'a> Reporter<'a> {
         let count = if is_suppressed { &mut self.suppressed } else { &mut self.counts[usize::from(index)] };
         *count = count.saturating_add(1);
         *count <= FINDINGS_MAX && self.floor.admits(is_suppressed, severity, sighting.file, sighting.lines)
+    }
+
+    /// Returns a part of the file with its secrets hidden. The text around the part can reveal a secret, so the whole
+    /// file is searched, once.
+    fn masked<'q>(&self, quote: &'q [u8]) -> Cow<'q, [u8]> {
+        let text = self.file.and_then(FileChange::text).map(|t| &t.new);
+        let part = text.and_then(|t| t.masked_part(quote, &|text| self.rules.mask(text)));
+        part.map_or_else(|| self.rules.mask(quote), |part| Cow::Owned(part.to_vec()))
     }
 }
 
@@ -222,10 +231,12 @@ pub(super) fn lowered(severity: Severity) -> Option<Severity> {
     }
 }
 
-fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>) -> Finding {
-    let mut quote = rules.mask(s.quote);
+fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>, masked: Cow<'_, [u8]>) -> Finding {
+    let mut quote = masked;
     if let Some((start, end)) = s.hide {
-        super::mask::hide(quote.to_mut(), start..end, super::mask::kept(rule));
+        let span = start.min(s.quote.len())..end.min(s.quote.len());
+        let kept = super::leak::public_prefix(rule, &s.quote[span.clone()]);
+        super::mask::hide(quote.to_mut(), span, kept);
     }
     let (start, end) = s.shown.unwrap_or((0, quote.len()));
     let end = end.min(quote.len()).min(start + QUOTE_MAX);

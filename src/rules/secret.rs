@@ -6,14 +6,14 @@
 
 mod assignment;
 mod checksum;
-mod encoded;
+pub(crate) mod encoded;
 pub(crate) mod generate;
 mod key;
-mod name;
+pub(crate) mod name;
 pub(crate) mod overlap;
 pub(crate) mod published;
-mod shape;
-mod words;
+pub(crate) mod shape;
+pub(crate) mod words;
 mod written;
 
 use super::role;

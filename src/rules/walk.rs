@@ -28,7 +28,7 @@ const AFTER_LINE: usize = 8 * 1024;
 pub(super) struct Compiled {
     pub(super) pattern: Expression,
     /// The number of the group `secret`.
-    secret: Option<usize>,
+    pub(super) secret: Option<usize>,
     not: Several,
     has: Several,
     lacks: Several,

@@ -30,6 +30,7 @@ mod governing;
 mod history;
 mod hooks;
 mod judge;
+mod leaks;
 mod loopback;
 mod mcp;
 mod model_answers;

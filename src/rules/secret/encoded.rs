@@ -118,7 +118,7 @@ pub(super) fn basic_auth(text: &[u8]) -> bool {
 /// Tells whether the first part of a Discord token is a user's number.
 ///
 /// <https://discord.com/developers/docs/reference#snowflakes>
-pub(super) fn discord_id(token: &[u8]) -> bool {
+pub(crate) fn discord_id(token: &[u8]) -> bool {
     let id = token.split(|b| *b == b'.').next().unwrap_or_default();
     let Ok(bytes) = URL_SAFE.decode(id) else { return false };
     (17..=20).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_digit)

@@ -2,7 +2,7 @@
 
 /// What a name says that its value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Named {
+pub(crate) enum Named {
     Password,
     Secret,
     Token,
@@ -10,7 +10,7 @@ pub(super) enum Named {
 
 /// Reads the name before a value: the last one that has a word for a secret. Credentials are many things, so a name
 /// that has only that word says nothing of its value, nor does one before it.
-pub(super) fn named(head: &[u8]) -> Option<Named> {
+pub(crate) fn named(head: &[u8]) -> Option<Named> {
     let head = &head[head.len().saturating_sub(160)..];
     let name = head
         .split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'$')))
@@ -30,7 +30,7 @@ pub(super) fn speaks_of_secret(name: &[u8]) -> bool {
 }
 
 /// Splits a name into lower-case words, at signs and at capitals.
-pub(super) fn split(name: &[u8]) -> Vec<String> {
+pub(crate) fn split(name: &[u8]) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let mut fresh = true;
     for (i, b) in name.iter().enumerate() {

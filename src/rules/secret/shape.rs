@@ -1,7 +1,7 @@
 //! Whether text looks made by a generator: measures that need no dictionary.
 
 /// Returns the Shannon entropy of the bytes, in bits a byte.
-pub(super) fn entropy(text: &[u8]) -> f32 {
+pub(crate) fn entropy(text: &[u8]) -> f32 {
     let mut counts = [0u32; 256];
     for b in text {
         counts[usize::from(*b)] += 1;
@@ -34,7 +34,7 @@ pub(super) fn has_letters_and_digits(text: &str) -> bool {
 }
 
 /// Tells whether text is a UUID: 8-4-4-4-12 hexadecimal digits.
-pub(super) fn is_uuid(text: &str) -> bool {
+pub(crate) fn is_uuid(text: &str) -> bool {
     let b = text.as_bytes();
     b.len() == 36
         && b.iter().enumerate().all(|(i, c)| match i {
@@ -44,12 +44,12 @@ pub(super) fn is_uuid(text: &str) -> bool {
 }
 
 /// Returns the length of the longest run of one byte.
-pub(super) fn longest_run(bytes: &[u8]) -> usize {
+pub(crate) fn longest_run(bytes: &[u8]) -> usize {
     longest(bytes, |a, b| a == b)
 }
 
 /// Returns the length of the longest run of bytes that go up or down by one: `abcdef`, `987654`.
-pub(super) fn longest_sequence(bytes: &[u8]) -> usize {
+pub(crate) fn longest_sequence(bytes: &[u8]) -> usize {
     let up = longest(bytes, |a, b| a.checked_add(1) == Some(b) || (a, b) == (b'9', b'0'));
     let down = longest(bytes, |a, b| b.checked_add(1) == Some(a) || (a, b) == (b'0', b'9'));
     up.max(down)
@@ -65,7 +65,7 @@ fn longest(bytes: &[u8], follows: impl Fn(u8, u8) -> bool) -> usize {
 }
 
 /// Returns the period, up to eight bytes, that the whole text repeats at least three times.
-pub(super) fn period(bytes: &[u8]) -> Option<usize> {
+pub(crate) fn period(bytes: &[u8]) -> Option<usize> {
     (1..=8).find(|p| bytes.len() >= p * 3 && bytes.iter().zip(&bytes[*p..]).all(|(a, b)| a == b))
 }
 
@@ -101,7 +101,7 @@ const PAIRS: [&str; 26] = [
 
 /// Returns the share of the text's letters and digits that stand in words: runs of at least three letters
 /// of one case (an initial capital allowed) whose pairs are those of written language.
-pub(super) fn wordiness(text: &str) -> f32 {
+pub(crate) fn wordiness(text: &str) -> f32 {
     let bytes = text.as_bytes();
     let total = bytes.iter().filter(|b| b.is_ascii_alphanumeric()).count();
     if total == 0 {

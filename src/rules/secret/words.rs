@@ -133,7 +133,7 @@ const STAND_INS: &[&str] = &[
 
 /// Returns how many characters are left of a value when stand-in words (also in leet spelling), counts and
 /// years are taken away.
-pub(super) fn substance(value: &str) -> usize {
+pub(crate) fn substance(value: &str) -> usize {
     let lower: Vec<u8> = value.bytes().map(|b| b.to_ascii_lowercase()).collect();
     let plain: Vec<u8> = lower.iter().map(|b| unleet(*b)).collect();
     let mut gone = vec![false; lower.len()];
@@ -174,6 +174,37 @@ pub(super) fn substance(value: &str) -> usize {
         i += run.max(1);
     }
     lower.iter().zip(&gone).filter(|(b, gone)| !**gone && !matches!(b, b'_' | b'-' | b'.' | b'!' | b' ')).count()
+}
+
+/// Returns true if a text is filler as a whole: one or two characters over and over, after a prefix of an issuer too.
+pub(crate) fn is_filler(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let end = bytes.len().saturating_sub(bytes.len() / 2);
+    let mut signs: Vec<u8> = bytes[bytes.len() - end..].iter().map(u8::to_ascii_lowercase).collect();
+    signs.sort_unstable();
+    signs.dedup();
+    signs.len() <= 2 || super::shape::period(&bytes[bytes.len() / 4..]).is_some_and(|p| p <= 4)
+}
+
+/// Returns true if a value is a stand-in as a whole: nothing but words for one, and a count.
+///
+/// A word for a stand-in in it is not enough: of `mySecret789` and `Default#2019!` the rest is left.
+pub(crate) fn is_stand_in(value: &str) -> bool {
+    substance(value) < 4 && !has_own_part(value)
+}
+
+/// Returns true if a value has a number that is not a count (`789`), or a sign and a year (`#2019`).
+fn has_own_part(value: &str) -> bool {
+    let typed = value.bytes().any(|b| matches!(b, b'#' | b'%' | b'^' | b'&' | b'*' | b'=' | b'~' | b'?' | b'+'));
+    value.split(|c: char| !c.is_ascii_digit()).any(|number| {
+        let digits = number.as_bytes();
+        let counts =
+            matches!(digits.first(), Some(b'0' | b'1')) && super::shape::longest_sequence(digits) == digits.len();
+        let down = digits.windows(2).all(|d| d[1] < d[0]) && digits.last() <= Some(&b'1');
+        let year = digits.len() == 4 && (digits.starts_with(b"19") || digits.starts_with(b"20"));
+        let repeats = super::shape::longest_run(digits) == digits.len();
+        digits.len() >= 3 && !counts && !down && !repeats && (!year || typed)
+    })
 }
 
 fn unleet(b: u8) -> u8 {

@@ -1,0 +1,98 @@
+//! Secrets in the names of files: a report names the file without them.
+
+use crate::diff::RepoPath;
+use crate::finding::{Evidence, Finding};
+use crate::policy::RulesPolicy;
+use crate::review::Review;
+use crate::rules::RuleSet;
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+/// What stands in a report for the secrets that names hold: each as a format may write it, and its mask.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    replaced: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Names {
+    /// Looks for secrets in the names of a review's files.
+    pub(super) fn of(review: &Review) -> Self {
+        // Whatever the policy disables: names are compared between rounds, and a policy may change between two.
+        let Ok(rules) = RuleSet::new(&RulesPolicy::default(), &[]) else { return Self::default() };
+        let mut out = Self::default();
+        for path in paths(review) {
+            for secret in rules.secrets(path.as_bytes()) {
+                out.add(&path.as_bytes()[secret.span.clone()], secret.kept());
+            }
+        }
+        // The longest first: one can be a part of another.
+        out.replaced.sort_by_key(|(secret, _)| std::cmp::Reverse(secret.len()));
+        out.replaced.dedup();
+        out
+    }
+
+    fn add(&mut self, secret: &[u8], kept: usize) {
+        let kept = if secret.len() >= 16 { kept } else { 0 };
+        let mask = [&secret[..kept], &vec![b'*'; secret.len() - kept][..]].concat();
+        let (mut address, mut page) = (Vec::new(), Vec::new());
+        for b in secret {
+            match b {
+                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => address.push(*b),
+                b => address.extend(format!("%{b:02X}").bytes()),
+            }
+            match b {
+                b'&' => page.extend(b"&amp;"),
+                b'<' => page.extend(b"&lt;"),
+                b'>' => page.extend(b"&gt;"),
+                b => page.push(*b),
+            }
+        }
+        for written in BTreeSet::from([secret.to_vec(), address, page]) {
+            self.replaced.push((written, mask.clone()));
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.replaced.is_empty()
+    }
+
+    /// Writes a report without the secrets.
+    pub(super) fn write(&self, report: &[u8], out: &mut dyn Write) -> io::Result<()> {
+        let mut text = report.to_vec();
+        for (secret, mask) in &self.replaced {
+            text = replaced(&text, secret, mask);
+        }
+        out.write_all(&text)
+    }
+}
+
+fn replaced(text: &[u8], secret: &[u8], mask: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut from = 0;
+    for at in memchr::memmem::find_iter(text, secret) {
+        out.extend_from_slice(&text[from..at]);
+        out.extend_from_slice(mask);
+        from = at + secret.len();
+    }
+    out.extend_from_slice(&text[from..]);
+    out
+}
+
+/// Returns every path that a report can name.
+fn paths(review: &Review) -> BTreeSet<&RepoPath> {
+    let coverage = &review.coverage;
+    let mut out: BTreeSet<&RepoPath> = review.findings.iter().filter_map(Finding::file).collect();
+    out.extend(review.findings.iter().flat_map(Finding::evidence).filter_map(read));
+    out.extend(review.notes.iter().filter_map(|n| n.file.as_ref()));
+    out.extend(review.first_change.iter().map(|l| &l.file));
+    out.extend(coverage.skipped.iter().map(|(path, _)| path));
+    out.extend(coverage.failed.iter().filter_map(|(path, _)| path.as_ref()));
+    out
+}
+
+fn read(evidence: &Evidence) -> Option<&RepoPath> {
+    match evidence {
+        Evidence::Read { path, .. } => Some(path),
+        _ => None,
+    }
+}

@@ -1,0 +1,292 @@
+//! What must not leave the machine or be stored: one search for all that goes to a model, the history, a report or a
+//! log.
+//!
+//! It shares no threshold with what the rules report: a finding has to be right, and a redaction costs a reader one
+//! value. So it takes the patterns of the rules without their exemptions, and adds what no rule reports: the other
+//! half of a key pair, values under telling names, tokens by their form. It reads the text as it stands, decoded,
+//! with joined literals in one piece, and with wide and hidden characters as plain ones.
+//!
+//! What stays readable: references, stand-ins, names, digests and UUIDs (SEC-05).
+
+mod address;
+mod jwt;
+pub(super) mod kube;
+mod named;
+mod pair;
+mod runs;
+mod sweep;
+mod value;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+use super::catalog::Rule;
+use super::mask::{is_body, key_bodies};
+use super::{RuleSet, decode, secret};
+use std::ops::Range;
+
+/// The kind of a key's body, where no rule names it.
+const KEY: &str = "private-key";
+/// The least signs in a row of a body that stands in the line of its header.
+const BESIDE_HEADER: usize = 20;
+/// The most lines that are looked at above a footer whose header is out of sight.
+const KEY_LINES: usize = 400;
+/// Bytes of the prefix that an issuer gives to all of its secrets.
+const PREFIX: usize = 4;
+
+/// A secret, or the part of one that stands in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Secret<'r> {
+    /// Bytes of the text; holds no line end.
+    pub span: Range<usize>,
+    /// The rule that reports its like.
+    pub kind: &'r str,
+    /// First bytes that are public: the prefix that tells its kind.
+    pub(super) kept: usize,
+}
+
+impl Secret<'_> {
+    /// Returns how many first bytes are public: the prefix that tells its kind.
+    pub fn kept(&self) -> usize {
+        self.kept
+    }
+}
+
+/// How much a search knows of what it finds.
+mod rank {
+    /// Its form, which several things have.
+    pub(super) const FORM: u32 = 1;
+    /// The name beside it.
+    pub(super) const NAMED: u32 = 2;
+    /// Where it stands, or a form that nothing else has.
+    pub(super) const KNOWN: u32 = 290;
+}
+
+/// What a search found; it can go over several lines.
+#[derive(Clone, Debug)]
+struct Found<'r> {
+    span: Range<usize>,
+    kind: &'r str,
+    rank: u32,
+    kept: usize,
+}
+
+impl<'r> Found<'r> {
+    fn new(span: Range<usize>, kind: &'r str, rank: u32) -> Self {
+        Self { span, kind, rank, kept: 0 }
+    }
+
+    /// Makes one of a rule's match.
+    fn of(rule: &'r Rule, span: Range<usize>, text: &[u8]) -> Self {
+        let limited = !rule.paths.is_empty() || !rule.languages.is_empty();
+        let rank = 2 * secret::overlap::knowledge(&rule.id) + u32::from(rule.confidence as u8) * 100;
+        let kept = public_prefix(rule, &text[span.clone()]);
+        Self { span, kind: &rule.id, rank: if limited { 0 } else { rank }, kept }
+    }
+}
+
+/// Returns how many first bytes of a rule's secret are public: those that its pattern asks for.
+pub(super) fn public_prefix(rule: &Rule, secret: &[u8]) -> usize {
+    let for_passwords = rule.checks.iter().any(|c| super::secret::is_for_passwords(c));
+    let start = secret.get(..PREFIX).and_then(|start| std::str::from_utf8(start).ok());
+    if !for_passwords && start.is_some_and(|start| rule.pattern.contains(start)) { PREFIX } else { 0 }
+}
+
+/// Finds the secrets of a text: in order, not overlapping, each within one line. Linear in the text.
+pub(super) fn secrets<'r>(rules: &'r RuleSet, text: &[u8]) -> Vec<Secret<'r>> {
+    let mut found = Vec::new();
+    as_it_stands(rules, text, &mut found);
+    match view::folded(text) {
+        Some(plain) => {
+            let back = |span: &Range<usize>| covering(&plain.back(span));
+            let mut inner = Vec::new();
+            as_it_stands(rules, &plain.text, &mut inner);
+            as_joined(rules, &plain.text, &mut inner);
+            found.extend(inner.into_iter().map(|f| Found { span: back(&f.span), kept: 0, ..f }));
+        }
+        None => as_joined(rules, text, &mut found),
+    }
+    by_line(text, joined(found))
+}
+
+/// Returns the range from the first part to the last: what is hidden between them belongs to it.
+fn covering(parts: &[Range<usize>]) -> Range<usize> {
+    let start = parts.first().map_or(0, |p| p.start);
+    start..parts.last().map_or(start, |p| p.end)
+}
+
+/// Looks at a text, and at what its encoded runs say.
+fn as_it_stands<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<Found<'r>>) {
+    plainly(rules, text, out);
+    decode::views(text, |run, plain| {
+        let mut inner = Vec::new();
+        plainly(rules, plain, &mut inner);
+        let best = inner.into_iter().max_by_key(|f| f.rank);
+        if let Some(best) = best.filter(|f| f.rank != rank::FORM) {
+            // What a rule knows as it stands, it knows better.
+            out.push(Found::new(run, best.kind, best.rank / 2));
+        }
+    });
+}
+
+fn plainly<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<Found<'r>>) {
+    sweep::find(rules, text, out);
+    runs::find(text, out);
+    let mut add = |kind, ranges: Vec<Range<usize>>| {
+        out.extend(ranges.into_iter().map(|r| Found::new(r, kind, rank::KNOWN)));
+    };
+    let (ids, halves) = pair::find(text);
+    add("aws-secret-access-key", halves);
+    add("json-web-token", collected(text, jwt::find));
+    add("kubernetes-secret-value", collected(text, kube::find));
+    add("password-in-url", collected(text, address::find));
+    out.extend(ids.into_iter().map(|id| Found { kept: PREFIX, ..Found::new(id, "aws-access-key-id", rank::KNOWN) }));
+    out.extend(bodies(text).into_iter().map(|body| Found::new(body, KEY, u32::MAX)));
+}
+
+fn collected(text: &[u8], find: fn(&[u8], &mut Vec<Range<usize>>)) -> Vec<Range<usize>> {
+    let mut out = Vec::new();
+    find(text, &mut out);
+    out
+}
+
+/// Looks at literals that are joined. The items of a list are joined too, but then only a form that nothing else has
+/// counts: `["token", "Xk…"]` gives no name to a value.
+fn as_joined<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<Found<'r>>) {
+    for lists in [false, true] {
+        let Some(view) = view::joined(text, lists) else { continue };
+        let mut inner = Vec::new();
+        as_it_stands(rules, &view.text, &mut inner);
+        for found in inner.into_iter().filter(|f| !lists || f.rank > 200) {
+            let parts = view.back(&found.span).into_iter();
+            out.extend(parts.map(|span| Found { span, kept: 0, ..found.clone() }));
+        }
+    }
+}
+
+/// Makes one of what overlaps; the search that knows most names it.
+fn joined(mut found: Vec<Found<'_>>) -> Vec<Found<'_>> {
+    found.retain(|f| !f.span.is_empty());
+    found.sort_by_key(|f| (f.span.start, f.span.end));
+    let mut out: Vec<Found<'_>> = Vec::with_capacity(found.len());
+    for f in found {
+        match out.last_mut() {
+            Some(last) if f.span.start < last.span.end => {
+                if f.rank > last.rank {
+                    let same_start = f.span.start == last.span.start;
+                    (last.kind, last.rank) = (f.kind, f.rank);
+                    last.kept = if same_start { f.kept } else { 0 };
+                }
+                last.span.end = last.span.end.max(f.span.end);
+            }
+            _ => out.push(f),
+        }
+    }
+    out
+}
+
+/// Cuts what goes over several lines at their ends, without the white space there.
+fn by_line<'r>(text: &[u8], found: Vec<Found<'r>>) -> Vec<Secret<'r>> {
+    let mut out = Vec::with_capacity(found.len());
+    for Found { span, kind, kept, .. } in found {
+        let mut at = span.start;
+        for line in text[span].split_inclusive(|b| *b == b'\n') {
+            let start = at + line.len() - line.trim_ascii_start().len();
+            let end = at + line.trim_ascii_end().len();
+            at += line.len();
+            if start < end {
+                out.push(Secret { span: start..end, kind, kept });
+            }
+        }
+    }
+    out
+}
+
+/// Finds what keys are made of, line by line, without the signs around it that programs quote it with.
+fn bodies(text: &[u8]) -> Vec<Range<usize>> {
+    let sign = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=');
+    let mut ranges = key_bodies(text);
+    ranges.extend(above_footers(text, &ranges));
+    ranges.extend(putty(text));
+    let mut out = Vec::new();
+    for range in ranges {
+        let start = range.start;
+        let mut at = start;
+        // What follows a header in its line is code more often than a body.
+        let beside = start.checked_sub(1).is_some_and(|b| text[b] != b'\n');
+        let is_code = |line: &[u8]| !line.split(|b| !sign(b)).any(|run| run.len() >= BESIDE_HEADER);
+        for line in text[range].split_inclusive(|b| *b == b'\n') {
+            // A sign that stands alone joins two strings.
+            let joins = |i: &usize| {
+                line[*i] == b'+'
+                    && ![i.checked_sub(1), Some(i + 1)].iter().flatten().any(|n| line.get(*n).is_some_and(sign))
+            };
+            if beside && at == start && is_code(line) {
+                at += line.len();
+                continue;
+            }
+            let mut signs = (0..line.len()).filter(|i| sign(&line[*i]) && !joins(i));
+            if let Some(first) = signs.next() {
+                out.push(at + first..at + signs.next_back().unwrap_or(first) + 1);
+            }
+            at += line.len();
+        }
+    }
+    out
+}
+
+/// Finds bodies whose header is not in sight: the lines above a footer.
+fn above_footers(text: &[u8], known: &[Range<usize>]) -> Vec<Range<usize>> {
+    let mut out: Vec<Range<usize>> = Vec::new();
+    let mut seen = 0;
+    for at in memchr::memmem::find_iter(text, b"PRIVATE KEY").filter(|at| is_footer(text, *at)) {
+        // Of the footers in one line, the first ends a body.
+        if at < seen {
+            continue;
+        }
+        let line = memchr::memrchr(b'\n', &text[seen..at]).map_or(seen, |i| seen + i + 1);
+        seen = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |i| at + i + 1);
+        // The footer of a body that is known ends it, or stands in the line in which it ends.
+        let before = known.partition_point(|k| k.start <= at).checked_sub(1);
+        if before.is_some_and(|k| known[k].end >= line) {
+            continue;
+        }
+        let mut start = line;
+        for _ in 0..KEY_LINES {
+            let Some(end) = start.checked_sub(1) else { break };
+            let above = memchr::memrchr(b'\n', &text[..end]).map_or(0, |i| i + 1);
+            if !is_body(&text[above..end]) {
+                break;
+            }
+            start = above;
+        }
+        if start < line {
+            out.push(start..line);
+        }
+    }
+    out
+}
+
+/// Tells whether the words at a place are those of a footer.
+fn is_footer(text: &[u8], at: usize) -> bool {
+    let near = &text[at.saturating_sub(40)..at];
+    let head = memchr::memrchr(b'\n', near).map_or(near, |i| &near[i + 1..]);
+    memchr::memmem::find(head, b"-----END").is_some()
+}
+
+/// Finds the private lines of PuTTY's key files.
+fn putty(text: &[u8]) -> Vec<Range<usize>> {
+    const HEAD: &[u8] = b"Private-Lines:";
+    let mut out: Vec<Range<usize>> = Vec::new();
+    for at in memchr::memmem::find_iter(text, HEAD) {
+        let number = &text[at + HEAD.len()..text.len().min(at + HEAD.len() + 16)];
+        let Some(end) = memchr::memchr(b'\n', number) else { continue };
+        let count = std::str::from_utf8(number[..end].trim_ascii()).ok().and_then(|n| n.parse::<usize>().ok());
+        let Some(count) = count.filter(|_| out.last().is_none_or(|last| last.end <= at)) else { continue };
+        let start = at + HEAD.len() + end + 1;
+        let lines = text[start..].split_inclusive(|b| *b == b'\n').take(count.min(KEY_LINES));
+        out.push(start..start + lines.map(<[u8]>::len).sum::<usize>());
+    }
+    out
+}

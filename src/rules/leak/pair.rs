@@ -1,0 +1,131 @@
+//! The secret half of an AWS key pair, known by the access key ID beside it.
+//!
+//! The half is 40 characters of Base64 without a prefix or a checksum, and the name beside it differs by program. So
+//! it is known by its place: within three lines of an access key ID.
+
+use crate::rules::secret::shape;
+use std::ops::Range;
+
+/// Lines above and below an access key ID that can hold the secret half.
+const LINES: usize = 3;
+/// Characters of a secret half.
+const SECRET: usize = 40;
+/// The least characters of a session token.
+const SESSION: usize = 100;
+const PREFIXES: [&[u8]; 4] = [b"AKIA", b"ASIA", b"ABIA", b"ACCA"];
+/// Characters of an access key ID.
+const ID: usize = 20;
+
+/// Finds access key IDs: a prefix and 16 characters that an ID is made of.
+fn ids(text: &[u8]) -> Vec<Range<usize>> {
+    let mut out = Vec::new();
+    // All four end so; it is rarer than an `A`.
+    for at in memchr::memmem::find_iter(text, b"IA").chain(memchr::memmem::find_iter(text, b"CA")) {
+        let Some(start) = at.checked_sub(2) else { continue };
+        let Some(id) = text.get(start..start + ID) else { continue };
+        let inside = |b: &u8| b.is_ascii_uppercase() || b.is_ascii_digit();
+        let ends = |b: Option<&u8>| b.is_none_or(|b| !b.is_ascii_alphanumeric());
+        if PREFIXES.iter().any(|p| id.starts_with(p))
+            && id.iter().all(inside)
+            && ends(start.checked_sub(1).map(|i| &text[i]))
+            && ends(text.get(start + ID))
+        {
+            out.push(start..start + ID);
+        }
+    }
+    out.sort_unstable_by_key(|r| r.start);
+    out
+}
+
+/// Finds the secret halves and session tokens beside access key IDs, and the IDs themselves. Linear.
+pub(super) fn find(text: &[u8]) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
+    let ids = ids(text);
+    let mut secrets = Vec::new();
+    let mut done = 0;
+    for id in &ids {
+        let start = lines_above(text, id.start, done).max(done);
+        let end = lines_below(text, id.end, done);
+        if start < end {
+            runs(text, start..end, &ids, &mut secrets);
+            done = end;
+        }
+    }
+    (ids, secrets)
+}
+
+fn lines_above(text: &[u8], at: usize, floor: usize) -> usize {
+    let floor = floor.min(at);
+    memchr::memrchr_iter(b'\n', &text[floor..at]).nth(LINES).map_or(floor, |i| floor + i + 1)
+}
+
+fn lines_below(text: &[u8], at: usize, known: usize) -> usize {
+    let at = at.min(text.len());
+    // Several IDs in one line share their window.
+    if at < known && memchr::memchr(b'\n', &text[at..known]).is_none() {
+        return known;
+    }
+    memchr::memchr_iter(b'\n', &text[at..]).nth(LINES).map_or(text.len(), |i| at + i)
+}
+
+/// Returns how many bytes write one Base64 character at the start of a text: `/` may be escaped.
+fn sign(text: &[u8]) -> usize {
+    match text {
+        [b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/', ..] => 1,
+        [b'\\', b'/', ..] => 2,
+        [b'%', b'2', b'f' | b'F' | b'b' | b'B', ..] => 3,
+        [b'\\', b'u', b'0', b'0', b'2', b'f' | b'F' | b'b' | b'B', ..] => 6,
+        _ => 0,
+    }
+}
+
+fn runs(text: &[u8], window: Range<usize>, ids: &[Range<usize>], out: &mut Vec<Range<usize>>) {
+    let mut at = window.start;
+    let mut id = ids.partition_point(|i| i.end <= at);
+    while at < window.end {
+        while ids.get(id).is_some_and(|i| i.end <= at) {
+            id += 1;
+        }
+        if let Some(known) = ids.get(id).filter(|i| i.start <= at) {
+            at = known.end;
+            continue;
+        }
+        let stop = ids.get(id).map_or(window.end, |i| i.start.min(window.end));
+        let (start, mut count) = (at, 0);
+        while at < stop {
+            let length = sign(&text[at..window.end]);
+            if length == 0 {
+                break;
+            }
+            at += length;
+            count += 1;
+        }
+        if count == 0 {
+            at += 1;
+            continue;
+        }
+        let run = trimmed(text, start..at, count);
+        if is_half(&text[run.0.clone()], run.1) {
+            out.push(run.0);
+        }
+    }
+}
+
+/// Takes a slash off that stands between the ID and its secret.
+fn trimmed(text: &[u8], run: Range<usize>, count: usize) -> (Range<usize>, usize) {
+    let (first, last) = (text[run.start], text[run.end - 1]);
+    match count.checked_sub(SECRET) {
+        Some(1) if matches!(first, b'/' | b'+') => (run.start + 1..run.end, SECRET),
+        Some(1) if matches!(last, b'/' | b'+') => (run.start..run.end - 1, SECRET),
+        _ => (run, count),
+    }
+}
+
+fn is_half(run: &[u8], count: usize) -> bool {
+    if count != SECRET && count < SESSION {
+        return false;
+    }
+    let part = String::from_utf8_lossy(&run[..run.len().min(256)]);
+    let has = |f: fn(&u8) -> bool| part.as_bytes().iter().any(f);
+    // A commit is named by 40 hexadecimal digits, of one case.
+    has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase) && shape::wordiness(&part) < 0.6
+}

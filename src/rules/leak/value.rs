@@ -1,0 +1,289 @@
+//! Whether a value under a telling name is hidden. A false answer costs a reader one value, so the tests are
+//! generous: what stays readable is a reference, a stand-in as a whole, or an ordinary name.
+
+use crate::rules::secret::{shape, words};
+
+/// What the name beside a value says of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tier {
+    /// The name is that of a password or a secret.
+    Password,
+    /// The name is that of a token or key, which a generator makes.
+    Token,
+    /// The name only has a word for a secret in it (`token_url`).
+    Weak,
+}
+
+/// Bytes of a value that are weighed.
+const WEIGHED: usize = 256;
+
+/// Returns true if a value must not leave. `quoted`: it is a string literal.
+pub(super) fn is_hidden(value: &[u8], tier: Tier, quoted: bool) -> bool {
+    let value = String::from_utf8_lossy(&value[..value.len().min(WEIGHED)]);
+    let value = value.trim_end_matches([',', ';', ' ', '\t', '\r']);
+    if value.len() < 4 || is_reference(value) || words::is_filler(value) {
+        return false;
+    }
+    let weight = Weight::of(value);
+    match tier {
+        Tier::Password => !words::is_stand_in(value) && weight.is_password(value, quoted),
+        Tier::Token => !words::is_stand_in(value) && weight.is_token(),
+        Tier::Weak => weight.is_certain(),
+    }
+}
+
+/// What a value is made of.
+#[derive(Clone, Copy, Debug)]
+struct Weight {
+    length: usize,
+    lower: usize,
+    upper: usize,
+    digits: usize,
+    /// Neither letters nor digits, nor what joins words.
+    signs: usize,
+    spaces: usize,
+    /// The share of it that stands in words.
+    words: f32,
+}
+
+impl Weight {
+    fn of(value: &str) -> Self {
+        let count = |f: fn(&u8) -> bool| value.bytes().filter(f).count();
+        let joiners = count(|b| matches!(b, b'_' | b'-' | b'.' | b'/' | b':' | b','));
+        let (lower, upper) = (count(u8::is_ascii_lowercase), count(u8::is_ascii_uppercase));
+        let (digits, spaces) = (count(u8::is_ascii_digit), count(u8::is_ascii_whitespace));
+        let rest = lower + upper + digits + joiners + spaces;
+        let signs = value.len().saturating_sub(rest);
+        let words = shape::wordiness(value);
+        Self { length: value.len(), lower, upper, digits, signs, spaces, words }
+    }
+
+    /// Returns true if it can be a password that a person uses.
+    fn is_password(self, value: &str, quoted: bool) -> bool {
+        // A sentence, unless it has what no sentence has.
+        if self.spaces > 0 && (self.words > 0.6 || self.digits == 0) {
+            return self.is_certain();
+        }
+        if is_dated(value) || self.letters() == 0 && self.signs == 0 && self.digits < 6 {
+            return false;
+        }
+        if self.digits + self.signs > 0 {
+            // `password1`, `utf8_password`: in code a bare value is a name.
+            return quoted || !(self.signs == 0 && self.digits <= 2 && self.words > 0.6);
+        }
+        let joined = value.split(['-', '_', '.', ' ']).filter(|w| w.len() >= 3).count() >= 3;
+        let named = speaks_of_itself(value);
+        self.length >= 6 && self.words < 0.5 || joined && !named && words::substance(value) >= 12
+    }
+
+    /// Returns true if it can be made by a generator, or is a password.
+    fn is_token(self) -> bool {
+        let mixed = self.upper >= 2 && self.lower >= 2 && self.length >= 10;
+        let made = self.words < 0.6 && (self.digits >= 2 || mixed) && self.spaces == 0;
+        self.length >= 6 && made && self.letters() > 0 || self.is_certain()
+    }
+
+    /// Returns true if no name and no sentence looks like it.
+    fn is_certain(self) -> bool {
+        let random = self.length >= 16
+            && self.spaces == 0
+            && self.words < 0.45
+            && (self.digits >= 2 && self.letters() >= 2 || self.upper >= 3 && self.lower >= 3);
+        let classes = [self.lower, self.upper, self.digits, self.signs];
+        let typed = self.length >= 9
+            && self.digits > 0
+            && self.signs > 0
+            && self.spaces == 0
+            && classes.iter().filter(|n| **n > 0).count() >= 4;
+        random || typed
+    }
+
+    fn letters(self) -> usize {
+        self.lower + self.upper
+    }
+}
+
+fn speaks_of_itself(value: &str) -> bool {
+    let plain = value.to_ascii_lowercase();
+    ["pass", "secret", "token", "key", "credential"].iter().any(|w| plain.contains(w))
+}
+
+/// A date, a version, an address: digits and what joins them.
+fn is_dated(value: &str) -> bool {
+    let joins = |b: u8| matches!(b, b'.' | b':' | b'-' | b'/' | b'T' | b'Z');
+    value.bytes().all(|b| b.is_ascii_digit() || joins(b)) && value.bytes().any(joins)
+}
+
+/// Returns true if a text only names or fetches a value: SEC-05. What is left of it without its references has to
+/// be short or made of words.
+pub(super) fn is_reference(text: &str) -> bool {
+    #[rustfmt::skip]
+    const SCHEMES: &[&str] = &[
+        "arn:aws", "vault:", "op://", "ssm:", "sops:", "secret://", "secretref", "env:", "env.", "kms:", "ref+",
+        "!ref", "!sub", "!getatt", "!vault", "!secret", "enc[", "enc(", "$ansible_vault", "keyvault:", "@microsoft.keyvault",
+        "/run/secrets/", "file:",
+    ];
+    #[rustfmt::skip]
+    const INSIDE: &[&str] = &[
+        "process.env", "os.environ", "getenv", "import.meta.env", "env[", "system.getproperty",
+    ];
+    let lower = text.to_ascii_lowercase();
+    if SCHEMES.iter().any(|s| lower.starts_with(s)) || INSIDE.iter().any(|s| lower.contains(s)) {
+        return true;
+    }
+    if is_variable(text) || is_call(text) || is_path(text) || is_access(text) || is_url(&lower) {
+        return true;
+    }
+    without_interpolations(text).is_some_and(|rest| rest.len() < 8 || shape::wordiness(&rest) > 0.6)
+}
+
+/// `$NAME`, `%NAME%`, `<name>`, `@@name@@`, `__NAME__`, `[[name]]`, `:name`, `&name`.
+fn is_variable(text: &str) -> bool {
+    let name = |t: &str| {
+        !t.is_empty()
+            && !t.starts_with(|c: char| c.is_ascii_digit())
+            && t.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b' ' | b'-'))
+    };
+    let between =
+        |open: &str, close: &str| text.strip_prefix(open).and_then(|t| t.strip_suffix(close)).is_some_and(name);
+    let plain = |t: &str| t.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    text.strip_prefix('$').is_some_and(|t| name(t) && plain(t))
+        || [("%", "%"), ("<", ">"), ("@@", "@@"), ("__", "__"), ("[[", "]]"), ("[", "]"), ("{", "}")]
+            .iter()
+            .any(|(open, close)| between(open, close))
+}
+
+/// `get_token(x)`, `settings["key"]`: a name, and what is asked of it.
+fn is_call(text: &str) -> bool {
+    let text = text.trim_end_matches([';', ',', '.']);
+    let Some(open) = text.find(['(', '[']) else { return false };
+    let name = &text[..open];
+    let path = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b'$' | b'>' | b'-');
+    text.ends_with([')', ']', '}', '?']) && name.len() >= 2 && name.bytes().all(path) && shape::wordiness(name) > 0.45
+}
+
+/// `config.database.password`, `Self::TOKEN`, `user->password`.
+fn is_access(text: &str) -> bool {
+    let joined = text.contains('.') || text.contains("::") || text.contains("->");
+    let part = |p: &str| {
+        p.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && p.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    };
+    let plain = text.replace("::", ".").replace("->", ".");
+    joined && plain.split('.').all(part) && shape::wordiness(text) > 0.45
+}
+
+fn is_path(text: &str) -> bool {
+    let starts = ["/", "./", "../", "~/", "\\\\"].iter().any(|s| text.starts_with(s));
+    let drive = text.as_bytes().get(1) == Some(&b':') && text.contains('\\');
+    (starts || drive) && shape::wordiness(text) > 0.5
+}
+
+/// An address without a password in it; what its query holds has names of its own.
+fn is_url(lower: &str) -> bool {
+    let Some((scheme, rest)) = lower.split_once("://") else { return false };
+    scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.')) && !rest.contains('@')
+}
+
+/// Returns a text without `${…}`, `{{…}}`, `#{…}`, `%{…}`, `$(…)`, `<%…%>`, `{0}` and `%s`; `None`: it has none.
+fn without_interpolations(text: &str) -> Option<String> {
+    const PAIRS: &[(&str, &str)] = &[
+        ("${{", "}}"),
+        ("${", "}"),
+        ("{{", "}}"),
+        ("#{", "}"),
+        ("%{", "}"),
+        ("@{", "}"),
+        ("$(", ")"),
+        ("%(", ")s"),
+        ("<%", "%>"),
+        ("{", "}"),
+    ];
+    let mut rest = String::with_capacity(text.len());
+    let (mut at, mut any) = (0, false);
+    while at < text.len() {
+        let tail = &text[at..];
+        let pair = PAIRS.iter().find(|(open, _)| tail.starts_with(open));
+        let close = pair.and_then(|(open, close)| {
+            let inner = &tail[open.len()..];
+            inner.find(close).map(|i| open.len() + i + close.len())
+        });
+        if let Some(length) = close {
+            (at, any) = (at + length, true);
+        } else if ["%s", "%d", "%v"].iter().any(|f| tail.starts_with(f)) {
+            (at, any) = (at + 2, true);
+        } else {
+            let c = tail.chars().next().unwrap_or(' ');
+            rest.push(c);
+            at += c.len_utf8();
+        }
+    }
+    any.then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lek_03_a_value_is_hidden_unless_it_is_a_reference_a_stand_in_or_a_name() {
+        for value in [
+            "Winter2024!x",
+            "mySecret789",
+            "Default#2019!",
+            "zebra7x!",
+            "kR8#mm2pQ",
+            "zagreb77ko",
+            "Xk7vQ2mWp9",
+            "readyPlayer4!",
+            "prefix-${ENV}-kR8mm2pQx9",
+            "getMeIn2024",
+            "maple-harbor-violet-onion",
+        ] {
+            assert!(is_hidden(value.as_bytes(), Tier::Password, true), "{value}");
+        }
+        for value in ["Xk7vQ2mWp9Lr4TzN8sYb", "9f86d081884c7d659a2feaa0c55ad015", "Winter2024!x"] {
+            assert!(is_hidden(value.as_bytes(), Tier::Token, false), "{value}");
+            assert!(is_hidden(value.as_bytes(), Tier::Weak, true), "{value}");
+        }
+    }
+
+    #[test]
+    fn sec_05_references_stand_ins_and_names_stay_readable() {
+        for value in [
+            "${DB_PASSWORD}",
+            "$TOKEN",
+            "%TOKEN%",
+            "{{ secrets.token }}",
+            "${{ secrets.TOKEN2 }}",
+            "<your-key>",
+            "process.env.TOKEN_2",
+            "os.environ['X1']",
+            "getenv(\"API_KEY_2\")",
+            "config.db2.password",
+            "changeme",
+            "password123",
+            "********",
+            "xxxxxxxxxxxx",
+            "your-password",
+            "confirmPassword",
+            "String",
+            "https://id.example.com/oauth2/token",
+            "/run/secrets/db1",
+            "arn:aws:secretsmanager:eu-1:1:x",
+            "vault:secret/data/db2#pw",
+            "ENC[AES256_GCM,data:x1]",
+            "prefix-${TOKEN_1}",
+            "user_password",
+            "required",
+            "get_token(x1)",
+            "2024-01-01",
+            "4096",
+        ] {
+            for quoted in [true, false] {
+                assert!(!is_hidden(value.as_bytes(), Tier::Password, quoted), "{value}");
+                assert!(!is_hidden(value.as_bytes(), Tier::Token, quoted), "{value}");
+            }
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! A text as its reader sees it: string literals that are joined stand as one, full-width letters are plain, and
+//! characters without a width and NUL bytes are gone. Positions lead back to the text.
+
+use std::ops::Range;
+
+/// Bytes between two literals that are joined, comments included.
+const GAP: usize = 400;
+/// Bytes of a line's surroundings that a view holds, to each side of a joint.
+const BESIDE: usize = 4096;
+/// Lines above and below a joint that a view holds.
+const LINES: usize = 4;
+
+/// A text made of pieces of another.
+#[derive(Debug, Default)]
+pub(super) struct View {
+    pub(super) text: Vec<u8>,
+    pieces: Vec<Piece>,
+}
+
+/// A stretch of a view.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    /// Where it starts in the view, and in the original.
+    start: usize,
+    at: usize,
+    /// Bytes of the character that one byte stands for; 0: the stretch was not changed.
+    folded: usize,
+}
+
+impl View {
+    fn push(&mut self, piece: &[u8], at: usize) {
+        self.pieces.push(Piece { start: self.text.len(), at, folded: 0 });
+        self.text.extend_from_slice(piece);
+    }
+
+    fn push_folded(&mut self, plain: u8, at: usize, folded: usize) {
+        self.pieces.push(Piece { start: self.text.len(), at, folded });
+        self.text.push(plain);
+    }
+
+    /// Returns the parts of the original that a range of this text was made of, in order.
+    pub(super) fn back(&self, range: &Range<usize>) -> Vec<Range<usize>> {
+        let mut out: Vec<Range<usize>> = Vec::new();
+        let first = self.pieces.partition_point(|p| p.start <= range.start).saturating_sub(1);
+        for (i, piece) in self.pieces.iter().enumerate().skip(first) {
+            if piece.start >= range.end {
+                break;
+            }
+            let end = self.pieces.get(i + 1).map_or(self.text.len(), |next| next.start);
+            let (from, to) = (range.start.max(piece.start), range.end.min(end));
+            if from < to && piece.folded > 0 {
+                out.push(piece.at..piece.at + piece.folded);
+            } else if from < to {
+                out.push(piece.at + from - piece.start..piece.at + to - piece.start);
+            }
+        }
+        out
+    }
+}
+
+/// Returns a text with full-width and mathematical letters as plain ones and without characters of no width;
+/// `None`: it has none. A piece of the view is a character that was changed, or a stretch that was not.
+pub(super) fn folded(text: &[u8]) -> Option<View> {
+    let mut view = View::default();
+    let (mut kept, mut at, mut any) = (0, 0, false);
+    while let Some(i) = text[at..].iter().position(|b| *b == 0 || *b >= 0xc2) {
+        at += i;
+        let Some((c, length)) = char_at(&text[at..]) else {
+            at += 1;
+            continue;
+        };
+        match fold(c) {
+            Fold::Same => {}
+            folded => {
+                any |= folded != Fold::Sign(0);
+                view.push(&text[kept..at], kept);
+                if let Fold::Letter(plain) | Fold::Sign(plain) = folded {
+                    view.push_folded(plain, at, length);
+                }
+                kept = at + length;
+            }
+        }
+        at += length;
+    }
+    if kept == 0 || !any {
+        return None;
+    }
+    view.push(&text[kept..], kept);
+    Some(view)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fold {
+    Same,
+    Gone,
+    Letter(u8),
+    Sign(u8),
+}
+
+fn fold(c: char) -> Fold {
+    let n = u32::from(c);
+    let letter = |i: u32| {
+        let i = i as u8;
+        Fold::Letter(if i < 26 { b'A' + i } else { b'a' + i - 26 })
+    };
+    match n {
+        0xff01..=0xff5e => {
+            let plain = (n - 0xff01) as u8 + b'!';
+            if plain.is_ascii_alphanumeric() { Fold::Letter(plain) } else { Fold::Sign(plain) }
+        }
+        // Mathematical letters: thirteen alphabets of both cases, then five sets of digits.
+        0x1d400..=0x1d6a3 => letter((n - 0x1d400) % 52),
+        0x1d7ce..=0x1d7ff => Fold::Letter(b'0' + ((n - 0x1d7ce) % 10) as u8),
+        0x24b6..=0x24e9 => letter(n - 0x24b6),
+        0 | 0x00ad | 0x034f | 0x061c | 0x180e | 0x200b..=0x200f | 0x202a..=0x202e | 0x2060..=0x206f => Fold::Gone,
+        0xfe00..=0xfe0f | 0xfeff | 0xe0000..=0xe01ef => Fold::Gone,
+        _ => Fold::Same,
+    }
+}
+
+fn char_at(text: &[u8]) -> Option<(char, usize)> {
+    let length = match text.first()? {
+        0 => 1,
+        0xc2..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf4 => 4,
+        _ => return None,
+    };
+    let c = std::str::from_utf8(text.get(..length)?).ok()?.chars().next()?;
+    Some((c, length))
+}
+
+/// What joins two literals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Joint {
+    /// An operator, nothing, or a line that goes on.
+    Joined,
+    /// A comma: they may be items of a list.
+    Listed,
+}
+
+/// Returns the parts of a text in which literals are joined, with them in one piece. `lists`: items of a list count
+/// as joined. `None`: there are none.
+pub(super) fn joined(text: &[u8], lists: bool) -> Option<View> {
+    let joints = joints(text, lists);
+    let first = joints.first()?;
+    let mut view = View::default();
+    let mut at = above(text, first.start);
+    let mut end = at;
+    for joint in &joints {
+        let start = above(text, joint.start);
+        if start > end && end > at {
+            view.push(&text[at..end], at);
+            view.push(b"\n\n\n\n\n\n\n\n", end);
+            at = start;
+        }
+        view.push(&text[at..joint.start], at);
+        at = joint.end;
+        end = below(text, joint.end);
+    }
+    view.push(&text[at..end.max(at)], at);
+    Some(view)
+}
+
+/// Finds the end of the context of a place: behind its literal, some lines further.
+fn below(text: &[u8], at: usize) -> usize {
+    let literal = memchr::memchr3(b'"', b'\'', b'`', &text[at..]).map_or(text.len(), |i| at + i + 1);
+    let most = text.len().min(literal + BESIDE);
+    let mut ends = memchr::memchr_iter(b'\n', &text[literal..most]);
+    ends.nth(LINES - 1).map_or(most, |i| literal + i + 1)
+}
+
+fn above(text: &[u8], at: usize) -> usize {
+    let most = at.saturating_sub(BESIDE);
+    let mut ends = memchr::memrchr_iter(b'\n', &text[most..at]);
+    ends.nth(LINES - 1).map_or(most, |i| most + i + 1)
+}
+
+/// Finds what stands between joined literals, from the quote that ends one to the quote that opens the next.
+fn joints(text: &[u8], lists: bool) -> Vec<Range<usize>> {
+    let mut out: Vec<Range<usize>> = Vec::new();
+    let mut listed = false;
+    let mut from = 0;
+    while let Some(i) = memchr::memchr3(b'"', b'\'', b'`', &text[from..]) {
+        let quote = from + i;
+        from = quote + 1;
+        if let Some((end, joint)) = joint(&text[..text.len().min(from + GAP)], from)
+            && (lists || joint == Joint::Joined)
+        {
+            listed |= joint == Joint::Listed;
+            out.push(quote..end);
+            from = end;
+        }
+    }
+    // A line of a shell script that goes on.
+    if !lists {
+        let before = out.len();
+        out.extend(continued(text));
+        if out.len() > before && before > 0 {
+            out.sort_unstable_by_key(|r| r.start);
+            out.dedup_by(|next, last| next.start < last.end);
+        }
+    } else if !listed {
+        out.clear();
+    }
+    out
+}
+
+/// Finds words that a backslash at the end of a line cuts.
+fn continued(text: &[u8]) -> Vec<Range<usize>> {
+    let word = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'_' | b'-');
+    let mut out = Vec::new();
+    for at in memchr::memmem::find_iter(text, b"\\\n") {
+        let rest = &text[at + 2..];
+        let end = at + 2 + rest.iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+        if at > 0 && word(&text[at - 1]) && text.get(end).is_some_and(word) {
+            out.push(at..end);
+        }
+    }
+    out
+}
+
+/// Reads from behind a quote to the quote that opens the next literal: returns what is behind that one.
+fn joint(text: &[u8], from: usize) -> Option<(usize, Joint)> {
+    let mut at = from;
+    let mut joint = Joint::Joined;
+    let mut line_ended = false;
+    loop {
+        let rest = &text[at..];
+        match *rest.first()? {
+            b'"' | b'\'' | b'`' => return Some((at + 1, joint)),
+            b'\n' | b';' => {
+                line_ended = true;
+                at += 1;
+            }
+            b' ' | b'\t' | b'\r' | b'\\' | b')' | b']' | b'(' | b'[' => at += 1,
+            b',' => {
+                joint = Joint::Listed;
+                at += 1;
+            }
+            b'/' if rest.starts_with(b"//") && line_ended_by(rest).is_some() => at += line_ended_by(rest)?,
+            b'/' if rest.starts_with(b"/*") => at += memchr::memmem::find(rest, b"*/")? + 2,
+            b'#' => at += line_ended_by(rest)?,
+            b'+' | b'.' | b'<' | b'>' | b'&' | b'|' | b'~' | b'^' | b'*' | b'_' | b'@' | b'%' | b'$' | b'/' => at += 1,
+            b if b.is_ascii_alphabetic() => at = behind_name(text, at, line_ended)?,
+            _ => return None,
+        }
+    }
+}
+
+fn is_quote(b: u8) -> bool {
+    matches!(b, b'"' | b'\'' | b'`')
+}
+
+/// Returns how long a comment up to the end of its line is, if no quote stands in it.
+fn line_ended_by(rest: &[u8]) -> Option<usize> {
+    let end = memchr::memchr(b'\n', rest)?;
+    memchr::memchr3(b'"', b'\'', b'`', &rest[..end]).is_none().then_some(end)
+}
+
+/// Reads a name between two literals: the prefix of the second (`b"…"`), a call (`.append(`), or the variable that
+/// the next statement adds to (`key += "…"`).
+fn behind_name(text: &[u8], at: usize, line_ended: bool) -> Option<usize> {
+    let in_name = |b: &&u8| b.is_ascii_alphanumeric() || matches!(**b, b'_' | b'.' | b'$');
+    let end = at + text[at..].iter().take(48).take_while(in_name).count();
+    let blanks = text[end..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+    let next = &text[end + blanks..];
+    const PREFIXES: &[&[u8]] = &[
+        b"b", b"B", b"r", b"R", b"u", b"U", b"f", b"F", b"L", b"N", b"n", b"s", b"c", b"br", b"rb", b"Rb", b"fr",
+        b"rf", b"u8", b"q",
+    ];
+    // Behind a quote without a gap stands what the literal says.
+    let is_prefix = at > 0 && !is_quote(text[at - 1]) && PREFIXES.contains(&&text[at..end]);
+    if blanks == 0 && is_prefix && next.first().is_some_and(|b| is_quote(*b)) {
+        return Some(end);
+    }
+    if at > 0 && text[at - 1] == b'.' && next.first() == Some(&b'(') {
+        return Some(end + blanks + 1);
+    }
+    const ADDS: &[&[u8]] = &[b"+=", b".=", b"<<", b"..=", b"||=", b"&=", b"~=", b"^="];
+    let adds = ADDS.iter().find(|op| next.starts_with(op)).filter(|_| line_ended)?;
+    Some(end + blanks + adds.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(text: &str, lists: bool) -> String {
+        let view = joined(text.as_bytes(), lists);
+        view.map_or_else(String::new, |v| String::from_utf8(v.text).unwrap())
+    }
+
+    #[test]
+    fn lek_02_joined_literals_are_one() {
+        for text in [
+            "k = \"AB\" + \"CD\"",
+            "k = 'AB' . 'CD'",
+            "k = \"AB\" .. \"CD\"",
+            "k = \"AB\" <> \"CD\"",
+            "k = \"AB\" & \"CD\"",
+            "k = (\"AB\"\n    \"CD\")",
+            "k = \"AB\" +\n  // more\n  \"CD\"",
+            "k = \"AB\" \\\n \"CD\"",
+            "k = \"AB\" & _\n \"CD\"",
+            "k = 'AB' || 'CD'",
+            "k = \"AB\" ++ \"CD\"",
+            "k = f\"AB\" f\"CD\"",
+            "k = \"AB\"\nk += \"CD\"",
+            "k = new B(\"AB\").append(\"CD\")",
+            "k = \"AB\";\nk .= 'CD'",
+            "k=AB\\\nCD",
+            "k='AB'\"CD\"",
+            "k = \"AB\"/* x */+\"CD\"",
+        ] {
+            assert!(seen(text, false).contains("ABCD"), "{text} {}", seen(text, false));
+        }
+        for text in ["[\"AB\", \"CD\"].join(\"\")", "concat!(\"AB\", \"CD\")", "paste0('AB','CD')"] {
+            assert!(seen(text, true).contains("ABCD"), "{text}");
+            assert!(!seen(text, false).contains("ABCD"), "{text}");
+        }
+        for text in ["{\"AB\": \"CD\"}", "x = \"AB\"; y = \"CD\"", "a = \"AB\"\nb = \"CD\"", "\"AB\" == \"CD\""] {
+            assert!(!seen(text, true).contains("ABCD"), "{text}");
+        }
+    }
+
+    #[test]
+    fn lek_02_plain_letters_stand_for_wide_and_hidden_ones() {
+        let view = folded("x ＡＫ\u{200b}𝐈\u{ad}Ａ y".as_bytes()).unwrap();
+        assert_eq!(view.text, b"x AKIA y");
+        let back = view.back(&(2..6));
+        assert_eq!((back[0].start, back.last().unwrap().end), (2, 20));
+        assert_eq!(folded(b"A\0K\0I\0A\0").unwrap().text, b"AKIA");
+        assert!(folded("日本語、です。é".as_bytes()).is_none());
+    }
+}
