@@ -23,11 +23,11 @@ use super::role;
 pub(crate) struct Candidate<'a> {
     /// The text of the group `secret`, or of the whole match.
     pub(crate) secret: &'a [u8],
-    /// The line it stands in, without its line end.
+    /// The line it stands in, without its line end; of a long line, the part around the secret.
     pub(crate) line: &'a [u8],
     /// Where the secret starts in the line, in bytes.
     pub(crate) at: usize,
-    /// The lines after this one, as far as they are known.
+    /// The text that follows `line`, as far as it is known. Starts with the line end, if `line` is a whole line.
     pub(crate) after: &'a [u8],
     /// The path of the file, as git gives it.
     pub(crate) path: &'a [u8],

@@ -20,8 +20,9 @@ const COVERED: usize = 4096;
 /// Bytes of a line before and after a match that checks read. They read them for every match, so the work on a line
 /// full of matches stays linear.
 const CHECKED: usize = 512;
-/// Bytes after a line that checks read.
-const AFTER_LINE: usize = 8 * 1024;
+/// The most bytes after that part of a line that checks read: four times the body of an RSA key of 16,384 bits. A check
+/// that reads them for every match stops at the next one.
+const FOLLOWING: usize = 64 << 10;
 
 /// A rule's patterns, each compiled when it is needed.
 #[derive(Debug)]
@@ -376,7 +377,7 @@ impl Walk<'_> {
 
     /// Returns true if a match passes the rule's checks, which read the part of the line in `near`.
     fn holds(&self, rule: &Rule, near: Range<usize>, found: &Match) -> bool {
-        let after = self.line_end..self.line_end.saturating_add(AFTER_LINE).min(self.text.len());
+        let after = near.end..near.end.saturating_add(FOLLOWING).min(self.text.len());
         let candidate = Candidate {
             secret: &self.text[found.secret.clone()],
             line: &self.text[near.clone()],

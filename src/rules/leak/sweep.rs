@@ -69,7 +69,9 @@ impl<'r> Sweep<'_, 'r> {
         filter.prefilter.scan(self.text, |literal, at| {
             for index in filter.users[usize::from(literal)] {
                 let rule = self.rules.rule(*index);
-                if !rule.secret || rule.matcher != Matcher::Pattern {
+                // The header of a key is public, and says what the placeholders below it stand for.
+                let is_header = rule.checks.iter().any(|c| c.starts_with("private-key-"));
+                if !rule.secret || rule.matcher != Matcher::Pattern || is_header {
                     continue;
                 }
                 if rule.id == BY_NAME || rule.id == BY_HEADER {
@@ -148,8 +150,7 @@ impl<'r> Sweep<'_, 'r> {
 
     /// Returns true if a match is hidden: the rule's own checks hold, or only what spares false alarms fails.
     fn counts(&self, rule: &Rule, window: &Range<usize>, secret: &Range<usize>) -> bool {
-        // The header of a key is public, and says what the placeholders below it stand for.
-        if secret.is_empty() || rule.checks.iter().any(|c| c == "private-key-body") {
+        if secret.is_empty() {
             return false;
         }
         let bytes = &self.text[secret.clone()];
@@ -158,7 +159,7 @@ impl<'r> Sweep<'_, 'r> {
             secret: bytes,
             line: &self.text[start..window.end.max(secret.end)],
             at: secret.start - start,
-            after: &self.text[self.line_end..],
+            after: &self.text[window.end.max(secret.end)..],
             path: b"",
         };
         let passes = rule.checks.iter().all(|c| check::passes(c, &candidate));

@@ -1,11 +1,16 @@
 //! Secrets that carry something readable: key files, web tokens, encoded user names.
 
-use super::{Candidate, assignment, shape, words};
+use super::{Candidate, assignment, key, shape, words};
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, NO_PAD, STANDARD_NO_PAD};
 
-/// Tells whether the header of a private key has a body: Base64 in the same line or in the next ones.
+/// The lines from a header on in which the first line of its body is looked for.
+const BODY_LINES: usize = 9;
+/// The most bytes of them, on each side of a line's end.
+const BODY_MAX: usize = 4 << 10;
+
+/// Returns true if the header of a private key has a body: Base64 in the same line or in the next ones.
 ///
 /// Code and documents speak of the header far more often than they hold a key.
 pub(super) fn private_key_body(c: &Candidate<'_>) -> bool {
@@ -14,12 +19,8 @@ pub(super) fn private_key_body(c: &Candidate<'_>) -> bool {
     if ["test", "fake", "mock", "dummy", "example", "sample"].iter().any(|w| name.contains(w)) {
         return false;
     }
-    let first = c.tail();
-    let rest = c.after.split(|b| *b == b'\n').take(8);
-    for (i, line) in std::iter::once(first).chain(rest).enumerate() {
-        if line.windows(9).any(|w| w == b"-----END ") && longest_base64(line).is_none_or(|run| run.len() < 32) {
-            return false;
-        }
+    let text = key::following(c, BODY_MAX);
+    for (i, line) in text.split(|b| *b == b'\n').take(BODY_LINES).enumerate() {
         if let Some(run) = longest_base64(line)
             && run.len() >= if i == 0 { 40 } else { 44 }
         {
@@ -207,10 +208,12 @@ mod tests {
     use super::*;
     use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 
-    fn header<'a>(line: &'a str, after: &'a str) -> Candidate<'a> {
+    fn has_body(line: &str, after: &str) -> bool {
         let secret = "-----BEGIN RSA PRIVATE KEY-----";
         let at = line.find(secret).expect("the header");
-        Candidate { secret: secret.as_bytes(), line: line.as_bytes(), at, after: after.as_bytes(), path: b"a" }
+        let after = format!("\n{after}");
+        let (line, after) = (line.as_bytes(), after.as_bytes());
+        private_key_body(&Candidate { secret: secret.as_bytes(), line, at, after, path: b"a" })
     }
 
     fn body() -> String {
@@ -226,13 +229,10 @@ mod tests {
     fn wants_a_body_behind_the_header_of_a_key() {
         let plain = "-----BEGIN RSA PRIVATE KEY-----";
         let body = body();
-        assert!(private_key_body(&header(plain, &body)));
-        assert!(private_key_body(&header(
-            plain,
-            &format!("Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\n{body}\n")
-        )));
-        assert!(private_key_body(&header(&format!("{plain}\\n{body}\\n"), "")));
-        assert!(private_key_body(&header(&format!("key = \"{plain}\\n\" +"), &format!("  \"{body}\\n\" +"))));
+        assert!(has_body(plain, &body));
+        assert!(has_body(plain, &format!("Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\n{body}\n")));
+        assert!(has_body(&format!("{plain}\\n{body}\\n"), ""));
+        assert!(has_body(&format!("key = \"{plain}\\n\" +"), &format!("  \"{body}\\n\" +")));
         for (line, after) in [
             (plain, ""),
             ("if text.contains(\"-----BEGIN RSA PRIVATE KEY-----\") {", "    return parse(text);\n}\n"),
@@ -240,7 +240,7 @@ mod tests {
             (plain, "...\n-----END RSA PRIVATE KEY-----\n"),
             (plain, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n"),
         ] {
-            assert!(!private_key_body(&header(line, after)), "{line} {after}");
+            assert!(!has_body(line, after), "{line} {after}");
         }
     }
 

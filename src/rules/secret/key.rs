@@ -24,9 +24,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 
 /// Returns true if a complete private key without encryption follows the header.
 pub(super) fn parses(c: &Candidate<'_>) -> bool {
-    let after = &c.after[..c.after.len().min(BODY_MAX)];
-    let tail = c.tail();
-    let text = [&tail[..tail.len().min(BODY_MAX)], b"\n", after].concat();
+    let text = following(c, BODY_MAX);
     let lines = body(&text);
     // A header that OpenSSL writes over a body which it encrypted.
     if lines.iter().any(|l| contains(l, b"ENCRYPTED")) {
@@ -37,14 +35,29 @@ pub(super) fn parses(c: &Candidate<'_>) -> bool {
     is_key(&every) || is_key(&longest)
 }
 
+/// Returns what stands between a header and the next header or footer, at most `most` bytes on each side of the end of
+/// the candidate's line. The work on a text full of headers stays linear.
+pub(super) fn following(c: &Candidate<'_>, most: usize) -> Vec<u8> {
+    let (tail, is_whole) = before_edge(c.tail(), most);
+    let after = if is_whole { before_edge(c.after, most).0 } else { &[] };
+    [tail, after].concat()
+}
+
+/// Returns a text up to the first header or footer, and whether it has none.
+fn before_edge(text: &[u8], most: usize) -> (&[u8], bool) {
+    let text = &text[..text.len().min(most)];
+    let mut dashes = memchr::memmem::find_iter(text, b"-----");
+    let edge = dashes.find(|at| [&b"BEGIN "[..], b"END "].iter().any(|e| text[at + 5..].starts_with(e)));
+    (&text[..edge.unwrap_or(text.len())], edge.is_none())
+}
+
 fn contains(text: &[u8], needle: &[u8]) -> bool {
     memchr::memmem::find(text, needle).is_some()
 }
 
-/// Returns the lines up to the footer: those of the file, and those that a string literal writes as `\n`. Lines of
-/// PEM headers (`Proc-Type: …`) that say nothing of encryption are left out.
+/// Returns the lines of a body: those of the file, and those that a string literal writes as `\n`. Lines of PEM headers
+/// (`Proc-Type: …`) that say nothing of encryption are left out.
 fn body(text: &[u8]) -> Vec<&[u8]> {
-    let text = &text[..memchr::memmem::find(text, b"-----END").unwrap_or(text.len())];
     let mut lines = Vec::new();
     for line in text.split(|b| *b == b'\n') {
         let mut rest = line;
@@ -178,7 +191,9 @@ mod tests {
     fn found(line: &str, after: &str) -> bool {
         let header = "-----BEGIN PRIVATE KEY-----";
         let at = line.find(header).unwrap();
-        parses(&Candidate { secret: header.as_bytes(), line: line.as_bytes(), at, after: after.as_bytes(), path: b"" })
+        let after = format!("\n{after}");
+        let (line, after) = (line.as_bytes(), after.as_bytes());
+        parses(&Candidate { secret: header.as_bytes(), line, at, after, path: b"" })
     }
 
     const HEADER: &str = "-----BEGIN PRIVATE KEY-----";
