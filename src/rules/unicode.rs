@@ -185,50 +185,47 @@ fn closes(c: char) -> bool {
 
 /// Controls that reorder what is shown.
 ///
-/// In program text and in data every embedding and override counts, and so does every isolate that is part of code,
-/// is not closed, or could carry code across a quote or a comment sign. In prose and translations, which
-/// right-to-left languages need the others for, only an override does.
+/// In program text and in data each of them counts, in strings and comments too. In prose and translations, which
+/// right-to-left languages need the others for, only an override does. Tests of formatted messages hold the isolates
+/// that a formatter puts around a value; those count only where they can reorder something.
 fn bidi(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sight> {
     let controls = |c: char| opens_embedding(c) || opens_isolate(c) || closes(c);
     let first = chars.iter().find(|(_, c)| controls(*c))?.0;
     let purpose = around.purpose();
     let lenient = !purpose.is_strict() || (purpose == Purpose::Messages && around.place(first) == Place::String);
-    let guilty = if lenient || around.is_test_data() {
-        chars.iter().any(|(_, c)| matches!(c, '\u{202d}' | '\u{202e}')) && !around.is_test()
-    } else {
-        chars.iter().any(|(_, c)| opens_embedding(*c)) || !isolates_are_harmless(chars, around)
+    let overrides = || chars.iter().any(|(_, c)| matches!(c, '\u{202d}' | '\u{202e}'));
+    let is_guilty = match lenient || around.is_test_data() {
+        true => overrides() && !around.is_test(),
+        false => !around.is_test() || reorders(chars),
     };
     let seen: Vec<(usize, char)> = chars.iter().copied().filter(|(_, c)| controls(*c)).collect();
-    guilty.then(|| sight(Matcher::UnicodeBidi, &seen, ""))?
+    is_guilty.then(|| sight(Matcher::UnicodeBidi, &seen, ""))?
 }
 
-/// Returns true if every isolate is closed, is part of a string, a comment or right-to-left text, and holds nothing
-/// that ends a string or a comment.
-fn isolates_are_harmless(chars: &[(usize, char)], around: &mut impl Surroundings) -> bool {
-    let mut open = 0u32;
-    let right_to_left = chars.iter().any(|(_, c)| is_right_to_left(*c));
-    for (at, c) in chars {
-        match c {
-            c if opens_isolate(*c) => {
-                open += 1;
-                if !right_to_left && around.place(*at) == Place::Code {
-                    return false;
-                }
-            }
-            c if closes(*c) => match open.checked_sub(1) {
-                Some(less) if *c == '\u{2069}' => open = less,
-                _ => return false,
-            },
-            '"' | '\'' | '`' | '/' | '*' | '#' | ';' | '{' | '}' if open > 0 => return false,
-            _ => {}
-        }
-    }
-    open == 0
+/// Returns false if the only controls are pairs of FSI and PDI around text without right-to-left characters: those
+/// change nothing (UAX #9, rules X5c and P2).
+fn reorders(chars: &[(usize, char)]) -> bool {
+    let mut open = false;
+    let is_plain = |c: char, open: &mut bool| match c {
+        '\u{2068}' => !std::mem::replace(open, true),
+        '\u{2069}' => std::mem::replace(open, false),
+        c => !(opens_embedding(c) || opens_isolate(c) || closes(c) || is_right_to_left(c)),
+    };
+    !chars.iter().all(|(_, c)| is_plain(*c, &mut open)) || open
 }
 
-/// Returns true for the letters of Hebrew, Arabic, Syriac, Thaana, N'Ko and their presentation forms.
+/// Returns true for the letters of Hebrew, Arabic, Syriac, Thaana, N'Ko, their presentation forms, and right-to-left
+/// scripts and marks outside of these blocks.
 fn is_right_to_left(c: char) -> bool {
-    matches!(c, '\u{5d0}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}')
+    matches!(
+        c,
+        '\u{590}'..='\u{8ff}'
+            | '\u{200f}'
+            | '\u{fb1d}'..='\u{fdff}'
+            | '\u{fe70}'..='\u{fefc}'
+            | '\u{10800}'..='\u{10fff}'
+            | '\u{1e800}'..='\u{1efff}'
+    )
 }
 
 /// Tag characters outside the flags of emoji (a black flag, tags, the cancel tag).
@@ -477,6 +474,7 @@ mod tests {
                 "\\u{202e} \\u{2066} \\u{2069} \\u{2066}",
             ),
             ("x = 'a\u{2067}' ;return", Matcher::UnicodeBidi, "\\u{2067}"),
+            ("s = '\u{2068}name\u{2069} joined'", Matcher::UnicodeBidi, "\\u{2068} \\u{2069}"),
             ("hi\u{e0068}\u{e0069}", Matcher::UnicodeTags, "\\u{e0068} \\u{e0069}, which spells \"hi\""),
             ("a\u{e0100}\u{e0101}", Matcher::UnicodeVariation, "\\u{e0100} \\u{e0101}"),
             ("a\u{e0100}", Matcher::UnicodeVariation, "\\u{e0100}"),
@@ -508,13 +506,30 @@ mod tests {
             "x = Δt * μ + α_1 + σ2 + λx",
             "s = 'привет мир', USB-кабель",
             "한국어 日本語 中文",
-            "s = '\u{2068}name\u{2069} joined'",
             "word\u{200b} word",
             "naïve café Ünïcode",
         ] {
             assert_eq!(seen(line, true), [], "{line:?}");
         }
         assert_eq!(seen("\u{202b}טקסט\u{202c} text", false), []);
+    }
+
+    #[test]
+    fn only_isolates_that_reorder_count_in_tests() {
+        let reorders = |line: &str| super::reorders(&chars(line.as_bytes()).collect::<Vec<_>>());
+        assert!(!reorders("hello \u{2068}name\u{2069}, \u{2068}5\u{2069}"));
+        for line in [
+            "\u{2067}name\u{2069}",
+            "\u{2066}name\u{2069}",
+            "\u{2068}name",
+            "name\u{2069}",
+            "\u{2068}\u{2068}name\u{2069}\u{2069}",
+            "\u{2068}שם\u{2069}",
+            "\u{2068}name\u{2069} ש",
+            "\u{2068}\u{202e}name\u{2069}",
+        ] {
+            assert!(reorders(line), "{line:?}");
+        }
     }
 
     #[test]

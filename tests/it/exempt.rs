@@ -183,6 +183,8 @@ fn hid_11_hidden_unicode_is_found_in_every_file_that_is_not_prose_or_a_translati
         for (text, rule) in [
             ("a \u{2066}b: 1\n", "bidi-control"),
             ("a: b\u{2069}c\n", "bidi-control"),
+            ("s: \"a \u{2067}b\u{2069} c\"\n", "bidi-control"),
+            ("s: \"a \u{2068}b\u{2069} c\"\n", "bidi-control"),
             ("role: \"user\u{202e} \u{2066}// admins only\u{2069} \u{2066}\"\n", "bidi-control"),
             ("ad\u{200b}min: true\n", "zero-width-characters"),
             ("x: \"ad\u{200d}min\"\n", "zero-width-characters"),
@@ -202,7 +204,7 @@ fn hid_11_what_people_write_is_not_found() {
         ("a.py", "x = '👨\u{200d}👩\u{200d}👧 ❤\u{fe0f} 1\u{fe0f}\u{20e3}'\n"),
         ("a.yml", "title: 'می\u{200c}خواهم API\u{200c}ها'\n"),
         ("index.html", "<p>क्\u{200d}ष word\u{200b} word\u{200b}</p>\n<wbr>&#8203;\n"),
-        ("src/a.ts", "const s = \"Hello \u{2068}name\u{2069}!\";\nconst zero = '\u{200b}';\n"),
+        ("tests/a.test.ts", "const s = \"Hello \u{2068}name\u{2069}!\";\nconst zero = '\u{200b}';\n"),
         ("a.js", "const s = \"\\n\u{43e} себе\"; const t = '%s\u{43e}'; // \u{441}ode на русском\n"),
         ("index.html", "<p>Cо страницы, PАCШИРЕНИЕ и USB-кабель</p>\n"),
         ("locales/fa.json", "{\"a\": \"\u{202b}API\u{200c}ها\u{202c}\", \"ad\u{200b}min\": \"\u{2067}x\u{2069}\"}\n"),
