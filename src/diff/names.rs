@@ -102,7 +102,7 @@ const DATA: &str = "\
     psd psb ai eps xcf kra sketch fig tga dds ktx ktx2 pvr astc exr hdr raw cr2 nef dng pcx \
     pbm pgm ppm pnm wmf emf mp3 mp2 mp4 m4a m4v m4b mov avi mkv webm wav wave flac ogg oga ogv \
     opus aac aif aiff wma wmv flv swf fla mid midi amr caf au m2ts mpg mpeg 3gp vob sf2 blend \
-    blend1 fbx 3ds max c4d glb stl ply usdz usdc uasset umap unity3d assetbundle pak wad bsp \
+    blend1 fbx 3ds max c4d glb stl ply usdz usdc uasset umap unity3d assetbundle pak pck wad bsp \
     mdl nib storyboardc car ttf ttc otf woff woff2 eot pfb pfm pcf fnt pdf ps djvu doc docx \
     docm dot dotx xls xlsx xlsm xlsb ppt pptx pptm odt ods odp odg epub mobi azw3 chm hlp vsd \
     vsdx pub one pages numbers rtfd dvi zip jar war ear aar apk aab ipa xpi crx vsix nupkg \
@@ -115,7 +115,7 @@ const DATA: &str = "\
     ldf bak dump npy npz pt pth pkl pickle joblib onnx safetensors gguf ggml h5 hdf5 hdf keras \
     tflite pb ckpt caffemodel mlmodel mar rds rda rdata mat sav dta sas7bdat parquet arrow \
     feather orc avro nc grib grib2 fits dcm nii mrc las laz shp shx sbn sbx mbtiles pmtiles \
-    tfrecord tfrecords msgpack bson cbor ubj dat data pcap pcapng cap etl evtx jks keystore \
+    tfrecord tfrecords msgpack bson bjdata cbor ubj ubjson dat data pcap pcapng cap etl evtx jks keystore \
     bks p12 pfx p7b p7s der kdbx gpg sig cache traineddata wv vec model dic trie jfr hprof \
     prof pprof trace nettrace profraw profdata gcda gcno ds_store suo ncb sdf ipch aps";
 

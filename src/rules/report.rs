@@ -233,7 +233,8 @@ pub(super) fn lowered(severity: Severity) -> Option<Severity> {
 
 fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>, masked: Cow<'_, [u8]>) -> Finding {
     let mut quote = masked;
-    if let Some((start, end)) = s.hide {
+    let is_header = rule.checks.iter().any(|c| super::secret::is_for_key_headers(c));
+    if let Some((start, end)) = s.hide.filter(|_| !is_header) {
         let span = start.min(s.quote.len())..end.min(s.quote.len());
         let kept = super::leak::public_prefix(rule, &s.quote[span.clone()]);
         super::mask::hide(quote.to_mut(), span, kept);

@@ -479,9 +479,11 @@ impl<'a> Scan<'a> {
             counted = line.start;
             lines.push((line, index));
         });
-        // A file of a known language is read by a program that takes bytes as they are.
+        // A file of a known language is read by a program that takes bytes as they are. PHP stops at the end of an
+        // archive's stub.
         let is_undecoded = self.file.text().is_some_and(|t| t.undecoded.is_some());
-        let may_be_data = !lines.is_empty() && (is_undecoded || self.reporter.languages().is_empty());
+        let is_archive = self.file.path().as_bytes().ends_with(b".phar");
+        let may_be_data = !lines.is_empty() && (is_undecoded || is_archive || self.reporter.languages().is_empty());
         for (line, index) in lines {
             // The matchers keep every character of what they look at.
             for part in spans::pieces(text, &line) {

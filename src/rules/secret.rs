@@ -95,7 +95,12 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("base64-text", |c| encoded::base64_secret_text(c)),
 ];
 
-/// Tells whether the check is one of texts that people chose, or that nobody but their owner knows the start of.
+/// Returns true if the check is about what follows the header of a private key. The header itself is public.
+pub(crate) fn is_for_key_headers(check: &str) -> bool {
+    check.starts_with("private-key-")
+}
+
+/// Returns true if the check is about values that people choose, or whose first characters are secret too.
 pub(crate) fn is_for_passwords(check: &str) -> bool {
     ["password", "assigned-quoted", "assigned-bare", "assigned-token", "url-password", "basic-auth", "base64-text"]
         .contains(&check)

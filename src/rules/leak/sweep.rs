@@ -70,7 +70,7 @@ impl<'r> Sweep<'_, 'r> {
             for index in filter.users[usize::from(literal)] {
                 let rule = self.rules.rule(*index);
                 // The header of a key is public, and says what the placeholders below it stand for.
-                let is_header = rule.checks.iter().any(|c| c.starts_with("private-key-"));
+                let is_header = rule.checks.iter().any(|c| secret::is_for_key_headers(c));
                 if !rule.secret || rule.matcher != Matcher::Pattern || is_header {
                     continue;
                 }

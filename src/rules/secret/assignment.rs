@@ -124,6 +124,9 @@ fn is_shown(line: &[u8]) -> bool {
 pub(super) fn quoted(c: &Candidate<'_>) -> bool {
     let kind = kind(c.path);
     let (Some(value), Some(named)) = (c.text(), named(c.head())) else { return false };
+    if is_between_literals(value) {
+        return false;
+    }
     if kind == Kind::Never || (kind == Kind::Code && is_shown(c.line)) {
         return false;
     }
@@ -135,6 +138,11 @@ pub(super) fn quoted(c: &Candidate<'_>) -> bool {
         _ => Bar::Normal,
     };
     is_live(named, value, bar, c)
+}
+
+/// Returns true for code between two literals, where the quote before it ends a text such as `"Password: "`.
+fn is_between_literals(value: &str) -> bool {
+    value.starts_with([',', ')', ';', '+', ']', '}', '&', '|', '?']) && value.contains(['=', '('])
 }
 
 /// Tells whether a value is itself what something secret is called: `v3PrivPass`.

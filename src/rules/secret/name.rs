@@ -165,7 +165,14 @@ fn judge(name: &[u8]) -> Option<Named> {
     let denied_after = after.iter().any(|w| NOT_AFTER.contains(&w.as_str()))
         && !(named == Named::Secret && after.first().is_some_and(|w| w == "key") && after.len() == 1);
     let first = if compound(name).is_some() { at.saturating_sub(1) } else { at };
-    let denied_before = words[..first].iter().any(|w| NOT_BEFORE.contains(&w.as_str()));
+    // A pass of a renderer or a compiler.
+    #[rustfmt::skip]
+    const NOT_BEFORE_PASS: &[&str] = &[
+        "draw", "render", "compute", "shader", "shadow", "depth", "blur", "light", "lighting", "first", "second",
+        "third", "multi", "single", "two", "pre", "post", "compiler", "optimization", "forward",
+    ];
+    let is_pass = words[at] == "pass" && first > 0 && NOT_BEFORE_PASS.contains(&words[first - 1].as_str());
+    let denied_before = is_pass || words[..first].iter().any(|w| NOT_BEFORE.contains(&w.as_str()));
     (!denied_after && !denied_before).then_some(named)
 }
 
@@ -181,6 +188,9 @@ mod tests {
             ("DB_PASS", Some(Named::Password)),
             ("dbPassword", Some(Named::Password)),
             ("compass", None),
+            ("draw_pass_1", None),
+            ("renderPass", None),
+            ("db_pass_1", Some(Named::Password)),
             ("passed", None),
             ("password_hint", None),
             ("passwordField", None),
