@@ -65,7 +65,7 @@ pub struct Report {
     pub test_results: Option<TestResults>,
     /// What was reviewed, and what was not, and why.
     pub coverage: Coverage,
-    /// What each backend was asked and what it cost; empty for the rules alone.
+    /// Requests and cost by backend; empty: rules only.
     pub usage: Vec<Usage>,
     /// The policy that governed.
     pub policy: Policy,
@@ -237,8 +237,7 @@ pub struct Finding {
     pub rule_id: String,
     /// `rules`, or the backend that said so.
     pub origin: String,
-    /// Relative to the top of the repository; null: the change as a whole. A path that is not UTF-8 is
-    /// C-quoted as git prints it.
+    /// Relative to the repository root; null: the whole change. Not UTF-8: C-quoted as in git.
     pub file: Option<String>,
     /// 1-based, on the new side; null: the file as a whole.
     pub line: Option<u32>,
@@ -268,12 +267,11 @@ pub struct Finding {
     pub cwe: Option<u32>,
     /// The cited heading of the team's conventions.
     pub convention: Option<String>,
-    /// What supports it: `rule:ID`, `quote`, `read:FILE:FIRST-LAST`, `backend:NAME`; `carried:round-N`: by nobody since that
-    /// round, though its lines are the same.
+    /// `rule:ID`, `quote`, `read:FILE:FIRST-LAST`, `backend:NAME`; `carried:round-N` for an open finding of that round.
     pub evidence: Vec<String>,
     /// This finding blocks under the governing policy.
     pub blocking: bool,
-    /// Why a backend holds it for a false alarm. It counts nevertheless.
+    /// Why a backend calls it a false alarm. It still counts.
     pub disputed: Option<String>,
     /// Whose word lets it through; null: it counts.
     pub waived: Option<Waiver>,
@@ -306,7 +304,7 @@ pub struct Suppression {
 /// Something worth saying that is no finding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
-    /// Relative to the top of the repository; null: the change as a whole.
+    /// Relative to the repository root; null: the whole change.
     pub file: Option<String>,
     /// 1-based, on the new side; null: no line in particular.
     pub line: Option<u32>,
@@ -415,12 +413,12 @@ pub struct Coverage {
     pub hunks_reviewed: usize,
     /// Hunks whose result came from the cache.
     pub cached: usize,
-    /// Stored reviews in the change (`history.commit`): read by the rules for secrets, and counted nowhere else.
+    /// Stored reviews in the change (`history.commit`): only searched for secrets.
     #[serde(default, skip_serializing_if = "is_none")]
     pub records: usize,
     /// Left out with the policy's consent.
     pub skipped: Vec<Skipped>,
-    /// Not reviewed though it should have been: each makes the review incomplete.
+    /// Not reviewed. Each makes the review incomplete.
     pub failed: Vec<Failed>,
 }
 

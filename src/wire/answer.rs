@@ -15,9 +15,9 @@ pub struct Failure {
     pub status: Failed,
     /// The same.
     pub outcome: Failed,
-    /// Whether asking again later can help; where not, the same arguments bring the same answer.
+    /// True if the same request can succeed later.
     pub retryable: bool,
-    /// Seconds to wait before asking again, where somebody says how long.
+    /// Seconds to wait before a retry; null: unknown.
     pub retry_after_s: Option<u64>,
     /// What went wrong.
     pub message: String,

@@ -153,7 +153,7 @@ pub struct Issue {
     pub kind: String,
     /// Null for a criterion and for tests.
     pub severity: Option<Severity>,
-    /// Relative to the top of the repository; null: the change as a whole.
+    /// Relative to the repository root; null: the whole change.
     pub file: Option<String>,
     /// 1-based, on the new side; null: the file as a whole.
     pub line: Option<u32>,

@@ -172,7 +172,7 @@ pub struct Comment {
     pub fingerprint: String,
     /// `specific`: about a line; `general`: about a file or the whole change.
     pub r#type: CommentType,
-    /// Relative to the top of the repository; null: the change as a whole.
+    /// Relative to the repository root; null: the whole change.
     pub file: Option<String>,
     /// 1-based, on the new side; null: the file as a whole.
     pub line: Option<u32>,
@@ -223,7 +223,7 @@ pub struct Counts {
     pub suggestions: usize,
 }
 
-/// What became of the findings of earlier rounds: told by code regions and fingerprints, not by a model.
+/// The state of the findings of earlier rounds, by code regions and fingerprints.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Since {
     /// The round that this one is compared with.

@@ -41,10 +41,15 @@ fn ids(text: &[u8]) -> Vec<Range<usize>> {
 pub(super) fn find(text: &[u8]) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
     let ids = ids(text);
     let mut secrets = Vec::new();
-    let mut done = 0;
+    let (mut done, mut line_end) = (0, 0);
     for id in &ids {
+        // The IDs of one line share their window.
+        if id.start < line_end {
+            continue;
+        }
+        line_end = memchr::memchr(b'\n', &text[id.end..]).map_or(text.len(), |i| id.end + i);
         let start = lines_above(text, id.start, done).max(done);
-        let end = lines_below(text, id.end, done);
+        let end = lines_below(text, line_end);
         if start < end {
             runs(text, start..end, &ids, &mut secrets);
             done = end;
@@ -58,12 +63,7 @@ fn lines_above(text: &[u8], at: usize, floor: usize) -> usize {
     memchr::memrchr_iter(b'\n', &text[floor..at]).nth(LINES).map_or(floor, |i| floor + i + 1)
 }
 
-fn lines_below(text: &[u8], at: usize, known: usize) -> usize {
-    let at = at.min(text.len());
-    // Several IDs in one line share their window.
-    if at < known && memchr::memchr(b'\n', &text[at..known]).is_none() {
-        return known;
-    }
+fn lines_below(text: &[u8], at: usize) -> usize {
     memchr::memchr_iter(b'\n', &text[at..]).nth(LINES).map_or(text.len(), |i| at + i)
 }
 

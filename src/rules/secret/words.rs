@@ -1,5 +1,8 @@
 //! Stand-ins: what people write where a secret will stand, and what names one instead of being one.
 
+use aho_corasick::AhoCorasick;
+use std::sync::LazyLock;
+
 /// Parts that only typed examples have, in lower case. Each is at least four characters, so that a random
 /// token of 40 characters holds one of them once in some ten thousand.
 #[rustfmt::skip]
@@ -19,18 +22,22 @@ const MARKERS: &[&str] = &[
 
 /// Tells whether text holds a part that only a typed stand-in has.
 pub(super) fn is_placeholder(text: &str) -> bool {
-    let lower = text.to_ascii_lowercase();
-    let bytes = lower.as_bytes();
-    let typed = |marker: &&str| {
-        let Some(at) = lower.find(*marker) else { return false };
-        // A short one comes by chance; typed, it is of one case.
-        let part = &text.as_bytes()[at..at + marker.len()];
-        marker.len() > 5
-            || !part.iter().any(u8::is_ascii_uppercase)
-            || !part[1..].iter().any(u8::is_ascii_lowercase)
-            || !part[1..].iter().any(u8::is_ascii_uppercase)
-    };
-    MARKERS.iter().any(typed) || bytes.len() >= 4 && bytes.iter().all(|b| *b == bytes[0] || *b == b'-')
+    let bytes = text.as_bytes();
+    let repeats = |b: &u8| b.eq_ignore_ascii_case(&bytes[0]) || *b == b'-';
+    let markers = MARKER_SEARCH.iter().flat_map(|search| search.find_overlapping_iter(bytes));
+    markers.map(|found| &bytes[found.range()]).any(is_typed) || bytes.len() >= 4 && bytes.iter().all(repeats)
+}
+
+/// Finds all [`MARKERS`] at once, whatever their case. A line full of matches asks for each of them.
+static MARKER_SEARCH: LazyLock<Option<AhoCorasick>> =
+    LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(MARKERS).ok());
+
+/// Returns true if a marker was typed. A short one comes by chance; typed, it is of one case.
+fn is_typed(marker: &[u8]) -> bool {
+    marker.len() > 5
+        || !marker.iter().any(u8::is_ascii_uppercase)
+        || !marker[1..].iter().any(u8::is_ascii_lowercase)
+        || !marker[1..].iter().any(u8::is_ascii_uppercase)
 }
 
 /// Tells whether text fetches or names a value instead of being it: a variable, a call, a template, an

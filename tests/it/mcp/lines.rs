@@ -45,7 +45,7 @@ fn the_server_says_who_it_is_and_what_to_call_when() {
         }
     }
     let all = Value::from(tools.clone()).to_string();
-    assert!(!all.contains("\"format\"") && all.len() < 204_000, "{} bytes", all.len());
+    assert!(!all.contains("\"format\"") && all.len() < 200_000, "{} bytes", all.len());
     let end = client.close();
     assert_eq!((end.code, end.stderr.as_str()), (Some(0), ""));
 }
