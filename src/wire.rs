@@ -46,7 +46,7 @@ pub struct Report {
     pub verdict: Verdict,
     /// How the process ends: 0 pass, 1 blocked, 2 usage, 3 incomplete.
     pub exit_code: u8,
-    /// Null where nothing was assessed: incomplete, or nothing to review.
+    /// Null: incomplete, or nothing to review.
     pub assessment: Option<Assessment>,
     /// A sentence and totals.
     pub summary: Summary,
@@ -58,7 +58,7 @@ pub struct Report {
     pub design_compliance: Option<DesignCompliance>,
     /// What the documents ask for and the change lacks.
     pub missing_requirements: Vec<MissingRequirement>,
-    /// What models say of parts of the change as a whole. Decides nothing.
+    /// Remarks of models on parts of the change. They decide nothing.
     #[serde(default)]
     pub opinions: Vec<Opinion>,
     /// Null where no tests were run.
@@ -140,7 +140,7 @@ pub enum SourceKind {
     Pr,
 }
 
-/// Totals. Suppressed and waived findings are in none of the four severities.
+/// Totals. Suppressed and waived findings are not in the severities.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// The review in one sentence.
