@@ -17,27 +17,35 @@ const FRAME_BYTES: usize = 1_000;
 pub(super) struct Frames<'a> {
     text: &'a TextChange,
     rules: &'a RuleSet,
+    /// The lines of the last frame: many findings can stand in one line, and the end of a long line is far away.
+    last: Vec<(LineNo, &'a [u8])>,
 }
 
 impl<'a> Frames<'a> {
     pub(super) fn of(text: &'a TextChange, rules: &'a RuleSet) -> Self {
-        Self { text, rules }
+        Self { text, rules, last: Vec::new() }
     }
 
     /// Returns the lines around a finding; `None` where the change does not show its first line.
-    pub(super) fn around(&self, span: LineSpan) -> Option<Frame> {
+    pub(super) fn around(&mut self, span: LineSpan) -> Option<Frame> {
         let at = self.text.hunks.partition_point(|h| end(h) <= span.first.get());
         let hunk = self.text.hunks.get(at).filter(|h| h.new.start <= span.first.get())?;
         let last = span.last.get().min(span.first.get().saturating_add(FRAME_LINES - 1));
         let first = span.first.get().saturating_sub(AROUND).max(hunk.new.start);
         let last = last.saturating_add(AROUND).min(end(hunk) - 1);
         let mut lines = Vec::new();
-        for n in (first..=last).filter_map(LineNo::new) {
-            let at = if n == span.first { span.columns.map_or(0, |c| c.0 as usize) } else { 0 };
-            let Some(whole) = self.text.new.line(n) else { continue };
-            lines.push(self.line(whole, at, is_added(hunk, n)));
+        let numbers = (first..=last).filter_map(LineNo::new);
+        self.last = numbers.filter_map(|n| Some((n, self.whole(n)?))).collect();
+        for (n, whole) in &self.last {
+            let at = if *n == span.first { span.columns.map_or(0, |c| c.0 as usize) } else { 0 };
+            lines.push(self.line(whole, at, is_added(hunk, *n)));
         }
         Some(Frame { first: LineNo::new(first)?, lines })
+    }
+
+    fn whole(&self, n: LineNo) -> Option<&'a [u8]> {
+        let known = self.last.iter().find(|(known, _)| *known == n);
+        known.map_or_else(|| self.text.new.line(n), |(_, line)| Some(*line))
     }
 
     /// Returns the part of a line around a column, with its secrets hidden.

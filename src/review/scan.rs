@@ -284,10 +284,10 @@ impl Scan<'_> {
                 .into_iter()
                 .map(|c| c.in_commit(part.commit, is_inside).with_effect(thresholds.effect_of(c.severity))),
         );
-        let frames = file.text().map(|text| Frames::of(text, self.rules));
+        let mut frames = file.text().map(|text| Frames::of(text, self.rules));
         for f in &mut out.findings[first..] {
             f.commit = part.commit;
-            if let (Some(frames), Some(span)) = (&frames, f.lines()) {
+            if let (Some(frames), Some(span)) = (&mut frames, f.lines()) {
                 f.frame = frames.around(span);
             }
         }

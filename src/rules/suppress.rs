@@ -9,6 +9,7 @@ use super::{Remark, RuleSet};
 use crate::diff::{self, Block, FileChange, LineNo, TextChange};
 use crate::finding::{Category, Finding, LineSpan, Suppression};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 
 const OPEN: &[u8] = b"claude-reviewer: ignore[";
 /// The most bytes of ids and reason. What follows is not read: an ID there suppresses nothing.
@@ -334,6 +335,7 @@ fn read(text: &TextChange, languages: Languages) -> Vec<Directive> {
     let mut out: Vec<Directive> = Vec::new();
     let mut done: Option<*const u8> = None;
     let blocks: Vec<_> = text.added().collect();
+    let added: Vec<Range<u32>> = blocks.iter().map(numbers).collect();
     for block in &blocks {
         // A run holds one block or several: a whole file is one run.
         let Some((run, offset)) = text.new.around(block.text) else { continue };
@@ -350,20 +352,22 @@ fn read(text: &TextChange, languages: Languages) -> Vec<Directive> {
             number += newlines(&run[counted..at]);
             counted = at;
             let Some(line) = LineNo::new(number) else { continue };
-            let added = is_added(&blocks, line);
-            out.push(parse(&run[at + OPEN.len()..], line, added));
+            out.push(parse(&run[at + OPEN.len()..], line, is_added(&added, line)));
         }
     }
     out
 }
 
-/// Tells whether a line stands in one of the blocks.
-pub(super) fn is_added(blocks: &[Block<'_>], line: LineNo) -> bool {
-    let block = blocks.partition_point(|b| b.first <= line).checked_sub(1).map(|i| blocks[i]);
-    block.is_some_and(|b| {
-        let count = newlines(b.text) + u32::from(!b.text.ends_with(b"\n"));
-        line.get() - b.first.get() < count
-    })
+/// Returns the numbers of a block's lines.
+fn numbers(block: &Block<'_>) -> Range<u32> {
+    let count = newlines(block.text) + u32::from(!block.text.ends_with(b"\n"));
+    block.first.get()..block.first.get().saturating_add(count)
+}
+
+/// Returns true if one of the ranges, which are in order, holds the number of a line.
+fn is_added(added: &[Range<u32>], line: LineNo) -> bool {
+    let range = added.partition_point(|r| r.start <= line.get()).checked_sub(1).map(|i| &added[i]);
+    range.is_some_and(|r| r.contains(&line.get()))
 }
 
 fn newlines(text: &[u8]) -> u32 {
