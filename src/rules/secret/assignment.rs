@@ -6,7 +6,7 @@
 
 use super::name::{Named, named, speaks_of_secret};
 use super::written::{Form, form};
-use super::{Candidate, checksum, encoded, shape, words};
+use super::{Candidate, checksum, encoded, host, shape, words};
 
 /// How sure a value must look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,40 +195,21 @@ pub(super) fn url_password(c: &Candidate<'_>) -> bool {
     }
     let tail = String::from_utf8_lossy(c.tail()).to_ascii_lowercase();
     let host = tail.trim_start_matches('@');
-    let host =
-        &host[..host.find(|ch: char| !(ch.is_ascii_alphanumeric() || ".-_[".contains(ch))).unwrap_or(host.len())];
+    let in_host = |ch: char| ch.is_ascii_alphanumeric() || ".-_".contains(ch);
+    let host = match host.strip_prefix('[') {
+        Some(inner) => &host[..inner.find(']').map_or(host.len(), |i| i + 2)],
+        None => &host[..host.find(|ch: char| !in_host(ch)).unwrap_or(host.len())],
+    };
     let head = String::from_utf8_lossy(c.head()).to_ascii_lowercase();
     let user = head.trim_end_matches(':').rsplit("://").next().unwrap_or_default();
-    if host.is_empty() || value.eq_ignore_ascii_case(user) || host.contains("example") {
+    if host.is_empty() || value.eq_ignore_ascii_case(user) || host::is_documented(host) {
         return false;
     }
     // A port that a name follows: `http://host:80@…` is none.
     if value.bytes().all(|b| b.is_ascii_digit()) && value.len() < 6 {
         return false;
     }
-    const NEAR: &[&str] = &[
-        "localhost",
-        "127.0.0.1",
-        "0.0.0.0",
-        "host",
-        "hostname",
-        "server",
-        "domain",
-        "foo",
-        "bar",
-        "test",
-        "db",
-        "proxy",
-    ];
-    let local = NEAR.contains(&host)
-        || !host.contains('.') && !host.contains('[')
-        || host.ends_with(".test")
-        || host.ends_with(".local")
-        || host.ends_with(".invalid")
-        || host.starts_with("host.")
-        || host.starts_with("foo.")
-        || host.starts_with("my");
-    let bar = if local || kind(c.path) == Kind::Doc { Bar::Strict } else { Bar::Normal };
+    let bar = if host::is_local(host) || kind(c.path) == Kind::Doc { Bar::Strict } else { Bar::Normal };
     is_password(value, bar)
 }
 
@@ -287,7 +268,7 @@ pub(super) fn is_password(value: &str, bar: Bar) -> bool {
     if !(6..=128).contains(&n) || !value.bytes().all(|b| b.is_ascii_graphic()) {
         return false;
     }
-    if words::is_placeholder(value)
+    if words::is_sample(value)
         || words::is_reference(value)
         || shape::is_uuid(value)
         || is_file(value)
@@ -310,7 +291,6 @@ pub(super) fn is_password(value: &str, bar: Bar) -> bool {
     }
     if shape::longest_run(value.as_bytes()) >= 5
         || shape::longest_sequence(value.as_bytes()) >= 6
-        || words::substance(value) < 4
     {
         return false;
     }
@@ -321,8 +301,9 @@ pub(super) fn is_password(value: &str, bar: Bar) -> bool {
     if wordy > 0.6 && (digits == 0 || value.contains('|')) && names_itself.iter().any(|n| plain.contains(n)) {
         return false;
     }
-    // `pm-27086-update-apis`: words joined to a name, with a number among them.
-    if joiners >= 2 && signs == 0 && wordy > 0.55 {
+    // `pm-27086-update-apis`, `AUTH_TOKEN_2`: words of one case joined to a name, with a number among them.
+    let mixed = lower > 0 && upper > 0 && digits >= 3;
+    if joiners >= 2 && signs == 0 && wordy > 0.55 && !mixed {
         return false;
     }
     if bar == Bar::Strict {
@@ -442,6 +423,15 @@ mod tests {
             "10.5a8Kd92kQ",
             "0042_kk9vqz1x",
             "kR8(m)2pQ",
+            // A word for a stand-in is a part of these.
+            "mySecret789",
+            "Default#2019!",
+            "Changeme-prod-8812",
+            "exampleKey#77x",
+            "Sample#2291",
+            "Fake#9912z",
+            "Winter2024!x",
+            "Test-Server-4471",
         ] {
             assert!(is_password(live, Bar::Normal), "{live}");
         }
@@ -482,6 +472,23 @@ mod tests {
             "20160226174700_create_tokens",
             "parts[1],",
             "decode(raw)[1]",
+            "your-password-here",
+            "your_password_8812",
+            "put-your-password-here-2",
+            "xxxxxx",
+            "example123",
+            "test1234",
+            "password456",
+            "change_me_2024",
+            "Test@1234",
+            "Admin#123",
+            "Password2019!",
+            "secret2024",
+            "dummyPass99!",
+            "fake_api_key_12345",
+            "abc...xyz12#Q",
+            "mock-token-abc123",
+            "Your256BitSecretKeyHere",
         ] {
             assert!(!is_password(dead, Bar::Normal), "{dead}");
         }
@@ -528,6 +535,47 @@ mod tests {
     fn weighs_passwords_in_addresses() {
         let url = "postgres://app:xK9vvLq2@db.internal.net:5432/x";
         assert!(url_password(&candidate("a.py", url, "xK9vvLq2")));
+        for host in [
+            "mysql.prod.example",
+            "mydb.corp.net",
+            "mysqlprod",
+            "localhost.corp.net",
+            "db.prod.internal",
+            "hostname.corp.net",
+            "host.corp.net",
+            "foo.corp.net",
+            "db.svc.cluster.local",
+            "myexample.com",
+            "127.corp.net",
+            "1.2.3.4",
+            "[2001:db8::1]",
+        ] {
+            let line = format!("mysql://root:Winter2024!x@{host}/db");
+            assert!(url_password(&candidate("a.rb", &line, "Winter2024!x")), "{line}");
+        }
+        for host in [
+            "localhost",
+            "127.0.0.1",
+            "127.0.1.1",
+            "0.0.0.0",
+            "[::1]",
+            "db",
+            "mysql",
+            "my-postgres",
+            "mydb",
+            "redis-master-0",
+            "host.docker.internal",
+            "app.test",
+            "db.local",
+            "myhost.com",
+            "your.domain.com",
+            "foo.com",
+            "db.example.com",
+            "example",
+        ] {
+            let line = format!("mysql://root:Winter2024!x@{host}:3306/db");
+            assert!(!url_password(&candidate("a.rb", &line, "Winter2024!x")), "{line}");
+        }
         for (line, secret) in [
             ("postgres://postgres:postgres@localhost/x", "postgres"),
             ("https://user:pass@host.org", "pass"),

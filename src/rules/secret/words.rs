@@ -1,5 +1,6 @@
 //! Stand-ins: what people write where a secret will stand, and what names one instead of being one.
 
+use super::shape;
 use aho_corasick::AhoCorasick;
 use std::sync::LazyLock;
 
@@ -20,7 +21,8 @@ const MARKERS: &[&str] = &[
     "random_string", "random-string", "somelong",
 ];
 
-/// Tells whether text holds a part that only a typed stand-in has.
+/// Returns true if a token holds a part that only a typed stand-in has. Not for passwords, which people make of words:
+/// see [`is_sample`].
 pub(super) fn is_placeholder(text: &str) -> bool {
     let bytes = text.as_bytes();
     let repeats = |b: &u8| b.eq_ignore_ascii_case(&bytes[0]) || *b == b'-';
@@ -95,7 +97,7 @@ fn is_dotted(text: &str) -> bool {
             part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
                 && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
         })
-        && super::shape::wordiness(text) > 0.45
+        && shape::wordiness(text) > 0.45
 }
 
 /// An IP address, a version, a date or time, a mail address, a host with a port.
@@ -135,7 +137,9 @@ const STAND_INS: &[&str] = &[
     "batman", "swordfish", "shhh", "utf", "sha", "base", "md", "aes", "rsa", "hmac", "pbkdf", "md5", "sha1", "sha256",
     "sha512", "base64", "utf8", "oauth2", "alice", "bob", "john", "doe", "jane", "app", "application", "web", "site",
     "develop", "develper", "player", "system", "manager", "owner", "email", "mail", "name", "field", "input", "label",
-    "type", "id", "p", "x", "xx", "xxx", "s", "pa", "ss",
+    "type", "id", "p", "x", "xx", "xxx", "s", "pa", "ss", "placeholder", "redacted", "masked", "foobar", "notreal",
+    "deadbeef", "cafebabe", "lorem", "ipsum", "todo", "fixme", "undefined", "unused", "generated", "obfuscated",
+    "encrypted", "unittest", "qwertyuiop", "asdfgh", "keyboard", "production", "yourself", "goes", "must", "should",
 ];
 
 /// Returns how many characters are left of a value when stand-in words (also in leet spelling), counts and
@@ -172,9 +176,9 @@ pub(crate) fn substance(value: &str) -> usize {
         let year = run == 4 && matches!(&digits[..2], b"19" | b"20");
         let at_an_end = i == 0 || i + run == lower.len();
         let counted = run <= 2 && at_an_end
-            || super::shape::longest_sequence(digits) == run
-            || super::shape::longest_run(digits) == run
-            || super::shape::period(digits).is_some();
+            || shape::longest_sequence(digits) == run
+            || shape::longest_run(digits) == run
+            || shape::period(digits).is_some();
         if run > 0 && (year || counted) {
             gone[i..i + run].fill(true);
         }
@@ -190,7 +194,7 @@ pub(crate) fn is_filler(text: &str) -> bool {
     let mut signs: Vec<u8> = bytes[bytes.len() - end..].iter().map(u8::to_ascii_lowercase).collect();
     signs.sort_unstable();
     signs.dedup();
-    signs.len() <= 2 || super::shape::period(&bytes[bytes.len() / 4..]).is_some_and(|p| p <= 4)
+    signs.len() <= 2 || shape::period(&bytes[bytes.len() / 4..]).is_some_and(|p| p <= 4)
 }
 
 /// Returns true if a value is a stand-in as a whole: nothing but words for one, and a count.
@@ -200,18 +204,53 @@ pub(crate) fn is_stand_in(value: &str) -> bool {
     substance(value) < 4 && !has_own_part(value)
 }
 
-/// Returns true if a value has a number that is not a count (`789`), or a sign and a year (`#2019`).
+/// Returns true if a value has a number that is not a count (`789`), or a sign and a year (`#2019`) or number (`#77`).
 fn has_own_part(value: &str) -> bool {
-    let typed = value.bytes().any(|b| matches!(b, b'#' | b'%' | b'^' | b'&' | b'*' | b'=' | b'~' | b'?' | b'+'));
+    let typed = has_typed_sign(value);
     value.split(|c: char| !c.is_ascii_digit()).any(|number| {
         let digits = number.as_bytes();
-        let counts =
-            matches!(digits.first(), Some(b'0' | b'1')) && super::shape::longest_sequence(digits) == digits.len();
+        let counts = matches!(digits.first(), Some(b'0' | b'1')) && shape::longest_sequence(digits) == digits.len();
         let down = digits.windows(2).all(|d| d[1] < d[0]) && digits.last() <= Some(&b'1');
         let year = digits.len() == 4 && (digits.starts_with(b"19") || digits.starts_with(b"20"));
-        let repeats = super::shape::longest_run(digits) == digits.len();
-        digits.len() >= 3 && !counts && !down && !repeats && (!year || typed)
+        let repeats = shape::longest_run(digits) == digits.len();
+        let repeats = repeats && (!typed || matches!(digits.first(), Some(b'0' | b'1')));
+        let least = if typed { 2 } else { 3 };
+        digits.len() >= least && !counts && !down && !repeats && (!year || typed)
     })
+}
+
+/// Returns true if a value has a sign that stands for no letter: `#`, or `@` and `$` before a digit.
+fn has_typed_sign(value: &str) -> bool {
+    let bytes = value.as_bytes();
+    bytes.iter().enumerate().any(|(i, b)| match b {
+        b'#' | b'%' | b'^' | b'&' | b'*' | b'=' | b'~' | b'?' | b'+' => true,
+        b'@' | b'$' => i > 0 && bytes.get(i + 1).is_some_and(u8::is_ascii_digit),
+        _ => false,
+    })
+}
+
+/// Returns true if a value is what examples give for a password: a stand-in as a whole, a cut value, a request to the
+/// reader, or a word in lower case and a count.
+///
+/// For reports only: redaction hides the last three.
+pub(super) fn is_sample(value: &str) -> bool {
+    const CUT: [&str; 4] = ["...", "…", "***", "•••"];
+    let counts = || {
+        let number = value.trim_start_matches(|c: char| c.is_ascii_lowercase() || matches!(c, '_' | '-'));
+        let length = number.len();
+        let is_count = length > 0 && number.bytes().all(|b| b.is_ascii_digit());
+        is_count && shape::longest_sequence(number.as_bytes()) == length && substance(value) < 4
+    };
+    is_stand_in(value) || CUT.iter().any(|c| value.contains(c)) || asks_reader(value) || counts()
+}
+
+/// Returns true if a value is words that ask whoever reads it to put another in its place: `your_password_2`,
+/// `put-password-here`.
+fn asks_reader(value: &str) -> bool {
+    const FIRST: [&str; 6] = ["your", "insert", "replace", "enter", "put", "change_me"];
+    let lower = value.to_ascii_lowercase();
+    let asks = FIRST.iter().any(|w| lower.starts_with(w)) || lower.ends_with("here");
+    asks && shape::wordiness(value) > 0.6 && !has_typed_sign(value)
 }
 
 fn unleet(b: u8) -> u8 {
