@@ -60,6 +60,10 @@ pub(crate) enum Matcher {
     ConflictMarkers,
     HiddenNul,
     HiddenUtf16,
+    /// Base64 of 40 characters near an AWS access key ID: `super::leak::pair`.
+    AwsSecretHalf,
+    /// The data of Kubernetes Secrets: `super::leak::kube`.
+    KubernetesData,
     /// Code that looks at the change itself: `super::change`.
     Change,
 }

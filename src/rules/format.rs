@@ -151,6 +151,8 @@ pub(crate) const MATCHERS: &[&str] = &[
     "conflict-markers",
     "hidden-nul",
     "hidden-utf16",
+    "aws-secret-half",
+    "kubernetes-data",
     "change",
 ];
 

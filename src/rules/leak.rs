@@ -12,11 +12,11 @@ mod address;
 mod jwt;
 pub(super) mod kube;
 mod named;
-mod pair;
+pub(super) mod pair;
 mod runs;
 mod sweep;
 mod value;
-mod view;
+pub(super) mod view;
 
 #[cfg(test)]
 mod tests;

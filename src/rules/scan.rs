@@ -18,6 +18,8 @@ use crate::finding::{Finding, LineSpan, Severity};
 use std::collections::HashSet;
 use std::ops::Range;
 
+mod place;
+
 /// Bytes of a long line that a quote shows on each side of a match.
 const QUOTE_SIDE: usize = 120;
 /// Bytes around a quote that are looked at for secrets which the quote cuts.
@@ -83,6 +85,7 @@ fn reading(
         spared: Vec::new(),
         added: None,
         sets: None,
+        placed: None,
         reporter: Reporter::new(rules, Some(file), out).counting(counting).above(floor),
     };
     if let Some(text) = file.text() {
@@ -114,7 +117,8 @@ struct Hit {
     line: Range<usize>,
     line_index: u32,
     span: Range<usize>,
-    is_decoded: bool,
+    /// What a report adds on how it is written.
+    detail: Option<&'static str>,
 }
 
 /// What a report says of text that was found behind an encoding.
@@ -146,6 +150,8 @@ struct Scan<'a> {
     added: Option<Vec<Range<usize>>>,
     /// The conflicts of that run.
     sets: Option<Vec<Range<usize>>>,
+    /// The secrets of that run that are known by their place, in order.
+    placed: Option<Vec<place::Placed>>,
     reporter: Reporter<'a>,
 }
 
@@ -279,6 +285,8 @@ impl<'a> Scan<'a> {
             walk::walk(rules, &FILTER, block.text, path, &mut scratch, self);
             rules.team.with_filter(|f| walk::walk(rules, f, block.text, path, &mut scratch, self));
             self.decoded(&mut scratch);
+            self.placed();
+            self.joined(&mut scratch);
             self.secrets();
             if self.scope == Scope::All && self.is_first {
                 self.unicode();
@@ -302,7 +310,7 @@ impl<'a> Scan<'a> {
         self.run = match (self.run.take(), around) {
             (Some((run, _)), Some((text, offset))) if std::ptr::eq(run.text, text) => Some((run, offset)),
             _ => {
-                self.sets = None;
+                (self.sets, self.placed) = (None, None);
                 None
             }
         };
@@ -377,8 +385,8 @@ impl<'a> Scan<'a> {
     /// Reports a match, that of a secret when the block was read; ranges are bytes of the current block.
     fn report(&mut self, rule: u16, line: &Range<usize>, line_index: u32, span: &Range<usize>, detail: Option<&str>) {
         if self.reporter.rules.rule(rule).secret {
-            let is_decoded = detail.is_some();
-            self.secrets.push(Hit { rule, line: line.clone(), line_index, span: span.clone(), is_decoded });
+            let detail = detail.is_some().then_some(ENCODED);
+            self.secrets.push(Hit { rule, line: line.clone(), line_index, span: span.clone(), detail });
         } else {
             self.report_now(rule, line, line_index, span, detail);
         }
@@ -393,8 +401,7 @@ impl<'a> Scan<'a> {
         let claims: Vec<Claim> = secrets.iter().map(|hit| self.claim(hit)).collect();
         let kept = secret::overlap::kept(&claims, spared);
         for (hit, _) in secrets.iter().zip(kept).filter(|(_, kept)| *kept) {
-            let detail = hit.is_decoded.then_some(ENCODED);
-            self.report_now(hit.rule, &hit.line, hit.line_index, &hit.span, detail);
+            self.report_now(hit.rule, &hit.line, hit.line_index, &hit.span, hit.detail);
         }
     }
 

@@ -5,9 +5,10 @@
 //! placeholders, and the names that people give to passwords; they know no rule.
 
 mod assignment;
-mod checksum;
+pub(crate) mod checksum;
 pub(crate) mod encoded;
 pub(crate) mod generate;
+mod host;
 mod key;
 pub(crate) mod name;
 pub(crate) mod overlap;
@@ -93,6 +94,7 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("macaroon", |c| encoded::decodes_to(c.secret, b"\x02\x01\x08pypi.org")),
     ("base64-json", |c| encoded::base64_json(c.secret)),
     ("base64-text", |c| encoded::base64_secret_text(c)),
+    ("kubernetes-value", encoded::kubernetes_value),
 ];
 
 /// Returns true if the check is about what follows the header of a private key. The header itself is public.
@@ -102,8 +104,17 @@ pub(crate) fn is_for_key_headers(check: &str) -> bool {
 
 /// Returns true if the check is about values that people choose, or whose first characters are secret too.
 pub(crate) fn is_for_passwords(check: &str) -> bool {
-    ["password", "assigned-quoted", "assigned-bare", "assigned-token", "url-password", "basic-auth", "base64-text"]
-        .contains(&check)
+    [
+        "password",
+        "assigned-quoted",
+        "assigned-bare",
+        "assigned-token",
+        "url-password",
+        "basic-auth",
+        "base64-text",
+        "kubernetes-value",
+    ]
+    .contains(&check)
 }
 
 /// Runs the check of that name; `None` when there is none.

@@ -1,6 +1,7 @@
 //! The data of Kubernetes Secrets, whatever their keys are called.
 
 use super::value;
+use crate::rules::MARK;
 use std::ops::Range;
 
 /// The most lines of a document that are looked through for its `kind`.
@@ -28,8 +29,10 @@ struct Line<'t> {
 
 fn lines(text: &[u8]) -> Vec<Line<'_>> {
     let mut out = Vec::new();
-    let mut at = 0;
-    for line in text.split_inclusive(|b| *b == b'\n') {
+    // The mark at the start of a file belongs to no line.
+    let plain = text.strip_prefix(MARK).unwrap_or(text);
+    let mut at = text.len() - plain.len();
+    for line in plain.split_inclusive(|b| *b == b'\n') {
         let bare = line.trim_ascii_end();
         let indent = bare.iter().take_while(|b| matches!(b, b' ' | b'\t' | b'-')).count();
         // `---` separates documents; a dash of a list is followed by a blank.
@@ -234,6 +237,7 @@ mod tests {
     #[test]
     fn lek_02_the_data_of_a_secret_is_hidden_under_any_key() {
         for (text, values) in [
+            ("\u{feff}kind: Secret\ndata:\n  a: b2\n", &["b2"][..]),
             ("kind: Secret\ndata:\n  a: aGVsbG8=\n  b.c: \"eA==\"\nx: y\n", &["aGVsbG8=", "eA=="][..]),
             (
                 "apiVersion: v1\nstringData:\n  a: one two # x\n  b: |\n    l1\n    l2\nkind: \"Secret\" # k\n",

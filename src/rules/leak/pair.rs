@@ -3,7 +3,7 @@
 //! The half is 40 characters of Base64 without a prefix or a checksum, and the name beside it differs by program. So
 //! it is known by its place: within three lines of an access key ID.
 
-use crate::rules::secret::shape;
+use crate::rules::secret::{checksum, shape};
 use std::ops::Range;
 
 /// Lines above and below an access key ID that can hold the secret half.
@@ -40,9 +40,24 @@ fn ids(text: &[u8]) -> Vec<Range<usize>> {
 /// Finds the secret halves and session tokens beside access key IDs, and the IDs themselves. Linear.
 pub(super) fn find(text: &[u8]) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
     let ids = ids(text);
+    let secrets = beside(text, &ids);
+    (ids, secrets)
+}
+
+/// Finds the secret halves beside access key IDs that name an account and were not typed as an example. Linear.
+pub(in crate::rules) fn live_halves(text: &[u8]) -> Vec<Range<usize>> {
+    let is_live = |id: &[u8]| checksum::aws_account(id) && std::str::from_utf8(id).is_ok_and(shape::is_random);
+    let mut ids = ids(text);
+    ids.retain(|id| is_live(&text[id.clone()]));
+    let mut halves = beside(text, &ids);
+    halves.retain(|half| half.len() < SESSION);
+    halves
+}
+
+fn beside(text: &[u8], ids: &[Range<usize>]) -> Vec<Range<usize>> {
     let mut secrets = Vec::new();
     let (mut done, mut line_end) = (0, 0);
-    for id in &ids {
+    for id in ids {
         // The IDs of one line share their window.
         if id.start < line_end {
             continue;
@@ -51,11 +66,11 @@ pub(super) fn find(text: &[u8]) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
         let start = lines_above(text, id.start, done).max(done);
         let end = lines_below(text, line_end);
         if start < end {
-            runs(text, start..end, &ids, &mut secrets);
+            runs(text, start..end, ids, &mut secrets);
             done = end;
         }
     }
-    (ids, secrets)
+    secrets
 }
 
 fn lines_above(text: &[u8], at: usize, floor: usize) -> usize {

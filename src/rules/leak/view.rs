@@ -12,8 +12,8 @@ const LINES: usize = 4;
 
 /// A text made of pieces of another.
 #[derive(Debug, Default)]
-pub(super) struct View {
-    pub(super) text: Vec<u8>,
+pub(in crate::rules) struct View {
+    pub(in crate::rules) text: Vec<u8>,
     pieces: Vec<Piece>,
 }
 
@@ -39,7 +39,7 @@ impl View {
     }
 
     /// Returns the parts of the original that a range of this text was made of, in order.
-    pub(super) fn back(&self, range: &Range<usize>) -> Vec<Range<usize>> {
+    pub(in crate::rules) fn back(&self, range: &Range<usize>) -> Vec<Range<usize>> {
         let mut out: Vec<Range<usize>> = Vec::new();
         let first = self.pieces.partition_point(|p| p.start <= range.start).saturating_sub(1);
         for (i, piece) in self.pieces.iter().enumerate().skip(first) {
@@ -141,7 +141,7 @@ enum Joint {
 
 /// Returns the parts of a text in which literals are joined, with them in one piece. `lists`: items of a list count
 /// as joined. `None`: there are none.
-pub(super) fn joined(text: &[u8], lists: bool) -> Option<View> {
+pub(in crate::rules) fn joined(text: &[u8], lists: bool) -> Option<View> {
     let joints = joints(text, lists);
     let first = joints.first()?;
     let mut view = View::default();

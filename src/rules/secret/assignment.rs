@@ -65,8 +65,8 @@ fn kind(path: &[u8]) -> Kind {
         "env" | "ini" | "cfg" | "conf" | "config" | "cnf" | "properties" | "props" | "yml" | "yaml" | "toml"
         | "tfvars" | "npmrc" | "netrc" | "pypirc" | "pgpass" | "credentials" | "secrets" | "secret" | "service"
         | "cred" | "creds" | "prefs" | "settings" | "local" | "prod" | "production" | "development" | "dev"
-        | "staging" | "curlrc" | "s3cfg" | "boto" | "txt" | "log" | "desktop" | "plist" | "ovpn" | "rdp"
-        | "remmina" => Kind::Config,
+        | "staging" | "curlrc" | "s3cfg" | "boto" | "http" | "rest" | "txt" | "log" | "desktop" | "plist" | "ovpn"
+        | "rdp" | "remmina" => Kind::Config,
         "md" | "markdown" | "rst" | "adoc" | "asciidoc" | "mdx" | "html" | "htm" | "tex" | "ipynb" | "org"
         | "textile" | "pod" | "man" => Kind::Doc,
         "lock" | "sum" | "svg" | "css" | "scss" | "less" | "sass" | "po" | "pot" | "xlf" | "xliff" | "strings"
@@ -289,9 +289,7 @@ pub(super) fn is_password(value: &str, bar: Bar) -> bool {
             && shape::entropy(value.as_bytes()) > 2.3
             && words::substance(value) >= 6;
     }
-    if shape::longest_run(value.as_bytes()) >= 5
-        || shape::longest_sequence(value.as_bytes()) >= 6
-    {
+    if shape::longest_run(value.as_bytes()) >= 5 || shape::longest_sequence(value.as_bytes()) >= 6 {
         return false;
     }
     let wordy = shape::wordiness(value);
@@ -318,6 +316,12 @@ pub(super) fn is_password(value: &str, bar: Bar) -> bool {
     // `utf-8-encoding`, `step2_name`: a name with a number in it.
     !(signs == 0 && digits <= 2 && joiners > 0 && wordy > 0.6)
         && !(signs > 0 && digits == 0 && upper == 0 && wordy > 0.7)
+}
+
+/// Returns true if a value looks made by a generator, under a name that says nothing of it.
+pub(super) fn is_generated(value: &str) -> bool {
+    let is_key = || is_token(value, Bar::Strict) && !shape::is_uuid(value) && !words::is_placeholder(value);
+    !opens_nothing(value) && (is_password(value, Bar::Strict) || is_key())
 }
 
 /// Tells whether a value is a generated key.

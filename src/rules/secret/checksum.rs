@@ -43,7 +43,7 @@ pub(super) fn grafana(token: &[u8]) -> bool {
 /// The ten characters after the prefix hold the account number, shifted by one bit; keys issued before
 /// 2019 (fifth character below `Q`) do not.
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html>
-pub(super) fn aws_account(id: &[u8]) -> bool {
+pub(crate) fn aws_account(id: &[u8]) -> bool {
     let Some(digits) = id.get(4..14) else { return false };
     let mut n: u64 = 0;
     for d in digits {

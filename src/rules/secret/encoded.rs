@@ -95,12 +95,27 @@ impl Jwt {
             || (text(&self.payload, "iss") == "joe" && self.payload.get("http://example.com/is_root").is_some());
         // Supabase's key for browsers.
         let public = self.claims("role", "anon");
-        // A claim or two are an exercise; those who issue tokens say who, for whom, or until when.
-        let meant =
-            ["iss", "aud", "exp", "jti", "scope", "scopes", "azp", "client_id", "tenant", "uid", "user_id", "userId"]
-                .iter()
-                .any(|claim| self.payload.get(*claim).is_some());
-        signed && !example && !public && meant && !self.claims("role", "service_role")
+        signed && !example && !public && self.is_meant() && !self.claims("role", "service_role")
+    }
+
+    /// Returns true if a claim says who, for whom, until when, or anything else that no exercise says.
+    fn is_meant(&self) -> bool {
+        #[rustfmt::skip]
+        const ISSUED: &[&str] = &[
+            "iss", "aud", "exp", "jti", "scope", "scopes", "azp", "client_id", "tenant", "uid", "user_id", "userId",
+        ];
+        // What manuals put into a token, and the times that every library adds.
+        #[rustfmt::skip]
+        const EXERCISES: &[&str] = &[
+            "iat", "nbf", "foo", "bar", "baz", "hello", "some", "test", "testing", "key", "data", "value", "message",
+            "msg", "payload", "example", "admin", "name", "loggedInAs",
+        ];
+        const VALUES: &[&str] = &["", "foo", "bar", "baz", "test", "world", "value", "payload", "example", "string"];
+        let Some(claims) = self.payload.as_object() else { return false };
+        claims.iter().any(|(name, value)| {
+            let is_filler = value.is_null() || value.as_str().is_some_and(|v| VALUES.contains(&v));
+            ISSUED.contains(&name.as_str()) || name.len() > 1 && !EXERCISES.contains(&name.as_str()) && !is_filler
+        })
     }
 }
 
@@ -173,6 +188,20 @@ pub(super) fn base64_secret_text(c: &Candidate<'_>) -> bool {
         return value.contains("PRIVATE KEY-----");
     }
     !words::is_reference(value) && assignment::is_password(value, assignment::Bar::Normal)
+}
+
+/// Returns true if a value of a Kubernetes Secret under any key looks made by a generator, as it stands or decoded: a
+/// name of a user or a host stands there as often as a password.
+pub(super) fn kubernetes_value(c: &Candidate<'_>) -> bool {
+    let text = c.secret;
+    let bare = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
+    let decoded = STANDARD_NO_PAD.decode(bare).ok().filter(|_| text.len().is_multiple_of(4));
+    match decoded.as_deref().map(std::str::from_utf8) {
+        Some(Ok(value)) if value.contains("-----BEGIN") => value.contains("PRIVATE KEY-----"),
+        Some(Ok(value)) => assignment::is_generated(value.trim()),
+        Some(Err(_)) if base64_secret_text(c) => true,
+        _ => c.text().is_some_and(assignment::is_generated),
+    }
 }
 
 /// Tells whether a value is what Google's key management made of a secret, which nobody reads without the key there:
@@ -256,6 +285,14 @@ mod tests {
         assert!(!credential(r#"{"sub":"1234567890","name":"John Doe","iat":1516239022}"#));
         assert!(!credential(r#"{"iss":"supabase","role":"anon","exp":1900000000}"#));
         assert!(!credential(r#"{"a":1}"#));
+        // Without an end.
+        assert!(credential(r#"{"sub":"8c1f","iat":1700000000}"#));
+        assert!(credential(r#"{"user":"kowalski","admin":true}"#));
+        assert!(credential(r#"{"customer":"acme-7"}"#));
+        assert!(!credential(r#"{"loggedInAs":"admin","iat":1422779638}"#));
+        assert!(!credential(r#"{"foo":"bar","iat":1437018582}"#));
+        assert!(!credential(r#"{"some":"payload"}"#));
+        assert!(!credential(r#"{"sub":"1234567890","name":"John Doe","admin":true}"#));
         assert!(jwt(b"eyJhbGciOiJIUzI1NiJ9.eyJ.x").is_none());
     }
 

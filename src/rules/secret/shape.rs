@@ -11,7 +11,7 @@ pub(crate) fn entropy(text: &[u8]) -> f32 {
 }
 
 /// Tells whether text could be a generated key: spread over its alphabet, no runs, no sequences, no words.
-pub(super) fn is_random(text: &str) -> bool {
+pub(crate) fn is_random(text: &str) -> bool {
     let bytes = text.as_bytes();
     let n = bytes.len();
     if n < 8 || super::words::is_placeholder(text) {

@@ -250,7 +250,7 @@ fn asks_reader(value: &str) -> bool {
     const FIRST: [&str; 6] = ["your", "insert", "replace", "enter", "put", "change_me"];
     let lower = value.to_ascii_lowercase();
     let asks = FIRST.iter().any(|w| lower.starts_with(w)) || lower.ends_with("here");
-    asks && shape::wordiness(value) > 0.6 && !has_typed_sign(value)
+    asks && shape::wordiness(value) > 0.45 && !has_typed_sign(value)
 }
 
 fn unleet(b: u8) -> u8 {

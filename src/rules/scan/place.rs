@@ -1,0 +1,136 @@
+//! Secrets that no pattern of one line shows: values that are known by where they stand, and literals that are joined.
+
+use super::{Fit, Hit, Scan};
+use crate::finding::Confidence;
+use crate::rules::catalog::{FILTER, Matcher};
+use crate::rules::check;
+use crate::rules::leak::{kube, pair, view};
+use crate::rules::secret::{Candidate, overlap, published};
+use crate::rules::spans::{Lines, Spans};
+use crate::rules::walk::{self, Match, Scratch, Visitor};
+use std::ops::Range;
+
+/// What a report says of a secret whose literals are joined.
+const JOINED: &str = "its literals are joined";
+/// Bytes of a line before a value, and after it, that checks read.
+const CHECKED: usize = 512;
+
+/// A value that is known by its place.
+#[derive(Clone, Debug)]
+pub(super) struct Placed {
+    rule: u16,
+    /// Bytes of the run.
+    span: Range<usize>,
+}
+
+/// Finds the values of Kubernetes Secrets.
+fn kubernetes_values(text: &[u8]) -> Vec<Range<usize>> {
+    let mut out = Vec::new();
+    kube::find(text, &mut out);
+    out
+}
+
+impl Scan<'_> {
+    /// Reports values of the block that are secrets for where they stand.
+    pub(super) fn placed(&mut self) {
+        let placed = match self.placed.take() {
+            Some(placed) => placed,
+            None => self.places(),
+        };
+        let offset = if placed.is_empty() { 0 } else { self.run().1 };
+        let text = self.block.text;
+        let first = placed.partition_point(|p| p.span.start < offset);
+        let mut lines = Lines::of(text);
+        for Placed { rule, span } in placed[first..].iter().take_while(|p| p.span.end <= offset + text.len()) {
+            let span = span.start - offset..span.end - offset;
+            let (line, line_index) = lines.around(&span);
+            if self.checks_pass(*rule, &line, &span) {
+                self.secrets.push(Hit { rule: *rule, line, line_index, span, detail: None });
+            }
+        }
+        self.placed = Some(placed);
+    }
+
+    /// Finds what stands in the places of the current run that rules look at, in order.
+    fn places(&mut self) -> Vec<Placed> {
+        const FINDERS: [(Matcher, fn(&[u8]) -> Vec<Range<usize>>); 2] =
+            [(Matcher::AwsSecretHalf, pair::live_halves), (Matcher::KubernetesData, kubernetes_values)];
+        let mut out = Vec::new();
+        for (matcher, find) in FINDERS {
+            let Some(rule) = self.rule_of(matcher) else { continue };
+            let found = find(self.run().0.text);
+            out.extend(found.into_iter().map(|span| Placed { rule, span }));
+        }
+        out.sort_by_key(|p| p.span.start);
+        out
+    }
+
+    /// Returns true if a value passes the checks of its rule and is not one that everybody knows.
+    fn checks_pass(&self, rule: u16, line: &Range<usize>, span: &Range<usize>) -> bool {
+        let text = self.block.text;
+        let shown = span.start.saturating_sub(CHECKED).max(line.start)..(span.end + CHECKED).min(line.end);
+        let candidate = Candidate {
+            secret: &text[span.clone()],
+            at: span.start - shown.start,
+            line: &text[shown],
+            after: b"",
+            path: self.file.path().as_bytes(),
+        };
+        let rule = self.reporter.rules.rule(rule);
+        rule.checks.iter().all(|c| check::passes(c, &candidate)) && !published::is_published(candidate.secret)
+    }
+
+    /// Looks for secrets with the prefix of their issuer in literals that are joined. Tests split what only looks like a
+    /// secret, so they are not searched.
+    pub(super) fn joined(&mut self, scratch: &mut Scratch) {
+        let (rules, text, path) = (self.reporter.rules, self.block.text, self.file.path().as_bytes());
+        if self.is_test() {
+            return;
+        }
+        let Some(view) = view::joined(text, false) else { return };
+        let mut heard = Joined { scan: self, text: &view.text, found: Vec::new() };
+        walk::walk(rules, &FILTER, &view.text, path, scratch, &mut heard);
+        let mut found = heard.found;
+        found.sort_by_key(|(_, span)| span.start);
+        let known = Spans::of(self.secrets.iter().map(|hit| hit.span.clone()));
+        let mut lines = Lines::of(text);
+        for (rule, span) in found {
+            let parts = view.back(&span);
+            // What stands in one literal was found there.
+            let [first, _, ..] = parts.as_slice() else { continue };
+            if !known.overlap(first) {
+                let (line, line_index) = lines.around(first);
+                let span = first.start..first.end.min(line.end);
+                self.secrets.push(Hit { rule, line, line_index, span, detail: Some(JOINED) });
+            }
+        }
+    }
+}
+
+/// Hears the secrets in joined literals.
+struct Joined<'s, 'a, 't> {
+    scan: &'s mut Scan<'a>,
+    text: &'t [u8],
+    found: Vec<(u16, Range<usize>)>,
+}
+
+impl Visitor for Joined<'_, '_, '_> {
+    fn accepts(&mut self, index: u16) -> bool {
+        let rule = self.scan.reporter.rules.rule(index);
+        let knows =
+            rule.secret && rule.confidence == Confidence::High && overlap::knowledge(&rule.id) == overlap::ISSUER;
+        // The header of a key is public.
+        let is_header = || rule.checks.iter().any(|c| c.starts_with("private-key-"));
+        knows && rule.matcher == Matcher::Pattern && !is_header() && self.scan.accepts(index)
+    }
+
+    fn found(&mut self, found: &Match) -> bool {
+        let rule = self.scan.reporter.rules.rule(found.rule);
+        let secret = &self.text[found.secret.clone()];
+        let has_mark = rule.literals.iter().any(|mark| memchr::memmem::find(secret, mark.as_bytes()).is_some());
+        if has_mark && self.scan.settled(found.rule) == Fit::Looks {
+            self.found.push((found.rule, found.secret.clone()));
+        }
+        true
+    }
+}
