@@ -262,10 +262,10 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
 
     let rules = RuleSet::new(&policy.rules, &governing.team_rules)?
         .with_suppressions(Suppressions { honour_added: request.authority == Authority::Worktree });
-    let files = Files::new(&request.files, &request.dir, resolved.repo.as_ref().and_then(Repo::worktree))?;
+    let files = Files::new(&request.files, &request.dir, resolved.repo.as_ref().and_then(Repo::worktree), &rules)?;
     // The files of a session that goes on were judged in its first round; some may be gone since.
     if request.brief.previous.is_empty() {
-        files.refuse_unknown(resolved.repo.as_ref(), &parts)?;
+        files.refuse_unknown(&rules, resolved.repo.as_ref(), &parts)?;
     }
     let backends = if request.backends.is_empty() { &policy.review.backends } else { &request.backends };
     if let (true, Some(flag)) = (backends.is_empty(), request.model_flags.first()) {

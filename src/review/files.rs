@@ -5,7 +5,7 @@ use crate::diff::{Entry, RepoPath};
 use crate::error::{Error, Result};
 use crate::git::{Change, Repo, State};
 use crate::policy::glob::Globs;
-use crate::rules::Scope;
+use crate::rules::{RuleSet, Scope};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -24,12 +24,12 @@ impl Files {
     /// Compiles the patterns. `dir` is the folder they were given in, `top` the worktree's.
     ///
     /// # Errors
-    /// Usage: a pattern that is none.
-    pub(crate) fn new(patterns: &[String], dir: &Path, top: Option<&Path>) -> Result<Self> {
+    /// Usage: a pattern that is none. Its secrets are masked.
+    pub(crate) fn new(patterns: &[String], dir: &Path, top: Option<&Path>, rules: &RuleSet) -> Result<Self> {
         let below = || dir.canonicalize().ok()?.strip_prefix(top?.canonicalize().ok()?).ok().map(Path::to_owned);
         let folder = if patterns.is_empty() { PathBuf::new() } else { below().unwrap_or_default() };
         let from_top: Vec<String> = patterns.iter().map(|p| from_top(p, dir, &folder)).collect();
-        let globs = Globs::new(&from_top).map_err(|e| Error::usage(format!("--files: {e}")))?;
+        let globs = Globs::new(&from_top).map_err(|e| Error::usage(rules.masked(&format!("--files: {e}"))))?;
         Ok(Self { globs, patterns: patterns.iter().map(|p| (p.clone(), AtomicBool::new(false))).collect() })
     }
 
@@ -52,8 +52,8 @@ impl Files {
     /// must not pass for a part of the repository in which nothing changed. Each pattern is judged.
     ///
     /// # Errors
-    /// Usage: such a pattern. Incomplete: a tree cannot be read.
-    pub(super) fn refuse_unknown(&self, repo: Option<&Repo>, parts: &[Part]) -> Result<()> {
+    /// Usage: such a pattern, with its secrets masked. Incomplete: a tree cannot be read.
+    pub(super) fn refuse_unknown(&self, rules: &RuleSet, repo: Option<&Repo>, parts: &[Part]) -> Result<()> {
         let open = |unmatched: &Self| unmatched.unmatched().next().is_some();
         if self.is_everything() {
             return Ok(());
@@ -69,7 +69,8 @@ impl Files {
         if unknown.is_empty() {
             return Ok(());
         }
-        let error = Error::usage(format!("--files matches no file: {}", unknown.join(", ")));
+        let text = format!("--files matches no file: {}", unknown.join(", "));
+        let error = Error::usage(rules.masked(&text));
         Err(error.hint("patterns count from the folder that they are given in; `git ls-files` lists the tracked files"))
     }
 
@@ -199,6 +200,7 @@ mod tests {
 
     #[test]
     fn patterns_count_from_the_folder_they_were_given_in() {
+        let rules = RuleSet::new(&crate::policy::RulesPolicy::default(), &[]).unwrap();
         let top = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(top.path().join("s/t")).unwrap();
         std::fs::write(top.path().join("s/a.py"), "").unwrap();
@@ -219,7 +221,7 @@ mod tests {
             ("s", ".", "s/t/b.py", true),
             ("s", "gone/*.py", "s/gone/b.py", true),
         ] {
-            let files = Files::new(&[pattern.to_owned()], &top.path().join(dir), Some(top.path())).unwrap();
+            let files = Files::new(&[pattern.to_owned()], &top.path().join(dir), Some(top.path()), &rules).unwrap();
             assert_eq!(files.select(&RepoPath::from(path)), selected, "{dir:?} {pattern} {path}");
             assert_eq!(files.unmatched().count(), usize::from(!selected));
         }

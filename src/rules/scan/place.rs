@@ -107,6 +107,14 @@ impl Scan<'_> {
     }
 }
 
+/// Returns true if a secret holds one of the literals of its rule: the mark of its issuer.
+fn has_mark(rule: u16, secret: &[u8]) -> bool {
+    let plain = secret.to_ascii_lowercase();
+    let literals = FILTER.prefilter.literals.iter().zip(FILTER.users).filter(|(_, users)| users.contains(&rule));
+    let mut marks = literals.map(|(literal, _)| literal.to_ascii_lowercase());
+    marks.any(|mark| memchr::memmem::find(&plain, &mark).is_some())
+}
+
 /// Hears the secrets in joined literals.
 struct Joined<'s, 'a, 't> {
     scan: &'s mut Scan<'a>,
@@ -125,10 +133,7 @@ impl Visitor for Joined<'_, '_, '_> {
     }
 
     fn found(&mut self, found: &Match) -> bool {
-        let rule = self.scan.reporter.rules.rule(found.rule);
-        let secret = &self.text[found.secret.clone()];
-        let has_mark = rule.literals.iter().any(|mark| memchr::memmem::find(secret, mark.as_bytes()).is_some());
-        if has_mark && self.scan.settled(found.rule) == Fit::Looks {
+        if has_mark(found.rule, &self.text[found.secret.clone()]) && self.scan.settled(found.rule) == Fit::Looks {
             self.found.push((found.rule, found.secret.clone()));
         }
         true
