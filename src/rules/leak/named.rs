@@ -99,8 +99,11 @@ impl<'t> Seeker<'t> {
             let close = memchr::memchr2(b'<', b'\n', &text[at..text.len().min(at + 4096)])?;
             return self.checked(at..at + close, tier, true, scheme);
         }
-        if let Some(open) = opening(&text[at..text.len().min(at + BETWEEN)]) {
-            return self.quoted(at + open, tier, scheme);
+        // The next quote may also close a literal in which all of this stands: `-H 'X-Secret: …'`.
+        let open = opening(&text[at..text.len().min(at + BETWEEN)]);
+        let literal = open.and_then(|open| self.quoted(at + open, tier, scheme));
+        if literal.is_some() {
+            return literal;
         }
         if sep.wants_quote || on_next_line && !is_scalar_line(text, at) {
             return None;

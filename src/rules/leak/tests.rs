@@ -209,6 +209,7 @@ fn told(dice: &mut Dice) -> Vec<(&'static str, String, String)> {
         ("header", "Authorization: Api-Token @"),
         ("header of code", "headers = {\"Authorization\": \"Api-Token @\"}"),
         ("bearer", "curl -H 'Authorization: Bearer @' x"),
+        ("unknown scheme in quotes", "curl -H 'Authorization: Custom-Scheme @' x"),
         ("token header", "Token: @"),
         ("own header", "X-Api-Key: @"),
         ("query", "https://x.net/a?b=c&access_token=@&d=e"),
