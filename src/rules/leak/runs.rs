@@ -99,7 +99,7 @@ fn key_gap(text: &[u8]) -> usize {
                 at += 1;
             }
             b'=' | b' ' | b'\t' | b'\r' | b'"' | b'\'' | b'`' | b',' | b'\\' | b'>' | b'|' | b'.' | b'#' | b'&' => {
-                at += 1
+                at += 1;
             }
             b'+' if !text.get(at + 1).is_some_and(|b| b.is_ascii_alphanumeric()) => at += 1,
             _ => break,
@@ -138,7 +138,7 @@ fn inside(der: &[u8]) -> Option<&[u8]> {
 fn bot_token(text: &[u8], run: &Range<usize>) -> Option<Found<'static>> {
     let length = run.len();
     let before = &text[run.start.saturating_sub(48)..run.start];
-    if length >= 30 && length <= 50 && before.ends_with(b":") {
+    if (30..=50).contains(&length) && before.ends_with(b":") {
         let digits = before[..before.len() - 1].iter().rev().take_while(|b| b.is_ascii_digit()).count();
         let token = &text[run.clone()];
         let mixed = token.iter().any(u8::is_ascii_uppercase) && token.iter().any(u8::is_ascii_lowercase);

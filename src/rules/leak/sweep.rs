@@ -96,7 +96,7 @@ impl<'r> Sweep<'_, 'r> {
             return;
         }
         let window = if line.len() <= LONG {
-            line.clone()
+            line
         } else {
             at.start.saturating_sub(BEFORE).max(line.start)..(at.start + AFTER).min(line.end)
         };

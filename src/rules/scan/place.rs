@@ -23,6 +23,9 @@ pub(super) struct Placed {
     span: Range<usize>,
 }
 
+/// Finds values by where they stand.
+type Finder = fn(&[u8]) -> Vec<Range<usize>>;
+
 /// Finds the values of Kubernetes Secrets.
 fn kubernetes_values(text: &[u8]) -> Vec<Range<usize>> {
     let mut out = Vec::new();
@@ -53,7 +56,7 @@ impl Scan<'_> {
 
     /// Finds what stands in the places of the current run that rules look at, in order.
     fn places(&mut self) -> Vec<Placed> {
-        const FINDERS: [(Matcher, fn(&[u8]) -> Vec<Range<usize>>); 2] =
+        const FINDERS: [(Matcher, Finder); 2] =
             [(Matcher::AwsSecretHalf, pair::live_halves), (Matcher::KubernetesData, kubernetes_values)];
         let mut out = Vec::new();
         for (matcher, find) in FINDERS {
