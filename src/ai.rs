@@ -215,7 +215,7 @@ pub struct Script {
     /// What is said where a review is asked for, and where a verdict on a claim is.
     pub review: String,
     pub verdict: String,
-    /// What was looked at, as tools would tell.
+    /// What was read, as a tool log would show it.
     pub read: Vec<ask::Read>,
 }
 

@@ -248,7 +248,7 @@ pub struct Suppression {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiver {
     pub reason: String,
-    /// Who waived, as far as the environment tells.
+    /// Who waived, if the environment names an actor.
     pub actor: String,
 }
 

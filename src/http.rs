@@ -71,7 +71,7 @@ pub enum Cause {
     Refused,
     /// What was sent is too large for it.
     TooLarge,
-    /// What came back is no answer.
+    /// The response is malformed.
     Malformed,
     /// The deadline passed.
     TimedOut,
@@ -260,7 +260,7 @@ impl Trouble {
         Self { failure, passing: true, floor: None, maybe_done: true }
     }
 
-    /// What came back is no answer.
+    /// The response is malformed.
     pub fn malformed(message: impl Into<String>) -> Self {
         Self::last(Failure::new(Cause::Malformed, message))
     }

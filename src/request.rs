@@ -259,7 +259,7 @@ pub struct ReviewRequest {
     pub offline: bool,
     /// Backends named for this run; empty: as policy says.
     pub backends: Vec<String>,
-    /// What a model is told besides the change.
+    /// Context for a model in addition to the change.
     pub brief: Brief,
     pub cache: CacheUse,
     /// Every prompt is appended to this file, which only its owner may read.

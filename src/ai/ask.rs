@@ -136,7 +136,7 @@ pub struct Failure {
     pub usage: Spent,
 }
 
-/// The kinds of failure that somebody tells apart.
+/// The kinds of failure that callers handle differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// It cannot be asked at all: no program, no key, no model, a flag it does not know.
@@ -151,7 +151,7 @@ pub enum Cause {
     CutOff,
     /// It would not answer (a refusal, a content filter).
     Declined,
-    /// What came back is no answer.
+    /// The response is malformed.
     Malformed,
     /// The deadline passed.
     TimedOut,

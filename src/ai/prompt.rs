@@ -34,7 +34,7 @@ pub struct Brief {
     pub documents: Vec<Document>,
     /// The team's own rules; those of a folder go with the chunks that touch it.
     pub conventions: Vec<Document>,
-    /// What to look at; empty: everything.
+    /// Categories to review; empty: all.
     pub focus: Vec<Category>,
     /// What to look at with special care, in the author's words.
     pub areas: Vec<String>,
@@ -48,7 +48,7 @@ pub struct Brief {
     pub criteria: Vec<Criterion>,
 }
 
-/// What a request looks for.
+/// The kind of defect that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lens {
     /// Everything at once: depth quick.

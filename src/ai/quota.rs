@@ -185,8 +185,8 @@ impl Grant<'_> {
         self.quota.take()
     }
 
-    /// Counts a retry of a program that asks by itself. Its share is for its turns, so the retry takes
-    /// what is promised to nobody.
+    /// Counts a retry of a program that asks by itself. Its share is for its turns, so the retry takes a
+    /// request that is not reserved.
     ///
     /// # Errors
     ///

@@ -55,7 +55,7 @@ impl Trust {
 /// What makes a new value weaker than an old one.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Weaker {
-    /// Nothing does, or nobody can tell.
+    /// Never, or it cannot be decided.
     Never,
     /// An entry is gone.
     Shrinks,

@@ -54,7 +54,7 @@ const MAX_REPLY: usize = 64 << 10;
 /// The tools that read, and nothing else.
 const TOOLS: [&str; 3] = ["Read", "Grep", "Glob"];
 
-/// What `--model` is when nobody says.
+/// The value of `--model` where neither flag nor policy sets one.
 const DEFAULT_MODEL: &str = "default";
 
 /// The program, found and ready.

@@ -78,7 +78,7 @@ pub(super) struct Talk<'a> {
     pub(super) own: bool,
 }
 
-/// What a model may do besides answering.
+/// What a model may do in addition to answering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tools {
     Absent,
