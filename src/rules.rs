@@ -200,7 +200,8 @@ pub fn comes_alive(old: &RepoPath, new: &RepoPath) -> bool {
     // The same rules look at both.
     let before = if before.overlaps(family) { before.with(family) } else { before };
     let leaves_tests = role::is_test_path(old.as_bytes()) && role::of(new.as_bytes()) == role::Role::Program;
-    after.goes_beyond(before) || (leaves_tests && !after.is_empty())
+    // Rules that leave tests out look at files without a language too, such as private keys.
+    after.goes_beyond(before) || leaves_tests
 }
 
 /// Tells whether a path is that of a text in a language that rules know.

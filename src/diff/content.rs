@@ -16,14 +16,16 @@
 //!    first 512 bytes. A PDF has such lines too and is none.
 //!
 //! The name of the file decides how far that goes ([`judge_named`]), since it decides which program reads the file. A
-//! language or a configuration format is text always; what of it cannot be decoded is named. A file of unknown format
-//! is text when it has lines of text anywhere, unless its structure is that of a binary format from end to end.
+//! language or a configuration format is text always; what of it cannot be decoded is named. Prose and a file of
+//! unknown format are text when they have lines of text anywhere, unless their structure is that of a binary format
+//! from end to end.
 //!
 //! Compressed and random data has about 10 % such controls and 50 % malformed UTF-8, machine code and
 //! tables have far more, and runs of NULs; a source file that hides behind a NUL has few of either.
 
 use super::names::{NameKind, extension};
 use super::{Encoding, Undecoded, containers, declared};
+use std::borrow::Cow;
 
 /// How many bytes git looks at (`FIRST_FEW_BYTES` of its `buffer_is_binary`).
 const GIT_LOOKS_AT: usize = 8000;
@@ -70,7 +72,7 @@ pub(in crate::diff) fn judge_named(bytes: &[u8], path: &[u8], git_hides: bool) -
     }
     let judged = match kind {
         NameKind::Data => judge(bytes),
-        _ => judge_unknown(bytes),
+        kind => judge_unknown(bytes, kind),
     };
     match judged {
         Content::Binary if !git_hides => Content::Text.into(),
@@ -85,7 +87,7 @@ fn judge_text(bytes: &[u8], path: &[u8]) -> Judged {
     if !has_nul && std::str::from_utf8(bytes).is_ok() {
         return Judged { content: Content::Text, undecoded: declared::opaque(bytes, &extension) };
     }
-    if containers::is_other_format(&extension, bytes) && !has_text_lines(bytes) {
+    if containers::is_other_format(&extension, bytes) && !has_text_lines(bytes, NameKind::Text) {
         return Content::Binary.into();
     }
     if let Some(encoding) = wide(bytes) {
@@ -121,32 +123,71 @@ fn is_legacy_text(bytes: &[u8]) -> bool {
 }
 
 /// Judges a file without a name that says what it is.
-fn judge_unknown(bytes: &[u8]) -> Content {
+fn judge_unknown(bytes: &[u8], kind: NameKind) -> Content {
     if let Some(encoding) = wide(bytes) {
         return Content::Wide(encoding);
     }
-    let is_text = bytes.is_empty() || looks_like_text(bytes) || starts_as_text(bytes) || has_text_lines(bytes);
+    let is_text = bytes.is_empty() || looks_like_text(bytes) || starts_as_text(bytes) || has_text_lines(bytes, kind);
     if is_text && !containers::is_container(bytes) { Content::Text } else { Content::Binary }
 }
 
-/// Returns true if some whole lines in a row are text: two of them, or one with a blank, of 20 bytes together.
-fn has_text_lines(bytes: &[u8]) -> bool {
+/// Returns true if some whole lines are text: two in a row or one with a blank, of 20 bytes together, or one that
+/// gives a name a value. In prose, any line of 8 bytes, or the first line of the file, is enough.
+fn has_text_lines(bytes: &[u8], kind: NameKind) -> bool {
     const ROW_MIN: usize = 20;
     let (mut lines, mut size, mut has_blank) = (0, 0, false);
-    for line in bytes.split_inclusive(|b| *b == b'\n') {
+    let mut is_first = true;
+    // A carriage return alone ends a line for many programs.
+    for line in bytes.split(|b| matches!(b, b'\n' | b'\r')) {
+        let line = without_nuls(line);
         let text = line.trim_ascii();
-        if !text.is_empty() && !is_clean(line) {
+        if text.is_empty() {
+            continue;
+        }
+        let is_line_clean = is_clean(text);
+        let prose_min = if std::mem::take(&mut is_first) { PROSE_FIRST_MIN } else { PROSE_LINE_MIN };
+        if !is_line_clean {
             (lines, size, has_blank) = (0, 0, false);
             continue;
         }
-        lines += usize::from(!text.is_empty());
+        lines += 1;
         size += text.len();
         has_blank |= memchr::memchr(b' ', text).is_some();
-        if size >= ROW_MIN && (lines > 1 || has_blank) {
+        let is_row = size >= ROW_MIN && (lines > 1 || has_blank);
+        if is_row || is_assignment(text) || (kind == NameKind::Prose && text.len() >= prose_min) {
             return true;
         }
     }
     false
+}
+
+/// Bytes of a line that makes a file of prose text, and of the first line of the file. Shorter ones turn up in junk.
+const PROSE_LINE_MIN: usize = 8;
+const PROSE_FIRST_MIN: usize = 4;
+
+/// Returns a line as programs read it that drop NULs: without those at its end, and without those between the
+/// characters of UTF-16 and UTF-32. In other places they separate the texts of a binary format, and stay.
+fn without_nuls(line: &[u8]) -> Cow<'_, [u8]> {
+    const TRAILING_MAX: usize = 3;
+    const ROW: &[u8] = &[0; 4];
+    let trailing = line.iter().rev().take_while(|b| **b == 0).count();
+    let text = if trailing <= TRAILING_MAX { &line[..line.len() - trailing] } else { line };
+    let nuls = memchr::memchr_iter(0, text).count();
+    if nuls * 5 < text.len() * 2 || memchr::memmem::find(text, ROW).is_some() {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.iter().copied().filter(|b| *b != 0).collect())
+}
+
+/// Returns true if a line gives a name a value, as files of settings do: `NAME=value`, `name: value`.
+fn is_assignment(line: &[u8]) -> bool {
+    const VALUE_MIN: usize = 6;
+    let line = line.strip_prefix(b"export ").unwrap_or(line);
+    let is_part = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
+    let name = line.iter().take_while(is_part).count();
+    let rest = line[name..].trim_ascii_start();
+    let value = rest.strip_prefix(b"=").or_else(|| rest.strip_prefix(b":"));
+    name > 2 && line[0].is_ascii_alphabetic() && value.is_some_and(|v| v.len() >= VALUE_MIN)
 }
 
 /// Tells what the bytes are, whatever git calls them.
@@ -202,7 +243,13 @@ fn wide(bytes: &[u8]) -> Option<Encoding> {
     encodings.into_iter().filter(|e| bytes.len() >= 4 * width(*e)).find(|encoding| {
         parts.into_iter().any(|part| {
             let seen = Units::count(part, *encoding);
-            seen.ascii * 2 >= seen.all && seen.odd * 50 <= seen.all
+            // Line ends with a NUL between them are not a text.
+            if seen.visible * 8 < seen.all {
+                return false;
+            }
+            // A few malformed units do not make something else of what is ASCII for the most part.
+            let is_ascii = seen.ascii * 4 >= seen.all * 3 && seen.odd * 8 <= seen.all;
+            is_ascii || (seen.ascii * 2 >= seen.all && seen.odd * 50 <= seen.all)
         })
     })
 }
@@ -212,17 +259,20 @@ struct Units {
     all: usize,
     /// Printable ASCII, tabs and line ends.
     ascii: usize,
+    /// Printable ASCII that is not a blank.
+    visible: usize,
     /// Controls, NUL, U+FFFE, U+FFFF, and what is no character.
     odd: usize,
 }
 
 impl Units {
     fn count(bytes: &[u8], encoding: Encoding) -> Self {
-        let mut seen = Self { all: 0, ascii: 0, odd: 0 };
+        let mut seen = Self { all: 0, ascii: 0, visible: 0, odd: 0 };
         let mut see = |c: Option<char>| {
             seen.all += 1;
             match c {
-                Some('\t' | '\n' | '\r' | ' '..='~') => seen.ascii += 1,
+                Some('!'..='~') => (seen.ascii, seen.visible) = (seen.ascii + 1, seen.visible + 1),
+                Some('\t' | '\n' | '\r' | ' ') => seen.ascii += 1,
                 Some('\0'..='\u{1f}' | '\u{7f}' | '\u{fffe}' | '\u{ffff}') | None => seen.odd += 1,
                 Some(_) => {}
             }

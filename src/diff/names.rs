@@ -10,7 +10,9 @@ pub(in crate::diff) enum NameKind {
     Text,
     /// A format that is not text: pictures, archives, fonts, databases, model weights.
     Data,
-    /// No extension, a dotfile, prose, or an extension that is not in the tables.
+    /// Text for people: a few bytes of text among others are shown and read, and nothing decodes the rest.
+    Prose,
+    /// No extension, a dotfile, or an extension that is not in the tables.
     Unknown,
 }
 
@@ -36,6 +38,8 @@ impl NameKind {
             Self::Text
         } else if !stem.is_empty() && is_in(DATA, extension) {
             Self::Data
+        } else if is_in(PROSE, extension) {
+            Self::Prose
         } else {
             Self::Unknown
         }
@@ -96,6 +100,9 @@ const TEXT: &str = "\
     podspec dockerfile containerfile dockerignore nginx htaccess editorconfig gitattributes \
     spec control ovpn rdp kubeconfig pem crontab rules policy npmrc netrc pypirc";
 
+/// Extensions of text that people read, and of tables.
+const PROSE: &str = "md markdown mdown mdx txt text rst adoc asciidoc asc org tex textile log csv tsv";
+
 /// Extensions of formats that are not text.
 const DATA: &str = "\
     png apng jpg jpeg jpe jp2 jxl gif bmp dib ico icns cur ani tif tiff webp avif heic heif \
@@ -142,8 +149,8 @@ mod tests {
             ("bin/deploy", NameKind::Unknown),
             (".tool", NameKind::Unknown),
             ("a.golden", NameKind::Unknown),
-            ("README.md", NameKind::Unknown),
-            ("notes.txt", NameKind::Unknown),
+            ("README.md", NameKind::Prose),
+            ("notes.txt", NameKind::Prose),
         ] {
             assert_eq!(NameKind::of(path.as_bytes()), kind, "{path}");
         }
@@ -151,6 +158,7 @@ mod tests {
 
     #[test]
     fn no_extension_is_in_both_tables() {
-        assert!(TEXT.split_ascii_whitespace().all(|e| !is_in(DATA, e)));
+        assert!(TEXT.split_ascii_whitespace().all(|e| !is_in(DATA, e) && !is_in(PROSE, e)));
+        assert!(PROSE.split_ascii_whitespace().all(|e| !is_in(DATA, e)));
     }
 }

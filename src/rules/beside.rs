@@ -2,7 +2,7 @@
 
 use super::catalog::FILTER;
 use super::report::{Reporter, Sighting};
-use super::walk::{self, Match, Scratch, Visitor};
+use super::walk::{self, Hay, Match, Scratch, Visitor};
 use super::{RuleSet, decode};
 use crate::diff::{LineNo, RepoPath};
 use crate::finding::{Finding, LineSpan};
@@ -38,11 +38,11 @@ pub(super) fn scan(rules: &RuleSet, what: &str, file: Option<&RepoPath>, text: &
 fn lines(rule: u16, rules: &RuleSet, text: &[u8]) -> Vec<(Range<usize>, u32)> {
     let mut scratch = Scratch::default();
     let mut hear = Hear { rule, lines: Vec::new() };
-    walk::walk(rules, &FILTER, text, b"", &mut scratch, &mut hear);
+    walk::walk(rules, &FILTER, Hay::whole(text, b""), &mut scratch, &mut hear);
     let mut found = hear.lines;
     decode::views(text, |run, plain| {
         let mut inner = Hear { rule, lines: Vec::new() };
-        walk::walk(rules, &FILTER, plain, b"", &mut scratch, &mut inner);
+        walk::walk(rules, &FILTER, Hay::whole(plain, b""), &mut scratch, &mut inner);
         if !inner.lines.is_empty() && found.len() < MOST {
             let start = memchr::memrchr(b'\n', &text[..run.start]).map_or(0, |n| n + 1);
             let end = memchr::memchr(b'\n', &text[run.end..]).map_or(text.len(), |n| run.end + n);

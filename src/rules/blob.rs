@@ -8,29 +8,34 @@ use super::catalog::{FILTER, Matcher, RULES};
 use super::report::{Reporter, Rest, Sighting};
 use super::role::{self, Role};
 use super::suppress::Counting;
-use super::walk::{self, Match, Scratch, Visitor};
+use super::walk::{self, Hay, Match, Scratch, Visitor};
 use super::{RuleSet, glob};
 use crate::diff::{Body, FileChange};
+use crate::finding::listing::Floor;
 use crate::finding::{Confidence, Finding, Severity};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// Bytes of the shortest run that is searched, and of the shortest secret that counts.
+/// Bytes of the shortest run that is searched, and of the shortest match that counts.
 const RUN_MIN: usize = 20;
 /// Bytes of the shortest mark of an issuer.
-const MARK_MIN: usize = 4;
+const MARK_MIN: usize = 3;
 /// Bytes of runs that are gathered before they are searched, so that the memory does not grow with the file.
 const GATHERED: usize = 1 << 20;
 /// Bytes of a quote on each side of a secret.
 const QUOTE_SIDE: usize = 60;
 /// Base 64 goes on for longer than this beside what looks like a secret in it.
 const STRETCH_MAX: usize = 16;
-/// Findings of one file.
-const LISTED_MAX: usize = 1000;
 
-/// Reports the secrets that a binary file gained.
-pub(super) fn scan(rules: &RuleSet, file: &FileChange, counting: Counting, out: &mut Vec<Finding>) -> Rest {
+/// Reports the secrets that a binary file gained. Returns those that are counted and not listed.
+pub(super) fn scan(
+    rules: &RuleSet,
+    file: &FileChange,
+    counting: Counting,
+    floor: &Floor,
+    out: &mut Vec<Finding>,
+) -> Rest {
     let Body::Binary(binary) = &file.body else { return Rest::default() };
     let path = file.path().as_bytes();
     let found = search(rules, path, binary.new_bytes());
@@ -38,7 +43,7 @@ pub(super) fn scan(rules: &RuleSet, file: &FileChange, counting: Counting, out: 
         return Rest::default();
     }
     let before: HashSet<_> = search(rules, path, binary.old_bytes()).into_iter().map(|s| s.text).collect();
-    let mut reporter = Reporter::new(rules, Some(file), out).counting(counting);
+    let mut reporter = Reporter::new(rules, Some(file), out).counting(counting).above(floor);
     let mut seen = HashSet::new();
     for secret in found {
         if before.contains(&secret.text) || !seen.insert(secret.text.clone()) {
@@ -130,11 +135,11 @@ impl Search<'_> {
         let text = std::mem::take(&mut self.text);
         let mut hits = Hits { search: self, text: &text, found: Vec::new() };
         let mut scratch = std::mem::take(&mut hits.search.scratch);
-        walk::walk(hits.search.rules, &FILTER, &text, hits.search.path, &mut scratch, &mut hits);
+        let hay = Hay::whole(&text, hits.search.path);
+        walk::walk(hits.search.rules, &FILTER, hay, &mut scratch, &mut hits);
         let found = hits.found;
         self.scratch = scratch;
-        let room = LISTED_MAX.saturating_sub(self.out.len());
-        let sights: Vec<Sight> = found.iter().take(room).filter_map(|m| self.sight(&text, m)).collect();
+        let sights: Vec<Sight> = found.iter().filter_map(|m| self.sight(&text, m)).collect();
         self.out.extend(sights);
         self.runs.clear();
         self.text = text;
@@ -189,14 +194,14 @@ impl Visitor for Hits<'_, '_> {
     }
 
     fn found(&mut self, found: &Match) -> bool {
-        if is_marked(found.rule, &self.text[found.secret.clone()]) && !is_in_base64(self.text, &found.secret) {
+        if is_marked(found, self.text) && !is_in_base64(self.text, &found.secret) {
             self.found.push(found.clone());
         }
         true
     }
 }
 
-/// Returns the marks of issuers by rule: the literals that may be a part of the secret itself.
+/// Returns the marks of issuers by rule: the literals that may be a part of a match.
 fn marks() -> &'static [Vec<&'static [u8]>] {
     static MARKS: OnceLock<Vec<Vec<&'static [u8]>>> = OnceLock::new();
     MARKS.get_or_init(|| {
@@ -210,11 +215,18 @@ fn marks() -> &'static [Vec<&'static [u8]>] {
     })
 }
 
-/// Returns true if a secret is long, and carries the mark of its issuer.
-fn is_marked(rule: u16, secret: &[u8]) -> bool {
-    let lower = secret.to_ascii_lowercase();
+/// Returns true if a match, the name before the secret included, is long and carries the mark of the issuer: a literal
+/// of the rule, or a prefix that its pattern asks for.
+fn is_marked(found: &Match, text: &[u8]) -> bool {
+    let (rule, matched) = (found.rule, &text[found.span.clone()]);
+    let prefix = text[found.secret.clone()].get(..MARK_MIN).and_then(|p| std::str::from_utf8(p).ok());
+    let is_asked = |p: &str| RULES[usize::from(rule)].pattern.replace('\\', "").contains(p);
+    if matched.len() >= RUN_MIN && prefix.is_some_and(is_asked) {
+        return true;
+    }
+    let lower = matched.to_ascii_lowercase();
     let has = |mark: &&[u8]| memchr::memmem::find(&lower, mark).is_some();
-    secret.len() >= RUN_MIN && marks()[usize::from(rule)].iter().any(has)
+    matched.len() >= RUN_MIN && marks()[usize::from(rule)].iter().any(has)
 }
 
 /// Returns true if what looks like a secret is a part of a longer text in base 64, which holds anything by chance.
@@ -307,6 +319,21 @@ mod tests {
             rules.scan(&code::added("a.png".into(), bytes), Scope::All, &mut out);
             assert!(out.is_empty(), "{what}: {:?}", out[0].rule_id());
         }
+    }
+
+    #[test]
+    fn slo_02_secrets_of_a_binary_file_beyond_the_cap_are_counted() {
+        let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
+        let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\x01\x02\x03".to_vec();
+        for i in 0..2_500 {
+            let key = crate::rules::expand("${aws-key-id:AKIA}", &format!("{i}"));
+            bytes.extend([b"\x01\x02", key.as_bytes(), b"\x03"].concat());
+        }
+        let (mut out, floor) = (Vec::new(), Floor::default());
+        let rest = scan(&rules, &code::added("a.png".into(), bytes), Counting::None, &floor, &mut out);
+        assert_eq!(out.len(), 1_000);
+        assert!(rest.counted.len() > 1_400, "{}", rest.counted.len());
+        assert_eq!(rest.by_rule.iter().map(|u| u.count as usize).sum::<usize>(), rest.counted.len());
     }
 
     #[test]

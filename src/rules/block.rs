@@ -6,7 +6,8 @@ use std::ops::Range;
 const REACH: usize = 4096;
 
 /// Returns the block around a value: from the line that opens the innermost brackets to where they close. Where
-/// there are no brackets within reach, it is the lines around up to an empty one or a mark of YAML documents.
+/// there are no brackets within reach, it is the lines around up to an empty one or a mark of YAML documents. It goes
+/// at most [`REACH`] bytes beyond the value, whatever the lengths of lines.
 pub(super) fn around(text: &[u8], value: &Range<usize>) -> Range<usize> {
     brackets(text, value).unwrap_or_else(|| paragraph(text, value))
 }
@@ -45,24 +46,27 @@ fn brackets(text: &[u8], value: &Range<usize>) -> Option<Range<usize>> {
         }
         b'}' | b')' | b']' => true,
         _ => false,
-    })?;
-    let start = memchr::memrchr(b'\n', &text[..open]).map_or(0, |i| i + 1);
-    Some(start.max(open.saturating_sub(REACH))..close)
+    });
+    let close = close.unwrap_or(high);
+    let from = open.saturating_sub(REACH);
+    let start = memchr::memrchr2(b'\n', b'\r', &text[from..open]).map_or(from, |i| from + i + 1);
+    Some(start..close)
 }
 
 fn paragraph(text: &[u8], value: &Range<usize>) -> Range<usize> {
     let ends = |line: &[u8]| line.trim_ascii().is_empty() || line.starts_with(b"---");
     let low = value.start.saturating_sub(REACH);
-    let mut start = memchr::memrchr(b'\n', &text[..value.start]).map_or(0, |i| i + 1);
+    let line_start = |at: usize| memchr::memrchr(b'\n', &text[low..at]).map_or(low, |i| low + i + 1);
+    let mut start = line_start(value.start);
     while start > low {
-        let above = memchr::memrchr(b'\n', &text[..start - 1]).map_or(0, |i| i + 1);
+        let above = line_start(start - 1);
         if ends(&text[above..start - 1]) {
             break;
         }
         start = above;
     }
     let high = (value.end + REACH).min(text.len());
-    let line_end = |at: usize| memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |i| at + i);
+    let line_end = |at: usize| memchr::memchr(b'\n', &text[at..high]).map_or(high, |i| at + i);
     let mut end = line_end(value.end);
     while end < high {
         let next = line_end(end + 1);

@@ -29,9 +29,16 @@ pub(super) struct Expression {
     uses: AtomicU32,
 }
 
-/// Compiles a pattern as rules write them: bytes, ASCII classes, lines for `^` and `$` only where `lines` says so.
+/// Compiles a pattern as rules write them: bytes, ASCII classes, lines for `^` and `$` only where `lines` says so. A
+/// carriage return alone ends a line there too.
 pub(super) fn compile(pattern: &str, lines: bool) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(pattern).unicode(false).multi_line(lines).size_limit(SIZE_MAX).dfa_size_limit(DFA_MAX).build()
+    RegexBuilder::new(pattern)
+        .unicode(false)
+        .multi_line(lines)
+        .crlf(lines)
+        .size_limit(SIZE_MAX)
+        .dfa_size_limit(DFA_MAX)
+        .build()
 }
 
 impl Expression {
@@ -44,7 +51,7 @@ impl Expression {
             .onepass(false)
             .utf8_empty(false)
             .nfa_size_limit(Some(SIZE_MAX));
-        let syntax = syntax::Config::new().unicode(false).utf8(false).multi_line(lines);
+        let syntax = syntax::Config::new().unicode(false).utf8(false).multi_line(lines).crlf(lines);
         let quick = meta::Builder::new().configure(plain).syntax(syntax).build(pattern).ok()?;
         Some(Self { pattern: pattern.into(), lines, quick, fast: OnceLock::new(), uses: AtomicU32::new(0) })
     }

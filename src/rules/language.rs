@@ -228,7 +228,7 @@ fn by_extension(extension: &str) -> Option<&'static [&'static str]> {
         "xml" | "xsd" | "xsl" | "xslt" | "plist" | "csproj" | "props" | "targets" | "config" | "pom" | "wsdl"
         | "svg" => &["xml"],
         "properties" => &["properties"],
-        "ini" | "cfg" | "conf" | "cnf" => &["ini"],
+        "ini" | "cfg" | "conf" | "cnf" | "npmrc" | "yarnrc" | "pypirc" | "netrc" | "gitconfig" => &["ini"],
         "env" => &["env"],
         "mk" | "mak" => &["make"],
         "ps1" | "psm1" | "psd1" => &["powershell"],

@@ -100,6 +100,8 @@ struct Syntax {
     nested: bool,
     quotes: &'static [Quote],
     habit: Habit,
+    /// U+2028 and U+2029 end a line.
+    separators: bool,
 }
 
 const fn quote(open: &'static str, escape: Escape, lines: bool) -> Quote {
@@ -127,6 +129,7 @@ const BASE: Syntax = Syntax {
     nested: false,
     quotes: &[],
     habit: Habit::None,
+    separators: false,
 };
 
 /// In the order in which the languages of a file take them.
@@ -139,6 +142,7 @@ static SYNTAXES: &[Syntax] = &[
         line: SLASHES,
         quotes: &[DOUBLE, SINGLE],
         habit: Habit::JavaScript,
+        separators: true,
         ..BASE
     },
     Syntax { languages: &["python"], line: HASH, quotes: &[TRIPLE, TRIPLE_SINGLE, DOUBLE, SINGLE], ..BASE },
@@ -148,6 +152,7 @@ static SYNTAXES: &[Syntax] = &[
         block: STARS,
         quotes: &[DOUBLE, SINGLE],
         habit: Habit::JavaScript,
+        separators: true,
         ..BASE
     },
     Syntax { languages: &["go"], line: SLASHES, block: STARS, quotes: &[DOUBLE, SINGLE, TICKS], ..BASE },
@@ -191,6 +196,7 @@ static SYNTAXES: &[Syntax] = &[
         block: STARS,
         quotes: &[TRIPLE_RAW, DOUBLE, SINGLE],
         habit: Habit::CSharp,
+        separators: true,
         ..BASE
     },
     Syntax {
@@ -437,7 +443,7 @@ impl<'t> Lexer<'t> {
             }
         }
         let line_end = || {
-            let line = &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())];
+            let line = &rest[..line_length(rest, syntax)];
             // The end of PHP ends a comment of one line too.
             let close = (syntax.habit == Habit::Php).then(|| memchr::memmem::find(line, b"?>")).flatten();
             at + close.unwrap_or(line.len())
@@ -611,6 +617,18 @@ impl<'t> Lexer<'t> {
     }
 }
 
+/// Returns the bytes before the end of the first line. A carriage return alone ends it in every language: those that
+/// disagree see a comment where the rules see code, which hides nothing.
+fn line_length(text: &[u8], syntax: &Syntax) -> usize {
+    let end = memchr::memchr2(b'\n', b'\r', text).unwrap_or(text.len());
+    if syntax.separators { separator(&text[..end]).unwrap_or(end) } else { end }
+}
+
+/// Returns where U+2028 or U+2029 stands first, which end a line in JavaScript and C#.
+fn separator(line: &[u8]) -> Option<usize> {
+    memchr::memmem::find_iter(line, b"\xe2\x80").find(|at| matches!(line.get(at + 2), Some(0xa8 | 0xa9)))
+}
+
 /// Returns where PHP begins: `<?php`, `<?=`, or `<?` and white space. `<?xml` is text.
 fn php_opener(text: &[u8]) -> Option<usize> {
     memchr::memmem::find_iter(text, b"<?").find(|at| match text[at + 2..] {
@@ -624,7 +642,7 @@ fn php_opener(text: &[u8]) -> Option<usize> {
 /// Tells whether only blanks stand between the start of the line and `at`.
 fn blank_before(text: &[u8], at: usize) -> bool {
     let blanks = text[..at].iter().rev().take(256).take_while(|b| matches!(b, b' ' | b'\t')).count();
-    at - blanks <= start_of(text) || text[at - blanks - 1] == b'\n'
+    at - blanks <= start_of(text) || matches!(text[at - blanks - 1], b'\n' | b'\r')
 }
 
 /// Returns where the first line begins.

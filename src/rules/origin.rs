@@ -6,7 +6,8 @@
 
 use super::expression::Expression;
 use super::language::Languages;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// Lines above a match that are searched for the origin of its names.
@@ -85,6 +86,7 @@ static SOURCES: &[Sources] = &[
 const CONVERTS: &str = r"\(\s*(?:int|long|float|double|bool)\s*\)|\b(?:intval|floatval|absint)\s*\(|(?:^|[^\w.])(?:int|float|len|bool|uuid\.UUID|UUID|Number|parseInt|parseFloat|isset|empty|count)\(|\bparse(?:Int|Long|Short|Double|Boolean)\(|\b(?:Integer|Long|UUID)\.(?:valueOf|fromString)\(|\bstrconv\.(?:Atoi|Parse\w+)\(|\.to_i\b|\.to_f\b|\b(?:int|long|Guid|Int32|Int64)\.(?:Try)?Parse|\bConvert\.ToInt|\btype\s*=\s*int\b|<(?:int|uuid|float):|\.parse::<[iuf]\d|\.toInt\(|\.toLong\(|\b(?:int|long|Integer|Long|UUID|Int|Guid)\s+\w+\s*[,)]";
 
 /// The expressions of one entry of [`SOURCES`].
+#[derive(Debug)]
 struct Compiled {
     converts: Expression,
     reads: Expression,
@@ -94,45 +96,126 @@ struct Compiled {
 
 static COMPILED: [OnceLock<Option<Compiled>>; SOURCES.len()] = [const { OnceLock::new() }; SOURCES.len()];
 
-fn sources(languages: Languages) -> Option<&'static Compiled> {
-    let at = SOURCES.iter().position(|s| languages.any_of(s.languages))?;
+/// Returns the expressions of every language that a file can be in: a Jenkinsfile may be Ruby too.
+fn sources(languages: Languages) -> Vec<&'static Compiled> {
     let compile = |pattern: &str| Expression::new(pattern, false);
-    COMPILED[at]
-        .get_or_init(|| {
-            let s = &SOURCES[at];
+    let of = |(s, compiled): (&Sources, &'static OnceLock<Option<Compiled>>)| {
+        let make = || {
             Some(Compiled {
                 converts: compile(CONVERTS)?,
                 reads: compile(s.reads)?,
                 function: compile(s.function)?,
                 handler: compile(s.handler)?,
             })
-        })
-        .as_ref()
+        };
+        compiled.get_or_init(make).as_ref()
+    };
+    SOURCES.iter().zip(&COMPILED).filter(|(s, _)| languages.any_of(s.languages)).filter_map(of).collect()
 }
 
-/// Returns true if a statement uses a value from outside. `above` is the text before its line.
-pub(super) fn is_outside(statement: &[u8], above: &[u8], languages: Languages) -> bool {
-    let Some(sources) = sources(languages) else { return false };
-    if sources.reads.is_match(statement) {
-        return true;
+/// What a line says about origins.
+#[derive(Clone, Debug)]
+struct Facts {
+    /// Where the line starts in the text.
+    start: usize,
+    /// The part of the line that reads something from outside, in bytes of the text.
+    read: Option<Range<usize>>,
+    starts_function: bool,
+    makes_handler: bool,
+}
+
+/// The origins of values in one text. Each line is searched once, however many matches stand below it.
+#[derive(Debug)]
+pub(super) struct Origins<'t> {
+    text: &'t [u8],
+    /// With the facts about lines by the offset of their end.
+    sources: Vec<(&'static Compiled, HashMap<usize, Facts>)>,
+}
+
+impl<'t> Origins<'t> {
+    pub(super) fn new(text: &'t [u8], languages: Languages) -> Self {
+        Self { text, sources: sources(languages).into_iter().map(|s| (s, HashMap::new())).collect() }
     }
-    let names = names(statement);
-    let given = |line: &[u8]| words(line).any(|w| names.contains(w));
-    let mut lines = above.rsplit(|b| *b == b'\n').map(|l| &l[..l.len().min(LINE_MAX)]);
-    // What follows the last line end is the start of the statement's own line.
-    lines.next();
-    let mut lines = lines.take(LINES_ABOVE);
-    while let Some(line) = lines.next() {
-        let read = sources.reads.find_at(line, 0).filter(|_| !sources.converts.is_match(line));
-        if read.is_some_and(|read| assigns(&line[..read.start], &line[read.end..], &names)) {
+
+    /// Returns true if the line of a match uses a value from outside, in one of the languages of the file.
+    pub(super) fn is_outside(&mut self, line: &Range<usize>) -> bool {
+        let (text, statement) = (self.text, &self.text[line.clone()]);
+        if self.sources.iter().any(|(s, _)| s.reads.is_match(statement)) {
             return true;
         }
-        if sources.function.is_match(line) {
-            let decorated = given(line) && lines.by_ref().take(DECORATORS).any(|l| sources.handler.is_match(l));
-            return decorated || (given(line) && sources.handler.is_match(line));
+        let names = names(statement);
+        self.sources.iter_mut().any(|(s, known)| is_given(text, line.start, s, known, &names))
+    }
+}
+
+/// Returns true if a line above `before`, the start of a line, gives a value from outside to one of the names.
+fn is_given(
+    text: &[u8],
+    before: usize,
+    sources: &Compiled,
+    known: &mut HashMap<usize, Facts>,
+    names: &BTreeSet<&[u8]>,
+) -> bool {
+    let uses_name = |line: &[u8]| words(line).any(|w| names.contains(w));
+    let mut decorators = None;
+    let mut next = before;
+    for _ in 0..LINES_ABOVE {
+        if next == 0 {
+            return false;
+        }
+        let end = end_of_line_above(text, next);
+        let facts = known.entry(end).or_insert_with(|| Facts::of(text, end, sources));
+        let line = &text[facts.start..end.min(facts.start + LINE_MAX)];
+        next = facts.start;
+        if let Some(left) = &mut decorators {
+            if facts.makes_handler {
+                return true;
+            }
+            *left -= 1;
+            if *left == 0 {
+                return false;
+            }
+            continue;
+        }
+        let (start, length) = (facts.start, line.len());
+        let sides = facts.read.as_ref().map(|r| (&line[..r.start - start], &line[(r.end - start).min(length)..]));
+        if sides.is_some_and(|(before, after)| assigns(before, after, names)) {
+            return true;
+        }
+        if facts.starts_function {
+            if !uses_name(line) {
+                return false;
+            }
+            if facts.makes_handler {
+                return true;
+            }
+            decorators = Some(DECORATORS);
         }
     }
     false
+}
+
+/// Returns the end of the line above the one that starts at `next`, without its line end.
+fn end_of_line_above(text: &[u8], next: usize) -> usize {
+    let above = &text[..next];
+    let above = above.strip_suffix(b"\n").unwrap_or(above);
+    let without_return = above.strip_suffix(b"\r");
+    without_return.unwrap_or(above).len()
+}
+
+impl Facts {
+    /// Searches the line that ends at `end`.
+    fn of(text: &[u8], end: usize, sources: &Compiled) -> Self {
+        let start = memchr::memrchr2(b'\n', b'\r', &text[..end]).map_or(0, |i| i + 1);
+        let line = &text[start..end.min(start + LINE_MAX)];
+        let read = sources.reads.find_at(line, 0).filter(|_| !sources.converts.is_match(line));
+        Self {
+            start,
+            read: read.map(|r| start + r.start..start + r.end),
+            starts_function: sources.function.is_match(line),
+            makes_handler: sources.handler.is_match(line),
+        }
+    }
 }
 
 /// Returns true if a line that reads something gives it to one of the names: `name = …`, `{ name } = …`,
@@ -197,14 +280,15 @@ mod tests {
 
     fn outside(path: &str, text: &str) -> bool {
         let at = text.rfind('\n').map_or(0, |i| i + 1);
-        is_outside(&text.as_bytes()[at..], &text.as_bytes()[..at], Languages::of(path.as_bytes(), b""))
+        let languages = Languages::of(path.as_bytes(), b"");
+        Origins::new(text.as_bytes(), languages).is_outside(&(at..text.len()))
     }
 
     #[test]
     fn every_expression_compiles() {
         for s in SOURCES {
             let language = Languages::named(s.languages[0]).unwrap();
-            assert!(sources(language).is_some(), "{:?}", s.languages);
+            assert!(!sources(language).is_empty(), "{:?}", s.languages);
         }
     }
 
@@ -225,6 +309,8 @@ mod tests {
             ),
             ("a.php", "$id = $_GET['id'];\n$db->query(\"SELECT 1 WHERE a = $id\");"),
             ("a.rb", "name = params[:name]\nUser.where(\"a = '#{name}'\")"),
+            ("a.rb", "name = params[:name]\rUser.where(\"a = '#{name}'\")"),
+            ("Jenkinsfile.rb", "User.order(\"#{params[:sort]} asc\")"),
             (
                 "A.cs",
                 "[HttpGet]\npublic IActionResult F(string name) {\n  db.Execute($\"SELECT 1 WHERE a = '{name}'\");",

@@ -2,7 +2,7 @@
 
 use super::catalog::{self, FILTER, Matcher};
 use super::lexer::{Place, Readings};
-use super::origin;
+use super::origin::Origins;
 use super::prose::{self, Purpose};
 use super::report::{self, Reporter, Rest, Sighting};
 use super::role::{self, Role};
@@ -10,7 +10,7 @@ use super::secret::overlap::{Claim, Spared};
 use super::spans::{Lines, Spans};
 use super::suppress::Counting;
 use super::unicode::{self, Surroundings};
-use super::walk::{self, Match, Scratch, Visitor};
+use super::walk::{self, Hay, Match, Scratch, Visitor};
 use super::{RuleSet, Scope, Unlisted, blob, block, change, decode, glob, markers, secret, spans};
 use crate::diff::{Block, Body, FileChange, Hidden, LineNo, TextChange};
 use crate::finding::listing::{Counted, Floor};
@@ -36,7 +36,9 @@ pub(super) fn file(
 ) -> Rest {
     let from = out.len();
     let mut rest = reading(rules, file, Pass { scope, is_first: true }, counting, floor, out);
-    rest.counted.extend(blob::scan(rules, file, counting, out).counted);
+    let of_blob = blob::scan(rules, file, counting, floor, out);
+    rest.by_rule.extend(of_blob.by_rule);
+    rest.counted.extend(of_blob.counted);
     for text in file.text().map(TextChange::further_readings).unwrap_or_default() {
         let other = FileChange { entry: file.entry.clone(), body: Body::Text(text.into_owned()) };
         let mut found = Vec::new();
@@ -128,6 +130,7 @@ const ENCODED: &str = "it is written in an encoding";
 struct Run<'a> {
     text: &'a [u8],
     readings: Readings<'a>,
+    origins: Origins<'a>,
 }
 
 struct Scan<'a> {
@@ -172,8 +175,14 @@ impl Visitor for Scan<'_> {
     fn found(&mut self, found: &Match) -> bool {
         let rules = self.reporter.rules;
         let rule = rules.rule(found.rule);
-        if rule.place != Place::Any && !self.admits(rule, found.span.start) {
-            return false;
+        if rule.place != Place::Any {
+            // A pattern that starts with the line takes its indentation, which is code before a comment.
+            let text = self.block.text[found.span.clone()].trim_ascii_start();
+            if !self.admits(rule, found.span.start)
+                && !self.admits(rule, found.span.end.saturating_sub(text.len().max(1)))
+            {
+                return false;
+            }
         }
         if self.is_guarded(found) {
             return false;
@@ -273,7 +282,7 @@ impl<'a> Scan<'a> {
 
     /// Remembers what a rule that knows the issuer lets be.
     fn spare(&mut self, found: &Match) {
-        self.spared.push((found.line_index, columns(&found.line, &found.secret)));
+        self.spared.push((found.line_index, offsets(&found.secret)));
     }
 
     fn lines(&mut self, text: &'a TextChange) {
@@ -282,8 +291,12 @@ impl<'a> Scan<'a> {
         let mut scratch = Scratch::default();
         for block in text.added() {
             self.enter(block);
-            walk::walk(rules, &FILTER, block.text, path, &mut scratch, self);
-            rules.team.with_filter(|f| walk::walk(rules, f, block.text, path, &mut scratch, self));
+            let hay = match text.new.around(block.text) {
+                Some((run, offset)) => Hay::start_of(&run[offset..], block.text.len(), path),
+                None => Hay::whole(block.text, path),
+            };
+            walk::walk(rules, &FILTER, hay, &mut scratch, self);
+            rules.team.with_filter(|f| walk::walk(rules, f, hay, &mut scratch, self));
             self.decoded(&mut scratch);
             self.placed();
             self.joined(&mut scratch);
@@ -323,7 +336,8 @@ impl<'a> Scan<'a> {
         let is_whole = file.text().is_some_and(|t| t.new.whole().is_some());
         self.run.get_or_insert_with(|| {
             let (text, offset) = file.text().and_then(|t| t.new.around(block.text)).unwrap_or((block.text, 0));
-            (Run { text, readings: Readings::new(text, languages, is_whole) }, offset)
+            let readings = Readings::new(text, languages, is_whole);
+            (Run { text, readings, origins: Origins::new(text, languages) }, offset)
         })
     }
 
@@ -408,7 +422,7 @@ impl<'a> Scan<'a> {
     /// Returns what decides which of several rules reports a secret.
     fn claim(&self, hit: &Hit) -> Claim {
         let rules = self.reporter.rules;
-        let (rule, columns) = (rules.rule(hit.rule), columns(&hit.line, &hit.span));
+        let (rule, columns) = (rules.rule(hit.rule), offsets(&hit.span));
         let severity = report::weigh(rules, hit.rule, self.in_doubt(hit.rule), false);
         let knowledge = secret::overlap::knowledge(&rule.id);
         Claim { line: hit.line_index, columns, confidence: rule.confidence, knowledge, severity }
@@ -448,11 +462,8 @@ impl<'a> Scan<'a> {
         if !self.reporter.rules.rule(rule).judges_origin {
             return false;
         }
-        let languages = self.reporter.languages();
-        let text = self.block.text;
         let (run, offset) = self.run();
-        let above = &run.text[..*offset + line.start];
-        !origin::is_outside(&text[line.clone()], above, languages)
+        !run.origins.is_outside(&(*offset + line.start..*offset + line.end))
     }
 
     /// Looks for secrets and planted text in what the block's encoded runs say.
@@ -462,8 +473,9 @@ impl<'a> Scan<'a> {
         let known = Spans::of(self.secrets.iter().map(|hit| hit.span.clone()));
         decode::views(text, |run, plain| {
             let mut inner = Decoded { scan: self, rules: Vec::new() };
-            walk::walk(rules, &FILTER, plain, path, scratch, &mut inner);
-            rules.team.with_filter(|f| walk::walk(rules, f, plain, path, scratch, &mut inner));
+            let hay = Hay::whole(plain, path);
+            walk::walk(rules, &FILTER, hay, scratch, &mut inner);
+            rules.team.with_filter(|f| walk::walk(rules, f, hay, scratch, &mut inner));
             let found = inner.rules;
             // What a rule found as it stands needs no decoding.
             if found.is_empty() || known.overlap(&run) {
@@ -547,8 +559,10 @@ impl<'a> Scan<'a> {
 
     /// Reports text that git would not have shown.
     fn hidden(&mut self, text: &'a TextChange, hidden: Hidden) {
+        let has_nul = || text.added().any(|b| memchr::memchr(0, b.text).is_some());
         let (matcher, needle) = match hidden {
             Hidden::Nul => (Matcher::HiddenNul, Some(0)),
+            Hidden::Utf16 | Hidden::Attribute if has_nul() => (Matcher::HiddenNul, Some(0)),
             Hidden::Utf16 => (Matcher::HiddenUtf16, None),
             _ => return,
         };
@@ -618,6 +632,12 @@ fn knows_issuer(rule: &catalog::Rule) -> bool {
         && rule.severity != Severity::Suggestion
         && rule.matcher == Matcher::Pattern
         && secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER
+}
+
+/// Returns where a part of a block stands, in bytes of the block: a line that carriage returns divide has several
+/// parts with equal columns.
+fn offsets(span: &Range<usize>) -> (u32, u32) {
+    columns(&(0..0), span)
 }
 
 /// The columns of a part of a line, in bytes.

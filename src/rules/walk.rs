@@ -209,19 +209,41 @@ pub(super) struct Scratch {
     touched: Vec<u16>,
 }
 
+/// A text to walk, and what follows it in its file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hay<'a> {
+    /// The text, and behind it the unchanged part of the file, which checks may read.
+    all: &'a [u8],
+    /// Bytes of the text.
+    length: usize,
+    path: &'a [u8],
+}
+
+impl<'a> Hay<'a> {
+    /// Returns a text that is not followed by anything. `path` is empty where it is not known.
+    pub(super) fn whole(text: &'a [u8], path: &'a [u8]) -> Self {
+        Self { all: text, length: text.len(), path }
+    }
+
+    /// Returns the first `length` bytes of a text.
+    pub(super) fn start_of(all: &'a [u8], length: usize, path: &'a [u8]) -> Self {
+        Self { all, length: length.min(all.len()), path }
+    }
+}
+
 /// Walks a text with one filter.
 pub(super) fn walk(
     rules: &RuleSet,
     filter: &Filter<'_>,
-    text: &[u8],
-    path: &[u8],
+    hay: Hay<'_>,
     scratch: &mut Scratch,
     visitor: &mut impl Visitor,
 ) {
     for rule in scratch.touched.drain(..) {
         scratch.seen[usize::from(rule)] = Seen::NOT;
     }
-    let mut walk = Walk { rules, text, path, scratch, line: 0..0, line_end: 0, line_index: 0, started: false };
+    let text = &hay.all[..hay.length];
+    let mut walk = Walk { rules, hay, text, scratch, line: 0..0, line_end: 0, line_index: 0, counted: 0 };
     filter.prefilter.scan(text, |literal, at| {
         for rule in filter.users[usize::from(literal)] {
             if visitor.accepts(*rule) {
@@ -234,14 +256,15 @@ pub(super) fn walk(
 
 struct Walk<'a> {
     rules: &'a RuleSet,
+    hay: Hay<'a>,
     text: &'a [u8],
-    path: &'a [u8],
     scratch: &'a mut Scratch,
     /// The current line without its line end, and where the next one starts.
     line: Range<usize>,
     line_end: usize,
+    /// Line feeds before the line, which are in the first `counted` bytes.
     line_index: u32,
-    started: bool,
+    counted: usize,
 }
 
 impl Walk<'_> {
@@ -281,23 +304,19 @@ impl Walk<'_> {
 
     /// Makes the line that holds `at` the current one.
     fn go_to_line(&mut self, at: usize) {
-        if self.started && at < self.line_end {
+        if at < self.line_end {
             return;
         }
         let from = self.line_end;
-        let start = memchr::memrchr(b'\n', &self.text[from..at]).map_or(from, |i| from + i + 1);
-        if self.started {
-            self.line_index += 1;
-        }
-        self.line_index += memchr::memchr_iter(b'\n', &self.text[from..start]).count() as u32;
-        let (end, next) = match memchr::memchr(b'\n', &self.text[at..]) {
-            Some(i) => (at + i, at + i + 1),
-            None => (self.text.len(), self.text.len()),
-        };
-        let end = if end > start && self.text[end - 1] == b'\r' { end - 1 } else { end };
-        self.started = true;
+        let start = memchr::memrchr2(b'\n', b'\r', &self.text[from..at]).map_or(from, |i| from + i + 1);
+        self.line_index += memchr::memchr_iter(b'\n', &self.text[self.counted..start]).count() as u32;
+        self.counted = start;
+        // Many languages end a line at a carriage return alone, so what stands before one hides nothing behind it.
+        // Numbers of lines count line feeds, as git does.
+        let end = memchr::memchr2(b'\n', b'\r', &self.text[at..]).map_or(self.text.len(), |i| at + i);
+        let length = if self.text[end..].starts_with(b"\r\n") { 2 } else { 1 };
         self.line = start..end;
-        self.line_end = next;
+        self.line_end = (end + length).min(self.text.len());
     }
 
     fn search(
@@ -377,13 +396,17 @@ impl Walk<'_> {
 
     /// Returns true if a match passes the rule's checks, which read the part of the line in `near`.
     fn holds(&self, rule: &Rule, near: Range<usize>, found: &Match) -> bool {
-        let after = near.end..near.end.saturating_add(FOLLOWING).min(self.text.len());
+        // Blanks behind a header do not put the body of a key out of reach.
+        let rest = self.hay.all[near.end..].trim_ascii_start();
+        let start = self.hay.all.len() - rest.len();
+        let start = if rest.is_empty() { near.end } else { start };
+        let after = start..start.saturating_add(FOLLOWING).min(self.hay.all.len());
         let candidate = Candidate {
             secret: &self.text[found.secret.clone()],
             line: &self.text[near.clone()],
             at: found.secret.start - near.start,
-            after: &self.text[after],
-            path: self.path,
+            after: &self.hay.all[after],
+            path: self.hay.path,
         };
         rule.checks.iter().all(|c| check::passes(c, &candidate))
     }
@@ -417,7 +440,7 @@ mod tests {
         );
         let rules = RuleSet::new(&RulesPolicy::default(), &[("t.toml".to_owned(), team)]).unwrap();
         let mut count = Count { rule: RULES.len() as u16, matches: 0 };
-        rules.team.with_filter(|f| walk(&rules, f, text, b"", &mut Scratch::default(), &mut count));
+        rules.team.with_filter(|f| walk(&rules, f, Hay::whole(text, b""), &mut Scratch::default(), &mut count));
         count.matches
     }
 
@@ -442,7 +465,7 @@ mod tests {
                 let line = [*literal, b"aaaa \"'=(1"].concat().repeat(8_000 / (literal.len() + 10));
                 let started = std::time::Instant::now();
                 let mut count = Count { rule, matches: 0 };
-                walk(&rules, &FILTER, &line, b"", &mut Scratch::default(), &mut count);
+                walk(&rules, &FILTER, Hay::whole(&line, b""), &mut Scratch::default(), &mut count);
                 let id = &RULES[usize::from(rule)].id;
                 assert!(started.elapsed().as_secs() < 10, "{id} took {:?}", started.elapsed());
             }
@@ -476,10 +499,11 @@ mod tests {
         }
         let search = |text: &[u8]| {
             let mut at = At(Vec::new());
-            rules.team.with_filter(|f| walk(&rules, f, text, b"", &mut Scratch::default(), &mut at));
+            rules.team.with_filter(|f| walk(&rules, f, Hay::whole(text, b""), &mut Scratch::default(), &mut at));
             at.0
         };
         assert_eq!(search(b"xneedle1\nneedle2\r\n"), [9..16]);
+        assert_eq!(search(b"needle1\rxneedle2\r\r\nneedle3\r"), [0..7, 19..26]);
         // What stands before the first line is none of it.
         assert_eq!(search("\u{feff}needle1\n\u{feff}xneedle1".as_bytes()), [3..10]);
         assert!(search("\u{feff}".as_bytes()).is_empty());

@@ -19,9 +19,13 @@ fn gate(path: &str, text: &str) -> Vec<Value> {
     repo.git(&["checkout", "-q", "-b", "t"]);
     repo.stage(path, text);
     repo.commit("change");
-    let run = repo
-        .reviewer(&["review", "branch", "t", "--base", "main", "--gate", "--no-save", "--format", "json"])
-        .run_any();
+    gate_report(&repo)
+}
+
+/// Reviews the branch `t` in gate mode and returns the findings that are minor or worse.
+fn gate_report(repo: &Repo) -> Vec<Value> {
+    let args = ["review", "branch", "t", "--base", "main", "--gate", "--no-save", "--format", "json"];
+    let run = repo.reviewer(&args).run_any();
     let report: Value = serde_json::from_str(&run.stdout).unwrap();
     let findings = report["findings"].as_array().unwrap().clone();
     findings.into_iter().filter(|f| f["severity"] != "suggestion").collect()
@@ -150,8 +154,27 @@ fn hid_10_outside_of_gate_mode_a_comment_that_is_written_anew_counts() {
     repo.review(&["branch", "--base", &base, "--no-save", "--gate"], 1);
 }
 
+/// Text with hidden Unicode, and the rule that reports it.
+const HIDDEN: &[(&str, &str)] = &[
+    ("a \u{2066}b: 1\n", "bidi-control"),
+    ("a: b\u{2069}c\n", "bidi-control"),
+    ("s: \"a \u{2067}b\u{2069} c\"\n", "bidi-control"),
+    ("s: \"a \u{2068}b\u{2069} c\"\n", "bidi-control"),
+    ("role: \"user\u{202e} \u{2066}// admins only\u{2069} \u{2066}\"\n", "bidi-control"),
+    ("ad\u{200b}min: true\n", "zero-width-characters"),
+    ("x: \"ad\u{200d}min\"\n", "zero-width-characters"),
+    ("x: \"admin\u{2060}\"\n", "zero-width-characters"),
+    ("\u{430}dmin: true\n", "mixed-script-name"),
+    ("x: \"p\u{430}ypal.com\"\n", "mixed-script-name"),
+];
+
 #[test]
 fn hid_11_hidden_unicode_is_found_in_every_file_that_is_not_prose_or_a_translation() {
+    let repo = Repo::new();
+    repo.stage("README.md", "A project\n");
+    repo.commit("base");
+    repo.git(&["checkout", "-q", "-b", "t"]);
+    let mut cases = Vec::new();
     for path in [
         ".github/workflows/ci.yml",
         "package.json",
@@ -180,21 +203,19 @@ fn hid_11_hidden_unicode_is_found_in_every_file_that_is_not_prose_or_a_translati
         "a.unknown",
         "script",
     ] {
-        for (text, rule) in [
-            ("a \u{2066}b: 1\n", "bidi-control"),
-            ("a: b\u{2069}c\n", "bidi-control"),
-            ("s: \"a \u{2067}b\u{2069} c\"\n", "bidi-control"),
-            ("s: \"a \u{2068}b\u{2069} c\"\n", "bidi-control"),
-            ("role: \"user\u{202e} \u{2066}// admins only\u{2069} \u{2066}\"\n", "bidi-control"),
-            ("ad\u{200b}min: true\n", "zero-width-characters"),
-            ("x: \"ad\u{200d}min\"\n", "zero-width-characters"),
-            ("x: \"admin\u{2060}\"\n", "zero-width-characters"),
-            ("\u{430}dmin: true\n", "mixed-script-name"),
-            ("x: \"p\u{430}ypal.com\"\n", "mixed-script-name"),
-        ] {
-            let found = gate(path, text);
-            assert!(found.iter().any(|f| f["rule_id"] == rule), "{path}: {text:?}: {found:#?}");
+        // A folder for each text, so that all are files of one name in one review.
+        for (i, (text, rule)) in HIDDEN.iter().enumerate() {
+            let path = format!("case-{i}/{path}");
+            repo.write(&path, text);
+            cases.push((path, text, *rule));
         }
+    }
+    repo.git(&["add", "-f", "."]);
+    repo.commit("change");
+    let found = gate_report(&repo);
+    for (path, text, rule) in cases {
+        let is_it = |f: &Value| f["file"] == *path && f["rule_id"] == rule;
+        assert!(found.iter().any(is_it), "{path}: {text:?}");
     }
 }
 

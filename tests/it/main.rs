@@ -27,6 +27,7 @@ mod forge;
 mod formats;
 mod git;
 mod governing;
+mod hidden;
 mod history;
 mod hooks;
 mod judge;

@@ -347,7 +347,7 @@ pub fn suppression_comment(data: &[u8]) -> Result<(), String> {
 const BLOCKING: &[(&str, &str)] = &[
     ("a.py", "eval(input())"),
     ("src/a.c", "gets(name);"),
-    ("run.sh", "eval \"$1\""),
+    ("run.sh", "eval \"$QUERY_STRING\""),
     ("src/main/java/A.java", "Runtime.getRuntime().exec(req.getParameter(\"cmd\"));"),
     ("config.yaml", "aws_access_key_id: ${aws-key-id:AKIA}"),
     ("app.properties", "github.token=${github-token:ghp}"),

@@ -129,6 +129,8 @@ struct Line {
 impl Line {
     /// Parses a line as git does; `None` for a comment and for a line without attributes.
     fn parse(line: &[u8]) -> Option<Self> {
+        // A NUL ends the line for git.
+        let line = &line[..memchr::memchr(0, line).unwrap_or(line.len())];
         let line = String::from_utf8_lossy(line);
         let line = line.trim_start_matches('\u{feff}').trim();
         if line.starts_with('#') {

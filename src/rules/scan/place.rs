@@ -7,7 +7,7 @@ use crate::rules::check;
 use crate::rules::leak::{kube, pair, view};
 use crate::rules::secret::{Candidate, overlap, published};
 use crate::rules::spans::{Lines, Spans};
-use crate::rules::walk::{self, Match, Scratch, Visitor};
+use crate::rules::walk::{self, Hay, Match, Scratch, Visitor};
 use std::ops::Range;
 
 /// What a report says of a secret whose literals are joined.
@@ -92,7 +92,7 @@ impl Scan<'_> {
         }
         let Some(view) = view::joined(text, false) else { return };
         let mut heard = Joined { scan: self, text: &view.text, found: Vec::new() };
-        walk::walk(rules, &FILTER, &view.text, path, scratch, &mut heard);
+        walk::walk(rules, &FILTER, Hay::whole(&view.text, path), scratch, &mut heard);
         let mut found = heard.found;
         found.sort_by_key(|(_, span)| span.start);
         let known = Spans::of(self.secrets.iter().map(|hit| hit.span.clone()));

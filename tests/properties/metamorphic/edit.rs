@@ -111,7 +111,10 @@ const FORMS: &[&str] = &[
     ".env.prod.",
     "containerfile.dev.",
 ];
-const NAMES: &[&str] = &["blob", ".hidden", "data.bin", "picture.png", "x.dat", "a b.unknown", "caf\u{e9}", "LICENSE"];
+/// Names of which nothing is known; from [`TEXT_NAMES`] on, of formats that are not text. In those, only secrets with a
+/// mark of their own are searched.
+const NAMES: &[&str] = &["blob", ".hidden", "a b.unknown", "caf\u{e9}", "LICENSE", "data.bin", "picture.png", "x.dat"];
+const TEXT_NAMES: usize = 5;
 const PATTERNS: &[&str] = &["*", "**", "*.*", "?*", "[!.]*", "**/*", "{name}", "{name?}", "/{path}", "*.{ext}"];
 const ATTRIBUTES: &[&str] = &[
     "-diff",
@@ -152,6 +155,8 @@ impl Edit {
         let edit = match random.below(27) {
             0 => Self::LinesAbove(*random.pick(&[1, 7, 300])),
             1 => Self::LinesBelow(*random.pick(&[1, 7, 300])),
+            // A marker of a conflict starts its line.
+            2 | 3 if seed.rule == "conflict-marker" => return None,
             2 => syntax.function.map(|_| Self::Wrap)?,
             3 if syntax.indents => Self::Indent(*random.pick(&[1, 4, 1_100])),
             4 => Self::TrailingBlanks(*random.pick(&[1, 1_100, 17_000])),
@@ -170,7 +175,9 @@ impl Edit {
             11 if syntax.comment.is_some() => Self::OldSuppression,
             12 => Self::Grown,
             13 => Self::MovedFrom("ignored"),
-            14 if !seed.anywhere && !is_test(seed) => Self::MovedFrom("tests"),
+            14 if !is_test(seed) => Self::MovedFrom("tests"),
+            // Git ends the lines of these files with line feeds alone, so another line end writes another file.
+            15 if ["conflict-marker", "attributes-hide-text"].contains(&seed.rule.as_str()) => Self::LineEnds("\r\n"),
             15 => Self::LineEnds(random.word(&["\r\n", "\r"])),
             16 => Self::Nuls { place: random.below(4), count: *random.pick(&[1, 3, 5_000]) },
             17 => Self::JunkAbove { size: *random.pick(&[9, 600, 9_000]), seed: random.below(1 << 30) as u64 },
@@ -184,7 +191,7 @@ impl Edit {
                 surrogates: *random.pick(&[0, 0, 1, 40]),
             },
             23 if !seed.extension().is_empty() && !seed.by_name => Self::TwoNames(random.word(FORMS)),
-            24 if seed.distinct => Self::OddName(random.word(NAMES)),
+            24 if seed.distinct => Self::OddName(random.word(if seed.marked { NAMES } else { &NAMES[..TEXT_NAMES] })),
             25 if !seed.by_name => Self::Attributes {
                 pattern: random.word(PATTERNS),
                 attributes: random.word(ATTRIBUTES),

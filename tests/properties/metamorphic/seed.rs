@@ -16,10 +16,10 @@ pub struct Seed {
     pub secret: bool,
     /// The rule checks files of certain names only.
     pub by_name: bool,
-    /// The rule looks at every file, whatever its language and path.
-    pub anywhere: bool,
     /// The secret has a vendor's prefix or a checksum, so it is known in any surroundings.
     pub distinct: bool,
+    /// The secret is known by itself, and not by a name before it.
+    pub marked: bool,
 }
 
 /// How a language writes what the cases add.
@@ -132,8 +132,8 @@ fn seeds_of(rule: &toml::Table, distinct: bool, salt: &str, seeds: &mut Vec<Seed
             line: 0,
             secret,
             by_name,
-            anywhere,
             distinct: secret && distinct && anywhere,
+            marked: text("confidence") == "high",
         });
     }
 }
