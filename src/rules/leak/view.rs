@@ -146,25 +146,34 @@ pub(in crate::rules) fn joined(text: &[u8], lists: bool) -> Option<View> {
     let first = joints.first()?;
     let mut view = View::default();
     let mut at = above(text, first.start);
-    let mut end = at;
+    let mut last = first.start;
     for joint in &joints {
-        let start = above(text, joint.start);
-        if start > end && end > at {
-            view.push(&text[at..end], at);
-            view.push(b"\n\n\n\n\n\n\n\n", end);
-            at = start;
+        // Of literals in a row, only the ends have a context; so a long row takes linear time.
+        if joint.start > literal_end(text, last) {
+            let (end, start) = (below(text, last), above(text, joint.start));
+            if start > end && end > at {
+                view.push(&text[at..end], at);
+                view.push(b"\n\n\n\n\n\n\n\n", end);
+                at = start;
+            }
         }
         view.push(&text[at..joint.start], at);
         at = joint.end;
-        end = below(text, joint.end);
+        last = joint.end;
     }
-    view.push(&text[at..end.max(at)], at);
+    view.push(&text[at..below(text, last).max(at)], at);
     Some(view)
+}
+
+/// Returns where the literal that a place stands in ends, as far as that is near.
+fn literal_end(text: &[u8], at: usize) -> usize {
+    let most = text.len().min(at + 2 * BESIDE);
+    memchr::memchr3(b'"', b'\'', b'`', &text[at..most]).map_or(most, |i| at + i + 1)
 }
 
 /// Finds the end of the context of a place: behind its literal, some lines further.
 fn below(text: &[u8], at: usize) -> usize {
-    let literal = memchr::memchr3(b'"', b'\'', b'`', &text[at..]).map_or(text.len(), |i| at + i + 1);
+    let literal = literal_end(text, at);
     let most = text.len().min(literal + BESIDE);
     let mut ends = memchr::memchr_iter(b'\n', &text[literal..most]);
     ends.nth(LINES - 1).map_or(most, |i| literal + i + 1)

@@ -244,6 +244,12 @@ pub(super) fn is_sample(value: &str) -> bool {
     is_stand_in(value) || CUT.iter().any(|c| value.contains(c)) || asks_reader(value) || counts()
 }
 
+/// Returns true if a value is words for a stand-in with a number of its own behind them: `changeme-prod-8812`.
+pub(super) fn is_numbered_stand_in(value: &str) -> bool {
+    let name = value.trim_end_matches(|c: char| c.is_ascii_digit());
+    value.len() - name.len() >= 4 && substance(name) < 4 && has_own_part(value)
+}
+
 /// Returns true if a value is words that ask whoever reads it to put another in its place: `your_password_2`,
 /// `put-password-here`.
 fn asks_reader(value: &str) -> bool {
