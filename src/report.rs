@@ -11,7 +11,7 @@ pub mod human;
 pub mod json;
 pub mod junit;
 pub mod markdown;
-mod names;
+pub(crate) mod names;
 pub mod rdjson;
 pub mod sarif;
 pub mod summary;

@@ -5,18 +5,19 @@ use crate::finding::{Evidence, Finding};
 use crate::policy::RulesPolicy;
 use crate::review::Review;
 use crate::rules::RuleSet;
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 /// What stands in a report for the secrets that names hold: each as a format may write it, and its mask.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(crate) struct Names {
     replaced: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Names {
     /// Looks for secrets in the names of a review's files.
-    pub(super) fn of(review: &Review) -> Self {
+    pub(crate) fn of(review: &Review) -> Self {
         // Whatever the policy disables: names are compared between rounds, and a policy may change between two.
         let Ok(rules) = RuleSet::new(&RulesPolicy::default(), &[]) else { return Self::default() };
         let mut out = Self::default();
@@ -50,6 +51,25 @@ impl Names {
         for written in BTreeSet::from([secret.to_vec(), address, page]) {
             self.replaced.push((written, mask.clone()));
         }
+    }
+
+    /// Masks the secrets in every text of a value.
+    pub(crate) fn mask(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.masked(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.mask(item)),
+            Value::Object(members) => members.values_mut().for_each(|member| self.mask(member)),
+            _ => {}
+        }
+    }
+
+    /// Returns a text with the secrets masked.
+    pub(crate) fn masked(&self, text: &str) -> String {
+        let mut out = text.as_bytes().to_vec();
+        for (secret, mask) in &self.replaced {
+            out = replaced(&out, secret, mask);
+        }
+        String::from_utf8_lossy(&out).into_owned()
     }
 
     pub(super) fn is_empty(&self) -> bool {

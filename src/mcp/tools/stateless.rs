@@ -10,6 +10,7 @@ use crate::mcp::answer::{self, Answer, object};
 use crate::mcp::args::{Arg, Kind};
 use crate::mcp::fence::{Served, revision};
 use crate::report;
+use crate::report::names::Names;
 use crate::request::{Depth, Input, ReviewRequest, Source};
 use crate::review::{self, Review, SourceKind};
 use crate::wire;
@@ -222,7 +223,9 @@ pub(super) fn told(review: &Review) -> Answer {
         let retry = Retry::of(&review.models.setbacks);
         text = answer::partly(retry, report.verdict == wire::Verdict::Block, &mut content, &text);
     }
-    Answer::new(content, text)
+    let names = Names::of(review);
+    content.values_mut().for_each(|member| names.mask(member));
+    Answer::new(content, names.masked(&text))
 }
 
 /// Returns the backends that were asked, or `rules` where none was.

@@ -142,30 +142,38 @@ const STAND_INS: &[&str] = &[
     "encrypted", "unittest", "qwertyuiop", "asdfgh", "keyboard", "production", "yourself", "goes", "must", "should",
 ];
 
+/// A word of [`STAND_INS`] in a value; in the order in which they are taken away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct StandIn {
+    is_short: bool,
+    word: usize,
+    from: usize,
+    to: usize,
+}
+
+/// Finds all [`STAND_INS`] at once.
+static STAND_IN_SEARCH: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(STAND_INS).ok());
+
+fn stand_ins(text: &[u8]) -> impl Iterator<Item = StandIn> {
+    let found = STAND_IN_SEARCH.iter().flat_map(move |search| search.find_overlapping_iter(text));
+    found.map(|m| StandIn { is_short: m.len() < 4, word: m.pattern().as_usize(), from: m.start(), to: m.end() })
+}
+
 /// Returns how many characters are left of a value when stand-in words (also in leet spelling), counts and
 /// years are taken away.
 pub(crate) fn substance(value: &str) -> usize {
     let lower: Vec<u8> = value.bytes().map(|b| b.to_ascii_lowercase()).collect();
     let plain: Vec<u8> = lower.iter().map(|b| unleet(*b)).collect();
     let mut gone = vec![false; lower.len()];
-    let mut mark = |text: &[u8], word: &[u8]| {
-        let mut at = 0;
-        while let Some(i) = memchr::memmem::find(&text[at..], word) {
-            // A short word counts only where it stands alone: between ends, digits, signs and words already gone.
-            let (from, to) = (at + i, at + i + word.len());
-            let alone = word.len() >= 4
-                || (from.checked_sub(1).is_none_or(|b| gone[b] || !lower[b].is_ascii_alphabetic())
-                    && lower.get(to).is_none_or(|b| gone[to] || !b.is_ascii_alphabetic()));
-            if alone {
-                gone[from..to].fill(true);
-            }
-            at = from + 1;
-        }
-    };
-    for pass in [true, false] {
-        for word in STAND_INS.iter().map(|w| w.as_bytes()).filter(|w| (w.len() >= 4) == pass) {
-            mark(&lower, word);
-            mark(&plain, word);
+    let mut found: Vec<StandIn> = stand_ins(&lower).chain(stand_ins(&plain)).collect();
+    found.sort_unstable();
+    for StandIn { is_short, from, to, .. } in found {
+        // A short word counts only where it stands alone: between ends, digits, signs and words already gone.
+        let alone = !is_short
+            || (from.checked_sub(1).is_none_or(|b| gone[b] || !lower[b].is_ascii_alphabetic())
+                && lower.get(to).is_none_or(|b| gone[to] || !b.is_ascii_alphabetic()));
+        if alone {
+            gone[from..to].fill(true);
         }
     }
     // Counts: 123, 321, 111; years.
