@@ -13,7 +13,9 @@ const START: usize = 1024;
 pub(in crate::diff) fn opaque(bytes: &[u8], extension: &str) -> Option<Undecoded> {
     let start = &bytes[..bytes.len().min(START)];
     let name = match extension {
-        "py" | "pyw" | "pyi" | "pyx" => python(start),
+        "py" | "pyw" | "pyi" | "pyx" => {
+            return python(start).filter(|name| is_opaque(name) || hides_quotes(name)).map(Undecoded::Declared);
+        }
         "xml" | "xsd" | "xsl" | "xslt" | "svg" | "wsdl" | "xhtml" | "html" | "htm" | "jsp" | "jspx" | "jspf"
         | "tag" | "aspx" | "plist" | "pom" | "config" | "xaml" => markup(start),
         _ => None,
@@ -55,6 +57,44 @@ const EBCDIC: &[u32] = &[
     37, 273, 277, 278, 280, 284, 285, 290, 297, 420, 423, 424, 500, 833, 838, 870, 871, 875, 880, 905, 918, 924, 930,
     933, 935, 937, 939, 1025, 1026, 1047, 1112, 1122, 1123, 1140, 1141, 1142, 1143, 1144, 1145, 1146, 1147, 1148, 1149,
 ];
+
+/// Returns true for an encoding in which a byte of a character can be a backslash, so that a quote which ends a string
+/// looks escaped.
+fn hides_quotes(name: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "shiftjis",
+        "sjis",
+        "shiftjisx0213",
+        "sjisx0213",
+        "shiftjis2004",
+        "sjis2004",
+        "csshiftjis",
+        "mskanji",
+        "cp932",
+        "932",
+        "ms932",
+        "windows31j",
+        "gbk",
+        "cp936",
+        "936",
+        "ms936",
+        "gb18030",
+        "gb180302000",
+        "big5",
+        "big5tw",
+        "csbig5",
+        "cp950",
+        "950",
+        "ms950",
+        "big5hkscs",
+        "hkscs",
+        "johab",
+        "cp1361",
+        "ms1361",
+    ];
+    let name: String = name.to_ascii_lowercase().chars().filter(char::is_ascii_alphanumeric).collect();
+    NAMES.contains(&name.as_str())
+}
 
 /// Returns true for an encoding whose bytes do not read as ASCII where its text is ASCII.
 fn is_opaque(name: &str) -> bool {
@@ -105,6 +145,9 @@ mod tests {
             ("py", "# coding=rot13\n", Some("rot13")),
             ("py", "x = 1\ny = 2\n# coding: cp037\n", None),
             ("py", "coding = 'cp037'\n", None),
+            ("py", "# coding: shift_jis\n", Some("shift_jis")),
+            ("py", "# coding: euc_jp\n", None),
+            ("html", "<meta charset=shift_jis>\n", None),
             ("py", "# coding: latin-1\n", None),
             ("py", "# coding: cp437\n", None),
             ("xml", "<?xml version='1.0' encoding='IBM037'?>\n", Some("ibm037")),

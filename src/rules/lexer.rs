@@ -320,8 +320,12 @@ struct Lexer<'t> {
     checkpoints: Vec<State>,
     /// The last tokens, in order and without a gap: several rules ask for places of one line.
     recent: VecDeque<Token>,
+    /// Here documents without an end.
+    endless: u32,
 }
 
+/// The most here documents without an end whose end is searched for, each up to the end of the text.
+const ENDLESS_MAX: u32 = 16;
 /// Bytes between two states that are kept.
 const STRIDE: usize = 8 * 1024;
 /// Bytes of tokens that are kept: more than a line that rules search as a whole.
@@ -348,7 +352,16 @@ impl<'t> Lexer<'t> {
         }
         let token = Token { start: 0, end: 0, place: Place::Code };
         let state = State { outside, ..State::default() };
-        Self { text, syntax, special, state: state.clone(), token, checkpoints: vec![state], recent: VecDeque::new() }
+        Self {
+            text,
+            syntax,
+            special,
+            state: state.clone(),
+            token,
+            checkpoints: vec![state],
+            recent: VecDeque::new(),
+            endless: 0,
+        }
     }
 
     /// Tells whether the language's comments are known.
@@ -476,12 +489,11 @@ impl<'t> Lexer<'t> {
         if let Some(found) = self.habit(syntax.habit, at, before) {
             return found;
         }
-        for q in syntax.quotes {
-            if rest.starts_with(q.open.as_bytes()) {
-                return Some((string_end(text, at + q.open.len(), q), Place::String));
-            }
-        }
-        None
+        let quote = syntax.quotes.iter().find(|q| rest.starts_with(q.open.as_bytes()))?;
+        let end = string_end(text, at + quote.open.len(), quote);
+        // A quote that its line does not close opens nothing: an apostrophe in the text of a page or of a comment.
+        let is_closed = quote.lines || text[at + quote.open.len()..end].ends_with(quote.close.as_bytes());
+        is_closed.then_some((end, Place::String))
     }
 
     /// The habits. `None`: nothing to say; `Some(None)`: it is code for sure.
@@ -493,10 +505,12 @@ impl<'t> Lexer<'t> {
             (Habit::JavaScript, b'`') => {
                 return Some(Some((self.template_end(at + 1, at), Place::String)));
             }
-            (Habit::JavaScript, b'}') if self.state.templates.last() == Some(&0) => {
+            (Habit::JavaScript, b'}') if self.state.templates.last() == Some(&1) => {
                 return Some(Some((self.template_end(at + 1, at), Place::String)));
             }
             (Habit::JavaScript, b'/') => return Some(regex_end(text, at).map(|end| (end, Place::String))),
+            // `don't` in JSX. No string follows a name, but for a keyword.
+            (Habit::JavaScript, b'\'' | b'"') if word_before && !follows_keyword(&text[..at]) => return Some(None),
             (Habit::Rust, b'\'') => return Some(char_end(rest).map(|n| (at + n, Place::String))),
             (Habit::Rust, b'"') => {
                 let hashes = text[..at].iter().rev().take_while(|b| **b == b'#').count();
@@ -551,7 +565,7 @@ impl<'t> Lexer<'t> {
                 }
                 let mut end = at + 1;
                 for (start, length, indented) in std::mem::take(&mut self.state.here) {
-                    end = here_end(text, end, &text[start..start + length], indented);
+                    end = self.here_end(end, &text[start..start + length], indented);
                 }
                 return Some(Some((end.max(at + 1), Place::String)));
             }
@@ -577,6 +591,7 @@ impl<'t> Lexer<'t> {
             (Habit::Shell | Habit::Ruby | Habit::Php | Habit::Perl, b'<') => {
                 let before = at.checked_sub(1).map(|i| self.text[i]);
                 if before != Some(b'<')
+                    && !is_arithmetic(syntax.habit, &self.text[..at])
                     && let Some((start, length, indented)) = here_word(rest, syntax.habit)
                 {
                     self.state.here.push((at + start, length, indented));
@@ -586,7 +601,19 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Returns where the text of a template literal ends: behind its closing tick, or behind a `${`.
+    /// Returns where a here document ends. What has no end is a shift, or the last thing that the program reads: it is
+    /// code, so that it hides nothing.
+    fn here_end(&mut self, from: usize, word: &[u8], indented: bool) -> usize {
+        if self.endless == ENDLESS_MAX {
+            return from;
+        }
+        here_end(self.text, from, word, indented).unwrap_or_else(|| {
+            self.endless += 1;
+            from
+        })
+    }
+
+    /// Returns where the text of a template literal ends: behind its closing tick, or before the brace of a `${`.
     fn template_end(&mut self, from: usize, open: usize) -> usize {
         // Called while only looking ahead, too: then nothing may change.
         let real = self.state.at == open;
@@ -602,10 +629,13 @@ impl<'t> Lexer<'t> {
                     return at + 1;
                 }
                 _ if self.text.get(at + 1) == Some(&b'{') => {
-                    if real && self.text[open] == b'`' {
-                        self.state.templates.push(0);
+                    // The brace is code, and is counted there.
+                    match self.state.templates.last_mut() {
+                        Some(braces) if real && self.text[open] == b'}' => *braces = 0,
+                        _ if real => self.state.templates.push(0),
+                        _ => {}
                     }
-                    return at + 2;
+                    return at + 1;
                 }
                 _ => at += 1,
             }
@@ -710,21 +740,41 @@ fn char_end(rest: &[u8]) -> Option<usize> {
     }
 }
 
+/// Returns true if a text of JavaScript ends with a keyword that an expression can follow.
+fn follows_keyword(text: &[u8]) -> bool {
+    const KEYWORDS: &[&[u8]] = &[
+        b"return",
+        b"typeof",
+        b"case",
+        b"in",
+        b"of",
+        b"do",
+        b"else",
+        b"void",
+        b"delete",
+        b"throw",
+        b"await",
+        b"yield",
+        b"from",
+        b"import",
+        b"export",
+        b"default",
+        b"as",
+        b"instanceof",
+        b"new",
+        b"extends",
+    ];
+    let word = text.iter().rev().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$')).count();
+    KEYWORDS.contains(&&text[text.len() - word..])
+}
+
 /// The end of a regular expression of JavaScript, where a slash starts one.
 fn regex_end(text: &[u8], at: usize) -> Option<usize> {
     let blanks = text[..at].iter().rev().take(64).take_while(|b| matches!(b, b' ' | b'\t')).count();
     let head = &text[..at - blanks];
-    let keyword = || {
-        [&b"return"[..], b"typeof", b"case", b"in", b"of", b"do", b"else", b"void", b"delete"].iter().any(|k| {
-            head.ends_with(k)
-                && head
-                    .get(head.len().wrapping_sub(k.len() + 1))
-                    .is_none_or(|b| !b.is_ascii_alphanumeric() && *b != b'_')
-        })
-    };
     let operand = match head.last() {
         None => false,
-        Some(b) if b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$') => !keyword(),
+        Some(b) if b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$') => !follows_keyword(head),
         Some(b) => matches!(b, b')' | b']' | b'}' | b'"' | b'\'' | b'`'),
     };
     // `</div>` and `/>` of JSX.
@@ -744,6 +794,15 @@ fn regex_end(text: &[u8], at: usize) -> Option<usize> {
         i += 1;
     }
     None
+}
+
+/// Returns true if a text of a shell ends within `((…`, where `<<` shifts.
+fn is_arithmetic(habit: Habit, text: &[u8]) -> bool {
+    const LINE: usize = 512;
+    let near = &text[text.len().saturating_sub(LINE)..];
+    let line = memchr::memrchr(b'\n', near).map_or(near, |i| &near[i + 1..]);
+    let opened = memchr::memmem::rfind(line, b"((");
+    habit == Habit::Shell && opened.is_some_and(|i| memchr::memmem::find(&line[i..], b"))").is_none())
 }
 
 /// Reads `<<EOF`, `<<-'EOF'`, `<<~EOF`, `<<<EOF` (PHP): where the end word stands, and whether it may be indented.
@@ -769,11 +828,12 @@ fn here_word(rest: &[u8], habit: Habit) -> Option<(usize, usize, bool)> {
     // `a << b` and `1 <<2` shift; end words are written in capitals, but for the shell.
     let named =
         if habit == Habit::Shell { first.is_ascii_alphabetic() || first == b'_' } else { first.is_ascii_uppercase() };
-    (named && word > 1 && word < 64).then_some((at, word, indented))
+    let least = if habit == Habit::Shell { 1 } else { 2 };
+    (named && (least..64).contains(&word)).then_some((at, word, indented))
 }
 
-/// Returns the start of the line behind the end word.
-fn here_end(text: &[u8], from: usize, word: &[u8], indented: bool) -> usize {
+/// Returns the end of the line with the end word; `None`: the word stands nowhere.
+fn here_end(text: &[u8], from: usize, word: &[u8], indented: bool) -> Option<usize> {
     let mut at = from;
     while at < text.len() {
         let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |i| at + i);
@@ -784,11 +844,11 @@ fn here_end(text: &[u8], from: usize, word: &[u8], indented: bool) -> usize {
             .strip_prefix(word)
             .is_some_and(|rest| !rest.first().is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_'))
         {
-            return end;
+            return Some(end);
         }
         at = end + 1;
     }
-    text.len()
+    None
 }
 
 #[cfg(test)]
