@@ -4,6 +4,8 @@
 //! can say are code below. It goes over a text once, as far as it is asked, and never back further than a few
 //! kilobytes. What it does not know is code.
 
+mod here;
+mod javascript;
 mod readings;
 
 use super::MARK;
@@ -508,9 +510,11 @@ impl<'t> Lexer<'t> {
             (Habit::JavaScript, b'}') if self.state.templates.last() == Some(&1) => {
                 return Some(Some((self.template_end(at + 1, at), Place::String)));
             }
-            (Habit::JavaScript, b'/') => return Some(regex_end(text, at).map(|end| (end, Place::String))),
+            (Habit::JavaScript, b'/') => return Some(javascript::regex_end(text, at).map(|end| (end, Place::String))),
             // `don't` in JSX. No string follows a name, but for a keyword.
-            (Habit::JavaScript, b'\'' | b'"') if word_before && !follows_keyword(&text[..at]) => return Some(None),
+            (Habit::JavaScript, b'\'' | b'"') if word_before && !javascript::follows_keyword(&text[..at]) => {
+                return Some(None);
+            }
             (Habit::Rust, b'\'') => return Some(char_end(rest).map(|n| (at + n, Place::String))),
             (Habit::Rust, b'"') => {
                 let hashes = text[..at].iter().rev().take_while(|b| **b == b'#').count();
@@ -591,8 +595,8 @@ impl<'t> Lexer<'t> {
             (Habit::Shell | Habit::Ruby | Habit::Php | Habit::Perl, b'<') => {
                 let before = at.checked_sub(1).map(|i| self.text[i]);
                 if before != Some(b'<')
-                    && !is_arithmetic(syntax.habit, &self.text[..at])
-                    && let Some((start, length, indented)) = here_word(rest, syntax.habit)
+                    && !here::is_arithmetic(syntax.habit, &self.text[..at])
+                    && let Some((start, length, indented)) = here::word(rest, syntax.habit)
                 {
                     self.state.here.push((at + start, length, indented));
                 }
@@ -607,7 +611,7 @@ impl<'t> Lexer<'t> {
         if self.endless == ENDLESS_MAX {
             return from;
         }
-        here_end(self.text, from, word, indented).unwrap_or_else(|| {
+        here::end(self.text, from, word, indented).unwrap_or_else(|| {
             self.endless += 1;
             from
         })
@@ -738,117 +742,6 @@ fn char_end(rest: &[u8]) -> Option<usize> {
         b if b.is_ascii() => (rest.get(2) == Some(&b'\'')).then_some(3),
         _ => memchr::memchr(b'\'', &rest[1..rest.len().min(6)]).map(|i| i + 2),
     }
-}
-
-/// Returns true if a text of JavaScript ends with a keyword that an expression can follow.
-fn follows_keyword(text: &[u8]) -> bool {
-    const KEYWORDS: &[&[u8]] = &[
-        b"return",
-        b"typeof",
-        b"case",
-        b"in",
-        b"of",
-        b"do",
-        b"else",
-        b"void",
-        b"delete",
-        b"throw",
-        b"await",
-        b"yield",
-        b"from",
-        b"import",
-        b"export",
-        b"default",
-        b"as",
-        b"instanceof",
-        b"new",
-        b"extends",
-    ];
-    let word = text.iter().rev().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$')).count();
-    KEYWORDS.contains(&&text[text.len() - word..])
-}
-
-/// The end of a regular expression of JavaScript, where a slash starts one.
-fn regex_end(text: &[u8], at: usize) -> Option<usize> {
-    let blanks = text[..at].iter().rev().take(64).take_while(|b| matches!(b, b' ' | b'\t')).count();
-    let head = &text[..at - blanks];
-    let operand = match head.last() {
-        None => false,
-        Some(b) if b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$') => !follows_keyword(head),
-        Some(b) => matches!(b, b')' | b']' | b'}' | b'"' | b'\'' | b'`'),
-    };
-    // `</div>` and `/>` of JSX.
-    if operand || head.last() == Some(&b'<') || text.get(at + 1) == Some(&b'>') {
-        return None;
-    }
-    let (mut class, mut i) = (false, at + 1);
-    while i < text.len().min(at + 400) {
-        match text[i] {
-            b'\n' => return None,
-            b'\\' => i += 1,
-            b'[' => class = true,
-            b']' => class = false,
-            b'/' if !class => return Some(i + 1),
-            _ => {}
-        }
-        i += 1;
-    }
-    None
-}
-
-/// Returns true if a text of a shell ends within `((…`, where `<<` shifts.
-fn is_arithmetic(habit: Habit, text: &[u8]) -> bool {
-    const LINE: usize = 512;
-    let near = &text[text.len().saturating_sub(LINE)..];
-    let line = memchr::memrchr(b'\n', near).map_or(near, |i| &near[i + 1..]);
-    let opened = memchr::memmem::rfind(line, b"((");
-    habit == Habit::Shell && opened.is_some_and(|i| memchr::memmem::find(&line[i..], b"))").is_none())
-}
-
-/// Reads `<<EOF`, `<<-'EOF'`, `<<~EOF`, `<<<EOF` (PHP): where the end word stands, and whether it may be indented.
-fn here_word(rest: &[u8], habit: Habit) -> Option<(usize, usize, bool)> {
-    let mut at = if habit == Habit::Php {
-        rest.starts_with(b"<<<").then_some(3)?
-    } else {
-        rest.starts_with(b"<<").then_some(2)?
-    };
-    let mut indented = habit == Habit::Php;
-    if habit != Habit::Php && matches!(rest.get(at), Some(b'-' | b'~')) {
-        indented = true;
-        at += 1;
-    }
-    while habit != Habit::Ruby && rest.get(at) == Some(&b' ') {
-        at += 1;
-    }
-    if matches!(rest.get(at), Some(b'"' | b'\'' | b'\\')) {
-        at += 1;
-    }
-    let word = rest[at..].iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
-    let first = *rest.get(at)?;
-    // `a << b` and `1 <<2` shift; end words are written in capitals, but for the shell.
-    let named =
-        if habit == Habit::Shell { first.is_ascii_alphabetic() || first == b'_' } else { first.is_ascii_uppercase() };
-    let least = if habit == Habit::Shell { 1 } else { 2 };
-    (named && (least..64).contains(&word)).then_some((at, word, indented))
-}
-
-/// Returns the end of the line with the end word; `None`: the word stands nowhere.
-fn here_end(text: &[u8], from: usize, word: &[u8], indented: bool) -> Option<usize> {
-    let mut at = from;
-    while at < text.len() {
-        let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |i| at + i);
-        let line = &text[at..end];
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let line = if indented { line.trim_ascii_start() } else { line };
-        if line
-            .strip_prefix(word)
-            .is_some_and(|rest| !rest.first().is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_'))
-        {
-            return Some(end);
-        }
-        at = end + 1;
-    }
-    None
 }
 
 #[cfg(test)]

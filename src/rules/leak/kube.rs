@@ -32,7 +32,8 @@ fn lines(text: &[u8]) -> Vec<Line<'_>> {
     // The mark at the start of a file belongs to no line.
     let plain = text.strip_prefix(MARK).unwrap_or(text);
     let mut at = text.len() - plain.len();
-    for line in plain.split_inclusive(|b| *b == b'\n') {
+    // A carriage return alone ends a line of YAML too (YAML 1.2, 5.4).
+    for line in plain.split_inclusive(|b| matches!(b, b'\n' | b'\r')) {
         let bare = line.trim_ascii_end();
         let indent = bare.iter().take_while(|b| matches!(b, b' ' | b'\t' | b'-')).count();
         // `---` separates documents; a dash of a list is followed by a blank.
@@ -86,11 +87,12 @@ fn yaml(text: &[u8], out: &mut Vec<Range<usize>>) {
 fn mapping(document: &[Line<'_>], from: usize, indent: usize, out: &mut Vec<Range<usize>>) -> usize {
     let mut i = from;
     while let Some(line) = document.get(i) {
-        if !line.text.is_empty() && line.indent <= indent {
+        let is_content = !line.text.is_empty() && line.text[0] != b'#';
+        if is_content && line.indent <= indent {
             break;
         }
         i += 1;
-        if line.text.is_empty() || line.text[0] == b'#' {
+        if !is_content {
             continue;
         }
         match key_end(line.text) {
