@@ -186,7 +186,7 @@ fn rule(out: &mut String, r: &format::Rule) -> std::fmt::Result {
     writeln!(out, "confidence: Confidence::{}, languages: Languages::from_bits({languages}),", name(&r.confidence))?;
     writeln!(out, "paths: {}, not_paths: {},", list(&r.paths), list(&r.not_paths))?;
     writeln!(out, "weak_paths: {},", list(&r.weak_paths))?;
-    writeln!(out, "in_tests: {}, place: Place::{},", r.in_tests, name(&r.place))?;
+    writeln!(out, "in_tests: {}, in_bundles: {}, place: Place::{},", r.in_tests, r.in_bundles, name(&r.place))?;
     writeln!(out, "matcher: Matcher::{},", r.matcher.as_deref().map_or("Pattern".to_owned(), name))?;
     writeln!(out, "pattern: {}, not_pattern: {},", text(&r.pattern), list(&r.not_pattern))?;
     writeln!(out, "file_has: {}, file_lacks: {},", list(&r.file_has), list(&r.file_lacks))?;

@@ -383,8 +383,10 @@ pub struct Text {
     pub(in crate::diff) complete: bool,
     /// Where every [`STRIDE`]th line of each run starts; made when a line is first asked for.
     pub(in crate::diff) index: OnceLock<Vec<Vec<usize>>>,
-    /// The bytes with their secrets masked; made when a part is first shown. See [`Text::masked`].
-    pub(in crate::diff) masked: OnceLock<Option<Box<[u8]>>>,
+    /// Where secrets stand in the bytes; searched when a part is first shown. See [`Text::masked_part`].
+    pub(in crate::diff) hidden: OnceLock<Box<[Range<usize>]>>,
+    /// Where continued lines were joined, in order; empty but for a further reading of such lines.
+    pub(in crate::diff) joints: Vec<usize>,
 }
 
 /// How many lines lie between two entries of a text's index.
@@ -464,6 +466,11 @@ impl Text {
     pub(in crate::diff) fn of_file(bytes: Vec<u8>) -> Self {
         let runs = vec![Run { first: 1, bytes: 0..bytes.len() }];
         Self { bytes, runs, complete: true, ..Self::default() }
+    }
+
+    /// Returns the bytes that are known: the whole file, or the parts that a patch shows.
+    pub fn known(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// Returns the bytes when the whole file is known.
@@ -638,6 +645,7 @@ mod utf7;
 
 pub use between::{Attribute, Sides};
 pub use content::encode_wide;
+pub(crate) use masked::blank_all;
 
 /// Returns true if the name of a path is that of a language or a configuration format, which is always text.
 pub fn is_text_name(path: &RepoPath) -> bool {

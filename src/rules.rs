@@ -4,6 +4,7 @@ pub(crate) mod about;
 mod beside;
 mod blob;
 mod block;
+mod bundle;
 #[cfg(test)]
 mod calibration;
 mod catalog;
@@ -47,6 +48,7 @@ pub use leak::Secret;
 pub use report::Rest;
 use report::{Reporter, Sighting};
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::OnceLock;
 use suppress::Counting;
 pub use weaken::{RuleFile, RuleWeakening, Version, weakened};
@@ -135,6 +137,7 @@ pub struct Description<'a> {
     /// Globs of paths where its findings weigh less.
     pub weak_paths: Vec<&'a str>,
     pub in_tests: bool,
+    pub in_bundles: bool,
     /// Expressions that all have to stand in the file, and that none may stand in it.
     pub file_has: Vec<&'a str>,
     pub file_lacks: Vec<&'a str>,
@@ -166,6 +169,7 @@ impl<'a> Description<'a> {
             not_paths: texts(&r.not_paths),
             weak_paths: texts(&r.weak_paths),
             in_tests: r.in_tests,
+            in_bundles: r.in_bundles,
             file_has: texts(&r.file_has),
             file_lacks: texts(&r.file_lacks),
             secret: r.secret,
@@ -300,6 +304,11 @@ impl RuleSet {
     /// Masks every secret, column for column; at most four bytes of each, its public prefix, are kept.
     pub fn mask<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
         mask::mask(self, text)
+    }
+
+    /// Returns the bytes of a text that [`Self::mask`] overwrites: in order, not overlapping.
+    pub fn hidden(&self, text: &[u8]) -> Vec<Range<usize>> {
+        mask::hidden(self, text)
     }
 
     /// Finds every secret of a text: in order, not overlapping, each within one line. What is found here is what

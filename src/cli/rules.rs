@@ -94,7 +94,7 @@ fn as_json(d: &Description<'_>) -> serde_json::Value {
     json!({
         "id": d.id, "title": d.title, "category": d.category.name(), "severity": d.severity.name(),
         "confidence": d.confidence.name(), "languages": d.languages, "paths": d.paths, "not_paths": d.not_paths,
-        "weak_paths": d.weak_paths, "file_has": d.file_has, "file_lacks": d.file_lacks, "in_tests": d.in_tests, "secret": d.secret,
+        "weak_paths": d.weak_paths, "file_has": d.file_has, "file_lacks": d.file_lacks, "in_tests": d.in_tests, "in_bundles": d.in_bundles, "secret": d.secret,
         "judges_origin": d.judges_origin, "message": d.message,
         "why": d.why, "suggestion": d.suggestion, "cwe": d.cwe, "references": d.references,
     })
@@ -183,6 +183,9 @@ fn scope(d: &Description<'_>) -> String {
     if !d.in_tests {
         lines
             .push("not in tests, fixtures and examples; with less weight where the path may be that of one".to_owned());
+    }
+    if !d.in_bundles {
+        lines.push("not in bundles: minified files, and libraries that were copied whole".to_owned());
     }
     lines.join("\n")
 }

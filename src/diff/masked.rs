@@ -4,51 +4,65 @@ use super::{Text, TextChange};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// What masks a text: it keeps length and line ends.
-pub(super) type Mask<'m> = dyn Fn(&[u8]) -> Cow<'_, [u8]> + 'm;
+/// Finds the bytes of a text that have to be hidden: in order, not overlapping.
+pub(super) type Search<'m> = dyn Fn(&[u8]) -> Vec<Range<usize>> + 'm;
 
 impl Text {
-    /// Returns all of the text as it may be shown or stored. A secret is known by what stands around it, so the text is
-    /// masked as a whole, once; the first caller's mask counts.
-    pub fn masked(&self, mask: &Mask<'_>) -> &[u8] {
-        let made = self.masked.get_or_init(|| masked(&self.bytes, mask));
-        made.as_deref().unwrap_or(&self.bytes)
-    }
-
-    /// Returns a part of the text as it may be shown; `None`: it is not a slice of this text.
-    pub fn masked_part(&self, part: &[u8], mask: &Mask<'_>) -> Option<&[u8]> {
-        let range = self.range_of(part)?;
-        self.masked(mask).get(range)
+    /// Returns a part of the text as it may be shown; `None`: it is not a slice of this text. The text around a part
+    /// can reveal a secret, so the text is searched as a whole, once; the result of the first caller's search is kept.
+    pub fn masked_part<'p>(&self, part: &'p [u8], search: &Search<'_>) -> Option<Cow<'p, [u8]>> {
+        let Range { start, end } = self.range_of(part)?;
+        let hidden = self.hidden(search);
+        let first = hidden.partition_point(|h| h.end <= start);
+        let mut masked = Cow::Borrowed(part);
+        for h in hidden[first..].iter().take_while(|h| h.start < end) {
+            blank(masked.to_mut(), h.start.max(start) - start..h.end.min(end) - start);
+        }
+        Some(masked)
     }
 
     /// Returns where a slice of this text stands.
-    fn range_of(&self, part: &[u8]) -> Option<Range<usize>> {
+    pub(in crate::diff) fn range_of(&self, part: &[u8]) -> Option<Range<usize>> {
         let at = (part.as_ptr() as usize).checked_sub(self.bytes.as_ptr() as usize)?;
         let end = at.checked_add(part.len())?;
         (end <= self.bytes.len()).then_some(at..end)
     }
+
+    fn hidden(&self, search: &Search<'_>) -> &[Range<usize>] {
+        self.hidden.get_or_init(|| search(&self.bytes).into())
+    }
+
+    fn masked(&self, search: &Search<'_>) -> Text {
+        let mut bytes = self.bytes.clone();
+        blank_all(&mut bytes, self.hidden(search));
+        Text { bytes, runs: self.runs.clone(), complete: self.complete, ..Text::default() }
+    }
 }
 
-/// Masks bytes; `None`: there is nothing to mask.
-fn masked(bytes: &[u8], mask: &Mask<'_>) -> Option<Box<[u8]>> {
-    match mask(bytes) {
-        Cow::Borrowed(_) => None,
-        Cow::Owned(masked) if masked.len() == bytes.len() => Some(masked.into()),
-        // Not what was promised: nothing of it is shown.
-        Cow::Owned(_) => Some(bytes.iter().map(|b| if *b == b'\n' { b'\n' } else { b'*' }).collect()),
+/// Overwrites every range of a text with `*`; line ends stay, so that lines and columns do.
+pub(crate) fn blank_all(text: &mut [u8], hidden: &[Range<usize>]) {
+    hidden.iter().for_each(|h| blank(text, h.clone()));
+}
+
+fn blank(text: &mut [u8], span: Range<usize>) {
+    for b in &mut text[span] {
+        if !matches!(b, b'\n' | b'\r') {
+            *b = b'*';
+        }
     }
 }
 
 impl TextChange {
     /// Returns the change with its text as it may be stored, as what git would show.
-    pub fn masked(&self, mask: &Mask<'_>) -> Self {
+    pub fn masked(&self, search: &Search<'_>) -> Self {
         let mut hunks = self.hunks.clone();
         for h in &mut hunks {
-            h.section = mask(&h.section).into_owned();
+            let hidden = search(&h.section);
+            blank_all(&mut h.section, &hidden);
         }
         Self {
-            old: masked_side(&self.old, mask),
-            new: masked_side(&self.new, mask),
+            old: self.old.masked(search),
+            new: self.new.masked(search),
             hunks,
             encoding: self.encoding,
             hidden: None,
@@ -58,28 +72,38 @@ impl TextChange {
     }
 }
 
-fn masked_side(text: &Text, mask: &Mask<'_>) -> Text {
-    let bytes = text.masked(mask).to_vec();
-    Text { bytes, runs: text.runs.clone(), complete: text.complete, ..Text::default() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::diff::code;
 
+    /// Finds every run of `abc`.
+    fn search(text: &[u8]) -> Vec<Range<usize>> {
+        text.windows(3).enumerate().filter(|(_, w)| w == b"abc").map(|(i, _)| i..i + 3).collect()
+    }
+
     #[test]
     fn what_is_masked_keeps_its_lines() {
         let change = code::added("a".into(), b"x = 1\nkey = abc\n".to_vec());
-        let text = change.text().unwrap();
-        let masked = text.masked(&|t| t.iter().map(|b| if b"abc".contains(b) { b'*' } else { *b }).collect());
+        let masked = change.text().unwrap().masked(&search);
         let lines: Vec<_> =
             masked.lines(&masked.hunks[0]).map(|l| String::from_utf8_lossy(l.text).into_owned()).collect();
         assert_eq!(lines, ["x = 1\n", "key = ***\n"]);
-        let change = code::added("a".into(), b"x = 1\nkey = abc\n".to_vec());
-        let broken = change.text().unwrap().masked(&|_| Cow::Owned(Vec::new()));
-        let lines: Vec<_> =
-            broken.lines(&broken.hunks[0]).map(|l| String::from_utf8_lossy(l.text).into_owned()).collect();
-        assert_eq!(lines, ["*****\n", "*********\n"]);
+    }
+
+    #[test]
+    fn a_part_is_masked_where_it_overlaps_a_secret() {
+        let change = code::added("a".into(), b"abc 1 abc 2 abc\n".to_vec());
+        let text = &change.text().unwrap().new;
+        let part = |range: Range<usize>| {
+            let masked = text.masked_part(&text.bytes[range], &search).unwrap();
+            String::from_utf8_lossy(&masked).into_owned()
+        };
+        assert_eq!(part(0..16), "*** 1 *** 2 ***\n");
+        assert_eq!(part(2..7), "* 1 *");
+        assert_eq!(part(3..6), " 1 ");
+        assert_eq!(part(7..8), "*");
+        assert_eq!(part(13..16), "**\n");
+        assert!(text.masked_part(b"abc", &search).is_none());
     }
 }

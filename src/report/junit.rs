@@ -1,14 +1,14 @@
 //! JUnit's XML, as Jenkins, GitLab and Azure read it: a suite for each file, a case for each finding.
 //!
 //! What blocks is a failure, what was not reviewed an error, what a person or a comment let through is skipped, and
-//! everything else passed, with the finding as its output. A review without any has one case that passed: Jenkins
-//! takes a report without a case for a broken one. No two cases have one name: GitLab keeps the first of them only.
+//! everything else passed, with the finding as its output. A review without any has one case, which passed, or was
+//! skipped where there was nothing to review: Jenkins takes a report without a case for a broken one. No two cases have one name: GitLab keeps the first of them only.
 
 use super::words::{self, paragraphs, placed};
 use crate::finding::Finding;
 use crate::review::Review;
 use crate::untrusted::{self, Inert, junit};
-use crate::verdict::TestOutcome;
+use crate::verdict::{Outcome, TestOutcome};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
@@ -166,7 +166,9 @@ fn suites(review: &Review) -> Vec<Suite> {
     if suites.is_empty() {
         let (word, text) = words::verdict(review);
         let name = format!("{word}: {text}");
-        suites.push(Suite { name: "review".to_owned(), cases: vec![Case { name, end: End::Passed(String::new()) }] });
+        let is_empty = review.outcome == Outcome::NothingToReview;
+        let end = if is_empty { End::Skipped(text) } else { End::Passed(String::new()) };
+        suites.push(Suite { name: "review".to_owned(), cases: vec![Case { name, end }] });
     }
     suites
 }

@@ -52,8 +52,8 @@ impl<'a> Frames<'a> {
     fn line(&self, whole: &[u8], at: usize, added: bool) -> FrameLine {
         let start = if whole.len() <= FRAME_BYTES { 0 } else { at.saturating_sub(FRAME_BYTES / 4).min(whole.len()) };
         let part = &whole[start..whole.len().min(start + FRAME_BYTES)];
-        let hidden = self.text.new.masked_part(part, &|text| self.rules.mask(text));
-        FrameLine { text: hidden.unwrap_or_default().to_vec(), skipped: start as u32, added }
+        let hidden = self.text.new.masked_part(part, &|text| self.rules.hidden(text));
+        FrameLine { text: hidden.unwrap_or_default().into_owned(), skipped: start as u32, added }
     }
 }
 

@@ -210,7 +210,7 @@ impl Recorder {
         if size > MOST_OF_A_FILE || self.bytes.fetch_add(size, Ordering::Relaxed) + size > MOST {
             return Some(without_lines(name()));
         }
-        let masked = lines.masked(&|text| rules.mask(text));
+        let masked = lines.masked(&|text| rules.hidden(text));
         let mut text = Vec::new();
         unified::write(&kept(Body::Text(masked)), &mut text);
         Some(Piece { order, commit, text, left_out: None, numbers: None })

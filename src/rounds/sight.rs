@@ -133,7 +133,7 @@ impl<'r> Sight<'r> {
             if out.len() + size > MOST_LEFT_OUT || crate::ai::redact::is_sensitive(&new.path) {
                 continue;
             }
-            let body = crate::diff::Body::Text(text.masked(&|text| self.rules.mask(text)));
+            let body = crate::diff::Body::Text(text.masked(&|text| self.rules.hidden(text)));
             unified::write(&FileChange { entry, body }, &mut out);
         }
         out

@@ -20,6 +20,7 @@ pub(crate) struct Rule {
     pub(crate) not_paths: List,
     pub(crate) weak_paths: List,
     pub(crate) in_tests: bool,
+    pub(crate) in_bundles: bool,
     pub(crate) place: Place,
     pub(crate) matcher: Matcher,
     pub(crate) pattern: Cow<'static, str>,

@@ -43,6 +43,9 @@ pub(crate) struct Rule {
     /// Whether files that hold tests, fixtures or examples are looked at too.
     #[serde(default = "yes")]
     pub(crate) in_tests: bool,
+    /// Whether bundles are looked at too: minified files and libraries that were copied whole, by name and content.
+    #[serde(default = "yes")]
+    pub(crate) in_bundles: bool,
     /// Where the first byte of a match must stand: `code` (not in comments or strings), `code-or-string` (not in
     /// comments), `string`, `comment`, `any`. In a language whose comments are not known, everything is code.
     #[serde(default = "any")]

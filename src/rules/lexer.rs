@@ -7,10 +7,12 @@
 mod here;
 mod javascript;
 mod readings;
+mod within;
 
 use super::MARK;
 pub(super) use readings::Readings;
 use std::collections::VecDeque;
+use within::Inner;
 
 /// Where a rule's match may stand, or where a byte stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +106,8 @@ struct Syntax {
     habit: Habit,
     /// U+2028 and U+2029 end a line.
     separators: bool,
+    /// How strings hold code.
+    inner: Inner,
 }
 
 const fn quote(open: &'static str, escape: Escape, lines: bool) -> Quote {
@@ -132,6 +136,7 @@ const BASE: Syntax = Syntax {
     quotes: &[],
     habit: Habit::None,
     separators: false,
+    inner: Inner::None,
 };
 
 /// In the order in which the languages of a file take them.
@@ -147,7 +152,13 @@ static SYNTAXES: &[Syntax] = &[
         separators: true,
         ..BASE
     },
-    Syntax { languages: &["python"], line: HASH, quotes: &[TRIPLE, TRIPLE_SINGLE, DOUBLE, SINGLE], ..BASE },
+    Syntax {
+        languages: &["python"],
+        line: HASH,
+        quotes: &[TRIPLE, TRIPLE_SINGLE, DOUBLE, SINGLE],
+        inner: Inner::Python,
+        ..BASE
+    },
     Syntax {
         languages: &["javascript", "typescript"],
         line: SLASHES,
@@ -165,14 +176,24 @@ static SYNTAXES: &[Syntax] = &[
         block: STARS,
         nested: true,
         quotes: &[TRIPLE_RAW, DOUBLE, SINGLE],
+        inner: Inner::Dollar,
         ..BASE
     },
-    Syntax { languages: &["swift"], line: SLASHES, block: STARS, nested: true, quotes: &[TRIPLE, DOUBLE], ..BASE },
+    Syntax {
+        languages: &["swift"],
+        line: SLASHES,
+        block: STARS,
+        nested: true,
+        quotes: &[TRIPLE, DOUBLE],
+        inner: Inner::Swift,
+        ..BASE
+    },
     Syntax {
         languages: &["dart", "groovy"],
         line: SLASHES,
         block: STARS,
         quotes: &[TRIPLE, TRIPLE_SINGLE, DOUBLE, SINGLE],
+        inner: Inner::Dollar,
         ..BASE
     },
     Syntax {
@@ -199,6 +220,7 @@ static SYNTAXES: &[Syntax] = &[
         quotes: &[TRIPLE_RAW, DOUBLE, SINGLE],
         habit: Habit::CSharp,
         separators: true,
+        inner: Inner::CSharp,
         ..BASE
     },
     Syntax {
@@ -206,6 +228,7 @@ static SYNTAXES: &[Syntax] = &[
         line: HASH,
         quotes: &[DOUBLE_LINES, SINGLE_LINES, quote("`", Escape::Backslash, true)],
         habit: Habit::Ruby,
+        inner: Inner::Ruby,
         ..BASE
     },
     Syntax {
@@ -214,6 +237,7 @@ static SYNTAXES: &[Syntax] = &[
         block: STARS,
         quotes: &[DOUBLE_LINES, SINGLE_LINES],
         habit: Habit::Php,
+        inner: Inner::Php,
         ..BASE
     },
     Syntax {
@@ -221,6 +245,7 @@ static SYNTAXES: &[Syntax] = &[
         line: HASH,
         quotes: &[DOUBLE_LINES, quote("'", Escape::None, true)],
         habit: Habit::Shell,
+        inner: Inner::Shell,
         ..BASE
     },
     Syntax { languages: &["dockerfile"], line_start: HASH, ..BASE },
@@ -268,9 +293,17 @@ static SYNTAXES: &[Syntax] = &[
             quote("\"", Escape::Backtick, true),
             quote("'", Escape::Doubled, true),
         ],
+        inner: Inner::PowerShell,
         ..BASE
     },
-    Syntax { languages: &["perl"], line: HASH, quotes: &[DOUBLE, SINGLE], habit: Habit::Perl, ..BASE },
+    Syntax {
+        languages: &["perl"],
+        line: HASH,
+        quotes: &[DOUBLE, SINGLE],
+        habit: Habit::Perl,
+        inner: Inner::Perl,
+        ..BASE
+    },
     Syntax {
         languages: &["lua"],
         line: &["--"],
@@ -278,7 +311,7 @@ static SYNTAXES: &[Syntax] = &[
         quotes: &[Quote { open: "[[", close: "]]", escape: Escape::None, lines: true }, DOUBLE, SINGLE],
         ..BASE
     },
-    Syntax { languages: &["elixir"], line: HASH, quotes: &[TRIPLE, DOUBLE_LINES, SINGLE], ..BASE },
+    Syntax { languages: &["elixir"], line: HASH, quotes: &[TRIPLE, DOUBLE_LINES, SINGLE], inner: Inner::Ruby, ..BASE },
     Syntax { languages: &["r"], line: HASH, quotes: &[DOUBLE_LINES, SINGLE_LINES], ..BASE },
     Syntax { languages: &["haskell"], line: &["--"], block: &[("{-", "-}")], nested: true, quotes: &[DOUBLE], ..BASE },
     Syntax { languages: &["clojure"], line: &[";"], quotes: &[DOUBLE_LINES], ..BASE },
@@ -318,6 +351,8 @@ struct Lexer<'t> {
     special: [bool; 256],
     state: State,
     token: Token,
+    /// The token is a string with code in it, and its parts are among the recent tokens.
+    is_split: bool,
     /// States to go back to.
     checkpoints: Vec<State>,
     /// The last tokens, in order and without a gap: several rules ask for places of one line.
@@ -360,6 +395,7 @@ impl<'t> Lexer<'t> {
             special,
             state: state.clone(),
             token,
+            is_split: false,
             checkpoints: vec![state],
             recent: VecDeque::new(),
             endless: 0,
@@ -381,6 +417,7 @@ impl<'t> Lexer<'t> {
             let back = self.checkpoints.partition_point(|c| c.at <= at);
             self.state = self.checkpoints[back.saturating_sub(1)].clone();
             self.token = Token { start: self.state.at, end: self.state.at, place: Place::Code };
+            self.is_split = false;
             self.recent.clear();
         }
         while self.token.end <= at && self.token.end < self.text.len() {
@@ -390,12 +427,24 @@ impl<'t> Lexer<'t> {
                 self.checkpoints.push(self.state.clone());
             }
             self.token = self.next(syntax);
-            self.recent.push_back(self.token);
+            self.keep(syntax.inner);
             while self.recent.front().is_some_and(|t| t.end + RECENT < self.token.start) {
                 self.recent.pop_front();
             }
         }
-        self.token.place
+        let part = if self.is_split { self.kept(at) } else { None };
+        part.unwrap_or(self.token).place
+    }
+
+    /// Adds the token to the recent ones: in parts where it is a string with code in it.
+    fn keep(&mut self, inner: Inner) {
+        let is_string = self.token.place == Place::String;
+        let parts = if is_string { within::parts(self.text, self.token, inner) } else { None };
+        self.is_split = parts.is_some();
+        match parts {
+            Some(parts) => self.recent.extend(parts),
+            None => self.recent.push_back(self.token),
+        }
     }
 
     /// Returns the token that holds a byte, if it is still known.

@@ -1,6 +1,7 @@
 //! Takes secrets out of text that is shown or stored, column for column.
 
 use super::{RuleSet, leak};
+use crate::diff::blank_all;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -13,25 +14,24 @@ const KEY_BYTES: usize = 64 << 10;
 
 /// Masks the secrets of a text, column for column: what [`leak::secrets`] finds.
 pub(super) fn mask<'t>(rules: &RuleSet, text: &'t [u8]) -> Cow<'t, [u8]> {
-    let mut masked = Cow::Borrowed(text);
-    for secret in leak::secrets(rules, text) {
-        hide(masked.to_mut(), secret.span, secret.kept);
+    let hidden = hidden(rules, text);
+    if hidden.is_empty() {
+        return Cow::Borrowed(text);
     }
-    masked
+    let mut masked = text.to_vec();
+    blank_all(&mut masked, &hidden);
+    Cow::Owned(masked)
 }
 
-/// Overwrites a secret, its first `kept` bytes apart; a short one is hidden whole.
-pub(super) fn hide(text: &mut [u8], span: Range<usize>, kept: usize) {
-    let span = span.start.min(text.len())..span.end.min(text.len());
-    let keep = if span.len() >= KEPT_FROM { kept } else { 0 };
-    if let Some(rest) = text.get_mut(span.start + keep..span.end) {
-        for b in rest {
-            // A secret may hold line ends where a rule takes several lines.
-            if *b != b'\n' && *b != b'\r' {
-                *b = b'*';
-            }
-        }
-    }
+/// Returns the bytes of a text that are overwritten: its secrets without their public prefixes.
+pub(super) fn hidden(rules: &RuleSet, text: &[u8]) -> Vec<Range<usize>> {
+    leak::secrets(rules, text).into_iter().map(|secret| without_prefix(secret.span, secret.kept)).collect()
+}
+
+/// Takes the first `kept` bytes off a secret; a short one is hidden whole.
+pub(super) fn without_prefix(span: Range<usize>, kept: usize) -> Range<usize> {
+    let kept = if span.len() >= KEPT_FROM { kept } else { 0 };
+    span.start + kept..span.end
 }
 
 /// Finds the bodies of private keys in PEM (RFC 7468): what stands between header and footer, on one line or on
@@ -112,9 +112,7 @@ mod tests {
 
     #[test]
     fn hides_all_but_a_public_prefix() {
-        let mut text = b"key=abcdefghijklmnopqrstuvwxyz;pw=short".to_vec();
-        hide(&mut text, 4..30, 4);
-        hide(&mut text, 34..39, 4);
-        assert_eq!(text, b"key=abcd**********************;pw=*****");
+        assert_eq!(without_prefix(4..30, 4), 8..30);
+        assert_eq!(without_prefix(34..39, 4), 34..39);
     }
 }

@@ -140,7 +140,10 @@ pub(super) fn purpose(path: &[u8], languages: Languages) -> Purpose {
             return Purpose::Messages;
         }
     }
-    let read = READ_BY_PROGRAMS.iter().any(|n| name.starts_with(n));
+    // `requirements/dev.txt`
+    let in_requirements =
+        extension == "txt" && folders.last().is_some_and(|f| matches!(*f, "requirements" | "constraints"));
+    let read = in_requirements || READ_BY_PROGRAMS.iter().any(|n| name.starts_with(n));
     if !is_code && !read && (PROSE.contains(&extension) || PROSE_NAMES.contains(&name)) {
         return Purpose::Prose;
     }
@@ -193,6 +196,8 @@ mod tests {
                     "src/main.zig",
                     "CMakeLists.txt",
                     "requirements-dev.txt",
+                    "requirements/dev.txt",
+                    "services/a/constraints/base.txt",
                     "templates/mail.j2",
                     "a.unknown",
                     "Makefile",

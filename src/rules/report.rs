@@ -4,7 +4,7 @@ use super::catalog::Rule;
 use super::language::Languages;
 use super::suppress::{Counting, Directives, Sought};
 use super::{RuleSet, Unlisted};
-use crate::diff::{FileChange, LineNo, RepoPath};
+use crate::diff::{FileChange, LineNo, RepoPath, blank_all};
 use crate::finding::listing::{self, Counted, Floor};
 use crate::finding::{Confidence, Draft, Finding, LineSpan, Location, Proof, Severity};
 use std::borrow::Cow;
@@ -184,8 +184,8 @@ impl<'a> Reporter<'a> {
     /// file is searched, once.
     fn masked<'q>(&self, quote: &'q [u8]) -> Cow<'q, [u8]> {
         let text = self.file.and_then(FileChange::text).map(|t| &t.new);
-        let part = text.and_then(|t| t.masked_part(quote, &|text| self.rules.mask(text)));
-        part.map_or_else(|| self.rules.mask(quote), |part| Cow::Owned(part.to_vec()))
+        let part = text.and_then(|t| t.masked_part(quote, &|text| self.rules.hidden(text)));
+        part.unwrap_or_else(|| self.rules.mask(quote))
     }
 }
 
@@ -237,7 +237,7 @@ fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>, masked: Cow<'
     if let Some((start, end)) = s.hide.filter(|_| !is_header) {
         let span = start.min(s.quote.len())..end.min(s.quote.len());
         let kept = super::leak::public_prefix(rule, &s.quote[span.clone()]);
-        super::mask::hide(quote.to_mut(), span, kept);
+        blank_all(quote.to_mut(), &[super::mask::without_prefix(span, kept)]);
     }
     let (start, end) = s.shown.unwrap_or((0, quote.len()));
     let end = end.min(quote.len()).min(start + QUOTE_MAX);

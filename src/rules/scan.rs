@@ -11,7 +11,7 @@ use super::spans::{Lines, Spans};
 use super::suppress::Counting;
 use super::unicode::{self, Surroundings};
 use super::walk::{self, Hay, Match, Scratch, Visitor};
-use super::{RuleSet, Scope, Unlisted, blob, block, change, decode, glob, markers, secret, spans};
+use super::{RuleSet, Scope, Unlisted, blob, block, bundle, change, decode, glob, markers, secret, spans};
 use crate::diff::{Block, Body, FileChange, Hidden, LineNo, TextChange};
 use crate::finding::listing::{Counted, Floor};
 use crate::finding::{Finding, LineSpan, Severity};
@@ -79,6 +79,7 @@ fn reading(
         scope,
         is_first,
         role: None,
+        is_bundle: None,
         purpose: None,
         fits: Vec::new(),
         block: Block { first: LineNo::FIRST, text: b"" },
@@ -138,6 +139,7 @@ struct Scan<'a> {
     scope: Scope,
     is_first: bool,
     role: Option<Role>,
+    is_bundle: Option<bool>,
     purpose: Option<Purpose>,
     /// By rule; empty until the first literal.
     fits: Vec<Fit>,
@@ -175,6 +177,11 @@ impl Visitor for Scan<'_> {
     fn found(&mut self, found: &Match) -> bool {
         let rules = self.reporter.rules;
         let rule = rules.rule(found.rule);
+        // What stands in one of the lines is found where it stands.
+        let text = self.file.text().map(|t| &t.new).filter(|t| t.is_joined());
+        if text.is_some_and(|t| !t.spans_joint(&self.block.text[found.span.clone()])) {
+            return false;
+        }
         if rule.place != Place::Any {
             // A pattern that starts with the line takes its indentation, which is code before a comment.
             let text = self.block.text[found.span.clone()].trim_ascii_start();
@@ -297,6 +304,10 @@ impl<'a> Scan<'a> {
             };
             walk::walk(rules, &FILTER, hay, &mut scratch, self);
             rules.team.with_filter(|f| walk::walk(rules, f, hay, &mut scratch, self));
+            if text.new.is_joined() {
+                self.secrets();
+                continue;
+            }
             self.decoded(&mut scratch);
             self.placed();
             self.joined(&mut scratch);
@@ -363,6 +374,7 @@ impl<'a> Scan<'a> {
         let path = self.file.path().as_bytes();
         let applies = (rule.languages.is_empty() || rule.languages.overlaps(self.reporter.languages()))
             && (rule.in_tests || self.role() != Role::Test)
+            && (rule.in_bundles || !self.is_bundle())
             && (rule.paths.is_empty() || rule.paths.iter().any(|g| glob::matches(g, path)))
             && (!self.in_doubt(index) || report::lowered(rules.severity_of(index)).is_some());
         match rule.not_paths.iter().any(|g| glob::matches(g, path)) {
@@ -380,6 +392,11 @@ impl<'a> Scan<'a> {
 
     fn is_test(&mut self) -> bool {
         self.role() == Role::Test
+    }
+
+    fn is_bundle(&mut self) -> bool {
+        let (path, text) = (self.file.path().as_bytes(), self.file.text());
+        *self.is_bundle.get_or_insert_with(|| text.is_some_and(|t| bundle::is_one(path, t.new.known())))
     }
 
     fn purpose(&mut self) -> Purpose {

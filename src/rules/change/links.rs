@@ -1,12 +1,13 @@
 //! Links that put files which rules leave out under a path that they read.
 //!
-//! A path decides who looks at a file: policy leaves some out, and most rules are silent about tests and examples. A
-//! link gives such a file a second path, and a program that uses it does not see the first one. The text of the link
-//! is all that its change shows, so the link itself is reported.
+//! A path decides who looks at a file: policy leaves some out, most rules are silent about tests and examples, and the
+//! name says which language the rules read. A link gives such a file a second path, and a program that uses it does not
+//! see the first one. The text of the link is all that its change shows, so the link itself is reported.
 
 use super::{Tree, folder};
 use crate::diff::{Entry, FileMode, RepoPath};
 use crate::finding::LineSpan;
+use crate::rules::language::Languages;
 use crate::rules::report::{Reporter, Sighting};
 use crate::rules::role::{self, Role};
 
@@ -29,9 +30,9 @@ pub(super) fn scan_change(entries: &[Entry], tree: &Tree<'_>, out: &mut Reporter
             None => (tree.target)(&new.path),
         };
         let Some(target) = target.filter(|t| t.len() <= TARGET_MAX) else { continue };
-        if let Some(why) = hidden(&new.path, &target, tree) {
+        if let Some(Hidden { why, may_be_read }) = hidden(&new.path, &target, tree) {
             let lines = written.map(|line| LineSpan { first: line.number, last: line.number, columns: None });
-            let in_doubt = role::is_documentation(new.path.as_bytes());
+            let in_doubt = may_be_read || role::is_documentation(new.path.as_bytes());
             let sighting = Sighting {
                 file: Some(&new.path),
                 lines,
@@ -45,8 +46,15 @@ pub(super) fn scan_change(entries: &[Entry], tree: &Tree<'_>, out: &mut Reporter
     }
 }
 
-/// Says what a link leads to that is not reviewed as the link's path would be; `None` where there is nothing.
-fn hidden(link: &RepoPath, target: &[u8], tree: &Tree<'_>) -> Option<String> {
+/// What a link leads to that is not reviewed as the link's path would be.
+struct Hidden {
+    why: String,
+    /// The target's first line may name an interpreter, so that the rules read it in the link's language.
+    may_be_read: bool,
+}
+
+/// Returns what a link leads to that is not reviewed as the link's path would be; `None` where there is nothing.
+fn hidden(link: &RepoPath, target: &[u8], tree: &Tree<'_>) -> Option<Hidden> {
     // Windows takes either separator; elsewhere a backslash is part of a name.
     let other =
         memchr::memchr(b'\\', target).map(|_| target.iter().map(|b| if *b == b'\\' { b'/' } else { *b }).collect());
@@ -88,8 +96,19 @@ fn resolve(link: &RepoPath, target: &[u8], tree: &Tree<'_>) -> Option<Vec<u8>> {
     Some(at.join(&b'/'))
 }
 
+/// Returns the language that a link's name stands for and its target's does not; `None` where rules read the target as
+/// they would read the link.
+fn other_language(link: &[u8], target: &[u8]) -> Option<&'static str> {
+    let (as_link, as_target) = (Languages::of(link, b""), Languages::of(target, b""));
+    let is_prose = as_link.any_of(&["text", "markdown"]);
+    if is_prose || as_link.overlaps(as_target) {
+        return None;
+    }
+    as_link.names().next()
+}
+
 /// As [`hidden`], for a resolved target.
-fn hidden_at(link: &[u8], end: &[u8], tree: &Tree<'_>) -> Option<String> {
+fn hidden_at(link: &[u8], end: &[u8], tree: &Tree<'_>) -> Option<Hidden> {
     let below = |top: &[u8], rest: &[u8]| if top.is_empty() { rest.to_vec() } else { [top, b"/", rest].concat() };
     let at_end = RepoPath::new(end.to_vec());
     let is_file = !end.is_empty() && (tree.exists)(&at_end);
@@ -110,10 +129,19 @@ fn hidden_at(link: &[u8], end: &[u8], tree: &Tree<'_>) -> Option<String> {
         let shown = || String::from_utf8_lossy(file.strip_suffix(b"/x").unwrap_or(&file)).into_owned();
         let (target, path) = (RepoPath::new(file.clone()), RepoPath::new(via));
         if (tree.ignores)(&target) && !(tree.ignores)(&path) {
-            return Some(format!("{} is left out of reviews by the policy", shown()));
+            let why = format!("{} is left out of reviews by the policy", shown());
+            return Some(Hidden { why, may_be_read: false });
         }
         let is_test = role::of(target.as_bytes()) == Role::Test && role::of(path.as_bytes()) == Role::Program;
-        is_test.then(|| format!("{} is a test or an example by its path, where most rules are silent", shown()))
+        if is_test {
+            let why = format!("{} is a test or an example by its path, where most rules are silent", shown());
+            return Some(Hidden { why, may_be_read: false });
+        }
+        let language = other_language(path.as_bytes(), target.as_bytes())?;
+        let why = format!("the rules do not read {} as {language}", shown());
+        Some(Hidden { why, may_be_read: !target.file_name().contains(&b'.') })
     });
-    found.or_else(|| more.then(|| "it leads to more files than can be listed".to_owned()))
+    let too_many =
+        || more.then(|| Hidden { why: "it leads to more files than can be listed".to_owned(), may_be_read: false });
+    found.or_else(too_many)
 }

@@ -321,6 +321,7 @@ impl<'a> Workflow<'a> {
             }
             for expression in expressions(text) {
                 let Some(context) = untrusted(expression) else { continue };
+                let context = context.as_str();
                 let id = match self.has_trigger(PRIVILEGED) {
                     true => "workflow-script-injection",
                     false => "workflow-untrusted-input",
@@ -410,6 +411,7 @@ enum Head {
 impl Head {
     /// Returns how a text names the head of a pull request or of the run that came before.
     fn named(text: &str) -> Option<Self> {
+        let text = &dotted(text);
         const HEADS: &[(&str, Head)] = &[
             ("github.event.pull_request.head.sha", Head::PullRequest),
             ("github.event.pull_request.head.ref", Head::PullRequest),
@@ -598,8 +600,62 @@ fn expressions(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns the context in an expression that a stranger writes; `None`: there is none.
-fn untrusted(expression: &str) -> Option<&str> {
+/// Returns a text with members in brackets written with a dot (`github['event']` is `github.event`), and in lower case:
+/// both spellings mean the same to GitHub, and case does not count.
+fn dotted(text: &str) -> String {
+    let text = text.to_ascii_lowercase();
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(open) = rest.find('[') {
+        let (before, from) = rest.split_at(open);
+        out.push_str(before);
+        match member(from) {
+            Some((name, length)) => {
+                out.truncate(out.trim_end().len());
+                out.push('.');
+                out.push_str(name);
+                rest = &from[length..];
+            }
+            None => {
+                out.push('[');
+                rest = &from[1..];
+            }
+        }
+    }
+    out + rest
+}
+
+/// Reads `['name']` or `["name"]`: the name, and the length of all of it.
+fn member(text: &str) -> Option<(&str, usize)> {
+    let end = text.find(']')?;
+    let inner = text.get(1..end)?.trim();
+    let name = ['\'', '"'].iter().find_map(|quote| inner.strip_prefix(*quote)?.strip_suffix(*quote))?;
+    let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+    is_name.then_some((name, end + 1))
+}
+
+/// Returns an expression without what only yields true or false: calls of such functions, and comparisons.
+fn without_tests(expression: &str) -> String {
+    const TESTS: &[&str] = &["contains(", "startswith(", "endswith(", "hashfiles("];
+    let mut out = expression.to_owned();
+    while let Some(start) = TESTS.iter().filter_map(|call| out.find(call)).min() {
+        let mut depth = 0usize;
+        let close = out[start..].find(|c| {
+            depth = match c {
+                '(' => depth + 1,
+                ')' => depth.saturating_sub(1),
+                _ => depth,
+            };
+            c == ')' && depth == 0
+        });
+        out.replace_range(start..close.map_or(out.len(), |end| start + end + 1), "");
+    }
+    let is_value = |part: &&str| !["==", "!=", "<", ">"].iter().any(|op| part.contains(op));
+    out.split("&&").flat_map(|part| part.split("||")).filter(is_value).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the context whose text an expression yields and that a stranger writes; `None`: there is none.
+fn untrusted(expression: &str) -> Option<String> {
     const EXACT: &[&str] = &[
         "github.head_ref",
         "github.event.issue.title",
@@ -630,11 +686,7 @@ fn untrusted(expression: &str) -> Option<&str> {
         ("github.event.pages", &[".page_name", ".title"]),
         ("github.event.workflow_run.pull_requests", &[".head.ref"]),
     ];
-    // What a function makes of it is not the text itself.
-    const HARMLESS: &[&str] = &["contains(", "startsWith(", "endsWith(", "hashFiles(", "==", "!="];
-    if HARMLESS.iter().any(|h| expression.contains(h)) {
-        return None;
-    }
+    let expression = without_tests(&dotted(expression));
     let ends = |rest: &str| {
         rest.bytes().next().is_none_or(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-' | b'[')))
     };
@@ -642,14 +694,14 @@ fn untrusted(expression: &str) -> Option<&str> {
         if let Some(i) = expression.find(context)
             && ends(&expression[i + context.len()..])
         {
-            return Some(&expression[i..i + context.len()]);
+            return Some((*context).to_owned());
         }
     }
     for (list, members) in WITHIN {
         if let Some(i) = expression.find(list)
             && members.iter().any(|m| expression[i..].contains(m))
         {
-            return Some(&expression[i..]);
+            return Some(expression[i..].trim().to_owned());
         }
     }
     None

@@ -71,3 +71,43 @@ fn is_linear_in_open_quotes() {
         lexer.place_at(text.len() - 1);
     }
 }
+
+#[test]
+fn hid_01_code_inside_of_a_string_is_code() {
+    for (path, text, expected) in [
+        ("a.py", "f'a{b}c'+d", "CSSCCCSSCC"),
+        ("a.py", "rf\"\"\"a\n{b}\"\"\"", "CCSSSSSCCCSSS"),
+        ("a.py", "f'{{a}}{b}'", "CSSSSSSCCCS"),
+        ("a.py", "f\"{a[\"b\"]}\"", "CSCCCCCSSSS"),
+        ("a.py", "'{a}'", "SSSSS"),
+        ("a.py", "self'{a}'", "CCCCSSSSS"),
+        ("a.rb", "\"a#{b}c\"", "SSSCCCSS"),
+        ("a.rb", "\"\\#{b}\"", "SSSSSSS"),
+        ("a.rb", "'#{b}'", "SSSSSS"),
+        ("a.kt", "\"${a(\"b\")}\"", "SSCCCCCSSSS"),
+        ("a.kt", "\"\"\"${'}'}\"\"\"", "SSSSCCCCCSSS"),
+        ("a.cs", "$\"{a}\" + \"{a}\"", "CSCCCSCCCSSSSS"),
+        ("a.cs", "$@\"{a}\"", "CCSCCCS"),
+        ("a.php", "<?php \"{$a->b()}\"", "CCCCCCSCCCCCCCCCS"),
+        ("a.php", "<?php '{$a}'", "CCCCCCSSSSSS"),
+        ("a.sh", "\"a$(b)c\"", "SSSCCCSS"),
+        ("a.sh", "\"`b`\"", "SCCCS"),
+        ("a.sh", "cat <<E\n$(b)\nE\nc", "CCCCCCCSSCCCSSCC"),
+        ("a.swift", "\"\\(a)\"", "SSCCCS"),
+        ("a.ps1", "\"$(a)\"", "SSCCCS"),
+        ("a.pl", "\"@{[a()]}\"", "SSCCCCCCCS"),
+        ("a.groovy", "\"${a}\"", "SSCCCS"),
+    ] {
+        assert_eq!(places(path, text), expected, "{path}: {text}");
+    }
+}
+
+#[test]
+fn code_inside_of_strings_is_split_in_linear_time() {
+    for (path, piece) in [("a.rb", "#{'"), ("a.ex", "#{x "), ("a.sh", "$(' `"), ("a.rb", "#{x}"), ("a.php", "{$a")] {
+        let text = ["\"", &piece.repeat(100_000)].concat();
+        let mut lexer = Readings::new(text.as_bytes(), Languages::of(path.as_bytes(), b""), true);
+        assert_eq!(lexer.place_at(text.len() - 1), Place::Code, "{path}: {piece}");
+        assert_eq!(lexer.place_at(0), Place::String, "{path}: {piece}");
+    }
+}

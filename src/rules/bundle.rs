@@ -1,0 +1,51 @@
+//! Bundles: code that a tool wrote or another project published, copied into a repository as a whole.
+//!
+//! Rules about calls are silent there: what they find is the library's own, and its users cannot change it. A name alone
+//! does not make a file a bundle, since whoever writes a change chooses the names; its text has to look like one too.
+
+/// Names under which libraries are published and bundlers write.
+const NAMES: &[&str] = &["*.min.js", "*.bundle.js", "jquery-{1,2,3,4}.*.js", "{jquery,jquery-ui}.js", "jquery-ui-*.js"];
+/// The least bytes of a minified file, and of its lines on average.
+const MINIFIED: usize = 400;
+const MINIFIED_LINE: usize = 160;
+/// The least bytes of a library that is not minified.
+const PUBLISHED: usize = 8 << 10;
+/// Bytes at the start that hold the comment with a library's licence.
+const BANNER: usize = 2 << 10;
+
+/// Returns true if a file is a bundle, by its name and its text. `text` is what is known of the new side.
+pub(super) fn is_one(path: &[u8], text: &[u8]) -> bool {
+    NAMES.iter().any(|glob| super::glob::matches(glob, path)) && (is_minified(text) || is_published(text))
+}
+
+fn is_minified(text: &[u8]) -> bool {
+    let lines = memchr::memchr_iter(b'\n', text).count() + 1;
+    text.len() >= MINIFIED && text.len() / lines >= MINIFIED_LINE
+}
+
+fn is_published(text: &[u8]) -> bool {
+    let head = text[..text.len().min(BANNER)].trim_ascii_start().to_ascii_lowercase();
+    let has_banner = (head.starts_with(b"/*") || head.starts_with(b"//"))
+        && [&b"license"[..], b"copyright", b"(c)"].iter().any(|word| memchr::memmem::find(&head, word).is_some());
+    text.len() >= PUBLISHED && (has_banner || memchr::memmem::find(text, b"__webpack_require__").is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hid_06_a_name_alone_makes_no_bundle() {
+        let library = format!("/*!\n * jQuery UI 1.13\n * Copyright OpenJS\n */\n{}", "f(x);\n".repeat(2000));
+        let minified = "f(x);".repeat(200);
+        for path in ["src/a.min.js", "jquery-ui-1.12.js", "lib/jquery-3.6.0.js", "js/app.bundle.js", "jquery.js"] {
+            assert!(is_one(path.as_bytes(), library.as_bytes()), "{path}");
+            assert!(is_one(path.as_bytes(), minified.as_bytes()), "{path}");
+            assert!(!is_one(path.as_bytes(), b"eval(location.hash);\n"), "{path}");
+            assert!(!is_one(path.as_bytes(), "f(x);\n".repeat(2000).as_bytes()), "{path}");
+        }
+        for path in ["src/app.js", "src/jquery-login.js", "min.js"] {
+            assert!(!is_one(path.as_bytes(), library.as_bytes()), "{path}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Code inside of strings: `"#{…}"`, `f"{…}"`, `"${…}"`, `"$(…)"`. Template literals of JavaScript are read by the
+//! lexer itself.
+
+use super::{Place, Token};
+
+/// How a language puts code into strings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Inner {
+    None,
+    /// `#{…}` in double quotes and backticks.
+    Ruby,
+    /// `${…}` in every string.
+    Dollar,
+    /// `${…}` and `{$…}` in double quotes and here documents.
+    Php,
+    /// `$(…)` and backticks in double quotes and here documents.
+    Shell,
+    /// `$(…)` in double quotes.
+    PowerShell,
+    /// `{…}` in strings with the prefix `f` or `t`.
+    Python,
+    /// `{…}` in strings with the prefix `$`.
+    CSharp,
+    /// `\(…)`.
+    Swift,
+    /// `@{[…]}` and `${\…}` in double quotes and here documents.
+    Perl,
+}
+
+/// The most parts of a string; what follows them counts as code.
+const PARTS_MAX: usize = 4096;
+/// Bytes of a string inside of the code.
+const NESTED_MAX: usize = 256;
+
+/// Splits a string into its text and the code in it; `None`: it holds no code. Code that does not end inside of the
+/// string, because a quote in it was taken for the string's end, goes to the end of the token.
+pub(super) fn parts(text: &[u8], token: Token, inner: Inner) -> Option<Vec<Token>> {
+    if !holds_code(text, token.start, inner) {
+        return None;
+    }
+    let body = &text[..token.end];
+    let part = |start, end, place| Token { start, end, place };
+    let mut parts = Vec::new();
+    let (mut from, mut at) = (token.start, token.start + 1);
+    while let Some((open, brackets)) = opener(body, at, inner) {
+        let end = code_end(body, open, brackets).filter(|_| parts.len() < PARTS_MAX).unwrap_or(token.end);
+        parts.push(part(from, open, Place::String));
+        parts.push(part(open, end, Place::Code));
+        (from, at) = (end, end);
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    if from < token.end {
+        parts.push(part(from, token.end, Place::String));
+    }
+    Some(parts)
+}
+
+/// Returns true if strings of this kind can hold code, by how they start.
+fn holds_code(text: &[u8], start: usize, inner: Inner) -> bool {
+    let first = text.get(start).copied();
+    let before = &text[..start];
+    match inner {
+        Inner::None => false,
+        Inner::Dollar | Inner::Swift => true,
+        Inner::Ruby | Inner::Php | Inner::Shell | Inner::PowerShell | Inner::Perl => {
+            first != Some(b'\'') && !text[start..].starts_with(b"@'")
+        }
+        Inner::CSharp => before.ends_with(b"$") || before.ends_with(b"$@") || before.ends_with(b"@"),
+        Inner::Python => {
+            let letters = before.iter().rev().take(3).take_while(|b| b.is_ascii_alphabetic()).count();
+            let (rest, prefix) = before.split_at(start - letters);
+            let is_prefix = !rest.last().is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+            is_prefix && prefix.iter().any(|b| matches!(b, b'f' | b'F' | b't' | b'T'))
+        }
+    }
+}
+
+/// Finds where code opens next: its first bracket, and the pair of brackets that end it.
+fn opener(text: &[u8], from: usize, inner: Inner) -> Option<(usize, (u8, u8))> {
+    const BRACES: (u8, u8) = (b'{', b'}');
+    const ROUND: (u8, u8) = (b'(', b')');
+    const TICKS: (u8, u8) = (b'`', b'`');
+    let mut at = from;
+    loop {
+        let rest = text.get(at..)?;
+        at += match inner {
+            Inner::Python | Inner::CSharp => memchr::memchr(b'{', rest)?,
+            Inner::Ruby => memchr::memchr2(b'#', b'\\', rest)?,
+            Inner::Dollar | Inner::PowerShell => memchr::memchr2(b'$', b'\\', rest)?,
+            Inner::Php => memchr::memchr3(b'$', b'{', b'\\', rest)?,
+            Inner::Shell => memchr::memchr3(b'$', b'`', b'\\', rest)?,
+            Inner::Swift => memchr::memchr(b'\\', rest)?,
+            Inner::Perl => memchr::memchr3(b'$', b'@', b'\\', rest)?,
+            Inner::None => return None,
+        };
+        let next = text.get(at + 1).copied();
+        match (inner, text[at], next) {
+            (Inner::Swift, _, Some(b'(')) => return Some((at + 1, ROUND)),
+            (_, b'\\', _) => at += 1,
+            // Twice, it stands for itself.
+            (Inner::Python | Inner::CSharp, _, Some(b'{')) => at += 1,
+            (Inner::Python | Inner::CSharp, ..) => return Some((at, BRACES)),
+            (Inner::Ruby | Inner::Dollar | Inner::Php, b'#' | b'$', Some(b'{')) => return Some((at + 1, BRACES)),
+            (Inner::Php, b'{', Some(b'$')) => return Some((at, BRACES)),
+            (Inner::Shell, b'`', _) => return Some((at, TICKS)),
+            (Inner::Shell | Inner::PowerShell, b'$', Some(b'(')) => return Some((at + 1, ROUND)),
+            (Inner::Perl, _, Some(b'{')) if matches!(text.get(at + 2), Some(b'[' | b'\\')) => {
+                return Some((at + 1, BRACES));
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+/// Returns where code ends, behind the bracket that closes the one at `open`; `None`: it does not end.
+fn code_end(text: &[u8], open: usize, (opening, closing): (u8, u8)) -> Option<usize> {
+    let (mut depth, mut at) = (1u32, open + 1);
+    while let Some(&b) = text.get(at) {
+        match b {
+            b if b == closing => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(at + 1);
+                }
+            }
+            b if b == opening => depth += 1,
+            b'\\' => at += 1,
+            b'"' | b'\'' => {
+                let near = &text[at + 1..text.len().min(at + 1 + NESTED_MAX)];
+                at += memchr::memchr(b, near).map_or(0, |i| i + 1);
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
