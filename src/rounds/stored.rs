@@ -7,6 +7,7 @@ use crate::verdict::{Outcome, Verdict};
 use crate::wire::stored::{self, Advice, Change, Comment, CommentType, Compliance, Counts, Requirement, Since, Status};
 use crate::wire::{Category, Finding, Report, Severity};
 use serde_json::Value;
+use std::collections::HashMap;
 
 /// What a round has besides its review.
 #[derive(Clone, Debug)]
@@ -25,27 +26,52 @@ pub(super) struct Beside {
 pub(super) fn report(review: &Review, rules: &RuleSet) -> Report {
     let report = json::report(review);
     let Ok(mut value) = serde_json::to_value(&report) else { return report };
-    if !mask(&mut value, rules) {
+    let mut mask = Mask { rules, known: HashMap::new() };
+    if !mask.apply(&mut value) {
         return report;
     }
     // Strings for strings: it is a report still.
     serde_json::from_value(value).unwrap_or(report)
 }
 
-/// Masks every string; tells whether there was anything to mask.
-fn mask(value: &mut Value, rules: &RuleSet) -> bool {
-    match value {
-        Value::String(text) => match masked(text, rules) {
-            Some(masked) => {
-                *text = masked;
-                true
-            }
-            None => false,
-        },
-        // Every one of them, whatever the others hold.
-        Value::Array(all) => all.iter_mut().map(|v| mask(v, rules)).filter(|masked| *masked).count() > 0,
-        Value::Object(fields) => fields.values_mut().map(|v| mask(v, rules)).filter(|masked| *masked).count() > 0,
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+/// Masks the strings of a report. Thousands of findings share their words, so what was searched is kept.
+struct Mask<'r> {
+    rules: &'r RuleSet,
+    /// By text: what it reads without its secrets, where it holds any.
+    known: HashMap<String, Option<String>>,
+}
+
+impl Mask<'_> {
+    /// The longest text that is kept, in bytes, and the most of them.
+    const KEPT_BYTES: usize = 512;
+    const KEPT_TEXTS: usize = 2_000;
+
+    /// Masks every string; returns true if there was anything to mask.
+    fn apply(&mut self, value: &mut Value) -> bool {
+        match value {
+            Value::String(text) => match self.masked(text) {
+                Some(masked) => {
+                    *text = masked;
+                    true
+                }
+                None => false,
+            },
+            // Every one of them, whatever the others hold.
+            Value::Array(all) => all.iter_mut().map(|v| self.apply(v)).filter(|masked| *masked).count() > 0,
+            Value::Object(fields) => fields.values_mut().map(|v| self.apply(v)).filter(|masked| *masked).count() > 0,
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+
+    fn masked(&mut self, text: &str) -> Option<String> {
+        if let Some(known) = self.known.get(text) {
+            return known.clone();
+        }
+        let made = masked(text, self.rules);
+        if text.len() <= Self::KEPT_BYTES && self.known.len() < Self::KEPT_TEXTS {
+            self.known.insert(text.to_owned(), made.clone());
+        }
+        made
     }
 }
 

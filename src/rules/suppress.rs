@@ -21,10 +21,17 @@ const REMARKS_MAX: usize = 50;
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Directive {
     line: LineNo,
-    ids: Vec<String>,
+    /// The IDs as they are written, joined by commas: a megabyte of comments holds hundreds of thousands.
+    written_ids: String,
     reason: String,
     /// The change adds it.
     added: bool,
+}
+
+impl Directive {
+    fn ids(&self) -> impl Iterator<Item = &str> {
+        self.written_ids.split(',').map(str::trim).filter(|id| !id.is_empty())
+    }
 }
 
 /// A finding that a comment may suppress.
@@ -95,10 +102,10 @@ impl Index {
     fn of(all: Vec<Directive>) -> Self {
         let mut by_rule: HashMap<String, Vec<usize>> = HashMap::new();
         for (i, d) in all.iter().enumerate().filter(|(_, d)| !d.reason.is_empty()) {
-            for id in &d.ids {
+            for id in d.ids() {
                 let known = match by_rule.get_mut(id) {
                     Some(known) => known,
-                    None => by_rule.entry(id.clone()).or_default(),
+                    None => by_rule.entry(id.to_owned()).or_default(),
                 };
                 let is_same = |k: &usize| all[*k].line == d.line && all[*k].added == d.added;
                 if !known.last().is_some_and(is_same) {
@@ -293,17 +300,17 @@ pub(super) fn remarks(rules: &RuleSet, file: &FileChange, out: &mut Vec<Remark>)
     let known: HashSet<&str> = rules.ids().collect();
     let mut out = Remarks::new(out);
     for d in all.iter().filter(|d| d.added && kept.old_line(d.line).is_none()) {
-        if d.ids.is_empty() {
+        if d.ids().next().is_none() {
             out.push(d.line, || "a suppression names no rule: write `ignore[rule-id] reason`".to_owned());
         }
-        for id in d.ids.iter().filter(|id| !known.contains(id.as_str()) && !is_claim(id)) {
+        for id in d.ids().filter(|id| !known.contains(id) && !is_claim(id)) {
             // The search for a similar ID compares with every rule, so only what is listed pays for it.
             out.push(d.line, || {
                 let near = rules.nearest(id).map_or(String::new(), |n| format!("; did you mean {n:?}?"));
                 format!("a suppression names the unknown rule {id:?}{near}")
             });
         }
-        let ids = || d.ids.join(", ");
+        let ids = || d.ids().collect::<Vec<_>>().join(", ");
         if d.reason.is_empty() {
             out.push(d.line, || {
                 let ids = ids();
@@ -379,13 +386,12 @@ fn parse(rest: &[u8], line: LineNo, added: bool) -> Directive {
     let rest = rest.split(|b| *b == b'\n').next().unwrap_or_default();
     let rest = String::from_utf8_lossy(&rest[..rest.len().min(LENGTH_MAX)]);
     let (ids, reason) = rest.split_once(']').unwrap_or((&rest, ""));
-    let ids = ids.split(',').map(|id| id.trim().to_owned()).filter(|id| !id.is_empty()).collect();
     let mut reason = reason.trim();
     for close in ["*/", "-->", "#>", "-}", "*)", "%>", "}}"] {
         reason = reason.strip_suffix(close).unwrap_or(reason).trim();
     }
     let reason = reason.trim_start_matches([':', '-', ' ']).to_owned();
-    Directive { line, ids, reason, added }
+    Directive { line, written_ids: ids.to_owned(), reason, added }
 }
 
 #[cfg(test)]
@@ -395,7 +401,7 @@ mod tests {
     fn directive(path: &str, text: &str) -> Vec<(u32, String, String)> {
         let change = crate::diff::code::added(crate::diff::RepoPath::from(path), text.as_bytes().to_vec());
         let all = read(change.text().unwrap(), Languages::of(path.as_bytes(), b""));
-        all.into_iter().map(|d| (d.line.get(), d.ids.join("+"), d.reason)).collect()
+        all.into_iter().map(|d| (d.line.get(), d.ids().collect::<Vec<_>>().join("+"), d.reason)).collect()
     }
 
     #[test]

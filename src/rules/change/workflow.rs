@@ -627,7 +627,8 @@ fn dotted(text: &str) -> String {
 
 /// Reads `['name']` or `["name"]`: the name, and the length of all of it.
 fn member(text: &str) -> Option<(&str, usize)> {
-    let end = text.find(']')?;
+    const NAME_MAX: usize = 100;
+    let end = text.bytes().take(NAME_MAX).position(|b| b == b']')?;
     let inner = text.get(1..end)?.trim();
     let name = ['\'', '"'].iter().find_map(|quote| inner.strip_prefix(*quote)?.strip_suffix(*quote))?;
     let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
@@ -636,19 +637,24 @@ fn member(text: &str) -> Option<(&str, usize)> {
 
 /// Returns an expression without what only yields true or false: calls of such functions, and comparisons.
 fn without_tests(expression: &str) -> String {
-    const TESTS: &[&str] = &["contains(", "startswith(", "endswith(", "hashfiles("];
-    let mut out = expression.to_owned();
-    while let Some(start) = TESTS.iter().filter_map(|call| out.find(call)).min() {
-        let mut depth = 0usize;
-        let close = out[start..].find(|c| {
-            depth = match c {
-                '(' => depth + 1,
-                ')' => depth.saturating_sub(1),
-                _ => depth,
-            };
-            c == ')' && depth == 0
-        });
-        out.replace_range(start..close.map_or(out.len(), |end| start + end + 1), "");
+    const TESTS: &[&str] = &["contains", "startswith", "endswith", "hashfiles"];
+    let mut out = String::with_capacity(expression.len());
+    let (mut depth, mut quoted) = (0usize, false);
+    for c in expression.chars() {
+        quoted ^= c == '\'';
+        match c {
+            '(' if !quoted && depth > 0 => depth += 1,
+            ')' if !quoted && depth > 0 => depth -= 1,
+            '(' if !quoted => match TESTS.iter().find(|name| out.ends_with(**name)) {
+                Some(name) => {
+                    out.truncate(out.len() - name.len());
+                    depth = 1;
+                }
+                None => out.push(c),
+            },
+            _ if depth == 0 => out.push(c),
+            _ => {}
+        }
     }
     let is_value = |part: &&str| !["==", "!=", "<", ">"].iter().any(|op| part.contains(op));
     out.split("&&").flat_map(|part| part.split("||")).filter(is_value).collect::<Vec<_>>().join(" ")

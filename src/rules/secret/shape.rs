@@ -7,7 +7,15 @@ pub(crate) fn entropy(text: &[u8]) -> f32 {
         counts[usize::from(*b)] += 1;
     }
     let n = text.len() as f32;
-    counts.iter().filter(|c| **c > 0).map(|c| *c as f32 / n).map(|p| -p * p.log2()).sum()
+    let mut sum = 0.0;
+    // Of a short text, most bytes occur once or not at all.
+    for b in text {
+        let count = std::mem::take(&mut counts[usize::from(*b)]) as f32;
+        if count > 1.0 {
+            sum += count * count.log2();
+        }
+    }
+    if text.is_empty() { 0.0 } else { n.log2() - sum / n }
 }
 
 /// Tells whether text could be a generated key: spread over its alphabet, no runs, no sequences, no words.
