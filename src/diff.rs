@@ -382,11 +382,11 @@ pub struct Text {
     /// The text is the whole file.
     pub(in crate::diff) complete: bool,
     /// Where every [`STRIDE`]th line of each run starts; made when a line is first asked for.
-    pub(in crate::diff) index: OnceLock<Vec<Vec<usize>>>,
+    pub(in crate::diff) index: OnceLock<Box<[Vec<usize>]>>,
     /// Where secrets stand in the bytes; searched when a part is first shown. See [`Text::masked_part`].
     pub(in crate::diff) hidden: OnceLock<Box<[Range<usize>]>>,
-    /// Where continued lines were joined, in order; empty but for a further reading of such lines.
-    pub(in crate::diff) joints: Vec<usize>,
+    /// Of a reading in which continued lines stand in one; a thin pointer, since few texts have it.
+    pub(in crate::diff) joints: Option<Box<reading::Joints>>,
 }
 
 /// How many lines lie between two entries of a text's index.

@@ -12,6 +12,10 @@ use std::ops::Range;
 const JOINED_LINES: usize = 64;
 const JOINED_BYTES: usize = 16 << 10;
 
+/// Byte offsets at which continued lines were joined, in order.
+#[derive(Clone, Debug)]
+pub(in crate::diff) struct Joints(Vec<usize>);
+
 impl TextChange {
     /// Returns the change as other programs may read it; lines keep their numbers, except where the bytes of a
     /// wide encoding were taken for lines.
@@ -68,14 +72,14 @@ impl TextChange {
 impl Text {
     /// Returns true for a reading in which continued lines stand in one.
     pub fn is_joined(&self) -> bool {
-        !self.joints.is_empty()
+        self.joints.is_some()
     }
 
     /// Returns true if a slice of this text goes over a place where lines were joined.
     pub fn spans_joint(&self, part: &[u8]) -> bool {
-        let Some(range) = self.range_of(part) else { return false };
-        let next = self.joints.partition_point(|j| *j <= range.start);
-        self.joints.get(next).is_some_and(|j| *j < range.end)
+        let (Some(range), Some(joints)) = (self.range_of(part), &self.joints) else { return false };
+        let next = joints.0.partition_point(|j| *j <= range.start);
+        joints.0.get(next).is_some_and(|j| *j < range.end)
     }
 }
 
@@ -193,7 +197,8 @@ impl Moved {
     fn into_text(self, text: &Text) -> Text {
         let run = |run: &Run| Run { first: run.first, bytes: self.range(&run.bytes) };
         let runs = text.runs.iter().map(run).collect();
-        Text { bytes: self.bytes, runs, complete: text.complete, joints: self.joints, ..Text::default() }
+        let joints = Some(self.joints).filter(|j| !j.is_empty()).map(|j| Box::new(Joints(j)));
+        Text { bytes: self.bytes, runs, complete: text.complete, joints, ..Text::default() }
     }
 }
 
