@@ -1,0 +1,137 @@
+//! Tests of the scan of a file.
+
+use super::*;
+use crate::diff::{RepoPath, code};
+use crate::policy::RulesPolicy;
+
+const TEAM: &str = r#"
+    [[rule]]
+    id = "team-key"
+    title = "t"
+    category = "security"
+    severity = "major"
+    literals = ["teamkey_"]
+    pattern = '\bteamkey_(?P<secret>[a-z]{20})\b'
+    secret = true
+    message = "m"
+    [[rule]]
+    id = "team-call"
+    title = "t"
+    category = "bug"
+    severity = "major"
+    literals = ["forbidden("]
+    pattern = 'forbidden\('
+    place = "code"
+    message = "m"
+"#;
+
+fn scan(path: &str, text: &str) -> Vec<Finding> {
+    let rules = RuleSet::new(&RulesPolicy::default(), &[("t.toml".to_owned(), TEAM.to_owned())]).unwrap();
+    let mut out = Vec::new();
+    rules.scan(&code::added(RepoPath::from(path), text.as_bytes().to_vec()), Scope::All, &mut out);
+    out.retain(|f| f.rule_id().starts_with("team-"));
+    out
+}
+
+fn place(f: &Finding) -> (u32, (u32, u32)) {
+    let lines = f.lines().unwrap();
+    (lines.first.get(), lines.columns.unwrap())
+}
+
+#[test]
+fn a_quote_never_shows_a_part_of_a_secret_that_it_cuts() {
+    let key = format!("teamkey_{}", "abcdefghijklmnopqrst");
+    // The first secret ends where the quote of the call begins, and the second starts where it ends.
+    for pad in 90..130 {
+        let line = format!(
+            "{}{key}{}forbidden(x){}{key}{}\n",
+            " ".repeat(500),
+            " ".repeat(pad),
+            " ".repeat(pad),
+            " ".repeat(500)
+        );
+        for f in scan("a.py", &line) {
+            let shown = f.quote().replace("teamkey_", "").replace("abcd", "");
+            assert!(!shown.contains("ef") && !shown.contains("st"), "{pad}: {}", f.quote());
+        }
+    }
+}
+
+#[test]
+fn findings_stand_where_the_text_does() {
+    let key = format!("teamkey_{}", "abcdefghijklmnopqrst");
+    let found = scan("a.py", &format!("x\r\n# forbidden(\nf = 'é', forbidden({key})\n"));
+    let places: Vec<_> = found.iter().map(|f| (f.rule_id(), place(f))).collect();
+    assert_eq!(places, [("team-call", (3, (10, 20))), ("team-key", (3, (28, 48)))]);
+}
+
+#[test]
+fn bytes_that_are_no_text_hide_nothing_in_a_known_language() {
+    let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
+    let is_found = |path: &str, parts: &[&[u8]]| {
+        let mut out = Vec::new();
+        rules.scan(&code::added(RepoPath::from(path), parts.concat()), Scope::All, &mut out);
+        out.iter().any(|f| f.rule_id() == "bidi-control")
+    };
+    let trick = "if (role !== 'user\u{202e} \u{2066}// only admins\u{2069} \u{2066}') { grant(); } // ".as_bytes();
+    let script: [&[u8]; 3] = [b"// plain\n", trick, &[0xff; 20]];
+    assert!(is_found("src/a.js", &script));
+    let mark = "\u{202e}".as_bytes();
+    for n in 14..=17 {
+        assert!(is_found("src/a.c", &[b"/* ", &[0xe0; 17][..n], mark, b" } if (admin) { */"]), "{n}");
+    }
+    assert!(is_found("bin/tool", &[b"#!/usr/bin/env node\n", trick, &[0xff; 20]]));
+    // An inventory of Sphinx is compressed, and nobody runs it.
+    let data: [&[u8]; 4] = [b"# Sphinx inventory version 2\n", &[0xff; 20], mark, &[0xfe; 20]];
+    assert!(!is_found("docs/objects.inv", &data));
+    assert!(is_found("docs/objects.inv", &[b"# Sphinx inventory version 2\nuser", mark, b" name"]));
+}
+
+#[test]
+fn secrets_in_an_encoding_are_found_at_the_encoded_text() {
+    use base64::Engine as _;
+    let key = format!("x = teamkey_{}", "abcdefghijklmnopqrst");
+    let encoded = base64::engine::general_purpose::STANDARD.encode(&key);
+    let found = scan("a.yml", &format!("a: 1\ndata: {encoded}\n"));
+    assert_eq!(found.len(), 1);
+    assert_eq!(place(&found[0]), (2, (6, 6 + encoded.trim_end_matches('=').len() as u32)));
+    assert!(!found[0].quote().contains(&encoded[8..20]), "{}", found[0].quote());
+    let escaped: String = key.bytes().map(|b| format!("\\x{b:02x}")).collect();
+    assert_eq!(scan("a.py", &format!("s = '{escaped}'\n")).len(), 1);
+}
+
+#[test]
+fn the_work_on_conflict_markers_grows_with_their_number_only() {
+    let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
+    // Every other line is added, and then all are.
+    let spent = |n: usize, old: &str| {
+        let new = "<<<<<<< a\n=======\nx\n>>>>>>> b\n".repeat(n);
+        let file = FileChange {
+            body: crate::diff::Body::between(
+                Some(old.repeat(n).into_bytes()),
+                Some(new.into_bytes()),
+                crate::diff::Attribute::Unset,
+            ),
+            ..code::added(RepoPath::from("a.py"), Vec::new())
+        };
+        let once = || {
+            let mut out = Vec::new();
+            let start = std::time::Instant::now();
+            rules.scan(&file, Scope::All, &mut out);
+            assert_eq!(out.len(), n.min(super::super::report::FINDINGS_MAX as usize));
+            start.elapsed()
+        };
+        (0..3).map(|_| once()).min().unwrap()
+    };
+    for old in ["", "=======\nx\n"] {
+        let (few, many) = (spent(2500, old), spent(40_000, old));
+        // 16 times as many: 16 when linear, 256 when each looks at all that came before.
+        assert!(many < few * 80, "{few:?} {many:?}");
+    }
+}
+
+#[test]
+fn rules_are_shared_between_threads() {
+    fn shared<T: Sync + Send>() {}
+    shared::<RuleSet>();
+}
