@@ -76,10 +76,11 @@ fn explains_on_which_files_a_rule_looks() {
     let shell = looks("js-shell-interpolation");
     for part in [
         "added lines of javascript, typescript",
-        "never these paths: *.min.js,",
+        "never these paths: **/node_modules/**,",
         "with less weight on these paths: **/{vendor,third_party,dist}/**, {tools,tool,bin}/**, ",
         r"only in files that match all of: \bchild_process\b",
         "not in tests, fixtures and examples; with less weight where the path may be that of one",
+        "not in bundles: minified files, and libraries that were copied whole",
     ] {
         assert!(shell.contains(part), "{part} is missing from\n{shell}");
     }
