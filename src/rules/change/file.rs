@@ -71,7 +71,7 @@ fn executable(file: &FileChange, out: &mut Reporter<'_>) {
     };
     let detail = match (&file.body, shebang) {
         (Body::Text(_), false) => "it has no `#!` line",
-        (Body::Binary(b), _) if kind(file.path(), b.head()).is_none() => "it is no program",
+        (Body::Binary(b), _) if kind(file.path(), b.head()).is_none() => "it is not a program",
         (Body::Same, _) if !fresh => "its content did not change",
         (Body::Text(_), true) if !fresh => "it is a script",
         _ => return,
@@ -89,7 +89,7 @@ fn name(path: &RepoPath, out: &mut Reporter<'_>) {
     let space = |b: &u8| if matches!(b, b'-' | b'_' | b'.' | b'/' | b'+') { b' ' } else { *b };
     let words: Vec<u8> = lower.iter().map(space).collect();
     if out.matches("prompt-injection", &words) {
-        at_file(out, "prompt-injection", path, path.as_bytes(), Some("it stands in the name of the file"));
+        at_file(out, "prompt-injection", path, path.as_bytes(), Some("in the name of the file"));
     }
 }
 
