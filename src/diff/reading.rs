@@ -4,17 +4,28 @@
 //! and digits. A file can be UTF-16 in one part and ASCII in another. A backslash at the end of a line continues it in
 //! shells, C and Python. The rules read the text as it is, and then each further reading.
 
-use super::{Hunk, Lines, Run, Text, TextChange, utf7};
+use super::{Hunk, LineNo, Lines, Run, Text, TextChange, utf7};
 use std::borrow::Cow;
 use std::ops::Range;
 
 /// The most lines, and bytes, of a continued line.
-const JOINED_LINES: usize = 64;
-const JOINED_BYTES: usize = 16 << 10;
+const JOINED_LINES: usize = 10_000;
+const JOINED_BYTES: usize = 1 << 20;
 
-/// Byte offsets at which continued lines were joined, in order.
+/// The original lines that joined lines were made of, in order.
 #[derive(Clone, Debug)]
-pub(in crate::diff) struct Joints(Vec<usize>);
+pub(in crate::diff) struct Joints(Vec<Segment>);
+
+/// An original line within a joined one.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    /// Byte offset in the joined text.
+    start: usize,
+    /// 1-based number of the original line.
+    number: u32,
+    /// The change adds the line.
+    is_added: bool,
+}
 
 impl TextChange {
     /// Returns the change as other programs may read it; lines keep their numbers, except where the bytes of a
@@ -40,9 +51,7 @@ impl TextChange {
     fn joined(&self) -> Option<Self> {
         let edits = self.hunks.iter().flat_map(|h| &h.edits);
         let added: Vec<Range<usize>> = edits.map(|e| e.new.bytes.clone()).filter(|r| !r.is_empty()).collect();
-        // The line above can go on in an added one.
-        let above = |start: usize| start.saturating_sub(3);
-        if self.new.is_joined() || !added.iter().any(|r| may_continue(&self.new.bytes[above(r.start)..r.end])) {
+        if self.new.is_joined() || !added.iter().any(|r| may_continue(&self.new.bytes, r)) {
             return None;
         }
         let new = Moved::joining(&self.new, &added);
@@ -75,31 +84,87 @@ impl Text {
         self.joints.is_some()
     }
 
-    /// Returns true if a slice of this text goes over a place where lines were joined.
-    pub fn spans_joint(&self, part: &[u8]) -> bool {
-        let (Some(range), Some(joints)) = (self.range_of(part), &self.joints) else { return false };
-        let next = joints.0.partition_point(|j| *j <= range.start);
-        joints.0.get(next).is_some_and(|j| *j < range.end)
+    /// Returns the original lines that a slice of a joined line covers: from the first that the change adds to the last.
+    /// `None`: the slice covers a single line, or no added one.
+    pub fn joined_lines(&self, part: &[u8]) -> Option<(LineNo, LineNo)> {
+        let covered = self.covered(part)?;
+        let first = covered.iter().find(|s| s.is_added).filter(|_| covered.len() > 1)?;
+        Some((LineNo::new(first.number)?, LineNo::new(covered.last()?.number)?))
+    }
+
+    /// Returns the number of the original line in which a slice of a joined line starts.
+    pub fn original_line(&self, part: &[u8]) -> Option<LineNo> {
+        LineNo::new(self.covered(part)?.first()?.number)
+    }
+
+    fn covered(&self, part: &[u8]) -> Option<&[Segment]> {
+        let (range, Joints(segments)) = (self.range_of(part)?, self.joints.as_deref()?);
+        let first = segments.partition_point(|s| s.start <= range.start).saturating_sub(1);
+        let end = segments.partition_point(|s| s.start < range.end);
+        segments.get(first..end)
     }
 }
 
-/// Returns false for a text without a line that the next one continues.
-fn may_continue(text: &[u8]) -> bool {
-    [&b"\\\n"[..], b"\\\r\n", b"|\n", b"|\r\n"].iter().any(|end| memchr::memmem::find(text, end).is_some())
+/// How a line goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Continued {
+    Backslash,
+    Pipe,
 }
 
-/// Returns what a line adds to the next one that continues it, without its line end; `None`: nothing continues it.
-fn continued(line: &[u8]) -> Option<&[u8]> {
-    let body = line.strip_suffix(b"\n")?;
-    let body = body.strip_suffix(b"\r").unwrap_or(body);
+/// A line, and what of it stands in the joined one.
+#[derive(Clone, Copy, Debug)]
+struct Piece<'a> {
+    line: &'a [u8],
+    text: &'a [u8],
+}
+
+/// Returns false if no line in a range of a text, and not the one above, goes on in the next. Quick.
+fn may_continue(text: &[u8], range: &Range<usize>) -> bool {
+    let from = range.start.saturating_sub(1);
+    let above = memchr::memrchr(b'\n', &text[..from]).map_or(0, |i| i + 1);
+    let part = &text[above..range.end];
+    let goes_on = |end: usize| {
+        let rest = part[..end].iter().rev().find(|b| !matches!(b, b' ' | b'\t' | b'\r'));
+        matches!(rest, Some(b'\\' | b'|' | b'&'))
+    };
+    memchr::memchr_iter(b'\n', part).any(goes_on) || memchr::memmem::find(part, b"| #").is_some()
+}
+
+/// Returns how a line goes on, and what it adds to the joined one; `None`: it ends.
+fn continued(line: &[u8]) -> Option<(&[u8], Continued)> {
+    let body = line.strip_suffix(b"\n")?.trim_ascii_end();
+    if is_comment(body) {
+        return None;
+    }
+    let code = without_comment(body);
     let backslashes = body.iter().rev().take_while(|b| **b == b'\\').count();
     if backslashes % 2 == 1 {
-        return Some(&body[..body.len() - 1]);
+        return (code.len() == body.len()).then(|| (&body[..body.len() - 1], Continued::Backslash));
     }
-    let before = body.strip_suffix(b"|")?.trim_ascii();
+    let code = code.trim_ascii_end();
+    let before = code.strip_suffix(b"|&").or_else(|| code.strip_suffix(b"|"))?.trim_ascii();
     // A block of YAML (`run: |`, `- |`) and a row of a table continue nothing.
-    let is_pipe = !before.starts_with(b"|") && !matches!(before.last(), None | Some(b':' | b'-' | b'|' | b'\\'));
-    is_pipe.then_some(body)
+    let is_list = before.iter().all(|b| matches!(b, b'-' | b' '));
+    let is_pipe = !is_list && !before.starts_with(b"|") && !matches!(before.last(), Some(b':' | b'|' | b'\\'));
+    is_pipe.then_some((code, Continued::Pipe))
+}
+
+/// Returns true for a line that is a comment in shells, Python, YAML and Dockerfiles. Directives of the C preprocessor
+/// start with the same character.
+fn is_comment(line: &[u8]) -> bool {
+    const DIRECTIVES: &[&[u8]] = &[b"define", b"if", b"elif", b"else", b"include", b"pragma", b"error", b"warning"];
+    let Some(rest) = line.trim_ascii_start().strip_prefix(b"#") else { return false };
+    !DIRECTIVES.iter().any(|d| rest.trim_ascii_start().starts_with(d))
+}
+
+/// Returns a line up to ` #`. Where the line has a quote, `#` may stand in a string.
+fn without_comment(line: &[u8]) -> &[u8] {
+    if memchr::memchr3(b'"', b'\'', b'`', line).is_some() {
+        return line;
+    }
+    let start = line.windows(2).position(|w| matches!(w, b" #" | b"\t#"));
+    start.map_or(line, |i| &line[..i])
 }
 
 /// Decodes a line: no NUL bytes, no UTF-7.
@@ -114,8 +179,8 @@ struct Moved {
     bytes: Vec<u8>,
     /// Offsets of line starts before and after, in order; the last pair is the end.
     starts: Vec<(usize, usize)>,
-    /// Where lines were joined, in `bytes`.
-    joints: Vec<usize>,
+    /// Of joined lines.
+    joints: Vec<Segment>,
 }
 
 impl Moved {
@@ -139,44 +204,41 @@ impl Moved {
     fn joining(text: &Text, added: &[Range<usize>]) -> Self {
         let mut moved = Self { bytes: Vec::with_capacity(text.bytes.len()), starts: Vec::new(), joints: Vec::new() };
         for run in &text.runs {
-            let mut at = run.bytes.start;
+            let (mut at, mut number) = (run.bytes.start, run.first);
             while at < run.bytes.end {
-                let lines = continued_lines(&text.bytes[at..run.bytes.end]);
-                moved.push_joined(&lines, at, added);
-                at += lines.iter().map(|l| l.len()).sum::<usize>();
+                let pieces = continued_lines(&text.bytes[at..run.bytes.end]);
+                moved.push_joined(&pieces, (at, number), added);
+                at += pieces.iter().map(|p| p.line.len()).sum::<usize>();
+                number = number.saturating_add(pieces.len() as u32);
             }
         }
         moved.starts.push((text.bytes.len(), moved.bytes.len()));
         moved
     }
 
-    /// Adds lines of which each continues the one before; the first starts at a byte of the original.
-    fn push_joined(&mut self, lines: &[&[u8]], start: usize, added: &[Range<usize>]) {
-        let starts: Vec<usize> = lines.iter().scan(start, |at, l| Some(std::mem::replace(at, *at + l.len()))).collect();
-        let is_added = |at: &usize| added.get(added.partition_point(|r| r.end <= *at)).is_some_and(|r| r.start <= *at);
-        let host = starts.iter().position(is_added).filter(|_| lines.len() > 1);
-        for (i, line) in lines.iter().enumerate() {
-            self.starts.push((starts[i], self.bytes.len()));
-            match host {
-                None => self.bytes.extend_from_slice(line),
-                Some(host) => {
-                    if i == host {
-                        self.join(lines);
-                    }
-                    self.bytes.extend(line.strip_suffix(b"\n").map(|_| b'\n'));
+    /// Adds lines of which each continues the one before. The first starts at a byte of the original and has a number.
+    fn push_joined(&mut self, pieces: &[Piece<'_>], (start, number): (usize, u32), added: &[Range<usize>]) {
+        let mut at = start;
+        let mut lines: Vec<(usize, bool)> = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let range = added.get(added.partition_point(|r| r.end <= at));
+            lines.push((at, range.is_some_and(|r| r.start <= at)));
+            at += piece.line.len();
+        }
+        let host = lines.iter().position(|(_, is_added)| *is_added).filter(|_| pieces.len() > 1);
+        for (i, piece) in pieces.iter().enumerate() {
+            self.starts.push((lines[i].0, self.bytes.len()));
+            let Some(host) = host else {
+                self.bytes.extend_from_slice(piece.line);
+                continue;
+            };
+            if i == host {
+                for ((piece, (_, is_added)), number) in pieces.iter().zip(&lines).zip(number..) {
+                    self.joints.push(Segment { start: self.bytes.len(), number, is_added: *is_added });
+                    self.bytes.extend_from_slice(piece.text);
                 }
             }
-        }
-    }
-
-    fn join(&mut self, lines: &[&[u8]]) {
-        for (i, line) in lines.iter().enumerate() {
-            if i > 0 {
-                self.joints.push(self.bytes.len());
-            }
-            let is_last = i + 1 == lines.len();
-            let body = if is_last { None } else { continued(line) };
-            self.bytes.extend_from_slice(body.unwrap_or_else(|| line.trim_ascii_end()));
+            self.bytes.extend(piece.line.strip_suffix(b"\n").map(|_| b'\n'));
         }
     }
 
@@ -202,14 +264,31 @@ impl Moved {
     }
 }
 
-/// Returns the first line of a text and those that continue it, up to a bound.
-fn continued_lines(text: &[u8]) -> Vec<&[u8]> {
-    let mut out = Vec::new();
+/// Returns the first line of a text and those that continue it, up to a bound. Comments between them are skipped, and
+/// behind a pipe empty lines, as shells and Docker do.
+fn continued_lines(text: &[u8]) -> Vec<Piece<'_>> {
+    let mut out: Vec<Piece<'_>> = Vec::new();
+    let mut end = None;
     let mut size = 0;
     for line in text.split_inclusive(|b| *b == b'\n') {
-        out.push(line);
         size += line.len();
-        if out.len() == JOINED_LINES || size > JOINED_BYTES || continued(line).is_none() {
+        let bare = line.trim_ascii();
+        let is_skipped = match end {
+            None => false,
+            Some(Continued::Backslash) => is_comment(bare),
+            Some(Continued::Pipe) => bare.is_empty() || is_comment(bare),
+        };
+        let next = continued(line);
+        let text = match next {
+            _ if is_skipped => &[],
+            Some((text, _)) => text,
+            None => line.trim_ascii_end(),
+        };
+        out.push(Piece { line, text });
+        if !is_skipped {
+            end = next.map(|(_, end)| end);
+        }
+        if end.is_none() || out.len() == JOINED_LINES || size > JOINED_BYTES {
             break;
         }
     }
@@ -218,7 +297,7 @@ fn continued_lines(text: &[u8]) -> Vec<&[u8]> {
 
 #[cfg(test)]
 mod tests {
-    use crate::diff::{Attribute, Body, code};
+    use crate::diff::{Attribute, Body, LineNo, code};
 
     #[test]
     fn a_further_reading_keeps_the_lines() {
@@ -245,10 +324,24 @@ mod tests {
             ("a \\\r\nb \\\r\nc\r\n", "a b c\n\n\n"),
             ("ge\\\nts(b);", "gets(b);\n"),
             ("curl a |\n  sh\n", "curl a |  sh\n\n"),
+            ("wget -O - | \n\n# c\n  sh\n", "wget -O - |  sh\n\n\n\n"),
+            ("curl a | # go\nsh\n", "curl a |sh\n\n"),
+            ("# x \\\ncurl a \\\n | sh\n", "# x \\\ncurl a  | sh\n\n"),
+            ("RUN a \\\n# c\n && b\n", "RUN a  && b\n\n\n"),
+            ("#define A \\\n gets(x)\n", "#define A  gets(x)\n\n"),
         ] {
             assert_eq!(joined(text).as_deref(), Some(expected), "{text}");
         }
-        for text in ["a \\\\\nb\n", "run: |\n  x\n", "- |\n  x\n", "| a | b |\n| c | d |\n", "a ||\nb\n", "a\nb\n"] {
+        for text in [
+            "a \\\\\nb\n",
+            "# a \\\nb\n",
+            "true # \\\nb\n",
+            "run: |\n  x\n",
+            "- |\n  x\n",
+            "| a | b |\n| c | d |\n",
+            "a ||\nb\n",
+            "a\nb\n",
+        ] {
             assert_eq!(joined(text), None, "{text}");
         }
     }
@@ -263,6 +356,9 @@ mod tests {
         assert_eq!(blocks, [(3, b"curl x   | sh\n".to_vec())]);
         let text = &readings[0].new;
         let added = readings[0].added().next().unwrap().text;
-        assert!(text.spans_joint(added) && !text.spans_joint(&added[8..]) && !text.spans_joint(&added[..7]));
+        let lines = |part: &[u8]| text.joined_lines(part).map(|(first, last)| (first.get(), last.get()));
+        assert_eq!(lines(added), Some((3, 3)));
+        assert_eq!((lines(&added[8..]), lines(&added[..7])), (None, None));
+        assert_eq!(text.original_line(&added[..4]).map(LineNo::get), Some(2));
     }
 }

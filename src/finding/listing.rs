@@ -5,7 +5,7 @@
 //! verdict and every total count both kinds.
 
 use super::{Finding, LineSpan, Severity};
-use crate::diff::{ObjectId, RepoPath};
+use crate::diff::{LineNo, ObjectId, RepoPath};
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::collections::hash_map::RandomState;
@@ -131,6 +131,14 @@ impl Counted {
     /// Returns what findings of one rule that start on one line have in common.
     pub(crate) fn on_line(&self) -> u64 {
         self.line
+    }
+
+    /// Returns, for each line of a finding, what findings of its rule that start there have in common.
+    pub(crate) fn line_keys(f: &Finding) -> impl Iterator<Item = u64> {
+        let lines = f.lines();
+        let further = lines.into_iter().flat_map(|l| l.first.get() + 1..=l.last.get()).filter_map(LineNo::new);
+        let all = std::iter::once(lines.map(|l| l.first)).chain(further.map(Some));
+        all.map(move |first| hash((f.rule_id(), f.file(), first)))
     }
 
     /// Returns what findings about one text have in common, whatever their commits.

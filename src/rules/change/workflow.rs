@@ -594,16 +594,33 @@ fn takes_in(verb: &str, arguments: &[&str]) -> bool {
 
 /// Returns the expressions `${{ … }}` of a text.
 fn expressions(text: &str) -> impl Iterator<Item = &str> {
-    text.match_indices("${{").filter_map(|(i, _)| {
-        let rest = &text[i + 3..];
-        rest.find("}}").map(|end| rest[..end].trim())
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let inner = &rest[rest.find("${{")? + 3..];
+        let end = expression_end(inner)?;
+        rest = &inner[end + 2..];
+        Some(inner[..end].trim())
     })
 }
 
-/// Returns a text with members in brackets written with a dot (`github['event']` is `github.event`), and in lower case:
-/// both spellings mean the same to GitHub, and case does not count.
+/// Returns where an expression ends: at the first `}}` that is not part of a string.
+fn expression_end(text: &str) -> Option<usize> {
+    const NEAR: usize = 4096;
+    let bytes = text.as_bytes();
+    let mut quoted = false;
+    for (i, b) in bytes.iter().enumerate().take(NEAR) {
+        quoted ^= *b == b'\'';
+        if !quoted && bytes[i..].starts_with(b"}}") {
+            return Some(i);
+        }
+    }
+    text.find("}}")
+}
+
+/// Returns a text with members in brackets written with a dot (`github['event']` is `github.event`), without blanks
+/// around dots and brackets, and in lower case: all of these spellings mean the same to GitHub.
 fn dotted(text: &str) -> String {
-    let text = text.to_ascii_lowercase();
+    let text = without_blanks(&text.to_ascii_lowercase());
     let mut out = String::with_capacity(text.len());
     let mut rest = text.as_str();
     while let Some(open) = rest.find('[') {
@@ -611,7 +628,6 @@ fn dotted(text: &str) -> String {
         out.push_str(before);
         match member(from) {
             Some((name, length)) => {
-                out.truncate(out.trim_end().len());
                 out.push('.');
                 out.push_str(name);
                 rest = &from[length..];
@@ -625,6 +641,22 @@ fn dotted(text: &str) -> String {
     out + rest
 }
 
+/// Returns a text without blanks around dots and before opening brackets.
+fn without_blanks(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            ' ' | '\t' if out.ends_with('.') => {}
+            '.' | '[' | '(' => {
+                out.truncate(out.trim_end_matches([' ', '\t']).len());
+                out.push(c);
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
 /// Reads `['name']` or `["name"]`: the name, and the length of all of it.
 fn member(text: &str) -> Option<(&str, usize)> {
     const NAME_MAX: usize = 100;
@@ -635,35 +667,68 @@ fn member(text: &str) -> Option<(&str, usize)> {
     is_name.then_some((name, end + 1))
 }
 
-/// Returns an expression without what only yields true or false: calls of such functions, and comparisons.
-fn without_tests(expression: &str) -> String {
-    const TESTS: &[&str] = &["contains", "startswith", "endswith", "hashfiles"];
-    let mut out = String::with_capacity(expression.len());
-    let (mut depth, mut quoted) = (0usize, false);
+/// Returns the parts of an expression whose values it can yield: without strings, comparisons, and calls of functions
+/// that return true or false.
+fn yielded(expression: &str) -> String {
+    let mut bare = String::with_capacity(expression.len());
+    let mut quoted = false;
     for c in expression.chars() {
-        quoted ^= c == '\'';
-        match c {
-            '(' if !quoted && depth > 0 => depth += 1,
-            ')' if !quoted && depth > 0 => depth -= 1,
-            '(' if !quoted => match TESTS.iter().find(|name| out.ends_with(**name)) {
-                Some(name) => {
-                    out.truncate(out.len() - name.len());
-                    depth = 1;
+        if c == '\'' {
+            quoted = !quoted;
+        } else if !quoted {
+            bare.push(c);
+        }
+    }
+    let mut out = String::new();
+    yielded_parts(&bare, 0, &mut out);
+    out
+}
+
+fn yielded_parts(expression: &str, depth: usize, out: &mut String) {
+    const DEPTH_MAX: usize = 20;
+    const TESTS: &[&str] = &["contains", "startswith", "endswith", "hashfiles"];
+    let bytes = expression.as_bytes();
+    let (mut start, mut open, mut inside, mut compares) = (0, None, 0usize, false);
+    // The end of the text ends the last part.
+    for i in 0..=bytes.len() {
+        let b = bytes.get(i).copied().unwrap_or(b',');
+        match b {
+            b'(' => {
+                open = open.or(Some(i));
+                inside += 1;
+            }
+            b')' => inside = inside.saturating_sub(1),
+            b'=' | b'!' | b'<' | b'>' if inside == 0 => compares = true,
+            b'&' | b'|' | b',' if inside == 0 || i == bytes.len() => {
+                let part = &expression[start..i];
+                let name = open.map_or(part, |at| &expression[start..at]);
+                let is_test = compares || (open.is_some() && TESTS.iter().any(|t| name.trim().ends_with(t)));
+                match open {
+                    _ if is_test => {}
+                    Some(at) if depth < DEPTH_MAX => {
+                        yielded_parts(expression[at + 1..i].trim_end().trim_end_matches(')'), depth + 1, out);
+                    }
+                    _ => out.push_str(part),
                 }
-                None => out.push(c),
-            },
-            _ if depth == 0 => out.push(c),
+                out.push(' ');
+                (start, open, compares) = (i + 1, None, false);
+            }
             _ => {}
         }
     }
-    let is_value = |part: &&str| !["==", "!=", "<", ">"].iter().any(|op| part.contains(op));
-    out.split("&&").flat_map(|part| part.split("||")).filter(is_value).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the context whose text an expression yields and that a stranger writes; `None`: there is none.
 fn untrusted(expression: &str) -> Option<String> {
     const EXACT: &[&str] = &[
         "github.head_ref",
+        "github.event",
+        "github.event.issue",
+        "github.event.pull_request",
+        "github.event.comment",
+        "github.event.review",
+        "github.event.discussion",
+        "github.event.head_commit",
         "github.event.issue.title",
         "github.event.issue.body",
         "github.event.pull_request.title",
@@ -692,14 +757,14 @@ fn untrusted(expression: &str) -> Option<String> {
         ("github.event.pages", &[".page_name", ".title"]),
         ("github.event.workflow_run.pull_requests", &[".head.ref"]),
     ];
-    let expression = without_tests(&dotted(expression));
+    let expression = yielded(&dotted(expression));
+    let starts = |before: &str| !before.ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'));
     let ends = |rest: &str| {
         rest.bytes().next().is_none_or(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-' | b'[')))
     };
     for context in EXACT {
-        if let Some(i) = expression.find(context)
-            && ends(&expression[i + context.len()..])
-        {
+        let mut found = expression.match_indices(context);
+        if found.any(|(i, _)| starts(&expression[..i]) && ends(&expression[i + context.len()..])) {
             return Some((*context).to_owned());
         }
     }

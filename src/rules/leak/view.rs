@@ -215,14 +215,15 @@ fn joints(text: &[u8], lists: bool) -> Vec<Range<usize>> {
     out
 }
 
-/// Finds words that a backslash at the end of a line cuts.
+/// Finds words that a backslash at the end of a line cuts, whatever ends the line.
 fn continued(text: &[u8]) -> Vec<Range<usize>> {
-    let word = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'_' | b'-');
     let mut out = Vec::new();
-    for at in memchr::memmem::find_iter(text, b"\\\n") {
-        let rest = &text[at + 2..];
-        let end = at + 2 + rest.iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
-        if at > 0 && word(&text[at - 1]) && text.get(end).is_some_and(word) {
+    for newline in memchr::memchr_iter(b'\n', text) {
+        let at = newline - usize::from(text[..newline].ends_with(b"\r"));
+        let Some(at) = at.checked_sub(1).filter(|at| text[*at] == b'\\') else { continue };
+        let rest = &text[newline + 1..];
+        let end = newline + 1 + rest.iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+        if at > 0 && text[at - 1].is_ascii_graphic() && text.get(end).is_some_and(u8::is_ascii_graphic) {
             out.push(at..end);
         }
     }
@@ -319,11 +320,14 @@ mod tests {
             "k = new B(\"AB\").append(\"CD\")",
             "k = \"AB\";\nk .= 'CD'",
             "k=AB\\\nCD",
+            "k=AB\\\r\n  CD",
+            "k=!ABCD\\\r\n#",
             "k='AB'\"CD\"",
             "k = \"AB\"/* x */+\"CD\"",
         ] {
             assert!(seen(text, false).contains("ABCD"), "{text} {}", seen(text, false));
         }
+        assert!(seen("k=9$!\\\n#zL", false).contains("9$!#zL"));
         for text in ["[\"AB\", \"CD\"].join(\"\")", "concat!(\"AB\", \"CD\")", "paste0('AB','CD')"] {
             assert!(seen(text, true).contains("ABCD"), "{text}");
             assert!(!seen(text, false).contains("ABCD"), "{text}");

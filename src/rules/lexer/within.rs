@@ -64,17 +64,30 @@ fn holds_code(text: &[u8], start: usize, inner: Inner) -> bool {
     match inner {
         Inner::None => false,
         Inner::Dollar | Inner::Swift => true,
-        Inner::Ruby | Inner::Php | Inner::Shell | Inner::PowerShell | Inner::Perl => {
-            first != Some(b'\'') && !text[start..].starts_with(b"@'")
-        }
-        Inner::CSharp => before.ends_with(b"$") || before.ends_with(b"$@") || before.ends_with(b"@"),
+        Inner::Ruby | Inner::Php | Inner::Shell | Inner::PowerShell | Inner::Perl => match first {
+            Some(b'\n') => !quotes_word(before, inner),
+            first => first != Some(b'\'') && !text[start..].starts_with(b"@'"),
+        },
+        Inner::CSharp => [&b"$"[..], b"$@", b"@$"].iter().any(|prefix| before.ends_with(prefix)),
         Inner::Python => {
             let letters = before.iter().rev().take(3).take_while(|b| b.is_ascii_alphabetic()).count();
             let (rest, prefix) = before.split_at(start - letters);
             let is_prefix = !rest.last().is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
-            is_prefix && prefix.iter().any(|b| matches!(b, b'f' | b'F' | b't' | b'T'))
+            let known = [&b"f"[..], b"fr", b"rf", b"t", b"tr", b"rt"];
+            is_prefix && known.iter().any(|k| prefix.eq_ignore_ascii_case(k))
         }
     }
+}
+
+/// Returns true if a text ends with a line that opens a here document whose end word is quoted: `<<'EOF'`.
+fn quotes_word(text: &[u8], inner: Inner) -> bool {
+    const LINE: usize = 512;
+    let near = &text[text.len().saturating_sub(LINE)..];
+    let line = memchr::memrchr(b'\n', near).map_or(near, |i| &near[i + 1..]);
+    memchr::memmem::find_iter(line, b"<<").any(|at| {
+        let word = line[at..].iter().find(|b| !matches!(b, b'<' | b'-' | b'~' | b' '));
+        matches!(word, Some(b'\'' | b'\\')) || (word == Some(&b'"') && inner == Inner::Shell)
+    })
 }
 
 /// Finds where code opens next: its first bracket, and the pair of brackets that end it.

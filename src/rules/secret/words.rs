@@ -209,7 +209,13 @@ pub(crate) fn is_filler(text: &str) -> bool {
 ///
 /// A word for a stand-in in it is not enough: of `mySecret789` and `Default#2019!` the rest is left.
 pub(crate) fn is_stand_in(value: &str) -> bool {
-    substance(value) < 4 && !has_own_part(value)
+    is_stand_in_word(value) || (substance(value) < 4 && !has_own_part(value))
+}
+
+/// Returns true if a value is one word for a stand-in, also in leet spelling: `p@55w0rd`.
+fn is_stand_in_word(value: &str) -> bool {
+    let plain: Vec<u8> = value.bytes().map(|b| unleet(b.to_ascii_lowercase())).collect();
+    STAND_INS.iter().any(|word| word.as_bytes() == plain)
 }
 
 /// Returns true if a value has a number that is not a count (`789`), or a sign and a year (`#2019`) or number (`#77`).
@@ -340,5 +346,6 @@ mod tests {
         for text in ["Xk7vQ2mW", "tr0ub4dor&3", "kR8#mm2pQ", "zagreb77ko"] {
             assert!(substance(text) >= 4, "{text} {}", substance(text));
         }
+        assert!(is_stand_in("p@55w0rd") && !is_stand_in("p@55w0rd#77"));
     }
 }
