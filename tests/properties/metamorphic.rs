@@ -39,7 +39,9 @@ const KNOWN_GAPS: &[Gap] = &[
         why: "300 statements before a lambda of Kotlin on its line",
     },
     Gap {
-        covers: |case| case.has(&["magic", "junk-above", "junk-below"]) && case.seed.text.len() < LINE_MIN,
+        covers: |case| {
+            case.has(&["magic", "junk-above", "junk-below", "nuls", "wide"]) && case.seed.text.len() < LINE_MIN
+        },
         why: "a line of less than eight bytes does not make a file with binary data a text",
     },
     Gap {
@@ -47,8 +49,8 @@ const KNOWN_GAPS: &[Gap] = &[
         why: "a binary file under the name of a binary format is searched for the marks of issuers, in ASCII and UTF-16",
     },
     Gap {
-        covers: |case| case.edits.iter().any(is_torn) && !case.seed.secret,
-        why: "UTF-32 with 40 lone surrogates in a file that is prose by its name",
+        covers: |case| case.edits.iter().any(|e| is_torn(e, &case.seed.text)) && !case.seed.secret,
+        why: "UTF-32 with a lone surrogate for each twenty characters in a file that is prose by its name",
     },
 ];
 /// The least bytes of a line that makes prose a text; see `src/diff/content.rs`.
@@ -59,9 +61,10 @@ fn is_data_name(edit: &Edit) -> bool {
     matches!(edit, Edit::OddName("data.bin" | "picture.png" | "x.dat"))
 }
 
-/// Returns true for UTF-16 and UTF-32 with many malformed units.
-fn is_torn(edit: &Edit) -> bool {
-    matches!(edit, Edit::Wide { surrogates: 40.., .. })
+/// Returns true for UTF-16 and UTF-32 with many malformed units, or with many for the length of the text.
+fn is_torn(edit: &Edit, text: &str) -> bool {
+    let Edit::Wide { surrogates, .. } = edit else { return false };
+    *surrogates >= 40 || surrogates * 20 > text.chars().count()
 }
 
 /// The same for what leaves the machine.
