@@ -36,10 +36,10 @@ pub struct Global {
     /// Colour the output
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub color: ColorChoice,
-    /// Print only findings and errors
+    /// Print only findings and errors, and nothing if the exit code is 0
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// Print more; repeat for more still
+    /// Print more details; -vv adds diagnostic events with times
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
     /// Use this policy file
@@ -126,6 +126,7 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
         Some(d) => env.dir.join(d),
         None => env.dir.clone(),
     };
+    crate::log::start(&env, cli.global.verbose)?;
     let context = Context { env, global: cli.global, dir };
     match cli.command {
         Command::Review(args) => review::run(&context, &args),

@@ -14,6 +14,7 @@ pub use reply::{Refusal, Reply};
 pub use reqwest::header::HeaderMap;
 pub use reqwest::{Method, StatusCode, Url};
 
+use crate::log::millis;
 use crate::stop::Stop;
 use crate::untrusted::Inert;
 use reqwest::Client;
@@ -109,6 +110,23 @@ pub struct Request<'a> {
     /// JSON.
     pub body: Option<&'a [u8]>,
     pub repeat: Repeat,
+}
+
+impl Request<'_> {
+    /// Emits the outcome of an attempt. The address has no query and no user name, and no header is shown.
+    fn log(&self, attempt: u32, sent: Instant, trouble: Option<&Trouble>) {
+        let ms = millis(sent, Instant::now());
+        let host = Inert::new(self.url.host_str().unwrap_or_default());
+        let path = Inert::new(self.url.path());
+        let bytes = self.body.map_or(0, <[u8]>::len);
+        match trouble {
+            None => tracing::debug!(method = %self.method, %host, %path, bytes, attempt, ms, "answered"),
+            Some(trouble) => {
+                let cause = trouble.failure.cause;
+                tracing::debug!(method = %self.method, %host, %path, bytes, attempt, ms, ?cause, "request failed");
+            }
+        }
+    }
 }
 
 /// Whether a request may be sent again that may have been heard already.
@@ -378,7 +396,10 @@ impl Server {
             limits.check()?;
             admit()?;
             tries += 1;
-            let trouble = match limits.hold(self.attempt(request, protocol)).await? {
+            let sent = Instant::now();
+            let outcome = limits.hold(self.attempt(request, protocol)).await?;
+            request.log(tries, sent, outcome.as_ref().err());
+            let trouble = match outcome {
                 Ok(value) => {
                     self.is_limited.store(false, Ordering::Relaxed);
                     return Ok(value);

@@ -17,6 +17,7 @@ pub mod history;
 pub mod hooks;
 pub mod http;
 pub mod judge;
+pub mod log;
 pub mod mcp;
 pub mod policy;
 pub mod process;

@@ -8,7 +8,9 @@ mod find;
 
 pub use find::{Unfit, find_program};
 
+use crate::log::millis;
 use crate::stop::{Signal, Stop};
+use crate::untrusted::Inert;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
@@ -177,6 +179,7 @@ async fn supervise(program: &Program<'_>, stop: &Stop, take: &mut Take<'_>) -> i
     if program.deadline <= Instant::now() {
         return Ok((End::TimedOut, Vec::new()));
     }
+    let started = Instant::now();
     let mut child = start(program).await?;
     let mut group = Group::of(&child);
     let (Some(mut stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
@@ -248,6 +251,8 @@ async fn supervise(program: &Program<'_>, stop: &Stop, take: &mut Take<'_>) -> i
             _ => end,
         }
     };
+    let program = Inert::new(program.path.display().to_string());
+    tracing::debug!(%program, ?end, ms = millis(started, Instant::now()), "program ended");
     Ok((end, last.bytes))
 }
 

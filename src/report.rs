@@ -156,6 +156,17 @@ pub fn summary_line(review: &Review) -> String {
     format!("review: {state} files={reviewed}/{total} backend={backend} findings={findings} exit={exit}")
 }
 
+/// Returns the verdict and what it rests on, on one line for people: `claude-reviewer: PASS, 2 files reviewed, 3 ms`.
+pub fn verdict_line(review: &Review) -> String {
+    let (word, _) = words::verdict(review);
+    let basis = if review.outcome == crate::verdict::Outcome::NothingToReview {
+        words::left_out(review)
+    } else {
+        words::basis(review)
+    };
+    Inert::new(format!("claude-reviewer: {word}: {basis}")).to_string()
+}
+
 /// Returns what became of the findings of the round before: `2 fixed, 1 still there`.
 pub fn changes(since: &Since) -> String {
     let all = [

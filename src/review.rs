@@ -23,6 +23,7 @@ use crate::finding::listing::{Counted, Floor as Listing, Unlisted, text_of};
 use crate::finding::{Finding, Location, Origin, Waiver, arrange};
 use crate::git::Repo;
 use crate::hooks::Hook;
+use crate::log::Phases;
 use crate::policy::{self, HookMode, Layer, Policy, Waive};
 use crate::progress::Progress;
 use crate::request::{Authority, Checkout, Fetching, OnBlock, ReviewRequest, Source};
@@ -236,8 +237,10 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
 
 fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     let started = Instant::now();
+    let mut phases = Phases::start();
     let waivers = policy::waivers(&request.waivers, world.env)?;
     let resolved = source::resolve(request, world)?;
+    phases.end("resolve the change");
     let mut notes = Vec::new();
     let mut governing = governing::load(request, world.env, &resolved, &mut notes)?;
     let without_command = tests_without_command(&governing.policy, &mut notes);
@@ -254,6 +257,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         Hook::PreCommit => policy.hooks.pre_commit,
         Hook::PrePush => policy.hooks.pre_push,
     });
+    phases.end("load the policy");
     let mut parts = resolved.parts;
     if mode == Some(HookMode::Off) {
         notes.push(Note::general("policy", "the policy turns this hook off: nothing was reviewed"));
@@ -291,7 +295,9 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     };
     let ask = if request.offline || mode == Some(HookMode::Rules) { &[][..] } else { backends };
     let asking = models::Asking { request, world, governing: &governing, floor: &floor, backends: ask };
+    phases.end("compile the rules");
     let (found, asked) = if asking.is_needed() { asking.beside_the_rules()? } else { (floor.review(), None) };
+    phases.end(if asked.is_some() { "scan and ask" } else { "scan" });
     let Found { mut findings, unlisted, mut coverage, stat, first_change, notes: said, seen, mut pieces } = found;
     notes.extend(said);
     // Ignored and binary files are counted, and nothing of them was read.
@@ -351,6 +357,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         Some(Signal::Terminate) => ExitStatus::Terminated,
     };
     let place = resolved.repo.as_ref().and_then(|repo| Place::of(repo, policy, world.env));
+    phases.end("judge");
     Ok(Review {
         source: resolved.info,
         outcome,

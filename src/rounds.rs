@@ -22,6 +22,7 @@ use crate::ai::{Retry, context};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::history::{Saved, SessionId, Store};
+use crate::log::Phases;
 use crate::policy::RulesPolicy;
 use crate::request::{End, ReviewRequest, Source};
 use crate::review::{self, Place, Record, Review, SessionRef, World};
@@ -131,6 +132,7 @@ pub fn review(ask: &Ask, world: &World<'_>) -> Result<Done> {
         f.prepare(&mut request, answer.as_ref(), said.as_deref());
     }
     let mut review = review::run(&request, world)?;
+    let mut phases = Phases::start();
     let record = review.record.take().unwrap_or_default();
     let compared = match &follow {
         Some(f) => Some(f.compare(&mut review, &record, answer.as_ref(), &request, &rules, world)?),
@@ -138,6 +140,7 @@ pub fn review(ask: &Ask, world: &World<'_>) -> Result<Done> {
     };
     let round = Round { ask, follow, said, answer, compared, record, rules };
     let mut done = round.end(review, world);
+    phases.end("compare and store");
     done.review.record = ask.request.record.then_some(round.record);
     Ok(done)
 }

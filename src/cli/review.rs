@@ -15,7 +15,7 @@ use crate::report::{self, Format, Style};
 use crate::request::{
     Authority, Brief, CacheUse, Depth, Input, OnBlock, OnIncomplete, Overrides, ReviewRequest, Source,
 };
-use crate::review::{self, World};
+use crate::review::{self, Review, World};
 use crate::rounds::response::Given;
 use crate::rounds::{self, Ask, Done, Save};
 use crate::stop::Stop;
@@ -360,7 +360,7 @@ fn review(context: &Context, args: &Args, word: Word, stop: &Stop) -> Result<Exi
                 return signals::heard(stop, || {
                     let unwritten = output::write_reports(context, o, asked.authority, &review);
                     review.exit = signals::ended(stop).unwrap_or_else(|| output::after(review.exit, unwritten));
-                    eprint_line(&report::summary_line(&review));
+                    print_summary(context, o, &review);
                     Ok(review.exit)
                 });
             }
@@ -381,7 +381,7 @@ fn review(context: &Context, args: &Args, word: Word, stop: &Stop) -> Result<Exi
         }
         let exit = output::after(done.review.exit, unwritten);
         done.review.exit = signals::ended(stop).unwrap_or(exit);
-        eprint_line(&report::summary_line(&done.review));
+        print_summary(context, o, &done.review);
         Ok(done.review.exit)
     };
     // Rules alone hear no signals: those end the process at once, and listening costs as much as a file.
@@ -653,6 +653,21 @@ pub(super) fn style(context: &Context, env: &Env) -> Style {
         quiet: context.global.quiet,
         verbose: context.global.verbose > 0,
         in_ci: env.is_ci(),
+    }
+}
+
+/// Prints the line that ends a review on standard error. On a terminal the report has said the same in words, so the
+/// line for scripts is left out there unless the review failed or `-v` asks for it; a hook that lets a commit pass
+/// prints the verdict instead, because it printed no report.
+fn print_summary(context: &Context, o: &Options, review: &Review) {
+    let passed = review.exit == ExitStatus::Pass;
+    if passed && context.global.quiet {
+        return;
+    }
+    if !passed || context.global.verbose > 0 || !std::io::stderr().is_terminal() {
+        eprint_line(&report::summary_line(review));
+    } else if o.hook.is_some() && output::is_terse(o, review) {
+        eprint_line(&report::verdict_line(review));
     }
 }
 

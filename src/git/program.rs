@@ -6,6 +6,7 @@
 
 use crate::env::Env;
 use crate::error::{Error, Result};
+use crate::log::millis;
 use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -206,6 +207,7 @@ impl Program {
             Ok(read) => read.map_err(failed)?,
             Err(_) => return Err(Error::incomplete("the output of git could not be read")),
         };
+        tracing::debug!(command = args.first(), code = status.code(), ms = millis(start, Instant::now()), "git ended");
         Ok(Answer { ok: status.success(), code: status.code(), stdout })
     }
 }

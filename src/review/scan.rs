@@ -16,6 +16,7 @@ use crate::progress::Progress;
 use crate::request::Authority;
 use crate::rules::{self, RuleSet, Scope, Seen, Tree};
 use crate::stop::Stop;
+use crate::untrusted::Inert;
 use crate::verdict::{Coverage, Skip};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
@@ -430,6 +431,7 @@ impl Scan<'_> {
 
 impl Scanned {
     fn skip(&mut self, part: &Part, path: &RepoPath, why: Skip) {
+        tracing::debug!(path = %Inert::new(path.as_bytes()), ?why, "skipped");
         if part.scope == Scope::All {
             self.coverage.files_total += 1;
             self.coverage.skipped.push((path.clone(), why));

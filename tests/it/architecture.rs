@@ -8,6 +8,7 @@ const ORDER: &[&str] = &[
     "untrusted",
     "env",
     "error",
+    "log",
     "stop",
     "process",
     "progress",

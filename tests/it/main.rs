@@ -50,5 +50,6 @@ mod rules;
 mod secrets;
 mod store;
 mod support;
+mod terminal;
 mod tools;
 mod verdicts;

@@ -70,8 +70,11 @@ pub(super) fn write_reports(
         }
     }
     if o.output.is_none() {
-        // A commit that is fine deserves one line, the summary.
-        style.quiet |= o.hook.is_some() && review.verdict == Verdict::Pass && review.notes.is_empty();
+        style.quiet |= is_terse(o, review);
+        // `-q` prints nothing where the process ends with 0. A document for a program is printed whatever happens.
+        if context.global.quiet && o.format == Format::Human && review.exit == ExitStatus::Pass {
+            return failed;
+        }
         if let Err(e) = print_report(review, o.format, &style) {
             // A reader that has seen enough (`| head`) is no news beside a verdict that already fails.
             if !(e.is_broken_pipe && review.exit != ExitStatus::Pass) {
@@ -81,6 +84,11 @@ pub(super) fn write_reports(
         }
     }
     failed
+}
+
+/// Returns true for a hook's review that passed without notes: it prints one line and no report.
+pub(super) fn is_terse(o: &Options, review: &Review) -> bool {
+    o.hook.is_some() && review.verdict == Verdict::Pass && review.notes.is_empty()
 }
 
 /// A report that standard output did not take.
