@@ -119,14 +119,14 @@ impl Retry {
         match self {
             Self { retryable: true, after: Some(s) } => {
                 format!(
-                    "Asking again may help in {s} s, not before. Do not ask again in a loop: once, then tell a person."
+                    "A retry may succeed after {s} s, not earlier. Do not retry in a loop: retry once, then report to the user."
                 )
             }
             Self { retryable: true, after: None } => {
-                "Asking again later may help. Do not ask again in a loop: once, then tell a person.".to_owned()
+                "A later retry may succeed. Do not retry in a loop: retry once, then report to the user.".to_owned()
             }
             Self { retryable: false, .. } => {
-                "Asking again will not help. Do not ask again in a loop: mend what is named, or tell a person."
+                "A retry will not succeed. Do not retry in a loop: fix the named cause, or report to the user."
                     .to_owned()
             }
         }

@@ -115,7 +115,7 @@ pub enum Change {
 impl Change {
     /// All that a branch or tag has and the default branch lacks.
     fn topic(head: End, trunk: String, is_push: bool) -> Self {
-        let may_be_empty = is_push.then(|| "what is pushed is on the default branch already".to_owned());
+        let may_be_empty = is_push.then(|| "the pushed commits are on the default branch already".to_owned());
         Self::Between { head, base: End::Branch(trunk), instead: None, may_be_empty }
     }
 }
@@ -227,7 +227,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
         |e: &std::io::Error| Error::usage(format!("the event {shown} cannot be read")).caused_by(e).hint(FLAGS);
     let meta = std::fs::metadata(path).map_err(|e| failed(&e))?;
     if !meta.is_file() {
-        return Err(Error::usage(format!("the event {shown} is no file")).hint(FLAGS));
+        return Err(Error::usage(format!("the event {shown} is not a file")).hint(FLAGS));
     }
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(|e| failed(&e))?;

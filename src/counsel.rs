@@ -82,7 +82,7 @@ pub fn validate_proposal(ask: &CounselAsk, proposal: &Path, world: &World<'_>) -
         Ok(read) => read,
         Err(why) => {
             let conduct = refused(proposal, &why, rules, started);
-            let summary = "Nothing was checked. Mend what `error` names before asking again.".to_owned();
+            let summary = "Nothing was checked. Fix the problem in `error` before the next call.".to_owned();
             return Ok(checked(None, Vec::new(), summary, conduct));
         }
     };
@@ -102,10 +102,10 @@ pub fn validate_proposal(ask: &CounselAsk, proposal: &Path, world: &World<'_>) -
     let Some((backend, said)) = answer else {
         let valid = if sound { None } else { Some(false) };
         let summary = match (valid, conduct.outcome) {
-            (Some(_), _) => format!("Not valid: {}; no model looked at it.", count(issues.len(), "issue")),
-            (None, Outcome::Cancelled) => "Nobody knows whether it is valid: the check was cancelled.".to_owned(),
+            (Some(_), _) => format!("Not valid: {}; no model checked it.", count(issues.len(), "issue")),
+            (None, Outcome::Cancelled) => "Unknown: the check was cancelled.".to_owned(),
             (None, outcome) => format!(
-                "Nobody knows whether it is valid: nothing that can be seen without a model is wrong, and no model \
+                "Unknown: the checks that need no model found no error, and no model \
                  answered. {}",
                 judge::next(outcome, retry(&conduct))
             ),
@@ -131,7 +131,7 @@ pub fn validate_proposal(ask: &CounselAsk, proposal: &Path, world: &World<'_>) -
     }
     let valid = sound && said.valid && !grave;
     let word = if valid { "Valid" } else { "Not valid" };
-    let summary = format!("{word}: {}, {backend} looked at it.", count(issues.len(), "issue"));
+    let summary = format!("{word}: {}, checked by {backend}.", count(issues.len(), "issue"));
     Ok(checked(Some(valid), issues, summary, conduct))
 }
 
@@ -161,7 +161,7 @@ pub fn resolve_conflict(ask: &CounselAsk, dispute: &Dispute, world: &World<'_>) 
         rules.scan_beside(kind, Some(&path), &bytes, &mut orders);
         if let Some(order) = orders.first() {
             let line = order.lines().map(|l| format!(", line {}", l.first)).unwrap_or_default();
-            let why = format!("it tells whoever decides what to answer{line}; a person has to look at this");
+            let why = format!("it addresses the reviewer and asks for a decision{line}; a person must review it");
             return Ok(undecided(refused(file, &why, rules, started), ""));
         }
         let text = redact::text(rules, &bytes).text;
@@ -192,7 +192,7 @@ pub fn resolve_conflict(ask: &CounselAsk, dispute: &Dispute, world: &World<'_>) 
         return Ok(Resolution { quotes, ..undecided(conduct, &reasoning) });
     }
     let name = if side == Side::Judge { "the judge" } else { "the floor manager" };
-    let summary = format!("{} is right, as far as the documents say.", capitalized(name));
+    let summary = format!("{} is right according to the documents.", capitalized(name));
     Ok(Resolution {
         schema_version: COUNSEL_VERSION,
         success: true,
@@ -225,7 +225,7 @@ pub fn security_audit(ask: &CounselAsk, files: &[PathBuf], dir: Option<&Path>, w
         let refused = |why: &str| Error::usage(format!("{}: {why}", file.display()));
         let (full, _) = context::locate(file, &dir, &ask.root).map_err(|why| refused(&why))?;
         if !full.is_file() {
-            return Err(refused("it is no regular file"));
+            return Err(refused("not a regular file"));
         }
         let below = ask.root.canonicalize().ok().and_then(|root| full.strip_prefix(root).ok().map(Path::to_owned));
         let input = Input::File(below.unwrap_or(full));
@@ -281,7 +281,7 @@ fn undecided(conduct: Conduct, reasoning: &str) -> Resolution {
         side: None,
         reasoning: reasoning.to_owned(),
         quotes: Vec::new(),
-        summary: format!("Nobody was found to be right. {next}"),
+        summary: format!("Undecided. {next}"),
         conduct,
     }
 }

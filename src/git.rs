@@ -368,7 +368,7 @@ impl Repo {
         let found = std::fs::metadata(&self.index_path);
         // Opening a pipe waits for whoever writes to it.
         if found.as_ref().is_ok_and(|m| !m.is_file()) {
-            let error = Error::incomplete(format!("the index {} is no file", self.index_path.display()));
+            let error = Error::incomplete(format!("the index {} is not a file", self.index_path.display()));
             return Err(error.hint("move it away; `git reset` makes the index anew from HEAD"));
         }
         // Asking how many processors there are costs more than reading a small index.

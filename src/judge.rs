@@ -358,7 +358,7 @@ impl<'a> Bench<'a> {
             });
         }
         if review.rules_only {
-            let why = "no backend is configured: the rules alone reviewed, and nobody judged the criteria".to_owned();
+            let why = "no backend is configured: only the rules ran, and the criteria were not judged".to_owned();
             notes.push(why);
         }
         end.notes = notes;
@@ -450,11 +450,7 @@ impl<'a> Bench<'a> {
         let open = end.criteria.iter().filter(|c| c.met.is_none()).count();
         let unmet = end.criteria.iter().filter(|c| c.met == Some(false)).count();
         let Some(verdict) = end.verdict else {
-            return format!(
-                "There is no verdict ({}). {}",
-                crate::wire::name(&end.outcome()),
-                next(end.outcome(), end.retry())
-            );
+            return format!("No verdict ({}). {}", crate::wire::name(&end.outcome()), next(end.outcome(), end.retry()));
         };
         let criteria = format!(
             "{} met, {unmet} not met, {open} not decided",
@@ -476,7 +472,7 @@ pub(crate) fn next(outcome: Ended, retry: Retry) -> String {
     match outcome {
         Ended::NothingToReview => "Make the change first.".to_owned(),
         Ended::Cancelled if retry.retryable => "Ask again if it is still wanted.".to_owned(),
-        Ended::Error => "Mend what `error` names before asking again.".to_owned(),
+        Ended::Error => "Fix the problem in `error` before the next call.".to_owned(),
         Ended::Incomplete | Ended::Cancelled | Ended::Reviewed => retry.words(),
     }
 }

@@ -78,7 +78,7 @@ pub enum Issued {
 /// Usage: the review is none that a receipt can be given for or would be taken for, there is no key, or the key cannot
 /// sign.
 pub fn issue(review: &Review, request: &ReviewRequest, env: &Env, stop: &Stop) -> Result<Issued> {
-    let refused = |why: &str| Error::usage(format!("there is no receipt for this review: {why}"));
+    let refused = |why: &str| Error::usage(format!("cannot sign a receipt for this review: {why}"));
     possible(request, env)?;
     trees(review).map_err(refused)?;
     if review.outcome == Outcome::NothingToReview {
@@ -92,7 +92,7 @@ pub fn issue(review: &Review, request: &ReviewRequest, env: &Env, stop: &Stop) -
         return Err(refused("a limit cut it short, so the models did not see all of the change"));
     }
     if review.findings.iter().any(|f| f.waived.is_some()) {
-        return Err(refused("a waiver let a finding through, which is nobody else's word"));
+        return Err(refused("a finding was waived, and a waiver counts for one run only"));
     }
     if review.models.asked.is_empty() {
         return Err(
@@ -116,14 +116,14 @@ pub fn issue(review: &Review, request: &ReviewRequest, env: &Env, stop: &Stop) -
     };
     let judged_by = &review.judged_by;
     weigh(&receipt, &receipt.terms, &judged_by.review.backends, judged_by.review.mode)
-        .map_err(|why| refused(&format!("nobody would take it: {why}")))?;
+        .map_err(|why| refused(&format!("verification would reject it: {why}")))?;
     let repo = Repo::open(&request.dir, env)?;
     let key = ssh::key(judged_by.receipt.key.as_deref(), env)?;
     let unreadable = |e: serde_json::Error| Error::incomplete("the receipt cannot be written").caused_by(&e);
     let text = serde_json::to_string(&receipt).map_err(unreadable)?;
     let signature = ssh::sign(&key, text.as_bytes(), env, repo.worktree(), stop)?;
     let text = serde_json::to_vec(&Signed { receipt: text, signature }).map_err(unreadable)?;
-    let read = parse(&text).map_err(|why| refused(&format!("nobody would take it: {why}")))?;
+    let read = parse(&text).map_err(|why| refused(&format!("verification would reject it: {why}")))?;
     let apart = merge(&repo, request, env, stop).err().map(|e| e.on_one_line());
     let note = repo.note(NOTES, tree).map_err(|e| {
         e.hint(format!("git notes --ref claude-reviewer show {tree} brings what a partial clone was made without"))
@@ -185,7 +185,7 @@ pub fn verify(request: &ReviewRequest, world: &World<'_>) -> Result<(Review, Sta
         Ok((receipt, signer)) => {
             let by: Vec<_> = receipt.backends.iter().map(|b| format!("{} ({})", b.name, b.model)).collect();
             let text = format!(
-                "what {} said is taken from a receipt that {signer} signed, of {}: {}, {} findings in all",
+                "results of {} come from a receipt signed by {signer} at {}: {}, {} findings in total",
                 by.join(", "),
                 receipt.timestamp,
                 if receipt.verdict == wire::Verdict::Pass { "pass" } else { "warn" },
@@ -220,7 +220,7 @@ fn check(
     let terms = terms(review).map_err(|why| one(format!("no receipt can be taken: {why}")))?;
     let signers = &review.judged_by.receipt.signers;
     if signers.is_empty() {
-        return Err(one("the policy names nobody whose receipts are taken ([receipt] signers)".to_owned()));
+        return Err(one("the policy lists no trusted signer ([receipt] signers)".to_owned()));
     }
     let repo = Repo::open(&request.dir, world.env)
         .map_err(|e| one(format!("the receipts cannot be read: {}", e.on_one_line())))?;
@@ -262,7 +262,7 @@ fn check(
     }
     if reasons.is_empty() {
         reasons.push(format!(
-            "there is no receipt for the tree {} below {NOTES}{}",
+            "no receipt found for the tree {} in {NOTES}{}",
             terms.head_tree,
             if is_fetching { ", here or at the remote" } else { "; --fetch brings what others signed" }
         ));

@@ -198,7 +198,7 @@ impl Round<'_> {
             (Save::No, _) => None,
             (Save::Yes, _) if nothing => None,
             (Save::Yes, None) => None,
-            (Save::Required, None) => Some(Err("there is no worktree to store it in".to_owned())),
+            (Save::Required, None) => Some(Err("no worktree to store it in".to_owned())),
             (Save::Yes | Save::Required, Some(place)) => {
                 Some(self.save(&review, place, world).map_err(|e| e.on_one_line()))
             }

@@ -444,7 +444,7 @@ impl RuleSet {
                 Some(near) => e.hint(format!("did you mean {near:?}?")),
                 None => e
                     .hint_person("`claude-reviewer rules list` prints every rule")
-                    .hint_agent("tell the user that the policy has to be mended"),
+                    .hint_agent("ask the user to fix the policy"),
             }
         })
     }

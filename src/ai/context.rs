@@ -105,7 +105,7 @@ fn folders<'p>(paths: impl IntoIterator<Item = &'p RepoPath>, notes: &mut Vec<St
         }
     }
     if all.len() == FOLDERS {
-        notes.push(format!("conventions were looked for in {FOLDERS} folders only"));
+        notes.push(format!("conventions were read from the first {FOLDERS} folders only"));
     }
     let mut all: Vec<Vec<u8>> = all.into_iter().map(<[u8]>::to_vec).collect();
     let depth = |f: &[u8]| if f.is_empty() { 0 } else { 1 + memchr::memchr_iter(b'/', f).count() };
@@ -156,7 +156,7 @@ pub fn inside(path: &Path, dir: &Path, top: &Path) -> Result<Inside, String> {
     let (full, own) = locate(path, dir, top)?;
     let bytes = read(&full)?;
     if memchr::memchr(0, &bytes).is_some() && !bytes.starts_with(b"\xff\xfe") && !bytes.starts_with(b"\xfe\xff") {
-        return Err("it is no text".to_owned());
+        return Err("not a text file".to_owned());
     }
     Ok(Inside { path: own, bytes })
 }
@@ -167,7 +167,7 @@ pub fn inside(path: &Path, dir: &Path, top: &Path) -> Result<Inside, String> {
 /// As [`inside`]; what kind of file it is, is not looked at.
 pub fn locate(path: &Path, dir: &Path, top: &Path) -> Result<(PathBuf, RepoPath), String> {
     let failed = |e: std::io::Error| match e.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        std::io::ErrorKind::NotFound => "file not found".to_owned(),
         _ => format!("it cannot be read: {e}"),
     };
     let top = top.canonicalize().map_err(failed)?;
@@ -198,7 +198,7 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     let file = std::fs::File::from(file);
     let about = file.metadata().map_err(|e| format!("it cannot be read: {e}"))?;
     if !about.is_file() {
-        return Err("it is no regular file".to_owned());
+        return Err("not a regular file".to_owned());
     }
     let mut bytes = Vec::new();
     let limit = MAX_DOCUMENT as u64 + 1;

@@ -27,9 +27,9 @@ impl Prompts {
             options.mode(0o600).custom_flags(NO_WAIT);
         }
         let file = options.open(path).map_err(|e| fail("it cannot be written").caused_by(&e))?;
-        let meta = file.metadata().map_err(|e| fail("it cannot be looked at").caused_by(&e))?;
+        let meta = file.metadata().map_err(|e| fail("cannot read its metadata").caused_by(&e))?;
         if !meta.is_file() {
-            return Err(fail("it is no regular file"));
+            return Err(fail("not a regular file"));
         }
         #[cfg(unix)]
         {

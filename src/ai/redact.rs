@@ -319,7 +319,7 @@ mod tests {
         let (out, _) = shown(&format!("{{\"private_key\": \"{begin}\\n{body}\\n{end}\\n\"}}\n"));
         assert!(!out.contains(&body[..20]) && out.contains("<secret:"), "{out}");
         let code = format!("if text.starts_with(\"{begin}\") {{\nprintln!(\"{begin}{{}}\", body);\n}}\n");
-        assert_eq!(shown(&code).0, code, "code about keys is no key");
+        assert_eq!(shown(&code).0, code, "code about keys is not a key");
         let (out, _) = shown(&format!("---- BEGIN SSH2 ENCRYPTED PRIVATE{} ----\n{body}\n", " KEY"));
         assert!(!out.contains(&body), "{out}");
         let (out, _) = shown(&format!("Private-Lines: 2\n{body}\n{body}\nPrivate-MAC: 1\n"));

@@ -179,10 +179,10 @@ mod tests {
             assert_eq!(parse(&text, &nonce()).map(|r| r.summary), Ok("ok".to_owned()), "{text}");
         }
         for text in ["", " ", "null", "Looks good.", "[]", "\"a\"", "```\n```", "<think>{}", "```python\nx\n```"] {
-            assert!(problem(text).1, "{text} can be mended");
+            assert!(problem(text).1, "{text} can be repaired");
         }
         for text in [format!("Sure:\n{good}"), format!("{good}\nDone."), format!("```json\n{good}\n```\nDone.")] {
-            assert!(problem(&text).1, "{text} can be mended");
+            assert!(problem(&text).1, "{text} can be repaired");
         }
     }
 
@@ -274,7 +274,7 @@ mod tests {
             assert!(parse(text, &nonce()).is_err());
         }
         let reply = parse(&document("\"summary\": \"a\\u0000b\\ud800\""), &nonce());
-        assert!(reply.is_err(), "half of a pair is no text");
+        assert!(reply.is_err(), "half of a pair is not text");
         assert_eq!(parse(&document("\"summary\": \"a\\u0000b\""), &nonce()).unwrap().summary, "a\0b");
     }
 

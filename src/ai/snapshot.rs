@@ -219,10 +219,10 @@ impl Snapshot {
         if self.unfit + self.beyond > 0 {
             text.push_str(" Not there: settings and instructions of agents");
             if self.unfit > 0 {
-                text.push_str(&format!(", {} files that are no text or too large", self.unfit));
+                text.push_str(&format!(", {} binary or too large files", self.unfit));
             }
             if self.beyond > 0 {
-                text.push_str(&format!(", {} files for which there was no room", self.beyond));
+                text.push_str(&format!(", {} files beyond the size limit", self.beyond));
             }
             text.push_str(". That a file is not there says nothing about the repository.");
         }

@@ -178,7 +178,7 @@ impl<'t, 'r> Session<'t, 'r> {
     fn answer(&self, name: &str, arguments: &Value, room: usize) -> Result<Page, String> {
         let Some(spec) = SPECS.iter().find(|s| s.name == name) else {
             let known: Vec<_> = SPECS.iter().map(|s| s.name).collect();
-            return Err(format!("there is no such tool; there are {}", known.join(", ")));
+            return Err(format!("unknown tool; available: {}", known.join(", ")));
         };
         let arguments = argument::object(arguments)?;
         (spec.call)(self.tree, &arguments, Page::new(room))

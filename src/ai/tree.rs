@@ -68,9 +68,9 @@ pub enum Unread {
 impl fmt::Display for Unread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Absent => f.write_str("there is no such file in the tree under review"),
-            Self::Sensitive => f.write_str("it may hold credentials, so its content is shown to nobody"),
-            Self::Binary => f.write_str("it is no text"),
+            Self::Absent => f.write_str("file not found in the tree under review"),
+            Self::Sensitive => f.write_str("it may contain credentials, so its content is not shown"),
+            Self::Binary => f.write_str("not a text file"),
             Self::TooLarge => write!(f, "it is larger than {} MiB", MAX_FILE >> 20),
             Self::Exhausted => f.write_str("too much was read already, nothing more is"),
             Self::Failed(e) => write!(f, "it could not be read: {e}"),

@@ -27,7 +27,7 @@ fn credential(env: &Env) -> Option<Credential> {
 fn named(env: &Env, bytes: &[u8], path: &Path) -> Result<Event> {
     let shown = path.display();
     let payload: Value = serde_json::from_slice(bytes)
-        .map_err(|e| Error::usage(format!("the event {shown} is no JSON")).caused_by(&e).hint(super::FLAGS))?;
+        .map_err(|e| Error::usage(format!("the event {shown} is not valid JSON")).caused_by(&e).hint(super::FLAGS))?;
     let name = env.var("GITHUB_EVENT_NAME").unwrap_or("");
     let lacks = |what: &str| {
         let shown: String = name.chars().take(60).collect();

@@ -11,7 +11,8 @@ use secrecy::SecretString;
 
 /// Reads the variables of a pipeline.
 pub(super) fn event(env: &Env) -> Result<Event> {
-    let commit = env.var("CI_COMMIT_SHA").and_then(id).ok_or_else(|| super::unnamed("CI_COMMIT_SHA is no commit"))?;
+    let commit =
+        env.var("CI_COMMIT_SHA").and_then(id).ok_or_else(|| super::unnamed("CI_COMMIT_SHA is not a commit ID"))?;
     let mut event = match env.var("CI_MERGE_REQUEST_IID") {
         Some(number) => request(env, number, commit)?,
         None if env.var("CI_PIPELINE_SOURCE") == Some("external_pull_request_event") => external(env, commit)?,

@@ -17,7 +17,7 @@ pub(super) fn bitbucket(env: &Env) -> Result<Event> {
     let own = env.var("BITBUCKET_BRANCH").and_then(branch);
     let under = own.as_ref().map(|b| format!("refs/heads/{b}"));
     let head = env.var("BITBUCKET_COMMIT").and_then(|text| commit(text, under));
-    let head = head.ok_or_else(|| super::unnamed("BITBUCKET_COMMIT is no commit"))?;
+    let head = head.ok_or_else(|| super::unnamed("BITBUCKET_COMMIT is not a commit ID"))?;
     let Some(target) = env.var("BITBUCKET_PR_DESTINATION_BRANCH").and_then(branch) else {
         let name = own.as_deref().or(env.var("BITBUCKET_TAG")).unwrap_or("a commit");
         let why = "Bitbucket names no commit that went before a push";
@@ -48,7 +48,7 @@ fn commit(text: &str, under: Option<String>) -> Option<End> {
 /// In a pull request `BUILD_SOURCEVERSION` is the merge commit that Azure, or GitHub, made.
 pub(super) fn azure(env: &Env) -> Result<Event> {
     let version = env.var("BUILD_SOURCEVERSION").and_then(id);
-    let version = version.ok_or_else(|| super::unnamed("BUILD_SOURCEVERSION is no commit"))?;
+    let version = version.ok_or_else(|| super::unnamed("BUILD_SOURCEVERSION is not a commit ID"))?;
     let mut event = match env.var("SYSTEM_PULLREQUEST_TARGETBRANCH").and_then(branch) {
         Some(target) => {
             let source = env.var("SYSTEM_PULLREQUEST_SOURCEBRANCH").and_then(branch);

@@ -46,7 +46,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     let id = rounds::named(&args.id, &request, &context.env)?;
     let (place, store) = store(context)?;
     let store = store.ok_or_else(|| {
-        Error::usage(format!("there is no review {id}")).hint("`claude-reviewer history` lists what there is")
+        Error::usage(format!("review {id} not found")).hint("`claude-reviewer history` lists what there is")
     })?;
     let status = match args.status {
         Word::Approved => Status::Approved,

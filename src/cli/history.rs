@@ -53,7 +53,7 @@ enum Command {
         next one began. The oldest may be missing: that is what pruning does. Note a head outside of the store (a pull \
         request, a release, a mail): then what was cut off the newest review is found, too, and a store that was \
         written anew as a whole.\n\n\
-        Exit codes:\n  0  no edit that the seals here tell of\n  1  something was edited, is missing or is damaged; \
+        Exit codes:\n  0  no modifications detected\n  1  something was edited, is missing or is damaged; \
         each is named\n  2  there is no such review\n  3  a newer claude-reviewer wrote what this one cannot check")]
     Verify {
         /// The review: an id, or latest; all of them when absent
@@ -131,7 +131,7 @@ fn find(context: &Context, name: &str) -> Result<(Store, SessionId, Session)> {
 }
 
 fn unknown(id: SessionId) -> Error {
-    Error::usage(format!("there is no review {id}")).hint("`claude-reviewer history` lists what there is")
+    Error::usage(format!("review {id} not found")).hint("`claude-reviewer history` lists what there is")
 }
 
 fn list(context: &Context, limit: usize, shape: Shape) -> Result<ExitStatus> {
@@ -146,7 +146,7 @@ fn list(context: &Context, limit: usize, shape: Shape) -> Result<ExitStatus> {
             for damaged in &history.damaged {
                 let mut line = format!("warning: review {} cannot be read: {}", damaged.review_id, damaged.why);
                 if let Some(aside) = &damaged.moved_to {
-                    line.push_str(&format!("; what is left of it lies in {}/{aside}", place.history.path));
+                    line.push_str(&format!("; its remains are in {}/{aside}", place.history.path));
                 }
                 eprint(&line);
             }

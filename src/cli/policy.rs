@@ -267,7 +267,7 @@ fn convert(context: &Context, path: &Path) -> Result<ExitStatus> {
 fn trust(context: &Context) -> Result<ExitStatus> {
     let (pins, top) = pins(context)?;
     let Some(project) = Project::in_worktree(&top, &context.env)? else {
-        return Err(Error::usage(format!("there is no {} in {}", policy::FILE_NAME, top.display())));
+        return Err(Error::usage(format!("{} not found in {}", policy::FILE_NAME, top.display())));
     };
     let values = policy::operator_values(&project)?;
     if values.is_empty() {
@@ -305,7 +305,7 @@ fn pins(context: &Context) -> Result<(Pins, PathBuf)> {
 }
 
 fn no_home() -> Error {
-    Error::usage("there is no folder for the user's configuration").hint("set HOME or XDG_CONFIG_HOME")
+    Error::usage("the user's configuration directory is unknown (HOME is not set)").hint("set HOME or XDG_CONFIG_HOME")
 }
 
 /// Returns foreign text as one line.

@@ -174,7 +174,7 @@ pub(super) fn of_event(context: &Context, stop: &Stop) -> Result<Option<Found>> 
     match target {
         Some(target) if target == found.pull.base.name => Ok(Some(found)),
         Some(target) => Err(Error::usage(format!(
-            "pull request #{number} goes to {} by now, and was reviewed against {target}",
+            "pull request #{number} now targets {}, but was reviewed against {target}",
             found.pull.base.name
         ))),
         None => Err(Error::usage(format!("the event does not say which branch pull request #{number} went to"))),
@@ -248,7 +248,9 @@ impl Desk<'_> {
             (Some(name), _) => name.to_owned(),
             (None, all) if all.iter().any(|n| n == "origin") => "origin".to_owned(),
             (None, [one]) => one.clone(),
-            (None, []) => return Err(Error::usage("there is no remote").hint("git remote add origin ADDRESS")),
+            (None, []) => {
+                return Err(Error::usage("the repository has no remote").hint("git remote add origin ADDRESS"));
+            }
             (None, all) => {
                 let error = Error::usage(format!("there are several remotes: {}", all.join(", ")));
                 return Err(error.hint("name one: --remote NAME"));
@@ -256,7 +258,7 @@ impl Desk<'_> {
         };
         if !names.contains(&name) {
             return Err(
-                Error::usage(format!("there is no remote {name}")).hint(format!("there are {}", names.join(", ")))
+                Error::usage(format!("remote {name} not found")).hint(format!("there are {}", names.join(", ")))
             );
         }
         let site = self.site_of(hosts, &name).ok_or_else(|| {

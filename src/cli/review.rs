@@ -443,7 +443,7 @@ fn sign(context: &Context, asked: &ReviewRequest, done: &mut Done, stop: &Stop) 
             let key = Inert::new(key.display().to_string());
             eprint_line(&format!("receipt: signed with {key}, in {}", receipt::NOTES));
             if let Some(why) = apart {
-                eprint_line(&format!("note: receipt: those of the remote are not merged: {}", Inert::new(why)));
+                eprint_line(&format!("note: receipt: the remote's receipts were not merged: {}", Inert::new(why)));
             }
             let [push, after] = receipt::recipe(asked);
             eprint_line(&format!("hint: {push}"));
@@ -487,7 +487,7 @@ fn response(context: &Context, file: &Path) -> Result<Given> {
         false => {
             let path = context.dir.join(file);
             if !path.is_file() {
-                return Err(Error::usage(format!("the response {name} is no file that can be read")));
+                return Err(Error::usage(format!("cannot read response file {name}: not a regular file")));
             }
             std::fs::File::open(path).and_then(|f| f.take(limit).read_to_end(&mut bytes))
         }

@@ -63,7 +63,7 @@ fn read(patch: &[u8], heads: Heads) -> Result<Vec<FileChange>> {
     }
     if changes.is_empty() && !may_be_without_changes(patch) {
         return Err(
-            Error::usage("this is no patch: no changed file in it").hint("git diff | claude-reviewer review patch -")
+            Error::usage("not a patch: it has no changed file").hint("git diff | claude-reviewer review patch -")
         );
     }
     Ok(changes)
@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
             .names()
             .or_else(|| pair_of_git_line(names))
             .or_else(|| labels.map(|(old, new)| pair_of_names(old, new)))
-            .ok_or_else(|| wrong(number, "the names of the file cannot be told apart"))?;
+            .ok_or_else(|| wrong(number, "ambiguous old and new file names"))?;
         let gone = |label: Option<&[u8]>| label.is_some_and(names::is_null);
         let added = head.added || gone(labels.map(|l| l.0));
         let deleted = head.deleted || gone(labels.map(|l| l.1));

@@ -208,14 +208,14 @@ fn passes(review: &Review) -> std::result::Result<String, String> {
         return Ok(format!("passes (exit {})", review.exit.code()));
     }
     let (verdict, exit) = (review.verdict.name(), review.exit.code());
-    Err(format!("a change that nobody objects to does not pass: verdict {verdict}, exit {exit}{}", why(review)))
+    Err(format!("a change without findings does not pass: verdict {verdict}, exit {exit}{}", why(review)))
 }
 
 fn is_incomplete(review: &Review) -> std::result::Result<String, String> {
     if review.verdict == Verdict::Incomplete {
-        return Ok(format!("a reply that is no review is incomplete (exit {})", review.exit.code()));
+        return Ok(format!("an invalid reply makes the review incomplete (exit {})", review.exit.code()));
     }
-    Err(format!("a reply that is no review counts as one: verdict {}", review.verdict.name()))
+    Err(format!("an invalid reply was accepted: verdict {}", review.verdict.name()))
 }
 
 /// Says what the review says went wrong with it.

@@ -52,8 +52,8 @@ pub fn health(ask: &CounselAsk, world: &World<'_>) -> Result<wire::Health> {
     };
     let ready = backends.iter().filter(|b| b.available).count();
     let others = match backends.len() {
-        0 => "Policy names no backend: reviews are done by the rules alone.".to_owned(),
-        n => format!("{ready} of {n} backends that policy names can be asked, as far as can be seen from here."),
+        0 => "The policy names no backend: only the rules run.".to_owned(),
+        n => format!("{ready} of {n} backends of the policy are available."),
     };
     Ok(wire::Health {
         schema_version: wire::COUNSEL_VERSION,

@@ -171,7 +171,7 @@ impl Client {
         loop {
             let page = self.fetch(url, limits).await?;
             let Value::Array(items) = page.value else {
-                return Err(Failure::new(http::Cause::Malformed, "the answer is no list"));
+                return Err(Failure::new(http::Cause::Malformed, "the answer is not a list"));
             };
             let empty = items.is_empty();
             out.items.extend(items);

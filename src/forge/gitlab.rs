@@ -90,7 +90,7 @@ async fn pages(
         };
         let is_unread = page.headers.is_empty();
         let Value::Array(items) = page.value else {
-            return Err(Failure::new(Cause::Malformed, "the answer is no list"));
+            return Err(Failure::new(Cause::Malformed, "the answer is not a list"));
         };
         is_even &= items.len() == SIZES[level];
         out.items.extend(items);

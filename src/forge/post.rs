@@ -79,12 +79,12 @@ impl Forge {
         let what = format!("the review of pull request #{number} cannot be published");
         let reviewed = order.review.source.head.as_deref().and_then(ObjectId::from_hex);
         let Some(reviewed) = reviewed else {
-            return Err(Error::incomplete(format!("{what}: what was reviewed is no commit")));
+            return Err(Error::incomplete(format!("{what}: the review is not of a commit")));
         };
         let pull = self.wait(stop, &what, async |limits| {
             self.client.ready(&limits).await?;
             if self.client.is_keyless() {
-                let failure = Failure::new(Cause::Setup, "there is no token");
+                let failure = Failure::new(Cause::Setup, "no token");
                 return Err(failure.hint(format!("set {}", self.client.token_name())));
             }
             if self.site.host.kind == Kind::Gitlab {
@@ -99,8 +99,7 @@ impl Forge {
         }
         // Each base has its own policy: what one of them says would be put down under the name of the other.
         if pull.base.name != order.base {
-            let message =
-                format!("{what}: it goes to {} by now, and was reviewed against {}", pull.base.name, order.base);
+            let message = format!("{what}: it now targets {}, but was reviewed against {}", pull.base.name, order.base);
             return Err(Error::incomplete(message).hint("review it again"));
         }
         if pull.state != State::Open {
@@ -282,7 +281,7 @@ impl Posting<'_> {
             flavor: forge.flavor(),
         });
         if !all_there {
-            let text = "not all comments can be looked through, there are too many: nothing new is written";
+            let text = "too many comments to read them all: no new comment was posted";
             self.posted.failed.push(text.to_owned());
         }
         if order.parts.summary && !order.whole {

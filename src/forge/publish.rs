@@ -284,8 +284,10 @@ fn comments(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
     for (fingerprint, (comment, mark)) in gone {
         let About::Finding { by, .. } = mark.about else { continue };
         let text = match now.review.findings.iter().find(|f| f.fingerprint().as_str() == fingerprint) {
-            Some(f) if f.waived.is_some() => format!("**Waived:** still found at {at}, and let through for a reason."),
-            Some(_) => format!("**Suppressed:** still found at {at}, and left out on purpose."),
+            Some(f) if f.waived.is_some() => {
+                format!("**Waived:** still found at {at}; a person waived it with a reason.")
+            }
+            Some(_) => format!("**Suppressed:** still found at {at}; a comment in the code suppresses it."),
             // What a model found, another look of the rules alone does not answer.
             None if is_complete && (by == By::Rules || models) => {
                 format!("**Resolved:** not found any more at {at}.")

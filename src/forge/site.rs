@@ -179,12 +179,12 @@ const PUBLIC: [(&str, Maker); 3] = [
 /// Reads an address of an API.
 fn address(text: &str, setting: &str) -> Result<Url> {
     let wrong = |why: &str| Error::usage(format!("{setting} {why}")).hint("use an https address");
-    let mut url = Url::parse(text.trim()).map_err(|_| wrong("is no address"))?;
+    let mut url = Url::parse(text.trim()).map_err(|_| wrong("is not a URL"))?;
     match url.scheme() {
         "https" => {}
         "http" if http::is_local(&url) => {}
         "http" => return Err(wrong("must not send a token over plain http to another machine")),
-        _ => return Err(wrong("is no http address")),
+        _ => return Err(wrong("is not an HTTP URL")),
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(wrong("must not hold a name or a password"));

@@ -206,7 +206,7 @@ impl Repo {
         let inside: Vec<PathBuf> =
             self.worktree().into_iter().chain([local.common_dir(), local.git_dir()]).map(real).collect();
         let program = program::locate(env, &inside).ok_or_else(|| {
-            Error::usage("there is no git program to fetch with")
+            Error::usage("git not found on PATH; it is needed to fetch")
                 .hint(format!("install git {}.{} or newer, and see that PATH names its folder", SINCE.0, SINCE.1))
         })?;
         let place = Place::make(&real(local.common_dir()))?;
@@ -449,7 +449,7 @@ impl Named {
             Some(Some(url)) => (name.to_owned(), Address::parse(&url.to_string(), top)?),
             Some(None) => return Err(Error::usage(format!("the remote {name} has no address"))),
             None if !name.contains([':', '/']) => {
-                let error = Error::usage(format!("there is no remote {name}"));
+                let error = Error::usage(format!("remote {name} not found"));
                 return Err(match known.is_empty() {
                     true => error.hint("git remote add origin ADDRESS"),
                     false => error.hint(format!("there is: {}", known.join(", "))),

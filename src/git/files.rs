@@ -200,7 +200,7 @@ pub(super) fn refuse_endless(path: &Path) -> Result<()> {
 
 fn refuse(name: &dyn std::fmt::Display, readable: bool, size: u64) -> Result<()> {
     let what = match (readable, size > MAX_RULES) {
-        (false, _) => "is no regular file".to_owned(),
+        (false, _) => "is not a regular file".to_owned(),
         (true, true) => format!("is larger than {} MiB", MAX_RULES >> 20),
         (true, false) => return Ok(()),
     };

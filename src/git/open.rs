@@ -94,7 +94,7 @@ fn discover(dir: &Path, env: &Env, options: &gix::open::Options) -> Result<gix::
     // elsewhere, never around the folder that the search began in.
     let git_dir = repo.git_dir();
     if !is_inside_dot_git(git_dir) && real(dir).starts_with(real(git_dir)) {
-        return Err(Error::usage(format!("{} is a bare repository that nobody named", git_dir.display()))
+        return Err(Error::usage(format!("{} is a bare repository that was not named explicitly", git_dir.display()))
             .hint_person(format!("if you trust it: GIT_DIR={} claude-reviewer …", git_dir.display()))
             .hint_agent("name a repository that has a worktree"));
     }

@@ -69,7 +69,7 @@ impl Program {
         let inside: Vec<PathBuf> =
             [worktree.and_then(real), real(repo.common_dir()), Some(git_dir.clone())].into_iter().flatten().collect();
         let path = locate(env, &inside).ok_or_else(|| {
-            Error::usage("this repository keeps its references in a reftable, and there is no git program to read them")
+            Error::usage("this repository stores its references in a reftable, and git, which is needed to read them, was not found on PATH")
                 .hint("install git 2.45 or newer, and see that PATH names its folder")
         })?;
         let mut config: Vec<OsString> = PINNED.iter().map(OsString::from).collect();

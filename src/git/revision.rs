@@ -33,9 +33,9 @@ pub(super) fn resolve(repo: &Repo, rev: &str, flag: &str) -> Result<ObjectId> {
         return Ok(own(&id));
     }
     if rev == "HEAD" {
-        return Err(Error::usage("there is no commit yet")
-            .hint_person("`claude-reviewer review staged` looks at what would be the first")
-            .hint_agent("review_staged looks at what would be the first"));
+        return Err(Error::usage("no commit yet")
+            .hint_person("claude-reviewer review staged")
+            .hint_agent("review_staged reviews the first commit before it is made"));
     }
     let error = Error::usage(format!("unknown revision {rev}"));
     Err(match local.is_shallow() {
@@ -47,7 +47,7 @@ pub(super) fn resolve(repo: &Repo, rev: &str, flag: &str) -> Result<ObjectId> {
 /// Refuses what cannot be the name of one commit, before anything else sees it.
 fn check(rev: &str) -> Result<()> {
     let shown: String = rev.chars().take(60).collect();
-    let refuse = |why: &str| Err(Error::usage(format!("{shown:?} is no revision: {why}")));
+    let refuse = |why: &str| Err(Error::usage(format!("{shown:?} is not a revision: {why}")));
     if rev.is_empty() {
         return refuse("it is empty");
     }
@@ -421,7 +421,7 @@ pub(super) fn branch(repo: &Repo, head: Option<&str>, base: Option<&str>) -> Res
         None => {
             let branch = branch_named(repo, &local, rev)?;
             let found = default_base(repo, &local, branch.as_deref())?.ok_or_else(|| {
-                Error::usage("there is no upstream and no default branch to compare with")
+                Error::usage("cannot determine the base: no upstream and no default branch")
                     .hint_person("name one: --base REV")
                     .hint_agent("name one in base_branch, or in base of source")
             })?;
@@ -499,9 +499,9 @@ pub(super) fn push(repo: &Repo, range: &PushRange) -> Result<Option<Branch>> {
         head,
         // The remote's name, never its address: that may hold a password.
         base_name: match (name.flatten(), common) {
-            (_, None) => "nothing: no remote is known to have any of it".to_owned(),
-            (Some(name), _) => format!("what {name} is known to have"),
-            (None, _) => "what the remotes are known to have".to_owned(),
+            (_, None) => "nothing: no remote-tracking branch contains any of it".to_owned(),
+            (Some(name), _) => format!("the remote-tracking branches of {name}"),
+            (None, _) => "the remote-tracking branches".to_owned(),
         },
         commits: whole_walk(&local, head, &tips)?,
     }))

@@ -234,10 +234,9 @@ impl<'r> Worktree<'r> {
             }
             let path = entry.rela_path.to_vec();
             match entry.disk_kind {
-                Some(DirKind::Repository) => self.notes.push(format!(
-                    "{} is a repository of its own and was not looked into",
-                    String::from_utf8_lossy(&path)
-                )),
+                Some(DirKind::Repository) => self
+                    .notes
+                    .push(format!("{} is a nested repository and was not reviewed", String::from_utf8_lossy(&path))),
                 Some(DirKind::File | DirKind::Symlink) => {
                     if let Some(mode) = self.mode_now(&path, None)? {
                         let half = self.unread(path, mode);
@@ -391,7 +390,7 @@ impl<'r> Worktree<'r> {
             // Not checked out.
             Ok(None) => return Ok(None),
             Err(e) => {
-                self.notes.push(format!("submodule {name} was not looked into: {}", e.message));
+                self.notes.push(format!("submodule {name} was not reviewed: {}", e.message));
                 return Ok(None);
             }
         };
@@ -520,5 +519,5 @@ fn not_run(driver: &str) -> String {
 }
 
 fn cannot_look(path: &[u8], e: &std::io::Error) -> Error {
-    Error::incomplete(format!("{} cannot be looked at", String::from_utf8_lossy(path))).caused_by(e)
+    Error::incomplete(format!("cannot read the metadata of {}", String::from_utf8_lossy(path))).caused_by(e)
 }

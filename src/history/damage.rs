@@ -51,7 +51,7 @@ impl Store {
 
     /// Says what is wrong with something in `.corrupt`: the file, and why. It is read again, so that this is true.
     pub(super) fn why_aside(&self, name: &str) -> String {
-        let Some(id) = session_of(name) else { return "it is no session".to_owned() };
+        let Some(id) = session_of(name) else { return "not a session".to_owned() };
         let read = || {
             let corrupt = self.root.folder(CORRUPT)?;
             load_from(&corrupt.folder(name)?, id)
@@ -83,9 +83,9 @@ impl Store {
     /// Says where damaged remains lie, and how to be rid of them.
     pub(super) fn way_out(&self, error: Error, place: &str) -> Error {
         error
-            .hint(format!("what is left of it is in {}", self.root.shown(place)))
+            .hint(format!("its remains are in {}", self.root.shown(place)))
             .hint_person(format!("`{PRUNE}` removes it, and records that"))
-            .hint_agent("tell a person, who removes what is damaged")
+            .hint_agent("ask the user to remove the damaged files")
     }
 
     /// Returns the newest session, or the error that it is damaged: `latest` never silently means the one before.
@@ -112,7 +112,7 @@ impl Store {
                 schema_version: STORED_VERSION,
                 review_id: id.to_string(),
                 timestamp: String::new(),
-                why: "what is recorded of it cannot be read".to_owned(),
+                why: "its record cannot be read".to_owned(),
             };
             Some(document::<Removed>(&corrupt, name).unwrap_or_else(unread))
         };

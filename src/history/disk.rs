@@ -245,13 +245,13 @@ impl Folder {
         match self.try_act(Act::Look, name, || rustix::fs::statat(&self.file, name, AtFlags::SYMLINK_NOFOLLOW)) {
             Ok(stat) => Ok(stat),
             Err(e) if is(&e, &[Errno::NOENT]) => Err(Trouble::Absent),
-            Err(e) => Err(failed("cannot look at", &self.shown(name), e)),
+            Err(e) => Err(failed("cannot read the metadata of", &self.shown(name), e)),
         }
     }
 
     fn stat_of(&self, file: &File, shown: &str) -> Result<Stat> {
         attempt(&self.faults, Act::Look, shown, || rustix::fs::fstat(file))
-            .map_err(|e| failed("cannot look at", shown, e))
+            .map_err(|e| failed("cannot read the metadata of", shown, e))
     }
 
     /// Reads a file of at most `most` bytes.

@@ -70,7 +70,7 @@ pub(super) fn breaks(
             ),
             (Some(_), _) => continue,
             (None, _) if aside.contains(&id) || oldest.is_none_or(|oldest| id < oldest) => continue,
-            (None, _) => Break::Hole(id, format!("it is missing: {by} tells of it")),
+            (None, _) => Break::Hole(id, format!("missing, but {by} refers to it")),
         };
         told.insert(id);
         out.push(found);
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(told(&[claim("x", 1, Some("gone"))]), [], "pruned");
         assert_eq!(told(&[claim("x", 3, Some("gone"))]), [], "damaged");
         let hole = told(&[claim("x", 5, None), claim("y", 5, Some("c"))]);
-        assert_eq!(hole, [Break::Hole(id(5), "it is missing: x tells of it".to_owned())]);
+        assert_eq!(hole, [Break::Hole(id(5), "missing, but x refers to it".to_owned())]);
         let cut = told(&[claim("x", 2, Some("c"))]);
         assert!(matches!(cut.as_slice(), [Break::Cut(i, why)] if *i == id(2) && why.contains("the head c")), "{cut:?}");
         assert_eq!(breaks(&[claim("x", 1, None)], &[], &[], None), [], "all were removed");

@@ -258,7 +258,7 @@ impl Store {
         match self.since(id, trouble) {
             Trouble::Absent => {
                 let unknown = || {
-                    let error = Error::usage(format!("there is no review {id}"));
+                    let error = Error::usage(format!("review {id} not found"));
                     let removed = self.aside().map(|a| self.removed(&a)).unwrap_or_default();
                     match removed.into_iter().find(|r| SessionId::parse(&r.review_id) == Some(id)) {
                         Some(r) => error.hint(format!("it was damaged ({}), and removed on {}", r.why, r.timestamp)),

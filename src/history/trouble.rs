@@ -34,9 +34,7 @@ impl Trouble {
                 error(Kind::Usage, cause).hint("update claude-reviewer; the file is left as it is")
             }
             Self::Damaged(file, why) => error(Kind::Usage, format!("{file} is damaged: {why}")),
-            Self::Refused(name, why) => {
-                error(Kind::Usage, format!("{name} {why}")).hint(format!("look at it with `ls -la {name}`"))
-            }
+            Self::Refused(name, why) => error(Kind::Usage, format!("{name} {why}")).hint(format!("ls -la {name}")),
             Self::Failed(what, e) => {
                 let hint = hint(&what, &e);
                 let error = error(Kind::Incomplete, format!("{what}: {e}"));
@@ -77,7 +75,7 @@ fn hint(what: &str, e: &io::Error) -> Option<Advice> {
     let person = match Errno::from_io_error(e)? {
         Errno::NOSPC | Errno::DQUOT | Errno::FBIG => {
             let person = "make room, or remove old reviews: `claude-reviewer history prune --keep 100`";
-            let agent = "tell the user that there is no room: old reviews are theirs to remove";
+            let agent = "report to the user that the disk is full; the user decides which old reviews to remove";
             return Some(Advice { person, agent: Some(agent) });
         }
         Errno::ROFS | Errno::ACCESS | Errno::PERM => {

@@ -257,7 +257,7 @@ impl Look {
         let known = |n: &str| [REQUEST, CHANGE, COMPLETE].contains(&n) || round_number(n).is_some();
         let mut strange: Vec<_> = names.iter().filter(|n| !known(n)).collect();
         strange.sort_unstable();
-        strange.iter().for_each(|n| self.edit(None, n, "it is no part of a session"));
+        strange.iter().for_each(|n| self.edit(None, n, "not a part of a session"));
         if count == 0 {
             self.edit(None, "", "it has no round");
         }
@@ -296,7 +296,7 @@ impl Look {
             };
             let mut strange: Vec<_> = names.into_iter().filter(|f| !known(f)).collect();
             strange.sort_unstable();
-            strange.iter().for_each(|f| self.edit(Some(n), &format!("{name}/{f}"), "it is no part of a round"));
+            strange.iter().for_each(|f| self.edit(Some(n), &format!("{name}/{f}"), "not a part of a round"));
             if n == count && round.look(RESPONSE).is_ok() {
                 // It is sealed with the round that follows it, and none does.
                 self.unsealed.push(format!("{name}/{RESPONSE}"));

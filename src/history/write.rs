@@ -387,9 +387,9 @@ fn last_is(after: u32, session: &Session) -> error::Result<()> {
     }
     let id = &session.review_id;
     let error = Error::incomplete(format!("another round of {id} was stored meanwhile"));
-    Err(error.hint_person(format!("claude-reviewer review --follow-up {id}")).hint_agent(format!(
-        "look at it with get_review_history, then call request_review with previous_review_id {id}"
-    )))
+    Err(error
+        .hint_person(format!("claude-reviewer review --follow-up {id}"))
+        .hint_agent(format!("read it with get_review_history, then call request_review with previous_review_id {id}")))
 }
 
 fn told(review: &Review) -> Told<'_> {
@@ -399,9 +399,9 @@ fn told(review: &Review) -> Told<'_> {
 /// Makes the error about an approval that is refused. Each is told in its own words, and only a person may force it.
 fn not_approved(id: SessionId, doubt: &str, owed: &[Owed<'_>]) -> Error {
     let mut error = Error::usage(format!("review {id} cannot be approved: {doubt}"))
-        .hint_agent(format!("mend it, then call request_review with previous_review_id {id}"))
+        .hint_agent(format!("fix the cause, then call request_review with previous_review_id {id}"))
         .hint_agent("if that is not possible, a person decides")
-        .hint_person(format!("mend it and review again: `claude-reviewer review --follow-up {id}`"));
+        .hint_person(format!("fix the cause and review again: claude-reviewer review --follow-up {id}"));
     if let Some(f) = owed.iter().find_map(|o| o.now) {
         // Waived, it is recorded by its name, and not with all the others.
         let waived = format!("claude-reviewer review --follow-up {id} --waive {}=REASON", f.fingerprint);
@@ -422,19 +422,18 @@ fn doubt(session: &Session, last: &Review, open: usize, told: &[Told<'_>], owed:
         _ if untested(session).is_some() => untested(session),
         (_, _, Verdict::Block) => Some("its last round blocks".to_owned()),
         _ if owed::is_blind(told) => Some(
-            "its last round looked at none of its files, and an earlier one blocked (coverage.skipped says why)"
-                .to_owned(),
+            "its last round reviewed none of its files, and an earlier round blocked (see coverage.skipped)".to_owned(),
         ),
         _ if !through.is_empty() => Some(format!(
-            "what blocked is still there, and only another policy lets it through: {}",
+            "a blocking finding still exists, and passes only because the policy changed: {}",
             owed::names(&through)
         )),
         _ if !unseen.is_empty() => {
             let policy = if unseen.iter().any(|o| o.other_policy) { ", and the policy changed since" } else { "" };
-            Some(format!("its last round did not look for {}{policy}", owed::names(&unseen)))
+            Some(format!("its last round did not check {}{policy}", owed::names(&unseen)))
         }
         _ if unchecked(session, last) || emptied(session, last) => {
-            Some("its last round did not look for all that was found before".to_owned())
+            Some("its last round did not check all earlier findings".to_owned())
         }
         _ => None,
     }

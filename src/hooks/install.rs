@@ -152,7 +152,7 @@ fn plan(place: &Place, hook: Hook, text: &[u8]) -> Result<Step> {
             Ok(Step { path, keep_as: None, kept, was: if current { Was::Same } else { Was::Old } })
         }
         Found::Other(_) if kept.is_some() => {
-            Err(Error::usage(format!("both {} and {} hold a hook of somebody else's", path.display(), chained.display()))
+            Err(Error::usage(format!("both {} and {} contain a hook of another tool", path.display(), chained.display()))
                 .hint("keep the one that counts under the first name and delete the other"))
         }
         Found::Other(was) => {

@@ -173,7 +173,7 @@ impl Command {
             process::End::TooMuch | process::End::Ended => return Err(fails("printed more than a key".to_owned())),
         }
         let key = std::str::from_utf8(&output.stdout).ok().and_then(Key::new);
-        key.ok_or_else(|| fails("printed something that is no key".to_owned()))
+        key.ok_or_else(|| fails("printed something that is not a key".to_owned()))
     }
 }
 
@@ -193,7 +193,7 @@ mod tests {
             ("a 0123456789-a b", "a *** b"),
             ("cana\u{e9}ry-01234 canary-0", "cana\u{e9}*** ***"),
             ("01234567", "***"),
-            ("0123456 is too short to tell", "0123456 is too short to tell"),
+            ("0123456 is too short", "0123456 is too short"),
             ("", ""),
         ] {
             assert_eq!(key().mask(text), masked, "{text}");

@@ -37,7 +37,7 @@ impl TaskContract {
     /// acceptance criteria.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-        let value = serde_json::from_slice(bytes).map_err(|e| format!("it is no JSON document: {e}"))?;
+        let value = serde_json::from_slice(bytes).map_err(|e| format!("not valid JSON: {e}"))?;
         let Value::Object(top) = value else { return Err("it is JSON, but no object".to_owned()) };
         let nothing = Map::new();
         let specification = first(&top, &["specification", "spec"]);
@@ -166,7 +166,7 @@ fn criteria(value: &Value, what: &str, letter: &str) -> Result<Vec<Criterion>, S
         Value::Array(list) => list.iter().map(|v| (None, v)).collect(),
         Value::Object(map) => map.iter().map(|(id, v)| (Some(id.as_str()), v)).collect(),
         Value::String(_) => vec![(None, value)],
-        _ => return Err(format!("`{what}` is no list")),
+        _ => return Err(format!("`{what}` is not a list")),
     };
     if entries.len() > MOST {
         return Err(format!("`{what}` has more than {MOST} entries"));

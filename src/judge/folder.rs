@@ -49,9 +49,9 @@ impl Way {
             match component {
                 Component::CurDir => {}
                 Component::Normal(name) => match name.to_str() {
-                    Some(name) if name.chars().any(char::is_control) => return refused("its name is no text"),
+                    Some(name) if name.chars().any(char::is_control) => return refused("its name is not valid UTF-8"),
                     Some(name) => names.push(name.to_owned()),
-                    None => return refused("its name is no text"),
+                    None => return refused("its name is not valid UTF-8"),
                 },
                 Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
                     return refused("it may lead out of the root");

@@ -20,7 +20,7 @@ pub(super) fn render(report: &JudgeReport, summary: &str) -> String {
     let _ = writeln!(out, "- Duration: {:.1} s, tokens: {}\n", report.duration_ms as f64 / 1000.0, report.tokens_used);
     let _ = writeln!(out, "{}\n", line(summary));
     if let Some(error) = &report.error {
-        let _ = writeln!(out, "**There is no verdict.** {}\n", line(error));
+        let _ = writeln!(out, "**No verdict.** {}\n", line(error));
     }
     issues(&mut out, "Blocking issues", &report.blocking_issues);
     if !report.criteria.is_empty() {
@@ -73,7 +73,7 @@ fn issues(out: &mut String, heading: &str, all: &[Issue]) {
         }
         quoted(out, &issue.message);
         if let Some(suggestion) = &issue.suggestion {
-            out.push_str("What to do:\n\n");
+            out.push_str("To do:\n\n");
             quoted(out, suggestion);
         }
     }

@@ -33,9 +33,7 @@ impl Answer {
         let message = e.on_one_line();
         let hint = (!e.for_agents.is_empty()).then(|| e.for_agents.join("; "));
         let again = match retryable {
-            true => {
-                "Asking again later may help: once. Do not call this tool in a loop: if it fails again, tell the user."
-            }
+            true => "A later retry may succeed. Retry once, not in a loop; if it fails again, report to the user.",
             false => "Do not call this tool again with the same arguments: the answer would be the same.",
         };
         let mut text = format!("error: {message}\n");
@@ -100,13 +98,15 @@ pub(super) fn partly(retry: Retry, blocks: bool, content: &mut Map<String, Value
     content.insert("retryable".to_owned(), retry.retryable.into());
     content.insert("retry_after_s".to_owned(), retry.after.into());
     let (text, again) = (text.trim_end(), retry.words());
-    let stop = "Do not call this tool in a loop: tell the user what is missing.";
+    let stop = "Do not call this tool in a loop: report to the user what was not reviewed.";
     match blocks {
         true => format!(
             "BLOCKED: fix what blocks first.\n{text}\nINCOMPLETE, too: there may be more to find, since not everything \
              was reviewed. {again} {stop}\n"
         ),
-        false => format!("INCOMPLETE: not everything was reviewed, so this is no approval. {again} {stop}\n{text}\n"),
+        false => {
+            format!("INCOMPLETE: not everything was reviewed, so this is not an approval. {again} {stop}\n{text}\n")
+        }
     }
 }
 

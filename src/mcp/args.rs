@@ -159,7 +159,7 @@ impl Kind {
                     return Err(format!("a list of at most {most}; it has {}", list.len()));
                 }
                 match list.iter().position(|v| v.as_str().is_none_or(|s| s.len() > bytes)) {
-                    Some(at) => Err(format!("a list of strings of at most {bytes} bytes each; item {at} is none")),
+                    Some(at) => Err(format!("a list of strings of at most {bytes} bytes each; item {at} is not")),
                     None => Ok(()),
                 }
             }
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     const ARGS: &[Arg] = &[
-        Arg { name: "code", about: "what is reviewed", kind: Kind::Text(8), required: true },
+        Arg { name: "code", about: "the text to review", kind: Kind::Text(8), required: true },
         Arg { name: "n", about: "how many", kind: Kind::Number { from: 1, to: 9, default: 5 }, required: false },
         Arg {
             name: "how",
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn every_complaint_names_the_argument() {
         for (value, says) in [
-            (json!({}), "code is missing: what is reviewed"),
+            (json!({}), "code is missing: the text to review"),
             (json!({"code": null}), "code is missing"),
             (json!({"code": 1}), "code must be a string"),
             (json!({"code": "123456789"}), "code must be at most 8 bytes long; it has 9"),

@@ -74,7 +74,7 @@ impl Fence {
         let is_bound = bound.is_some();
         let path = bound.unwrap_or_else(|| dir.to_owned());
         let root = path.canonicalize().ok().filter(|p| p.is_dir());
-        let root = root.ok_or_else(|| Error::usage(format!("{} is no folder that can be served", path.display())))?;
+        let root = root.ok_or_else(|| Error::usage(format!("cannot serve {}: not a directory", path.display())))?;
         let home = env.os("HOME").map(PathBuf::from).and_then(|h| h.canonicalize().ok());
         Ok(Self { roots: vec![root], is_bound, home })
     }
@@ -170,7 +170,7 @@ impl Fence {
             None => self.root().to_owned(),
         };
         if !dir.is_dir() {
-            return Err(Error::usage(format!("{} is no folder", shown(text.unwrap_or("."))))
+            return Err(Error::usage(format!("{} is not a directory", shown(text.unwrap_or("."))))
                 .hint("repository_path is the folder of a git repository"));
         }
         if dir.ancestors().take_while(|a| self.holds(a)).any(is_bare) {
@@ -319,7 +319,7 @@ impl Fence {
             return refused("holds secrets by its name");
         }
         match full.symlink_metadata() {
-            Ok(about) if !about.is_file() => refused("is no regular file"),
+            Ok(about) if !about.is_file() => refused("is not a regular file"),
             Ok(about) if about.len() > MAX_DOCUMENT as u64 => {
                 refused(&format!("is larger than {} KiB", MAX_DOCUMENT >> 10))
             }
@@ -379,7 +379,7 @@ fn alternates(folder: &Path, first: &Path) -> Option<Vec<PathBuf>> {
 
 /// Returns a path that is nothing but one.
 fn plain(text: &str) -> Result<&Path> {
-    let refused = |why: &str| Err(Error::usage(format!("{} is no path here: {why}", shown(text))));
+    let refused = |why: &str| Err(Error::usage(format!("{} is not an allowed path: {why}", shown(text))));
     if text.is_empty() {
         return refused("it is empty");
     }
@@ -414,7 +414,7 @@ pub(super) fn revision<'t>(name: &str, text: &'t str) -> Result<&'t str> {
     if fine {
         return Ok(text);
     }
-    Err(Error::usage(format!("{name} is no revision: {}", shown(text)))
+    Err(Error::usage(format!("{name} is not a revision: {}", shown(text)))
         .hint("give a commit id, a branch or a tag, as 1a2b3c4d, main or v1.2; to review a range, use review_branch"))
 }
 

@@ -216,7 +216,7 @@ impl Lines {
             Ok(Value::Array(members)) => members,
             // None of it is taken up: which member is the bad one, and where the next begins, nobody can tell.
             Err(e) => return Taken::Refuse(None, no_json(&e)),
-            Ok(_) => return Taken::Ignore("a list that is none"),
+            Ok(_) => return Taken::Ignore("not a list"),
         };
         if members.is_empty() || members.len() > MOST_MEMBERS {
             let why = format!("a batch has from 1 to {MOST_MEMBERS} messages");
@@ -359,8 +359,8 @@ fn no_message(text: &[u8], scan: &Scan) -> Taken {
     let value = match serde_json::from_slice::<Value>(text) {
         Ok(value) => value,
         // What answers or notifies is not answered, however broken it is.
-        Err(_) if scan.answers() => return Taken::Ignore("an answer that is no JSON"),
-        Err(_) if scan.notifies() => return Taken::Ignore("a notification that is no JSON"),
+        Err(_) if scan.answers() => return Taken::Ignore("a response that is not valid JSON"),
+        Err(_) if scan.notifies() => return Taken::Ignore("a notification that is not valid JSON"),
         Err(e) => return Taken::Refuse(id_of(scan).filter(|_| scan.asks()), no_json(&e)),
     };
     match &value {
@@ -368,11 +368,9 @@ fn no_message(text: &[u8], scan: &Scan) -> Taken {
             None,
             ErrorData::invalid_request("batches are not taken: send each message on a line of its own", None),
         ),
-        Value::Object(o) if o.contains_key("result") || o.contains_key("error") => {
-            Taken::Ignore("an answer that is none")
-        }
+        Value::Object(o) if o.contains_key("result") || o.contains_key("error") => Taken::Ignore("an invalid response"),
         Value::Object(o) if o.contains_key("method") && !o.contains_key("id") => {
-            Taken::Ignore("a notification that is none")
+            Taken::Ignore("an invalid notification")
         }
         _ => {
             let why = "no JSON-RPC 2.0 message: jsonrpc, id and method are needed, and params is an object";

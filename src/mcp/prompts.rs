@@ -9,7 +9,7 @@ const MOST: usize = 16 << 10;
 /// Returns every prompt.
 pub(super) fn list() -> Vec<Prompt> {
     let summary = PromptArgument::new("summary")
-        .with_description("What was asked for and what was done; the agent fills it in where it is missing")
+        .with_description("The task and what was done; if empty, the agent fills it in")
         .with_required(false);
     let focus = PromptArgument::new("focus").with_description("What to look at").with_required(false);
     vec![

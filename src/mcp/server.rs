@@ -255,7 +255,7 @@ impl Shared {
 #[expect(deprecated, reason = "clients of the older generations have roots")]
 async fn roots(peer: &Peer<RoleServer>) -> Result<Vec<String>> {
     let silent = |why: &str| {
-        Error::incomplete(format!("the client has folders open and {why}, so nobody knows what may be read"))
+        Error::incomplete(format!("the client has open folders and {why}, so the permitted root is unknown"))
             .hint("it is asked by roots/list; a client that has no such folders does not declare roots")
     };
     match tokio::time::timeout(ROOTS, peer.list_roots()).await {
@@ -445,7 +445,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> std::result::Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri;
-        let missing = format!("there is no resource {}", super::args::shown(&uri));
+        let missing = format!("unknown resource {}", super::args::shown(&uri));
         let found = self.look(&context.peer, move |call| match resources::read(call, &uri) {
             // Whatever keeps it from being read, a client is told the same: it is not there.
             Err(e) if e.kind == crate::error::Kind::Usage => Ok(None),

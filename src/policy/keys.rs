@@ -84,13 +84,13 @@ pub(super) const VERSION: u32 = 1;
 
 /// Every table but the repeated ones.
 pub(super) static TABLES: &[Table] = &[
-    Table { name: "", about: "What is reviewed and what blocks.", keys: TOP },
+    Table { name: "", about: "The reviewed change, the severities that block, and the limits.", keys: TOP },
     Table { name: "review", about: "How a review is made.", keys: REVIEW },
     Table { name: "rules", about: "The built-in rules and a team's own.", keys: RULES },
     Table { name: "history", about: "Where reviews are stored.", keys: HISTORY },
-    Table { name: "tests", about: "The project's tests, run beside a review.", keys: TESTS },
-    Table { name: "hooks", about: "What the installed git hooks do.", keys: HOOKS },
-    Table { name: "mcp", about: "What serve-mcp offers to an agent.", keys: MCP },
+    Table { name: "tests", about: "The project's tests, run during a review.", keys: TESTS },
+    Table { name: "hooks", about: "Modes of the installed git hooks.", keys: HOOKS },
+    Table { name: "mcp", about: "Options of serve-mcp.", keys: MCP },
     Table { name: "receipt", about: "Reviews that are signed, so that models need not be paid twice.", keys: RECEIPT },
     Table {
         name: "forge",
@@ -110,7 +110,7 @@ const KINDS: &[&str] = &["anthropic", "claude", "google", "openai"];
 static TOP: &[Key<Policy>] = &[
     Key {
         name: "ignore",
-        about: "Path patterns that are not reviewed at all, read like lines of .gitignore. What they leave out is counted in every report.",
+        about: "Path patterns to exclude from the review, in the syntax of .gitignore. Every report counts the excluded files.",
         kind: Kind::Patterns,
         trust: Trust::Open,
         weaker: Weaker::Ignores,
@@ -146,7 +146,7 @@ static TOP: &[Key<Policy>] = &[
     },
     Key {
         name: "on_incomplete",
-        about: "What a review that could not be completed does to the exit code: fail (3) or warn (0, said in the summary).",
+        about: "Exit code of an incomplete review: fail (3) or warn (0, with a note in the summary).",
         kind: Kind::Choice(COMPLETION),
         trust: Trust::Open,
         weaker: Weaker::Steps(COMPLETION),
@@ -155,7 +155,7 @@ static TOP: &[Key<Policy>] = &[
     },
     Key {
         name: "on_truncated",
-        about: "What it means when a limit on requests, cost or time cuts a model's review short: fail makes it incomplete, warn makes it a warning that states how many files were reviewed.",
+        about: "Effect of a limit on requests, cost or time that cuts a model's review short: fail makes the review incomplete, warn makes it a warning that states how many files were reviewed.",
         kind: Kind::Choice(COMPLETION),
         trust: Trust::Open,
         weaker: Weaker::Steps(COMPLETION),
@@ -167,7 +167,7 @@ static TOP: &[Key<Policy>] = &[
 static REVIEW: &[Key<Policy>] = &[
     Key {
         name: "backends",
-        about: "Models that review beside the rules: claude, anthropic, openai, google, or the name of a [backend.NAME] table. Empty: the rules alone, and nothing is uploaded. A backend that is named and cannot answer makes the review incomplete.",
+        about: "AI backends that review in addition to the rules: claude, anthropic, openai, google, or the name of a [backend.NAME] table. If empty, only the rules run and nothing is uploaded. A named backend that does not answer makes the review incomplete.",
         kind: Kind::BackendNames,
         trust: Trust::Open,
         weaker: Weaker::Shrinks,
@@ -194,7 +194,7 @@ static REVIEW: &[Key<Policy>] = &[
     },
     Key {
         name: "focus",
-        about: "Categories that a model looks for first: bug, security, performance, style, architecture, design, missing-requirement, best-practice, test. Empty: all.",
+        about: "Categories that a model checks first: bug, security, performance, style, architecture, design, missing-requirement, best-practice, test. Empty: all.",
         kind: Kind::Categories,
         trust: Trust::Open,
         weaker: Weaker::Narrows,
@@ -230,7 +230,7 @@ static REVIEW: &[Key<Policy>] = &[
     },
     Key {
         name: "max_requests",
-        about: "The most requests of one review, those of tools, retries and second looks included. What they do not reach is named, and see on_truncated. At depth thorough the default is 400.",
+        about: "Maximum number of requests in one review, including tool calls, retries and verification. The report names the parts that were not reached; on_truncated decides what that means. At depth thorough the default is 400.",
         kind: Kind::Count(1, 10_000),
         trust: Trust::Open,
         weaker: Weaker::Lowers,
@@ -353,7 +353,7 @@ static TESTS: &[Key<Policy>] = &[
     },
     Key {
         name: "on_failure",
-        about: "What failed tests do to the verdict: block (exit 1) or warn. Tests that cannot start or time out make the review incomplete.",
+        about: "Effect of failed tests on the verdict: block (exit 1) or warn. Tests that cannot start or time out make the review incomplete.",
         kind: Kind::Choice(ON_FAILURE),
         trust: Trust::Open,
         weaker: Weaker::Steps(ON_FAILURE),
@@ -365,7 +365,7 @@ static TESTS: &[Key<Policy>] = &[
 static HOOKS: &[Key<Policy>] = &[
     Key {
         name: "pre_commit",
-        about: "What the pre-commit hook does: rules (milliseconds), full (backends too), or off.",
+        about: "Mode of the pre-commit hook: rules (milliseconds), full (rules and backends), or off.",
         kind: Kind::Choice(HOOK_MODES),
         trust: Trust::Open,
         weaker: Weaker::Steps(HOOK_MODES),
@@ -374,7 +374,7 @@ static HOOKS: &[Key<Policy>] = &[
     },
     Key {
         name: "pre_push",
-        about: "What the pre-push hook does: full (backends too), rules, or off.",
+        about: "Mode of the pre-push hook: full (rules and backends), rules, or off.",
         kind: Kind::Choice(HOOK_MODES),
         trust: Trust::Open,
         weaker: Weaker::Steps(HOOK_MODES),
@@ -448,7 +448,7 @@ static FORGE: &[Key<Policy>] = &[
     },
     Key {
         name: "token_command",
-        about: "A command that prints the token of the host in its variable FORGE_HOST, where no variable of this environment holds one. One that does not look at FORGE_HOST is asked for the only address that [forge] names, and for no other host. Operator only.",
+        about: "A command that prints the token of the host in the variable FORGE_HOST. It runs if no environment variable contains a token. If the command ignores FORGE_HOST, it runs only for the single address that [forge] names. Operator only.",
         kind: Kind::Line(4096),
         trust: Trust::Operator,
         weaker: Weaker::Changes,
@@ -524,7 +524,7 @@ pub(super) static BACKEND: &[Key<Backend>] = &[
     },
     Key {
         name: "context_tokens",
-        about: "How many tokens the model takes, prompt and answer together. Absent: what its kind takes at least; for a server of this machine 8000.",
+        about: "Context window of the model in tokens, prompt and answer together. Default: the smallest window of the backend's kind; 8000 for a local server.",
         kind: Kind::Count(2_000, 4_000_000),
         trust: Trust::Open,
         weaker: Weaker::Never,
@@ -603,7 +603,7 @@ pub(super) static GUIDELINE: &[Key<Guideline>] = &[
     },
     Key {
         name: "text",
-        about: "What a model is told when such a file changes.",
+        about: "Instructions for models when a matching file changes.",
         kind: Kind::Text(8192),
         trust: Trust::Open,
         weaker: Weaker::Never,

@@ -296,7 +296,7 @@ impl Kind {
                 if !s.is_empty() && s.len() <= 128 && s.bytes().all(fine) {
                     Ok(s.to_owned())
                 } else {
-                    Err(complaint(format!("has {s:?}, which is no rule id"))
+                    Err(complaint(format!("has {s:?}, which is not a rule ID"))
                         .hinted("list the ids: claude-reviewer rules list"))
                 }
             }
@@ -430,7 +430,7 @@ fn signer(s: &str) -> Result<String, Complaint> {
         Err(complaint(format!("has a signer that {why}")).hinted(hint))
     };
     if s.len() > 16 << 10 || s.starts_with('#') || s.chars().any(char::is_control) {
-        return bad("is no line of a file of allowed signers");
+        return bad("is not a line of an allowed signers file");
     }
     let words: Vec<&str> = s.split_whitespace().collect();
     let Some(at) = words.iter().skip(1).position(|w| TYPES.iter().any(|t| w.starts_with(t))) else {
@@ -476,11 +476,11 @@ fn severity(s: &str) -> Result<String, Complaint> {
 pub(super) fn backend_name(s: &str) -> Result<(), Complaint> {
     let fine = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     if s == "rules" {
-        return Err(complaint("names \"rules\", which is no backend: the rules always run"));
+        return Err(complaint("names \"rules\", which is not a backend: the rules always run"));
     }
     if s.is_empty() || s.len() > 64 || !s.bytes().all(fine) {
         let known = BackendKind::ALL.map(BackendKind::name);
-        return Err(complaint(format!("has {s:?}, which is no backend's name (lower-case letters, digits, - and _)"))
+        return Err(complaint(format!("has {s:?}, which is not a backend name (lower-case letters, digits, - and _)"))
             .hinted(match closest(s, known) {
                 Some(name) => did_you_mean(name),
                 None => format!("known without a definition are {}", known.join(", ")),

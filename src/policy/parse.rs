@@ -70,15 +70,15 @@ impl Problem {
             e = e.hint_person(h.clone());
         }
         // The policy that rules an agent's calls is nothing for it to mend.
-        e = e.hint_agent("tell the user that the policy has to be mended");
+        e = e.hint_agent("ask the user to fix the policy");
         match problems.len() - 1 {
             0 => e,
             1 => e
                 .hint_person("see the other problem too: claude-reviewer policy check")
-                .hint_agent("there is another problem in it; tell the user"),
+                .hint_agent("it has another problem; report it to the user"),
             n => e
                 .hint_person(format!("see the other {n} problems too: claude-reviewer policy check"))
-                .hint_agent(format!("there are {n} other problems in it; tell the user")),
+                .hint_agent(format!("it has {n} other problems; report them to the user")),
         }
     }
 }
@@ -263,7 +263,7 @@ impl Reader<'_> {
         let backend = name.get_ref().to_string();
         let has = |key: &str| entries.iter().find(|(k, _)| k.get_ref() == key);
         if let (Some((name, _)), Some(_)) = (has("api_key_command"), has("api_key_env")) {
-            self.wrong(name, "cannot stand beside api_key_env: a key comes from one place");
+            self.wrong(name, "cannot be combined with api_key_env: a key has one source");
         }
         for (name, value) in entries {
             let key = BACKEND.iter().find(|k| k.name == name.get_ref());

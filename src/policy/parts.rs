@@ -72,7 +72,7 @@ pub(super) fn compare(old: &Policy, new: &Policy, found: &mut Vec<Weakening>) {
             told.insert(glob);
             let here = new.entries.iter().rev().find(|e| e.glob == Some(glob));
             let place = match (was.glob, is.glob) {
-                (Some(was), Some(is)) if was != is => format!("what {was} and {is} have in common"),
+                (Some(was), Some(is)) if was != is => format!("files that match both {was} and {is}"),
                 _ => glob.to_owned(),
             };
             let line = here.and_then(|e| e.line);

@@ -49,7 +49,7 @@ impl Project {
     pub fn linked(place: &str) -> Error {
         Error::usage(format!("policy file {place} is a symbolic link"))
             .hint_person("put a copy in its place, or name the file itself with --config")
-            .hint_agent("tell the user: the policy has to be a file of its own")
+            .hint_agent("ask the user to replace the link by a regular policy file")
     }
 
     /// Takes the project's file as it stands in HEAD. `top` is the worktree that trust was given for.

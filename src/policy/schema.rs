@@ -32,7 +32,7 @@ pub fn schema() -> Json {
     top.insert(
         "path".to_owned(),
         entries(
-            "What is different in one part of the repository. The last entry that matches wins, key by key.",
+            "Settings for a part of the repository. For each key, the last matching entry wins.",
             properties(PATH, Some(&rule), |_| true),
             &["glob"],
         ),
@@ -40,7 +40,7 @@ pub fn schema() -> Json {
     top.insert(
         "guideline".to_owned(),
         entries(
-            "What a model is told when a matching file changes.",
+            "Instructions for models when a matching file changes.",
             properties(GUIDELINE, None::<&Guideline>, |_| true),
             &["glob", "text"],
         ),
@@ -86,7 +86,7 @@ fn backends() -> Json {
     }
     let other = object("A backend of your own.", properties(BACKEND, Some(&Backend::new("-")), |_| true), &[]);
     json!({
-        "description": "Models that review beside the rules. Name them in review.backends.",
+        "description": "AI backends. review.backends selects the ones that run.",
         "type": "object",
         "properties": known,
         "additionalProperties": other,

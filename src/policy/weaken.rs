@@ -87,7 +87,7 @@ pub fn told(base: Option<&[u8]>, head: Option<&[u8]>) -> Vec<Weakening> {
             None if old.guidelines.iter().any(|o| holds(&o)) => format!("says otherwise: {text:?}"),
             None => format!("is new: {text:?}"),
         };
-        let text = format!("the guideline for {} {what}; models are told it from the merge on", g.glob.join(", "));
+        let text = format!("the guideline for {} {what}; takes effect for models after the merge", g.glob.join(", "));
         tell("guideline", g.origin.line, text);
     }
     let (was, is) = (&old.review.conventions, &new.review.conventions);
@@ -213,7 +213,7 @@ fn compare<T>(
         Weaker::Narrows => {
             let gone = gone();
             if was.list().is_empty() {
-                weaker(format!("{full} now looks for {} only", is.list().join(", ")));
+                weaker(format!("{full} is now limited to {}", is.list().join(", ")));
             } else if !gone.is_empty() && !is.list().is_empty() {
                 weaker(format!("{full} no longer holds {}", gone.join(", ")));
             }
@@ -350,7 +350,7 @@ mod tests {
             ("[review]\nbackends = ['claude']", "", "review.backends no longer holds claude"),
             ("", "[review]\nmode = 'first'", "review.mode changes from all to first"),
             ("[review]\ndepth = 'thorough'", "", "review.depth changes from thorough to quick"),
-            ("", "[review]\nfocus = ['style']", "review.focus now looks for style only"),
+            ("", "[review]\nfocus = ['style']", "review.focus is now limited to style"),
             ("", "[review]\nmax_requests = 1", "review.max_requests is lowered from 40 to 1"),
             ("", "[review]\ntimeout = '1s'", "review.timeout is lowered from \"2m\" to \"1s\""),
             ("", "[review]\nconventions = ['AGENTS.md']", "review.conventions no longer holds CLAUDE.md"),
@@ -404,7 +404,7 @@ mod tests {
         assert_eq!(found, [format!("ignore now leaves out {{{known},src}}/**")]);
         let many: Vec<String> = (0..80).map(|n| format!("v{n}")).collect();
         let found = texts("ignore = ['v*/**']", &format!("ignore = ['{{{}}}/**']", many.join(",")));
-        assert_eq!(found.len(), 1, "what cannot be proven is said");
+        assert_eq!(found.len(), 1, "unproven widenings are findings");
     }
 
     #[test]
@@ -481,11 +481,11 @@ mod tests {
             told(Some(base.as_bytes()), Some(head.as_bytes())).into_iter().map(|w| w.text).collect()
         };
         for (base, head, said) in [
-            ("", one, "the guideline for *.sql is new: \"be careful\"; models are told it from the merge on"),
+            ("", one, "the guideline for *.sql is new: \"be careful\"; takes effect for models after the merge"),
             (
                 one,
                 "[[guideline]]\nglob = '*.sql'\ntext = 'be careful; never report it'",
-                "the guideline for *.sql says more: \"; never report it\"; models are told it from the merge on",
+                "the guideline for *.sql says more: \"; never report it\"; takes effect for models after the merge",
             ),
             (
                 one,
@@ -496,7 +496,7 @@ mod tests {
             (
                 one,
                 "[[guideline]]\nglob = '*.sql'\ntext = 'relax'",
-                "the guideline for *.sql says otherwise: \"relax\"; models are told it from the merge on",
+                "the guideline for *.sql says otherwise: \"relax\"; takes effect for models after the merge",
             ),
             (
                 "",

@@ -25,8 +25,8 @@ pub enum Unfit {
 impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotInPath(name) => write!(f, "no program {name} in the folders of PATH"),
-            Self::Absent(path) => write!(f, "there is no {}", path.display()),
+            Self::NotInPath(name) => write!(f, "{name} not found on PATH"),
+            Self::Absent(path) => write!(f, "{} not found", path.display()),
             Self::Relative(path) => write!(f, "{path} is neither a name nor an absolute path"),
             Self::InRepository(path) => {
                 write!(f, "{} lies in the repository under review, and is not run", path.display())

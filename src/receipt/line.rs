@@ -71,7 +71,7 @@ pub(super) fn parse(line: &[u8]) -> Result<(Receipt, Signed), String> {
     if line.len() > MAX_LINE {
         return Err(format!("a receipt has more than {} KiB", MAX_LINE >> 10));
     }
-    let damaged = |_| "a line of the note is no receipt".to_owned();
+    let damaged = |_| "a line of the note is not a receipt".to_owned();
     let signed: Signed = serde_json::from_slice(line).map_err(damaged)?;
     let value: serde_json::Value = serde_json::from_str(&signed.receipt).map_err(damaged)?;
     match value["schema_version"].as_u64() {

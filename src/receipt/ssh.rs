@@ -55,7 +55,7 @@ fn file(name: &str, env: &Env) -> Result<PathBuf> {
         _ => env.dir.join(name),
     };
     if !path.is_file() {
-        return Err(Error::usage(format!("the key {} is no file", path.display())));
+        return Err(Error::usage(format!("the key {} is not a file", path.display())));
     }
     Ok(path)
 }
@@ -104,7 +104,7 @@ pub(super) fn verify(
     top: Option<&Path>,
     stop: &Stop,
 ) -> std::result::Result<String, String> {
-    let key = signer(signed).ok_or_else(|| "its signature is none of ssh-keygen's".to_owned())?;
+    let key = signer(signed).ok_or_else(|| "its signature was not made by ssh-keygen".to_owned())?;
     let file = |text: &str| -> std::io::Result<tempfile::NamedTempFile> {
         let mut file = tempfile::NamedTempFile::new()?;
         file.write_all(text.as_bytes())?;
@@ -113,7 +113,7 @@ pub(super) fn verify(
     };
     let unwritten = |e: std::io::Error| format!("the signature cannot be checked: {e}");
     let signature = file(&signed.signature).map_err(unwritten)?;
-    let mut reason = "nobody signed it whom the policy names".to_owned();
+    let mut reason = "no signer of the policy signed it".to_owned();
     let mut left = TRIES;
     for (n, line) in signers.iter().enumerate().filter(|(_, line)| may_name(line, &key)) {
         let allowed = file(&format!("{line}\n")).map_err(unwritten)?;

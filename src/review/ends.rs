@@ -346,7 +346,7 @@ fn notes(repo: &Repo, ends: &Ends, head: ObjectId, fetched: bool) -> Result<Vec<
     let mut notes = Vec::new();
     let out = repo.head()?;
     if fetched {
-        notes.push(Note::general("git", format!("what was missing was fetched from {}", ends.remote)));
+        notes.push(Note::general("git", format!("missing objects were fetched from {}", ends.remote)));
     }
     let Some(out) = out else { return Ok(notes) };
     // Reachable, so that the worktree has what it brings.

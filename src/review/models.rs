@@ -241,7 +241,7 @@ impl Asking<'_> {
     async fn test(&self, command: &str) -> TestResults {
         let scan = &self.floor.scan;
         let Some(top) = scan.repo.and_then(Repo::worktree) else {
-            return TestResults::not_started("there is no worktree to run them in".to_owned());
+            return TestResults::not_started("no worktree to run them in".to_owned());
         };
         let deadline = Instant::now() + TESTS;
         let tests = testing::tests(command, top, self.world.env, deadline, self.stop()).await;
@@ -417,7 +417,7 @@ impl Asking<'_> {
             look("the summary of the change", None, text);
         }
         for text in &brief.areas {
-            look("what to look at", None, text);
+            look("the review areas", None, text);
         }
         for message in gathered.groups.iter().flat_map(|g| &g.messages) {
             look("a commit message", None, message);

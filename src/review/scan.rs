@@ -301,7 +301,7 @@ impl Scan<'_> {
             let is_undecoded = file.text().is_some_and(|t| t.undecoded.is_some());
             let is_data = is_undecoded || matches!(file.body, Body::Binary(_) | Body::Submodule { .. });
             if file.entry.new.is_some() && is_data {
-                let why = "it stands in the place of a stored review and is no text";
+                let why = "it has the path of a stored review, but is not a text file";
                 out.coverage.failed.push((Some(file.path().clone()), why.to_owned()));
             }
         }
@@ -416,13 +416,12 @@ impl Scan<'_> {
         };
         let sides = change.entries.iter().flat_map(|e| [&e.old, &e.new]).flatten();
         let paths: BTreeSet<&RepoPath> = sides.map(|s| &s.path).filter(|p| is_one(p)).collect();
-        let what = "what the team expects: it is read as it was, and from the merge on as changed here";
+        let what = "the team's conventions; models read the old version until the merge";
         let note =
-            |p: &&RepoPath| Note::general("review", format!("{} tells models {what}", self.rules.masked(&p.to_wire())));
+            |p: &&RepoPath| Note::general("review", format!("{} documents {what}", self.rules.masked(&p.to_wire())));
         let mut notes: Vec<Note> = paths.iter().take(MOST_TOLD).map(note).collect();
         if paths.len() > MOST_TOLD {
-            let text =
-                format!("{} more documents change that tell models what the team expects", paths.len() - MOST_TOLD);
+            let text = format!("{} more convention documents change", paths.len() - MOST_TOLD);
             notes.push(Note::general("review", text));
         }
         notes

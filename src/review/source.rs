@@ -138,7 +138,7 @@ fn in_repository(request: &ReviewRequest, repo: Repo) -> Result<Resolved> {
         }
         Source::Push(ranges) => push(repo, ranges),
         Source::Patch(_) | Source::Code(_) | Source::Ends(_) => {
-            Err(Error::usage("what comes from elsewhere is not read from this repository alone"))
+            Err(Error::usage("this source is not read from the repository"))
         }
     }
 }
@@ -250,7 +250,7 @@ fn read_input(input: &Input, dir: &Path) -> Result<(String, Vec<u8>)> {
             let name = path.to_string_lossy().into_owned();
             let full = dir.join(path);
             if !full.is_file() {
-                return Err(Error::usage(format!("{name} is no file that can be read")));
+                return Err(Error::usage(format!("cannot read {name}: not a regular file")));
             }
             let read = std::fs::File::open(&full).and_then(|f| f.take(MAX_INPUT + 1).read_to_end(&mut bytes));
             (name, read)

@@ -43,13 +43,13 @@ pub fn advice(told: &Told<'_>) -> Advice {
         (Outcome::NothingToReview, _) => told.unanswered().unwrap_or_else(|| {
             say(
                 Action::Nothing,
-                "Nothing differs, so nothing was reviewed. This is no approval. Ask again only after something changed."
+                "Nothing changed, so nothing was reviewed. This is not an approval. Request a review only after a change."
                     .to_owned(),
             )
         }),
         (Outcome::Cancelled, _) => say(
             Action::RetryLater,
-            "The review was stopped before it ended. It says nothing about the change; ask again when it may run \
+            "The review was stopped before it ended. It says nothing about the change; request it again when it can run \
              to its end."
                 .to_owned(),
         ),
@@ -74,10 +74,7 @@ impl Told<'_> {
         let mut out = Vec::new();
         for a in self.again.iter().take(NAMES) {
             let at = a.line.map_or_else(String::new, |l| format!(":{l}"));
-            out.push(format!(
-                "{} stands at {}{at}, where {} of round {} was mended",
-                a.id, a.file, a.previous_id, a.round
-            ));
+            out.push(format!("{} is at {}{at}, where {} of round {} was fixed", a.id, a.file, a.previous_id, a.round));
         }
         let before = self.earlier.last().and_then(|e| Some((e.review.since.as_ref()?, &e.review.report)));
         if let (Some(now), Some((before, report))) = (self.since, before)
@@ -122,16 +119,18 @@ impl Told<'_> {
             return (Action::AskAPerson, text);
         }
         let mut text = format!(
-            "{names} {verb}. Mend what is right, then ask for one follow-up of this session and say what you did."
+            "{names} {verb}. Fix the findings you agree with, then request a follow-up review of this session and describe the fixes."
         );
         // What a rule found is not talked about; what is critical, neither.
         let is_arguable = |f: &&&Finding| f.origin != Origin::Rules.name() && f.severity != Severity::Critical;
         if blocking.iter().any(|f| is_arguable(&f)) {
             let arguable = self::names(blocking.iter().filter(is_arguable).map(|f| f.id.as_str()));
-            text.push_str(&format!(" Where {arguable} is wrong, leave the code and explain it in the response."));
+            text.push_str(&format!(" If {arguable} is wrong, keep the code and explain why in the response."));
         }
         if blocking.iter().any(|f| !is_arguable(&f)) {
-            text.push_str(" What a rule found, or what is critical, takes other code, or the word of a person.");
+            text.push_str(
+                " A finding of a rule, and a critical finding, needs a code change, or a waiver from a person.",
+            );
         }
         let carried: Vec<&str> = blocking.iter().filter(|f| is_carried(f)).map(|f| f.id.as_str()).collect();
         if !carried.is_empty() {
@@ -160,8 +159,8 @@ impl Told<'_> {
         let failure = failed.iter().find(|f| f.file.is_none()).or(failed.first());
         if let (true, Some(f)) = (self.retry.retryable, failure) {
             let text = format!(
-                "No complete review: {}. This is no approval, and nothing is wrong with the change for it. Do not \
-                 call again at once: go on with other work and ask again later, or tell a person if it stays so.",
+                "No complete review: {}. This is neither an approval nor a finding about the change. Do not \
+                 retry at once: continue with other work, retry later, and report to a person if it fails again.",
                 reason(&f.reason)
             );
             return (Action::RetryLater, text);
@@ -171,7 +170,7 @@ impl Told<'_> {
             format!(" ({file}{})", reason(&f.reason))
         });
         let text = format!(
-            "No complete review: part of the change was not looked at{first}. Asking again changes nothing by \
+            "No complete review: part of the change was not reviewed{first}. A retry alone changes nothing by \
              itself; show coverage.failed to a person, who removes the cause or decides without it."
         );
         (Action::AskAPerson, text)
@@ -189,9 +188,9 @@ impl Told<'_> {
     /// Says what to do where the round did not look for what blocked.
     fn unlooked(names: Vec<&str>) -> (Action, String) {
         let text = format!(
-            "Nothing blocks in this round, but it did not look for {}, which blocked before. Do not close the session \
-             yet: ask for a follow-up without a source and without files, so that it looks where the session began, \
-             with the backends that found it; if it stays so, a person decides.",
+            "Nothing blocks in this round, but it did not check {}, which blocked before. Do not close the session \
+             yet: request a follow-up without a source and without files, so that it reviews the session's first source, \
+             with the backends that found it; if that does not help, a person decides.",
             self::names(names.into_iter())
         );
         (Action::RetryLater, text)
@@ -206,22 +205,22 @@ impl Told<'_> {
         let owed = owed::owed(&rounds);
         let (through, unseen): (Vec<Owed<'_>>, Vec<Owed<'_>>) = owed.into_iter().partition(|o| o.now.is_some());
         if owed::is_blind(&rounds) {
-            let text = "This round looked at none of the files of the change (coverage.skipped says why), and an \
-                        earlier one blocked. This is no approval; a person decides.";
+            let text = "This round reviewed none of the files of the change (see coverage.skipped), and an \
+                        earlier round blocked. This is not an approval; a person decides.";
             return Some((Action::AskAPerson, text.to_owned()));
         }
         if !through.is_empty() {
             let text = format!(
-                "Nothing blocks, but only because the policy is another one now: {} still stands. Do not close the \
-                 session as approved. Mend it and ask for one follow-up, or leave it to a person.",
+                "Nothing blocks, but only because the policy changed: {} still exists. Do not close the \
+                 session as approved. Fix it and request a follow-up review, or let a person decide.",
                 owed::names(&through)
             );
             return Some((if self.is_last() { Action::AskAPerson } else { Action::Fix }, text));
         }
         if unseen.iter().any(|o| o.other_policy) {
             let text = format!(
-                "Nothing blocks, but the policy is another one now, and this round did not look for {}. Do not close \
-                 the session as approved: a person decides, or has the policy put back for a follow-up without a \
+                "Nothing blocks, but the policy changed, and this round did not check {}. Do not close \
+                 the session as approved: a person decides, or restores the policy for a follow-up without a \
                  source and without files.",
                 owed::names(&unseen)
             );
@@ -288,7 +287,7 @@ impl Told<'_> {
         let small = left.iter().all(|f| !matches!(f.severity, Severity::Critical | Severity::Major));
         let names = names(left.iter().map(|f| f.id.as_str()));
         let text = format!(
-            "Nothing blocks. What is left ({names}) is optional: mend it if it is worth it, but do not ask for \
+            "Nothing blocks. The remaining findings ({names}) are optional: fix them if that is worth it, but do not request \
              another round because of it. Close the session as approved."
         );
         let nits = small && self.report.round > 1;

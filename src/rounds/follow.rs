@@ -49,7 +49,7 @@ impl Follow {
         let (place, _) = review::place(request, env)?;
         let repo = Repo::open(&request.dir, env)?;
         let store = Store::find(&place)?.ok_or_else(|| {
-            let error = Error::usage(format!("there is no review {id}: nothing is stored here"));
+            let error = Error::usage(format!("review {id} not found: no review is stored here"));
             error
                 .hint_person("leave out --follow-up to begin a session")
                 .hint_agent("leave out previous_review_id to begin a session")
@@ -59,7 +59,7 @@ impl Follow {
             let error = Error::usage(format!("the review {id} cannot be followed: {edited}"));
             return Err(error
                 .hint_person(format!("claude-reviewer history verify {id}"))
-                .hint_agent("tell the user; to go on, call request_review without previous_review_id"));
+                .hint_agent("report this to the user; to continue, call request_review without previous_review_id"));
         }
         if matches!(session.status, Status::Approved | Status::Abandoned | Status::Merged) {
             let error = Error::usage(format!("the review {id} is closed"));
@@ -82,7 +82,7 @@ impl Follow {
                 .hint_person(format!("let a person look: claude-reviewer history {id}"))
                 .hint_person(format!("or close it: claude-reviewer complete {id} --status abandoned"))
                 .hint_agent(format!(
-                    "stop, and ask the user to look at {id}; do not begin another review of the same change"
+                    "stop and ask the user to read {id}; do not start another review of the same change"
                 ))
                 .hint_agent("mark_review_complete with final_status abandoned closes it, where the user wants that"));
         }

@@ -145,7 +145,7 @@ fn unknown(report: &Report, policy: &Policy) -> Vec<String> {
     let asked = |name: &str| report.usage.iter().any(|u| u.backend == name);
     let new: Vec<_> = policy.review.backends.iter().filter(|b| !asked(b)).map(String::as_str).collect();
     if !new.is_empty() {
-        out.push(format!("what {} would find: not asked then", new.join(", ")));
+        out.push(format!("findings of {}, which did not run then", new.join(", ")));
     }
     let gone: Vec<_> = report
         .usage
@@ -154,16 +154,16 @@ fn unknown(report: &Report, policy: &Policy) -> Vec<String> {
         .filter(|u| !policy.review.backends.iter().any(|b| b == u))
         .collect();
     if !gone.is_empty() {
-        out.push(format!("what {} found counts, though the policy does not name it", gone.join(", ")));
+        out.push(format!("findings of {} count, although the policy does not name it", gone.join(", ")));
     }
     let was_ignored = |s: &&Skipped| s.reason == Skip::Ignored.name() && !policy.ignores(&path(&s.file));
     let unread = report.coverage.skipped.iter().filter(was_ignored).count();
     if unread > 0 {
-        out.push(format!("what is in {unread} file{} that nobody looked at then", if unread == 1 { "" } else { "s" }));
+        out.push(format!("findings in {unread} file{} that were ignored then", if unread == 1 { "" } else { "s" }));
     }
     let same = RuleSet::new(&policy.rules, &[]).is_ok_and(|r| r.hash() == report.tool.rules_hash);
     if !same {
-        out.push("what rules find that were not active then".to_owned());
+        out.push("findings of rules that were not active then".to_owned());
     }
     out
 }

@@ -42,7 +42,7 @@ impl Given {
                 Ok(value) => return Self::from_json(&value),
                 // A list in Markdown may begin so, too.
                 Err(e) if text.starts_with('{') => {
-                    return Err(Error::usage("the response is no JSON").caused_by(&e).hint(HINT));
+                    return Err(Error::usage("the response is not valid JSON").caused_by(&e).hint(HINT));
                 }
                 Err(_) => {}
             }

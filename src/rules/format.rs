@@ -236,7 +236,7 @@ impl Rule {
         let mut out = Vec::new();
         let one_of = |out: &mut Vec<String>, key: &str, value: &str, known: &[&str]| {
             if !known.contains(&value) {
-                out.push(format!("{key}: {value:?} is none of {}", known.join(", ")));
+                out.push(format!("{key}: {value:?} is not one of {}", known.join(", ")));
             }
         };
         let word = |w: &str| !w.is_empty() && w.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
@@ -263,7 +263,7 @@ impl Rule {
         for c in &self.checks {
             let bits = c.strip_prefix("entropy:").map(str::parse::<f32>);
             if c.is_empty() || bits.is_some_and(|b| !b.is_ok_and(|b| (0.0..=8.0).contains(&b))) {
-                out.push(format!("checks: {c:?} is no check; entropy takes 0 to 8 bits: \"entropy:3.5\""));
+                out.push(format!("checks: unknown check {c:?}; entropy takes 0 to 8 bits: \"entropy:3.5\""));
             }
         }
         for l in &self.literals {
@@ -303,7 +303,7 @@ impl Rule {
         }
         for (matches, what) in [(true, "must match"), (false, "must not match")] {
             if self.matcher.as_deref() != Some("change") && !self.samples.iter().any(|s| s.matches == matches) {
-                out.push(format!("sample: there is none that {what} (`matches = {matches}`)"));
+                out.push(format!("no sample that {what} (`matches = {matches}`)"));
             }
         }
         out

@@ -173,7 +173,7 @@ mod tests {
                 wrong.push(format!("{}: {key}: {e}", rule.id));
             }
             for c in rule.checks.iter().filter(|c| !check::is_known(c)) {
-                wrong.push(format!("{}: checks: there is no check {c:?}", rule.id));
+                wrong.push(format!("{}: checks: unknown check {c:?}", rule.id));
             }
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));

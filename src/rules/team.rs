@@ -37,7 +37,7 @@ impl Team {
                 let fault = |what: String| {
                     Error::usage(format!("{name}: rule {:?}: {what}", written.id))
                         .hint_person("`claude-reviewer rules explain ID` shows a built-in rule of the same format")
-                        .hint_agent("tell the user that this rule has to be mended")
+                        .hint_agent("ask the user to fix this rule")
                 };
                 let faults = written.faults();
                 if let Some(first) = faults.into_iter().next() {
@@ -56,7 +56,7 @@ impl Team {
                     return Err(fault(format!("id: only {RULES_MAX} rules are allowed")));
                 }
                 if let Some(unknown) = written.checks.iter().find(|c| !check::is_known(c)) {
-                    return Err(fault(format!("checks: there is no check {unknown:?}")));
+                    return Err(fault(format!("checks: unknown check {unknown:?}")));
                 }
                 let patterns = [
                     &written.not_pattern,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// What went wrong: nothing was done.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[schemars(title = "What went wrong")]
+#[schemars(title = "The error")]
 pub struct Failure {
     /// That nothing was done.
     pub status: Failed,

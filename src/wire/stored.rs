@@ -577,6 +577,6 @@ fn check(version: &Value, newest: u32) -> Result<(), Unread> {
     match version.as_u64() {
         Some(v) if (1..=u64::from(newest)).contains(&v) => Ok(()),
         Some(v) if v > 0 => Err(Unread::Future(v)),
-        _ => Err(Unread::Malformed("its schema_version is no version".to_owned())),
+        _ => Err(Unread::Malformed("its schema_version is not a version".to_owned())),
     }
 }

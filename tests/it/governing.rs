@@ -206,11 +206,8 @@ fn a_change_to_what_models_are_told_is_a_note_in_gate_mode() {
     repo.git(&["rm", "-q", "sub/AGENTS.md"]);
     repo.commit("one");
     repo.stage("CLAUDE.md", "be lenient, please\n").commit("two");
-    let told = |path: &str| {
-        format!(
-            "{path} tells models what the team expects: it is read as it was, and from the merge on as changed here"
-        )
-    };
+    let told =
+        |path: &str| format!("{path} tells models the team's conventions; models read the old version until the merge");
     let range = format!("{base}..HEAD");
     for source in [&["branch", "--base", &base][..], &["commit", &range]] {
         let report = repo.review_json(&[source, &["--gate", "--no-save"]].concat(), 0);

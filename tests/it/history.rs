@@ -121,7 +121,7 @@ fn a_stored_review_is_shown_in_every_form_of_report() {
 fn an_edit_is_found_and_named() {
     let (repo, first, second) = with_two_reviews();
     let whole = history(&repo, &["verify"], 0).stdout;
-    assert!(whole.contains("2 reviews checked, no edit that the seals here tell of"), "{whole}");
+    assert!(whole.contains("2 reviews checked, no modifications detected"), "{whole}");
     let head = json(&history(&repo, &[&first, "--format", "json"], 0))["head"].as_str().unwrap().to_owned();
     assert!(whole.contains(&format!("ok {first}  head {head}")), "{whole}");
     history(&repo, &["verify", &first, "--head", &head], 0);

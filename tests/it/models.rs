@@ -398,7 +398,7 @@ fn a_document_that_cannot_be_given_makes_the_review_incomplete() {
     let repo = staged(&server, "openai", "");
     let report = report(&repo, &["staged", "--doc", "nowhere.md"], 3);
     let failed = report["coverage"]["failed"].to_string();
-    assert!(failed.contains("nowhere.md was not given to a model: there is no such file"), "{failed}");
+    assert!(failed.contains("nowhere.md was not given to a model: file not found"), "{failed}");
 }
 
 #[test]

@@ -596,13 +596,13 @@ fn documents_are_read_only_where_that_is_safe_and_refused_by_name() {
         ("link.md", "it lies outside of the repository"),
         ("../outside/secret.md", "it lies outside of the repository"),
         ("/dev/null", "it lies outside of the repository"),
-        ("pipe.md", "it is no regular file"),
+        ("pipe.md", "not a regular file"),
         (".env", "it holds secrets by its name"),
         ("innocent.md", "it holds secrets by its name"),
         ("big.md", "it is larger than 256 KiB"),
-        ("bin.md", "it is no text"),
-        ("docs", "it is no regular file"),
-        ("none.md", "there is no such file"),
+        ("bin.md", "not a text file"),
+        ("docs", "not a regular file"),
+        ("none.md", "file not found"),
         (".git/config", "it belongs to git"),
     ] {
         let found = named(&[name, "docs/good.md"]);

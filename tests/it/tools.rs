@@ -273,7 +273,7 @@ fn a_call_that_makes_no_sense_is_answered_with_what_to_do() {
             ("read_lines", json!({"path": "src/parser.rs", "first": [], "last": 2}), "first must be a line number"),
             ("read_lines", json!({"path": "lib/parser.rs", "first": 1, "last": 2}), "did you mean src/parser.rs?"),
             ("read_lines", json!({"path": "empty", "first": 1, "last": 2}), "is empty"),
-            ("read_lines", json!({"path": "bin.png", "first": 1, "last": 2}), "it is no text"),
+            ("read_lines", json!({"path": "bin.png", "first": 1, "last": 2}), "not a text file"),
             ("read_lines", json!({"path": "src", "first": 1, "last": 2}), "no text file"),
             ("search", json!({"pattern": ""}), "pattern is missing"),
             ("search", json!({"pattern": "x".repeat(2000)}), "longer than"),

@@ -112,9 +112,8 @@ impl Claude {
             Failure::new(Cause::Setup, e.to_string())
                 .hint("install it: npm install -g @anthropic-ai/claude-code, or set CLAUDE_CLI_PATH to its place")
         })?;
-        let parent = env::temporary(env, repo_top).ok_or_else(|| {
-            Failure::new(Cause::Setup, "there is no folder for temporary files outside the repository")
-        })?;
+        let parent = env::temporary(env, repo_top)
+            .ok_or_else(|| Failure::new(Cause::Setup, "no temporary directory outside of the repository"))?;
         let model = policy.model.clone().or_else(|| env.var("ANTHROPIC_MODEL").map(str::to_owned));
         Ok(Self {
             path,

@@ -33,13 +33,13 @@ impl Address {
     pub(super) fn of(configured: Option<&str>, dialect: &Dialect) -> Result<Self, Failure> {
         let text = configured.unwrap_or(dialect.home);
         let wrong = |why: &str| Failure::new(Cause::Setup, format!("base_url {why}")).hint("use an https address");
-        let mut base = Url::parse(text).map_err(|_| wrong("is no address"))?;
+        let mut base = Url::parse(text).map_err(|_| wrong("is not a URL"))?;
         let local = is_local(&base);
         match base.scheme() {
             "https" => {}
             "http" if local => {}
             "http" => return Err(wrong("must not send code and keys over plain http to another machine")),
-            _ => return Err(wrong("is no http address")),
+            _ => return Err(wrong("is not an HTTP URL")),
         }
         let own = Url::parse(dialect.home).is_ok_and(|home| home.origin() == base.origin());
         let last = base.path().rsplit('/').find(|s| !s.is_empty()).unwrap_or_default().to_owned();

@@ -194,7 +194,7 @@ fn number(value: Option<Json>, name: &str, notes: &mut Vec<String>) -> (Option<i
     let first = first.filter(|n| is_line(*n));
     if first.is_none() {
         let said = value.and_then(Json::into_text).map_or_else(String::new, |s| format!(" {}", short(&s, 20)));
-        notes.push(format!("its `{name}`{said} is no line number"));
+        notes.push(format!("its `{name}`{said} is not a line number"));
     }
     (first, last.filter(|n| is_line(*n)))
 }

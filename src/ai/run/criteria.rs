@@ -82,7 +82,7 @@ fn decide(criterion: &Criterion, votes: &[&Vote], whole: bool) -> Judged {
                 (None, Some(claim), why)
             }
             (None, Some(vote)) => (None, Some(vote), vote.reason.clone()),
-            (None, None) => (None, None, "nobody answered".to_owned()),
+            (None, None) => (None, None, "no backend answered".to_owned()),
         },
     };
     Judged {

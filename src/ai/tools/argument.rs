@@ -52,7 +52,7 @@ pub(super) fn file<'t>(tree: &'t Tree<'_>, arguments: &Value) -> Result<&'t Repo
     let name = inside(given).map_err(|why| format!("{shown} {why}"))?;
     let wanted = RepoPath::from(name);
     if crate::ai::redact::is_sensitive(&wanted) {
-        return Err(format!("{shown} may hold credentials: its content is shown to nobody. Judge by its name."));
+        return Err(format!("{shown} may contain credentials, so its content is not shown. Judge by its name."));
     }
     let paths = tree.paths().map_err(|e| format!("the tree cannot be listed: {}", Inert::new(&e.message)))?;
     if let Ok(at) = paths.binary_search(&wanted) {
@@ -70,10 +70,10 @@ pub(super) fn file<'t>(tree: &'t Tree<'_>, arguments: &Value) -> Result<&'t Repo
     }
     let near = nearest(paths, name);
     let hint = match near.is_empty() {
-        true => "list_files shows what there is".to_owned(),
+        true => "list_files lists the files".to_owned(),
         false => format!("did you mean {}?", near.iter().map(|p| tree.name(p)).collect::<Vec<_>>().join(", ")),
     };
-    Err(format!("there is no text file {shown} in the tree under review; {hint}"))
+    Err(format!("text file {shown} not found in the tree under review; {hint}"))
 }
 
 /// Returns what was given, safe to repeat.

@@ -132,9 +132,7 @@ pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page) -> Result
     let text = tree.text(path).map_err(|why| format!("`{name}` is not shown: {why}"))?;
     let count = text.lines().count();
     let Some(pattern) = pattern_of(path) else {
-        return Err(format!(
-            "there is no outline for files like `{name}`: it has {count} lines, use read_lines or search"
-        ));
+        return Err(format!("no outline for files like `{name}`: it has {count} lines, use read_lines or search"));
     };
     let mut defined = definitions(pattern, &text).peekable();
     if defined.peek().is_none() {

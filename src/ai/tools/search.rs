@@ -104,7 +104,7 @@ pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page) -> Result
         ));
     }
     if let Some(why) = &pattern.literal {
-        let _ = page.say(&format!("(the pattern is no regular expression, {why}: searched as it stands)"));
+        let _ = page.say(&format!("(not a valid regular expression, {why}: searched as plain text)"));
     }
     let mut seen = Seen::default();
     let mut room = true;
@@ -168,7 +168,7 @@ fn summary(seen: &Seen) -> String {
         (n, _) => format!("({n} lines shown of {} files that were searched", seen.files),
     };
     if seen.unread > 0 {
-        out += &format!("; {} files are no text or too large", seen.unread);
+        out += &format!("; {} binary or too large files skipped", seen.unread);
     }
     if seen.cut > 0 {
         out += &format!("; {} files have more matches: search for less", seen.cut);

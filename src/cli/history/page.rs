@@ -165,14 +165,13 @@ pub(super) fn checked(checked: &[Checked], style: &Style) -> String {
             text.push_str("no review is stored here yet\n");
             return text;
         }
-        let edits =
-            if edited == 0 { "no edit that the seals here tell of".to_owned() } else { format!("{edited} edited") };
+        let edits = if edited == 0 { "no modifications detected".to_owned() } else { format!("{edited} edited") };
         let newer = if newer == 0 { String::new() } else { format!(", {newer} of a newer version not checked") };
         let there = checked.iter().filter(|c| c.removed.is_none()).count();
         text.push_str(&format!("{} checked, {edits}{newer}\n", reviews(there)));
         if edited == 0 {
             text.push_str(
-                "what was cut off after the newest review began is told by heads alone that were noted elsewhere: --head\n",
+                "to detect reviews that were removed from the end, compare with a head noted elsewhere: --head\n",
             );
         }
     }

@@ -51,9 +51,9 @@ pub(super) fn of(context: &Context, o: &Options, head: Option<&str>, base: Optio
             let source = Source::Ends(Box::new(event.ends(head, base, fetching)?));
             Ok(Some(Named { source, summary: event.summary() }))
         }
-        (None, _, None) if env.is_ci() => Err(ci::unnamed(
-            "this is CI, and none of GitHub, GitLab, Bitbucket, Azure or Jenkins, as far as variables tell",
-        )),
+        (None, _, None) if env.is_ci() => {
+            Err(ci::unnamed("CI is set, but the environment is not GitHub, GitLab, Bitbucket, Azure or Jenkins"))
+        }
         (None, _, None) if fetching == Fetching::Missing => {
             Err(Error::usage("--fetch needs to know what the change is measured against").hint("name it: --base REV"))
         }

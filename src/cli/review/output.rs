@@ -17,7 +17,7 @@ pub(super) fn refuse_shared_targets(context: &Context, o: &Options) -> Result<()
     let further = o.report.iter().map(|(format, file)| (*format, file));
     for (format, file) in further.chain(o.output.iter().map(|file| (o.format, file))) {
         if file.as_os_str() == "-" {
-            return Err(Error::usage("a report cannot be written to -, which is no file")
+            return Err(Error::usage("cannot write a report to -: not a file")
                 .hint(format!("for standard output: --format {} without --output", format.name()))
                 .hint("for a file of that name: ./-"));
         }

@@ -101,7 +101,7 @@ impl Block {
                 reader.next();
                 break;
             }
-            decode_line(line, &mut data).ok_or_else(|| reader.wrong("a line that is no data of a binary patch"))?;
+            decode_line(line, &mut data).ok_or_else(|| reader.wrong("invalid line in the data of a binary patch"))?;
             reader.next();
         }
         Ok(Some(Self { literal, size, data }))

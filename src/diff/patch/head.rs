@@ -51,7 +51,7 @@ impl<'a> GitHead<'a> {
             self.to = Some(name);
         } else if let Some(percent) = is("similarity index ").or_else(|| is("dissimilarity index ")) {
             let percent = percent.strip_suffix(b"%").and_then(|p| std::str::from_utf8(p).ok()?.parse().ok());
-            self.similarity = Some(percent.filter(|p| *p <= 100).ok_or("a similarity that is no percentage")?);
+            self.similarity = Some(percent.filter(|p| *p <= 100).ok_or("the similarity is not a percentage")?);
         } else if let Some(rest) = is("index ") {
             let mut words = rest.splitn(2, |b| *b == b' ');
             let ids = words.next().unwrap_or_default();

@@ -57,7 +57,7 @@ impl Address {
                 .hint("an address begins with https://, ssh:// or file://, or is host:path or a path"))
         };
         if text.is_empty() || text.len() > MAX_ADDRESS || text.starts_with('-') || text.chars().any(char::is_control) {
-            return refuse("it is no address");
+            return refuse("it is not a URL");
         }
         let word = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_alphanumeric() || b"+.-_".contains(&b));
         if let Some((helper, _)) = text.split_once("::")
@@ -85,8 +85,8 @@ impl Address {
         let host = text.split_once(':').map(|(host, _)| host).filter(|h| !h.contains('/'));
         if let Some(host) = host.or_else(|| text.starts_with('[').then_some("[")) {
             return match host.rsplit('@').next().unwrap_or(host) {
-                "" => refuse("it is no address"),
-                h if h.starts_with('-') => refuse("it is no address"),
+                "" => refuse("it is not a URL"),
+                h if h.starts_with('-') => refuse("it is not a URL"),
                 _ => Ok(Self { scheme: Scheme::Ssh, url: text.to_owned(), basic: None }),
             };
         }

@@ -36,9 +36,7 @@ impl Place {
         }
         // A link would let the repository say where we write and remove.
         if !fs::symlink_metadata(&root).map_err(|e| failed(&e))?.is_dir() {
-            return Err(
-                Error::usage(format!("{} is no folder, so nothing can be fetched", root.display())).hint("remove it")
-            );
+            return Err(Error::usage(format!("cannot fetch: {} is not a directory", root.display())).hint("remove it"));
         }
         sweep(&root);
         for _ in 0..TRIES {

@@ -61,7 +61,7 @@ pub(super) fn hints(said: &[String], remote: &Named) -> Vec<String> {
         }
     }
     if says(said, &["returned error: 30", "redirect"]) {
-        hints.push("the remote has moved, and nobody is followed: git remote set-url NAME ADDRESS".to_owned());
+        hints.push("the remote has moved, and redirects are not followed: git remote set-url NAME URL".to_owned());
     }
     if not_there(said) {
         hints.push("git ls-remote lists what the remote has".to_owned());

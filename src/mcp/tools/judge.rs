@@ -61,7 +61,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "claude_security_audit",
         title: "Audit files for weaknesses",
-        about: "Looks through whole files for security weaknesses, as hard as it can. Answers as review_code does.",
+        about: "Reviews whole files for security weaknesses at depth thorough. Returns the same result as review_code.",
         args: &[
             Arg {
                 name: "files",
@@ -100,7 +100,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "claude_health",
         title: "Who can be asked",
-        about: "Tells whether the Claude program and the backends of the policy can be asked, without asking them.",
+        about: "Checks whether the Claude program and the backends of the policy are available, without sending a request to a model.",
         args: &[],
         answers: || schema(&[kind::<Health>]),
         effect: Effect::Reads,
@@ -115,7 +115,7 @@ fn asked(call: &Call<'_>) -> Result<JudgeAsk> {
     let root = call.fence.home(call.env)?.dir().to_owned();
     let folder = call.given.text("report_dir").unwrap_or(REPORT_DIR);
     if folder.is_empty() || folder.chars().any(char::is_control) || folder.starts_with('~') {
-        return Err(Error::usage("report_dir is no path").hint("name a folder inside the root: _handoff"));
+        return Err(Error::usage("report_dir is not a path").hint("name a folder inside the root: _handoff"));
     }
     let mut ask = JudgeAsk::new(root, PathBuf::new());
     ask.report_dir = PathBuf::from(folder);
@@ -236,7 +236,7 @@ fn ended(content: Map<String, Value>, mut text: String, outcome: Outcome) -> Ans
     }
     if outcome == Outcome::Incomplete {
         // Its summary says whether asking again can help.
-        text = format!("INCOMPLETE: this is no approval. Do not call this tool in a loop.\n{text}");
+        text = format!("INCOMPLETE: this is not an approval. Do not call this tool in a loop.\n{text}");
     }
     let is_error = outcome == Outcome::Error;
     Answer { is_error, ..Answer::new(content, format!("outcome: {}\n{text}", wire::name(&outcome))) }

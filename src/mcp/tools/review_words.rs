@@ -63,11 +63,11 @@ fn skipped(report: &wire::Report) -> String {
     let all = &report.coverage.skipped;
     let mut text = String::new();
     for s in all.iter().take(NAMED_SKIPPED) {
-        text.push_str(&format!("not looked at: {} ({})\n", s.file.replace('\n', " "), s.reason.replace('\n', " ")));
+        text.push_str(&format!("not reviewed: {} ({})\n", s.file.replace('\n', " "), s.reason.replace('\n', " ")));
     }
     let more = all.len().saturating_sub(NAMED_SKIPPED);
     if more > 0 {
-        text.push_str(&format!("{more} more were not looked at.\n"));
+        text.push_str(&format!("{more} more were not reviewed.\n"));
     }
     text
 }

@@ -41,7 +41,7 @@ pub(super) const TOOLS: &[Tool] = &[
         args: &[
             Arg {
                 name: "summary",
-                about: "What was asked for, what you did, and the decisions you took.",
+                about: "The task, the work done, and the decisions made.",
                 kind: Kind::Text(TEXT),
                 required: true,
             },
@@ -87,7 +87,7 @@ pub(super) const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "get_review_history",
-        title: "Look at past reviews",
+        title: "List past reviews",
         about: "Lists stored reviews, newest first, or shows one with all its rounds.",
         args: &[
             Arg {
@@ -117,7 +117,12 @@ pub(super) const TOOLS: &[Tool] = &[
                 kind: Kind::Choice { of: &["approved", "abandoned", "merged"], default: None },
                 required: true,
             },
-            Arg { name: "notes", about: "What should be remembered.", kind: Kind::Text(16 << 10), required: false },
+            Arg {
+                name: "notes",
+                about: "Notes to store with the review.",
+                kind: Kind::Text(16 << 10),
+                required: false,
+            },
         ],
         answers: || schema(&[kind::<Completed>]),
         effect: Effect::Settles,
@@ -143,7 +148,7 @@ impl Call<'_> {
     /// Finds the session that a client means.
     pub(in crate::mcp) fn session(&self, name: &str) -> Result<(Place, Store, SessionId)> {
         let unknown = || {
-            Error::usage(format!("there is no review {}", shown(name)))
+            Error::usage(format!("review {} not found", shown(name)))
                 .hint("get_review_history lists them; review_id is as 2026-01-31-001")
         };
         let (place, store) = self.store()?;
@@ -234,7 +239,7 @@ fn source(value: &Value) -> Result<(Source, Vec<String>)> {
         "unstaged" => &["kind", "untracked", "files"],
         "commit" => &["kind", "commit", "files"],
         "branch" => &["kind", "head", "base", "files"],
-        other => return Err(bad(format!("there is no {}", shown(other)))),
+        other => return Err(bad(format!("{} not found", shown(other)))),
     };
     if let Some(unknown) = members.keys().find(|k| !takes.contains(&k.as_str())) {
         return Err(bad(format!("{kind} does not take {}", shown(unknown))));
@@ -242,7 +247,7 @@ fn source(value: &Value) -> Result<(Source, Vec<String>)> {
     let rev = |name: &str| match members.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(s)) => revision(&format!("source.{name}"), s).map(|s| Some(s.to_owned())),
-        Some(_) => Err(bad(format!("{name} is no string"))),
+        Some(_) => Err(bad(format!("{name} is not a string"))),
     };
     let flag = |name: &str| match members.get(name) {
         None | Some(Value::Null) => Ok(false),
@@ -255,8 +260,10 @@ fn source(value: &Value) -> Result<(Source, Vec<String>)> {
             .iter()
             .map(|f| f.as_str().filter(|f| super::is_pattern(f)).map(str::to_owned))
             .collect::<Option<Vec<_>>>()
-            .ok_or_else(|| bad("files holds something that is no path from the top".to_owned()))?,
-        Some(_) => return Err(bad("files is no list of at most 1000 paths".to_owned())),
+            .ok_or_else(|| {
+                bad("files contains an entry that is not a path relative to the repository's root".to_owned())
+            })?,
+        Some(_) => return Err(bad("files is not a list of at most 1000 paths".to_owned())),
     };
     let source = match kind {
         "staged" => Source::Staged,
@@ -378,8 +385,8 @@ fn response_schema() -> Value {
 fn source_schema() -> Value {
     json!({"anyOf": [{"type": "string", "enum": SOURCES}, {"type": "object", "properties": {
         "kind": {"type": "string", "enum": SOURCES},
-        "base": {"type": "string", "description": "changes, branch: what it is measured against"},
-        "head": {"type": "string", "description": "branch: what is reviewed; default HEAD"},
+        "base": {"type": "string", "description": "for changes and branch: the base revision"},
+        "head": {"type": "string", "description": "for branch: the revision to review; default HEAD"},
         "commit": {"type": "string", "description": "commit: which"},
         "untracked": {"type": "boolean", "description": "unstaged: new files too"},
         "files": {"type": "array", "items": {"type": "string"}, "description": "Only these paths or globs"}},

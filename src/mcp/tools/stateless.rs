@@ -35,18 +35,18 @@ const AREAS: &[&str] = &[
 
 const PROVIDER: Arg = Arg {
     name: "provider",
-    about: "The backend to ask: one of those that the policy enables. Leave it out for the policy's choice.",
+    about: "A backend that the policy enables. Default: the backends of the policy.",
     kind: Kind::Text(128),
     required: false,
 };
 const DEPTH: Arg = Arg {
     name: "review_depth",
-    about: "quick: one look at the change. thorough: several looks that may read around it. Default: the policy's.",
+    about: "quick: one pass over the change. thorough: several passes with tools that read the repository. Default: the policy's depth.",
     kind: Kind::Choice { of: &["quick", "thorough"], default: None },
     required: false,
 };
 const AREAS_ARG: Arg =
-    Arg { name: "focus_areas", about: "What to look for. Leave it out for everything.", kind: FOCUS, required: false };
+    Arg { name: "focus_areas", about: "Categories to focus on. Default: all.", kind: FOCUS, required: false };
 const PATH: Arg = Arg {
     name: "repository_path",
     about: "A folder of the git repository, below the folder that is served. Default: that folder.",
@@ -129,10 +129,15 @@ pub(super) const TOOLS: &[Tool] = &[
         about: "Reviews a branch against its merge base with another, and the secrets of each of its commits. \
                 Nothing is stored.",
         args: &[
-            Arg { name: "branch", about: "What is reviewed. Default: HEAD.", kind: Kind::Text(1024), required: false },
+            Arg {
+                name: "branch",
+                about: "The revision to review. Default: HEAD.",
+                kind: Kind::Text(1024),
+                required: false,
+            },
             Arg {
                 name: "base_branch",
-                about: "What it is measured against. Default: the upstream or the default branch.",
+                about: "The base revision. Default: the upstream or the default branch.",
                 kind: Kind::Text(1024),
                 required: false,
             },
@@ -182,7 +187,10 @@ fn branch(call: &Call<'_>) -> Result<Answer> {
     let (head, base) = (rev("branch")?, rev("base_branch")?);
     let files = call.given.texts("file_list");
     if let Some(bad) = files.iter().find(|f| !is_pattern(f)) {
-        return Err(Error::usage(format!("file_list: {} is no path from repository_path", super::args::shown(bad))));
+        return Err(Error::usage(format!(
+            "file_list: {} is not a path below repository_path",
+            super::args::shown(bad)
+        )));
     }
     let files = files.into_iter().map(str::to_owned).collect();
     in_repository(call, Source::Branch { head, base }, files)

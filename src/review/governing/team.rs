@@ -28,12 +28,12 @@ pub(super) fn rules(policy: &Policy, state: &State, reader: &mut Reader<'_>) -> 
                 Error::usage(format!("rules.paths names {folder}, and no rule file (*.toml) lies in that folder"));
             return Err(error
                 .hint_person("a link is not followed; check with: claude-reviewer policy show --origin")
-                .hint_agent("a link is not followed; tell the user that the policy has to be mended"));
+                .hint_agent("links are not followed; ask the user to fix the policy"));
         }
         for file in rule_files {
             let name = file.to_wire();
             let Some(bytes) = reader.read(state, &file, MAX_RULE_FILE)? else {
-                return Err(Error::usage(format!("the rule file {name} is no regular file")));
+                return Err(Error::usage(format!("the rule file {name} is not a regular file")));
             };
             let text = String::from_utf8(bytes).map_err(|_| Error::usage(format!("{name} is not UTF-8")))?;
             files.push((name, text));

@@ -177,7 +177,7 @@ fn what_cannot_be_known_is_said() {
             "what other would find: not asked then",
             "what m found counts, though the policy does not name it",
             "what is in 1 file that nobody looked at then",
-            "what rules find that were not active then",
+            "findings of rules that were not active then",
         ]
     );
 }

@@ -531,7 +531,7 @@ mod tests {
         assert!(!bare(&candidate("README.md", line, "xK9vvLq2")));
         let row = "password: Xk7vQ2mWp9Lr4TzN8sYb  region: a";
         assert!(bare(&candidate("README.md", row, "Xk7vQ2mWp9Lr4TzN8sYb")));
-        assert!(bare(&candidate("", row, "Xk7vQ2mWp9Lr4TzN8sYb")), "what is found is masked");
+        assert!(bare(&candidate("", row, "Xk7vQ2mWp9Lr4TzN8sYb")), "findings are masked");
         assert!(!bare(&candidate("deploy/app.yml", row, "Xk7vQ2mWp9Lr4TzN8sYb")));
         let line = "const password = 'xK9vvLq2';";
         assert!(quoted(&candidate("src/app.ts", line, "xK9vvLq2")));

@@ -158,7 +158,7 @@ fn refuses(repo: &Repo, args: &[&str], named: &str) {
     let status = command.status().unwrap();
     let said = std::fs::read_to_string(path).unwrap();
     assert_eq!(status.code(), Some(2), "{args:?} {named}: {said}");
-    let reason = ["is no regular file", "is a named pipe"].iter().any(|words| said.contains(words));
+    let reason = ["is not a regular file", "is a named pipe"].iter().any(|words| said.contains(words));
     assert!(said.contains(named) && reason, "{args:?} {named}: {said}");
 }
 

@@ -145,7 +145,7 @@ fn a_reader_that_a_removal_overtakes_sees_the_whole_session_or_none() {
             let opened = steps.load(Ordering::SeqCst);
             match store.session(&id) {
                 Ok(session) => assert_eq!(session, stored, "step {step}"),
-                Err(e) => assert_eq!(e.message, format!("there is no review {id}"), "step {step}: {e:?}"),
+                Err(e) => assert_eq!(e.message, format!("review {id} not found"), "step {step}: {e:?}"),
             }
             let read = steps.load(Ordering::SeqCst);
             if step < opened {

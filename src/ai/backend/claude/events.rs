@@ -102,7 +102,7 @@ impl<'a, 't> Session<'a, 't> {
         let event = serde_json::from_slice::<Value>(line).ok().filter(Value::is_object);
         let Some(event) = event else {
             let start = String::from_utf8_lossy(&line[..line.len().min(80)]).into_owned();
-            let message = format!("it wrote something that is no event: {}", failure::shown(&start, &[]));
+            let message = format!("unexpected output, not an event: {}", failure::shown(&start, &[]));
             return self.end(Failure::new(Cause::Malformed, message));
         };
         let word = |key: &str| event.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -144,7 +144,7 @@ impl<'a, 't> Session<'a, 't> {
         let unsafe_ = |what: &str| {
             let what = failure::shown(what, &[]);
             Failure::new(Cause::Setup, format!("claude {} {what}", failure::shown(version, &[])))
-                .hint(format!("claude {OLDEST} and 2.1.330 are known to do as they are told"))
+                .hint(format!("tested versions: claude {OLDEST} to 2.1.330"))
         };
         let Some(tools) = event.get("tools").and_then(Value::as_array) else {
             return Err(unsafe_("does not say which tools it has"));
