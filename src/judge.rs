@@ -591,10 +591,13 @@ mod tests {
             for (retryable, after) in [(false, None), (true, None), (true, Some(90))] {
                 let said = next(outcome, Retry { retryable, after });
                 let tells = matches!(outcome, Ended::Incomplete | Ended::Reviewed);
-                assert_eq!(said.contains("later may help"), tells && retryable && after.is_none(), "{said}");
-                assert_eq!(said.contains("in 90 s, not before"), tells && after.is_some(), "{said}");
-                assert!(!retryable || !said.contains("will not help"), "{said}");
-                assert!(retryable || !said.contains("may help") && !said.contains("if it is still wanted"), "{said}");
+                assert_eq!(said.contains("A later retry may succeed"), tells && retryable && after.is_none(), "{said}");
+                assert_eq!(said.contains("after 90 s, not earlier"), tells && after.is_some(), "{said}");
+                assert!(!retryable || !said.contains("will not succeed"), "{said}");
+                assert!(
+                    retryable || !said.contains("may succeed") && !said.contains("if it is still wanted"),
+                    "{said}"
+                );
             }
         }
     }

@@ -46,7 +46,10 @@ fn parse(filter: &str) -> Result<Targets> {
     let mut targets = Targets::new();
     for part in filter.split(',').map(str::trim).filter(|p| !p.is_empty()) {
         let (module, level) = part.split_once('=').map_or((None, part), |(module, level)| (Some(module.trim()), level));
-        let level: LevelFilter = level.trim().parse().map_err(|_| invalid(filter, level.trim()))?;
+        let level = level.trim();
+        // The library takes no word at all for `error`.
+        let parsed: Option<LevelFilter> = if level.is_empty() { None } else { level.parse().ok() };
+        let level = parsed.ok_or_else(|| invalid(filter, level))?;
         let target = match module {
             None => CRATE.to_owned(),
             Some(module) if is_module(module) => format!("{CRATE}::{module}"),

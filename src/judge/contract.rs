@@ -314,13 +314,13 @@ mod tests {
         let long = json!({"requirements": ["r".repeat(TEXT + 1)]}).to_string();
         let empty = json!({"requirements": [{"id": "R1"}]}).to_string();
         for (text, why) in [
-            ("", "no JSON document"),
+            ("", "not valid JSON"),
             ("[]", "no object"),
-            ("{\"task_id\": 3", "no JSON document"),
-            (deep.as_str(), "no JSON document"),
+            ("{\"task_id\": 3", "not valid JSON"),
+            (deep.as_str(), "not valid JSON"),
             ("{\"task_id\": \"T\"}", "no requirements"),
             ("{\"requirements\": [], \"acceptance_criteria\": null}", "nothing to judge by"),
-            ("{\"requirements\": 3}", "is no list"),
+            ("{\"requirements\": 3}", "is not a list"),
             (&many, "more than 200"),
             (&long, "longer than 8 KiB"),
             (&empty, "`requirements[0]` has no text"),

@@ -33,7 +33,7 @@ impl Answer {
         let message = e.on_one_line();
         let hint = (!e.for_agents.is_empty()).then(|| e.for_agents.join("; "));
         let again = match retryable {
-            true => "A later retry may succeed. Retry once, not in a loop; if it fails again, report to the user.",
+            true => "A later retry may succeed. Do not call this tool in a loop: retry once, then report to the user.",
             false => "Do not call this tool again with the same arguments: the answer would be the same.",
         };
         let mut text = format!("error: {message}\n");
@@ -133,10 +133,10 @@ mod tests {
         let said = format!("{content:?}: {text}");
         let (again, after) = (content["retryable"] == true, content["retry_after_s"].as_u64());
         assert!(again || after.is_none(), "{said}");
-        assert_eq!(text.contains("Asking again will not help") || text.contains("would be the same"), !again, "{said}");
-        assert_eq!(text.contains("Asking again may help in "), after.is_some(), "{said}");
-        assert_eq!(text.contains("Asking again later may help"), again && after.is_none(), "{said}");
-        assert!(after.is_none_or(|s| text.contains(&format!(" {s} s, not before"))), "{said}");
+        assert_eq!(text.contains("A retry will not succeed") || text.contains("would be the same"), !again, "{said}");
+        assert_eq!(text.contains("A retry may succeed after "), after.is_some(), "{said}");
+        assert_eq!(text.contains("A later retry may succeed"), again && after.is_none(), "{said}");
+        assert!(after.is_none_or(|s| text.contains(&format!(" {s} s, not earlier"))), "{said}");
         let error = content["status"] == "error";
         assert!(text.contains("Do not call this tool in a loop") || error && !again, "{said}");
         assert_eq!(text.starts_with("BLOCKED"), content["status"] == "needs_changes", "{said}");

@@ -535,8 +535,8 @@ mod tests {
             (".git/config", "belongs to git"),
             ("environ.md", "is not below"),
             ("/proc/self/environ", "is not below"),
-            ("pipe.md", "no regular file"),
-            ("a", "no regular file"),
+            ("pipe.md", "not a regular file"),
+            ("a", "not a regular file"),
         ] {
             let said = fence.document(name, fence.root()).unwrap_err().message;
             assert!(said.contains(why), "{name}: {said}");

@@ -327,7 +327,7 @@ mod tests {
             (
                 "[[path]]\nglob = 'src/**'\nblock_on = ['minor']",
                 "[[path]]\nglob = 'src/**'\nblock_on = ['minor']\n[[path]]\nglob = '*.py'\nblock_on = ['major']",
-                "block_on no longer holds minor in what src/** and *.py have in common",
+                "block_on no longer holds minor in files that match both src/** and *.py",
             ),
             (
                 "[[path]]\nglob = ['a/**', '[b-d]/**']\nblock_on = ['minor']",
@@ -490,8 +490,8 @@ mod tests {
             (
                 one,
                 "[[guideline]]\nglob = ['*.sql', '*.py']\ntext = 'be careful'",
-                "the guideline for *.sql, *.py is held against more files: \"be careful\"; models are told it from the \
-                 merge on",
+                "the guideline for *.sql, *.py is held against more files: \"be careful\"; takes effect for models \
+                 after the merge",
             ),
             (
                 one,

@@ -79,7 +79,7 @@ fn a_line_that_is_no_receipt_is_named_and_one_of_a_newer_version_by_it() {
     newer["terms"] = json!("of another shape");
     assert!(parse(&line(newer)).unwrap_err().contains(&format!("version {}", RECEIPT_VERSION + 1)));
     for damaged in [&b"{"[..], b"null", b"\xff\xfe", b"{\"receipt\": \"{\", \"signature\": \"\"}"] {
-        assert!(parse(damaged).unwrap_err().contains("no receipt"), "{damaged:?}");
+        assert!(parse(damaged).unwrap_err().contains("not a receipt"), "{damaged:?}");
     }
     let mut large = good;
     large["tool"] = json!("x".repeat(MAX_LINE));

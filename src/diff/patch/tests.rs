@@ -287,7 +287,7 @@ fn an_empty_patch_is_no_change_and_other_text_is_none() {
         assert!(read(empty).is_empty());
     }
     for text in ["hello\n", "1c1\n< a\n---\n> b\n", "--- a/x\n+++ b/x\n", "{\"json\": 1}"] {
-        refuse(text, "no patch");
+        refuse(text, "not a patch");
     }
 }
 
@@ -318,7 +318,7 @@ fn dif_12_refuses_what_does_not_fit_together() {
     refuse("@@ -1 +1 @@\n-a\n+b\n", "line 1 of the patch: a hunk without the names");
     refuse("diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "old lines");
     refuse("diff --git a/x b/x\ndeleted file mode 100644\n--- a/x\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", "new lines");
-    refuse("diff --git a/x b/y\nindex 1111111..2222222 100644\n", "cannot be told apart");
+    refuse("diff --git a/x b/y\nindex 1111111..2222222 100644\n", "ambiguous old and new file names");
     refuse("diff --git a/x b/x\nindex 1111111..2222222 100644\n", "is not in the patch");
     refuse("diff --git a/x b/x\nnew file mode 100644\nindex 0000000..2222222\n", "is not in the patch");
     refuse("diff --git a/x b/x\nold mode 190000\n", "file mode");

@@ -78,14 +78,14 @@ fn each_end_of_a_round_has_its_advice() {
     };
     for (report, action, says) in [
         (report(1, vec![]), Action::Complete, "Nothing was found. Close the session"),
-        (warned(), Action::Complete, "What is left (F1) is optional"),
+        (warned(), Action::Complete, "The remaining findings (F1) are optional"),
         (
             report(1, vec![claim(1, "x")]),
             Action::Fix,
-            "F1 blocks. Mend what is right, then ask for one follow-up of this session and say what you did. Where F1 is wrong",
+            "F1 blocks. Fix the findings you agree with, then request a follow-up review of this session and describe the fixes. If F1 is wrong",
         ),
         (report(1, vec![claim(1, "x"), rule("y", 2)]), Action::Fix, "F1 and F2 block."),
-        (with(report(1, vec![]), |r| r.outcome = Outcome::NothingToReview), Action::Nothing, "This is no approval"),
+        (with(report(1, vec![]), |r| r.outcome = Outcome::NothingToReview), Action::Nothing, "This is not an approval"),
         (with(report(1, vec![claim(1, "x")]), |r| r.outcome = Outcome::Cancelled), Action::RetryLater, "was stopped"),
         (incomplete("m: the key is not accepted"), Action::AskAPerson, "(a.rs: m: the key is not accepted)"),
         (incomplete("the object is damaged"), Action::AskAPerson, "(a.rs: the object is damaged)"),
@@ -97,8 +97,8 @@ fn each_end_of_a_round_has_its_advice() {
     }
     let later = unreachable(&incomplete("m: connection refused"));
     assert_eq!(later.action, Action::RetryLater);
-    assert!(later.text.contains("m: connection refused. This is no approval"), "{}", later.text);
-    assert!(later.text.contains("Do not call again at once"));
+    assert!(later.text.contains("m: connection refused. This is neither an approval"), "{}", later.text);
+    assert!(later.text.contains("Do not retry at once"));
     let mut both = report(1, vec![claim(1, "x")]);
     both.outcome = Outcome::Incomplete;
     assert!(first(&both).text.contains("Part of the change was not reviewed"));
@@ -121,7 +121,7 @@ fn rounds_that_circle_go_to_a_person() {
         (
             Case { again: vec![again], earlier: vec![before(1, 3, None), before(2, 2, None)], ..Case::default() },
             3,
-            "F1 stands at a.rs:7, where F3 of round 1 was mended",
+            "F1 is at a.rs:7, where F3 of round 1 was fixed",
         ),
         (
             Case {
@@ -163,7 +163,7 @@ fn only_small_findings_end_a_session() {
     let case = Case { earlier: vec![stored(report(1, vec![claim(1, "x")]), None)], ..Case::default() };
     let advice = case.of(&warned(2));
     assert_eq!((advice.action, advice.circling), (Action::Complete, vec!["only small findings are left".to_owned()]));
-    assert!(advice.text.contains("do not ask for another round because of it"), "{}", advice.text);
+    assert!(advice.text.contains("do not request another round because of it"), "{}", advice.text);
     // Even in the last round.
     assert_eq!(case.of(&warned(5)).action, Action::Complete);
 }
@@ -173,7 +173,7 @@ fn what_nobody_looked_for_is_no_approval() {
     let unchecked = Case { since: Some(since(&[(State::Unchecked, "F2", Severity::Major)])), ..Case::default() };
     let advice = unchecked.of(&report(2, vec![]));
     assert_eq!(advice.action, Action::RetryLater);
-    assert!(advice.text.contains("did not look for F2"), "{}", advice.text);
+    assert!(advice.text.contains("did not check F2"), "{}", advice.text);
     let minor = Case { since: Some(since(&[(State::Unchecked, "F2", Severity::Minor)])), ..Case::default() };
     assert_eq!(minor.of(&report(2, vec![])).action, Action::Complete);
 }
@@ -192,10 +192,10 @@ fn what_was_not_found_again_is_named_and_what_was_is_not() {
 #[test]
 fn only_what_can_be_argued_about_is_to_be_explained() {
     let text = first(&report(1, vec![rule("x", 1)])).text;
-    assert!(!text.contains("explain it") && text.contains("the word of a person"), "{text}");
+    assert!(!text.contains("explain why") && text.contains("a waiver from a person"), "{text}");
     let critical = Finding { severity: Severity::Critical, ..claim(1, "x") };
     let text = first(&report(1, vec![critical, claim(2, "y")])).text;
-    assert!(text.contains("Where F2 is wrong") && text.contains("the word of a person"), "{text}");
+    assert!(text.contains("If F2 is wrong") && text.contains("a waiver from a person"), "{text}");
 }
 
 #[test]

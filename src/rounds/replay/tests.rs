@@ -174,9 +174,9 @@ fn what_cannot_be_known_is_said() {
     assert_eq!(
         r.unknown,
         [
-            "what other would find: not asked then",
-            "what m found counts, though the policy does not name it",
-            "what is in 1 file that nobody looked at then",
+            "findings of other, which did not run then",
+            "findings of m count, although the policy does not name it",
+            "findings in 1 file that were ignored then",
             "findings of rules that were not active then",
         ]
     );

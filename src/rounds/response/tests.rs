@@ -92,7 +92,7 @@ fn anything_else_is_free_text() {
 #[test]
 fn what_is_no_answer_is_refused_by_what_is_wrong() {
     for (text, says) in [
-        ("{\"addressed\": [", "no JSON"),
+        ("{\"addressed\": [", "not valid JSON"),
         ("{\"addressed\": [[\"F1\"]]}", "a list in a list"),
         ("{\"questions\": true}", "true or false"),
     ] {
