@@ -5,6 +5,7 @@ mod doctor;
 mod generate;
 mod history;
 mod hooks;
+mod near_miss;
 mod policy;
 mod pr;
 mod review;
@@ -14,10 +15,11 @@ mod signals;
 
 use crate::env::Env;
 use crate::error::{Error, ExitStatus};
+use crate::git::Repo;
 use crate::untrusted::Inert;
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Reviews a git change and gates it.
@@ -144,14 +146,23 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
     }
 }
 
-/// Prints what clap says of arguments that it does not take. What it cites of them is shown, not acted on.
+/// Prints the parser's error about arguments, and the command that the user likely meant. Control characters of the
+/// arguments are printed as escapes.
 fn refuse(e: &clap::Error) -> ExitStatus {
     let args = crate::env::arguments();
     let shown: Vec<String> = args.iter().map(|a| Inert::new(a.as_encoded_bytes()).to_string()).collect();
+    let is_clean = args.iter().zip(&shown).all(|(a, s)| a == s.as_str());
     let status = ExitStatus::Usage;
+    let meant = if is_clean { meant(e, &shown) } else { Vec::new() };
     use std::io::Write as _;
-    // Nobody is left to tell when stderr is gone.
-    let _ = if args.iter().zip(&shown).all(|(a, s)| a == s.as_str()) {
+    // A closed stderr leaves no way to report the error.
+    let _ = if !meant.is_empty() {
+        // The parser's own tips compare letters: for `--base` they name `--backend`.
+        let text = e.render().to_string();
+        let first = text.lines().next().unwrap_or_default();
+        let hints: String = meant.iter().map(|m| format!("hint: {m}\n")).collect();
+        std::io::stderr().write_all(format!("{first}\n{hints}").as_bytes())
+    } else if is_clean {
         e.print()
     } else if let Err(same) = Cli::try_parse_from(&shown)
         && same.kind() == e.kind()
@@ -168,7 +179,41 @@ fn refuse(e: &clap::Error) -> ExitStatus {
     status
 }
 
-/// Tells whether the subcommand is `review`, of arguments that may hold mistakes: the first word that is neither an
+/// Returns the commands that the user likely meant.
+fn meant(e: &clap::Error, args: &[String]) -> Vec<String> {
+    use clap::error::{ContextKind, ContextValue};
+    let refused = [ContextKind::InvalidArg, ContextKind::InvalidSubcommand].into_iter().find_map(|kind| {
+        let Some(ContextValue::String(refused)) = e.get(kind) else { return None };
+        Some(refused)
+    });
+    let (Some(refused), Ok(env)) = (refused, Env::of_process()) else { return Vec::new() };
+    let args = args.get(1..).unwrap_or_default();
+    let chosen = args.iter().position(|a| a == "-C").and_then(|at| args.get(at + 1));
+    let dir = chosen.map_or_else(|| env.dir.clone(), |d| env.dir.join(d));
+    near_miss::commands(args, refused, &Folder { dir, env })
+}
+
+/// The directory in which the program runs.
+struct Folder {
+    dir: PathBuf,
+    env: Env,
+}
+
+impl near_miss::Surroundings for Folder {
+    fn is_file(&self, path: &Path) -> bool {
+        self.dir.join(path).is_file()
+    }
+
+    fn is_dir(&self, path: &Path) -> bool {
+        self.dir.join(path).is_dir()
+    }
+
+    fn is_revision(&self, name: &str) -> bool {
+        Repo::open(&self.dir, &self.env).and_then(|repo| repo.resolve(name)).is_ok()
+    }
+}
+
+/// Returns true if the subcommand is `review`, of arguments that may hold mistakes: the first word that is neither an
 /// option nor the value of one of the options that stand before a subcommand.
 fn is_review(args: &[OsString]) -> bool {
     let mut args = args.iter().skip(1);

@@ -61,7 +61,7 @@ fn check(rev: &str) -> Result<()> {
         return refuse("it has control characters");
     }
     if rev.contains("..") || rev.starts_with('^') {
-        return refuse("it is a range, and one commit is wanted");
+        return Err(Error::usage(format!("expected one commit, got the range {shown:?}")));
     }
     Ok(())
 }
