@@ -32,3 +32,6 @@ pub mod stop;
 pub mod untrusted;
 pub mod verdict;
 pub mod wire;
+
+/// The name of the command and of the tool in reports. The package has another name.
+pub const NAME: &str = "claude-reviewer";

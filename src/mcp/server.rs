@@ -318,7 +318,7 @@ const METHODS: &[&str] = &[
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_prompts().enable_resources().build();
-        let mut own = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+        let mut own = Implementation::new(crate::NAME, env!("CARGO_PKG_VERSION"));
         own.title = Some("Claude reviewer".to_owned());
         own.description = Some(env!("CARGO_PKG_DESCRIPTION").to_owned());
         ServerConfig::new(capabilities).with_server_info(own).with_instructions(INSTRUCTIONS)

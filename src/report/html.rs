@@ -70,7 +70,7 @@ fn head(review: &Review, out: &mut Markup) {
     out.raw("; img-src data:; base-uri &#39;none&#39;; form-action &#39;none&#39;\">\n");
     out.raw("<meta name=viewport content=\"width=device-width, initial-scale=1\">\n");
     out.raw("<meta name=referrer content=no-referrer>\n<meta name=color-scheme content=\"light dark\">\n");
-    out.raw("<meta name=generator content=\"").text(env!("CARGO_PKG_NAME")).raw("\">\n");
+    out.raw("<meta name=generator content=\"").text(crate::NAME).raw("\">\n");
     out.raw("<meta name=version content=\"").text(env!("CARGO_PKG_VERSION")).raw("\">\n<link rel=icon href=\"");
     out.raw(match state(review) {
         "good" => "data:image/svg+xml,%3Csvg xmlns=%27http://www.w3.org/2000/svg%27 viewBox=%270 0 8 8%27%3E%3Ccircle cx=%274%27 cy=%274%27 r=%274%27 fill=%27%231a7f37%27/%3E%3C/svg%3E",
@@ -147,7 +147,7 @@ fn body<'r>(review: &'r Review, page: &'r Page<'r>, origins: &'r [&'r Origin], o
     sections::set_aside(review, page, out);
     sections::notes(review, out);
     sections::models(review, out);
-    out.raw("</main>\n</div>\n<footer><p>").text(env!("CARGO_PKG_NAME"));
+    out.raw("</main>\n</div>\n<footer><p>").text(crate::NAME);
     out.raw(" made this page; nothing in it comes from elsewhere.</p></footer>\n");
     out.raw(include_str!("html/help.html")).raw("</body>\n</html>\n");
 }

@@ -22,7 +22,7 @@ pub fn report(review: &Review) -> wire::Report {
     wire::Report {
         schema_version: wire::SCHEMA_VERSION,
         tool: wire::Tool {
-            name: env!("CARGO_PKG_NAME").to_owned(),
+            name: crate::NAME.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             rules_hash: review.rules_hash.clone(),
         },

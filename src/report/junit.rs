@@ -44,7 +44,7 @@ pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
     let all = || suites.iter().flat_map(|s| &s.cases);
     // Jenkins' schema knows no count of skipped ones here.
-    writeln!(out, "<testsuites name=\"{}\" {} time=\"{time:.3}\">", env!("CARGO_PKG_NAME"), counts(all))?;
+    writeln!(out, "<testsuites name=\"{}\" {} time=\"{time:.3}\">", crate::NAME, counts(all))?;
     let moment = review.timestamp.strftime("%Y-%m-%dT%H:%M:%S");
     for suite in &suites {
         let name = exact(&suite.name);

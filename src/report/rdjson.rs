@@ -40,7 +40,7 @@ fn result(review: &Review) -> Value {
     diagnostics.extend(counting().map(|f| finding(f, review, fallback.as_ref())));
     let incomplete = (!review.coverage.is_complete()).then_some(Level::Error);
     let home = [env!("CARGO_PKG_HOMEPAGE"), env!("CARGO_PKG_REPOSITORY")].into_iter().find(|u| !u.is_empty());
-    let mut source = Map::from_iter([("name".to_owned(), json!(env!("CARGO_PKG_NAME")))]);
+    let mut source = Map::from_iter([("name".to_owned(), json!(crate::NAME))]);
     source.extend(home.map(|url| ("url".to_owned(), json!(url))));
     json!({
         "source": source,

@@ -45,7 +45,7 @@ fn log(review: &Review) -> sarif::Sarif {
 fn run(review: &Review) -> sarif::Run {
     let kept = worst(review.findings.iter().filter(|f| f.counts()), MAX_RESULTS);
     let rules = rule::of(&kept);
-    let mut driver = sarif::ToolComponent::builder().name(env!("CARGO_PKG_NAME")).build();
+    let mut driver = sarif::ToolComponent::builder().name(crate::NAME).build();
     driver.version = Some(env!("CARGO_PKG_VERSION").to_owned());
     driver.semantic_version = Some(env!("CARGO_PKG_VERSION").to_owned());
     // The addresses of the package; empty when it has none.

@@ -319,6 +319,12 @@ fn only_what_proves_a_finding_names_a_proof() {
 }
 
 #[test]
+fn reports_name_the_command_and_not_the_package() {
+    let wrong: Vec<_> = sources().into_iter().filter(|s| s.text.contains("CARGO_PKG_NAME")).map(|s| s.path).collect();
+    assert!(wrong.is_empty(), "use crate::NAME in {wrong:?}");
+}
+
+#[test]
 fn imports_point_downwards() {
     let rank = |module: &str| ORDER.iter().position(|m| *m == module);
     let mut wrong = Vec::new();

@@ -2,7 +2,7 @@
 
 mod bitbucket;
 mod gitlab;
-mod hub;
+pub mod hub;
 mod lab;
 mod places;
 

@@ -36,9 +36,9 @@ const REVIEW: [&str; 6] = ["review", "branch", "--base", "origin/main", "--gate"
 const VERIFY: [&str; 3] = ["verify-receipt", "--base", "origin/main"];
 
 /// A project whose base wants a model and names who may sign, a bare repository that all share, and desks.
-struct Project {
-    repo: Repo,
-    server: Server,
+pub struct Project {
+    pub repo: Repo,
+    pub server: Server,
 }
 
 /// The public half of a made-up key, which begins with its type.
@@ -48,7 +48,7 @@ fn public(name: &str) -> Vec<u8> {
 
 impl Project {
     /// `signers`: the lines, with `KEY` for Alice's and `OTHER` for somebody's who signs nothing.
-    fn new(signers: &[&str]) -> Self {
+    pub fn new(signers: &[&str]) -> Self {
         let server = Server::start(|r: &Request| r.review(&[]));
         let repo = Repo::new();
         let lines: Vec<_> = signers
@@ -82,12 +82,12 @@ impl Project {
         project
     }
 
-    fn place(&self, name: &str) -> PathBuf {
+    pub fn place(&self, name: &str) -> PathBuf {
         self.repo.outside().join(name)
     }
 
     /// Clones the shared repository, with a branch of that name that changes a file.
-    fn desk(&self, name: &str, file: &str, text: &str) -> PathBuf {
+    pub fn desk(&self, name: &str, file: &str, text: &str) -> PathBuf {
         let dir = self.clone(name);
         self.git(&dir, &["checkout", "-q", "-b", name]);
         std::fs::write(dir.join(file), text).unwrap();
@@ -118,7 +118,7 @@ impl Project {
     }
 
     #[track_caller]
-    fn sign(&self, dir: &Path, key: &str, further: &[&str], code: i32) -> Run {
+    pub fn sign(&self, dir: &Path, key: &str, further: &[&str], code: i32) -> Run {
         let args = [&REVIEW[..], &["--receipt"], further].concat();
         self.run(dir, &args).env("CLAUDE_REVIEWER_RECEIPT_KEY", self.place(key)).run(code)
     }

@@ -59,7 +59,7 @@ pub(in crate::report) fn page(review: &Review, detail: &Detail) -> String {
 
 fn head(review: &Review) -> String {
     let (word, text) = words::verdict(review);
-    let mut out = format!("## {}: {word}\n\n{}.", env!("CARGO_PKG_NAME"), markdown(&capital(&text)));
+    let mut out = format!("## {}: {word}\n\n{}.", crate::NAME, markdown(&capital(&text)));
     if review.verdict == Verdict::Block && !review.coverage.is_complete() {
         out.push_str(&format!(" And incomplete: {}.", words::missing(review)));
     }
