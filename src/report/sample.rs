@@ -44,6 +44,12 @@ pub(crate) fn sketch(rule: &str, severity: Severity, category: Category, title: 
 }
 
 impl Sketch {
+    /// Replaces the ID of the rule by that of a real one.
+    pub(crate) fn rule(mut self, id: &str) -> Self {
+        self.draft.rule_id = id.to_owned();
+        self
+    }
+
     /// Says that the finding is about a file as a whole.
     pub(crate) fn file(mut self, path: impl Into<Vec<u8>>) -> Self {
         self.draft.location = Some(Location { file: RepoPath::new(path), lines: None });

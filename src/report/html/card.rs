@@ -1,4 +1,4 @@
-//! What a finding says, as a card.
+//! One finding as a card.
 
 use super::code::Code;
 use super::markup::Markup;
@@ -8,26 +8,26 @@ use std::collections::HashMap;
 
 /// Bytes of a line of a finding's own code.
 const MOST_OF_A_LINE: usize = 1_000;
-/// Lines of a quote, where there is no code around it.
+/// Lines of a quote that has no frame.
 const QUOTED: usize = 6;
 /// Lines of a replacement.
 const REPLACED: usize = 60;
 
-/// Where a card stands, which decides what it has to say itself.
+/// The position of a card, which decides whether it shows its own code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stand {
     /// Below its line.
     InPlace,
     /// At the head of its file, with its own code.
     OfFile,
-    /// Beside all files.
+    /// Outside of all files.
     OfChange,
 }
 
-/// What was said in a part of the page, so that it is not said again.
+/// The messages that a part of the page has shown, with the finding that showed each first.
 pub(super) type Said<'r> = HashMap<(&'r str, Option<&'r str>), usize>;
 
-/// Writes finding number `index` of the review; `origin` is the number of who found it.
+/// Writes finding number `index` of the review. `origin` is the number of the reviewer that found it.
 pub(super) fn write<'r>(
     f: &'r Finding,
     (index, origin): (usize, usize),
@@ -68,7 +68,7 @@ pub(super) fn write<'r>(
         prose("", f.message(), out);
     } else {
         let first = first as u64 + 1;
-        out.raw("<p class=again>The same as <a href=#F").digits(first).raw(">F").digits(first).raw("</a>.\n");
+        out.raw("<p class=again>Same as <a href=#F").digits(first).raw(">F").digits(first).raw("</a>.\n");
     }
     if let Some(failure) = f.failure() {
         prose("<b>Fails when</b> ", failure, out);
@@ -90,7 +90,7 @@ pub(super) fn write<'r>(
         link(r, out);
         out.raw("</p>\n");
     }
-    // A paragraph ends where the next begins; what is said again needs none of its own.
+    // A paragraph ends where the next one begins. A repeated message continues its paragraph.
     let is_plain = !is_news && f.failure().is_none() && f.convention().is_none() && f.disputed.is_none();
     out.raw(if is_plain && f.replacement().is_none() { " " } else { "<p class=fp>" });
     out.raw("Fingerprint <code>").text(f.fingerprint().as_str()).raw("</code></p>\n</article>\n");
@@ -116,7 +116,7 @@ fn meta(f: &Finding, stand: Stand, out: &mut Markup) {
     }
     out.raw(" · found by ").text(f.origin().name());
     if let Some(round) = f.carried_from() {
-        out.raw(" in round ").digits(round).raw(", and not since: its lines did not change");
+        out.raw(" in round ").digits(round).raw("; its lines have not changed since");
     }
     let supports: Vec<String> = f.evidence().iter().filter_map(support).collect();
     if !supports.is_empty() {
@@ -127,7 +127,7 @@ fn meta(f: &Finding, stand: Stand, out: &mut Markup) {
     }
 }
 
-/// Returns what supports a finding, besides what found it.
+/// Returns a piece of evidence beyond what found the finding.
 fn support(e: &Evidence) -> Option<String> {
     match e {
         Evidence::Rule(_) | Evidence::Carried { .. } => None,

@@ -35,7 +35,7 @@ impl<'r> Files<'r> {
         out.raw("><details open>\n<summary><h3>");
         head(file, out);
         if file.change.is_none() && self.page.without_lines.is_none() {
-            out.raw(" <span class=tag>not in the kept change</span>");
+            out.raw(" <span class=tag>not in the stored change</span>");
         }
         out.raw("</summary>\n");
         let mut said = Said::new();
@@ -56,7 +56,7 @@ impl<'r> Files<'r> {
     fn lines(&self, file: &File<'r>, said: &mut Said<'r>, out: &mut Markup) {
         let text = match file.change.as_ref().map(|c| &c.body) {
             _ if file.is_left_out => {
-                out.raw("<p class=none>The lines of this file were not kept: it is too large, or holds secrets by its name.</p>\n");
+                out.raw("<p class=none>The lines of this file were not stored: the file is too large, or its name says that it holds secrets.</p>\n");
                 return;
             }
             None => return,
@@ -66,11 +66,11 @@ impl<'r> Files<'r> {
                 return;
             }
             Some(Body::Binary(_)) => {
-                out.raw("<p class=none>No text.</p>\n");
+                out.raw("<p class=none>Binary file.</p>\n");
                 return;
             }
             Some(Body::Submodule { .. }) => {
-                out.raw("<p class=none>Another repository’s commit.</p>\n");
+                out.raw("<p class=none>Submodule commit.</p>\n");
                 return;
             }
         };
@@ -156,7 +156,7 @@ struct Window<'w, 'r> {
 
 /// How a row looks.
 struct Look<'a> {
-    /// A finding speaks of it, of these bytes or of all.
+    /// A finding is on this row: on these bytes, or on all of it.
     mark: Option<Option<(u32, u32)>>,
     words: &'a [Range<usize>],
     most: usize,
@@ -201,7 +201,7 @@ fn gap(rows: usize, out: &mut Markup) {
     }
 }
 
-/// Returns the rows that findings speak of, and the columns where one names some.
+/// Returns the rows of findings, and their columns if known.
 fn marked(w: &Window<'_, '_>) -> HashMap<usize, Option<(u32, u32)>> {
     let mut out = HashMap::new();
     for p in w.file.placed.iter().filter(|p| p.hunk == w.at) {
@@ -215,13 +215,13 @@ fn marked(w: &Window<'_, '_>) -> HashMap<usize, Option<(u32, u32)>> {
     out
 }
 
-/// Tells whether the lines of a hunk end in both ways, which without a mark look alike.
+/// Returns true if a hunk has both kinds of line ends, which look the same without a mark.
 fn has_both_ends(w: &Window<'_, '_>) -> bool {
     let mut ends = w.text.lines(w.hunk).filter(|l| l.text.ends_with(b"\n")).map(|l| l.text.ends_with(b"\r\n"));
     ends.next().is_some_and(|first| ends.any(|end| end != first))
 }
 
-/// Returns what was changed within lines that took the place of others, by row.
+/// Returns the changed words of replaced lines, by row.
 fn changed_words(w: &Window<'_, '_>) -> HashMap<usize, Vec<Range<usize>>> {
     let mut out = HashMap::new();
     let mut lines = w.text.lines(w.hunk).enumerate().peekable();
@@ -239,7 +239,7 @@ fn changed_words(w: &Window<'_, '_>) -> HashMap<usize, Vec<Range<usize>>> {
             block
         };
         let (removed, added) = (of(LineKind::Removed), of(LineKind::Added));
-        // Where their numbers differ nobody knows which line became which.
+        // With different counts, lines cannot be paired.
         if removed.len() != added.len() {
             continue;
         }
@@ -274,7 +274,7 @@ fn head(file: &File<'_>, out: &mut Markup) {
             (&change.entry.old, change.entry.kind)
         {
             out.raw(" <span class=from>from ").text(old.path.as_bytes());
-            out.raw(" (").digits(similarity).raw("% alike)</span>");
+            out.raw(" (").digits(similarity).raw("% similar)</span>");
         }
         if let (Some(old), Some(new)) = (&change.entry.old, &change.entry.new)
             && old.mode != new.mode

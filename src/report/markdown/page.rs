@@ -64,7 +64,7 @@ fn head(review: &Review) -> String {
         out.push_str(&format!(" And incomplete: {}.", words::missing(review)));
     }
     if let Some(why) = words::let_through(review) {
-        out.push_str(&format!("\n\n{}.", capital(&markdown(why))));
+        out.push_str(&format!("\n\n{}.", capital(&markdown(&why))));
     }
     let found = totals(review);
     if found.iter().any(|(_, n)| *n > 0) {
