@@ -45,7 +45,7 @@ use catalog::{Matcher, Rule};
 pub use change::Tree;
 use language::Languages;
 pub use leak::Secret;
-pub(crate) use lexer::{Place, outline};
+pub(crate) use lexer::{Place, languages_of, outline};
 pub use report::Rest;
 use report::{Reporter, Sighting};
 use std::borrow::Cow;

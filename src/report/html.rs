@@ -9,6 +9,7 @@ mod changed;
 mod code;
 mod diff;
 mod markup;
+mod paint;
 mod sections;
 
 #[cfg(test)]
@@ -78,10 +79,17 @@ fn head(review: &Review, out: &mut Markup) {
         _ => "data:image/svg+xml,%3Csvg xmlns=%27http://www.w3.org/2000/svg%27 viewBox=%270 0 8 8%27%3E%3Ccircle cx=%274%27 cy=%274%27 r=%274%27 fill=%27%239a6700%27/%3E%3C/svg%3E",
     });
     out.raw("\">\n<title>").text(&word).raw(": ").text(sections::short(&text));
-    if !review.source.label.is_empty() {
-        out.raw(" – ").text(sections::short(&review.source.label));
+    for part in [repository(review), Some(review.source.label.as_str())].into_iter().flatten() {
+        if !part.is_empty() {
+            out.raw(" – ").text(sections::short(part));
+        }
     }
     out.raw("</title>\n<style>").raw(STYLE).raw("</style>\n<script>").raw(SCRIPT).raw("</script>\n</head>\n");
+}
+
+/// Returns the name of the repository: that of the folder with its worktree. `None` for a review without one.
+fn repository(review: &Review) -> Option<&str> {
+    review.place.as_ref()?.top.file_name()?.to_str()
 }
 
 /// Returns the class that colours the verdict.

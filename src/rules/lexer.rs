@@ -11,7 +11,7 @@ mod readings;
 mod within;
 
 use super::MARK;
-pub(crate) use outline::outline;
+pub(crate) use outline::{languages_of, outline};
 use std::collections::VecDeque;
 use within::Inner;
 pub(super) use {outline::comment, readings::Readings};

@@ -5,6 +5,7 @@ use super::change::{File, Page, rows};
 use super::changed;
 use super::code::Code;
 use super::markup::Markup;
+use super::paint::{self, Painted};
 use crate::diff::{Body, ChangeKind, FileMode, Hunk, Line, LineKind, TextChange, trim_line_end};
 use crate::finding::{Finding, Origin};
 use crate::report::plural;
@@ -99,6 +100,7 @@ impl<'r> Files<'r> {
         range(w.hunk.new.start, w.hunk.new.count, out);
         out.raw(" @@ ").text(w.text.section(w.hunk)).raw("</div>");
         let words = changed_words(w);
+        let paint = if self.page.is_large { Vec::new() } else { paint(w) };
         let mut placed = w.file.placed.iter().filter(|p| p.hunk == w.at).peekable();
         let marked = marked(w);
         let shows_ends = has_both_ends(w);
@@ -117,6 +119,7 @@ impl<'r> Files<'r> {
                 let look = Look {
                     mark: marked.get(&row).copied(),
                     words: words.get(&row).map_or(&[], Vec::as_slice),
+                    paint: paint.get(row).map_or(&[], Vec::as_slice),
                     most,
                     digits: w.digits,
                     shows_ends,
@@ -159,6 +162,7 @@ struct Look<'a> {
     /// A finding is on this row: on these bytes, or on all of it.
     mark: Option<Option<(u32, u32)>>,
     words: &'a [Range<usize>],
+    paint: &'a [Painted],
     most: usize,
     digits: usize,
     /// A carriage return at the end is shown.
@@ -176,7 +180,8 @@ fn row(line: &Line<'_>, look: &Look<'_>, out: &mut Markup) {
     let (old, new, digits) = (number(line.old), number(line.new), look.digits);
     out.inert(&format!("{old:>digits$} {new:>digits$}")).raw("\">");
     let mark = look.mark.flatten().map(|(start, end)| (start as usize, end as usize));
-    Code { text: trim_line_end(line.text), skipped: 0, mark, words: look.words, most: look.most }.write(out);
+    let text = trim_line_end(line.text);
+    Code { text, skipped: 0, mark, words: look.words, paint: look.paint, most: look.most }.write(out);
     if look.shows_ends && line.text.ends_with(b"\r\n") {
         out.raw("<i>\\r</i>");
     }
@@ -219,6 +224,23 @@ fn marked(w: &Window<'_, '_>) -> HashMap<usize, Option<(u32, u32)>> {
 fn has_both_ends(w: &Window<'_, '_>) -> bool {
     let mut ends = w.text.lines(w.hunk).filter(|l| l.text.ends_with(b"\n")).map(|l| l.text.ends_with(b"\r\n"));
     ends.next().is_some_and(|first| ends.any(|end| end != first))
+}
+
+/// Returns the syntax colours of the rows of a hunk. Each side is a text of its own; unchanged lines are read on the new
+/// side.
+fn paint(w: &Window<'_, '_>) -> Vec<Vec<Painted>> {
+    let all: Vec<Line<'_>> = w.text.lines(w.hunk).collect();
+    let side = |other: LineKind| all.iter().filter(move |l| l.kind != other).map(|l| trim_line_end(l.text));
+    let path = w.file.path.as_bytes();
+    let mut old = paint::lines(path, side(LineKind::Added)).into_iter();
+    let mut new = paint::lines(path, side(LineKind::Removed)).into_iter();
+    let mut out = Vec::with_capacity(all.len());
+    for line in &all {
+        let of_old = if line.kind == LineKind::Added { None } else { old.next() };
+        let of_new = if line.kind == LineKind::Removed { None } else { new.next() };
+        out.push(of_new.or(of_old).unwrap_or_default());
+    }
+    out
 }
 
 /// Returns the changed words of replaced lines, by row.

@@ -29,6 +29,11 @@ pub(super) fn facts(review: &Review, out: &mut Markup) {
         write(out);
         out.raw("</dd></div>\n");
     };
+    if let Some(name) = super::repository(review) {
+        fact("Repository", &|o| {
+            o.text(name);
+        });
+    }
     if !s.label.is_empty() {
         fact("Change", &|o| {
             o.text(&s.label);

@@ -86,7 +86,7 @@ fn a_finding_stands_below_its_last_line_or_with_its_own_code() {
     let out = foreign(&full());
     let at = |what: &str| out.find(what).unwrap_or_else(|| panic!("{what}"));
     // A conflict of five lines, of which all are marked.
-    let conflict = at("<span class=sev>critical</span> conflict markers</h4>");
+    let conflict = at("<span class=sev>critical</span> Conflict markers</h4>");
     assert!(at("&gt;&gt;&gt;&gt;&gt;&gt;&gt; topic") < conflict && conflict < at("fn d() {}"));
     assert_eq!(out.matches(" class=m data-n=\"   9\"").count() + out.matches(" class=m data-n=\"    9\"").count(), 1);
     // The file is in the change, the line is not: the fourth note.
@@ -112,6 +112,67 @@ fn what_is_not_in_the_record_is_named() {
     let out = foreign(&review);
     assert!(out.contains("Cannot read the stored change"));
     assert!(out.contains("AKIA****************"), "its own lines stand with the finding");
+}
+
+#[test]
+fn the_title_names_the_repository_and_the_change() {
+    let mut review = full();
+    let title = |review: &Review| {
+        let out = foreign(review);
+        out.split("<title>").nth(1).unwrap().split("</title>").next().unwrap().to_owned()
+    };
+    assert!(title(&review).starts_with("Blocked: ") && title(&review).ends_with(" – branch HEAD against origin/main"));
+    let top = std::path::PathBuf::from("/work/<shop>");
+    let history = crate::policy::Policy::default().history;
+    review.place = Some(crate::review::Place { top, history, max_rounds: 1, actor: String::new(), head: None });
+    assert!(title(&review).ends_with(" – &lt;shop&gt; – branch HEAD against origin/main"), "{}", title(&review));
+    assert!(foreign(&review).contains("<dt>Repository</dt><dd>&lt;shop&gt;</dd>"));
+}
+
+#[test]
+fn code_of_the_change_of_findings_and_of_replacements_has_syntax_colours() {
+    let out = foreign(&full());
+    // An added line, with the changed word marked.
+    assert!(out.contains("<span class=k>export</span> <span class=k>function</span> total(cart: Cart) {"), "{out}");
+    assert!(out.contains("return</span> client(<span class=s>&quot;s3&quot;</span>, key)"), "{out}");
+    let mut review = full();
+    review.record = None;
+    let out = foreign(&review);
+    assert!(out.contains("<span class=k>export</span>") && out.contains("<span class=c>// "), "{out}");
+    // A page of many lines has none, so that it stays small.
+    assert!(!foreign(&large(7, 1_000, 1)).contains("<span class=k>"));
+}
+
+#[test]
+fn what_a_finding_offers_can_be_copied_and_buttons_wait_for_the_script() {
+    let mut f = sketch("x", Severity::Major, Category::Bug, "t", "m")
+        .code("a.go", 1, 1, "x", &[b"+x"])
+        .replace("if x {\n\treturn \"<b>\"\n}")
+        .done();
+    f.blocking = true;
+    let mut review = warned();
+    review.findings = vec![f.clone()];
+    let button = |label: &str, text: &str| {
+        format!("<button type=button class=copy hidden aria-label=\"{label}\" data-copy=\"{text}\">Copy</button>")
+    };
+    let out = foreign(&review);
+    for expected in [
+        button("Copy the replacement", "if x {&#10;&#9;return &quot;&lt;b&gt;&quot;&#10;}"),
+        button("Copy the comment", "// claude-reviewer: ignore[sample-x] reason"),
+        button("Copy the fingerprint", f.fingerprint().as_str()),
+    ] {
+        assert!(out.contains(&expected), "{expected}\n{out}");
+    }
+    // No comment suppresses a finding without a line, and nothing that hides is copied.
+    let mut hidden = sketch("x", Severity::Major, Category::Bug, "t", "m").file("a.go").replace("a\u{202e}b").done();
+    hidden.blocking = true;
+    review.findings = vec![hidden.clone()];
+    let out = foreign(&review);
+    assert!(out.contains(&button("Copy the flag", &format!("--waive {}=REASON", hidden.fingerprint()))), "{out}");
+    assert!(!out.contains("Copy the replacement"), "{out}");
+    // A finding that does not block offers neither.
+    review.findings[0].blocking = false;
+    assert!(!foreign(&review).contains("class=copy"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::super::sample::{full, sketch, warned};
 use super::super::{Format, Links, Style};
 use super::{human, text};
+use crate::error::ExitStatus;
 use crate::finding::{Category, Finding, Severity, arrange};
 use crate::policy::Policy;
 use crate::review::{Place, Review};
@@ -19,7 +20,7 @@ fn blocked(findings: Vec<Finding>) -> Review {
     let mut review = warned();
     review.findings = arrange(findings);
     review.findings.iter_mut().for_each(|f| f.blocking = true);
-    review.verdict = Verdict::Block;
+    (review.verdict, review.exit) = (Verdict::Block, ExitStatus::Block);
     review
 }
 
@@ -129,7 +130,7 @@ fn targets(report: &str) -> Vec<&str> {
     let mut out = Vec::new();
     for (i, after) in report.split("\x1b]8;;").enumerate().skip(1) {
         let (target, _) = after.split_once("\x1b\\").expect("the sequence is terminated");
-        let is_safe = |b: u8| b.is_ascii_alphanumeric() || b"-._~/:?#&=%+@".contains(&b);
+        let is_safe = |b: u8| b.is_ascii_alphanumeric() || b"-._~/:?#&=%+@*".contains(&b);
         assert!(target.bytes().all(is_safe), "{target:?}");
         assert_eq!(target.is_empty(), i % 2 == 0, "links open and close in turn: {report:?}");
         out.extend(Some(target).filter(|t| !t.is_empty()));
@@ -151,7 +152,7 @@ fn inj_10_file_positions_are_links_that_no_name_escapes() {
     let mut review = blocked(vec![on_line(Severity::Major, "src/ä b.py", 7, "t")]);
     let report = linked(&mut review, "/home/me/re po", "box", 80);
     let link = "file://box/home/me/re%20po/src/%C3%A4%20b.py";
-    assert!(report.contains(&format!("\x1b]8;;{link}\x1b\\src/ä\x1b]8;;\x1b\\")), "{report:?}");
+    assert!(report.contains(&format!("\x1b]8;;{link}\x1b\\src/ä b.py:7:3\x1b]8;;\x1b\\")), "{report:?}");
     assert!(targets(&report).iter().all(|t| *t == link));
 
     for hostile in ["a\x1b\\b.py", "a\x07;b.py", "::error::x.py", "a\u{202e}.py", "a\n::warning::b.py"] {

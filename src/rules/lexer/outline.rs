@@ -29,6 +29,11 @@ fn is_page_with_code(languages: Languages) -> bool {
     languages.any_of(&["html"]) && languages.names().count() > 1
 }
 
+/// Returns the names of the languages that a path stands for.
+pub(crate) fn languages_of(path: &[u8]) -> impl Iterator<Item = &'static str> {
+    Languages::of(path, b"").names()
+}
+
 /// Returns the comments and strings of a text that starts in code, in order and without overlap.
 pub(crate) fn outline(path: &[u8], text: &[u8]) -> Vec<(Range<usize>, Place)> {
     let Some(syntax) = syntax_of(Languages::of(path, b"")) else { return Vec::new() };
