@@ -1,7 +1,7 @@
-//! Reports: a finished review in the forms that people and programs read.
+//! Reports: a finished review in the formats that people and programs read.
 //!
-//! Each format is a function over the review, in a file of its own. Nothing here decides anything: the
-//! exit code is the same for every format.
+//! Each format is a function over the review, in its own file. Formats decide nothing: the exit code is the same for
+//! all of them.
 
 pub mod dotenv;
 pub mod github;
@@ -13,8 +13,10 @@ pub mod junit;
 pub mod markdown;
 pub(crate) mod names;
 pub mod rdjson;
+mod remedy;
 pub mod sarif;
 pub mod summary;
+pub mod terminal;
 mod words;
 
 #[cfg(test)]
@@ -28,7 +30,7 @@ use crate::untrusted::Inert;
 use crate::wire::stored::Since;
 use std::io::{self, Write};
 
-/// A form of report.
+/// A format of the report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     #[default]
@@ -45,11 +47,11 @@ pub enum Format {
     Html,
 }
 
-/// What there is to know of a form: its name on the command line, what the help says, and what writes it.
+/// A format's name on the command line, its description in the help, and the function that writes it.
 type Form = (&'static str, &'static str, fn(&Review, &Style, &mut dyn Write) -> io::Result<()>);
 
 impl Format {
-    /// All of them, in the order of the help.
+    /// All formats, in the order of the help.
     pub const ALL: [Self; 11] = [
         Self::Human,
         Self::Json,
@@ -66,29 +68,27 @@ impl Format {
 
     fn form(self) -> Form {
         match self {
-            Self::Human => ("human", "for people: code frames, totals, verdict", human::render),
+            Self::Human => ("human", "text with code frames, totals and the verdict", human::render),
             Self::Json => {
-                ("json", "for programs: versioned, see schemas/report.schema.json", |r, _, o| json::render(r, o))
+                ("json", "versioned JSON, described by schemas/report.schema.json", |r, _, o| json::render(r, o))
             }
             Self::Sarif => ("sarif", "SARIF 2.1.0, for code scanning", |r, _, o| sarif::render(r, o)),
-            Self::Github => ("github", "the log of a GitHub Actions step, with annotations", github::render),
-            Self::Summary => {
-                ("summary", "a page in Markdown, for $GITHUB_STEP_SUMMARY", |r, _, o| summary::render(r, o))
-            }
+            Self::Github => ("github", "log of a GitHub Actions step, with annotations", github::render),
+            Self::Summary => ("summary", "Markdown page for $GITHUB_STEP_SUMMARY", |r, _, o| summary::render(r, o)),
             Self::Markdown => {
-                ("markdown", "a comment for a pull request, within GitHub's limit", |r, _, o| markdown::render(r, o))
-            }
-            Self::Gitlab => ("gitlab", "GitLab's Code Quality report", |r, _, o| gitlab::render(r, o)),
-            Self::Rdjson => ("rdjson", "Reviewdog's Diagnostic Format", |r, _, o| rdjson::render(r, o)),
-            Self::Junit => ("junit", "JUnit XML, for Jenkins, GitLab and Azure", |r, _, o| junit::render(r, o)),
-            Self::Dotenv => {
-                ("dotenv", "key=value lines: verdict and counts, for $GITHUB_OUTPUT and GitLab's dotenv", |r, _, o| {
-                    dotenv::render(r, o)
+                ("markdown", "Markdown comment for a pull request, within GitHub's size limit", |r, _, o| {
+                    markdown::render(r, o)
                 })
             }
-            Self::Html => {
-                ("html", "one page for a browser: the change with the findings in it", |r, _, o| html::render(r, o))
-            }
+            Self::Gitlab => ("gitlab", "GitLab Code Quality report", |r, _, o| gitlab::render(r, o)),
+            Self::Rdjson => ("rdjson", "Reviewdog Diagnostic Format", |r, _, o| rdjson::render(r, o)),
+            Self::Junit => ("junit", "JUnit XML, for Jenkins, GitLab and Azure", |r, _, o| junit::render(r, o)),
+            Self::Dotenv => (
+                "dotenv",
+                "key=value lines with verdict and counts, for $GITHUB_OUTPUT and GitLab dotenv reports",
+                |r, _, o| dotenv::render(r, o),
+            ),
+            Self::Html => ("html", "one HTML page: the change with its findings", |r, _, o| html::render(r, o)),
         }
     }
 
@@ -97,44 +97,53 @@ impl Format {
         self.form().0
     }
 
-    /// Returns what the help says about it.
+    /// Returns the description in the help.
     pub fn help(self) -> &'static str {
         self.form().1
     }
 
-    /// Parses a name; the error lists the names there are.
+    /// Parses a name. The error lists the known names.
     pub fn parse(name: &str) -> Result<Self, String> {
         Self::ALL.into_iter().find(|f| f.name() == name).ok_or_else(|| {
             let names: Vec<_> = Self::ALL.iter().map(|f| f.name()).collect();
-            format!("unknown format {name:?}; there are {}", names.join(", "))
+            format!("unknown format {name:?}, expected one of {}", names.join(", "))
         })
     }
 }
 
 /// How the report for people looks. The caller decides; renderers never look at the environment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Style {
     pub color: bool,
-    /// Glyphs beyond ASCII for bars and carets.
+    /// OSC 8 hyperlinks; `None`: the output does not show them.
+    pub links: Option<Links>,
+    /// Bars and signs beyond ASCII.
     pub unicode: bool,
-    /// Columns; text is wrapped and code is cut to fit, from 20 up.
+    /// Columns, at least 20. Text is wrapped and code is cut to fit.
     pub width: usize,
-    /// Nothing but findings.
+    /// Findings and nothing else.
     pub quiet: bool,
-    /// Every finding in full, suppressed ones, references and fingerprints.
+    /// All findings in full, suppressed ones, references and fingerprints.
     pub verbose: bool,
-    /// A CI system shows the report, or it is a gate's: fingerprints of what blocks are at hand for `--waive`.
+    /// A CI system or a gate prints the report. Comments that the change adds do not count there.
     pub in_ci: bool,
+}
+
+/// What links to files need besides their paths.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Links {
+    /// The name of this machine: a terminal that shows a remote session must not open a local file of that path.
+    pub host: String,
 }
 
 impl Default for Style {
     fn default() -> Self {
-        Self { color: false, unicode: false, width: 80, quiet: false, verbose: false, in_ci: false }
+        Self { color: false, links: None, unicode: false, width: 80, quiet: false, verbose: false, in_ci: false }
     }
 }
 
-/// Writes a report, without the secrets that names of files hold. `style` matters to the reports that people read as
-/// they are, in a terminal or a log.
+/// Writes a report. Secrets in file names are masked. `style` applies to the reports that are printed as they are, to
+/// a terminal or a log.
 pub fn render(review: &Review, format: Format, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let (_, _, write) = format.form();
     let names = names::Names::of(review);
@@ -167,22 +176,22 @@ pub fn verdict_line(review: &Review) -> String {
     Inert::new(format!("claude-reviewer: {word}: {basis}")).to_string()
 }
 
-/// Returns what became of the findings of the round before: `2 fixed, 1 still there`.
+/// Returns what happened to the findings of the previous round: `2 fixed, 1 still present`.
 pub fn changes(since: &Since) -> String {
     let all = [
         (since.fixed, "fixed"),
-        (since.still_there, "still there"),
+        (since.still_there, "still present"),
         (since.moved, "moved"),
         (since.reopened, "reopened"),
         (since.introduced_by_fix, "introduced by a fix"),
         (since.new, "new"),
-        (since.unchecked, "not looked at again"),
+        (since.unchecked, "not checked"),
     ];
     let parts: Vec<_> = all.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-    if parts.is_empty() { "no findings, then or now".to_owned() } else { parts.join(", ") }
+    if parts.is_empty() { "no findings in either round".to_owned() } else { parts.join(", ") }
 }
 
-/// Returns who looked, `rules` first.
+/// Returns the names of the reviewers, `rules` first.
 fn backends(review: &Review) -> Vec<&str> {
     let mut names = vec![Origin::Rules.name()];
     names.extend(review.models.asked.iter().map(String::as_str));
@@ -195,36 +204,41 @@ fn backends(review: &Review) -> Vec<&str> {
     names
 }
 
-/// Returns how many findings that count there are of each severity, worst first, also those that are not listed.
+/// Returns the number of findings that count by severity, worst first, including those that are not listed.
 fn totals(review: &Review) -> [(Severity, usize); 4] {
     let listed = counts(review, Finding::counts);
     std::array::from_fn(|i| (listed[i].0, listed[i].1 + review.unlisted.counting[i]))
 }
 
-/// Returns how many findings block of each severity, worst first.
+/// Returns the number of blocking findings by severity, worst first.
 fn blocking(review: &Review) -> [(Severity, usize); 4] {
     let listed = counts(review, |f| f.blocking);
     std::array::from_fn(|i| (listed[i].0, listed[i].1 + review.unlisted.blocking[i]))
 }
 
-/// Returns how many findings a comment suppresses.
+/// Returns the number of suppressed findings.
 fn suppressed(review: &Review) -> usize {
     review.findings.iter().filter(|f| f.suppressed.is_some()).count() + review.unlisted.suppressed
 }
 
-/// Returns how many of some findings there are of each severity, worst first.
+/// Returns the number of listed findings that a predicate selects by severity, worst first.
 fn counts(review: &Review, which: impl Fn(&Finding) -> bool) -> [(Severity, usize); 4] {
     Severity::ALL.map(|s| (s, review.findings.iter().filter(|f| f.severity() == s && which(f)).count()))
 }
 
-/// Joins counts as people say them: `1 critical, 2 suggestions`; empty when there is nothing.
+/// Joins counts to `1 critical, 2 suggestions`; empty if all are zero.
 fn counted(totals: &[(Severity, usize)]) -> String {
-    let said = |(severity, n): &(Severity, usize)| match severity {
+    let count = |(severity, n): &(Severity, usize)| match severity {
         Severity::Suggestion => plural(*n, severity.name()),
         _ => format!("{n} {severity}"),
     };
-    let parts: Vec<_> = totals.iter().filter(|(_, n)| *n > 0).map(said).collect();
+    let parts: Vec<_> = totals.iter().filter(|(_, n)| *n > 0).map(count).collect();
     parts.join(", ")
+}
+
+/// Returns the address of the page about a rule. A stub until `rules::doc_url` exists.
+fn doc_url(_id: &str) -> Option<String> {
+    None
 }
 
 /// Returns `1 file`, `2 files`.
@@ -232,7 +246,7 @@ fn plural(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
-/// Returns the same line for a run that ended with an error before anything was reviewed.
+/// Returns the summary line of a run that failed before the review.
 pub fn summary_of_error(status: crate::error::ExitStatus) -> String {
     format!("review: incomplete files=0/0 backend=none findings=0 exit={}", status.code())
 }

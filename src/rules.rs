@@ -45,12 +45,14 @@ use catalog::{Matcher, Rule};
 pub use change::Tree;
 use language::Languages;
 pub use leak::Secret;
+pub(crate) use lexer::{Place, languages_of, outline};
 pub use report::Rest;
 use report::{Reporter, Sighting};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 use suppress::Counting;
+pub(crate) use suppress::comment;
 pub use weaken::{RuleFile, RuleWeakening, Version, weakened};
 
 /// The rules of one run: the built-in catalogue and the team's own, less what policy disables.

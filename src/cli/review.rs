@@ -11,7 +11,7 @@ use crate::hooks::{self, Hook};
 use crate::policy;
 use crate::progress;
 use crate::receipt::{self, Issued, Standing};
-use crate::report::{self, Format, Style};
+use crate::report::{self, Format, Links, Style};
 use crate::request::{
     Authority, Brief, CacheUse, Depth, Input, OnBlock, OnIncomplete, Overrides, ReviewRequest, Source,
 };
@@ -634,26 +634,32 @@ fn push_input() -> Result<Vec<u8>> {
 
 pub(super) fn style(context: &Context, env: &Env) -> Style {
     let stdout = std::io::stdout().is_terminal();
-    let color = match context.global.color {
-        ColorChoice::Always => true,
-        ColorChoice::Never => false,
-        ColorChoice::Auto if env.var("NO_COLOR").is_some() || env.var("TERM") == Some("dumb") => false,
-        ColorChoice::Auto if env.var("CLICOLOR_FORCE").is_some_and(|v| v != "0") => true,
-        ColorChoice::Auto => stdout,
+    let choice = match context.global.color {
+        ColorChoice::Always => Some(true),
+        ColorChoice::Never => Some(false),
+        ColorChoice::Auto => None,
     };
+    // `--color never` asks for text without any escape sequence.
+    let has_links = choice != Some(false) && report::terminal::has_hyperlinks(env, stdout);
     let width = env
         .var("COLUMNS")
         .and_then(|c| c.parse().ok())
         .or_else(|| terminal_size::terminal_size().map(|(w, _)| usize::from(w.0)))
         .unwrap_or(100);
     Style {
-        color,
+        color: report::terminal::has_color(env, choice, stdout),
+        links: has_links.then(|| Links { host: host() }),
         unicode: env.is_utf8(),
         width: width.clamp(40, 200),
         quiet: context.global.quiet,
         verbose: context.global.verbose > 0,
         in_ci: env.is_ci(),
     }
+}
+
+/// Returns the name of this machine.
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// Prints the line that ends a review on standard error. On a terminal the report has said the same in words, so the

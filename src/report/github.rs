@@ -1,7 +1,7 @@
-//! The log of a GitHub Actions step: findings in groups to unfold, and annotations of the change.
+//! The log of a GitHub Actions step: findings in groups that unfold, and annotations of the change.
 //!
-//! GitHub takes ten annotations of each kind from a step and drops the rest without a word, so the worst come first
-//! and the others are counted. Everything foreign stands in lines that no runner takes for a command.
+//! GitHub keeps ten annotations of each kind from a step and silently drops the rest, so the worst come first and the
+//! others are counted. No line with foreign text can be read as a workflow command.
 
 use super::words::{self, Level, columns, paragraphs, placed};
 use super::{Style, human};
@@ -33,7 +33,7 @@ fn annotations(review: &Review, out: &mut dyn Write) -> io::Result<()> {
     let all = words::worst_first(review);
     let incomplete = !review.coverage.is_complete();
     if incomplete {
-        // Where policy lets it pass, the step is green, and so is not an error.
+        // If the policy allows incomplete reviews, the step is green, and an error would contradict it.
         let passes = review.verdict == Verdict::Incomplete && words::let_through(review).is_some();
         let kind = if passes { Level::Warning } else { Level::Error };
         let text = unreviewed(review);
@@ -44,7 +44,7 @@ fn annotations(review: &Review, out: &mut dyn Write) -> io::Result<()> {
         let text = clipped(text, MAX_TEXT);
         writeln!(out, "::{} title={}::{}", name(*kind), property(title), data(&text))?;
     }
-    // What is said of the whole takes the place of findings, and one notice counts what is left out.
+    // Remarks on the whole review take the place of findings, and one notice counts what is left out.
     let taken = usize::from(incomplete) + whole.len();
     let of = |level: Level| all.iter().filter(move |f| Level::of(f) == level);
     let fits = Level::ALL.iter().all(|l| of(*l).count() <= room(*l, taken, false));
@@ -58,8 +58,8 @@ fn annotations(review: &Review, out: &mut dyn Write) -> io::Result<()> {
     if shown < all.len() {
         let left = all.len() - shown;
         let text = format!(
-            "{shown} of {} findings are annotated, the worst; {left} are not, which GitHub would drop. The log and the \
-             job summary say more.",
+            "The worst {shown} of {} findings are annotated. GitHub would drop the other {left}. The log and the job \
+             summary have more.",
             all.len()
         );
         writeln!(out, "::notice title=More findings::{}", data(&text))?;
@@ -67,11 +67,11 @@ fn annotations(review: &Review, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns what is said of the whole review beside findings: failed tests, and a limit that cut it short.
+/// Returns remarks on the whole review: failed tests, and a limit that truncated it.
 fn of_the_whole(review: &Review) -> Vec<(Level, &'static str, String)> {
     let kind = if words::tests_block(review) { Level::Error } else { Level::Warning };
     let tests = words::failed_tests(review, NAMES).map(|text| (kind, "Tests failed", text));
-    let cut = words::truncated(review).map(|text| (Level::Warning, "Review cut short", text));
+    let cut = words::truncated(review).map(|text| (Level::Warning, "Review truncated", text));
     tests.into_iter().chain(cut).collect()
 }
 
@@ -107,7 +107,7 @@ fn annotation(f: &Finding, review: &Review, out: &mut dyn Write) -> io::Result<(
     facts.push(("title", property(format!("{title} [{}]", clipped(rule, 100)))));
     let facts: Vec<_> = facts.into_iter().map(|(key, value)| format!("{key}={value}")).collect();
     let paragraphs = paragraphs(f, review);
-    // The title says the first of them.
+    // The first paragraph is the title.
     let text = paragraphs.get(1..).filter(|p| !p.is_empty()).unwrap_or(&paragraphs).join("\n");
     writeln!(out, "::{} {}::{}", name(Level::of(f)), facts.join(","), data(&clipped(&text, MAX_TEXT)))
 }

@@ -1,7 +1,7 @@
-//! GitLab's Code Quality report: a list of entries, empty when there is nothing.
+//! GitLab's Code Quality report: a list of entries, empty if there are no findings.
 //!
-//! Shaped by <https://docs.gitlab.com/ci/testing/code_quality/>: every entry has a place, and a fingerprint that no
-//! other one has, since GitLab shows only the first of those that are alike.
+//! It follows <https://docs.gitlab.com/ci/testing/code_quality/>: every entry has a position and a unique fingerprint,
+//! because GitLab shows only the first of several entries with one fingerprint.
 
 use super::words::{self, paragraphs, placed, somewhere, unreviewed};
 use crate::finding::{Finding, Location, Severity};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// Names of what was not reviewed, in the one entry that tells of it.
+/// Files named in the entry about an incomplete review.
 const NAMES: usize = 20;
 
 /// Writes the list, indented, with a line end.
@@ -27,7 +27,7 @@ fn entries(review: &Review) -> Vec<Value> {
         let failed = review.coverage.failed.iter().find_map(|(p, _)| p.clone());
         let place = failed.map(|file| Location { file, lines: None }).or_else(|| fallback.clone());
         let text = format!("The review is incomplete: {}", unreviewed(review, NAMES).join("; "));
-        // Without a place, GitLab takes no entry; the job's exit code tells.
+        // GitLab accepts no entry without a position. The exit code of the job still shows the result.
         entries.extend(place.map(|at| entry("incomplete-review", &text, "blocker", "incomplete-review", &at)));
     }
     let tests = words::failed_tests(review, NAMES).map(|text| {
@@ -62,13 +62,13 @@ fn entry(rule: &str, text: &str, severity: &str, fingerprint: &str, at: &Locatio
         "severity": severity,
         "location": {
             "path": untrusted::relative(&at.file.to_wire()),
-            // A file as a whole is shown at its first line.
+            // GitLab needs a line: a finding about a whole file is shown at the first.
             "lines": { "begin": at.lines.map_or(1, |l| l.first.get()) },
         },
     })
 }
 
-/// `blocker` is left for what says that the gate could not look.
+/// Returns the severity in GitLab's terms. `blocker` is reserved for an incomplete review and for failed tests.
 fn severity(f: &Finding) -> &'static str {
     match f.severity() {
         Severity::Critical => "critical",

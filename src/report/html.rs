@@ -1,7 +1,7 @@
-//! The report as one page for a browser: the verdict, what was reviewed, and the change with what was found in it.
+//! The report as one HTML page: the verdict, what was reviewed, and the change with its findings.
 //!
-//! The page holds everything it needs. Its policy for browsers lets nothing run but the one script and the one style
-//! sheet that stand in it, named by their hashes, and lets nothing be fetched. Whatever was reviewed is text.
+//! The page is self-contained. Its content security policy names its one script and its one style sheet by hash, and
+//! allows no request. Everything that was reviewed is escaped text.
 
 mod card;
 mod change;
@@ -9,6 +9,7 @@ mod changed;
 mod code;
 mod diff;
 mod markup;
+mod paint;
 mod sections;
 
 #[cfg(test)]
@@ -29,7 +30,7 @@ use std::io::{self, Write};
 
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
-/// Files in the list beside the change.
+/// Files listed in the sidebar.
 const LISTED: usize = 1_500;
 
 /// Writes the page.
@@ -49,12 +50,12 @@ pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(body.as_str().as_bytes())
 }
 
-/// Returns the source expression that lets one script or style run.
+/// Returns the source expression of the content security policy that allows one script or style.
 fn hash(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
 }
 
-/// Takes our own style and script out of a page, and their hashes.
+/// Removes the style, the script and their hashes from a page, so that a recorded page does not hold them.
 #[cfg(test)]
 pub(super) fn bare(page: &str) -> String {
     let text = |s: &str| s.replace('\'', "&#39;");
@@ -78,23 +79,30 @@ fn head(review: &Review, out: &mut Markup) {
         _ => "data:image/svg+xml,%3Csvg xmlns=%27http://www.w3.org/2000/svg%27 viewBox=%270 0 8 8%27%3E%3Ccircle cx=%274%27 cy=%274%27 r=%274%27 fill=%27%239a6700%27/%3E%3C/svg%3E",
     });
     out.raw("\">\n<title>").text(&word).raw(": ").text(sections::short(&text));
-    if !review.source.label.is_empty() {
-        out.raw(" – ").text(sections::short(&review.source.label));
+    for part in [repository(review), Some(review.source.label.as_str())].into_iter().flatten() {
+        if !part.is_empty() {
+            out.raw(" – ").text(sections::short(part));
+        }
     }
     out.raw("</title>\n<style>").raw(STYLE).raw("</style>\n<script>").raw(SCRIPT).raw("</script>\n</head>\n");
 }
 
-/// Returns the colour of the verdict.
+/// Returns the name of the repository: that of the folder with its worktree. `None` for a review without one.
+fn repository(review: &Review) -> Option<&str> {
+    review.place.as_ref()?.top.file_name()?.to_str()
+}
+
+/// Returns the class that colours the verdict.
 fn state(review: &Review) -> &'static str {
     match (review.outcome, review.verdict) {
-        // What was not reviewed, or not all of it, is never green; nor is a warning.
+        // An incomplete review or a warning is never green.
         (Outcome::Cancelled | Outcome::NothingToReview, _) | (_, Verdict::Incomplete | Verdict::Warn) => "open",
         (_, Verdict::Block) => "bad",
         (_, Verdict::Pass) => "good",
     }
 }
 
-/// Returns the verdict in a word, and what it rests on.
+/// Returns the verdict as a heading, and its reason.
 fn said(review: &Review) -> (String, String) {
     let (word, text) = verdict(review);
     let word = match word {
@@ -137,7 +145,7 @@ fn body<'r>(review: &'r Review, page: &'r Page<'r>, origins: &'r [&'r Origin], o
         if let Some(why) = page.without_lines {
             out.raw("<p class=hint>").raw(why).raw("</p>\n");
         }
-        out.raw("<p class=nothing role=status hidden>Nothing matches the filters.</p>\n");
+        out.raw("<p class=nothing role=status hidden>No finding matches the filters.</p>\n");
         for number in 0..page.files.len() {
             files.write(number, out);
         }
@@ -147,12 +155,12 @@ fn body<'r>(review: &'r Review, page: &'r Page<'r>, origins: &'r [&'r Origin], o
     sections::set_aside(review, page, out);
     sections::notes(review, out);
     sections::models(review, out);
-    out.raw("</main>\n</div>\n<footer><p>").text(crate::NAME);
-    out.raw(" made this page; nothing in it comes from elsewhere.</p></footer>\n");
+    out.raw("</main>\n</div>\n<footer><p>").text(env!("CARGO_PKG_NAME"));
+    out.raw(" generated this page. It loads nothing from the network.</p></footer>\n");
     out.raw(include_str!("html/help.html")).raw("</body>\n</html>\n");
 }
 
-/// Writes the controls, which only a script brings to life.
+/// Writes the controls. They are hidden until the script runs.
 fn bar(review: &Review, origins: &[&Origin], out: &mut Markup) {
     out.raw("<div class=bar role=region aria-label=\"Filters and navigation\" hidden>\n");
     out.raw("<div class=chips role=group aria-label=\"Show severities\">\n");
@@ -163,11 +171,11 @@ fn bar(review: &Review, origins: &[&Origin], out: &mut Markup) {
     }
     let aside = review.findings.iter().filter(|f| !f.counts()).count();
     if aside > 0 {
-        chip("let through", aside, out);
+        chip("waived, suppressed", aside, out);
     }
     out.raw("</div>\n");
     if origins.len() > 1 {
-        out.raw("<label>From <select id=by><option value=\"\">everybody</option>");
+        out.raw("<label>Reviewer <select id=by><option value=\"\">all</option>");
         for (i, o) in origins.iter().enumerate() {
             out.raw("<option value=").digits(i as u64).raw(">").text(o.name()).raw("</option>");
         }
@@ -190,7 +198,7 @@ fn chip(name: &'static str, n: usize, out: &mut Markup) {
     out.raw(name).raw(" <span>").number(n).raw("</span></button>\n");
 }
 
-/// Writes the list of the files.
+/// Writes the sidebar with the files.
 fn nav(review: &Review, page: &Page<'_>, out: &mut Markup) {
     out.raw("<nav aria-labelledby=files><details open><summary><h2 id=files>");
     out.text(plural(page.files.len(), "file")).raw("</h2></summary>\n<ul>\n");

@@ -1,7 +1,7 @@
 //! The report for people: findings by file with the code around them, what was not reviewed, the verdict.
 //!
-//! The verdict stands last, where a terminal leaves the eye. A flood of findings is bounded: the worst are
-//! shown in full, the rest in a line for each rule of a file, and what is left out is counted.
+//! The verdict comes last, where a reader of a terminal looks first. The number of findings is bounded: the worst are
+//! shown in full, the others in one line for each rule of a file, and what is left out is counted.
 
 mod frame;
 mod models;
@@ -9,7 +9,7 @@ mod page;
 
 use self::page::{BLUE, BOLD, CYAN, DIM, GREEN, Line, PLAIN, Page, RED, YELLOW, elide};
 use super::words::{self, badness};
-use super::{Style, plural};
+use super::{Style, doc_url, plural, remedy};
 use crate::diff::RepoPath;
 use crate::finding::{Confidence, Finding, Severity};
 use crate::review::Review;
@@ -27,37 +27,37 @@ const OF_A_KIND: usize = 3;
 const BRIEF: usize = 100;
 /// Notes shown.
 const NOTES: usize = 20;
-/// Names listed for one reason of not being reviewed, and findings beside the verdict.
+/// Names listed for one reason of not being reviewed, and findings listed next to the verdict.
 const NAMES: usize = 10;
-/// Findings that are seen at a glance.
+/// Findings that fit on one screen: those that block are not listed once more.
 const FEW: usize = 10;
 
-/// What stands around the findings of a file.
+/// What surrounds the findings of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Around {
     /// A line with the name above.
     Heading,
-    /// Commands that fold them in the log of GitHub Actions.
+    /// Workflow commands that fold them in the log of GitHub Actions.
     Group,
 }
 
 /// Writes the report for people.
 pub fn render(review: &Review, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let mut buffer = io::BufWriter::new(out);
-    let mut page = Page::new(style, &mut buffer);
+    let mut page = Page::new(review, style, &mut buffer);
     findings(&mut page, review, Around::Heading)?;
     after(&mut page, review)?;
     buffer.flush()
 }
 
-/// Writes the findings, those of a file in a group of GitHub's.
+/// Writes the findings, with one group of the GitHub Actions log for each file.
 pub(super) fn groups(review: &Review, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    findings(&mut Page::new(style, out), review, Around::Group)
+    findings(&mut Page::new(review, style, out), review, Around::Group)
 }
 
 /// Writes what follows the findings.
 pub(super) fn rest(review: &Review, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    after(&mut Page::new(style, out), review)
+    after(&mut Page::new(review, style, out), review)
 }
 
 fn after(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
@@ -82,7 +82,11 @@ fn accent(severity: Severity) -> anstyle::Style {
 }
 
 fn findings(page: &mut Page<'_>, review: &Review, around: Around) -> io::Result<()> {
-    let counting: Vec<&Finding> = review.findings.iter().filter(|f| f.counts()).collect();
+    let mut counting: Vec<&Finding> = review.findings.iter().filter(|f| f.counts()).collect();
+    for group in counting.chunk_by_mut(|a, b| a.file() == b.file()) {
+        // A stable sort: findings of one severity stay in the order of their lines.
+        group.sort_by_key(|f| badness(f));
+    }
     let mut full = in_full(&counting, page.style.verbose).into_iter();
     let (mut brief_lines, mut unlisted) = (0, 0);
     for group in counting.chunk_by(|a, b| a.file() == b.file()) {
@@ -128,13 +132,13 @@ fn findings(page: &mut Page<'_>, review: &Review, around: Around) -> io::Result<
     }
     if unlisted > 0 {
         page.gap()?;
-        let text = format!("and {unlisted} more findings; -v lists them all, --format json holds them too");
+        let text = format!("and {unlisted} more findings (-v lists all, and so does --format json)");
         page.wrapped(&Line::new().put(BOLD, Inert::new(text)), 4)?;
     }
     Ok(())
 }
 
-/// Tells of each finding whether it is shown with its code: the worst first, few of a kind.
+/// Returns for each finding whether it is shown with its code: the worst first, few of a kind.
 fn in_full(findings: &[&Finding], verbose: bool) -> Vec<bool> {
     if verbose {
         return vec![true; findings.len()];
@@ -183,7 +187,7 @@ fn glyph(page: &Page<'_>, f: &Finding) -> &'static str {
     }
 }
 
-/// Returns where a finding is, as editors and terminals make links of it: `path:line:column`.
+/// Returns the position of a finding in the form that editors and terminals recognize: `path:line:column`.
 fn place(f: &Finding) -> Option<Inert> {
     let mut place = Inert::new(f.file()?.as_bytes()).as_str().to_owned();
     if let Some(lines) = f.lines() {
@@ -195,7 +199,20 @@ fn place(f: &Finding) -> Option<Inert> {
     Some(Inert::new(place))
 }
 
-/// Writes a finding with its code; `news`: this file's findings have not said the same yet.
+/// Appends the position of a finding, linked to its file.
+fn put_place(page: &Page<'_>, line: Line, f: &Finding) -> Line {
+    let Some(place) = place(f) else { return line };
+    // The file of the worktree is not the one of an earlier commit.
+    let link = f.file().filter(|_| f.commit.is_none()).and_then(|path| page.file_link(path));
+    line.linked(PLAIN, place, link)
+}
+
+/// Appends the ID of a finding's rule, linked to its documentation.
+fn put_rule(page: &Page<'_>, line: Line, f: &Finding) -> Line {
+    line.linked(DIM, Inert::new(f.rule_id()), page.rule_link(f.rule_id()))
+}
+
+/// Writes a finding with its code. `news`: no earlier finding of this file has the same message.
 fn finding(page: &mut Page<'_>, f: &Finding, news: bool) -> io::Result<()> {
     let accent = accent(f.severity());
     let title = Line::new()
@@ -206,17 +223,17 @@ fn finding(page: &mut Page<'_>, f: &Finding, news: bool) -> io::Result<()> {
         .put(BOLD, Inert::new(f.title()));
     page.wrapped(&title, 2)?;
     let mut at = Line::new().space(2);
-    if let Some(place) = place(f) {
-        at = at.put(PLAIN, place).space(2);
+    if f.file().is_some() {
+        at = put_place(page, at, f).space(2);
     }
-    at = at.put(DIM, Inert::new(f.rule_id()));
+    at = put_rule(page, at, f);
     if let Some(commit) = f.commit {
         at = at.put(DIM, Inert::new(format!("  in commit {}", commit.short())));
     }
     if f.origin().name() != "rules" {
         at = at.put(DIM, "  found by ").put(DIM, Inert::new(f.origin().name()));
         if let Some(round) = f.carried_from() {
-            at = at.put(DIM, Inert::new(format!(" in round {round}, and not since: its lines did not change")));
+            at = at.put(DIM, Inert::new(format!(" in round {round}; its lines have not changed since")));
         }
     }
     if f.confidence() == Confidence::Low {
@@ -254,7 +271,7 @@ fn finding(page: &mut Page<'_>, f: &Finding, news: bool) -> io::Result<()> {
             page.wrapped(&Line::new().space(2).put(DIM, "see: ").put(DIM, Inert::new(r)), 4)?;
         }
     }
-    if page.style.verbose || page.style.in_ci && f.blocking {
+    if page.style.verbose || f.blocking {
         let text = format!("fingerprint: {}", f.fingerprint());
         page.wrapped(&Line::new().space(2).put(DIM, Inert::new(text)), 4)?;
     }
@@ -268,10 +285,10 @@ fn briefly(page: &mut Page<'_>, findings: &[&Finding], more: bool) -> io::Result
     let mut line = Line::new().put(accent, glyph(page, f)).space(1).put(accent, f.severity().name()).space(2);
     if more {
         line = line.put(PLAIN, Inert::new(format!("{} more: ", findings.len())));
-    } else if let Some(place) = place(f) {
-        line = line.put(PLAIN, place).put(PLAIN, ": ");
+    } else if f.file().is_some() {
+        line = put_place(page, line, f).put(PLAIN, ": ");
     }
-    line = line.put(BOLD, Inert::new(f.title())).space(2).put(DIM, Inert::new(f.rule_id()));
+    line = put_rule(page, line.put(BOLD, Inert::new(f.title())).space(2), f);
     let numbers: Vec<String> =
         findings.iter().skip(usize::from(!more)).filter_map(|f| f.lines()).map(|l| l.first.to_string()).collect();
     if !numbers.is_empty() {
@@ -283,7 +300,7 @@ fn briefly(page: &mut Page<'_>, findings: &[&Finding], more: bool) -> io::Result
     page.wrapped(&line, 4)
 }
 
-/// Writes what a person or a comment let through: waivers always, suppressions when asked.
+/// Writes waived findings, and suppressed ones with `-v`.
 fn set_aside(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     let mut first = true;
     for f in &review.findings {
@@ -296,10 +313,10 @@ fn set_aside(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
             page.gap()?;
         }
         let mut line = Line::new().put(CYAN, label).put(PLAIN, ": ").put(PLAIN, f.severity().name()).space(1);
-        if let Some(place) = place(f) {
-            line = line.put(PLAIN, place).space(1);
+        if f.file().is_some() {
+            line = put_place(page, line, f).space(1);
         }
-        let line = line.put(DIM, Inert::new(f.rule_id())).put(PLAIN, ": ").put(PLAIN, Inert::new(reason));
+        let line = put_rule(page, line, f).put(PLAIN, ": ").put(PLAIN, Inert::new(reason));
         page.wrapped(&line, 4)?;
     }
     Ok(())
@@ -326,13 +343,13 @@ fn notes(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
         }
     }
     if review.notes.len() > most {
-        let text = format!("and {} more notes; -v lists them all", review.notes.len() - most);
+        let text = format!("and {} more (-v lists all)", plural(review.notes.len() - most, "note"));
         page.wrapped(&Line::new().put(CYAN, Inert::new(text)), 4)?;
     }
     Ok(())
 }
 
-/// Writes what was not reviewed although it should have been: a line for each reason.
+/// Writes which files could not be reviewed, one line for each reason.
 fn failed(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     let most = if page.style.verbose { usize::MAX } else { NAMES };
     let mut reasons: Vec<(&str, Vec<&Option<RepoPath>>)> = Vec::new();
@@ -363,13 +380,13 @@ fn failed(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
         page.wrapped(&line, 4)?;
     }
     if reasons.len() > most {
-        let text = format!("not reviewed: and for {} more reasons (-v lists them all)", reasons.len() - most);
+        let text = format!("not reviewed: and {} (-v lists all)", plural(reasons.len() - most, "more reason"));
         page.wrapped(&Line::new().put(YELLOW, Inert::new(text)), 4)?;
     }
     Ok(())
 }
 
-/// Writes what was left out with the policy's consent, by reason.
+/// Writes which files the policy leaves out, by reason.
 fn skipped(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     let c = &review.coverage;
     let most = if page.style.verbose { usize::MAX } else { NAMES };
@@ -391,13 +408,13 @@ fn skipped(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
         page.wrapped(&Line::new().put(DIM, Inert::new(label)).put(PLAIN, Inert::new(text)), 4)?;
     }
     if c.records > 0 && page.style.verbose {
-        let text = format!("{} of stored reviews, searched for secrets only", plural(c.records, "file"));
+        let text = format!("{} of stored reviews, scanned for secrets only", plural(c.records, "file"));
         page.wrapped(&Line::new().put(DIM, "records: ").put(PLAIN, Inert::new(text)), 4)?;
     }
     Ok(())
 }
 
-/// Writes the verdict, what it rests on, and what to do next.
+/// Writes the verdict, its basis, and what to do next.
 fn verdict(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     page.gap()?;
     if review.outcome == Outcome::NothingToReview {
@@ -425,27 +442,44 @@ fn verdict(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
         page.wrapped(&line, 4)?;
     }
     if let Some(why) = words::let_through(review) {
-        page.wrapped(&Line::new().space(2).put(YELLOW, why), 4)?;
+        page.wrapped(&Line::new().space(2).put(YELLOW, Inert::new(why)), 4)?;
     }
     page.wrapped(&Line::new().space(2).put(DIM, Inert::new(words::basis(review))), 4)?;
     models::usage(page, &review.models)?;
     if review.verdict == Verdict::Block {
-        let on_lines = review.findings.iter().any(|f| f.blocking && f.lines().is_some());
-        let way_out = match (page.style.in_ci || page.style.verbose, on_lines) {
-            (false, true) => "a false alarm? comment \"claude-reviewer: ignore[RULE] reason\" on the line",
-            (false, false) => "a false alarm? pass --waive FINGERPRINT=REASON (-v shows fingerprints)",
-            (true, _) => "a false alarm? pass --waive FINGERPRINT=REASON",
-        };
-        page.wrapped(&Line::new().space(2).put(DIM, way_out), 4)?;
+        ways_out(page, review)?;
     }
     if review.rules_only {
-        let hint = "rules only: no model looked (policy adds one: [review] backends)";
+        let hint = "rules only: no model was asked (hint: pass --backend NAME, or set [review] backends in the policy)";
         page.wrapped(&Line::new().space(2).put(DIM, hint), 4)?;
     }
     Ok(())
 }
 
-/// Names the findings that block once more, where they stand among many that do not.
+/// Writes how to let a false positive pass, for the worst finding that a comment can suppress and for the worst that
+/// needs a waiver.
+fn ways_out(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
+    let mut blocking: Vec<&Finding> = review.findings.iter().filter(|f| f.blocking).collect();
+    blocking.sort_by_key(|f| badness(f));
+    // No comment that the change adds counts in a gate.
+    let comment = |f: &Finding| if page.style.in_ci { None } else { remedy::comment(f) };
+    let suppressible = blocking.iter().find_map(|f| Some((*f, comment(f)?)));
+    let waivable = blocking.iter().find(|f| comment(f).is_none());
+    if let Some((f, comment)) = suppressible {
+        let hint = Line::new().space(2).put(DIM, "hint: to suppress a false positive, add a comment above ");
+        let hint = put_place(page, hint, f).put(DIM, ":");
+        page.wrapped(&hint, 4)?;
+        page.wrapped(&Line::new().space(4).put(PLAIN, Inert::new(comment)), 4)?;
+    }
+    if let Some(f) = waivable {
+        let hint = Line::new().space(2).put(DIM, "hint: to waive ");
+        let hint = if f.file().is_some() { put_place(page, hint, f) } else { put_rule(page, hint, f) };
+        page.wrapped(&hint.put(DIM, ", pass ").put(PLAIN, Inert::new(remedy::waiver(f))), 4)?;
+    }
+    Ok(())
+}
+
+/// Lists the findings that block once more if the report shows many others.
 fn blocking(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     let counting = || review.findings.iter().filter(|f| f.counts());
     let mut these: Vec<&Finding> = counting().filter(|f| f.blocking).collect();
@@ -456,10 +490,10 @@ fn blocking(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     these.sort_by_key(|f| badness(f));
     for f in these.iter().take(NAMES) {
         let mut line = Line::new().space(2).put(accent(f.severity()), f.severity().name()).space(2);
-        if let Some(place) = place(f) {
-            line = line.put(PLAIN, place).space(2);
+        if f.file().is_some() {
+            line = put_place(page, line, f).space(2);
         }
-        line = line.put(DIM, Inert::new(f.rule_id()));
+        line = put_rule(page, line, f);
         if let Some(commit) = f.commit {
             line = line.put(DIM, Inert::new(format!("  in commit {}", commit.short())));
         }

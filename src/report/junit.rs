@@ -1,8 +1,9 @@
-//! JUnit's XML, as Jenkins, GitLab and Azure read it: a suite for each file, a case for each finding.
+//! JUnit XML for Jenkins, GitLab and Azure: a suite for each file, a case for each finding.
 //!
-//! What blocks is a failure, what was not reviewed an error, what a person or a comment let through is skipped, and
-//! everything else passed, with the finding as its output. A review without any has one case, which passed, or was
-//! skipped where there was nothing to review: Jenkins takes a report without a case for a broken one. No two cases have one name: GitLab keeps the first of them only.
+//! A blocking finding is a failure, a file that was not reviewed is an error, and a waived or suppressed finding is a
+//! skipped case. Other findings are passed cases with output. A review without findings has one case, because Jenkins
+//! rejects a report without cases; it passed, or was skipped if there was nothing to review. Case names are unique,
+//! because GitLab keeps only the first case of a name.
 
 use super::words::{self, paragraphs, placed};
 use crate::finding::Finding;
@@ -139,7 +140,7 @@ fn suites(review: &Review) -> Vec<Suite> {
             })
             .collect();
         if failed.len() > MAX_CASES {
-            let text = format!("and {} more parts were not reviewed", failed.len() - MAX_CASES);
+            let text = format!("{} more parts of the change were not reviewed", failed.len() - MAX_CASES);
             cases.push(Case { name: text.clone(), end: End::Error(text) });
         }
         suites.push(Suite { name: "not reviewed".to_owned(), cases });
@@ -147,7 +148,7 @@ fn suites(review: &Review) -> Vec<Suite> {
     suites.extend(tests(review));
     if let Some(text) = words::truncated(review) {
         let case = Case { name: text.clone(), end: End::Skipped(text) };
-        suites.push(Suite { name: "review cut short".to_owned(), cases: vec![case] });
+        suites.push(Suite { name: "review truncated".to_owned(), cases: vec![case] });
     }
     let kept = words::worst(&review.findings, MAX_CASES);
     for group in kept.chunk_by(|a, b| a.file() == b.file()) {
@@ -157,9 +158,9 @@ fn suites(review: &Review) -> Vec<Suite> {
     let all = review.findings.len() + review.unlisted.total() + review.unlisted.suppressed;
     let left = all - kept.len();
     if left > 0 {
-        let text = format!("{} of {all} findings are listed, the worst; {left} are left out", kept.len());
+        let text = format!("the worst {} of {all} findings are listed; {left} are left out", kept.len());
         suites.push(Suite {
-            name: "left out".to_owned(),
+            name: "not listed".to_owned(),
             cases: vec![Case { name: text.clone(), end: End::Passed(text) }],
         });
     }
@@ -180,7 +181,7 @@ fn tests(review: &Review) -> Option<Suite> {
         TestOutcome::Passed => End::Passed(text),
         TestOutcome::Failed if words::tests_block(review) => End::Failed("tests", text),
         TestOutcome::Failed => End::Passed(text),
-        // What is missing is among what was not reviewed.
+        // The coverage lists the missing tests as not reviewed.
         TestOutcome::NotStarted | TestOutcome::TimedOut | TestOutcome::Stopped => End::Skipped(text),
     };
     let summary = format!("{}: {}", words::tests_word(t.outcome), t.summary);

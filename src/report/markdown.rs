@@ -1,7 +1,8 @@
-//! A comment for a pull request, in Markdown: findings by file to unfold, the worst first, within a forge's limit.
+//! A comment for a pull request in Markdown: findings by file with folded details, worst first, within the size limit
+//! of the forge.
 //!
-//! The comment is inert: nothing that a change, a model or a server wrote mentions anybody, links, loads, commands or
-//! draws. What a forge publishes beside a line is made by [`finding`].
+//! The comment is inert: text of a change, a model or a server cannot mention anybody, link, load, command or render
+//! markup. [`finding`] makes the comments on single lines.
 
 mod block;
 mod page;
@@ -13,12 +14,12 @@ use crate::finding::Finding;
 use crate::review::Review;
 use std::io::{self, Write};
 
-/// Whose Markdown it is. What they share is CommonMark with tables.
+/// The forge whose Markdown is written. All of them support CommonMark with tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavor {
     Github,
     Gitlab,
-    /// Shows HTML as text, so nothing folds.
+    /// Shows HTML as text, so details cannot be folded.
     Bitbucket,
 }
 
@@ -26,7 +27,7 @@ impl Flavor {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Github, Self::Gitlab, Self::Bitbucket];
 
-    /// Returns how many characters a comment may have. Bytes are counted, of which there are never fewer.
+    /// Returns the size limit of a comment. Forges count characters; counting bytes never exceeds their limit.
     pub fn bound(self) -> usize {
         match self {
             Self::Github => 65_536,
@@ -41,7 +42,7 @@ pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(comment(review, Flavor::Github.bound()).as_bytes())
 }
 
-/// Returns the comment in GitHub's Markdown, which GitLab shows too, in at most `bound` bytes.
+/// Returns the comment in GitHub's Markdown in at most `bound` bytes. GitLab shows it, too.
 pub fn comment(review: &Review, bound: usize) -> String {
     comment_for(review, Flavor::Github, bound)
 }
@@ -51,17 +52,17 @@ pub fn comment_for(review: &Review, flavor: Flavor, bound: usize) -> String {
     page(review, &Detail::comment(flavor, bound))
 }
 
-/// Returns what of a review's comment stays the same when the same change is reviewed again: all but what it is based
-/// on, how long it took and where it is stored.
+/// Returns the part of a comment that is the same in each review of the same change: without the line about its
+/// basis, its duration and its session.
 pub fn lasting(review: &Review, comment: &str) -> String {
     comment.replace(&page::basis(review), "")
 }
 
-/// Returns the body of a comment on a finding's lines, with a suggestion to apply where there is one that fits.
+/// Returns the body of a comment on a finding's lines, with a suggestion that the forge can apply if there is one.
 ///
-/// The suggestion counts from the comment's own lines: on GitHub all of them, on GitLab up from the last one. It is
-/// left out, and its code shown, where it would not apply: lines that the change does not have, other text than it
-/// shows, a patch of its own, or what the forge would take for a command.
+/// The suggestion replaces the lines of the comment: on GitHub all of them, on GitLab those up from the last one. If it
+/// would not apply, its code is shown instead: lines that the change does not add, hidden characters, the form of a
+/// patch, or text that the forge would read as a command.
 pub fn finding(f: &Finding, flavor: Flavor) -> String {
     let body = block::block(f, &block::Look::inline(flavor));
     if body.len() <= flavor.bound() { body } else { block::brief(f, false) }

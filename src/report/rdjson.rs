@@ -1,7 +1,7 @@
 //! Reviewdog's Diagnostic Format, as JSON (`rdjson`): for its reporters.
 //!
-//! Shaped by `proto/rdf/reviewdog.proto` of reviewdog: lines and columns from 1, columns in bytes, the end excluded; a
-//! range without columns takes in its last line. A message is Markdown: reviewdog writes it into comments as it is.
+//! It follows `proto/rdf/reviewdog.proto` of reviewdog: lines and columns from 1, columns in bytes, the end excluded. A
+//! range without columns includes its last line. A message is Markdown, which reviewdog posts unchanged.
 
 use super::markdown::{added, item};
 use super::words::{self, Level, Part, applicable, parts, placed, somewhere};
@@ -11,7 +11,7 @@ use crate::untrusted::{self, Inert, clipped, code, markdown, prose};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
-/// Names of what was not reviewed, in the one diagnostic that tells of it.
+/// Files named in the diagnostic about an incomplete review.
 const NAMES: usize = 20;
 /// Bytes of a path in it.
 const PATH: usize = 300;
@@ -49,7 +49,7 @@ fn result(review: &Review) -> Value {
     })
 }
 
-/// Returns what is said of the whole review beside findings: failed tests, and a limit that cut it short.
+/// Returns remarks on the whole review: failed tests, and a limit that truncated it.
 fn of_the_whole(review: &Review) -> Vec<(Level, &'static str, String)> {
     let level = if words::tests_block(review) { Level::Error } else { Level::Warning };
     let tests = words::failed_tests(review, NAMES).map(|text| (level, "tests-failed", text));
@@ -63,7 +63,7 @@ fn unreviewed(review: &Review) -> String {
     let mut out = "The review is incomplete.\n".to_owned();
     for (path, reason) in failed.iter().take(NAMES) {
         let path = path.as_ref().map(|p| code(clipped(Inert::new(p.as_bytes()).as_str(), PATH).as_bytes()) + ": ");
-        let reason = Some(item(reason)).filter(|r| !r.is_empty()).unwrap_or_else(|| "no reason is known".to_owned());
+        let reason = Some(item(reason)).filter(|r| !r.is_empty()).unwrap_or_else(|| "unknown reason".to_owned());
         out.push_str(&format!("\n- {}{reason}", path.unwrap_or_default()));
     }
     if failed.len() > NAMES {
@@ -72,7 +72,7 @@ fn unreviewed(review: &Review) -> String {
     out
 }
 
-/// Returns what a finding says, in Markdown.
+/// Returns the text of a finding in Markdown.
 fn said(f: &Finding, review: &Review) -> String {
     let paragraph = |part| match part {
         Part::Text("", text) => prose(&text),
@@ -83,7 +83,7 @@ fn said(f: &Finding, review: &Review) -> String {
     if all.is_empty() { rule(f.rule_id()) } else { all.join("\n\n") }
 }
 
-/// Returns a rule's name, which reviewdog puts before the message, as the text of a link where it has an address.
+/// Returns a rule's name, escaped for the text of a link: reviewdog writes it in front of the message.
 fn rule(id: &str) -> String {
     let is_name = id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     if is_name { id.to_owned() } else { markdown(&id.split_whitespace().collect::<Vec<_>>().join(" ")) }
@@ -100,7 +100,7 @@ fn finding(f: &Finding, review: &Review, fallback: Option<&Location>) -> Map<Str
     let own = placed(f, review);
     let at = own.as_ref().or(fallback);
     let mut d = diagnostic(&said(f, review), at, Level::of(f), f.rule_id());
-    // In parentheses behind the name.
+    // Reviewdog puts the address in the parentheses of a Markdown link.
     let harmless = |b: u8| b.is_ascii_alphanumeric() || b"-._~:/?#&+,;=%".contains(&b);
     let address = |r: &&String| r.starts_with("https://") && r.bytes().all(harmless);
     if let Some(url) = f.references().iter().find(address) {

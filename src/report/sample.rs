@@ -1,4 +1,4 @@
-//! Reviews that hold every kind of thing a report can show, the same on every run.
+//! Reviews with every kind of content that a report can show, the same on every run.
 
 mod change;
 
@@ -15,7 +15,7 @@ use crate::verdict::{Coverage, Outcome, Share, Skip, TestOutcome, Verdict};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A finding that is being put together.
+/// A finding under construction.
 pub(crate) struct Sketch {
     draft: Draft,
     confidence: Confidence,
@@ -44,6 +44,12 @@ pub(crate) fn sketch(rule: &str, severity: Severity, category: Category, title: 
 }
 
 impl Sketch {
+    /// Replaces the ID of the rule by that of a real one.
+    pub(crate) fn rule(mut self, id: &str) -> Self {
+        self.draft.rule_id = id.to_owned();
+        self
+    }
+
     /// Says that the finding is about a file as a whole.
     pub(crate) fn file(mut self, path: impl Into<Vec<u8>>) -> Self {
         self.draft.location = Some(Location { file: RepoPath::new(path), lines: None });
@@ -94,7 +100,7 @@ impl Sketch {
         self
     }
 
-    /// Offers code in place of the finding's lines.
+    /// Adds a replacement for the finding's lines.
     pub(crate) fn replace(mut self, code: &str) -> Self {
         self.draft.replacement = Some(code.to_owned());
         self
@@ -113,7 +119,7 @@ impl Sketch {
     }
 }
 
-/// A review of nothing, complete, by the rules alone.
+/// A complete review of an empty change, by the rules alone.
 pub(crate) fn empty() -> Review {
     Review {
         source: SourceInfo { kind: SourceKind::Staged, label: "staged changes".to_owned(), ..SourceInfo::default() },
@@ -141,7 +147,7 @@ pub(crate) fn empty() -> Review {
     }
 }
 
-/// A review of three files in which nothing was found.
+/// A review of three files without findings.
 pub(crate) fn clean() -> Review {
     Review {
         outcome: Outcome::Reviewed,
@@ -157,7 +163,7 @@ pub(crate) fn clean() -> Review {
     }
 }
 
-/// A review in which part was not reviewed, nothing was found, and policy lets that pass.
+/// An incomplete review without findings.
 pub(crate) fn incomplete(exit: ExitStatus) -> Review {
     let mut review = clean();
     review.outcome = Outcome::Incomplete;
@@ -181,8 +187,8 @@ fn debugger() -> Finding {
         "js-debugger",
         Severity::Minor,
         Category::BestPractice,
-        "debugger statement left in",
-        "The browser stops here for everybody who has its tools open.",
+        "Debugger statement",
+        "The browser pauses here if its developer tools are open.",
     )
     .code(
         "web/cart.ts",
@@ -195,7 +201,7 @@ fn debugger() -> Finding {
     .done()
 }
 
-/// A review that holds everything.
+/// A review with every kind of content.
 pub(crate) fn full() -> Review {
     let mut findings = vec![debugger()];
     findings.push(
@@ -203,8 +209,8 @@ pub(crate) fn full() -> Review {
             "lockfile-drift",
             Severity::Minor,
             Category::BestPractice,
-            "lock file changed without its manifest",
-            "package-lock.json changed and package.json did not: what is installed differs from what is asked for.",
+            "Lock file changed without its manifest",
+            "package-lock.json changed and package.json did not, so the installed versions differ from the declared ones.",
         )
         .done(),
     );
@@ -213,8 +219,8 @@ pub(crate) fn full() -> Review {
             "attributes-hide-files",
             Severity::Major,
             Category::Security,
-            "attributes hide files from review",
-            "`*.py -diff` makes git and every forge show these files as binary.",
+            "Git attributes hide files from review",
+            "`*.py -diff` makes git and forges show these files as binary.",
         )
         .file(".gitattributes")
         .suggest("Remove the attribute.")
@@ -225,8 +231,8 @@ pub(crate) fn full() -> Review {
             "aws-access-key-id",
             Severity::Critical,
             Category::Security,
-            "AWS access key id in the source",
-            "Whoever can read the repository, or any copy of it, can use the key that belongs to this id.",
+            "AWS access key ID in source code",
+            "Anyone who can read the repository, or a copy of it, can use the key that belongs to this ID.",
         )
         .code(
             "src/pay/client.py",
@@ -235,7 +241,7 @@ pub(crate) fn full() -> Review {
             "AKIA****************",
             &[b" def connect():", b"+    key = \"AKIA****************\"", b"     return client(\"s3\", key)"],
         )
-        .suggest("Revoke the key first; then read it from the environment or a secret store.")
+        .suggest("Revoke the key, then read its replacement from the environment or a secret store.")
         .cwe(798)
         .done(),
     );
@@ -246,8 +252,8 @@ pub(crate) fn full() -> Review {
             "js-eval",
             Severity::Major,
             Category::Security,
-            "eval of a value",
-            "What the address bar holds is run as code.",
+            "eval of a variable",
+            "Runs the fragment of the URL as code.",
         )
         .code("dist/app.min.js", 1, 1, "eval(location.hash)", &[long.as_bytes()])
         .skipped(4_000)
@@ -259,8 +265,8 @@ pub(crate) fn full() -> Review {
             "py-yaml-load",
             Severity::Major,
             Category::Security,
-            "yaml.load makes objects of any class",
-            "A document can run code while it is read.",
+            "yaml.load constructs arbitrary objects",
+            "A document can run code while it is parsed.",
         )
         .code(
             b"caf\xe9/na\xc3\xafve.py",
@@ -279,8 +285,8 @@ pub(crate) fn full() -> Review {
             "go-exec-shell",
             Severity::Major,
             Category::Security,
-            "shell command from variable parts",
-            "A value with `;` or `$(…)` in it runs a command of its own.",
+            "Shell command built from a variable",
+            "A value that contains `;` or `$(…)` runs another command.",
         )
         .code(
             "cmd/serve/main.go",
@@ -301,8 +307,8 @@ pub(crate) fn full() -> Review {
             "hidden-bidi",
             Severity::Critical,
             Category::Security,
-            "text that runs backwards",
-            "The line reads differently from what is run.\u{1b}]0;owned\u{7}",
+            "Bidirectional control characters",
+            "The code runs in another order than it is displayed.\u{1b}]0;owned\u{7}",
         )
         .code(
             "::error file=x::y\n::set-output name=a::b.c",
@@ -322,8 +328,8 @@ pub(crate) fn full() -> Review {
             "conflict-marker",
             Severity::Critical,
             Category::Bug,
-            "conflict markers",
-            "Both sides of a merge stand in the file.",
+            "Conflict markers",
+            "The file contains both sides of a merge.",
         )
         .code(
             "src/lib.rs",
@@ -349,30 +355,25 @@ pub(crate) fn full() -> Review {
                 "todo-comment",
                 Severity::Suggestion,
                 Category::BestPractice,
-                "a note to self",
-                "Somebody meant to come back here.",
+                "TODO comment",
+                "The comment announces unfinished work.",
             )
             .code("src/notes.rs", n, n, "TODO", &[b"+    // TODO: later"])
             .done(),
         );
     }
-    let mut suppressed = sketch(
-        "weak-hash",
-        Severity::Minor,
-        Category::Security,
-        "MD5 for a digest",
-        "Two inputs with one digest can be made.",
-    )
-    .code("src/etag.rs", 5, 5, "md5", &[b"+let tag = md5(body);"])
-    .done();
-    suppressed.suppressed = Some(Suppression { by: "inline", reason: "an ETag is no secret".to_owned() });
+    let mut suppressed =
+        sketch("weak-hash", Severity::Minor, Category::Security, "MD5 digest", "MD5 collisions can be constructed.")
+            .code("src/etag.rs", 5, 5, "md5", &[b"+let tag = md5(body);"])
+            .done();
+    suppressed.suppressed = Some(Suppression { by: "inline", reason: "an ETag is not a secret".to_owned() });
     findings.push(suppressed);
     let mut waived = sketch(
         "tls-verify-off",
         Severity::Major,
         Category::Security,
-        "certificates are not checked",
-        "Anybody on the way can answer.",
+        "Certificate verification disabled",
+        "Anyone on the network path can impersonate the server.",
     )
     .code("tests/probe.py", 9, 9, "verify=False", &[b"+requests.get(url, verify=False)"])
     .cwe(295)
@@ -383,8 +384,8 @@ pub(crate) fn full() -> Review {
         "generic-password",
         Severity::Major,
         Category::Security,
-        "password in the source",
-        "Removed again later, but the commit stays readable.",
+        "Password in source code",
+        "A later commit removes it, but this commit stays readable.",
     )
     .code("deploy.sh", 2, 2, "********", &[b"+PASSWORD=********"])
     .done();
@@ -492,13 +493,13 @@ fn models() -> Models {
         dropped: vec![Dropped {
             backend: "local".to_owned(),
             claim: "the cache is never\u{1b}[2J cleared".to_owned(),
-            why: "its quote stands nowhere in the change",
+            why: "its quote is not in the change",
         }],
         compliance: Some(Compliance {
             follows: false,
             violations: vec![Violation {
                 issue: "pools refer to exercises".to_owned(),
-                description: "the design has them independent".to_owned(),
+                description: "the design keeps them independent".to_owned(),
                 impact: Severity::Major,
                 reference: Some("docs/design.md#Pools".to_owned()),
                 recommendation: Some("drop the field".to_owned()),
@@ -509,7 +510,7 @@ fn models() -> Models {
         criteria: Vec::new(),
         opinions: vec![Opinion {
             backend: "local".to_owned(),
-            text: "The change adds pools; two handlers do not check who asks.".to_owned(),
+            text: "The change adds pools. Two handlers lack an authorization check.".to_owned(),
         }],
         missing: vec![Missing {
             requirement: "pools have a display name".to_owned(),

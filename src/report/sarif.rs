@@ -1,11 +1,11 @@
 //! The SARIF 2.1.0 report, for code scanning. The only place that names `serde_sarif`.
 //!
-//! Shaped by the OASIS standard and by what GitHub takes: every result has a place and a stable
-//! fingerprint, every rule its help, at most [`MAX_RESULTS`] results.
+//! It follows the OASIS standard and the requirements of GitHub: every result has a position and a stable fingerprint,
+//! every rule has a help text, and there are at most [`MAX_RESULTS`] results.
 //!
-//! What a waiver, a comment or the policy let through is no result: GitHub does not read `suppressions` and would open
-//! an alert for it, which can fail a change that the gate passed. It is counted in the run's properties and told among
-//! its notifications, with the reason and who gave it.
+//! Waived and suppressed findings are not results: GitHub does not read `suppressions` and would open an alert, which
+//! can fail a change that the gate passed. They are counted in the run's properties and listed in its notifications,
+//! with the reason and the person.
 
 mod rule;
 
@@ -20,15 +20,15 @@ use serde_sarif::sarif;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
-/// What GitHub keeps of a run (its documentation of SARIF limits); the worst are the ones that stay.
+/// The results that GitHub keeps of a run, by its documentation of SARIF limits. The worst ones are listed.
 const MAX_RESULTS: usize = 5_000;
-/// Notifications of one run: what was not reviewed can be as long as the change.
+/// Notifications of one run: the list of files that were not reviewed can be as long as the change.
 const MAX_NOTIFICATIONS: usize = 1_000;
 
 /// Failed tests that a notification names.
 const MAX_TESTS: usize = 50;
 
-/// Where relative addresses start.
+/// The base of relative addresses.
 const ROOT: &str = "%SRCROOT%";
 
 /// Writes the SARIF log, indented, with a line end.
@@ -65,7 +65,7 @@ fn run(review: &Review) -> sarif::Run {
     run.original_uri_base_ids = Some(BTreeMap::from([(
         ROOT.to_owned(),
         sarif::ArtifactLocation {
-            description: Some(message("The top of the repository.".to_owned())),
+            description: Some(message("The root of the repository.".to_owned())),
             ..Default::default()
         },
     )]));
@@ -75,9 +75,9 @@ fn run(review: &Review) -> sarif::Run {
     run
 }
 
-/// Returns which of those with its fingerprint each finding is, from 1. The same text in two commits has one, and
-/// GitHub makes one alert of a rule, a file and a hash. What was let through is counted too, so that the others keep
-/// theirs.
+/// Numbers the findings that share a fingerprint, from 1. The same text in two commits has one fingerprint, and GitHub
+/// merges alerts with the same rule, file and hash. Waived findings count as well, so that the others keep their
+/// numbers.
 fn ordinals<'f>(all: &'f [Finding], kept: &[&Finding]) -> Vec<u32> {
     let mut seen: HashMap<&'f str, u32> = HashMap::new();
     let mut kept = kept.iter().peekable();
@@ -112,7 +112,7 @@ fn invocation(review: &Review, kept: usize) -> sarif::Invocation {
     let all = review.findings.iter().filter(|f| f.counts()).count() + review.unlisted.total();
     if kept < all {
         let left = all - kept;
-        let text = format!("{kept} of {all} findings are listed, the worst; {left} are left out.");
+        let text = format!("The worst {kept} of {all} findings are listed; {left} are left out.");
         told.push(notification("warning", text, None));
     }
     if let Some(text) = words::failed_tests(review, MAX_TESTS) {
@@ -147,7 +147,7 @@ fn invocation(review: &Review, kept: usize) -> sarif::Invocation {
     invocation
 }
 
-/// Returns who or what let a finding through, and why; `None` where nothing did.
+/// Returns who waived or suppressed a finding, and why; `None` if it counts.
 fn let_through(f: &Finding) -> Option<String> {
     let (by, reason) = match (&f.waived, &f.suppressed) {
         (Some(w), _) => (format!("Waived by {}", w.actor), &w.reason),
@@ -157,7 +157,7 @@ fn let_through(f: &Finding) -> Option<String> {
     Some(untrusted::plain(&format!("{by}: {reason} ({}: {})", f.rule_id(), f.title())))
 }
 
-/// Returns a time with milliseconds, which is what SARIF takes.
+/// Formats a time with milliseconds, as SARIF requires.
 fn moment(t: jiff::Timestamp) -> String {
     t.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
@@ -197,7 +197,7 @@ fn result(
         ("primaryLocationLineHash".to_owned(), format!("{fingerprint}:{ordinal}")),
         ("claudeReviewer/v1".to_owned(), fingerprint.to_owned()),
     ]));
-    // Present and empty says that suppressions were looked for.
+    // An empty list states that the result is not suppressed; a missing one, that suppressions were not computed.
     r.suppressions = Some(Vec::new());
     let mut facts = vec![
         ("severity", json!(f.severity().name())),
@@ -230,7 +230,7 @@ fn place(f: &Finding, review: &Review, fallback: &Location) -> sarif::Location {
     let own = placed(f, review);
     let at = own.as_ref().unwrap_or(fallback);
     let mut physical = physical(&at.file);
-    // A file as a whole is shown at its first line, and so is a commit's whose lines are not those of the head.
+    // Findings about a whole file, or in an earlier commit, are shown at the first line.
     let mut region = sarif::Region { start_line: Some(1), ..Default::default() };
     if let Some(span) = at.lines {
         region.start_line = Some(i64::from(span.first.get()));

@@ -1,6 +1,7 @@
 //! Whole reports against the files in `fixtures/reports`, and the facts that every report keeps.
 
 mod formats;
+mod human;
 mod markdown;
 
 use super::sample::{clean, empty, full, incomplete, sketch, warned};
@@ -50,24 +51,27 @@ fn compare(files: &[(&str, String)]) {
 
 #[test]
 fn reports_for_people_look_as_recorded() {
-    let base = Style::default();
     let full = full();
     let warned = warned();
     compare(&[
         ("fixtures/reports/full-80.txt", human(&full, 80)),
         ("fixtures/reports/full-40.txt", human(&full, 40)),
         ("fixtures/reports/full-200.txt", human(&full, 200)),
-        ("fixtures/reports/full-quiet.txt", text(&full, Format::Human, &Style { quiet: true, ..base })),
+        ("fixtures/reports/full-quiet.txt", text(&full, Format::Human, &Style { quiet: true, ..Style::default() })),
         (
             "fixtures/reports/full-color-verbose.txt",
-            text(&full, Format::Human, &Style { color: true, unicode: true, verbose: true, width: 100, ..base }),
+            text(
+                &full,
+                Format::Human,
+                &Style { color: true, unicode: true, verbose: true, width: 100, ..Style::default() },
+            ),
         ),
-        ("fixtures/reports/warned-in-ci.txt", text(&warned, Format::Human, &Style { in_ci: true, ..base })),
+        ("fixtures/reports/warned-in-ci.txt", text(&warned, Format::Human, &Style { in_ci: true, ..Style::default() })),
         ("fixtures/reports/clean.txt", human(&clean(), 80)),
         ("fixtures/reports/empty.txt", human(&empty(), 80)),
         ("fixtures/reports/incomplete.txt", human(&incomplete(ExitStatus::Incomplete), 80)),
         ("fixtures/reports/incomplete-let-through.txt", human(&incomplete(ExitStatus::Pass), 80)),
-        ("fixtures/reports/full.github.txt", text(&full, Format::Github, &base)),
+        ("fixtures/reports/full.github.txt", text(&full, Format::Github, &Style::default())),
     ]);
 }
 
@@ -254,6 +258,13 @@ fn strip(line: &str) -> String {
     parts.fold(first, |text, p| text + p.split_once('m').map_or("", |(_, rest)| rest))
 }
 
+/// Removes hyperlinks.
+fn unlinked(text: &str) -> String {
+    let mut parts = text.split("\x1b]8;;");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, p| text + p.split_once("\x1b\\").map_or("", |(_, rest)| rest))
+}
+
 #[test]
 fn carets_stand_under_what_they_mark() {
     let out = human(&full(), 80);
@@ -342,7 +353,7 @@ fn ci_09_sarif_keeps_the_5000_worst_and_says_so() {
     assert_eq!(results.len(), 5_000);
     assert_eq!(results.iter().filter(|r| r["level"] == "error").count(), 10);
     let told = run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"].as_str().unwrap();
-    assert_eq!(told, "5000 of 6000 findings are listed, the worst; 1000 are left out.");
+    assert_eq!(told, "The worst 5000 of 6000 findings are listed; 1000 are left out.");
 }
 
 #[test]
@@ -388,6 +399,6 @@ fn formats_are_told_by_name() {
     }
     assert_eq!(
         Format::parse("xml").unwrap_err(),
-        "unknown format \"xml\"; there are human, json, sarif, github, summary, markdown, gitlab, rdjson, junit, dotenv, html"
+        "unknown format \"xml\", expected one of human, json, sarif, github, summary, markdown, gitlab, rdjson, junit, dotenv, html"
     );
 }

@@ -1,4 +1,4 @@
-//! What several formats say alike: the verdict, a finding's place and text, cost, and what goes first.
+//! Texts that several formats share: the verdict, a finding's position and parts, cost, and the order of findings.
 
 use super::{counted, plural, suppressed, totals};
 use crate::ai::Usage;
@@ -14,10 +14,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-/// Bytes of a finding's message, help or failure in formats whose readers set limits.
+/// The longest message, help or failure of a finding, in bytes, in formats whose readers set limits.
 pub(super) const PROSE: usize = 4_000;
 
-/// How loud a finding is where a format knows three kinds.
+/// The level of a finding in formats with three levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     Error,
@@ -28,7 +28,7 @@ pub(super) enum Level {
 impl Level {
     pub(super) const ALL: [Self; 3] = [Self::Error, Self::Warning, Self::Notice];
 
-    /// What blocks is an error, a suggestion a notice, and the rest a warning.
+    /// Returns an error for a blocking finding, a notice for a suggestion, and a warning for the rest.
     pub(super) fn of(f: &Finding) -> Self {
         match (f.blocking, f.severity()) {
             (true, _) => Self::Error,
@@ -38,7 +38,7 @@ impl Level {
     }
 }
 
-/// Returns the verdict as a word, and what it rests on: `BLOCK`, `2 of 3 findings block this change: 2 major`.
+/// Returns the verdict as a word, and its reason: `BLOCK`, `2 of 3 findings block this change: 2 major`.
 pub(super) fn verdict(review: &Review) -> (&'static str, String) {
     let found = counted(&totals(review));
     let (word, first) = match (review.outcome, review.verdict) {
@@ -47,17 +47,17 @@ pub(super) fn verdict(review: &Review) -> (&'static str, String) {
         }
         (Outcome::NothingToReview, _) => return ("NOTHING TO REVIEW", left_out(review)),
         (Outcome::Cancelled, _) => {
-            return ("CANCELLED", "the review was stopped before its end".to_owned());
+            return ("CANCELLED", "the review was stopped before it finished".to_owned());
         }
-        (_, Verdict::Pass) if found.is_empty() => ("PASS", "nothing found".to_owned()),
-        (_, Verdict::Pass) => ("PASS", format!("{found}; nothing that blocks")),
-        (_, Verdict::Warn) if found.is_empty() => ("WARN", "nothing found".to_owned()),
-        (_, Verdict::Warn) => ("WARN", format!("{found}; nothing that blocks")),
+        (_, Verdict::Pass) if found.is_empty() => ("PASS", "no findings".to_owned()),
+        (_, Verdict::Pass) => ("PASS", format!("{found}; none blocking")),
+        (_, Verdict::Warn) if found.is_empty() => ("WARN", "no findings".to_owned()),
+        (_, Verdict::Warn) => ("WARN", format!("{found}; none blocking")),
         (_, Verdict::Incomplete) if found.is_empty() => ("INCOMPLETE", missing(review)),
         (_, Verdict::Incomplete) => ("INCOMPLETE", format!("{}; so far: {found}", missing(review))),
         (_, Verdict::Block) => ("BLOCK", blocking(review)),
     };
-    // What makes the verdict is said first.
+    // The reason for the verdict comes first.
     let tests = tests(review);
     let parts = match tests_block(review) {
         true => [tests, Some(first), truncated(review), unlisted(review)],
@@ -66,7 +66,7 @@ pub(super) fn verdict(review: &Review) -> (&'static str, String) {
     (word, parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
 }
 
-/// Returns how many findings block, and of which severities.
+/// Returns the number of blocking findings and their severities.
 fn blocking(review: &Review) -> String {
     let totals = totals(review);
     let all: usize = totals.iter().map(|(_, n)| n).sum();
@@ -75,8 +75,8 @@ fn blocking(review: &Review) -> String {
     let verb = if n == 1 { "blocks" } else { "block" };
     let one_kind = blocking.iter().find(|(_, count)| *count == n).filter(|_| n == all);
     match one_kind {
-        _ if all == 0 => "no finding".to_owned(),
-        _ if n == 0 => format!("{}, none of which blocks", plural(all, "finding")),
+        _ if all == 0 => "no findings".to_owned(),
+        _ if n == 0 => format!("{}, none blocking", plural(all, "finding")),
         Some((severity, _)) => format!("{} {verb} this change", plural(n, &format!("{severity} finding"))),
         None if n == all => format!("{} {verb} this change: {}", plural(n, "finding"), counted(&blocking)),
         None => format!("{n} of {all} findings {verb} this change: {}", counted(&blocking)),
@@ -89,13 +89,13 @@ pub(super) fn tests_block(review: &Review) -> bool {
     failed && review.judged_by.tests.on_failure == OnTestFailure::Block
 }
 
-/// Returns that the project's tests failed, and how; `None` where they passed, or did not run to their end.
+/// Returns the summary of failed tests of the project; `None` if they passed or did not finish.
 pub(super) fn tests(review: &Review) -> Option<String> {
     let t = review.tests.as_ref().filter(|t| t.outcome == TestOutcome::Failed)?;
     Some(format!("the project's tests failed: {}", t.summary))
 }
 
-/// Returns how the project's tests ended, as a heading.
+/// Returns the result of the project's tests as a heading.
 pub(super) fn tests_word(outcome: TestOutcome) -> &'static str {
     match outcome {
         TestOutcome::Passed => "Tests passed",
@@ -106,7 +106,7 @@ pub(super) fn tests_word(outcome: TestOutcome) -> &'static str {
     }
 }
 
-/// Returns what failed, for formats with a place for a message: the summary and the names, `most` at most.
+/// Returns the summary of failed tests and at most `most` of their names, each on a line.
 pub(super) fn failed_tests(review: &Review, most: usize) -> Option<String> {
     let text = tests(review)?;
     let names = &review.tests.as_ref()?.failing;
@@ -119,22 +119,22 @@ pub(super) fn failed_tests(review: &Review, most: usize) -> Option<String> {
     })
 }
 
-/// Returns how many files were reviewed: `47 of 120 files reviewed`.
+/// Returns the number of reviewed files: `47 of 120 files reviewed`.
 pub(super) fn reviewed(review: &Review) -> String {
     let c = &review.coverage;
     format!("{} of {} reviewed", c.files_reviewed, plural(c.files_total, "file"))
 }
 
-/// Returns what a limit kept from models, with the numbers of each reviewer; `None` where nothing was.
+/// Returns how much was reviewed before a limit truncated the review; `None` if it is not truncated.
 pub(super) fn truncated(review: &Review) -> Option<String> {
     let c = &review.coverage;
     let share = |(name, share): (&String, &Share)| format!("{name} {} of {}", share.files_reviewed, share.files_total);
     let shares: Vec<_> = c.by_reviewer.iter().map(share).collect();
     let numbers = if shares.is_empty() { String::new() } else { format!(" ({})", shares.join(", ")) };
-    c.is_truncated().then(|| format!("a limit cut the review short: {}{numbers}", reviewed(review)))
+    c.is_truncated().then(|| format!("a limit truncated the review: {}{numbers}", reviewed(review)))
 }
 
-/// Returns which files of a change were left out, none of which was reviewed: `0 of 2 files reviewed: 1 binary, 1 ignored`.
+/// Returns why no file of a change was reviewed: `0 of 2 files reviewed: 1 binary, 1 ignored`.
 pub(super) fn left_out(review: &Review) -> String {
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     for (_, skip) in &review.coverage.skipped {
@@ -145,40 +145,45 @@ pub(super) fn left_out(review: &Review) -> String {
     format!("{}{why}", reviewed(review))
 }
 
-/// Returns that models had no conventions to read; `None` where there were some, or no model was asked.
+/// Returns a note if models were asked and the project has no conventions to read.
 pub(super) fn conventions(review: &Review) -> Option<String> {
     review.models.no_conventions.clone()
 }
 
-/// Returns why the exit code is better than the verdict; `None` where it is not.
-pub(super) fn let_through(review: &Review) -> Option<&'static str> {
+/// Returns the flag or policy key that makes the exit code 0 in spite of the verdict.
+pub(super) fn zero_because(review: &Review) -> Option<&'static str> {
     match review.verdict {
         _ if review.exit != ExitStatus::Pass => None,
-        Verdict::Block => Some("exit code 0, as asked"),
-        Verdict::Incomplete => Some("let through by on_incomplete = \"warn\""),
+        Verdict::Block => Some("--exit-zero"),
+        Verdict::Incomplete => Some("on_incomplete = \"warn\""),
         _ => None,
     }
 }
 
-/// Returns what was not reviewed, in a few words.
+/// Returns why the exit code is better than the verdict; `None` if it is not.
+pub(super) fn let_through(review: &Review) -> Option<String> {
+    zero_because(review).map(|cause| format!("exit code 0 because of {cause}"))
+}
+
+/// Returns the number of files that were not reviewed.
 pub(super) fn missing(review: &Review) -> String {
-    // Of one file several backends may have failed.
+    // Several backends may have failed on one file.
     let files: HashSet<_> = review.coverage.failed.iter().filter_map(|(p, _)| p.as_ref()).collect();
     match files.len() {
-        0 => "part of the review is missing".to_owned(),
+        0 => "a part of the change was not reviewed".to_owned(),
         1 => "1 file was not reviewed".to_owned(),
         n => format!("{n} files were not reviewed"),
     }
 }
 
-/// Returns how many findings are listed where that is not all of them. Every format that lists findings writes it.
+/// Returns how many findings are listed if some are not. Every format that lists findings writes it.
 pub(super) fn unlisted(review: &Review) -> Option<String> {
     let u = &review.unlisted;
     let listed = review.findings.iter().filter(|f| f.counts()).count();
     let mut parts = Vec::new();
     if u.total() > 0 {
         let (listed, all) = (grouped(listed as u64), grouped((listed + u.total()) as u64));
-        parts.push(format!("{listed} of {all} findings are listed, the worst; the verdict counts all"));
+        parts.push(format!("the worst {listed} of {all} findings are listed; the verdict counts all"));
     }
     if u.suppressed > 0 {
         parts.push(format!("{} suppressed findings are not listed", grouped(u.suppressed as u64)));
@@ -186,7 +191,7 @@ pub(super) fn unlisted(review: &Review) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// Returns what the verdict rests on: how much was reviewed, by what, in what time.
+/// Returns the basis of the verdict: the change, how much was reviewed, and how long it took.
 pub(super) fn basis(review: &Review) -> String {
     let c = &review.coverage;
     let mut parts = Vec::new();
@@ -209,7 +214,13 @@ pub(super) fn basis(review: &Review) -> String {
     parts.join(", ")
 }
 
-/// Returns a duration as people say it: `<1 ms`, `12 ms`, `3.4 s`, `2 min 5 s`.
+/// Returns how many claims were dropped, and why.
+pub(super) fn dropped_claims(n: usize) -> String {
+    let verb = if n == 1 { "does" } else { "do" };
+    format!("{} could not be anchored to a line of the change and {verb} not count", plural(n, "claim"))
+}
+
+/// Formats a duration: `<1 ms`, `12 ms`, `3.4 s`, `2 min 5 s`.
 pub(super) fn elapsed(d: Duration) -> String {
     match d.as_millis() {
         0 => "<1 ms".to_owned(),
@@ -227,14 +238,15 @@ pub(super) fn spent(u: &Usage) -> String {
         text.push_str(&format!(" ({})", u.model));
     }
     let count = |n: u64, noun: &str| plural(usize::try_from(n).unwrap_or(usize::MAX), noun);
+    let replies = |n: u64| if n == 1 { "1 reply".to_owned() } else { format!("{n} replies") };
     text.push_str(&match (s.requests, u.from_cache, u.failed) {
-        (0, 0, _) => ": no answer".to_owned(),
-        (0, _, 0) => ": all from the cache".to_owned(),
+        (0, 0, _) => ": no reply".to_owned(),
+        (0, _, 0) => ": all replies from the cache".to_owned(),
         (0, cached, failed) => {
-            format!(": {} from the cache, {failed} without an answer", count(cached, "answer"))
+            format!(": {} from the cache, {} failed", replies(cached), count(failed, "question"))
         }
         (n, _, 0) => format!(": {}", count(n, "request")),
-        (n, _, failed) => format!(": {}, {} without an answer", count(n, "request"), count(failed, "question")),
+        (n, _, failed) => format!(": {}, {} failed", count(n, "request"), count(failed, "question")),
     });
     if s.input_tokens + s.output_tokens > 0 {
         text.push_str(&format!(", {} tokens in", grouped(s.input_tokens)));
@@ -263,19 +275,19 @@ pub(super) fn grouped(n: u64) -> String {
     out
 }
 
-/// Returns how findings stand when the worst go first; equal ones keep their order.
+/// Returns a sort key that puts the worst findings first. Equal ones keep their order in a stable sort.
 pub(super) fn badness(f: &Finding) -> impl Ord + use<> {
     (Reverse(f.blocking), Reverse(f.counts()), Reverse(f.severity()))
 }
 
-/// Returns the findings that count, the worst first.
+/// Returns the findings that count, worst first.
 pub(super) fn worst_first(review: &Review) -> Vec<&Finding> {
     let mut all: Vec<&Finding> = review.findings.iter().filter(|f| f.counts()).collect();
     all.sort_by_key(|f| badness(f));
     all
 }
 
-/// Returns the worst of some findings, in the order in which they came.
+/// Returns the `most` worst findings, in their original order.
 pub(super) fn worst<'f>(findings: impl IntoIterator<Item = &'f Finding>, most: usize) -> Vec<&'f Finding> {
     let mut all: Vec<(usize, &Finding)> = findings.into_iter().enumerate().collect();
     if all.len() > most {
@@ -286,38 +298,38 @@ pub(super) fn worst<'f>(findings: impl IntoIterator<Item = &'f Finding>, most: u
     all.into_iter().map(|(_, f)| f).collect()
 }
 
-/// One thing that a finding says. What it holds is foreign, but for the labels: the format escapes it.
+/// A part of a finding's text. Everything but the label is foreign text, which the format escapes.
 #[derive(Debug)]
 pub(super) enum Part<'f> {
-    /// Prose, after a label of ours, which may be empty.
+    /// Prose after a label, which may be empty.
     Text(&'static str, Cow<'f, str>),
-    /// Lines of code to put in place of the finding's.
+    /// Code that replaces the finding's lines.
     Code(Cow<'f, str>),
 }
 
-/// Returns what a finding says, in order: the title, the message, the commit where that is not the head, what makes it
-/// fail, what helps.
+/// Returns the parts of a finding's text in order: title, message, the commit unless it is the head, failure,
+/// convention, dispute, help, and the replacement.
 pub(super) fn parts<'f>(f: &'f Finding, review: &Review) -> Vec<Part<'f>> {
     let text = |label, text: &'f str| Part::Text(label, untrusted::clipped(text.trim(), PROSE));
     let mut out = vec![text("", f.title())];
     if !f.message().trim().is_empty() && f.message().trim() != f.title().trim() {
         out.push(text("", f.message()));
     }
-    out.extend(inside(f.commit, review).map(|said| Part::Text("", said.into())));
+    out.extend(inside(f.commit, review).map(|text| Part::Text("", text.into())));
     let labelled = [
         ("Fails when: ", f.failure()),
         ("Convention: ", f.convention()),
         ("Disputed: ", f.disputed.as_deref()),
         ("Help: ", f.suggestion()),
     ];
-    out.extend(labelled.into_iter().filter_map(|(label, said)| Some(text(label, said?))));
+    out.extend(labelled.into_iter().filter_map(|(label, part)| Some(text(label, part?))));
     if let (None, Some(code)) = (applicable(f), f.replacement()) {
         out.push(Part::Code(untrusted::clipped(code.trim(), PROSE)));
     }
     out
 }
 
-/// Returns what a finding says as plain text, each part a paragraph. Foreign: the format escapes it.
+/// Returns the parts of a finding's text as plain paragraphs. They are foreign text, which the format escapes.
 pub(super) fn paragraphs(f: &Finding, review: &Review) -> Vec<String> {
     let plain = |part| match part {
         Part::Text(label, text) => format!("{label}{text}"),
@@ -326,19 +338,19 @@ pub(super) fn paragraphs(f: &Finding, review: &Review) -> Vec<String> {
     parts(f, review).into_iter().map(plain).collect()
 }
 
-/// Returns the place of what has none, where the review knows of any: the first changed line, or a file that it names.
+/// Returns a position for remarks that have none: the first changed line, or a file that the coverage names.
 pub(super) fn somewhere(review: &Review) -> Option<Location> {
     let c = &review.coverage;
     let named = || c.failed.iter().find_map(|(p, _)| p.as_ref()).or_else(|| c.skipped.first().map(|(p, _)| p));
     review.first_change.clone().or_else(|| Some(Location { file: named()?.clone(), lines: None }))
 }
 
-/// Tells whether a commit lies inside of what is reviewed: it is not the head, whose lines a reader sees.
+/// Returns true if a commit of the reviewed range is not its head, whose lines the reader sees.
 pub(super) fn is_inside(commit: Option<ObjectId>, review: &Review) -> bool {
     commit.is_some_and(|c| review.source.head.as_ref().is_none_or(|head| *head != c.to_string()))
 }
 
-/// Returns the sentence about a commit inside of what is reviewed. Several branches of a push have no one head.
+/// Returns the sentence about a commit that is not the head. A push of several branches has no single head.
 pub(super) fn inside(commit: Option<ObjectId>, review: &Review) -> Option<String> {
     let commit = commit.filter(|c| is_inside(Some(*c), review))?.short();
     Some(match review.source.head {
@@ -347,15 +359,15 @@ pub(super) fn inside(commit: Option<ObjectId>, review: &Review) -> Option<String
     })
 }
 
-/// Returns where a finding is in the state under review. The lines of a commit inside of a branch are not those of its
-/// head, and are left out.
+/// Returns the position of a finding in the reviewed state. Line numbers of earlier commits do not apply to the head,
+/// so they are left out.
 pub(super) fn placed(f: &Finding, review: &Review) -> Option<Location> {
     let at = f.location()?;
     Some(if is_inside(f.commit, review) { Location { file: at.file.clone(), lines: None } } else { at.clone() })
 }
 
-/// Returns what to say of the parts that were not reviewed, at most `most` of them: `data/dump.sql: the object is
-/// damaged`, each a line. Foreign: the format escapes it.
+/// Returns one line for each part that was not reviewed, at most `most`: `data/dump.sql: the object is damaged`. The
+/// lines are foreign text, which the format escapes.
 pub(super) fn unreviewed(review: &Review, most: usize) -> Vec<String> {
     let failed = &review.coverage.failed;
     let mut lines: Vec<String> = failed
@@ -377,8 +389,8 @@ pub(super) fn line_of(frame: &Frame, number: u32) -> Option<&FrameLine> {
     frame.lines.get(number.checked_sub(frame.first.get())? as usize)
 }
 
-/// Returns the columns of a finding on one line, 1-based, in code points, the end excluded, and the text there; `None`
-/// where the line is not known from its start.
+/// Returns the columns of a finding on one line and the text there. Columns are 1-based code points, the end excluded.
+/// `None` if the start of the line is not known.
 pub(super) fn columns(f: &Finding) -> Option<(i64, i64, String)> {
     let span = f.lines()?;
     let (start, end) = span.columns?;
@@ -396,14 +408,14 @@ fn code_points(bytes: &[u8]) -> i64 {
     i64::try_from(String::from_utf8_lossy(bytes).chars().count()).unwrap_or(i64::MAX)
 }
 
-/// Returns the code to put in place of a finding's lines, where a program may offer to do so: every line is known to be
-/// one of the change, the code is text that means what it shows, and is no patch of its own.
+/// Returns the replacement for a finding's lines if a program may offer to apply it: the change adds every replaced
+/// line, and the code has neither hidden characters nor the form of a patch.
 pub(super) fn applicable(f: &Finding) -> Option<&str> {
     let code = f.replacement()?;
     let span = f.lines()?;
     let frame = f.frame.as_ref()?;
     let ours = (span.first.get()..=span.last.get()).all(|n| line_of(frame, n).is_some_and(|l| l.added));
-    // A commit inside of a branch has lines of its own.
+    // Line numbers of an earlier commit do not apply to the head.
     let here = f.commit.is_none() && ours;
     let shown = !code.chars().any(|c| !matches!(c, '\n' | '\t') && untrusted::is_active(c));
     let patch = code.lines().any(|l| ["diff --git ", "--- a/", "+++ b/", "@@ -"].iter().any(|p| l.starts_with(p)));
@@ -434,11 +446,11 @@ mod tests {
     #[test]
     fn a_backend_that_failed_is_not_shown_as_answered_from_the_cache() {
         for (requests, from_cache, failed, text) in [
-            (0, 3, 0, "b: all from the cache, <1 ms"),
-            (0, 0, 2, "b: no answer, <1 ms"),
-            (0, 0, 0, "b: no answer, <1 ms"),
-            (0, 3, 2, "b: 3 answers from the cache, 2 without an answer, <1 ms"),
-            (4, 0, 1, "b: 4 requests, 1 question without an answer, <1 ms"),
+            (0, 3, 0, "b: all replies from the cache, <1 ms"),
+            (0, 0, 2, "b: no reply, <1 ms"),
+            (0, 0, 0, "b: no reply, <1 ms"),
+            (0, 3, 2, "b: 3 replies from the cache, 2 questions failed, <1 ms"),
+            (4, 0, 1, "b: 4 requests, 1 question failed, <1 ms"),
         ] {
             let spent = Spent { requests, ..Spent::default() };
             let u = Usage { backend: "b".to_owned(), spent, from_cache, failed, ..Usage::default() };

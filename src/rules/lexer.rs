@@ -6,13 +6,15 @@
 
 mod here;
 mod javascript;
+mod outline;
 mod readings;
 mod within;
 
 use super::MARK;
-pub(super) use readings::Readings;
+pub(crate) use outline::{languages_of, outline};
 use std::collections::VecDeque;
 use within::Inner;
+pub(super) use {outline::comment, readings::Readings};
 
 /// Where a rule's match may stand, or where a byte stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,11 @@
 //! A comment that exists at the base was written for the text that it stood beside there. It covers those lines as
 //! long as nothing but their white space changes; a new or changed line below it is reported.
 
+use super::catalog::{Matcher, RULES};
 use super::language::Languages;
 use super::lexer::Readings;
 use super::{Remark, RuleSet};
-use crate::diff::{self, Block, FileChange, LineNo, TextChange};
+use crate::diff::{self, Block, FileChange, LineNo, RepoPath, TextChange};
 use crate::finding::{Category, Finding, LineSpan, Suppression};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -322,6 +323,19 @@ pub(super) fn remarks(rules: &RuleSet, file: &FileChange, out: &mut Vec<Remark>)
             });
         }
     }
+}
+
+/// Returns the comment that suppresses findings of a rule, ready to be put on a line of its own above the finding.
+/// `None` if no comment can: the rule finds secrets or judges the change instead of a line, or the file has no known
+/// comment syntax.
+pub(crate) fn comment(id: &str, path: &RepoPath) -> Option<String> {
+    let rule = RULES.iter().find(|r| r.id == id);
+    let is_name = !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    if !is_name || rule.is_some_and(|r| r.secret || r.matcher == Matcher::Change) {
+        return None;
+    }
+    let (open, close) = super::lexer::comment(Languages::of(path.as_bytes(), b""))?;
+    Some(format!("{open} claude-reviewer: ignore[{id}] reason {close}").trim_end().to_owned())
 }
 
 /// Tells whether an id is that of a model's findings.

@@ -1,33 +1,35 @@
-//! What a finding says, as a card.
+//! One finding as a card.
 
 use super::code::Code;
 use super::markup::Markup;
+use super::paint;
 use crate::finding::{Confidence, Evidence, Finding, Frame};
-use crate::untrusted::Inert;
+use crate::report::remedy;
+use crate::untrusted::{self, Inert};
 use std::collections::HashMap;
 
 /// Bytes of a line of a finding's own code.
 const MOST_OF_A_LINE: usize = 1_000;
-/// Lines of a quote, where there is no code around it.
+/// Lines of a quote that has no frame.
 const QUOTED: usize = 6;
 /// Lines of a replacement.
 const REPLACED: usize = 60;
 
-/// Where a card stands, which decides what it has to say itself.
+/// The position of a card, which decides whether it shows its own code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stand {
     /// Below its line.
     InPlace,
     /// At the head of its file, with its own code.
     OfFile,
-    /// Beside all files.
+    /// Outside of all files.
     OfChange,
 }
 
-/// What was said in a part of the page, so that it is not said again.
+/// The messages that a part of the page has shown, with the finding that showed each first.
 pub(super) type Said<'r> = HashMap<(&'r str, Option<&'r str>), usize>;
 
-/// Writes finding number `index` of the review; `origin` is the number of who found it.
+/// Writes finding number `index` of the review. `origin` is the number of the reviewer that found it.
 pub(super) fn write<'r>(
     f: &'r Finding,
     (index, origin): (usize, usize),
@@ -68,7 +70,7 @@ pub(super) fn write<'r>(
         prose("", f.message(), out);
     } else {
         let first = first as u64 + 1;
-        out.raw("<p class=again>The same as <a href=#F").digits(first).raw(">F").digits(first).raw("</a>.\n");
+        out.raw("<p class=again>Same as <a href=#F").digits(first).raw(">F").digits(first).raw("</a>.\n");
     }
     if let Some(failure) = f.failure() {
         prose("<b>Fails when</b> ", failure, out);
@@ -83,17 +85,35 @@ pub(super) fn write<'r>(
         prose("<b>Help</b> ", suggestion, out);
     }
     if let Some(replacement) = f.replacement() {
-        self::replacement(replacement, out);
+        self::replacement(f, replacement, out);
     }
     for r in f.references().iter().filter(|_| is_news) {
         out.raw("<p class=ref>");
         link(r, out);
         out.raw("</p>\n");
     }
-    // A paragraph ends where the next begins; what is said again needs none of its own.
+    if f.blocking {
+        way_out(f, out);
+    }
+    // A paragraph ends where the next one begins. A repeated message continues its paragraph.
     let is_plain = !is_news && f.failure().is_none() && f.convention().is_none() && f.disputed.is_none();
-    out.raw(if is_plain && f.replacement().is_none() { " " } else { "<p class=fp>" });
-    out.raw("Fingerprint <code>").text(f.fingerprint().as_str()).raw("</code></p>\n</article>\n");
+    let is_plain = is_plain && f.replacement().is_none() && !f.blocking;
+    out.raw(if is_plain { " " } else { "<p class=fp>" });
+    out.raw("Fingerprint <code>").text(f.fingerprint().as_str()).raw("</code>");
+    if f.blocking {
+        out.copy("Copy the fingerprint", f.fingerprint().as_str());
+    }
+    out.raw("</p>\n</article>\n");
+}
+
+/// Writes how to let a false positive pass: with a comment, or with a waiver if no comment suppresses the finding.
+fn way_out(f: &Finding, out: &mut Markup) {
+    let (label, what, text) = match remedy::comment(f) {
+        Some(comment) => ("False positive? Add above the line: ", "Copy the comment", comment),
+        None => ("False positive? Pass ", "Copy the flag", remedy::waiver(f)),
+    };
+    out.raw("<p class=fp>").raw(label).raw("<code>").text(&text).raw("</code>").copy(what, &text);
+    out.raw("</p>\n");
 }
 
 fn meta(f: &Finding, stand: Stand, out: &mut Markup) {
@@ -116,7 +136,7 @@ fn meta(f: &Finding, stand: Stand, out: &mut Markup) {
     }
     out.raw(" · found by ").text(f.origin().name());
     if let Some(round) = f.carried_from() {
-        out.raw(" in round ").digits(round).raw(", and not since: its lines did not change");
+        out.raw(" in round ").digits(round).raw("; its lines have not changed since");
     }
     let supports: Vec<String> = f.evidence().iter().filter_map(support).collect();
     if !supports.is_empty() {
@@ -127,7 +147,7 @@ fn meta(f: &Finding, stand: Stand, out: &mut Markup) {
     }
 }
 
-/// Returns what supports a finding, besides what found it.
+/// Returns a piece of evidence beyond what found the finding.
 fn support(e: &Evidence) -> Option<String> {
     match e {
         Evidence::Rule(_) | Evidence::Carried { .. } => None,
@@ -158,12 +178,19 @@ pub(super) fn link(reference: &str, out: &mut Markup) {
     }
 }
 
-fn replacement(text: &str, out: &mut Markup) {
-    out.raw("<p><b>Replace with</b></p>\n<div class=\"d w0\" translate=no>");
+fn replacement(f: &Finding, text: &str, out: &mut Markup) {
+    out.raw("<p><b>Replace with</b>");
+    // A reader must not paste what the page cannot show.
+    if !text.chars().any(|c| !matches!(c, '\n' | '\t') && untrusted::is_active(c)) {
+        out.copy("Copy the replacement", text);
+    }
+    out.raw("</p>\n<div class=\"d w0\" translate=no>");
+    let path = f.file().map_or(&[][..], |p| p.as_bytes());
+    let painted = paint::lines(path, text.lines().take(REPLACED).map(str::as_bytes));
     let mut lines = text.lines();
-    for line in lines.by_ref().take(REPLACED) {
+    for (line, paint) in lines.by_ref().take(REPLACED).zip(&painted) {
         out.raw("<ins>");
-        Code { text: line.as_bytes(), most: MOST_OF_A_LINE, ..Code::default() }.write(out);
+        Code { text: line.as_bytes(), paint, most: MOST_OF_A_LINE, ..Code::default() }.write(out);
         out.raw("\n</ins>");
     }
     let more = lines.count();
@@ -178,7 +205,10 @@ fn frame(f: &Finding, frame: &Frame, out: &mut Markup) {
     let end = frame.first.get() as usize + frame.lines.len();
     let width = end.to_string().len();
     open(width, out);
+    let path = f.file().map_or(&[][..], |p| p.as_bytes());
+    let painted = paint::lines(path, frame.lines.iter().map(|l| &l.text[..]));
     for (i, line) in frame.lines.iter().enumerate() {
+        let paint = painted.get(i).map_or(&[][..], Vec::as_slice);
         let number = frame.first.plus(u32::try_from(i).unwrap_or(u32::MAX));
         let is_marked = span.first <= number && number <= span.last;
         let tag = if line.added { ("<ins", "\n</ins>") } else { ("<div", "\n</div>") };
@@ -189,7 +219,7 @@ fn frame(f: &Finding, frame: &Frame, out: &mut Markup) {
             Some((start, (end as usize).saturating_sub(line.skipped as usize)))
         });
         let skipped = line.skipped as usize;
-        Code { text: &line.text, skipped, mark, words: &[], most: MOST_OF_A_LINE }.write(out);
+        Code { text: &line.text, skipped, mark, words: &[], paint, most: MOST_OF_A_LINE }.write(out);
         out.raw(tag.1);
     }
     if end <= span.last.get() as usize {

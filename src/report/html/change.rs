@@ -1,7 +1,7 @@
-//! What the page shows of the change: which files, which lines of them, and where each finding stands.
+//! Selects what the page shows of the change: files, lines, and the position of each finding.
 //!
-//! A page has room for so many lines. The lines around findings come first, the worst findings before the others;
-//! then the rest of their files, then the other files. What is left out is counted where it would stand.
+//! The number of lines is bounded. Lines around findings are selected first, those of the worst findings before the
+//! others; then the rest of their files, then other files. Gaps state how many lines they leave out.
 
 use crate::diff::{Body, FileChange, Hunk, ObjectId, RepoPath, TextChange};
 use crate::finding::{Finding, LineSpan};
@@ -48,9 +48,9 @@ pub(super) struct File<'r> {
     pub(super) change: Option<FileChange>,
     /// The change names the file and does not hold its lines.
     pub(super) is_left_out: bool,
-    /// Findings that stand on no line that is shown, with their own code.
+    /// Findings without a shown line. Their cards have their own code.
     pub(super) loose: Vec<usize>,
-    /// The others.
+    /// Findings on shown lines.
     pub(super) placed: Vec<Placed>,
     /// The lines of each hunk that are shown, as ranges of rows.
     pub(super) shown: Vec<Vec<Range<usize>>>,
@@ -62,7 +62,7 @@ pub(super) struct File<'r> {
 pub(super) struct Placed {
     pub(super) finding: usize,
     pub(super) hunk: usize,
-    /// The rows that it speaks of; what it says stands below the last.
+    /// The rows of the finding. Its card is below the last.
     pub(super) rows: Range<usize>,
 }
 
@@ -70,10 +70,10 @@ impl<'r> Page<'r> {
     /// Chooses what is shown of a review.
     pub(super) fn of(review: &'r Review) -> Self {
         let (changes, without_lines) = match &review.record {
-            None => (Vec::new(), Some("The lines of this change were not kept; each finding shows its own.")),
+            None => (Vec::new(), Some("The lines of this change were not stored. Each finding shows its own.")),
             Some(r) => match Record::read(&r.text) {
                 Some(changes) => (changes, None),
-                None => (Vec::new(), Some("The stored change cannot be read; each finding shows its own lines.")),
+                None => (Vec::new(), Some("Cannot read the stored change. Each finding shows its own lines.")),
             },
         };
         let left_out: &[String] = review.record.as_ref().map_or(&[], |r| &r.left_out);
@@ -145,7 +145,7 @@ impl<'r> Page<'r> {
         self.lines_left_out = all - shown;
     }
 
-    /// Tells on which file a finding is shown, for links to it.
+    /// Returns true if a finding is on the page, so that links to it work.
     pub(super) fn shows(&self, finding: usize) -> bool {
         self.whole.contains(&finding)
             || self.files.iter().any(|f| f.loose.contains(&finding) || f.placed.iter().any(|p| p.finding == finding))

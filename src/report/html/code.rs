@@ -1,6 +1,7 @@
-//! A line of code as markup: marks, escapes of what would hide, and a window onto long lines.
+//! A line of code as markup: marks, syntax colours, escapes of hidden characters, and a window onto long lines.
 
 use super::markup::{Markup, cut};
+use super::paint::{Kind, Painted};
 use crate::report::words::grouped;
 use crate::untrusted::{Inert, pieces};
 use std::ops::Range;
@@ -18,6 +19,8 @@ pub(super) struct Code<'a> {
     pub(super) mark: Option<(usize, usize)>,
     /// What was changed within the line, in order.
     pub(super) words: &'a [Range<usize>],
+    /// The syntax of its parts, in order.
+    pub(super) paint: &'a [Painted],
     /// Bytes to show at most.
     pub(super) most: usize,
 }
@@ -62,26 +65,30 @@ impl Code<'_> {
         start..start + cut(&self.text[start..], self.most)
     }
 
-    /// Returns what stands out at a byte: a mark, a changed word.
-    fn look(&self, at: usize) -> (bool, bool) {
+    /// Returns how a byte looks: marked, part of a changed word, a comment, …
+    fn look(&self, at: usize) -> Look {
         let word = self.words.partition_point(|w| w.end <= at);
         let is_word = self.words.get(word).is_some_and(|w| w.start <= at);
-        (self.mark.is_some_and(|(start, end)| start <= at && at < end), is_word)
+        let part = self.paint.partition_point(|p| p.range.end <= at);
+        let kind = self.paint.get(part).filter(|p| p.range.start <= at).map(|p| p.kind);
+        let mark = self.mark.is_some_and(|(start, end)| start <= at && at < end);
+        Look { mark, word: is_word, kind, escaped: false }
     }
 
     /// Writes text in which every byte is a character to be seen.
     fn plain(&self, shown: Range<usize>, out: &mut Markup) {
         let mark = self.mark.map(|(start, end)| [start, end]).into_iter().flatten();
         let words = self.words.iter().flat_map(|w| [w.start, w.end]);
-        let mut cuts: Vec<usize> = mark.chain(words).filter(|c| shown.contains(c) && *c > shown.start).collect();
+        let parts = self.paint.iter().flat_map(|p| [p.range.start, p.range.end]);
+        let mut cuts: Vec<usize> =
+            mark.chain(words).chain(parts).filter(|c| shown.contains(c) && *c > shown.start).collect();
         cuts.sort_unstable();
         cuts.dedup();
         cuts.push(shown.end);
         let mut at = shown.start;
         for end in cuts {
-            let (mark, word) = self.look(at);
             let part = String::from_utf8_lossy(&self.text[at..end]);
-            run(&part, Look { mark, word, escaped: false }, out);
+            run(&part, self.look(at), out);
             at = end;
         }
     }
@@ -91,8 +98,7 @@ impl Code<'_> {
         let mut at = shown.start;
         let mut open: Option<(Look, Vec<_>)> = None;
         for piece in pieces(&self.text[shown]) {
-            let (mark, word) = self.look(at);
-            let look = Look { mark, word, escaped: piece.is_escaped() };
+            let look = Look { escaped: piece.is_escaped(), ..self.look(at) };
             at += piece.bytes();
             match &mut open {
                 Some((before, run)) if *before == look => run.push(piece),
@@ -114,12 +120,19 @@ impl Code<'_> {
 struct Look {
     mark: bool,
     word: bool,
-    /// Not what the source says, but a description of it.
+    kind: Option<Kind>,
+    /// The name of a hidden character, not the source itself.
     escaped: bool,
 }
 
 fn run(text: &str, look: Look, out: &mut Markup) {
-    let tags = [(look.mark, "<mark>", "</mark>"), (look.word, "<b>", "</b>"), (look.escaped, "<i>", "</i>")];
+    let kind = look.kind.filter(|_| !look.escaped);
+    let tags = [
+        (look.mark, "<mark>", "</mark>"),
+        (look.word, "<b>", "</b>"),
+        (look.escaped, "<i>", "</i>"),
+        (kind.is_some(), kind.map_or("", Kind::tag), "</span>"),
+    ];
     for (_, open, _) in tags.iter().filter(|t| t.0) {
         out.raw(open);
     }
@@ -147,6 +160,20 @@ mod tests {
             shown(Code { mark: Some((2, 5)), words: &[0..1, 3..4], ..code }),
             "<b>a</b> <mark>&lt;</mark><mark><b>b</b></mark><mark>&gt;</mark> &amp;&amp; &quot;c&quot;"
         );
+    }
+
+    #[test]
+    fn syntax_is_coloured_within_marks_and_not_in_escapes() {
+        let paint = [Painted { range: 0..2, kind: Kind::Keyword }, Painted { range: 5..8, kind: Kind::Comment }];
+        let code = Code { text: b"if x # a", most: 100, paint: &paint, ..Code::default() };
+        assert_eq!(shown(code), "<span class=k>if</span> x <span class=c># a</span>");
+        let marked = Code { mark: Some((3, 6)), ..code };
+        assert_eq!(
+            shown(marked),
+            "<span class=k>if</span> <mark>x </mark><mark><span class=c>#</span></mark><span class=c> a</span>"
+        );
+        let hidden = Code { text: "if x #\u{202e}".as_bytes(), ..code };
+        assert_eq!(shown(hidden), "<span class=k>if</span> x <span class=c>#</span><i>\\u{202e}</i>");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::change::{File, Page, rows};
 use super::changed;
 use super::code::Code;
 use super::markup::Markup;
+use super::paint::{self, Painted};
 use crate::diff::{Body, ChangeKind, FileMode, Hunk, Line, LineKind, TextChange, trim_line_end};
 use crate::finding::{Finding, Origin};
 use crate::report::plural;
@@ -35,7 +36,7 @@ impl<'r> Files<'r> {
         out.raw("><details open>\n<summary><h3>");
         head(file, out);
         if file.change.is_none() && self.page.without_lines.is_none() {
-            out.raw(" <span class=tag>not in the kept change</span>");
+            out.raw(" <span class=tag>not in the stored change</span>");
         }
         out.raw("</summary>\n");
         let mut said = Said::new();
@@ -56,7 +57,7 @@ impl<'r> Files<'r> {
     fn lines(&self, file: &File<'r>, said: &mut Said<'r>, out: &mut Markup) {
         let text = match file.change.as_ref().map(|c| &c.body) {
             _ if file.is_left_out => {
-                out.raw("<p class=none>The lines of this file were not kept: it is too large, or holds secrets by its name.</p>\n");
+                out.raw("<p class=none>The lines of this file were not stored: the file is too large, or its name says that it holds secrets.</p>\n");
                 return;
             }
             None => return,
@@ -66,11 +67,11 @@ impl<'r> Files<'r> {
                 return;
             }
             Some(Body::Binary(_)) => {
-                out.raw("<p class=none>No text.</p>\n");
+                out.raw("<p class=none>Binary file.</p>\n");
                 return;
             }
             Some(Body::Submodule { .. }) => {
-                out.raw("<p class=none>Another repository’s commit.</p>\n");
+                out.raw("<p class=none>Submodule commit.</p>\n");
                 return;
             }
         };
@@ -99,6 +100,7 @@ impl<'r> Files<'r> {
         range(w.hunk.new.start, w.hunk.new.count, out);
         out.raw(" @@ ").text(w.text.section(w.hunk)).raw("</div>");
         let words = changed_words(w);
+        let paint = if self.page.is_large { Vec::new() } else { paint(w) };
         let mut placed = w.file.placed.iter().filter(|p| p.hunk == w.at).peekable();
         let marked = marked(w);
         let shows_ends = has_both_ends(w);
@@ -117,6 +119,7 @@ impl<'r> Files<'r> {
                 let look = Look {
                     mark: marked.get(&row).copied(),
                     words: words.get(&row).map_or(&[], Vec::as_slice),
+                    paint: paint.get(row).map_or(&[], Vec::as_slice),
                     most,
                     digits: w.digits,
                     shows_ends,
@@ -156,9 +159,10 @@ struct Window<'w, 'r> {
 
 /// How a row looks.
 struct Look<'a> {
-    /// A finding speaks of it, of these bytes or of all.
+    /// A finding is on this row: on these bytes, or on all of it.
     mark: Option<Option<(u32, u32)>>,
     words: &'a [Range<usize>],
+    paint: &'a [Painted],
     most: usize,
     digits: usize,
     /// A carriage return at the end is shown.
@@ -176,7 +180,8 @@ fn row(line: &Line<'_>, look: &Look<'_>, out: &mut Markup) {
     let (old, new, digits) = (number(line.old), number(line.new), look.digits);
     out.inert(&format!("{old:>digits$} {new:>digits$}")).raw("\">");
     let mark = look.mark.flatten().map(|(start, end)| (start as usize, end as usize));
-    Code { text: trim_line_end(line.text), skipped: 0, mark, words: look.words, most: look.most }.write(out);
+    let text = trim_line_end(line.text);
+    Code { text, skipped: 0, mark, words: look.words, paint: look.paint, most: look.most }.write(out);
     if look.shows_ends && line.text.ends_with(b"\r\n") {
         out.raw("<i>\\r</i>");
     }
@@ -201,7 +206,7 @@ fn gap(rows: usize, out: &mut Markup) {
     }
 }
 
-/// Returns the rows that findings speak of, and the columns where one names some.
+/// Returns the rows of findings, and their columns if known.
 fn marked(w: &Window<'_, '_>) -> HashMap<usize, Option<(u32, u32)>> {
     let mut out = HashMap::new();
     for p in w.file.placed.iter().filter(|p| p.hunk == w.at) {
@@ -215,13 +220,30 @@ fn marked(w: &Window<'_, '_>) -> HashMap<usize, Option<(u32, u32)>> {
     out
 }
 
-/// Tells whether the lines of a hunk end in both ways, which without a mark look alike.
+/// Returns true if a hunk has both kinds of line ends, which look the same without a mark.
 fn has_both_ends(w: &Window<'_, '_>) -> bool {
     let mut ends = w.text.lines(w.hunk).filter(|l| l.text.ends_with(b"\n")).map(|l| l.text.ends_with(b"\r\n"));
     ends.next().is_some_and(|first| ends.any(|end| end != first))
 }
 
-/// Returns what was changed within lines that took the place of others, by row.
+/// Returns the syntax colours of the rows of a hunk. Each side is a text of its own; unchanged lines are read on the new
+/// side.
+fn paint(w: &Window<'_, '_>) -> Vec<Vec<Painted>> {
+    let all: Vec<Line<'_>> = w.text.lines(w.hunk).collect();
+    let side = |other: LineKind| all.iter().filter(move |l| l.kind != other).map(|l| trim_line_end(l.text));
+    let path = w.file.path.as_bytes();
+    let mut old = paint::lines(path, side(LineKind::Added)).into_iter();
+    let mut new = paint::lines(path, side(LineKind::Removed)).into_iter();
+    let mut out = Vec::with_capacity(all.len());
+    for line in &all {
+        let of_old = if line.kind == LineKind::Added { None } else { old.next() };
+        let of_new = if line.kind == LineKind::Removed { None } else { new.next() };
+        out.push(of_new.or(of_old).unwrap_or_default());
+    }
+    out
+}
+
+/// Returns the changed words of replaced lines, by row.
 fn changed_words(w: &Window<'_, '_>) -> HashMap<usize, Vec<Range<usize>>> {
     let mut out = HashMap::new();
     let mut lines = w.text.lines(w.hunk).enumerate().peekable();
@@ -239,7 +261,7 @@ fn changed_words(w: &Window<'_, '_>) -> HashMap<usize, Vec<Range<usize>>> {
             block
         };
         let (removed, added) = (of(LineKind::Removed), of(LineKind::Added));
-        // Where their numbers differ nobody knows which line became which.
+        // With different counts, lines cannot be paired.
         if removed.len() != added.len() {
             continue;
         }
@@ -274,7 +296,7 @@ fn head(file: &File<'_>, out: &mut Markup) {
             (&change.entry.old, change.entry.kind)
         {
             out.raw(" <span class=from>from ").text(old.path.as_bytes());
-            out.raw(" (").digits(similarity).raw("% alike)</span>");
+            out.raw(" (").digits(similarity).raw("% similar)</span>");
         }
         if let (Some(old), Some(new)) = (&change.entry.old, &change.entry.new)
             && old.mode != new.mode

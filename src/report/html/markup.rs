@@ -1,4 +1,4 @@
-//! Markup that is being written: our own as it is, everything else escaped.
+//! Markup under construction: constant markup is appended unchanged, all other text escaped.
 
 use crate::report::words::grouped;
 use crate::untrusted::Inert;
@@ -73,6 +73,16 @@ impl Markup {
     pub(super) fn digits(&mut self, n: impl Into<u64>) -> &mut Self {
         self.0.push_str(&n.into().to_string());
         self
+    }
+
+    /// Appends a button that copies a text. It is hidden until the script of the page makes it work.
+    pub(super) fn copy(&mut self, label: &'static str, text: &str) -> &mut Self {
+        self.raw(" <button type=button class=copy hidden aria-label=\"").raw(label).raw("\" data-copy=\"");
+        let mut escaped = String::with_capacity(text.len());
+        escape(text, &mut escaped);
+        // Parsers of HTML keep line ends and tabs of attributes; tools that reformat a page may not.
+        self.0.push_str(&escaped.replace('\n', "&#10;").replace('\t', "&#9;"));
+        self.raw("\">Copy</button>")
     }
 
     /// Returns the bytes written so far.

@@ -10,7 +10,31 @@
   const dress = () => { if (theme === 'auto') root.removeAttribute('data-theme'); else root.dataset.theme = theme; };
   dress();
 
+  // Pages on a server without TLS have no clipboard interface.
+  const write = async (text) => {
+    if (navigator.clipboard) return navigator.clipboard.writeText(text);
+    const field = document.createElement('textarea');
+    field.value = text;
+    document.body.append(field);
+    field.select();
+    const done = document.execCommand('copy');
+    field.remove();
+    if (!done) throw new Error('not copied');
+  };
   addEventListener('DOMContentLoaded', () => {
+    for (const button of document.querySelectorAll('.copy')) button.hidden = false;
+    document.addEventListener('click', async (e) => {
+      const button = e.target.closest('.copy');
+      if (!button) return;
+      try {
+        await write(button.dataset.copy);
+        button.textContent = 'Copied';
+      } catch {
+        button.textContent = 'Copy failed';
+      }
+      button.focus();
+      setTimeout(() => { button.textContent = 'Copy'; }, 2000);
+    });
     const $ = (id) => document.getElementById(id);
     const keys = $('keys');
     const bar = document.querySelector('.bar');

@@ -1,4 +1,4 @@
-//! What the page says beside the diff: what was reviewed, what was not, tests, models, notes.
+//! The sections of the page around the diff: what was reviewed, what was not, tests, models, notes.
 
 use super::change::Page;
 use super::diff::Files;
@@ -6,7 +6,7 @@ use super::markup::{Markup, cut};
 use crate::ai::{Models, Usage};
 use crate::diff::RepoPath;
 use crate::finding::{Finding, Severity};
-use crate::report::words::{conventions, elapsed, grouped, is_inside, let_through, missing, tests_word};
+use crate::report::words::{conventions, elapsed, grouped, is_inside, let_through, missing, tests_word, zero_because};
 use crate::report::{backends, plural};
 use crate::review::Review;
 use crate::verdict::{Outcome, TestOutcome, Verdict};
@@ -20,7 +20,7 @@ const LISTED: usize = 50;
 /// Places listed of one kind.
 const PLACES: usize = 6;
 
-/// Writes what was reviewed, in short.
+/// Writes the facts of the review: the change, coverage, reviewers, policy, time, exit code.
 pub(super) fn facts(review: &Review, out: &mut Markup) {
     let (s, c) = (&review.source, &review.coverage);
     out.raw("<section class=facts aria-labelledby=facts><h2 id=facts>What was reviewed</h2>\n<dl>\n");
@@ -29,6 +29,11 @@ pub(super) fn facts(review: &Review, out: &mut Markup) {
         write(out);
         out.raw("</dd></div>\n");
     };
+    if let Some(name) = super::repository(review) {
+        fact("Repository", &|o| {
+            o.text(name);
+        });
+    }
     if !s.label.is_empty() {
         fact("Change", &|o| {
             o.text(&s.label);
@@ -85,14 +90,14 @@ pub(super) fn facts(review: &Review, out: &mut Markup) {
         o.raw("</time>, took ").text(elapsed(review.duration));
     });
     fact("Exit code", &|o| {
-        // What the code means is not what was found, where that was let through.
-        let why = let_through(review).map(|why| why.strip_prefix("exit code 0, ").unwrap_or(why));
-        o.digits(review.exit.code()).raw(": ").inert(why.unwrap_or_else(|| review.exit.meaning()));
+        // The general meaning of code 0 is wrong if a flag or the policy made it 0.
+        let why = zero_because(review).map(|cause| format!("because of {cause}"));
+        o.digits(review.exit.code()).raw(": ").inert(why.as_deref().unwrap_or_else(|| review.exit.meaning()));
     });
     out.raw("</dl>\n</section>\n");
 }
 
-/// Writes what was not reviewed, and why.
+/// Writes which files were not reviewed, and why.
 pub(super) fn coverage(review: &Review, out: &mut Markup) {
     let c = &review.coverage;
     if c.failed.is_empty() && c.skipped.is_empty() {
@@ -148,14 +153,14 @@ fn more(all: usize, most: usize, what: &'static str, out: &mut Markup) {
     }
 }
 
-/// Lists what blocks, with links to where it stands.
+/// Lists the blocking findings with links to their positions.
 pub(super) fn blocking(review: &Review, page: &Page<'_>, out: &mut Markup) {
     let mut all: Vec<(usize, &Finding)> = review.findings.iter().enumerate().filter(|(_, f)| f.blocking).collect();
     if all.is_empty() {
         return;
     }
     all.sort_by_key(|(i, f)| (Reverse(f.severity()), *i));
-    // What one rule says of many places is one entry.
+    // Findings of one rule with one title are one entry.
     let mut kinds: Vec<Vec<(usize, &Finding)>> = Vec::new();
     let mut at: HashMap<(Severity, &str, &str), usize> = HashMap::new();
     for (i, f) in all {
@@ -165,7 +170,7 @@ pub(super) fn blocking(review: &Review, page: &Page<'_>, out: &mut Markup) {
             None => kinds.push(vec![(i, f)]),
         }
     }
-    out.raw("<section class=\"list index\" aria-labelledby=blocking><h2 id=blocking>What blocks</h2>\n<ol>\n");
+    out.raw("<section class=\"list index\" aria-labelledby=blocking><h2 id=blocking>Blocking findings</h2>\n<ol>\n");
     for kind in kinds.iter().take(LISTED) {
         let Some((_, first)) = kind.first() else { continue };
         out.raw("<li class=").raw(first.severity().name()).raw("><span class=sev>").raw(first.severity().name());
@@ -202,7 +207,7 @@ fn place(index: usize, f: &Finding, review: &Review, page: &Page<'_>, out: &mut 
     out.raw(if is_shown { "</a>" } else { "" });
 }
 
-/// Writes the findings that have no file.
+/// Writes the findings about the change as a whole.
 pub(super) fn whole<'r>(files: &Files<'r>, page: &'r Page<'r>, out: &mut Markup) {
     if page.whole.is_empty() {
         return;
@@ -215,13 +220,13 @@ pub(super) fn whole<'r>(files: &Files<'r>, page: &'r Page<'r>, out: &mut Markup)
     out.raw("</section>\n");
 }
 
-/// Lists what was let through, with the reasons.
+/// Lists waived and suppressed findings with the reasons.
 pub(super) fn set_aside(review: &Review, page: &Page<'_>, out: &mut Markup) {
     let all: Vec<(usize, &Finding)> = review.findings.iter().enumerate().filter(|(_, f)| !f.counts()).collect();
     if all.is_empty() {
         return;
     }
-    out.raw("<section class=\"list index\" aria-labelledby=aside><h2 id=aside>Let through</h2>\n<ul>\n");
+    out.raw("<section class=\"list index\" aria-labelledby=aside><h2 id=aside>Waived and suppressed</h2>\n<ul>\n");
     for (i, f) in all.iter().take(NAMES) {
         out.raw("<li class=").raw(f.severity().name()).raw("><span class=sev>").raw(f.severity().name());
         out.raw("</span> ").text(f.title()).raw(" <span class=at>");
@@ -235,11 +240,11 @@ pub(super) fn set_aside(review: &Review, page: &Page<'_>, out: &mut Markup) {
         }
         out.raw("</li>\n");
     }
-    more(all.len(), NAMES, "that were let through", out);
+    more(all.len(), NAMES, "findings", out);
     out.raw("</ul>\n</section>\n");
 }
 
-/// Writes how the project's own tests ended.
+/// Writes the result of the project's tests.
 pub(super) fn tests(review: &Review, out: &mut Markup) {
     let Some(t) = &review.tests else { return };
     let kind = if t.outcome == TestOutcome::Passed { "quiet" } else { "lacking" };
@@ -260,11 +265,15 @@ pub(super) fn tests(review: &Review, out: &mut Markup) {
     out.raw("</section>\n");
 }
 
-/// Writes what models say of the design, of the requirements and of the contract.
+/// Writes the models' results on the design, the requirements and the acceptance criteria.
 pub(super) fn design(models: &Models, out: &mut Markup) {
     if let Some(c) = &models.compliance {
         out.raw("<section class=list aria-labelledby=design><h2 id=design>Design</h2>\n<p>");
-        out.raw(if c.follows { "The change follows the documents." } else { "The change leaves the documents." });
+        out.raw(if c.follows {
+            "The change follows the documents."
+        } else {
+            "The change does not follow the documents."
+        });
         out.raw("</p>\n");
         if !c.violations.is_empty() {
             out.raw("<ul>\n");
@@ -275,7 +284,7 @@ pub(super) fn design(models: &Models, out: &mut Markup) {
                 }
                 out.raw("</li>\n");
             }
-            more(c.violations.len(), NAMES, "places", out);
+            more(c.violations.len(), NAMES, "violations", out);
             out.raw("</ul>\n");
         }
         out.raw("</section>\n");
@@ -296,7 +305,7 @@ pub(super) fn design(models: &Models, out: &mut Markup) {
             out.raw(match c.met {
                 Some(true) => "met",
                 Some(false) => "not met",
-                None => "not decided",
+                None => "undecided",
             });
             out.raw("<br>").lines(&c.reason);
             if let Some(e) = &c.evidence {
@@ -342,12 +351,12 @@ pub(super) fn notes(review: &Review, out: &mut Markup) {
     out.raw("</ul>\n</section>\n");
 }
 
-/// Writes what models said besides, and what it cost.
+/// Writes opinions, dropped claims and usage of the models.
 pub(super) fn models(review: &Review, out: &mut Markup) {
     let models = &review.models;
     if !models.opinions.is_empty() {
-        out.raw("<section class=list aria-labelledby=opinions><h2 id=opinions>What models say of the change</h2>\n");
-        out.raw("<p class=hint>Opinions decide nothing.</p>\n<ul>\n");
+        out.raw("<section class=list aria-labelledby=opinions><h2 id=opinions>Opinions of the models</h2>\n");
+        out.raw("<p class=hint>Opinions do not change the verdict.</p>\n<ul>\n");
         for o in models.opinions.iter().take(NAMES) {
             out.raw("<li><b>").text(&o.backend).raw("</b> ").lines(&o.text).raw("</li>\n");
         }
@@ -359,8 +368,8 @@ pub(super) fn models(review: &Review, out: &mut Markup) {
         out.raw(
             "<section class=\"list quiet\" aria-labelledby=dropped><h2 id=dropped>Dropped claims</h2>\n<p class=hint>",
         );
-        out.text(plural(n, "claim")).raw(" could not be tied to the change and ");
-        out.raw(if n == 1 { "counts" } else { "count" }).raw(" for nothing.</p>\n<ul>\n");
+        out.text(plural(n, "claim")).raw(" could not be anchored to a line of the change and ");
+        out.raw(if n == 1 { "does" } else { "do" }).raw(" not count.</p>\n<ul>\n");
         for d in models.dropped.iter().take(NAMES) {
             out.raw("<li>").lines(&d.claim).raw(" <span class=at>").text(d.why);
             if !d.backend.is_empty() {
@@ -386,7 +395,7 @@ fn usage(models: &Models, out: &mut Markup) {
         spent(u, out);
     }
     for name in models.asked.iter().filter(|name| models.usage.iter().all(|u| u.backend != **name)) {
-        out.raw("<tr><th scope=row>").text(name).raw("<td colspan=7>not asked, or without an answer\n");
+        out.raw("<tr><th scope=row>").text(name).raw("<td colspan=7>not asked, or no reply\n");
     }
     out.raw("</tbody></table></div>\n</section>\n");
 }
@@ -404,7 +413,7 @@ fn spent(u: &Usage, out: &mut Markup) {
     out.raw("<td>").text(elapsed(u.duration)).raw("\n");
 }
 
-/// Writes what is not on the page, at the end of the files.
+/// Writes which findings, lines and files the page leaves out.
 pub(super) fn left_out(page: &Page<'_>, out: &mut Markup) {
     let bounded = page.lines_left_out + page.findings_left_out + page.files_left_out.len();
     if bounded == 0 {
@@ -413,11 +422,11 @@ pub(super) fn left_out(page: &Page<'_>, out: &mut Markup) {
     out.raw("<section class=\"list quiet\" aria-labelledby=cut><h2 id=cut>Not on this page</h2>\n<ul>\n");
     if page.findings_left_out > 0 {
         out.raw("<li>").number(page.findings_left_out);
-        out.raw(" findings; those that are shown are the worst. The JSON report holds all of them.</li>\n");
+        out.raw(" findings. The page shows the worst; the JSON report has all of them.</li>\n");
     }
     if page.lines_left_out > 0 {
         out.raw("<li>").number(page.lines_left_out);
-        out.raw(" lines; files with findings are shown first, and what is around findings before the rest.</li>\n");
+        out.raw(" lines. Lines around findings are shown first, then the rest of their files.</li>\n");
     }
     if !page.files_left_out.is_empty() {
         out.raw("<li>").number(page.files_left_out.len()).raw(" files without findings: ");
@@ -427,7 +436,7 @@ pub(super) fn left_out(page: &Page<'_>, out: &mut Markup) {
     out.raw("</ul>\n</section>\n");
 }
 
-/// Returns what is said below the headline.
+/// Returns the line below the headline.
 pub(super) fn besides(review: &Review) -> Option<String> {
     if review.outcome == Outcome::NothingToReview {
         return None;
@@ -435,15 +444,15 @@ pub(super) fn besides(review: &Review) -> Option<String> {
     let incomplete = review.verdict == Verdict::Block && !review.coverage.is_complete();
     let parts = [
         incomplete.then(|| format!("and incomplete: {}", missing(review))),
-        let_through(review).map(str::to_owned),
+        let_through(review),
         conventions(review),
-        review.rules_only.then(|| "rules only: no model looked".to_owned()),
+        review.rules_only.then(|| "rules only: no model was asked".to_owned()),
     ];
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
     (!text.is_empty()).then_some(text)
 }
 
-/// Returns the start of a text for the title of the page.
+/// Returns the start of a text, short enough for the title of the page.
 pub(super) fn short(text: &str) -> &str {
     &text[..cut(text.as_bytes(), 80)]
 }

@@ -1,4 +1,4 @@
-//! What the page holds, and what it never does.
+//! What the page shows, and what it never does.
 
 use super::*;
 use crate::error::ExitStatus;
@@ -86,13 +86,13 @@ fn a_finding_stands_below_its_last_line_or_with_its_own_code() {
     let out = foreign(&full());
     let at = |what: &str| out.find(what).unwrap_or_else(|| panic!("{what}"));
     // A conflict of five lines, of which all are marked.
-    let conflict = at("<span class=sev>critical</span> conflict markers</h4>");
+    let conflict = at("<span class=sev>critical</span> Conflict markers</h4>");
     assert!(at("&gt;&gt;&gt;&gt;&gt;&gt;&gt; topic") < conflict && conflict < at("fn d() {}"));
     assert_eq!(out.matches(" class=m data-n=\"   9\"").count() + out.matches(" class=m data-n=\"    9\"").count(), 1);
     // The file is in the change, the line is not: the fourth note.
     let notes = out.split("<h3>src/notes.rs</h3>").nth(1).unwrap().split("</section>").next().unwrap();
     assert_eq!(notes.matches("<article").count(), 6);
-    assert_eq!(notes.matches("The same as <a href=#F").count(), 5);
+    assert_eq!(notes.matches("Same as <a href=#F").count(), 5);
     assert!(notes.contains("data-n=\"30\""), "{notes}");
     // A file that the change does not hold.
     let deploy = out.split("<h3>deploy.sh</h3>").nth(1).unwrap().split("</section>").next().unwrap();
@@ -103,15 +103,76 @@ fn a_finding_stands_below_its_last_line_or_with_its_own_code() {
 fn what_is_not_in_the_record_is_named() {
     let out = foreign(&full());
     let env = out.split("<h3>config/production.env</h3>").nth(1).unwrap().split("</section>").next().unwrap();
-    assert!(env.contains("The lines of this file were not kept"), "{env}");
+    assert!(env.contains("The lines of this file were not stored"), "{env}");
     let mut review = full();
     review.record = None;
-    assert!(foreign(&review).contains("The lines of this change were not kept"));
+    assert!(foreign(&review).contains("The lines of this change were not stored"));
     review.record =
         Some(Record { text: b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-x\n".to_vec(), left_out: vec![] });
     let out = foreign(&review);
-    assert!(out.contains("The stored change cannot be read"));
+    assert!(out.contains("Cannot read the stored change"));
     assert!(out.contains("AKIA****************"), "its own lines stand with the finding");
+}
+
+#[test]
+fn the_title_names_the_repository_and_the_change() {
+    let mut review = full();
+    let title = |review: &Review| {
+        let out = foreign(review);
+        out.split("<title>").nth(1).unwrap().split("</title>").next().unwrap().to_owned()
+    };
+    assert!(title(&review).starts_with("Blocked: ") && title(&review).ends_with(" – branch HEAD against origin/main"));
+    let top = std::path::PathBuf::from("/work/<shop>");
+    let history = crate::policy::Policy::default().history;
+    review.place = Some(crate::review::Place { top, history, max_rounds: 1, actor: String::new(), head: None });
+    assert!(title(&review).ends_with(" – &lt;shop&gt; – branch HEAD against origin/main"), "{}", title(&review));
+    assert!(foreign(&review).contains("<dt>Repository</dt><dd>&lt;shop&gt;</dd>"));
+}
+
+#[test]
+fn code_of_the_change_of_findings_and_of_replacements_has_syntax_colours() {
+    let out = foreign(&full());
+    // An added line, with the changed word marked.
+    assert!(out.contains("<span class=k>export</span> <span class=k>function</span> total(cart: Cart) {"), "{out}");
+    assert!(out.contains("return</span> client(<span class=s>&quot;s3&quot;</span>, key)"), "{out}");
+    let mut review = full();
+    review.record = None;
+    let out = foreign(&review);
+    assert!(out.contains("<span class=k>export</span>") && out.contains("<span class=c>// "), "{out}");
+    // A page of many lines has none, so that it stays small.
+    assert!(!foreign(&large(7, 1_000, 1)).contains("<span class=k>"));
+}
+
+#[test]
+fn what_a_finding_offers_can_be_copied_and_buttons_wait_for_the_script() {
+    let mut f = sketch("x", Severity::Major, Category::Bug, "t", "m")
+        .code("a.go", 1, 1, "x", &[b"+x"])
+        .replace("if x {\n\treturn \"<b>\"\n}")
+        .done();
+    f.blocking = true;
+    let mut review = warned();
+    review.findings = vec![f.clone()];
+    let button = |label: &str, text: &str| {
+        format!("<button type=button class=copy hidden aria-label=\"{label}\" data-copy=\"{text}\">Copy</button>")
+    };
+    let out = foreign(&review);
+    for expected in [
+        button("Copy the replacement", "if x {&#10;&#9;return &quot;&lt;b&gt;&quot;&#10;}"),
+        button("Copy the comment", "// claude-reviewer: ignore[sample-x] reason"),
+        button("Copy the fingerprint", f.fingerprint().as_str()),
+    ] {
+        assert!(out.contains(&expected), "{expected}\n{out}");
+    }
+    // No comment suppresses a finding without a line, and nothing that hides is copied.
+    let mut hidden = sketch("x", Severity::Major, Category::Bug, "t", "m").file("a.go").replace("a\u{202e}b").done();
+    hidden.blocking = true;
+    review.findings = vec![hidden.clone()];
+    let out = foreign(&review);
+    assert!(out.contains(&button("Copy the flag", &format!("--waive {}=REASON", hidden.fingerprint()))), "{out}");
+    assert!(!out.contains("Copy the replacement"), "{out}");
+    // A finding that does not block offers neither.
+    review.findings[0].blocking = false;
+    assert!(!foreign(&review).contains("class=copy"));
 }
 
 #[test]
@@ -152,17 +213,17 @@ fn a_change_of_line_ends_is_to_be_seen() {
 }
 
 #[test]
-fn the_exit_code_is_not_said_to_mean_what_was_not_found() {
+fn the_exit_code_0_is_explained_by_the_flag_or_key_that_made_it_0() {
     let fact = |review: &Review| {
         let out = foreign(review);
         let fact = out.split("<dt>Exit code</dt><dd>").nth(1).unwrap().split("</dd>").next().unwrap();
         fact.to_owned()
     };
     assert_eq!(fact(&clean()), "0: reviewed completely, nothing at or above block_on");
-    assert_eq!(fact(&incomplete(ExitStatus::Pass)), "0: let through by on_incomplete = &quot;warn&quot;");
+    assert_eq!(fact(&incomplete(ExitStatus::Pass)), "0: because of on_incomplete = &quot;warn&quot;");
     let mut blocked = full();
     blocked.exit = ExitStatus::Pass;
-    assert_eq!(fact(&blocked), "0: as asked");
+    assert_eq!(fact(&blocked), "0: because of --exit-zero");
     blocked.exit = ExitStatus::Block;
     assert_eq!(fact(&blocked), "1: a finding that blocks");
 }
@@ -183,7 +244,7 @@ fn files_and_findings_of_earlier_commits_are_told_from_those_of_the_head() {
     };
     review.findings = vec![of(None), of(Some(id))];
     let out = foreign(&review);
-    let blocks = out.split("What blocks").nth(1).unwrap().split("</section>").next().unwrap();
+    let blocks = out.split(">Blocking findings<").nth(1).unwrap().split("</section>").next().unwrap();
     assert!(blocks.contains(">conf.py:3</a>, <a href=#F2>conf.py:3 in commit 1a2b3c4d5e6f</a>"), "{blocks}");
     let list = out.split("<nav").nth(1).unwrap().split("</nav>").next().unwrap();
     let entries: Vec<&str> = list.split("<li>").skip(1).collect();
@@ -232,7 +293,7 @@ fn a_large_change_is_bounded_and_what_is_around_findings_comes_first() {
     }
     let rows = out.matches("<ins data-n").count() + out.matches("<ins class=m data-n").count();
     assert_eq!(rows, 24_000);
-    assert!(out.contains("176,000 lines; files with findings are shown first"), "{}", &out[out.len() - 3_000..]);
+    assert!(out.contains("176,000 lines. Lines around findings are shown first"), "{}", &out[out.len() - 3_000..]);
     assert!(out.contains(" lines not shown</div>"));
 }
 
@@ -240,7 +301,7 @@ fn a_large_change_is_bounded_and_what_is_around_findings_comes_first() {
 fn a_flood_of_findings_and_of_files_is_bounded_and_counted() {
     let out = foreign(&large(8_400, 1, 1));
     assert_eq!(out.matches("<article").count(), 8_000);
-    assert!(out.contains("400 findings; those that are shown are the worst"));
+    assert!(out.contains("400 findings. The page shows the worst"));
     let out = foreign(&large(2_500, 1, 2_500));
     assert_eq!(out.matches("<section class=file").count(), 2_001);
     assert!(out.contains("499 files without findings: <code>f02001</code>, "));
@@ -261,9 +322,9 @@ fn a_line_without_end_is_cut_around_what_was_found() {
 }
 
 #[test]
-fn nothing_is_said_of_what_there_is_not() {
+fn a_review_without_findings_has_no_empty_sections() {
     let out = foreign(&empty());
     assert!(out.contains("<h1>Nothing to review</h1>") && !out.contains("class=bar") && !out.contains("<article"));
     let out = foreign(&clean());
-    assert!(out.contains("<h1>Passed</h1>") && out.contains("nothing found") && !out.contains("<nav"));
+    assert!(out.contains("<h1>Passed</h1>") && out.contains("no findings") && !out.contains("<nav"));
 }

@@ -40,35 +40,52 @@ impl Cells {
         column
     }
 
-    /// Returns the columns of what is no white space, from the first to the last.
-    fn ink(&self) -> (usize, usize) {
+    /// Returns the columns from the first to the last character between two columns that is not white space; `None`
+    /// if all of them are.
+    fn ink(&self, from: usize, to: usize) -> Option<(usize, usize)> {
         let mut column = 0;
         let mut ink = None;
         for p in &self.pieces {
-            if !p.is_blank() {
+            if !p.is_blank() && (from..to).contains(&column) {
                 let (start, _) = ink.unwrap_or((column, 0));
                 ink = Some((start, column + p.width()));
             }
             column += p.width();
         }
-        ink.unwrap_or((0, 0))
+        ink
+    }
+
+    /// Returns the columns that carets mark for these bytes of the line, without white space at either end.
+    fn marked(&self, columns: Option<(u32, u32)>) -> (usize, usize) {
+        let Some((start, end)) = columns else { return self.ink(0, usize::MAX).unwrap_or((0, 0)) };
+        let start = self.column(start as usize);
+        let end = self.column(end as usize).max(start + 1);
+        self.ink(start, end).unwrap_or((start, end))
     }
 }
 
-/// Returns the 1-based column of a finding as editors count it: in characters. `None` without columns.
+/// Returns the 1-based column at which the carets of a finding start, in characters, as editors count it. `None`
+/// without columns.
 pub(super) fn column(f: &Finding) -> Option<usize> {
     let span = f.lines()?;
-    let (start, _) = span.columns?;
+    let (start, end) = span.columns?;
     let line = line_of(f.frame.as_ref()?, span.first.get())?;
     if line.skipped > 0 {
         return None;
     }
-    let mut at = 0;
-    let before = untrusted::pieces(&line.text).take_while(|p| {
-        at += p.bytes();
-        at <= start as usize
-    });
-    Some(before.count() + 1)
+    let (mut at, mut first, mut ink) = (0, None, None);
+    for (number, piece) in (1..).zip(untrusted::pieces(&line.text)) {
+        at += piece.bytes();
+        if at <= start as usize {
+            continue;
+        }
+        first.get_or_insert(number);
+        if !piece.is_blank() || at > end as usize {
+            ink = Some(number).filter(|_| at <= end as usize);
+            break;
+        }
+    }
+    ink.or(first)
 }
 
 /// Writes the frame of a finding, if it has one.
@@ -80,13 +97,7 @@ pub(super) fn write(page: &mut Page<'_>, f: &Finding, accent: Style) -> io::Resu
     let margin = 2 + digits + 3;
     let room = page.style.width.saturating_sub(margin).max(8);
     let focus = line_of(frame, span.first.get()).map(Cells::of);
-    let caret = focus.as_ref().map(|cells| match span.columns {
-        Some((start, end)) => {
-            let start = cells.column(start as usize);
-            (start, cells.column(end as usize).max(start + 1))
-        }
-        None => cells.ink(),
-    });
+    let caret = focus.as_ref().map(|cells| cells.marked(span.columns));
     let offset = match (&focus, caret) {
         (Some(cells), Some((start, end))) => window(cells.width(), start, end, room),
         _ => 0,

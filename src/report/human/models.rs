@@ -1,9 +1,9 @@
-//! What models and tests said besides findings: the design, missing requirements, dropped claims, cost.
+//! Results of models and tests besides findings: the design, missing requirements, dropped claims, cost.
 
+use super::accent;
 use super::page::{BOLD, CYAN, DIM, GREEN, Line, PLAIN, Page, RED, YELLOW};
-use super::{accent, plural};
 use crate::ai::Models;
-use crate::report::words::{spent, tests_word};
+use crate::report::words::{dropped_claims, spent, tests_word};
 use crate::review::{Review, TestResults};
 use crate::untrusted::Inert;
 use crate::verdict::TestOutcome;
@@ -12,7 +12,7 @@ use std::io;
 /// Dropped claims and failing tests listed at most, without `-v`.
 const NAMES: usize = 10;
 
-/// Writes what the tests and the models said that is no finding.
+/// Writes the results of tests and models that are not findings.
 pub(super) fn write(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     if let Some(tests) = &review.tests {
         self::tests(page, tests)?;
@@ -42,7 +42,7 @@ fn tests(page: &mut Page<'_>, t: &TestResults) -> io::Result<()> {
         page.wrapped(&Line::new().space(4).put(PLAIN, Inert::new(name)), 6)?;
     }
     if t.failing.len() > most {
-        let text = format!("and {} more (-v lists them all)", t.failing.len() - most);
+        let text = format!("and {} more (-v lists all)", t.failing.len() - most);
         page.wrapped(&Line::new().space(4).put(DIM, Inert::new(text)), 6)?;
     }
     Ok(())
@@ -53,7 +53,7 @@ fn opinions(page: &mut Page<'_>, models: &Models) -> io::Result<()> {
         page.gap()?;
     }
     for o in &models.opinions {
-        let label = Inert::new(format!("{} says: ", o.backend));
+        let label = Inert::new(format!("opinion of {}: ", o.backend));
         page.wrapped(&Line::new().put(CYAN, label).put(PLAIN, Inert::new(&o.text)), 4)?;
     }
     Ok(())
@@ -91,8 +91,7 @@ fn dropped(page: &mut Page<'_>, models: &Models) -> io::Result<()> {
     }
     page.gap()?;
     if !page.style.verbose {
-        let n = plural(models.dropped.len(), "claim");
-        let text = format!("{n} could not be tied to the change and count for nothing (-v shows them)");
+        let text = dropped_claims(models.dropped.len()) + " (-v lists them)";
         return page.wrapped(&Line::new().put(DIM, Inert::new(text)), 4);
     }
     for d in &models.dropped {
@@ -105,7 +104,7 @@ fn dropped(page: &mut Page<'_>, models: &Models) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes what each backend was asked and what it cost, a line each.
+/// Writes one line for each backend: requests, tokens, cost, time.
 pub(super) fn usage(page: &mut Page<'_>, models: &Models) -> io::Result<()> {
     for u in &models.usage {
         page.wrapped(&Line::new().space(2).put(DIM, Inert::new(spent(u))), 4)?;

@@ -1,11 +1,15 @@
 //! Lines for a terminal: coloured spans, wrapping, and the last guard before bytes leave.
 
+use crate::diff::RepoPath;
 use crate::report;
+use crate::review::Review;
 use crate::untrusted::{self, Inert};
 use crate::verdict::Verdict;
 use anstyle::{AnsiColor, Style};
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::path::Path;
+use std::rc::Rc;
 use unicode_width::UnicodeWidthChar as _;
 
 pub(super) const PLAIN: Style = Style::new();
@@ -65,6 +69,8 @@ const UNICODE: Glyphs = Glyphs {
 pub(super) struct Page<'a> {
     out: &'a mut dyn Write,
     pub(super) style: report::Style,
+    /// The top of the worktree, for links to files.
+    top: Option<&'a Path>,
     pub(super) glyphs: &'static Glyphs,
     /// The last line was empty, or there is none yet.
     blank: bool,
@@ -72,7 +78,30 @@ pub(super) struct Page<'a> {
 
 /// A line under construction.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Line(Vec<(Style, Inert)>);
+pub(super) struct Line(Vec<Span>);
+
+/// A part of a line that looks the same throughout.
+#[derive(Clone, Debug)]
+struct Span {
+    style: Style,
+    text: Inert,
+    link: Option<Link>,
+}
+
+/// The target of a hyperlink.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Link(Rc<str>);
+
+impl Link {
+    /// Terminals ignore longer targets, or show the sequence as text.
+    const LONGEST: usize = 2_000;
+
+    /// Checks a target: `None` if it is too long or has a byte that could end the escape sequence or start another.
+    pub(super) fn new(target: &str) -> Option<Self> {
+        let is_safe = |b: u8| b.is_ascii_alphanumeric() || b"-._~/:?#&=%+@".contains(&b);
+        (target.len() <= Self::LONGEST && target.bytes().all(is_safe)).then(|| Self(target.into()))
+    }
+}
 
 impl Line {
     pub(super) fn new() -> Self {
@@ -81,8 +110,14 @@ impl Line {
 
     /// Appends text.
     #[must_use]
-    pub(super) fn put(mut self, style: Style, text: impl Into<Inert>) -> Self {
-        self.0.push((style, text.into()));
+    pub(super) fn put(self, style: Style, text: impl Into<Inert>) -> Self {
+        self.linked(style, text, None)
+    }
+
+    /// Appends text that a terminal may show as a link.
+    #[must_use]
+    pub(super) fn linked(mut self, style: Style, text: impl Into<Inert>, link: Option<Link>) -> Self {
+        self.0.push(Span { style, text: text.into(), link });
         self
     }
 
@@ -93,7 +128,7 @@ impl Line {
     }
 
     pub(super) fn width(&self) -> usize {
-        self.0.iter().map(|(_, t)| untrusted::width(t.as_str())).sum()
+        self.0.iter().map(|span| untrusted::width(span.text.as_str())).sum()
     }
 }
 
@@ -109,9 +144,26 @@ impl Glyphs {
 }
 
 impl<'a> Page<'a> {
-    pub(super) fn new(style: &report::Style, out: &'a mut dyn Write) -> Self {
-        let style = report::Style { width: style.width.max(20), ..*style };
-        Self { out, style, glyphs: if style.unicode { &UNICODE } else { &ASCII }, blank: true }
+    pub(super) fn new(review: &'a Review, style: &report::Style, out: &'a mut dyn Write) -> Self {
+        let style = report::Style { width: style.width.max(20), ..style.clone() };
+        let glyphs = if style.unicode { &UNICODE } else { &ASCII };
+        let top = review.place.as_ref().map(|p| p.top.as_path());
+        Self { out, style, top, glyphs, blank: true }
+    }
+
+    /// Returns the link to a file of the worktree.
+    pub(super) fn file_link(&self, path: &RepoPath) -> Option<Link> {
+        let links = self.style.links.as_ref()?;
+        // Only absolute paths with `/` make a file URL.
+        let top = self.top?.to_str().filter(|top| top.starts_with('/'))?;
+        let (host, top) = (untrusted::uri(links.host.as_bytes()), untrusted::uri(top.as_bytes()));
+        Link::new(&format!("file://{host}/{top}/{}", untrusted::uri(path.as_bytes())))
+    }
+
+    /// Returns the link to the page about a rule.
+    pub(super) fn rule_link(&self, id: &str) -> Option<Link> {
+        self.style.links.as_ref()?;
+        Link::new(&super::doc_url(id)?)
     }
 
     /// Returns the columns for prose: lines that are too long are hard to read.
@@ -131,18 +183,31 @@ impl<'a> Page<'a> {
     /// Writes a line as it is.
     pub(super) fn line(&mut self, line: &Line) -> io::Result<()> {
         let mut text = String::new();
-        let ink = line.0.iter().rposition(|(_, t)| !t.as_str().trim_end_matches(' ').is_empty()).map_or(0, |i| i + 1);
-        for (i, (style, span)) in line.0[..ink].iter().enumerate() {
+        let is_ink = |span: &Span| !span.text.as_str().trim_end_matches(' ').is_empty();
+        let ink = line.0.iter().rposition(is_ink).map_or(0, |i| i + 1);
+        for (i, span) in line.0[..ink].iter().enumerate() {
             // A space in the last column would make some terminals begin another line.
-            let span = if i + 1 == ink { span.as_str().trim_end_matches(' ') } else { span.as_str() };
-            if self.style.color && *style != PLAIN && !span.is_empty() {
-                text.push_str(&format!("{}{span}{}", style.render(), style.render_reset()));
-            } else {
-                text.push_str(span);
-            }
+            let shown = span.text.as_str();
+            self.paint(span, if i + 1 == ink { shown.trim_end_matches(' ') } else { shown }, &mut text);
         }
         self.blank = false;
         writeln!(self.out, "{}", untrusted::guard_line(&text))
+    }
+
+    /// Appends a part of a line with its colour and its link.
+    fn paint(&self, span: &Span, shown: &str, out: &mut String) {
+        let link = span.link.as_ref().filter(|_| self.style.links.is_some() && !shown.is_empty());
+        if let Some(Link(target)) = link {
+            out.push_str(&format!("\x1b]8;;{target}\x1b\\"));
+        }
+        if self.style.color && span.style != PLAIN && !shown.is_empty() {
+            out.push_str(&format!("{}{shown}{}", span.style.render(), span.style.render_reset()));
+        } else {
+            out.push_str(shown);
+        }
+        if link.is_some() {
+            out.push_str("\x1b]8;;\x1b\\");
+        }
     }
 
     /// Writes a workflow command, the one line that may begin with colons.
@@ -154,36 +219,36 @@ impl<'a> Page<'a> {
     /// Writes a line, broken between words; further lines begin `indent` columns in.
     pub(super) fn wrapped(&mut self, line: &Line, indent: usize) -> io::Result<()> {
         let width = self.prose();
-        let text: String = line.0.iter().map(|(_, t)| t.as_str()).collect();
+        let text: String = line.0.iter().map(|span| span.text.as_str()).collect();
         if line.width() <= width && matches!(untrusted::guard_line(&text), Cow::Borrowed(_)) {
             return self.line(line);
         }
         let mut row = Line::new();
         let mut column = 0;
         for word in line.words() {
-            let solid = word.iter().map(|(_, part)| untrusted::width(part.as_str().trim_end())).sum::<usize>();
+            let solid = word.iter().map(|part| untrusted::width(part.text.as_str().trim_end())).sum::<usize>();
             if column + solid > width && column > indent && solid <= width - indent {
                 self.line(&std::mem::take(&mut row))?;
                 row = row.space(indent);
                 column = indent;
             }
-            for (style, part) in word {
+            for Span { style, text, link } in word {
                 // Done here already at the start of a row, since it takes room.
-                let mut rest = if row.is_blank() { part.guarded() } else { part };
+                let mut rest = if row.is_blank() { text.guarded() } else { text };
                 // A word wider than the page is cut where the page ends.
                 while column + untrusted::width(rest.as_str().trim_end()) > width {
                     let at = fit(rest.as_str(), width.saturating_sub(column));
                     if at == 0 && column <= indent {
                         break;
                     }
-                    row = row.put(style, rest.part(..at));
+                    row = row.linked(style, rest.part(..at), link.clone());
                     self.line(&std::mem::take(&mut row))?;
                     row = row.space(indent);
                     column = indent;
                     rest = rest.part(at..).guarded();
                 }
                 column += untrusted::width(rest.as_str());
-                row = row.put(style, rest);
+                row = row.linked(style, rest, link);
             }
         }
         self.line(&row)
@@ -206,18 +271,18 @@ impl<'a> Page<'a> {
 
 impl Line {
     fn is_blank(&self) -> bool {
-        self.0.iter().all(|(_, t)| t.as_str().trim().is_empty())
+        self.0.iter().all(|span| span.text.as_str().trim().is_empty())
     }
 
     /// Returns the words with the space after them; one may have parts of different colours.
-    fn words(&self) -> Vec<Vec<(Style, Inert)>> {
+    fn words(&self) -> Vec<Vec<Span>> {
         let mut words = vec![Vec::new()];
-        for (style, span) in &self.0 {
+        for span in &self.0 {
             let mut from = 0;
-            for part in span.as_str().split_inclusive(' ') {
+            for part in span.text.as_str().split_inclusive(' ') {
                 let to = from + part.len();
                 if let Some(word) = words.last_mut() {
-                    word.push((*style, span.part(from..to)));
+                    word.push(Span { text: span.text.part(from..to), ..span.clone() });
                 }
                 if part.ends_with(' ') {
                     words.push(Vec::new());

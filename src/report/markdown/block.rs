@@ -1,7 +1,7 @@
 //! One finding in Markdown.
 
 use super::Flavor;
-use crate::finding::{Confidence, Finding, FrameLine, LineSpan};
+use crate::finding::{Confidence, Finding, FrameLine, LineSpan, Severity};
 use crate::report::words::{applicable, line_of};
 use crate::untrusted::{Inert, clipped, code, fenced, markdown, prose};
 
@@ -19,21 +19,33 @@ pub(super) struct Look {
     flavor: Flavor,
     /// Bytes of each of its texts.
     prose: usize,
-    /// What it says was not said right before.
+    /// No earlier finding of the file has the same message.
     pub(super) news: bool,
-    /// It stands beside its lines: these are not shown again, and a suggestion can be applied.
+    /// The comment is on the lines: they are not repeated, and a suggestion can be applied.
     beside: bool,
+    /// Everything but the title is behind a line that unfolds.
+    folded: bool,
 }
 
 impl Look {
     /// In a comment on the finding's lines.
     pub(super) fn inline(flavor: Flavor) -> Self {
-        Self { flavor, prose: 4_000, news: true, beside: true }
+        Self { flavor, prose: 4_000, news: true, beside: true, folded: false }
     }
 
-    /// On a page with others.
-    pub(super) fn listed(flavor: Flavor, prose: usize) -> Self {
-        Self { flavor, prose, news: true, beside: false }
+    /// On a page with other findings. Bitbucket cannot fold.
+    pub(super) fn listed(flavor: Flavor, prose: usize, folded: bool) -> Self {
+        Self { flavor, prose, news: true, beside: false, folded: folded && flavor != Flavor::Bitbucket }
+    }
+}
+
+/// Returns the sign of a severity. The name stands next to it: colour alone must not carry the meaning.
+pub(super) fn icon(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Critical => "⛔",
+        Severity::Major => "🔴",
+        Severity::Minor => "🟡",
+        Severity::Suggestion => "🔵",
     }
 }
 
@@ -61,12 +73,12 @@ pub(super) fn brief(f: &Finding, with_lines: bool) -> String {
         facts.push("blocks".to_owned());
     }
     facts.retain(|f| !f.is_empty());
-    format!("**{}: {title}** ({})", f.severity(), facts.join(", "))
+    format!("{} **{}: {title}** ({})", icon(f.severity()), f.severity(), facts.join(", "))
 }
 
 /// Returns a finding in paragraphs, with a line end.
 pub(super) fn block(f: &Finding, look: &Look) -> String {
-    let mut parts = vec![brief(f, !look.beside)];
+    let mut parts = Vec::new();
     if !look.beside {
         parts.extend(frame(f));
     }
@@ -97,7 +109,15 @@ pub(super) fn block(f: &Finding, look: &Look) -> String {
     }
     parts.push(last.join(", "));
     parts.retain(|p| !p.is_empty());
-    parts.iter().map(|p| p.trim_end()).collect::<Vec<_>>().join("\n\n") + "\n"
+    let title = brief(f, !look.beside);
+    let body = parts.iter().map(|p| p.trim_end()).collect::<Vec<_>>().join("\n\n");
+    match body.is_empty() {
+        true => format!("{title}\n"),
+        false if look.folded => {
+            format!("{title}\n\n<details><summary>Details</summary>\n\n{body}\n\n</details>\n")
+        }
+        false => format!("{title}\n\n{body}\n"),
+    }
 }
 
 /// Returns foreign text on one line, cut to a length; not escaped.
@@ -112,7 +132,7 @@ fn suggestion(f: &Finding, look: &Look) -> Option<String> {
     let above = last.get() - first.get();
     let info = match look.flavor {
         Flavor::Github => "suggestion".to_owned(),
-        // Lines that begin as quick actions do are taken for some by readers that know fences of three only.
+        // Parsers that know only fences of three backticks would run quick actions in a longer fence.
         Flavor::Gitlab if above <= MAX_ABOVE && !text.lines().any(is_quick_action) => format!("suggestion:-{above}+0"),
         Flavor::Bitbucket if above == 0 => "suggestion".to_owned(),
         Flavor::Gitlab | Flavor::Bitbucket => return None,

@@ -1,8 +1,7 @@
-//! A review as a page in Markdown that fits into a number of bytes: the verdict first, then what was not reviewed, the
-//! worst findings, and the rest.
+//! A review as a Markdown page of bounded size: the verdict, then what was not reviewed, the findings, and the rest.
 
 use super::Flavor;
-use super::block::{Look, block, brief, item, one_line};
+use super::block::{Look, block, brief, icon, item, one_line};
 use crate::diff::RepoPath;
 use crate::finding::Finding;
 use crate::report::words::{self, worst_first};
@@ -12,12 +11,12 @@ use crate::untrusted::{Inert, clipped, code, markdown, markup, prose};
 use crate::verdict::Verdict;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Kept for the line that counts what is left out.
+/// Bytes reserved for the line that counts what is left out.
 const RESERVE: usize = 240;
 /// Bytes of a path.
 const PATH: usize = 300;
 
-/// How much of a review a page holds.
+/// How much of a review a page has.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::report) struct Detail {
     flavor: Flavor,
@@ -26,19 +25,21 @@ pub(in crate::report) struct Detail {
     most: usize,
     /// Bytes of each text of a finding.
     prose: usize,
-    /// What was skipped, said, noted and spent.
+    /// The page includes opinions, notes, skipped files and usage.
     all: bool,
+    /// The details of findings are folded.
+    folded: bool,
 }
 
 impl Detail {
-    /// Of a comment.
+    /// Returns the detail of a pull request comment.
     pub(in crate::report) fn comment(flavor: Flavor, bound: usize) -> Self {
-        Self { flavor, bound, most: 10, prose: 1_500, all: false }
+        Self { flavor, bound, most: 10, prose: 1_500, all: false, folded: true }
     }
 
-    /// Of a job's summary.
+    /// Returns the detail of a job summary.
     pub(in crate::report) fn summary(bound: usize) -> Self {
-        Self { flavor: Flavor::Github, bound, most: 200, prose: 4_000, all: true }
+        Self { flavor: Flavor::Github, bound, most: 200, prose: 4_000, all: true, folded: false }
     }
 }
 
@@ -61,10 +62,10 @@ fn head(review: &Review) -> String {
     let (word, text) = words::verdict(review);
     let mut out = format!("## {}: {word}\n\n{}.", crate::NAME, markdown(&capital(&text)));
     if review.verdict == Verdict::Block && !review.coverage.is_complete() {
-        out.push_str(&format!(" And incomplete: {}.", words::missing(review)));
+        out.push_str(&format!(" The review is incomplete: {}.", words::missing(review)));
     }
     if let Some(why) = words::let_through(review) {
-        out.push_str(&format!("\n\n{}.", capital(&markdown(why))));
+        out.push_str(&format!("\n\n{}.", capital(&markdown(&why))));
     }
     let found = totals(review);
     if found.iter().any(|(_, n)| *n > 0) {
@@ -73,7 +74,7 @@ fn head(review: &Review) -> String {
             let cells: Vec<_> = of.iter().map(|(_, n)| n.to_string()).collect();
             format!("| {name} | {} |\n", cells.join(" | "))
         };
-        let names: Vec<_> = found.iter().map(|(s, _)| s.name()).collect();
+        let names: Vec<_> = found.iter().map(|(s, _)| format!("{} {}", icon(*s), s.name())).collect();
         out.push_str(&format!("\n\n| | {} |\n|---|---:|---:|---:|---:|\n", names.join(" | ")));
         out.push_str(&row("found", &found));
         out.push_str(&row("blocking", &blocking));
@@ -86,13 +87,13 @@ fn capital(text: &str) -> String {
     chars.next().map_or_else(String::new, |c| c.to_ascii_uppercase().to_string() + chars.as_str())
 }
 
-/// Returns a list of what fits into `room` bytes, at most `most` entries, with a count of the others.
+/// Returns the entries that fit into `room` bytes as a list, at most `most`, and the number of the others.
 fn list(items: impl ExactSizeIterator<Item = String>, most: usize, room: usize) -> String {
     let total = items.len();
     let mut out = String::new();
     let mut shown = 0;
     for item in items.take(most) {
-        let item = if item.trim().is_empty() { "(nothing said)".to_owned() } else { item };
+        let item = if item.trim().is_empty() { "(no text)".to_owned() } else { item };
         if out.len() + item.len() + 40 > room {
             break;
         }
@@ -121,7 +122,7 @@ fn name(path: &RepoPath) -> String {
     code(clipped(Inert::new(path.as_bytes()).as_str(), PATH).as_bytes())
 }
 
-/// Puts a part behind a line to unfold it, where the forge can.
+/// Folds a part behind its title, or puts a heading above it if the forge cannot fold.
 fn fold(flavor: Flavor, open: bool, line: &Title<'_>, body: &str) -> String {
     let body = body.trim_end();
     match flavor {
@@ -133,7 +134,7 @@ fn fold(flavor: Flavor, open: bool, line: &Title<'_>, body: &str) -> String {
     }
 }
 
-/// The line above a part: a path, or words of ours, and a count.
+/// The title of a part: a path or a text, and a count.
 struct Title<'a> {
     path: Option<&'a RepoPath>,
     words: String,
@@ -154,7 +155,7 @@ fn section(flavor: Flavor, words: String, body: &str) -> String {
     fold(flavor, false, &Title { path: None, words }, body)
 }
 
-/// Returns the findings that fit, the worst first, those of a file together.
+/// Returns the findings that fit, worst first, grouped by file.
 fn findings(review: &Review, detail: &Detail, room: usize) -> String {
     let all = worst_first(review);
     let mut of_file: HashMap<Option<&RepoPath>, usize> = HashMap::new();
@@ -165,10 +166,10 @@ fn findings(review: &Review, detail: &Detail, room: usize) -> String {
         let total = of_file.get(&file).copied().unwrap_or_default();
         let what = if file.is_none() { "The change as a whole: " } else { "" };
         let count = if shown == total { plural(total, "finding") } else { format!("{shown} of {total} findings") };
-        // The path is not taken along: whoever folds has it.
+        // `Title` adds the path.
         format!("{what}{count}")
     };
-    let mut look = Look::listed(detail.flavor, detail.prose);
+    let mut look = Look::listed(detail.flavor, detail.prose, detail.folded);
     let mut said = HashSet::new();
     let mut places: HashMap<Option<&RepoPath>, usize> = HashMap::new();
     let mut files: Vec<(Vec<&Finding>, String)> = Vec::new();
@@ -182,7 +183,7 @@ fn findings(review: &Review, detail: &Detail, room: usize) -> String {
         let says = (f.file(), f.message(), f.suggestion());
         look.news = !said.contains(&says);
         let whole = block(f, &look);
-        // One finding is not worth a quarter of a page.
+        // One finding must not fill more than a quarter of the page.
         let text = if whole.len() <= room / 4 && used + around + whole.len() + 2 <= room {
             said.insert(says);
             whole
@@ -213,7 +214,7 @@ fn findings(review: &Review, detail: &Detail, room: usize) -> String {
     }
     if shown < all.len() {
         out.push_str(&format!(
-            "**{shown} of {} findings are shown, the worst; {} are left out.** `--format json` holds them all.\n",
+            "**The worst {shown} of {} findings are shown; {} are left out.** `--format json` lists them all.\n",
             all.len(),
             all.len() - shown
         ));
@@ -221,7 +222,7 @@ fn findings(review: &Review, detail: &Detail, room: usize) -> String {
     out
 }
 
-/// Returns what follows the findings, as far as it fits.
+/// Returns the parts after the findings that fit.
 fn tail(review: &Review, detail: &Detail, room: usize) -> String {
     let share = room / 8;
     let mut parts = vec![tests(review, detail, share), design(review, detail, share), set_aside(review, detail, share)];
@@ -303,7 +304,7 @@ fn opinions(review: &Review, detail: &Detail, room: usize) -> String {
     }
     let items =
         all.iter().map(|o| format!("{}: {}", code(one_line(&o.backend, 100)), prose(&one_line(&o.text, 4_000))));
-    section(detail.flavor, "What models say of the change".to_owned(), &list(items, detail.most, room))
+    section(detail.flavor, "Opinions of the models".to_owned(), &list(items, detail.most, room))
 }
 
 fn notes(review: &Review, detail: &Detail, room: usize) -> String {
@@ -329,14 +330,14 @@ fn skipped(review: &Review, detail: &Detail, room: usize) -> String {
     }
     let items: Vec<_> =
         reasons.iter().flat_map(|(why, paths)| paths.iter().map(move |p| format!("{why}: {}", name(p)))).collect();
-    let words = format!("{} not reviewed, as policy has it", plural(all.len(), "file"));
+    let words = format!("{} skipped by policy", plural(all.len(), "file"));
     section(detail.flavor, words, &list(items.into_iter(), detail.most, room))
 }
 
 fn dropped(review: &Review) -> String {
     match review.models.dropped.len() {
         0 => String::new(),
-        n => format!("{} could not be tied to the change and count for nothing.\n", plural(n, "claim")),
+        n => format!("{}.\n", words::dropped_claims(n)),
     }
 }
 
@@ -345,7 +346,7 @@ fn usage(review: &Review) -> String {
     list(lines, 20, 4_000)
 }
 
-/// Returns what the review is based on, how long it took and where it is stored, as the footer has it.
+/// Returns the basis of the review, its duration and its session, as the footer shows them.
 pub(super) fn basis(review: &Review) -> String {
     item(&words::basis(review))
 }
@@ -356,14 +357,14 @@ fn footer(review: &Review) -> String {
         out.push_str(&format!(". {}", capital(&item(&missing))));
     }
     if review.rules_only {
-        out.push_str(". Rules only: no model looked");
+        out.push_str(". Rules only: no model was asked");
     }
     out.push_str(".\n");
     let waits = report::blocking(review);
     if !counted(&waits).is_empty() {
         out.push_str(
-            "\nA false alarm? `claude-reviewer: ignore[RULE] reason` in a comment on the line, or \
-             `--waive FINGERPRINT=REASON`.\n",
+            "\nFalse positive? Waive it with `--waive FINGERPRINT=REASON`. Outside of a gate, a comment \
+             `claude-reviewer: ignore[RULE] reason` on the line suppresses it, too.\n",
         );
     }
     out

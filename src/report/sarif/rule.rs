@@ -1,4 +1,4 @@
-//! What SARIF says of each rule that found something.
+//! Descriptors of the rules that have findings.
 
 use super::bag;
 use crate::finding::{Category, Confidence, Finding, Origin, Severity};
@@ -20,9 +20,9 @@ pub(super) fn of(findings: &[&Finding]) -> Vec<sarif::ReportingDescriptor> {
     worst.into_values().map(descriptor).collect()
 }
 
-/// What is true of every finding that a model claims.
-const CLAIM: &str = "A model that reviews changes reports this. Its claim was tied to the change by the line that it \
-quotes; how well that succeeded, and what else supports it, is the finding's confidence and evidence.";
+/// The help for findings of models.
+const CLAIM: &str = "A model reported this finding. Its claim was anchored to the change by the line that it quotes. The \
+confidence and the evidence of the finding show how well that worked and what else supports it.";
 
 fn descriptor(f: &Finding) -> sarif::ReportingDescriptor {
     let mut d = sarif::ReportingDescriptor::builder().id(f.rule_id()).build();
@@ -32,7 +32,7 @@ fn descriptor(f: &Finding) -> sarif::ReportingDescriptor {
         d.full_description = Some(text(sentence(if f.message().is_empty() { f.title() } else { f.message() })));
         d.help = Some(help(f));
     } else {
-        // What one claim says is not what the next one of its kind will say.
+        // Claims of one category have different texts.
         d.short_description = Some(text(format!("A model reports: {}.", f.category().name().replace('-', " "))));
         d.full_description = Some(text(CLAIM.to_owned()));
         d.help = Some(text(CLAIM.to_owned()));
@@ -105,14 +105,14 @@ fn help(f: &Finding) -> sarif::MultiformatMessageString {
     help
 }
 
-/// Puts code between fences that are longer than any in it.
+/// Puts code between fences that are longer than any run of backticks in it.
 fn fenced(code: &str) -> String {
     let longest = code.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}\n{}\n{fence}", code.trim_end())
 }
 
-/// Makes a sentence of a fragment, as readers of SARIF expect one.
+/// Makes a sentence of a fragment, as SARIF expects.
 pub(super) fn sentence(fragment: &str) -> String {
     let text = untrusted::plain(fragment.trim());
     let word = text.split(' ').next().unwrap_or_default();

@@ -393,7 +393,7 @@ fn sarif_holds_no_result_that_was_let_through_and_tells_of_it() {
     }
     assert_eq!((&run["properties"]["suppressed"], &run["properties"]["waived"]), (&1.into(), &1.into()));
     let told = run["invocations"][0]["toolExecutionNotifications"].as_array().unwrap();
-    let waived = "Waived by a.thor: loopback only, INC-7 (sample-tls-verify-off: certificates are not checked)";
+    let waived = "Waived by a.thor: loopback only, INC-7 (sample-tls-verify-off: Certificate verification disabled)";
     let told = told.iter().find(|n| n["message"]["text"] == waived).unwrap_or_else(|| panic!("{told:?}"));
     assert_eq!(told["level"], "note");
 }

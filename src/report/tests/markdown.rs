@@ -1,4 +1,4 @@
-//! What Markdown promises: it is inert, it fits, and a suggestion is one only where it applies.
+//! What Markdown promises: it is inert, it fits, details are folded, and a suggestion is offered only if it applies.
 
 use super::super::markdown::{Flavor, comment, comment_for, finding};
 use super::super::sample::{clean, empty, full, incomplete, sketch};
@@ -73,7 +73,8 @@ fn assert_inert(markdown: &str) {
     }
     assert!(!text.contains(['<', '>', '@']), "{text}");
     for line in text.lines() {
-        let ours = ["## ", "### ", "**", "| ", "|---|", "- ", "[CWE-", "fingerprint "];
+        let ours =
+            ["## ", "### ", "**", "| ", "|---|", "- ", "[CWE-", "fingerprint ", "⛔ **", "🔴 **", "🟡 **", "🔵 **"];
         let begins = line.starts_with(|c: char| "#*|-[/:=+~_>".contains(c));
         assert!(!begins || ours.iter().any(|o| line.starts_with(o)), "{line:?}");
         let bare =
@@ -140,6 +141,24 @@ fn inj_13_a_message_of_rdjson_shows_its_code_as_code() {
 }
 
 #[test]
+fn severities_have_icons_and_the_details_of_findings_are_folded_in_comments() {
+    let review = full();
+    let (comment, summary) = (comment(&review, 65_536), text(&review, Format::Summary, &Style::default()));
+    for (icon, severity) in [("⛔", "critical"), ("🔴", "major"), ("🟡", "minor"), ("🔵", "suggestion")] {
+        for page in [&comment, &summary] {
+            assert!(page.contains(&format!(" | {icon} {severity} |")), "{severity}: {page}");
+            assert!(page.contains(&format!("\n{icon} **{severity}: ")), "{severity}: {page}");
+        }
+    }
+    // Only the title of a finding is visible: code, message and fingerprint unfold.
+    let folded = "(line 12, `sample-aws-access-key-id`, blocks)\n\n<details><summary>Details</summary>\n\n```\n";
+    assert!(comment.contains(folded) && !summary.contains("Details</summary>"), "{comment}");
+    let counting = review.findings.iter().filter(|f| f.counts()).count();
+    assert_eq!(comment.matches("<summary>Details</summary>").count(), counting);
+    assert!(!comment_for(&review, Flavor::Bitbucket, 32_768).contains("<details"));
+}
+
+#[test]
 fn bitbucket_gets_no_html() {
     let outside = outside_of_code(&comment_for(&full(), Flavor::Bitbucket, 32_768));
     assert!(!outside.contains('<'), "{outside}");
@@ -155,7 +174,7 @@ fn ci_09_a_comment_fits_and_counts_what_it_leaves_out() {
         assert!(page.len() <= bound + 1, "{bound}: {}", page.len());
         if bound >= 1_000 {
             assert!(page.starts_with("## claude-reviewer: BLOCK\n\n2000 of 6000 findings block"), "{page}");
-            assert!(page.contains(" of 6000 findings are shown, the worst; "), "{bound}: {page}");
+            assert!(page.contains(" of 6000 findings are shown; "), "{bound}: {page}");
             assert!(page.contains(" more\n"), "what was not reviewed is counted: {page}");
         }
         if bound == 65_536 {
@@ -179,13 +198,13 @@ fn ci_09_a_comment_fits_and_counts_what_it_leaves_out() {
 #[test]
 fn the_verdict_stands_first() {
     for (review, first) in [
-        (clean(), "## claude-reviewer: PASS\n\nNothing found.\n"),
+        (clean(), "## claude-reviewer: PASS\n\nNo findings.\n"),
         (empty(), "## claude-reviewer: NOTHING TO REVIEW\n\nNo changes.\n"),
         (incomplete(ExitStatus::Incomplete), "## claude-reviewer: INCOMPLETE\n\n1 file was not reviewed.\n"),
         (
             full(),
             "## claude-reviewer: BLOCK\n\nThe project's tests failed: 41 passed, 1 failed; 8 of 16 findings block this \
-             change: 3 critical, 5 major. And incomplete: ",
+             change: 3 critical, 5 major. The review is incomplete: ",
         ),
     ] {
         for format in [Format::Summary, Format::Markdown] {
