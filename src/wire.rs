@@ -1,8 +1,7 @@
-//! The JSON types that reports, history and MCP share: versioned, and apart from the types the program
-//! thinks in.
+//! Versioned JSON types of reports, history and MCP, separate from the domain types.
 //!
-//! Fields may be added; renaming, removing or retyping one needs a new [`SCHEMA_VERSION`].
-//! `schemas/report.schema.json` is generated from here.
+//! Fields may be added. Renaming, removing or retyping a field needs a new [`SCHEMA_VERSION`].
+//! `schemas/report.schema.json` is generated from these types.
 
 pub mod answer;
 mod calm;
@@ -20,71 +19,71 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The version of everything in this file.
+/// Version of the types in this file.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// A review, as `--format json` prints it.
+/// Report of a review, as printed by `--format json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "claude-reviewer report")]
 pub struct Report {
-    /// 1. Fields may be added without a new version; nothing else changes without one.
+    /// Version of the report format: 1. Fields may be added without a new version.
     pub schema_version: u32,
-    /// What made this report.
+    /// The program that wrote the report.
     pub tool: Tool,
-    /// The stored review; null where nothing was stored.
+    /// ID of the stored review; null if the review is not stored.
     pub review_id: Option<String>,
-    /// 1 for a first review, one more for each follow-up.
+    /// Number of the round, from 1.
     pub round: u32,
-    /// What became of the review.
+    /// How the review ended.
     pub outcome: Outcome,
-    /// When the review began, RFC 3339, UTC.
+    /// Start of the review, RFC 3339, UTC.
     #[schemars(extend("format" = "date-time"))]
     pub timestamp: String,
-    /// What was reviewed.
+    /// The reviewed change.
     pub source: Source,
-    /// What the gate says.
+    /// Result of the gate.
     pub verdict: Verdict,
-    /// How the process ends: 0 pass, 1 blocked, 2 usage, 3 incomplete.
+    /// Exit code of the process: 0 pass, 1 blocked, 2 usage error, 3 incomplete.
     pub exit_code: u8,
-    /// Null: incomplete, or nothing to review.
+    /// The verdict as a reviewer states it; null if incomplete or nothing to review.
     pub assessment: Option<Assessment>,
-    /// A sentence and totals.
+    /// A sentence and the totals.
     pub summary: Summary,
-    /// By path, line and rule; those of the change as a whole come first.
+    /// Findings by path, line and rule. Findings about the whole change come first.
     pub findings: Vec<Finding>,
-    /// What is worth saying and no finding.
+    /// Remarks that are not findings.
     pub notes: Vec<Note>,
-    /// Null where no design document was given.
+    /// Compliance with the design documents; null if none was given.
     pub design_compliance: Option<DesignCompliance>,
-    /// What the documents ask for and the change lacks.
+    /// Requirements of the documents that the change does not meet.
     pub missing_requirements: Vec<MissingRequirement>,
-    /// Remarks of models on parts of the change. They decide nothing.
+    /// Remarks of models about parts of the change. They do not affect the verdict.
     #[serde(default)]
     pub opinions: Vec<Opinion>,
-    /// Null where no tests were run.
+    /// Results of the project's tests; null if they were not run.
     pub test_results: Option<TestResults>,
-    /// What was reviewed, and what was not, and why.
+    /// Reviewed and unreviewed files, with reasons.
     pub coverage: Coverage,
-    /// Requests and cost by backend; empty: rules only.
+    /// Requests and cost by backend; empty if only the rules reviewed.
     pub usage: Vec<Usage>,
-    /// The policy that governed.
+    /// The policy that applied.
     pub policy: Policy,
-    /// How long the review took, in milliseconds.
+    /// Duration of the review in milliseconds.
     pub duration_ms: u64,
 }
 
-/// What made the report.
+/// The program that wrote the report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {
-    /// The name of the program.
+    /// Name of the program.
     pub name: String,
-    /// Its version.
+    /// Version of the program.
     pub version: String,
-    /// Over every rule that was active.
+    /// Hash of all active rules.
     pub rules_hash: String,
 }
 
-/// What became of the review.
+/// How the review ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -94,7 +93,7 @@ pub enum Outcome {
     Cancelled,
 }
 
-/// What the gate says.
+/// Result of the gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -104,7 +103,7 @@ pub enum Verdict {
     Incomplete,
 }
 
-/// The verdict in the words of a reviewer.
+/// The verdict as a reviewer states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Assessment {
@@ -113,20 +112,20 @@ pub enum Assessment {
     NeedsChanges,
 }
 
-/// What was reviewed.
+/// The reviewed change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Source {
-    /// Where the change came from.
+    /// Kind of the source.
     pub kind: SourceKind,
-    /// Full object id of the old side; null where there is none.
+    /// Full object ID of the old side; null if there is none.
     pub base: Option<String>,
-    /// Full object id of the new side; null where it is no commit.
+    /// Full object ID of the new side; null if it is not a commit.
     pub head: Option<String>,
-    /// The tree that was reviewed, where it has a name.
+    /// Object ID of the reviewed tree; null if it has none.
     pub tree: Option<String>,
 }
 
-/// Where the change came from.
+/// Kind of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SourceKind {
@@ -140,7 +139,7 @@ pub enum SourceKind {
     Pr,
 }
 
-/// Totals. Suppressed and waived findings are not in the severities.
+/// Totals. The severity counts exclude suppressed and waived findings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// The review in one sentence.
@@ -153,16 +152,16 @@ pub struct Summary {
     pub minor: usize,
     /// Suggestions.
     pub suggestion: usize,
-    /// Findings that a comment or the policy set aside.
+    /// Suppressed findings.
     pub suppressed: usize,
-    /// Claims of a model that could not be tied to the change.
+    /// Claims of models that could not be anchored to a line of the change.
     pub dropped: usize,
-    /// Counted above, beyond what a report lists.
+    /// Findings that are counted above and not listed; absent if all are listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unlisted: Option<Unlisted>,
 }
 
-/// Findings that are counted, not listed.
+/// Number of findings that are counted and not listed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Unlisted {
     /// Critical.
@@ -181,7 +180,7 @@ pub struct Unlisted {
     pub suppressed: usize,
 }
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
@@ -191,7 +190,7 @@ pub enum Severity {
     Suggestion,
 }
 
-/// What kind of trouble a finding is.
+/// Category of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Category {
@@ -206,7 +205,7 @@ pub enum Category {
     Test,
 }
 
-/// How well a finding is supported.
+/// Confidence in a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
@@ -215,7 +214,7 @@ pub enum Confidence {
     Low,
 }
 
-/// What a person decided about a finding.
+/// A person's decision about a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Disposition {
@@ -226,158 +225,159 @@ pub enum Disposition {
     Deferred,
 }
 
-/// A proven claim about the change.
+/// A problem in the change, with proof.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// `F1`, `F2`, …: the place in this report.
+    /// ID in this report: `F1`, `F2`, …
     pub id: String,
-    /// The identity over time: survives line moves and re-indentation.
+    /// Identity across rounds. Moving or re-indenting lines does not change it.
     pub fingerprint: String,
-    /// The rule, or `ai-` and the category for what a model found.
+    /// ID of the rule, or `ai-` and the category for a finding of a model.
     pub rule_id: String,
-    /// `rules`, or the backend that said so.
+    /// `rules`, or the name of the backend.
     pub origin: String,
-    /// Relative to the repository root; null: the whole change. Not UTF-8: C-quoted as in git.
+    /// Path from the repository root; null for the whole change. Names that are not UTF-8 are C-quoted as in git.
     pub file: Option<String>,
-    /// 1-based, on the new side; null: the file as a whole.
+    /// First line on the new side, from 1; null for the whole file.
     pub line: Option<u32>,
-    /// The last line, included.
+    /// Last line, inclusive.
     pub end_line: Option<u32>,
-    /// The commit of a range that it belongs to.
+    /// Commit of the range that contains the finding.
     pub commit: Option<String>,
-    /// How bad it is.
+    /// Severity of the finding.
     pub severity: Severity,
-    /// What kind of trouble it is.
+    /// Category of the finding.
     pub category: Category,
-    /// How well it is supported.
+    /// Confidence in the finding.
     pub confidence: Confidence,
-    /// A few words.
+    /// Title of a few words.
     pub title: String,
-    /// What is wrong. Foreign text where a model says so.
+    /// Description of the problem. Untrusted text if a model wrote it.
     pub message: String,
-    /// What goes wrong: input, and the wrong outcome.
+    /// How the code fails: the input and the wrong result.
     pub failure: Option<String>,
-    /// What to do about it; null where nobody says.
+    /// How to fix it; null if not stated.
     pub suggestion: Option<String>,
-    /// Text that can take the place of the lines.
+    /// Replacement text for the lines.
     pub replacement: Option<String>,
-    /// The offending text, secrets masked.
+    /// The matched text, secrets masked.
     pub quote: String,
-    /// The number of the weakness in the Common Weakness Enumeration.
+    /// CWE number of the weakness.
     pub cwe: Option<u32>,
-    /// The cited heading of the team's conventions.
+    /// Cited heading of the team's conventions.
     pub convention: Option<String>,
-    /// `rule:ID`, `quote`, `read:FILE:FIRST-LAST`, `backend:NAME`; `carried:round-N` for an open finding of that round.
+    /// Evidence: `rule:ID`, `quote`, `read:FILE:FIRST-LAST`, `backend:NAME`, or `carried:round-N` for a finding that is
+    /// open since that round.
     pub evidence: Vec<String>,
-    /// This finding blocks under the governing policy.
+    /// True if the finding blocks under the policy.
     pub blocking: bool,
-    /// Why a backend calls it a false alarm. It still counts.
+    /// Reason why a backend disputes the finding. The finding still counts.
     pub disputed: Option<String>,
-    /// Whose word lets it through; null: it counts.
+    /// The waiver; null if the finding counts.
     pub waived: Option<Waiver>,
-    /// What a person decided.
+    /// The person's decision.
     pub disposition: Disposition,
-    /// What sets it aside; null: it counts.
+    /// The suppression; null if the finding counts.
     pub suppressed: Option<Suppression>,
-    /// Addresses to read on.
+    /// URLs with more information.
     pub references: Vec<String>,
 }
 
-/// A person's word that lets a finding through.
+/// A person's waiver of a finding, for one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Waiver {
-    /// Why it may pass.
+    /// Reason for the waiver.
     pub reason: String,
-    /// Who said so.
+    /// The person who waived the finding.
     pub actor: String,
 }
 
-/// Why a finding does not count.
+/// Suppression of a finding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Suppression {
-    /// `inline` or `policy`.
+    /// Where it is suppressed: `inline` or `policy`.
     pub by: String,
-    /// Why it does not count, in the words of whoever set it aside.
+    /// Reason given for the suppression.
     pub reason: String,
 }
 
-/// Something worth saying that is no finding.
+/// A remark that is not a finding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
-    /// Relative to the repository root; null: the whole change.
+    /// Path from the repository root; null for the whole change.
     pub file: Option<String>,
-    /// 1-based, on the new side; null: no line in particular.
+    /// Line on the new side, from 1; null if the remark is not about a line.
     pub line: Option<u32>,
-    /// What there is to say.
+    /// Text of the remark.
     pub text: String,
-    /// `rules`, `policy`, `git`, or a backend's name.
+    /// `rules`, `policy`, `git`, or the name of a backend.
     pub origin: String,
 }
 
-/// Whether the change follows the design documents that were given.
+/// Compliance with the given design documents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DesignCompliance {
-    /// No violation weighs enough to say otherwise.
+    /// True if no violation is severe enough.
     pub follows_architecture: bool,
-    /// Where the change leaves the design.
+    /// Violations of the design.
     pub violations: Vec<Violation>,
 }
 
-/// Where the change leaves the design.
+/// A violation of the design.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Violation {
-    /// A few words.
+    /// Title of a few words.
     pub issue: String,
-    /// What is wrong.
+    /// Description of the violation.
     pub description: String,
-    /// How bad it is.
+    /// Severity of the violation.
     pub impact: Severity,
-    /// `document#heading`.
+    /// Reference to the document: `document#heading`.
     pub reference: Option<String>,
-    /// What to do about it.
+    /// How to fix it; null if not stated.
     pub recommendation: Option<String>,
 }
 
-/// What the documents ask for and the change lacks.
+/// A requirement of the documents that the change does not meet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MissingRequirement {
-    /// What is asked for.
+    /// The requirement.
     pub requirement: String,
-    /// `document#heading`.
+    /// Reference to the document: `document#heading`.
     pub reference: Option<String>,
-    /// How much it is missed.
+    /// Severity of the gap.
     pub severity: Severity,
 }
 
-/// What a model says of a part of the change as a whole.
+/// A model's remark about a part of the change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Opinion {
-    /// Who says so.
+    /// Name of the backend.
     pub backend: String,
-    /// Its words, secrets masked.
+    /// Text of the remark, secrets masked.
     pub text: String,
 }
 
-/// How the project's tests ended.
+/// Result of the project's tests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TestResults {
-    /// The command succeeded.
+    /// True if the test command succeeded.
     pub passed: bool,
-    /// Null in older reports.
+    /// How the test run ended; null in older reports.
     #[serde(default)]
     pub outcome: Option<TestOutcome>,
-    /// They block.
+    /// True if the failed tests block.
     #[serde(default)]
     pub blocking: bool,
     /// Totals, and how the command ended.
     pub summary: String,
-    /// Names; at most 200.
+    /// Names of failed tests, 200 at most.
     pub failing_tests: Vec<String>,
-    /// As the tests report it: `92%`.
+    /// Test coverage as printed by the tests: `92%`.
     pub coverage: Option<String>,
 }
 
-/// How the project's tests ended.
+/// Result of the project's tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TestOutcome {
@@ -388,115 +388,115 @@ pub enum TestOutcome {
     Stopped,
 }
 
-/// What one reviewer finished.
+/// Coverage of one reviewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReviewerCoverage {
-    /// Finished, every part.
+    /// Files that the reviewer finished.
     pub files_reviewed: usize,
-    /// To be reviewed by it.
+    /// Files that the reviewer had to review.
     pub files_total: usize,
 }
 
-/// What was reviewed, and what was not, and why.
+/// Reviewed and unreviewed files, with reasons.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Coverage {
-    /// Files of the change.
+    /// Files in the change.
     pub files_total: usize,
-    /// Finished by every reviewer.
+    /// Files that every reviewer finished.
     pub files_reviewed: usize,
-    /// By name: `rules`, and each backend.
+    /// Coverage by reviewer: `rules`, and the name of each backend.
     #[serde(default)]
     pub by_reviewer: BTreeMap<String, ReviewerCoverage>,
-    /// Hunks of the change.
+    /// Hunks in the change.
     pub hunks_total: usize,
-    /// Hunks of the files that were reviewed.
+    /// Hunks in the reviewed files.
     pub hunks_reviewed: usize,
     /// Hunks whose result came from the cache.
     pub cached: usize,
-    /// Stored reviews in the change (`history.commit`): only searched for secrets.
+    /// Stored reviews in the change (`history.commit`). They are only searched for secrets.
     #[serde(default, skip_serializing_if = "is_none")]
     pub records: usize,
-    /// Left out with the policy's consent.
+    /// Files that the policy allows to skip.
     pub skipped: Vec<Skipped>,
-    /// Not reviewed. Each makes the review incomplete.
+    /// Unreviewed parts. Each makes the review incomplete.
     pub failed: Vec<Failed>,
 }
 
-/// A file that was left out.
+/// A skipped file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Skipped {
-    /// Relative to the top of the repository.
+    /// Path from the repository root.
     pub file: String,
-    /// `ignored`, `binary`, `submodule`; more may come.
+    /// Reason: `ignored`, `binary`, `submodule`. Later versions may add reasons.
     pub reason: String,
 }
 
-/// Something that could not be reviewed.
+/// A part of the change that could not be reviewed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Failed {
-    /// Null: the change as a whole.
+    /// Path from the repository root; null for the whole change.
     pub file: Option<String>,
-    /// Why it was not reviewed.
+    /// Reason why it was not reviewed.
     pub reason: String,
 }
 
-/// What a backend was asked and what it cost.
+/// Requests to a backend and their cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
-    /// The name of the backend in the policy.
+    /// Name of the backend in the policy.
     pub backend: String,
-    /// The model that was asked; empty where nobody knows.
+    /// The model; empty if unknown.
     pub model: String,
-    /// Requests that were sent, retries included.
+    /// Requests sent, including retries.
     pub requests: u64,
-    /// Answers from the cache.
+    /// Replies from the cache.
     #[serde(default)]
     pub from_cache: u64,
-    /// Questions without an answer.
+    /// Questions without a reply.
     #[serde(default)]
     pub failed: u64,
-    /// Tokens in, those from the provider's cache included.
+    /// Input tokens, including cached tokens.
     pub input_tokens: u64,
-    /// Of these, from the provider's cache.
+    /// Input tokens from the provider's cache.
     pub cached_tokens: u64,
-    /// Tokens out.
+    /// Output tokens.
     pub output_tokens: u64,
-    /// Null where neither the backend nor the policy names a price.
+    /// Cost in US dollars; null if neither the backend nor the policy states a price.
     pub cost_usd: Option<f64>,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub duration_ms: u64,
 }
 
-/// The policy that governed.
+/// The policy that applied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Policy {
-    /// `worktree`, `head`, `base@ID`, `user`, `flag`, `default`.
+    /// Origin: `worktree`, `head`, `base@ID`, `user`, `flag` or `default`.
     pub origin: String,
-    /// Over the effective policy.
+    /// Hash of the effective policy.
     pub hash: String,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_none(count: &usize) -> bool {
     *count == 0
 }
 
-/// Returns a duration in milliseconds, rounded up: what was done took time, so 0 would be wrong.
+/// Returns a duration in milliseconds, rounded up: a step that ran never took 0 ms.
 pub fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX).max(1)
 }
 
-/// Returns a document as a value; null where it is none that JSON can hold.
+/// Converts a document to a JSON value; null if it cannot be represented.
 pub fn value(document: &impl Serialize) -> serde_json::Value {
     serde_json::to_value(document).unwrap_or_default()
 }
 
-/// Returns the name by which documents call something (`needs_changes`); empty for what has none.
+/// Returns the serialized name of an enum value (`needs_changes`); empty if it is not a string.
 pub fn name(of: &impl Serialize) -> String {
     value(of).as_str().unwrap_or_default().to_owned()
 }
 
-/// Returns the JSON schema of [`Report`] as it is published: indented, with a line end.
+/// Returns the published JSON schema of [`Report`], indented and with a final newline.
 pub fn schema() -> String {
     let schema = schemars::schema_for!(Report);
     let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();

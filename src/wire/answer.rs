@@ -1,5 +1,5 @@
-//! What the tools of the MCP server answer, where that is more than a document of the other files: what is sent is
-//! written from these types, and the schemas that clients are shown are made of them.
+//! Answers of the MCP tools that the other files do not define. Both the answers and their schemas are made from these
+//! types.
 
 use super::Report;
 use super::stored::{Completion, Review, Status};
@@ -7,126 +7,126 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// What went wrong: nothing was done.
+/// An error: the call had no effect.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[schemars(title = "The error")]
+#[schemars(title = "Error")]
 pub struct Failure {
-    /// That nothing was done.
+    /// `error`: the call had no effect.
     pub status: Failed,
-    /// The same.
+    /// The same as `status`.
     pub outcome: Failed,
-    /// True if the same request can succeed later.
+    /// True if the same call can succeed later.
     pub retryable: bool,
-    /// Seconds to wait before a retry; null: unknown.
+    /// Seconds to wait before a retry; null if unknown.
     pub retry_after_s: Option<u64>,
-    /// What went wrong.
+    /// Cause of the error.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it; null if not stated.
     pub hint: Option<String>,
 }
 
-/// That nothing was done.
+/// Status of a call that had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Failed {
     Error,
 }
 
-/// A review that nothing is kept of.
+/// A review that is not stored.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[schemars(title = "A review")]
+#[schemars(title = "Review")]
 pub struct Reported {
     #[serde(flatten)]
     pub report: Report,
-    /// The backends that were asked; `rules` where none was.
+    /// Names of the backends that reviewed; `rules` if no backend reviewed.
     pub provider: String,
-    /// What was reviewed, in numbers.
+    /// Size of the reviewed change.
     pub metadata: Metadata,
-    /// Only where the review is not whole: what that means.
+    /// Present if the review is incomplete: `needs_changes` if findings block, else `incomplete`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<Partly>,
-    /// Only where the review is not whole: whether asking again later can help.
+    /// Present if the review is incomplete: true if a retry can help.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retryable: Option<bool>,
-    /// Only where the review is not whole: seconds to wait before asking again; null where nobody says how long.
+    /// Present if the review is incomplete: seconds to wait before a retry; null if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_s: Option<u64>,
 }
 
-/// What a review that is not whole means.
+/// Status of an incomplete review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Partly {
-    /// It is no approval.
+    /// The review is not an approval.
     Incomplete,
-    /// Something blocks, whatever else is missing.
+    /// Findings block. More may be found in the unreviewed part.
     NeedsChanges,
 }
 
-/// What was reviewed, in numbers.
+/// Size of the reviewed change.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Metadata {
-    /// `staged`, `unstaged`, `commit`, `branch`; `arbitrary` for code that was handed over.
+    /// `staged`, `unstaged`, `commit`, `branch`, or `arbitrary` for code that was passed as text.
     pub source_type: String,
-    /// Files of the change.
+    /// Files in the change.
     pub file_count: usize,
-    /// Lines that were shown: added, removed and around them.
+    /// Added, removed and context lines.
     pub line_count: usize,
-    /// Lines that the change adds.
+    /// Added lines.
     pub lines_added: usize,
-    /// Lines that the change takes away.
+    /// Removed lines.
     pub lines_removed: usize,
-    /// The models that looked; null: none.
+    /// Names of the models; null if no model reviewed.
     pub model: Option<String>,
 }
 
-/// A round that was asked for.
+/// A round of a stored review.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[schemars(title = "A round of a review", transform = may_lack_an_id)]
+#[schemars(title = "Round of a review", transform = may_lack_an_id)]
 pub struct Reviewed {
     #[serde(flatten)]
     pub review: Review,
-    /// Documents that were named and not given to a reviewer.
+    /// Documents in `relevant_docs` that were refused.
     pub refused_docs: Vec<RefusedDocument>,
-    /// Why the round is not stored, though it was to be; null: it is, or there was nothing to store.
+    /// Why the round could not be stored; null if it is stored or there was nothing to store.
     pub unsaved: Option<String>,
-    /// Only where the review is not whole: whether asking again later can help.
+    /// Present if the review is incomplete: true if a retry can help.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retryable: Option<bool>,
-    /// Only where the review is not whole: seconds to wait before asking again; null where nobody says how long.
+    /// Present if the review is incomplete: seconds to wait before a retry; null if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_s: Option<u64>,
 }
 
-/// A document that was not given to a reviewer.
+/// A refused document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RefusedDocument {
-    /// As it was named.
+    /// Path as passed.
     pub path: String,
-    /// Why not.
+    /// Reason for the refusal.
     pub reason: String,
 }
 
-/// Where nothing is stored, there is no id: null stands for the empty one.
+/// Allows null for `review_id`: a review that is not stored has no ID.
 fn may_lack_an_id(schema: &mut Schema) {
     if let Some(id) = schema.get_mut("properties").and_then(|p| p.get_mut("review_id")).and_then(Value::as_object_mut) {
         id.insert("type".to_owned(), json!(["string", "null"]));
-        id.insert("description".to_owned(), "The session: `2026-01-31-001`; null where nothing is stored.".into());
+        id.insert("description".to_owned(), "ID of the session: `2026-01-31-001`; null if nothing is stored.".into());
     }
 }
 
-/// A session that was closed.
+/// A closed session.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[schemars(title = "A review that is closed")]
+#[schemars(title = "Closed review")]
 pub struct Completed {
-    /// The session.
+    /// ID of the session.
     pub review_id: String,
-    /// How it stands.
+    /// Status of the session.
     pub status: Status,
-    /// How many rounds it has.
+    /// Number of rounds.
     pub rounds: usize,
-    /// How it was closed.
+    /// Entries that closed the session.
     pub completion: Option<Completion>,
-    /// The head of the hash chain; note it to prove later what was stored.
+    /// Head of the hash chain. Keep it to prove later which reviews were stored.
     pub head: String,
 }

@@ -1,13 +1,13 @@
-//! JSON whose text means nothing to a terminal or to a CI system.
+//! JSON output whose strings contain no active characters for terminals and CI systems.
 
 use crate::untrusted::is_active;
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
 use std::io::{self, Write};
 
-/// Writes a document, indented, with a line end.
+/// Writes a document, indented and with a final newline.
 ///
-/// What a terminal or a CI log would act on stands as `\u….` in strings, which readers of JSON undo.
+/// Characters that a terminal or a CI log would interpret are escaped as `\u….` in strings. JSON parsers undo that.
 pub fn write(document: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     let mut buffer = io::BufWriter::new(out);
     document.serialize(&mut Serializer::with_formatter(&mut buffer, Calm(PrettyFormatter::new())))?;
@@ -15,18 +15,18 @@ pub fn write(document: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     buffer.flush()
 }
 
-/// Returns a document on one line, without a line end; escaped as [`write`] does.
+/// Returns a document on one line without a final newline, escaped like [`write`].
 ///
 /// # Errors
 ///
-/// The document is none that JSON can hold.
+/// The document cannot be represented as JSON.
 pub fn line(document: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     document.serialize(&mut Serializer::with_formatter(&mut line, Calm(CompactFormatter)))?;
     Ok(line)
 }
 
-/// Writes JSON whose strings hold nothing active.
+/// Formatter that escapes active characters in strings.
 struct Calm<F>(F);
 
 impl<F: Formatter> Formatter for Calm<F> {
@@ -39,7 +39,7 @@ impl<F: Formatter> Formatter for Calm<F> {
         let mut hashes = false;
         let mut previous = ' ';
         for (i, c) in fragment.char_indices() {
-            // `##[error]` and `##vso[…]` are commands of CI systems wherever they stand in a line.
+            // CI systems execute `##[error]` and `##vso[…]` anywhere in a line.
             let command = hashes && c == '[';
             hashes = (c == '#' && previous == '#') || (hashes && (c == '#' || c.is_ascii_alphanumeric()));
             previous = c;

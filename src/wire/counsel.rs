@@ -1,83 +1,83 @@
-//! Answers to questions that are no review of a change: is this proposal complete, who is right, who can be asked.
+//! Answers to questions that are not reviews: proposal checks, disagreements, health.
 
 use super::Severity;
 pub use super::judge::{ErrorKind, Outcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The version of everything in this file.
+/// Version of the types in this file.
 pub const COUNSEL_VERSION: u32 = 1;
 
-/// How a question went.
+/// How a question was answered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conduct {
-    /// What became of the question.
+    /// How the question ended.
     pub outcome: Outcome,
     /// The same as `outcome`.
     pub status: Outcome,
-    /// Asking again may give another outcome without anything being changed.
+    /// True if the same call can succeed later.
     pub retryable: bool,
-    /// When it makes sense to ask again, where somebody said so.
+    /// Seconds to wait before a retry; null if unknown.
     pub retry_after_s: Option<u64>,
-    /// Why there is no answer; null where there is one.
+    /// Why there is no answer; null if there is one.
     pub error: Option<String>,
-    /// The same for programs.
+    /// Kind of `error`; null if there is an answer.
     #[serde(default)]
     pub error_kind: Option<ErrorKind>,
-    /// The time was over before there was an answer.
+    /// True if the time limit passed before there was an answer.
     pub timed_out: bool,
-    /// Who answered; null: nobody.
+    /// The backend that answered; null if none did.
     pub backend: Option<String>,
-    /// The model that answered; null where nobody knows.
+    /// The model that answered; null if unknown.
     pub model: Option<String>,
-    /// In and out, of all requests to models.
+    /// Input and output tokens of all requests.
     pub tokens_used: u64,
-    /// Null where neither the backend nor the policy names a price.
+    /// Cost in US dollars; null if neither the backend nor the policy states a price.
     pub cost_usd: Option<f64>,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub duration_ms: u64,
-    /// What has to be said besides: a backend that failed before another answered.
+    /// Remarks, such as a backend that failed before another one answered.
     pub notes: Vec<String>,
 }
 
-/// Whether a proposal can be worked from.
+/// Check of a proposal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "claude-reviewer proposal check")]
 pub struct ProposalCheck {
-    /// The version of this document.
+    /// Version of the format.
     pub schema_version: u32,
-    /// `valid` is known.
+    /// True if `valid` is known.
     pub success: bool,
-    /// Null: no model looked, and nothing that can be seen without one is wrong.
+    /// True if the proposal is complete and actionable; null if no model checked it and the checks without a model passed.
     pub valid: Option<bool>,
-    /// Those that can be seen without a model come first.
+    /// Problems. Problems found without a model come first.
     pub issues: Vec<ProposalIssue>,
-    /// One or two sentences for whoever reads this.
+    /// One or two sentences.
     pub summary: String,
     #[serde(flatten)]
     pub conduct: Conduct,
 }
 
-/// What is wrong with a proposal.
+/// A problem in a proposal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProposalIssue {
-    /// How bad it is.
+    /// Severity of the problem.
     pub severity: Severity,
-    /// What is wrong.
+    /// Description of the problem.
     pub issue: String,
-    /// What to do about it; null where nobody says.
+    /// How to fix it; null if not stated.
     pub suggestion: Option<String>,
-    /// The proposal's words, secrets masked.
+    /// Quote from the proposal, secrets masked.
     pub quote: Option<String>,
-    /// The line of the proposal, from 1.
+    /// Line in the proposal, from 1.
     pub line: Option<u32>,
-    /// Code saw it, or the quote stands in the proposal. What is missing cannot be quoted.
+    /// True if the program found the problem itself, or found the quote in the proposal. Omissions cannot be quoted.
     pub verified: bool,
-    /// `rules`, or the backend that said so.
+    /// `rules`, or the name of the backend.
     pub origin: String,
 }
 
-/// Who is right.
+/// The party that is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
@@ -85,81 +85,81 @@ pub enum Side {
     Judge,
 }
 
-/// An answer to a disagreement.
+/// Answer to a disagreement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "claude-reviewer resolution")]
 pub struct Resolution {
-    /// The version of this document.
+    /// Version of the format.
     pub schema_version: u32,
-    /// There is a side.
+    /// True if `side` is known.
     pub success: bool,
-    /// Null: nobody answered, or the answer rests on no words of the documents.
+    /// The party that is right; null if no backend answered or the answer has no verified quote.
     pub side: Option<Side>,
-    /// Why; empty where nobody was found to be right.
+    /// Reasons; empty if `side` is null.
     pub reasoning: String,
-    /// The words that it rests on.
+    /// Quotes that support the answer.
     pub quotes: Vec<Quotation>,
-    /// One or two sentences for whoever reads this.
+    /// One or two sentences.
     pub summary: String,
     #[serde(flatten)]
     pub conduct: Conduct,
 }
 
-/// Words that an answer rests on.
+/// A quote that supports an answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quotation {
-    /// `contract`, `rebuttal`, `judge_report`.
+    /// Quoted document: `contract`, `rebuttal` or `judge_report`.
     pub document: String,
-    /// Secrets masked.
+    /// Quoted text, secrets masked.
     pub quote: String,
-    /// The words stand in that document.
+    /// True if the document contains the quote.
     pub verified: bool,
 }
 
-/// Whether models can be asked here.
+/// State of the backends and tools.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "claude-reviewer health")]
 pub struct Health {
-    /// The version of this document.
+    /// Version of the format.
     pub schema_version: u32,
-    /// The Claude Code program is there and answers.
+    /// True if the Claude Code program runs.
     pub available: bool,
-    /// Its version.
+    /// Version of the Claude Code program.
     pub version: Option<String>,
-    /// Why it is not available.
+    /// Why the Claude Code program is not available; null if it is.
     pub error: Option<String>,
-    /// This server's own version.
+    /// Version of this server.
     pub server_version: String,
-    /// The backends that policy names, in its order; empty: reviews are done by the rules alone.
+    /// Backends in the order of the policy; empty if only the rules review.
     pub backends: Vec<BackendHealth>,
-    /// What else a review needs: git, the policy, a repository.
+    /// Checks of git, the policy and the repository.
     pub tools: Vec<Check>,
-    /// One or two sentences for whoever reads this.
+    /// One or two sentences.
     pub summary: String,
 }
 
-/// How a backend is, without anything having been sent to it.
+/// State of a backend. Nothing was sent to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BackendHealth {
-    /// As the policy has it.
+    /// Name of the backend in the policy.
     pub name: String,
-    /// `claude`, `anthropic`, `openai`, `google`.
+    /// Kind: `claude`, `anthropic`, `openai` or `google`.
     pub kind: Option<String>,
-    /// Nothing that can be seen from here keeps it from being asked.
+    /// True if no check found a problem.
     pub available: bool,
-    /// What was looked at.
+    /// Checks of the backend.
     pub checks: Vec<Check>,
 }
 
-/// One thing that was looked at.
+/// A check and its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
-    /// What was looked at, in a word.
+    /// Name of the check.
     pub name: String,
-    /// `ok`, `note`, `doubt`, `problem`.
+    /// Result: `ok`, `note`, `doubt` or `problem`.
     pub state: String,
-    /// What was seen.
+    /// Details of the result.
     pub text: String,
-    /// What to do about it.
+    /// How to fix it; null if not stated.
     pub hint: Option<String>,
 }

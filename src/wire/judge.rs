@@ -1,199 +1,199 @@
-//! What a judgement is: the answer to whoever asked for it, and `JUDGE_REPORT.json`.
+//! The answer of a judgement, and `JUDGE_REPORT.json`.
 //!
-//! `schemas/judge-report.schema.json` is generated from here.
+//! `schemas/judge-report.schema.json` is generated from these types.
 
 use super::{Report, Severity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The version of everything in this file.
+/// Version of the types in this file.
 pub const JUDGE_VERSION: u32 = 1;
 
-/// What a change is worth, measured by a task.
+/// Verdict on a change under a task contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum JudgeVerdict {
-    /// Nothing that warns, and every criterion is met.
+    /// No warnings, and every criterion is met.
     Pass,
-    /// Warnings, or a criterion that could not be decided.
+    /// Warnings, or an undecided criterion.
     Conditional,
-    /// A finding that blocks, or a criterion that is not met.
+    /// A blocking finding, or a criterion that is not met.
     Fail,
-    /// A critical finding: nothing goes on before a person has looked.
+    /// A critical finding. A person must decide before work continues.
     CriticalHalt,
 }
 
-/// What became of a question.
+/// How a question ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// There is an answer, and it rests on everything that was asked for.
+    /// The answer covers everything requested.
     Reviewed,
-    /// Some part that was asked for was not looked at.
+    /// A requested part was not reviewed.
     Incomplete,
     NothingToReview,
     Cancelled,
-    /// What was given cannot be used: `error` says why.
+    /// The input cannot be used. `error` states why.
     Error,
 }
 
-/// What kept a question from its answer, for programs; `error` says it in words.
+/// Kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
-    /// The contract is none that can be read, or what a model answered.
+    /// The contract or the reply of a model cannot be parsed.
     ParseError,
-    /// What was given cannot be used: a document that is missing, refused or too large, an argument.
+    /// A document is missing, refused or too large, or an argument is invalid.
     Unusable,
-    /// The policy or the repository has to be mended, or no backend is named.
+    /// The policy or the repository has an error, or no backend is configured.
     Setup,
     TimedOut,
     /// No backend answered.
     Backend,
-    /// What a model answered rests on no words that stand where it says.
+    /// The quotes of the model were not found in the documents.
     Unproven,
-    /// Part of what was asked for could not be looked at.
+    /// A requested part could not be reviewed.
     NotReviewed,
     NothingToReview,
     Cancelled,
 }
 
-/// The answer to a judgement.
+/// Answer of a judgement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "claude-reviewer judgement")]
 pub struct Judgement {
-    /// There is a verdict.
+    /// True if there is a verdict.
     pub success: bool,
-    /// Null unless `success`.
+    /// The verdict; null unless `success`.
     pub verdict: Option<JudgeVerdict>,
-    /// Findings that block or halt, and criteria that are not met.
+    /// Number of blocking findings and unmet criteria.
     pub blocking_issues_count: u64,
-    /// From the root; null where no report could be written.
+    /// Path of the Markdown report from the root; null if it could not be written.
     pub report_md_path: Option<String>,
-    /// From the root; null where no report could be written.
+    /// Path of the JSON report from the root; null if it could not be written.
     pub report_json_path: Option<String>,
-    /// Why there is no verdict; null where there is one.
+    /// Why there is no verdict; null if there is one.
     pub error: Option<String>,
-    /// The same for programs.
+    /// Kind of `error`; null if there is a verdict.
     #[serde(default)]
     pub error_kind: Option<ErrorKind>,
-    /// The time was over before everything was reviewed.
+    /// True if the time limit passed before everything was reviewed.
     pub timed_out: bool,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub duration_ms: u64,
     /// The same as `outcome`.
     pub status: Outcome,
-    /// What became of the question.
+    /// How the judgement ended.
     pub outcome: Outcome,
-    /// Asking again may give another outcome without anything being changed.
+    /// True if the same call can succeed later.
     pub retryable: bool,
-    /// When it makes sense to ask again, where somebody said so.
+    /// Seconds to wait before a retry; null if unknown.
     pub retry_after_s: Option<u64>,
-    /// One or two sentences for whoever reads this.
+    /// One or two sentences.
     pub summary: String,
 }
 
-/// `JUDGE_REPORT.json`. Foreign text, secrets masked.
+/// `JUDGE_REPORT.json`. Contains untrusted text; secrets are masked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "claude-reviewer judge report")]
 pub struct JudgeReport {
-    /// The version of this document.
+    /// Version of the format.
     pub schema_version: u32,
-    /// As the contract has it; null where it has none.
+    /// Task ID of the contract; null if it has none.
     pub task_id: Option<String>,
-    /// There is a verdict.
+    /// True if there is a verdict.
     pub success: bool,
-    /// Null unless `success`.
+    /// The verdict; null unless `success`.
     pub verdict: Option<JudgeVerdict>,
-    /// What became of the question.
+    /// How the judgement ended.
     pub outcome: Outcome,
-    /// Why there is no verdict; null where there is one.
+    /// Why there is no verdict; null if there is one.
     pub error: Option<String>,
-    /// Why there is no verdict, for programs; null where there is one.
+    /// Kind of `error`; null if there is a verdict.
     #[serde(default)]
     pub error_kind: Option<ErrorKind>,
-    /// The time was over before everything was reviewed.
+    /// True if the time limit passed before everything was reviewed.
     pub timed_out: bool,
-    /// Findings that block or halt, and criteria that are not met.
+    /// Blocking findings and unmet criteria.
     pub blocking_issues: Vec<Issue>,
-    /// Every other finding that counts.
+    /// The other findings that count.
     pub suggestions: Vec<Issue>,
-    /// Each criterion of the contract, in its order.
+    /// Criteria in the order of the contract.
     pub criteria: Vec<Criterion>,
-    /// In and out, of all requests to models.
+    /// Input and output tokens of all requests.
     pub tokens_used: u64,
-    /// When the judgement began, RFC 3339, UTC.
+    /// Start of the judgement, RFC 3339, UTC.
     #[schemars(extend("format" = "date-time"))]
     pub timestamp: String,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub duration_ms: u64,
-    /// Null where the contract could not be read.
+    /// The contract; null if it could not be read.
     pub contract: Option<ContractFile>,
-    /// What has to be said besides.
+    /// Remarks.
     pub notes: Vec<String>,
-    /// Null where nothing was reviewed.
+    /// Report of the review; null if nothing was reviewed.
     pub report: Option<Report>,
 }
 
-/// The file that holds the task.
+/// The file of the task contract.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContractFile {
-    /// From the root.
+    /// Path from the root.
     pub path: String,
-    /// SHA-256 of its bytes, hexadecimal.
+    /// SHA-256 of the file, hexadecimal.
     pub sha256: String,
 }
 
-/// Something to mend.
+/// A problem to fix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Issue {
-    /// The finding's id in `report` (`F3`), the criterion's (`AC1`), or `tests`.
+    /// ID of the finding in `report` (`F3`), ID of the criterion (`AC1`), or `tests`.
     pub id: String,
-    /// `finding`, `criterion`, or `tests`: the project's tests failed.
+    /// `finding`, `criterion`, or `tests` for failed tests of the project.
     pub kind: String,
-    /// Null for a criterion and for tests.
+    /// Severity of the finding; null for a criterion and for tests.
     pub severity: Option<Severity>,
-    /// Relative to the repository root; null: the whole change.
+    /// Path from the repository root; null for the whole change.
     pub file: Option<String>,
-    /// 1-based, on the new side; null: the file as a whole.
+    /// Line on the new side, from 1; null for the whole file.
     pub line: Option<u32>,
-    /// A few words.
+    /// Title of a few words.
     pub title: String,
-    /// What is wrong.
+    /// Description of the problem.
     pub message: String,
-    /// What to do about it; null where nobody says.
+    /// How to fix it; null if not stated.
     pub suggestion: Option<String>,
 }
 
-/// How a criterion of the contract stands.
+/// Result of a criterion of the contract.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Criterion {
-    /// As the contract has it, or counted: `AC1`, `R1`.
+    /// ID in the contract, or a number: `AC1`, `R1`.
     pub id: String,
-    /// The words of the contract.
+    /// Text of the criterion.
     pub text: String,
-    /// Null: it could not be decided.
+    /// True if the change meets the criterion; null if undecided.
     pub met: Option<bool>,
-    /// Why it stands so.
+    /// Reason for the result.
     pub reason: String,
-    /// Where the change meets it; there is one whenever `met` is true.
+    /// Lines that meet the criterion. Always present if `met` is true.
     pub evidence: Option<Evidence>,
-    /// Whose word decided, or was not enough; null: nobody's.
+    /// The backend that answered; null if none did.
     pub backend: Option<String>,
 }
 
-/// Lines of the change that were found again.
+/// Verified quote of the change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
-    /// Relative to the top of the repository.
+    /// Path from the repository root.
     pub file: String,
-    /// On the new side; null: removed lines.
+    /// Line on the new side, from 1; null for removed lines.
     pub line: Option<u32>,
-    /// The words of the change, secrets masked.
+    /// Quoted text, secrets masked.
     pub quote: String,
 }
 
-/// Returns the JSON schema of [`JudgeReport`] as it is published: indented, with a line end.
+/// Returns the published JSON schema of [`JudgeReport`], indented and with a final newline.
 pub fn schema() -> String {
     let mut text = serde_json::to_string_pretty(&schemars::schema_for!(JudgeReport)).unwrap_or_default();
     text.push('\n');

@@ -1,22 +1,22 @@
-//! What `pr list --format json` prints.
+//! Output of `pr list --format json`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The version of everything in this file.
+/// Version of the types in this file.
 pub const PULLS_VERSION: u32 = 1;
 
-/// The open pull requests of a project. All text is the forge's.
+/// Open pull requests of a project. All text comes from the forge.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pulls {
     pub schema_version: u32,
-    /// The host: `github.com`.
+    /// Host of the forge: `github.com`.
     pub forge: String,
-    /// `owner/name`.
+    /// Project path: `owner/name`.
     pub project: String,
-    /// The newest first.
+    /// Pull requests, newest first.
     pub pulls: Vec<Pull>,
-    /// There are more than are listed.
+    /// True if there are more pull requests than listed.
     pub more: bool,
 }
 
@@ -28,9 +28,10 @@ pub struct Pull {
     pub url: String,
     pub author: String,
     pub is_draft: bool,
-    /// Names of branches.
+    /// Name of the target branch.
     pub base: String,
+    /// Name of the source branch.
     pub head: String,
-    /// When something last happened to it, as the forge writes it.
+    /// Time of the last update, as the forge writes it.
     pub updated: String,
 }

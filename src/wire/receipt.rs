@@ -1,51 +1,53 @@
-//! A receipt: that a change was reviewed, by whom, and with what verdict. A line of a note is a [`Signed`].
+//! Receipts: signed statements that a change was reviewed, by whom and with which verdict. A line of a git note is a
+//! [`Signed`].
 
 use super::{Summary, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The version of everything in this file.
+/// Version of the types in this file.
 pub const RECEIPT_VERSION: u32 = 1;
 
 /// A receipt and its signature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signed {
-    /// The text that is signed: a [`Receipt`] as JSON.
+    /// The signed text: a [`Receipt`] as JSON.
     pub receipt: String,
-    /// `ssh-keygen -Y sign` over exactly that text.
+    /// Signature of `ssh-keygen -Y sign` over these bytes.
     pub signature: String,
 }
 
-/// What is signed.
+/// The signed statement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
     pub schema_version: u32,
-    /// The program that reviewed, and its version.
+    /// Name and version of the program.
     pub tool: String,
-    /// When the review began, RFC 3339, UTC.
+    /// Start of the review, RFC 3339, UTC.
     pub timestamp: String,
     pub terms: Terms,
     pub verdict: Verdict,
     pub summary: Summary,
-    /// Those that looked at all of it, by name.
+    /// Backends that reviewed the whole change, by name.
     pub backends: Vec<Reviewer>,
 }
 
-/// What a verdict is about: with another of these it is another verdict.
+/// Inputs of a verdict. The receipt applies only if all of them are equal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terms {
-    /// Object ids of the trees that were compared, hexadecimal.
+    /// Object ID of the old tree, hexadecimal.
     pub base_tree: String,
+    /// Object ID of the new tree, hexadecimal.
     pub head_tree: String,
-    /// SHA-256 of the change as text, secrets masked; hexadecimal.
+    /// SHA-256 of the change as text with masked secrets, hexadecimal.
     pub change: String,
-    /// What decides in the policy: by name (`[review] depth`) a hash of the value, 16 hexadecimal digits.
+    /// Policy values that affect the verdict: key (`[review] depth`) to a hash of 16 hexadecimal digits.
     pub policy: BTreeMap<String, String>,
-    /// Over every rule that was active.
+    /// Hash of all active rules.
     pub rules: String,
 }
 
-/// A backend, and the model that answered for it.
+/// A backend and its model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reviewer {
     pub name: String,

@@ -1,27 +1,27 @@
-//! What `policy test --format json` prints: stored reviews under another policy.
+//! Output of `policy test --format json`: stored reviews under another policy.
 
 use super::stored::Damaged;
 use super::{Outcome, Policy, Severity, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The version of everything in this file.
+/// Version of the types in this file.
 pub const REPLAY_VERSION: u32 = 1;
 
-/// Stored reviews under a policy.
+/// Stored reviews, judged again under a policy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Replay {
     pub schema_version: u32,
-    /// The policy that judged anew.
+    /// The policy used for the new verdicts.
     pub policy: Policy,
-    /// Newest sessions first, their rounds in order.
+    /// Rounds in order, newest session first.
     pub rounds: Vec<Replayed>,
-    /// Rounds whose verdict is another one.
+    /// Number of rounds whose verdict changes.
     pub flips: usize,
     pub damaged: Vec<Damaged>,
 }
 
-/// A round under a policy.
+/// A round, judged again under a policy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Replayed {
     pub review_id: String,
@@ -29,34 +29,34 @@ pub struct Replayed {
     #[schemars(extend("format" = "date-time"))]
     pub timestamp: String,
     pub outcome: Outcome,
-    /// As it was stored.
+    /// Stored result.
     pub was: Ending,
     pub would_be: Ending,
     pub flips: bool,
-    /// What the policy treats otherwise.
+    /// Differences that the policy makes.
     pub because: Vec<Because>,
-    /// What cannot be told without a new review.
+    /// Questions that only a new review can answer.
     pub unknown: Vec<String>,
 }
 
-/// How a round ends.
+/// Result of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ending {
     pub verdict: Verdict,
     pub exit_code: u8,
 }
 
-/// Something that the policy treats otherwise.
+/// A difference that the policy makes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Because {
-    /// The finding of the stored report; null: the coverage.
+    /// ID of the finding in the stored report; null for the coverage.
     pub id: Option<String>,
     pub fingerprint: Option<String>,
     pub rule_id: Option<String>,
     pub file: Option<String>,
     pub line: Option<u32>,
-    /// As it was stored.
+    /// Stored severity.
     pub severity: Option<Severity>,
-    /// A lowercase fragment: `blocks now: severity minor is in block_on`.
+    /// The difference as a lowercase fragment: `blocks now: severity minor is in block_on`.
     pub what: String,
 }

@@ -1,8 +1,8 @@
-//! What a session is on disk: `request.json`, `round-N/{review.json, response.json, seal.json}`, `complete.json`,
+//! Files of a stored session: `request.json`, `round-N/{review.json, response.json, seal.json}`, `complete.json`,
 //! `latest.json`.
 //!
-//! The first fields of a stored review are those of the review format that coding agents know (`review_id`,
-//! `status`, `design_compliance`, `comments`, …); the whole report stands beside them.
+//! The first fields of a stored review are the fields that coding agents use (`review_id`, `status`,
+//! `design_compliance`, `comments`, …). `report` contains the complete report.
 
 use super::{Outcome, Report, SCHEMA_VERSION, Severity, Source, TestResults, Tool, Verdict};
 use schemars::JsonSchema;
@@ -10,18 +10,18 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The version of everything in this file.
+/// Version of the types in this file.
 pub const STORED_VERSION: u32 = 1;
 
-/// How a session stands.
+/// Status of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     InProgress,
     NeedsChanges,
-    /// In answers only: what was asked for was not all reviewed.
+    /// Only in answers: a part was not reviewed.
     Incomplete,
-    /// The last round was broken off.
+    /// The last round was cancelled.
     Cancelled,
     Approved,
     Abandoned,
@@ -29,7 +29,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Returns the word that documents and the command line use.
+    /// Returns the name in documents and on the command line.
     pub fn word(self) -> &'static str {
         match self {
             Self::InProgress => "in_progress",
@@ -43,153 +43,153 @@ impl Status {
     }
 }
 
-/// `request.json`: what was asked for when the session began.
+/// `request.json`: the request that began the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Request {
-    /// The version of this document.
+    /// Version of the format.
     pub schema_version: u32,
-    /// The session: `2026-01-31-001`.
+    /// ID of the session: `2026-01-31-001`.
     pub review_id: String,
-    /// RFC 3339, UTC.
+    /// Time of the request, RFC 3339, UTC.
     #[schemars(extend("format" = "date-time"))]
     pub timestamp: String,
-    /// What the author says was asked for and done. Foreign text, secrets masked.
+    /// The author's summary of the task and the work. Untrusted text, secrets masked.
     pub summary: Option<String>,
-    /// The design documents that were named.
+    /// Design documents.
     pub relevant_docs: Vec<String>,
-    /// What the author asked to look at.
+    /// Requested focus areas.
     pub focus_areas: Vec<String>,
-    /// What was reviewed in the first round.
+    /// The source of the first round.
     pub source: Source,
-    /// What was asked for, in the words that a follow-up starts from.
+    /// The requested source, for follow-ups.
     pub asked: Asked,
-    /// For people: `the staged change`.
+    /// Label for people: `the staged change`.
     pub label: String,
-    /// Who asked, as far as the environment tells.
+    /// The author according to the environment.
     pub author: String,
-    /// `cli`, `pre-commit`, `pre-push`, `mcp`.
+    /// Entry point: `cli`, `pre-commit`, `pre-push` or `mcp`.
     pub via: String,
-    /// What stored this.
+    /// The program that stored the session.
     pub tool: Tool,
     /// The change of the first round.
     pub change: Change,
-    /// The heads of the sessions before: of the newest one there was, and of each that was continued or closed since
-    /// that one began. Later versions may know more of them.
+    /// Heads of earlier sessions: of the newest session, and of each session that was continued or closed after the
+    /// newest one began. Later versions may add heads.
     #[serde(default)]
     pub before: Vec<Head>,
 }
 
-/// The head of a session's hash chain, as it was at some time.
+/// Head of a session's hash chain at some time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Head {
-    /// The session.
+    /// ID of the session.
     pub review_id: String,
-    /// SHA-256, hexadecimal; null: it could not be read.
+    /// SHA-256, hexadecimal; null if it could not be read.
     pub head: Option<String>,
 }
 
-/// A source, as it was asked for.
+/// A source as requested.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Asked {
-    /// The revision, range or branch that was named.
+    /// The revision, range or branch.
     pub rev: Option<String>,
-    /// New files were included, where that was asked.
+    /// True if untracked files were requested.
     pub untracked: bool,
-    /// The globs that narrowed the review.
+    /// Globs that limit the review.
     pub files: Vec<String>,
 }
 
-/// What is kept of a change.
+/// Stored facts about a change.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
     /// SHA-256 of `changes.diff`, hexadecimal.
     pub hash: String,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Files whose lines are not in it: too large, or holding secrets by their name.
+    /// Files whose lines are not stored: too large, or named like a secret file.
     pub left_out: Vec<String>,
 }
 
-/// `round-N/review.json`, and what `request_review` answers.
+/// `round-N/review.json`, and the answer of `request_review`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "claude-reviewer stored review")]
 pub struct Review {
-    /// The version of this document.
+    /// Version of the format.
     pub schema_version: u32,
-    /// The session: `2026-01-31-001`.
+    /// ID of the session: `2026-01-31-001`.
     pub review_id: String,
-    /// When the round began, RFC 3339, UTC.
+    /// Start of the round, RFC 3339, UTC.
     #[schemars(extend("format" = "date-time"))]
     pub timestamp: String,
-    /// How the session stands after this round.
+    /// Status of the session after this round.
     pub status: Status,
-    /// 1 for the first, one more for each follow-up.
+    /// Number of the round, from 1.
     pub round: u32,
-    /// What became of the review.
+    /// How the review ended.
     pub outcome: Outcome,
-    /// What the gate says.
+    /// Result of the gate.
     pub verdict: Verdict,
-    /// Null where no design document was given.
+    /// Compliance with the design documents; null if none was given.
     pub design_compliance: Option<Compliance>,
-    /// The findings, in the words of a reviewer.
+    /// Findings as review comments.
     pub comments: Vec<Comment>,
-    /// What the documents ask for and the change lacks.
+    /// Requirements of the documents that the change does not meet.
     pub missing_requirements: Vec<Requirement>,
     /// Totals.
     pub summary: Counts,
-    /// Null where no tests were run.
+    /// Results of the project's tests; null if they were not run.
     pub test_results: Option<TestResults>,
-    /// `needs_changes`, `lgtm_with_suggestions`, `lgtm`; null where nothing was assessed.
+    /// `needs_changes`, `lgtm_with_suggestions` or `lgtm`; null if incomplete or nothing to review.
     pub overall_assessment: Option<super::Assessment>,
-    /// What the author says of this round. Foreign text, secrets masked.
+    /// The author's summary of this round. Untrusted text, secrets masked.
     #[serde(default)]
     pub author_summary: Option<String>,
-    /// What became of the findings of the round before; null in the first round.
+    /// State of earlier findings; null in the first round.
     pub since: Option<Since>,
-    /// What to do next.
+    /// Next step.
     pub advice: Advice,
     /// The change of this round.
     pub change: Change,
-    /// The whole report.
+    /// The complete report.
     pub report: Report,
 }
 
-/// Whether the change follows the design documents.
+/// Compliance with the design documents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Compliance {
-    /// No violation weighs enough to say otherwise.
+    /// True if no violation is severe enough.
     pub follows_architecture: bool,
-    /// Where the change leaves the design.
+    /// Violations of the design.
     pub major_violations: Vec<super::Violation>,
 }
 
-/// A finding, in the words of a reviewer.
+/// A finding as a review comment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comment {
-    /// The finding of `report` that it is: `F1`.
+    /// ID of the finding in `report`: `F1`.
     pub id: String,
-    /// The identity of the finding over time.
+    /// Identity of the finding across rounds.
     pub fingerprint: String,
-    /// `specific`: about a line; `general`: about a file or the whole change.
+    /// `specific` for a line, `general` for a file or the whole change.
     pub r#type: CommentType,
-    /// Relative to the repository root; null: the whole change.
+    /// Path from the repository root; null for the whole change.
     pub file: Option<String>,
-    /// 1-based, on the new side; null: the file as a whole.
+    /// Line on the new side, from 1; null for the whole file.
     pub line: Option<u32>,
-    /// How bad it is.
+    /// Severity of the finding.
     pub severity: Severity,
-    /// `architecture`, `design`, `bug`, `performance`, `style`, `security`, `missing_feature`, `best-practice`,
-    /// `test`.
+    /// Category: `architecture`, `design`, `bug`, `performance`, `style`, `security`, `missing_feature`,
+    /// `best-practice` or `test`.
     pub category: String,
-    /// What is wrong.
+    /// Description of the problem.
     pub comment: String,
-    /// What to do about it; null where nobody says.
+    /// How to fix it; null if not stated.
     pub suggested_fix: Option<String>,
-    /// It blocks under the policy that governs.
+    /// True if the finding blocks under the policy.
     pub blocking: bool,
 }
 
-/// What a comment is about.
+/// Scope of a comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CommentType {
@@ -197,21 +197,21 @@ pub enum CommentType {
     General,
 }
 
-/// What the documents ask for and the change lacks.
+/// A requirement of the documents that the change does not meet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Requirement {
-    /// What is asked for.
+    /// The requirement.
     pub requirement: String,
-    /// `document#heading`.
+    /// Reference to the document: `document#heading`.
     pub design_doc_reference: Option<String>,
-    /// How much it is missed.
+    /// Severity of the gap.
     pub severity: Severity,
 }
 
 /// Totals.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
-    /// Places where the change leaves the design.
+    /// Violations of the design.
     pub design_violations: usize,
     /// Critical findings that count.
     pub critical_issues: usize,
@@ -223,154 +223,154 @@ pub struct Counts {
     pub suggestions: usize,
 }
 
-/// The state of the findings of earlier rounds, by code regions and fingerprints.
+/// State of the findings of earlier rounds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Since {
-    /// The round that this one is compared with.
+    /// The earlier round.
     pub round: u32,
-    /// One finding each.
+    /// One entry for each finding.
     pub entries: Vec<Entry>,
-    /// How many are `fixed`.
+    /// Number of entries with state `fixed`.
     pub fixed: usize,
-    /// How many are `still_there`.
+    /// Number of entries with state `still_there`.
     pub still_there: usize,
-    /// How many are `moved`.
+    /// Number of entries with state `moved`.
     pub moved: usize,
-    /// How many are `reopened`.
+    /// Number of entries with state `reopened`.
     pub reopened: usize,
-    /// How many are `new`.
+    /// Number of entries with state `new`.
     pub new: usize,
-    /// How many are `introduced_by_fix`.
+    /// Number of entries with state `introduced_by_fix`.
     pub introduced_by_fix: usize,
-    /// Could not be told: this round did not look there.
+    /// Number of entries with state `unchecked`.
     pub unchecked: usize,
 }
 
-/// One finding over two rounds.
+/// A finding in two rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Entry {
-    /// What became of it.
+    /// State of the finding.
     pub state: State,
-    /// The identity of the finding over time.
+    /// Identity of the finding across rounds.
     pub fingerprint: String,
-    /// In this round's report; null where it is gone.
+    /// ID in this round; null if the finding is gone.
     pub id: Option<String>,
-    /// In the earlier round's report; null where it is new.
+    /// ID in the earlier round; null if the finding is new.
     pub previous_id: Option<String>,
-    /// The rule, or `ai-` and the category for what a model found.
+    /// ID of the rule, or `ai-` and the category for a finding of a model.
     pub rule_id: String,
-    /// How bad it is.
+    /// Severity of the finding.
     pub severity: Severity,
-    /// A few words.
+    /// Title of a few words.
     pub title: String,
-    /// Where it is, or was; null: the change as a whole.
+    /// Path of the file; null for the whole change.
     pub file: Option<String>,
-    /// In this round; null where it is gone.
+    /// Line in this round; null if the finding is gone.
     pub line: Option<u32>,
-    /// In the earlier round; null where it is new.
+    /// Line in the earlier round; null if the finding is new.
     pub previous_line: Option<u32>,
 }
 
 impl Entry {
-    /// Tells whether the finding blocked when it was last found. `earlier`: the rounds before, oldest first.
+    /// Returns true if the finding blocked when it was last reported. `earlier` has the earlier rounds, oldest first.
     pub fn blocked<'r>(&self, earlier: impl DoubleEndedIterator<Item = &'r Review>) -> bool {
         let is_it = |f: &&super::Finding| f.fingerprint == self.fingerprint && f.title == self.title;
         let known = earlier.rev().find_map(|r| r.report.findings.iter().find(is_it));
-        // Of one that nobody knows any more only the weight is left.
+        // No earlier round has the finding, so only its severity is known.
         known.map_or(matches!(self.severity, Severity::Critical | Severity::Major), |f| f.blocking)
     }
 }
 
-/// What became of a finding.
+/// State of a finding of an earlier round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Its code changed, and it is not found any more.
+    /// The code changed and no longer has the problem.
     Fixed,
-    /// The same code, or code that has the same trouble.
+    /// The same code, or changed code with the same problem.
     StillThere,
-    /// The same text at another place.
+    /// The same text at another position.
     Moved,
-    /// It was gone in the round before.
+    /// The finding was fixed in an earlier round and is back.
     Reopened,
-    /// In code that was there in the round before.
+    /// New finding in unchanged code.
     New,
-    /// In code that changed since the round before.
+    /// New finding in code that changed since the earlier round.
     IntroducedByFix,
-    /// This round did not look there.
+    /// This round did not check the code.
     Unchecked,
 }
 
-/// What to do next, for whoever asked.
+/// Next step for the author.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Advice {
-    /// What to do, for programs.
+    /// The next step.
     pub action: Action,
     /// One or two sentences.
     pub text: String,
-    /// Why another round would not help, where that is so.
+    /// Reasons why another round would not help.
     pub circling: Vec<String>,
 }
 
-/// What can be done next.
+/// Next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// Nothing blocks: close the session.
+    /// Nothing blocks. Close the session.
     Complete,
-    /// Mend what blocks, then ask for another round.
+    /// Fix the blocking findings, then request another round.
     Fix,
-    /// Rounds do not converge, or are used up: a person decides.
+    /// A person must decide: the rounds do not converge or the limit is reached.
     AskAPerson,
-    /// A backend could not answer: try later, not at once.
+    /// A backend failed. Retry later.
     RetryLater,
-    /// Nothing differs: there is nothing to review.
+    /// There is nothing to review.
     Nothing,
 }
 
-/// `round-N/response.json`: what the coder says to the findings of a round. Foreign text, secrets masked.
+/// `round-N/response.json`: the author's response to the findings of a round. Untrusted text, secrets masked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Response {
-    /// The version of this document.
+    /// Version of the format.
     pub schema_version: u32,
-    /// The session.
+    /// ID of the session.
     pub review_id: String,
-    /// The round that it answers.
+    /// The round that the response refers to.
     pub round: u32,
-    /// When it was said, RFC 3339, UTC.
+    /// Time of the response, RFC 3339, UTC.
     #[schemars(extend("format" = "date-time"))]
     pub timestamp: String,
-    /// Ids (`F1`) or fingerprints of findings.
+    /// IDs (`F1`) or fingerprints of the fixed findings.
     pub addressed: Vec<String>,
-    /// Why findings were not addressed.
+    /// Reasons for findings that were not fixed.
     pub explanations: Vec<Explanation>,
-    /// Files that were changed for it.
+    /// Changed files.
     pub modified_files: Vec<String>,
-    /// What the coder asks.
+    /// Questions of the author.
     pub questions: Vec<String>,
-    /// What was said in free text.
+    /// Free text.
     pub text: Option<String>,
 }
 
-/// Why a finding was not addressed.
+/// Reason why a finding was not fixed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
-    /// Id (`F1`) or fingerprint; null: about several, or none in particular.
+    /// ID (`F1`) or fingerprint; null if the reason is not about one finding.
     pub finding: Option<String>,
-    /// The coder's words.
+    /// The author's text.
     pub text: String,
 }
 
-/// `round-N/seal.json`: the hash chain over everything that stands before it.
+/// `round-N/seal.json`: the hash chain over all earlier files.
 ///
-/// Every byte of it is checked: a further field needs a new version.
+/// Every byte is verified, so an added field needs a new version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Seal {
-    /// The version of this document.
+    /// Version of the format.
     pub schema_version: u32,
-    /// The head before this round; null in the first.
+    /// Head before this round; null in the first.
     pub previous: Option<String>,
-    /// What the head covers, in order: tells which file was edited.
+    /// Files that the head covers, in order. They show which file was modified.
     pub files: Vec<Sealed>,
     /// SHA-256, hexadecimal.
     pub head: String,
@@ -379,173 +379,173 @@ pub struct Seal {
 /// A file that a head covers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sealed {
-    /// Relative to the session: `round-1/review.json`.
+    /// Path from the session: `round-1/review.json`.
     pub name: String,
-    /// SHA-256 of its content, hexadecimal.
+    /// SHA-256 of the content, hexadecimal.
     pub sha256: String,
 }
 
-/// `complete.json`: how the session was closed.
+/// `complete.json`: the entries that closed the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Completion {
-    /// The version of this document.
+    /// Version of the format.
     pub schema_version: u32,
-    /// The session.
+    /// ID of the session.
     pub review_id: String,
-    /// Oldest first; the last one counts.
+    /// Entries, oldest first. The last one applies.
     pub entries: Vec<Closing>,
 }
 
-/// One word that closed a session.
+/// An entry that closed a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Closing {
     /// `approved`, `abandoned` or `merged`.
     pub status: Status,
-    /// What should be remembered. Foreign text, secrets masked.
+    /// Notes. Untrusted text, secrets masked.
     pub notes: Option<String>,
-    /// Who closed it, as far as the environment tells.
+    /// The person who closed it, according to the environment.
     pub actor: String,
-    /// `cli` or `mcp`.
+    /// Entry point: `cli` or `mcp`.
     pub via: String,
-    /// When, RFC 3339, UTC.
+    /// Time of the entry, RFC 3339, UTC.
     #[schemars(extend("format" = "date-time"))]
     pub timestamp: String,
-    /// It was closed though findings were open or the last round was incomplete.
+    /// True if findings were open or the last round was incomplete.
     pub forced: bool,
-    /// Fingerprints of the findings that blocked then, and of those that had blocked and were answered by nothing.
+    /// Fingerprints of the blocking findings, and of earlier blocking findings without a response.
     pub open: Vec<String>,
-    /// The head of the rounds that it speaks of.
+    /// Head of the hash chain over the rounds.
     pub head: String,
-    /// The head of the hash chain with this entry; empty before it is stored.
+    /// Head of the hash chain with this entry; empty before it is stored.
     pub seal: String,
 }
 
 /// `latest.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latest {
-    /// The version of this document.
+    /// Version of the format.
     pub schema_version: u32,
-    /// The newest session.
+    /// ID of the newest session.
     pub review_id: String,
-    /// When it was stored, RFC 3339, UTC.
+    /// Time of storage, RFC 3339, UTC.
     #[schemars(extend("format" = "date-time"))]
     pub timestamp: String,
-    /// Relative to the store: `sessions/2026-01-31-001`.
+    /// Path from the store: `sessions/2026-01-31-001`.
     pub path: String,
-    /// The sessions that were continued or closed since that one began, with their heads: the next one that begins
-    /// takes them over. Empty where git keeps the store.
+    /// Heads of the sessions that were continued or closed after the newest one began. The next session copies them.
+    /// Empty if the store is committed to git.
     #[serde(default)]
     pub since: Vec<Head>,
 }
 
-/// `.corrupt/ID.removed`: a damaged session that was removed on purpose.
+/// `.corrupt/ID.removed`: a damaged session that a person removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Removed {
     pub schema_version: u32,
     pub review_id: String,
     #[schemars(extend("format" = "date-time"))]
     pub timestamp: String,
-    /// What was wrong with it.
+    /// Cause of the damage.
     pub why: String,
 }
 
 /// A session in a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overview {
-    /// The session: `2026-01-31-001`.
+    /// ID of the session: `2026-01-31-001`.
     pub review_id: String,
-    /// When it began, RFC 3339, UTC.
+    /// Start of the session, RFC 3339, UTC.
     #[schemars(extend("format" = "date-time"))]
     pub timestamp: String,
-    /// How it stands.
+    /// Status of the session.
     pub status: Status,
-    /// How many rounds it has.
+    /// Number of rounds.
     pub rounds: u32,
-    /// What became of the last round.
+    /// How the last round ended.
     pub outcome: Outcome,
-    /// What the gate said in the last round.
+    /// Result of the gate in the last round.
     pub verdict: Verdict,
     /// Totals of the last round.
     pub summary: Counts,
-    /// Who asked, as far as the environment tells.
+    /// The author according to the environment.
     pub author: String,
-    /// `cli`, `pre-commit`, `pre-push`, `mcp`.
+    /// Entry point: `cli`, `pre-commit`, `pre-push` or `mcp`.
     pub via: String,
-    /// What was reviewed.
+    /// The reviewed change.
     pub source: Source,
-    /// For people: `the staged change`.
+    /// Label for people: `the staged change`.
     pub label: String,
-    /// The head of the hash chain.
+    /// Head of the hash chain.
     pub head: String,
 }
 
-/// What cannot be read of a store.
+/// A damaged session of a store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Damaged {
-    /// The session.
+    /// ID of the session.
     pub review_id: String,
-    /// What is wrong with it.
+    /// Cause of the damage.
     pub why: String,
-    /// Where it was put, relative to the store; null: it stays where it is.
+    /// New path from the store; null if it was not moved.
     pub moved_to: Option<String>,
 }
 
-/// What `history --format json` prints.
+/// Output of `history --format json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct History {
-    /// The version of this document.
+    /// Version of the format.
     pub schema_version: u32,
-    /// Newest first.
+    /// Sessions, newest first.
     pub sessions: Vec<Overview>,
-    /// What cannot be read.
+    /// Damaged sessions.
     pub damaged: Vec<Damaged>,
 }
 
-/// A whole session, as `history ID --format json` prints it.
+/// A complete session, as printed by `history ID --format json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Session {
-    /// The version of this document.
+    /// Version of the format.
     pub schema_version: u32,
-    /// The session: `2026-01-31-001`.
+    /// ID of the session: `2026-01-31-001`.
     pub review_id: String,
-    /// How it stands.
+    /// Status of the session.
     pub status: Status,
-    /// What was asked for when it began.
+    /// The request that began the session.
     pub request: Request,
-    /// Oldest first.
+    /// Rounds, oldest first.
     pub rounds: Vec<Round>,
-    /// How it was closed; null while it is open.
+    /// Entries that closed the session; null while it is open.
     pub completion: Option<Completion>,
-    /// The head of the hash chain.
+    /// Head of the hash chain.
     pub head: String,
 }
 
 /// One round of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Round {
-    /// What was found.
+    /// The review.
     pub review: Review,
-    /// What the coder said to it; null while nothing was.
+    /// The author's response; null if there is none.
     pub response: Option<Response>,
-    /// The hash chain up to here.
+    /// The hash chain up to this round.
     pub seal: Seal,
 }
 
-/// What is written into a store, and read from one.
+/// A document of the store.
 pub trait Document: Serialize + DeserializeOwned {}
 
 impl<T: Serialize + DeserializeOwned> Document for T {}
 
-/// Why a stored document is not understood.
+/// Why a stored document cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unread {
-    /// A newer program wrote it: its version.
+    /// A newer program wrote the document, with this version.
     Future(u64),
-    /// It is no such document: why.
+    /// The document is malformed: cause.
     Malformed(String),
 }
 
-/// The versions in a document: its own, and that of the report in it.
+/// Version of a document and of the report in it.
 #[derive(Deserialize)]
 struct Versions {
     schema_version: Value,
@@ -558,10 +558,10 @@ struct ReportVersion {
     schema_version: Value,
 }
 
-/// Reads a stored document. Its version is looked at before anything else of it is.
+/// Parses a stored document. The version is checked first.
 pub fn read<T: Document>(bytes: &[u8]) -> Result<T, Unread> {
     let malformed = |e: serde_json::Error| {
-        // What the document says is cited there, at any length.
+        // The message quotes the document without a length limit.
         let why = e.to_string();
         Unread::Malformed(why.chars().take(200).collect())
     };
@@ -577,6 +577,6 @@ fn check(version: &Value, newest: u32) -> Result<(), Unread> {
     match version.as_u64() {
         Some(v) if (1..=u64::from(newest)).contains(&v) => Ok(()),
         Some(v) if v > 0 => Err(Unread::Future(v)),
-        _ => Err(Unread::Malformed("its schema_version is not a version".to_owned())),
+        _ => Err(Unread::Malformed("invalid schema_version".to_owned())),
     }
 }
