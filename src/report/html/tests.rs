@@ -158,13 +158,13 @@ fn the_exit_code_is_not_said_to_mean_what_was_not_found() {
         let fact = out.split("<dt>Exit code</dt><dd>").nth(1).unwrap().split("</dd>").next().unwrap();
         fact.to_owned()
     };
-    assert_eq!(fact(&clean()), "0: reviewed completely, nothing at or above block_on");
+    assert_eq!(fact(&clean()), "0: review complete, no finding blocks");
     assert_eq!(fact(&incomplete(ExitStatus::Pass)), "0: let through by on_incomplete = &quot;warn&quot;");
     let mut blocked = full();
     blocked.exit = ExitStatus::Pass;
     assert_eq!(fact(&blocked), "0: as asked");
     blocked.exit = ExitStatus::Block;
-    assert_eq!(fact(&blocked), "1: a finding that blocks");
+    assert_eq!(fact(&blocked), "1: at least one finding blocks");
 }
 
 #[test]
