@@ -360,12 +360,12 @@ pub enum Undecoded {
 impl fmt::Display for Undecoded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Bytes => f.write_str("its name is that of a text format, and parts of it cannot be decoded as text"),
-            Self::Declared(name) => write!(f, "it declares the encoding {name}, which cannot be decoded"),
+            Self::Bytes => f.write_str("the name is that of a text format, but parts of the file cannot be decoded as text"),
+            Self::Declared(name) => write!(f, "the file declares the unsupported encoding {name}"),
             Self::Checkout(name) => {
                 write!(
                     f,
-                    "a checkout writes it in the encoding {name} (working-tree-encoding), which cannot be produced"
+                    "a checkout writes the file in the unsupported encoding {name} (working-tree-encoding)"
                 )
             }
         }

@@ -24,13 +24,13 @@ impl ExitStatus {
     pub const ALL: [Self; 6] =
         [Self::Pass, Self::Block, Self::Usage, Self::Incomplete, Self::Interrupted, Self::Terminated];
 
-    /// Returns what the code says, for help and manual.
+    /// Returns the meaning of the code, for help and manual.
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::Pass => "reviewed completely, nothing at or above block_on",
-            Self::Block => "a finding that blocks",
-            Self::Usage => "bad flag, configuration, reference or repository state",
-            Self::Incomplete => "some part that was asked for was not reviewed",
+            Self::Pass => "review complete, no finding blocks",
+            Self::Block => "at least one finding blocks",
+            Self::Usage => "invalid flag, configuration, revision or repository state",
+            Self::Incomplete => "review incomplete: a requested part was not reviewed",
             Self::Interrupted => "stopped by Ctrl-C",
             Self::Terminated => "stopped by a signal",
         }
@@ -49,42 +49,42 @@ impl ExitStatus {
     }
 }
 
-/// Whether an error is the caller's or the review's.
+/// Whether the input is wrong or the review is incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Bad flag, configuration, reference or repository state: exit 2.
     Usage,
-    /// Something that had to be read could not be: exit 3.
+    /// A part of the review could not be read: exit 3.
     Incomplete,
 }
 
 /// An error that reaches the user.
 ///
-/// The text is a lowercase fragment that names the object. Foreign text in it need not be escaped: the
-/// one place that prints errors does.
+/// The text is a lowercase fragment that names the object. Foreign text in it is not escaped: the code that prints
+/// errors escapes it.
 #[derive(Clone, Debug)]
 pub struct Error {
     pub kind: Kind,
     pub message: String,
     /// Innermost last.
     pub causes: Vec<String>,
-    /// What to do about it; commands where there are some.
+    /// What the user can do: commands if possible.
     pub hints: Vec<String>,
-    /// The same for a coding agent, which calls tools where a person runs commands of this program.
+    /// The same for a coding agent, which calls tools instead of commands of this program.
     pub for_agents: Vec<String>,
 }
 
-/// The result of everything that can fail in front of the user.
+/// The result of an operation whose error reaches the user.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// Puts the message and what caused it on one line.
+    /// Returns the message and its causes on one line.
     pub fn on_one_line(&self) -> String {
         let causes = self.causes.iter().flat_map(|c| [": ", c]);
         std::iter::once(self.message.as_str()).chain(causes).collect()
     }
 
-    /// Makes an error about what the caller gave.
+    /// Returns an error about the input of the caller.
     pub fn usage(message: impl Into<String>) -> Self {
         Self {
             kind: Kind::Usage,
@@ -95,7 +95,7 @@ impl Error {
         }
     }
 
-    /// Makes an error about what could not be reviewed.
+    /// Returns an error about a part that could not be reviewed.
     pub fn incomplete(message: impl Into<String>) -> Self {
         Self {
             kind: Kind::Incomplete,
@@ -106,7 +106,7 @@ impl Error {
         }
     }
 
-    /// Adds a hint that says the same to people and to agents: it names no command and no flag of this program.
+    /// Adds the same hint for people and agents. It names no command or flag of this program.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         let hint = hint.into();
@@ -120,14 +120,14 @@ impl Error {
         self
     }
 
-    /// Adds a hint for coding agents: what to call, or what to tell the user.
+    /// Adds a hint for coding agents: a tool to call, or a request to the user.
     #[must_use]
     pub fn hint_agent(mut self, hint: impl Into<String>) -> Self {
         self.for_agents.push(hint.into());
         self
     }
 
-    /// Adds an error and what caused it.
+    /// Adds an error and its causes.
     #[must_use]
     pub fn caused_by(mut self, cause: &(dyn std::error::Error + 'static)) -> Self {
         let mut next = Some(cause);

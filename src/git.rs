@@ -368,8 +368,8 @@ impl Repo {
         let found = std::fs::metadata(&self.index_path);
         // Opening a pipe waits for whoever writes to it.
         if found.as_ref().is_ok_and(|m| !m.is_file()) {
-            let error = Error::incomplete(format!("the index {} is not a file", self.index_path.display()));
-            return Err(error.hint("move it away; `git reset` makes the index anew from HEAD"));
+            let error = Error::incomplete(format!("the index {} is not a regular file", self.index_path.display()));
+            return Err(error.hint("move it away, then rebuild the index from HEAD: git reset"));
         }
         // Asking how many processors there are costs more than reading a small index.
         let small = found.is_ok_and(|m| m.len() < 1 << 20);
@@ -378,7 +378,7 @@ impl Repo {
         let index =
             gix::index::File::at_or_default(&self.index_path, self.sync.to_thread_local().object_hash(), true, options)
                 .map_err(|e| {
-                    Error::incomplete(format!("the index {} cannot be read", self.index_path.display())).caused_by(&e)
+                    Error::incomplete(format!("cannot read the index {}", self.index_path.display())).caused_by(&e)
                 })?;
         Ok(self.index.get_or_init(|| index))
     }
@@ -524,10 +524,10 @@ fn unreadable(repo: &gix::Repository, id: &gix::oid, cause: Option<&(dyn std::er
     let shallow = repo.is_shallow().unwrap_or(false);
     match cause {
         Some(cause) => {
-            Error::incomplete(format!("object {id} cannot be read")).caused_by(cause).hint("git fsck --full")
+            Error::incomplete(format!("cannot read object {id}")).caused_by(cause).hint("git fsck --full")
         }
         None if promised => Error::incomplete(format!("object {id} is missing from this partial clone"))
-            .hint("a review fetches nothing; to fetch everything: git fetch --refetch --no-filter"),
+            .hint("fetch all objects: git fetch --refetch --no-filter"),
         None if shallow => {
             Error::incomplete(format!("object {id} is missing from this shallow clone")).hint("git fetch --unshallow")
         }

@@ -47,54 +47,54 @@ struct Clients {
     secure: OnceLock<Client>,
 }
 
-/// Why there is no answer. Its text goes to people: one line, no key, no more than a little of what a server said.
+/// Why a request failed. Its text is for people: one line, no key, and at most a short part of the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     pub cause: Cause,
     /// A lowercase fragment without the server's name: `429 Too Many Requests; retry after 3600 s`.
     pub message: String,
-    /// What to do about it, where something can be done.
+    /// What the user can do, if anything.
     pub hint: Option<String>,
-    /// When the server says that it makes sense to ask again.
+    /// When the server allows the next request.
     pub retry_after: Option<Duration>,
-    /// The status of the answer, where there was one that is no good one.
+    /// The status of the answer, if it reports an error.
     pub status: Option<u16>,
 }
 
-/// The kinds of failure that somebody tells apart.
+/// The kinds of failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// It cannot be asked at all: no key, no address, no such thing there.
+    /// The server cannot be asked: no key, no address, or an unknown path.
     Setup,
-    /// It could not be reached, or broke off.
+    /// The server cannot be reached, or the connection was lost.
     Unreachable,
-    /// It said no: a bad key, no credit, a rate limit.
+    /// The server refused: an invalid key, no credit, a rate limit.
     Refused,
-    /// What was sent is too large for it.
+    /// The request is too large for the server.
     TooLarge,
     /// The response is malformed.
     Malformed,
     /// The deadline passed.
     TimedOut,
-    /// The run was ended.
+    /// The run was stopped.
     Stopped,
-    /// Whoever asks may send no further request.
+    /// The caller may not send a further request.
     Limit,
 }
 
-/// A try that failed.
+/// A failed attempt.
 #[derive(Debug)]
 pub struct Trouble {
     pub failure: Failure,
-    /// It can be tried again.
+    /// Another attempt can succeed.
     pub passing: bool,
-    /// Not before.
+    /// The next attempt must wait this long.
     pub floor: Option<Duration>,
-    /// The server may have done what was asked, though it did not say so.
+    /// The server may have processed the request without an answer.
     pub maybe_done: bool,
 }
 
-/// When a question ends.
+/// The time limit of a question, and its stop signal.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits<'a> {
     started: Instant,
@@ -102,7 +102,7 @@ pub struct Limits<'a> {
     stop: &'a Stop,
 }
 
-/// What one request is made of.
+/// One request.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
     pub method: Method,
@@ -112,39 +112,22 @@ pub struct Request<'a> {
     pub repeat: Repeat,
 }
 
-impl Request<'_> {
-    /// Emits the outcome of an attempt. The address has no query and no user name, and no header is shown.
-    fn log(&self, attempt: u32, sent: Instant, trouble: Option<&Trouble>) {
-        let ms = millis(sent, Instant::now());
-        let host = Inert::new(self.url.host_str().unwrap_or_default());
-        let path = Inert::new(self.url.path());
-        let bytes = self.body.map_or(0, <[u8]>::len);
-        match trouble {
-            None => tracing::debug!(method = %self.method, %host, %path, bytes, attempt, ms, "answered"),
-            Some(trouble) => {
-                let cause = trouble.failure.cause;
-                tracing::debug!(method = %self.method, %host, %path, bytes, attempt, ms, ?cause, "request failed");
-            }
-        }
-    }
-}
-
-/// Whether a request may be sent again that may have been heard already.
+/// Whether a request may be sent again that the server may have processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
-    /// Twice is the same as once.
+    /// Sending it twice has the same effect as once.
     Harmless,
-    /// It makes something: once more only if it was surely not done.
+    /// It creates something: send it again only if the server surely did not process it.
     Makes,
 }
 
 /// Where requests go.
 #[derive(Debug)]
 pub struct Server {
-    /// What can be shown of its address.
+    /// The part of its address that may be shown.
     name: String,
     secure: bool,
-    /// Where the address is set: `base_url`.
+    /// The setting of the address: `base_url`.
     setting: &'static str,
     /// The header that carries the key, and what stands in front of it.
     carries: (&'static str, &'static str),
@@ -264,16 +247,16 @@ impl<'a> Limits<'a> {
 }
 
 fn stopped() -> Failure {
-    Failure::new(Cause::Stopped, "the run was ended")
+    Failure::new(Cause::Stopped, "the run was stopped")
 }
 
 impl Trouble {
-    /// It stays as it is, however often it is tried.
+    /// Returns a failure that another attempt cannot fix.
     pub fn last(failure: Failure) -> Self {
         Self { failure, passing: false, floor: None, maybe_done: false }
     }
 
-    /// It may come through another time.
+    /// Returns a failure that another attempt may fix.
     pub fn passing(failure: Failure) -> Self {
         Self { failure, passing: true, floor: None, maybe_done: true }
     }
@@ -292,8 +275,8 @@ impl Pool {
             return Ok(client);
         }
         let client = build(secure, proxies).map_err(|e| {
-            let failure = Failure::new(Cause::Setup, format!("TLS cannot be set up: {}", reply::chain(&e)));
-            failure.hint("install the system's CA certificates, or set SSL_CERT_FILE")
+            let failure = Failure::new(Cause::Setup, format!("cannot set up TLS: {}", reply::chain(&e)));
+            failure.hint("install the CA certificates of the system, or set SSL_CERT_FILE")
         })?;
         Ok(cell.get_or_init(|| client))
     }
@@ -450,7 +433,7 @@ impl Server {
         while let Some(until) = quiet() {
             if until >= limits.deadline {
                 let wait = until.saturating_duration_since(Instant::now());
-                let message = format!("the server turned another request away; retry after {} s", ceil(wait));
+                let message = format!("the server rejected another request; retry after {} s", ceil(wait));
                 let mut failure = Failure::new(Cause::Refused, message);
                 failure.retry_after = Some(wait);
                 return Err(failure);
@@ -486,25 +469,25 @@ impl Server {
         if let Some(value) = value {
             builder = builder.header(HeaderName::from_static(name), value);
         }
-        let response = builder.send().await.map_err(|e| self.broken(&e, "cannot be reached"))?;
+        let response = builder.send().await.map_err(|e| self.broken(&e, "cannot reach"))?;
         let status = response.status();
         if status.is_success() {
             return protocol.read(Reply::new(self, response)).await;
         }
         if status.is_redirection() || status.is_informational() {
-            let message = format!("{} points to another address, which is not followed", named(status));
+            let message = format!("{}: redirects are not followed", named(status));
             let failure = Failure::new(Cause::Refused, message);
             let to = response.headers().get(LOCATION).and_then(|to| request.url.join(to.to_str().ok()?).ok());
             let inside = to.filter(|to| to.origin() == request.url.origin() && to.path() != request.url.path());
             let hint = inside.and_then(|to| protocol.moved(to.path()));
             return Err(Trouble::last(
-                failure.hint(hint.unwrap_or_else(|| format!("put the right address into {}", self.setting))),
+                failure.hint(hint.unwrap_or_else(|| format!("set {} to the new address", self.setting))),
             ));
         }
         Err(protocol.refused(&Refusal::of(response).await))
     }
 
-    /// Makes text of a server fit for people: without keys, on one line, escaped, short.
+    /// Returns text of a server for people: without keys, on one line, escaped, short.
     pub fn shown(&self, text: &str) -> String {
         let masked = self.proxies.mask(self.key.mask(text.trim().to_owned()));
         let masked = match self.pair() {
@@ -528,7 +511,7 @@ pub fn json(bytes: &[u8]) -> Option<Value> {
 pub fn named(status: StatusCode) -> String {
     let reason = match status.as_u16() {
         529 => "Overloaded",
-        _ => status.canonical_reason().unwrap_or("an unknown status"),
+        _ => status.canonical_reason().unwrap_or("unknown status"),
     };
     format!("{} {reason}", status.as_u16())
 }
@@ -538,7 +521,7 @@ pub fn ceil(time: Duration) -> u64 {
     time.as_secs() + u64::from(time.subsec_nanos() > 0)
 }
 
-/// Tells whether an address is of this machine, whatever its names resolve to.
+/// Returns true for an address of this machine, without resolving names.
 pub fn is_local(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();

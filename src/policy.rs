@@ -1,30 +1,28 @@
-//! `.claude-reviewer.toml`: typed values, each with its origin; who may set what; what a path is judged by.
+//! The policy of `.claude-reviewer.toml`: typed values with origins, trust, and the thresholds of each path.
 //!
 //! # Layers
 //!
 //! A value comes from the highest layer that sets it:
 //!
-//! | layer | where | whose word |
+//! | layer | source | set by |
 //! |---|---|---|
-//! | default | this program | nobody's |
-//! | user | `~/.config/claude-reviewer/config.toml` (`$XDG_CONFIG_HOME`) | the person at this machine |
-//! | project | `.claude-reviewer.toml`, from the worktree, from HEAD, or from the merge base; or `--config FILE` | the team |
-//! | environment | `REVIEW_MODEL` and the like | whoever started this run |
-//! | flag | `--block-on` and the like | whoever started this run |
+//! | default | this program | |
+//! | user | `~/.config/claude-reviewer/config.toml` (`$XDG_CONFIG_HOME`) | the user of this machine |
+//! | project | `.claude-reviewer.toml` of the worktree, HEAD or the merge base; or `--config FILE` | the team |
+//! | environment | `REVIEW_MODEL` and others | the user who starts the run |
+//! | flag | `--block-on` and others | the user who starts the run |
 //!
-//! Values are replaced, never merged: a list in a higher layer takes the place of the lower one's. So what a
-//! person ignores or disables for themselves cannot widen what the team's file lets through; the team's file
-//! stands above the person's in everything that gates. `[[path]]` overrides belong to their layer too: within
-//! a layer the top level comes first and then every `[[path]]` in order, key by key, so that neither a
-//! person's `[[path]]` nor the team's can undo a threshold of a higher layer.
+//! A higher layer replaces a value, and never merges lists. A user's own `ignore` or `disable` therefore cannot widen
+//! the project's file, which overrides the user's file in every key that gates. `[[path]]` entries belong to their
+//! layer: within a layer the top level comes first, then every `[[path]]` in order, key by key. A `[[path]]` entry
+//! therefore cannot undo a threshold of a higher layer.
 //!
-//! One group is the other way round. *Operator-only* keys (programs, commands, keys and their variables,
-//! storage paths, endpoints; see `Trust`) say what this machine runs and where its data goes. There the
-//! person's file stands above the team's (though not above one that `--config` names for this run), and the
-//! team's file is heard only where it is trusted: it is the policy at the merge base, it was named by
-//! `--config`, or `policy trust` has pinned exactly this content for this user. Otherwise the value is not used
-//! and a note says so. A backend that lost a value in this way
-//! is [withheld](Backend::withheld): it is not asked at all, since it would be another one than was meant.
+//! *Operator-only* keys (programs, commands, keys and their variables, storage paths, endpoints; see `Trust`) have the
+//! opposite order, because they decide what this machine runs and where its data goes. The user's file overrides the
+//! project's file, except for a file that `--config` names for this run. The project's file needs trust: it is the
+//! policy at the merge base, `--config` names it, or `policy trust` has pinned exactly this content for this user.
+//! Without trust the value is ignored, and a note reports it. A backend that loses a value in this way is
+//! [withheld](Backend::withheld) and not asked, because it would differ from the configured one.
 
 mod cover;
 pub mod glob;
@@ -36,6 +34,8 @@ mod merge;
 mod parse;
 mod parts;
 mod read;
+#[cfg(test)]
+mod reference;
 pub mod schema;
 pub mod show;
 mod trust;
@@ -68,15 +68,15 @@ pub const FILE_NAME: &str = ".claude-reviewer.toml";
 pub struct Policy {
     /// Paths that are not reviewed. Patterns as in [`glob`].
     pub ignore: Vec<String>,
-    /// Worst first; so are all lists of severities.
+    /// Worst first, as in all lists of severities.
     pub block_on: Vec<Severity>,
     pub warn_on: Vec<Severity>,
-    /// Below it a model's finding may warn but not block.
+    /// A model's finding below this confidence can warn but not block.
     pub min_confidence: Confidence,
     pub on_incomplete: OnIncomplete,
     pub on_truncated: OnIncomplete,
     pub review: ReviewPolicy,
-    /// Every backend that is known or defined, by name.
+    /// All built-in and defined backends, sorted by name.
     pub backends: Vec<Backend>,
     pub rules: RulesPolicy,
     /// In order; see [`Policy::thresholds`].
@@ -89,7 +89,7 @@ pub struct Policy {
     pub receipt: ReceiptPolicy,
     pub forge: ForgePolicy,
     origin: String,
-    /// What is not a default, by full key (`review.jobs`, `backend.local.base_url`).
+    /// Origins of values that are not defaults, by full key (`review.jobs`, `backend.local.base_url`).
     origins: BTreeMap<String, Origin>,
     compiled: Compiled,
 }
@@ -103,27 +103,27 @@ pub struct ReviewPolicy {
     pub depth: Depth,
     /// Empty: everything.
     pub focus: Vec<Category>,
-    /// Documents of the repository that a model is given, where they exist.
+    /// Files of the repository for models, if they exist.
     pub conventions: Vec<String>,
-    /// Of one request.
+    /// Per request.
     pub max_files: u32,
-    /// Of one request.
+    /// Per request: lines shown, changed or not.
     pub max_lines: u32,
     pub max_requests: u32,
     pub max_rounds: u32,
-    /// Of the whole review.
+    /// For the whole review.
     pub timeout: Duration,
     pub max_cost_usd: f64,
     /// Requests at the same time.
     pub jobs: u32,
 }
 
-/// Which of several backends answer.
+/// Which of several backends review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Every one.
+    /// All of them.
     All,
-    /// The first that does.
+    /// The first that answers.
     First,
 }
 
@@ -131,30 +131,30 @@ pub enum Mode {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Backend {
     pub name: String,
-    /// `None` only in a policy that was not checked: every backend of a loaded policy has one.
+    /// `None` only before validation: every backend of a loaded policy has a kind.
     pub kind: Option<BackendKind>,
     pub model: Option<String>,
-    /// A program's name, looked up in `PATH`, or an absolute path; `None`: `claude`. Of kind `claude` only.
+    /// A program on `PATH`, or an absolute path; `None`: `claude`. For kind `claude` only.
     pub path: Option<String>,
-    /// Without a slash at its end. `None`: the kind's usual one.
+    /// Without a trailing slash. `None`: the default of the kind.
     pub base_url: Option<String>,
-    /// The variable that holds the key. `None`: the kind's usual one, unless `keyless`.
+    /// The variable that contains the key. `None`: the default of the kind, unless `keyless`.
     pub api_key_env: Option<String>,
     /// A command line that prints the key.
     pub api_key_command: Option<String>,
     pub max_retries: u32,
-    /// What the model takes of prompt and answer together; `None`: what such a backend takes at least.
+    /// Context size of prompt and answer together; `None`: the smallest of the kind.
     pub context_tokens: Option<u32>,
     /// USD per million tokens.
     pub price: Option<Price>,
-    /// The endpoint was chosen by a file that this user does not trust (a loopback address): no key of any
-    /// origin may be sent there.
+    /// A project's file without trust set the endpoint (a loopback address). No key may be sent there, whatever its
+    /// origin.
     pub keyless: bool,
-    /// An operator-only value of this backend was refused, so it must not be asked; its full key.
+    /// The full key of an operator-only value that was ignored. Such a backend must not be asked.
     pub withheld: Option<String>,
 }
 
-/// How a backend is spoken to.
+/// The protocol of a backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackendKind {
     /// The Claude Code command line.
@@ -167,7 +167,7 @@ pub enum BackendKind {
     Google,
 }
 
-/// What a backend costs where the provider reports no cost: USD per million tokens.
+/// USD per million tokens, for providers that report no cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Price {
     pub input: f64,
@@ -179,13 +179,13 @@ pub struct Price {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RulesPolicy {
     pub disable: Vec<String>,
-    /// By rule id.
+    /// By rule ID.
     pub severity: Vec<(String, Severity)>,
-    /// Folders of the repository that hold a team's own rules.
+    /// Folders of the repository that contain team rules.
     pub paths: Vec<String>,
 }
 
-/// `[[path]]`: what is different in one part of the repository.
+/// `[[path]]`: thresholds for a part of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRule {
     /// Any of these.
@@ -196,7 +196,7 @@ pub struct PathRule {
     pub origin: Origin,
 }
 
-/// `[[guideline]]`: what a model is told for matching files.
+/// `[[guideline]]`: instructions for models that review matching files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guideline {
     /// Any of these.
@@ -209,7 +209,7 @@ pub struct Guideline {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryPolicy {
     pub path: String,
-    /// Whether sessions are meant to be committed; if not, the folder ignores itself.
+    /// Whether sessions can be committed. If false, git ignores the folder.
     pub commit: bool,
 }
 
@@ -228,7 +228,7 @@ pub struct HooksPolicy {
     pub pre_push: HookMode,
 }
 
-/// What a hook does.
+/// The mode of a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HookMode {
     Rules,
@@ -243,26 +243,26 @@ pub struct McpPolicy {
     pub tools: Option<Vec<String>>,
 }
 
-/// `[receipt]`: signed reviews.
+/// `[receipt]`: signers and the key of signed reviews.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReceiptPolicy {
-    /// Lines of an OpenSSH file of allowed signers.
+    /// Lines of an OpenSSH allowed-signers file.
     pub signers: Vec<String>,
-    /// The path of the key that signs.
+    /// The path of the signing key.
     pub key: Option<String>,
 }
 
-/// `[forge]`: addresses of self-hosted forges, and where a token comes from.
+/// `[forge]`: API addresses of self-hosted forges, and the source of tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ForgePolicy {
     pub github_api: Option<String>,
     pub gitlab_api: Option<String>,
     pub bitbucket_api: Option<String>,
-    /// A command line that prints a token; it is told the host in `FORGE_HOST`.
+    /// A command line that prints the token for the host in its variable `FORGE_HOST`.
     pub token_command: Option<String>,
 }
 
-/// What decides about a finding in one path: the policy's thresholds after every `[[path]]` that matches.
+/// The thresholds for one path, after all matching `[[path]]` entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thresholds {
     pub block_on: Vec<Severity>,
@@ -271,7 +271,7 @@ pub struct Thresholds {
 }
 
 impl Thresholds {
-    /// Returns what a rule's finding of a severity does to the verdict, where nothing lets it through.
+    /// Returns the effect of a rule's finding on the verdict, without suppressions and waivers.
     pub fn effect_of(&self, severity: Severity) -> Effect {
         let reaches = |list: &[Severity]| list.iter().any(|s| severity >= *s);
         match (reaches(&self.block_on), reaches(&self.warn_on)) {
@@ -282,7 +282,7 @@ impl Thresholds {
     }
 }
 
-/// What a value's word is worth; a later one wins (but see the module's text on operator-only keys).
+/// The layers in ascending order of precedence. Operator-only keys differ; see the module documentation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layer {
     #[default]
@@ -297,13 +297,13 @@ pub enum Layer {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     pub layer: Layer,
-    /// A file as messages show it, a variable, a flag; empty for a default.
+    /// The displayed name of a file, a variable or a flag; empty for a default.
     pub place: String,
     /// 1-based line of a file.
     pub line: Option<u32>,
 }
 
-/// A policy file's bytes, and how messages name it.
+/// The bytes of a policy file, and its displayed name.
 #[derive(Clone, Debug)]
 pub struct File {
     pub name: String,
@@ -315,22 +315,22 @@ pub struct File {
 pub struct Project {
     pub from: ProjectOrigin,
     pub file: File,
-    /// Whether its operator-only keys are heard.
+    /// Whether its operator-only keys apply.
     pub trusted: bool,
 }
 
-/// Which version of the project's file rules.
+/// Which version of the project's file applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProjectOrigin {
     Worktree,
     Head,
-    /// The merge base, the tip of the branch that the change goes to, or the first parent of a commit.
+    /// The merge base, the tip of the target branch, or the first parent of a commit.
     Base(ObjectId),
     /// `--config FILE`.
     Flag,
 }
 
-/// Everything that a policy is made of.
+/// The sources of a policy.
 #[derive(Clone, Copy, Debug)]
 pub struct Sources<'a> {
     pub user: Option<&'a File>,
@@ -339,36 +339,36 @@ pub struct Sources<'a> {
     pub overrides: &'a Overrides,
 }
 
-/// A policy, and what had to be said about it.
+/// A policy with notes about ignored settings.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     pub policy: Policy,
-    /// Refused operator-only keys. Shown in every report.
+    /// Ignored operator-only keys. Every report shows them.
     pub notes: Vec<Note>,
 }
 
-/// Something worth saying about a policy file.
+/// A note about an ignored setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// 1-based.
     pub line: Option<u32>,
-    /// The full key that was refused, and its value as TOML.
+    /// The full key that was ignored, and its value as TOML.
     pub key: String,
     pub value: String,
     pub text: String,
 }
 
-/// Makes the effective policy. Reads nothing: the files' bytes come with `sources`.
+/// Merges the effective policy from `sources`. Reads no files.
 ///
 /// # Errors
 ///
-/// Usage: a file that is malformed, has an unknown key, a wrong type or a value out of bounds, or an environment
-/// variable that cannot be understood. Nothing falls back to defaults.
+/// Usage: a file is malformed, or has an unknown key, a wrong type or a value out of bounds; or an environment
+/// variable is invalid. An invalid value never falls back to a default.
 pub fn load(sources: &Sources<'_>) -> Result<Loaded> {
     check(sources).map_err(|problems| Problem::error(&problems))
 }
 
-/// Like [`load`], but tells every problem.
+/// Like [`load`], but reports every problem.
 ///
 /// # Errors
 ///
@@ -399,14 +399,14 @@ pub fn check(sources: &Sources<'_>) -> std::result::Result<Loaded, Vec<Problem>>
     Ok(Loaded { policy, notes })
 }
 
-/// Returns the operator-only values of the project's file that would not be heard without trust, as `key = value`.
+/// Returns the operator-only values of the project's file that need trust, as `key = value`.
 ///
 /// # Errors
 ///
 /// Like [`load`].
 pub fn operator_values(project: &Project) -> Result<Vec<String>> {
     let untrusted = Project { trusted: false, ..project.clone() };
-    // By itself: what a person or an environment sets now says nothing about later.
+    // Load the file alone: the user's file and the environment can change after trust is given.
     let (env, overrides) = (Env::default(), Overrides::default());
     let loaded = load(&Sources { user: None, project: Some(&untrusted), env: &env, overrides: &overrides })?;
     Ok(loaded.notes.into_iter().map(|n| format!("{} = {}", n.key, n.value)).collect())
@@ -476,13 +476,13 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Tells whether a path is left out of the review.
+    /// Returns true if `ignore` excludes a path from the review.
     pub fn ignores(&self, path: &RepoPath) -> bool {
         !self.ignore.is_empty() && self.compiled.ignore.get_or_init(|| compile(&self.ignore)).matches(path)
     }
 
-    /// Tells whether a path is that of a stored review that is meant to be committed. What it tells of code is no
-    /// code: no model is shown it, and of the rules only those for secrets look.
+    /// Returns true if a path belongs to a stored review and stored reviews are committed. Only rules for secrets scan
+    /// such a record, and no model sees it: its text about code is not code.
     pub fn is_record(&self, path: &RepoPath) -> bool {
         const FILES: [&str; 6] =
             ["request.json", "changes.diff", "review.json", "response.json", "seal.json", "complete.json"];
@@ -499,7 +499,7 @@ impl Policy {
         }
     }
 
-    /// Returns the thresholds for a path; for a whole-change finding (`None`) the top level's.
+    /// Returns the thresholds for a path; for a finding about the whole change (`None`), those of the top level.
     pub fn thresholds(&self, path: Option<&RepoPath>) -> Thresholds {
         let mut t = Thresholds {
             block_on: self.block_on.clone(),
@@ -541,15 +541,14 @@ impl Policy {
         self.origins.get(key).unwrap_or(DEFAULT)
     }
 
-    /// Returns where the policy came from, for reports: `worktree`, `head`, `base@<id>`, `flag` (`--config`),
-    /// `user` (there is no project file), `default` (there is no file at all).
+    /// Returns the origin of the policy for reports: `worktree`, `head`, `base@<id>`, `flag` (`--config`), `user` (no
+    /// project file) or `default` (no file).
     pub fn origin_label(&self) -> &str {
         &self.origin
     }
 }
 
-/// Tells whether a name is that of a stored session: a day that exists, and its number there, of three digits or as
-/// many more as it needs.
+/// Returns true if a name is a session ID: an existing date, and a number of at least three digits.
 fn is_session(name: &str) -> bool {
     let is_day = |day: &str| {
         let is_shape =
@@ -565,18 +564,18 @@ fn is_session(name: &str) -> bool {
     parts.is_some_and(|(day, n)| is_day(day) && is_count(n))
 }
 
-/// Tells whether a name is that of a round: `round-1`.
+/// Returns true if a name is that of a round, such as `round-1`.
 fn is_round(name: &str) -> bool {
     name.strip_prefix("round-").is_some_and(|n| is_number(n) && n.parse::<u32>().is_ok())
 }
 
-/// Tells whether this is a number from 1, as it is written.
+/// Returns true for a positive decimal number without leading zeros.
 fn is_number(digits: &str) -> bool {
     !digits.is_empty() && !digits.starts_with('0') && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
 impl Backend {
-    /// Makes a backend with the defaults of its name.
+    /// Returns a backend with the defaults for its name.
     fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -596,10 +595,10 @@ impl Backend {
 }
 
 impl BackendKind {
-    /// All of them, by name.
+    /// All kinds, sorted by name.
     pub const ALL: [Self; 4] = [Self::Anthropic, Self::Claude, Self::Google, Self::OpenAi];
 
-    /// Returns the name in policy files; also that of the backend which is known without being defined.
+    /// Returns the name in policy files. The built-in backend of this kind has the same name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -609,7 +608,7 @@ impl BackendKind {
         }
     }
 
-    /// Returns the variable that usually holds the key; `None` where the program has its own login.
+    /// Returns the default variable for the key; `None` if the program has its own login.
     pub fn key_variable(self) -> Option<&'static str> {
         match self {
             Self::Claude => None,
@@ -625,7 +624,7 @@ impl BackendKind {
     }
 }
 
-/// Patterns, compiled when the first path is asked about: most runs have none.
+/// Patterns, compiled on first use: most runs have none.
 #[derive(Clone, Debug, Default)]
 struct Compiled {
     ignore: OnceLock<Globs>,
@@ -653,8 +652,8 @@ impl Entries {
     }
 }
 
-/// Compiles patterns that were checked one by one when they were read.
+/// Compiles patterns that the parser has validated.
 fn compile<S: AsRef<str>>(patterns: &[S]) -> Globs {
-    // Cannot fail after the check; if it did, nothing would be ignored.
+    // This cannot fail after validation. If it did, no path would be ignored.
     Globs::new(patterns).unwrap_or_default()
 }

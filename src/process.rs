@@ -184,7 +184,7 @@ async fn supervise(program: &Program<'_>, stop: &Stop, take: &mut Take<'_>) -> i
     let mut group = Group::of(&child);
     let (Some(mut stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
-        return Err(io::Error::other("a program without pipes"));
+        return Err(io::Error::other("the program has no pipes"));
     };
     let mut last = Tail { bytes: Vec::new(), max: program.max_stderr };
     let end = {

@@ -113,11 +113,11 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     }
 }
 
-/// The files that make the policy here.
+/// The policy files that apply here.
 pub(super) struct Files {
     pub(super) user: Option<File>,
     pub(super) project: Option<Project>,
-    /// The worktree, where there is one.
+    /// The worktree; `None` outside a repository and in a bare one.
     top: Option<PathBuf>,
 }
 
@@ -126,14 +126,14 @@ impl Files {
         let user = File::user(&context.env)?;
         let repo = Repo::open(&context.dir, &context.env);
         if let (Err(e), None, None) = (&repo, &context.global.config, at) {
-            // A policy is of use outside a repository too, but nobody should take this for the project's.
-            eprint(&format!("note: without a project's file: {}", line(&e.message)));
+            // Outside a repository only the user's file applies. The note prevents confusion with a project's policy.
+            eprint(&format!("note: no project policy: {}", line(&e.message)));
         }
         let top = repo.as_ref().ok().and_then(|r| r.worktree().map(Path::to_owned));
         let project = match (&context.global.config, at, &top) {
             (Some(path), None, _) => Some(Project::from_flag(path, &context.dir)?),
             (Some(_), Some(_), _) => {
-                return Err(Error::usage("--config and --at cannot both say which file rules"));
+                return Err(Error::usage("--config and --at cannot be used together"));
             }
             (None, Some(rev), _) => {
                 let repo = repo?;
@@ -159,7 +159,7 @@ impl Files {
         policy::check(&self.sources(context, &Overrides::default()))
     }
 
-    /// Loads the policy that they make.
+    /// Loads the policy of these files.
     pub(super) fn load(&self, context: &Context) -> Result<Loaded> {
         policy::load(&self.sources(context, &Overrides::default()))
     }
@@ -168,7 +168,7 @@ impl Files {
         Sources { user: self.user.as_ref(), project: self.project.as_ref(), env: &context.env, overrides }
     }
 
-    /// Says which files there are.
+    /// Returns the names of the files.
     pub(super) fn label(&self) -> String {
         let names: Vec<_> =
             [self.user.as_ref(), self.project.as_ref().map(|p| &p.file)].into_iter().flatten().collect();
@@ -181,7 +181,7 @@ impl Files {
 
 fn check(context: &Context, file: Option<&Path>, at: Option<&str>) -> Result<ExitStatus> {
     let files = match file {
-        // As a project's file that nobody trusts yet: its author sees what others will have to trust.
+        // Check it as an untrusted project's file: the author sees the keys that need trust.
         Some(path) => {
             let project = Project { trusted: false, ..Project::from_flag(path, &context.dir)? };
             Files { user: None, project: Some(project), top: None }
@@ -205,7 +205,7 @@ fn check(context: &Context, file: Option<&Path>, at: Option<&str>) -> Result<Exi
     unknown_rules(&loaded.policy, files.top.as_deref())?;
     let mut text = format!("ok: {}\n", files.label());
     for doubt in loaded.policy.doubts() {
-        text.push_str(&format!("doubt: {}", line(&doubt)));
+        text.push_str(&format!("warning: {}", line(&doubt)));
     }
     for note in &loaded.notes {
         text.push_str(&format!("note: {}", line(&note.text)));
@@ -213,7 +213,7 @@ fn check(context: &Context, file: Option<&Path>, at: Option<&str>) -> Result<Exi
     print(&text)
 }
 
-/// Checks the rule ids that the policy names, unless a team's own rules may have them.
+/// Validates the rule IDs in the policy, unless they may belong to team rules.
 fn unknown_rules(policy: &Policy, top: Option<&Path>) -> Result<()> {
     let own = policy.rules.paths.iter().any(|p| top.is_none_or(|top| top.join(p).exists()));
     if !own {
@@ -249,7 +249,7 @@ fn convert(context: &Context, path: &Path) -> Result<ExitStatus> {
         std::io::stdin()
             .take(limit)
             .read_to_end(&mut bytes)
-            .map_err(|e| Error::usage("standard input cannot be read").caused_by(&e))?;
+            .map_err(|e| Error::usage("cannot read standard input").caused_by(&e))?;
         if bytes.len() as u64 == limit {
             return Err(Error::usage("standard input is larger than 1 MiB"));
         }
@@ -271,10 +271,10 @@ fn trust(context: &Context) -> Result<ExitStatus> {
     };
     let values = policy::operator_values(&project)?;
     if values.is_empty() {
-        return print(&format!("nothing in {} needs trust\n", policy::FILE_NAME));
+        return print(&format!("no value in {} needs trust\n", policy::FILE_NAME));
     }
     pins.add(&top, &project.file.bytes)?;
-    let mut text = format!("trusted, until {} changes:\n", policy::FILE_NAME);
+    let mut text = format!("trusted until {} changes:\n", policy::FILE_NAME);
     for value in values {
         text.push_str(&format!("  {}", line(&value)));
     }
@@ -284,15 +284,15 @@ fn trust(context: &Context) -> Result<ExitStatus> {
 fn distrust(context: &Context) -> Result<ExitStatus> {
     let (pins, top) = pins(context)?;
     print(match pins.remove(&top)? {
-        0 => "nothing here was trusted\n",
-        _ => "nothing here is trusted any more\n",
+        0 => "no trust to remove in this repository\n",
+        _ => "removed trust in this repository\n",
     })
 }
 
 fn list_trusted(context: &Context) -> Result<ExitStatus> {
     let pins = Pins::of(&context.env).ok_or_else(no_home)?.list()?;
     let text: String = pins.iter().map(|p| line(&format!("{}  {}", &p.content[..12], p.worktree))).collect();
-    print(if text.is_empty() { "nothing is trusted\n" } else { &text })
+    print(if text.is_empty() { "no trusted policy files\n" } else { &text })
 }
 
 fn pins(context: &Context) -> Result<(Pins, PathBuf)> {
@@ -305,7 +305,7 @@ fn pins(context: &Context) -> Result<(Pins, PathBuf)> {
 }
 
 fn no_home() -> Error {
-    Error::usage("the user's configuration directory is unknown (HOME is not set)").hint("set HOME or XDG_CONFIG_HOME")
+    Error::usage("no configuration folder found").hint("set HOME or XDG_CONFIG_HOME")
 }
 
 /// Returns foreign text as one line.
@@ -317,13 +317,13 @@ fn print(text: &str) -> Result<ExitStatus> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
-            Err(Error::incomplete("standard output cannot be written").caused_by(&e))
+            Err(Error::incomplete("cannot write standard output").caused_by(&e))
         }
         _ => Ok(ExitStatus::Pass),
     }
 }
 
 fn eprint(text: &str) {
-    // Nobody is left to tell when stderr is gone.
+    // An error of stderr cannot be reported anywhere.
     let _ = std::io::stderr().write_all(text.as_bytes());
 }

@@ -63,7 +63,7 @@ fn read(patch: &[u8], heads: Heads) -> Result<Vec<FileChange>> {
     }
     if changes.is_empty() && !may_be_without_changes(patch) {
         return Err(
-            Error::usage("not a patch: it has no changed file").hint("git diff | claude-reviewer review patch -")
+            Error::usage("not a patch: no changed file found").hint("git diff | claude-reviewer review patch -")
         );
     }
     Ok(changes)
@@ -127,22 +127,22 @@ impl<'a> Reader<'a> {
             }
             Some(b'@') if line.starts_with(b"@@@ -") => Err(combined(self.number)),
             Some(b'@') if hunks::Header::parse(line).is_some() => {
-                Err(self.wrong("a hunk without the names of a file before it"))
+                Err(self.wrong("hunk without file names before it"))
             }
             Some(b'*') if line.starts_with(b"*** ") && starts(1, b"--- ") && starts(2, b"***************") => Err(self
-                .wrong("a context diff, which is not read")
+                .wrong("unsupported context diff")
                 .hint("make a unified diff: diff -u OLD NEW | claude-reviewer review patch -")),
             Some(b'B') => self.plain_binary(line).transpose(),
             Some(b'I') if line.starts_with(b"Index: ") => self.subversion_binary(line).transpose(),
             Some(b'S') if line.starts_with(b"Submodule ") => self.submodule_log(line).transpose(),
             Some(b'C') => match line.to_ascii_lowercase().strip_prefix(b"content-transfer-encoding:") {
                 Some(how) if matches!(how.trim_ascii(), b"quoted-printable" | b"base64") => Err(self
-                    .wrong("the mail is encoded, and the patch in it cannot be read")
+                    .wrong("cannot read the patch in an encoded mail")
                     .hint("git mailinfo msg patch < MAIL && claude-reviewer review patch patch")),
                 _ => Ok(None),
             },
             Some(0x1b) if coloured(line) => {
-                Err(self.wrong("the patch is coloured").hint("git diff --no-color | claude-reviewer review patch -"))
+                Err(self.wrong("the patch contains colour codes").hint("git diff --no-color | claude-reviewer review patch -"))
             }
             _ => Ok(None),
         }
@@ -151,7 +151,7 @@ impl<'a> Reader<'a> {
     /// Reads a file of a git patch, from its `diff --git` line on.
     fn git_file(&mut self) -> Result<FileChange> {
         let number = self.number;
-        let Some(first) = self.next() else { return Err(self.wrong("a file header is missing")) };
+        let Some(first) = self.next() else { return Err(self.wrong("missing file header")) };
         let crlf = first.ends_with(b"\r\n");
         let names = trim(&first[b"diff --git ".len()..]);
         let mut head = GitHead::default();
@@ -177,14 +177,14 @@ impl<'a> Reader<'a> {
             .names()
             .or_else(|| pair_of_git_line(names))
             .or_else(|| labels.map(|(old, new)| pair_of_names(old, new)))
-            .ok_or_else(|| wrong(number, "ambiguous old and new file names"))?;
+            .ok_or_else(|| wrong(number, "cannot separate the two file names"))?;
         let gone = |label: Option<&[u8]>| label.is_some_and(names::is_null);
         let added = head.added || gone(labels.map(|l| l.0));
         let deleted = head.deleted || gone(labels.map(|l| l.1));
-        let entry = head.entry(&pair, added, deleted).map_err(|e| misnamed(number, e))?;
+        let entry = head.entry(&pair, added, deleted).map_err(|e| invalid_header(number, e))?;
         let is_whole = self.heads == Heads::Taken || !matches!(content, Shown::Nothing);
         if !is_whole && head.content_is_missing(&entry) {
-            return Err(wrong(number, "the content of the file is not in the patch"));
+            return Err(wrong(number, "the patch lacks the content of the file"));
         }
         finish(entry, content).map_err(|e| wrong(number, e))
     }
@@ -194,12 +194,12 @@ impl<'a> Reader<'a> {
         let number = self.number;
         let crlf = self.peek().is_some_and(|l| l.ends_with(b"\r\n"));
         let stamps = [self.peek(), self.peek_at(1)].map(|l| names::is_nothing(trim(l.unwrap_or_default())));
-        let Some((old, new)) = self.labels()? else { return Err(self.wrong("a file header is missing")) };
+        let Some((old, new)) = self.labels()? else { return Err(self.wrong("missing file header")) };
         let hunks = Hunks::read(self, crlf)?;
         let pair = pair_of_names(old, new);
         let added = stamps[0] && hunks.new_side_only();
         let deleted = stamps[1] && hunks.old_side_only();
-        let entry = GitHead::default().entry(&pair, added, deleted).map_err(|e| misnamed(number, e))?;
+        let entry = GitHead::default().entry(&pair, added, deleted).map_err(|e| invalid_header(number, e))?;
         finish(entry, Shown::Lines(hunks)).map_err(|e| wrong(number, e))
     }
 
@@ -208,7 +208,7 @@ impl<'a> Reader<'a> {
         let mut label = |mark: &[u8]| {
             let number = self.number;
             let Some(label) = self.next().and_then(|l| l.strip_prefix(mark)).map(trim) else { return Ok(None) };
-            names::refuse_label(label).map_err(|e| misnamed(number, e))?;
+            names::refuse_label(label).map_err(|e| invalid_header(number, e))?;
             Ok(Some(label))
         };
         Ok(label(b"--- ")?.zip(label(b"+++ ")?))
@@ -253,39 +253,55 @@ impl<'a> Reader<'a> {
         let number = self.number;
         self.next();
         let change = |entry| FileChange { entry, body: Body::Submodule { dirty: false } };
-        Some(entry.map(change).map_err(|e| misnamed(number, e)))
+        Some(entry.map(change).map_err(|e| invalid_header(number, e)))
     }
 }
 
-/// What a patch shows of a file.
+/// The content of a file in a patch.
 enum Shown {
     Nothing,
     Lines(Hunks),
     Binary(binary::Contents),
 }
 
-/// Makes a change of a binary file that the patch shows nothing of.
-fn without_content(number: usize, entry: std::result::Result<Entry, &'static str>) -> Result<FileChange> {
-    let change = |entry| finish(entry, Shown::Binary(binary::Contents::default()));
-    entry.and_then(change).map_err(|e| misnamed(number, e))
+/// Returns the change of a binary file without content in the patch.
+fn without_content(number: usize, entry: std::result::Result<Entry, Fault>) -> Result<FileChange> {
+    let change = |entry| finish(entry, Shown::Binary(binary::Contents::default())).map_err(Fault::Other);
+    entry.and_then(change).map_err(|e| invalid_header(number, e))
 }
 
-/// Makes an error about a line of the patch.
+/// Returns the error for a line of the patch.
 fn wrong(number: usize, what: impl std::fmt::Display) -> Error {
     Error::usage(format!("line {number} of the patch: {what}"))
 }
 
-/// Makes an error about a file header; what is wrong with it is mostly a name.
-fn misnamed(number: usize, what: &str) -> Error {
-    let error = wrong(number, what);
-    match what.contains(" name") {
-        true => error.hint("make it with names below the top of the repository: git diff, or in a folder above both: diff -ru -x .git OLD NEW"),
-        false => error,
+/// Why a file header is invalid.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    /// A file name, which another command can avoid.
+    Name(&'static str),
+    Other(&'static str),
+}
+
+impl From<&'static str> for Fault {
+    fn from(what: &'static str) -> Self {
+        Self::Other(what)
+    }
+}
+
+/// Returns the error for a file header.
+fn invalid_header(number: usize, fault: Fault) -> Error {
+    match fault {
+        Fault::Other(what) => wrong(number, what),
+        Fault::Name(what) => wrong(number, what).hint(
+            "make the patch with names relative to the top of the repository: git diff, or in a folder above both: \
+             diff -ru -x .git OLD NEW",
+        ),
     }
 }
 
 fn combined(number: usize) -> Error {
-    wrong(number, "a combined diff of a merge, which names no single old side")
+    wrong(number, "unsupported combined diff of a merge")
         .hint("git show -m --first-parent MERGE | claude-reviewer review patch -")
 }
 
@@ -311,10 +327,10 @@ fn finish(entry: Entry, content: Shown) -> std::result::Result<FileChange, &'sta
     let body = match content {
         Shown::Lines(hunks) if submodule => return Ok(submodule_change(entry, &hunks)),
         Shown::Lines(hunks) if entry.old.is_none() && !hunks.new_side_only() => {
-            return Err("a new file with old lines");
+            return Err("new file with old lines");
         }
         Shown::Lines(hunks) if entry.new.is_none() && !hunks.old_side_only() => {
-            return Err("a deleted file with new lines");
+            return Err("deleted file with new lines");
         }
         Shown::Lines(hunks) => {
             let mut change = hunks.into_change(entry.old.is_some(), entry.new.is_some());

@@ -28,7 +28,7 @@ pub(super) struct Asked {
 impl Convert {
     pub(super) fn new(repo: &gix::Repository, index: &gix::index::State) -> Result<Self> {
         let failed =
-            |e: gix::Error| Error::usage("the configuration of line ends and filters is invalid").caused_by(&e);
+            |e: gix::Error| Error::usage("invalid git configuration of line endings and filters").caused_by(&e);
         let mut options = gix::filter::Pipeline::options(repo).map_err(failed)?;
         let drivers = std::mem::take(&mut options.drivers);
         let drivers = drivers.into_iter().filter(|d| d.clean.is_some() || d.process.is_some());

@@ -41,14 +41,14 @@ impl Reader<'_> {
             let mut left = MAX;
             for path in paths {
                 field(path.as_bytes());
-                let failed = |e: std::io::Error| Error::incomplete(format!("{path:?} cannot be read")).caused_by(&e);
+                let failed = |e: std::io::Error| Error::incomplete(format!("cannot read {path:?}")).caused_by(&e);
                 match self.worktree_files()?.read(path.as_bytes(), left).map_err(failed)? {
                     Some(Bytes::All(bytes)) => {
                         left -= bytes.len();
                         field(&bytes);
                     }
                     Some(Bytes::TooMany) => {
-                        return Err(Error::incomplete("too much in the worktree differs to be hashed"));
+                        return Err(Error::incomplete("the worktree has too many changes to hash"));
                     }
                     None => field(b"no file"),
                 }

@@ -195,7 +195,7 @@ impl Repo {
     /// [`Fetched::connect`].
     ///
     /// # Errors
-    /// Usage: no such remote, or an address that is not fetched from. Incomplete: git's own words, without passwords.
+    /// Usage: unknown remote or unsupported address. Incomplete: git's own messages, without passwords.
     pub fn fetch(&self, dir: &Path, env: &Env, fetch: &Fetch, stop: &Stop) -> Result<Fetched> {
         let local = self.local();
         for tip in &fetch.tips {
@@ -206,8 +206,8 @@ impl Repo {
         let inside: Vec<PathBuf> =
             self.worktree().into_iter().chain([local.common_dir(), local.git_dir()]).map(real).collect();
         let program = program::locate(env, &inside).ok_or_else(|| {
-            Error::usage("git not found on PATH; it is needed to fetch")
-                .hint(format!("install git {}.{} or newer, and see that PATH names its folder", SINCE.0, SINCE.1))
+            Error::usage("git not found on PATH")
+                .hint(format!("install git {}.{} or newer, and add its folder to PATH", SINCE.0, SINCE.1))
         })?;
         let place = Place::make(&real(local.common_dir()))?;
         let is_shallow = prepare(&place, self, &local)?;
@@ -322,7 +322,7 @@ impl Fetched {
         // As git itself gets what is missing: by name, without asking what is here.
         let args = ["-c", "fetch.negotiationAlgorithm=noop", "fetch", "--filter=blob:none", "--stdin"];
         let out = self.call.run(&with(&args, &[REMOTE.to_owned()]), lines.as_bytes())?;
-        match self.call.end(&out, &format!("{} objects", ids.len()))? {
+        match self.call.end(&out, &format!("{} object{}", ids.len(), if ids.len() == 1 { "" } else { "s" }))? {
             Got::All => Ok(()),
             Got::NotThere(error) => Err(error),
         }
@@ -334,7 +334,7 @@ impl Fetched {
         drop(self);
         match dir.symlink_metadata() {
             Err(_) => Ok(()),
-            Ok(_) => Err(Error::incomplete(format!("{} cannot be removed", dir.display()))),
+            Ok(_) => Err(Error::incomplete(format!("cannot remove {}", dir.display()))),
         }
     }
 
@@ -367,7 +367,7 @@ impl Fetched {
                 let text = std::fs::read(self.place.dir().join(private(tip))).unwrap_or_default();
                 let id = gix::ObjectId::from_hex(text.trim_ascii()).ok().filter(|id| id.kind() == self.hash);
                 let id = id.ok_or_else(|| {
-                    Error::incomplete(format!("git fetched {tip} from {} and left nothing", self.call.remote.shown))
+                    Error::incomplete(format!("git fetched {tip} from {} but stored no object", self.call.remote.shown))
                 })?;
                 refs::peel(&local, id, tip).map(|id| own(&id))
             })
@@ -376,15 +376,15 @@ impl Fetched {
 }
 
 impl Call {
-    /// Sees that git is new enough: an older one would not see the address.
+    /// Fails if git is too old: an older version ignores the address in the environment.
     fn require_version(&self) -> Result<()> {
         let out = self.run(&with(&["version"], &[]), b"")?;
         let text = String::from_utf8_lossy(&out.stdout).trim().to_owned();
         if program::version(&text) >= SINCE {
             return Ok(());
         }
-        Err(Error::usage(format!("{text} ({}) is too old to fetch with", self.program.display()))
-            .hint(format!("git {}.{} or newer is needed", SINCE.0, SINCE.1)))
+        Err(Error::usage(format!("{text} ({}) is too old for fetching", self.program.display()))
+            .hint(format!("install git {}.{} or newer", SINCE.0, SINCE.1)))
     }
 
     /// Runs git in the private repository, in a group of its own that ends with the run.
@@ -406,8 +406,8 @@ impl Call {
             max_stderr: MAX_STDERR,
         };
         let failed =
-            |e: &std::io::Error| Error::usage(format!("{} cannot be run", self.program.display())).caused_by(e);
-        // On a thread of its own, since whoever calls may be part of a runtime already.
+            |e: &std::io::Error| Error::usage(format!("cannot run {}", self.program.display())).caused_by(e);
+        // A separate thread, because the caller may already be in a runtime.
         std::thread::scope(|s| {
             let running = s.spawn(|| {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -415,7 +415,7 @@ impl Call {
             });
             match running.join() {
                 Ok(out) => out.map_err(|e| failed(&e)),
-                Err(_) => Err(Error::incomplete("an internal error ended the fetch")),
+                Err(_) => Err(Error::incomplete("internal error: the fetch panicked")),
             }
         })
     }
@@ -424,10 +424,10 @@ impl Call {
         let from = &self.remote.shown;
         let why = match out.end {
             End::Exit(0) => return Ok(Got::All),
-            End::TimedOut => format!("fetching {what} from {from} took over {} minutes", DEADLINE.as_secs() / 60),
+            End::TimedOut => format!("timed out after {} minutes: fetching {what} from {from}", DEADLINE.as_secs() / 60),
             End::Stopped(_) => format!("fetching {what} from {from} was interrupted"),
             End::Exit(_) | End::Signal(_) | End::TooMuch | End::Ended => {
-                format!("{what} cannot be fetched from {from}")
+                format!("cannot fetch {what} from {from}")
             }
         };
         let said = words::of(&out.stderr);
@@ -439,7 +439,7 @@ impl Call {
 }
 
 impl Named {
-    /// Finds a configured remote by its name; what is none is taken for an address.
+    /// Finds a configured remote by its name. Any other text is parsed as an address.
     fn find(repo: &Repo, local: &gix::Repository, name: &str) -> Result<Self> {
         let config = local.config_snapshot();
         let known = repo.remotes();
@@ -447,12 +447,12 @@ impl Named {
         let top = repo.worktree().unwrap_or(repo.git_dir());
         let (shown, address) = match url {
             Some(Some(url)) => (name.to_owned(), Address::parse(&url.to_string(), top)?),
-            Some(None) => return Err(Error::usage(format!("the remote {name} has no address"))),
+            Some(None) => return Err(Error::usage(format!("remote {name} has no URL"))),
             None if !name.contains([':', '/']) => {
                 let error = Error::usage(format!("remote {name} not found"));
                 return Err(match known.is_empty() {
-                    true => error.hint("git remote add origin ADDRESS"),
-                    false => error.hint(format!("there is: {}", known.join(", "))),
+                    true => error.hint("add a remote: git remote add origin URL"),
+                    false => error.hint(format!("use one of the remotes: {}", known.join(", "))),
                 });
             }
             None => (address::without_password(name), Address::parse(name, top)?),
@@ -503,7 +503,7 @@ fn prepare(place: &Place, repo: &Repo, local: &gix::Repository) -> Result<bool> 
     place.write("objects/.keep", b"")?;
     place.write("refs/.keep", b"")?;
     let cut =
-        local.shallow_commits().map_err(|e| Error::incomplete("where the history ends is not known").caused_by(&e))?;
+        local.shallow_commits().map_err(|e| Error::incomplete("cannot read the list of shallow commits").caused_by(&e))?;
     if let Some(cut) = &cut {
         let lines: String = cut.iter().map(|id| format!("{id}\n")).collect();
         place.write("shallow", lines.as_bytes())?;
@@ -542,7 +542,7 @@ fn configuration(
     if let Some(c) = &fetch.credential
         && c.url.chars().chain(c.header.expose_secret().chars()).any(char::is_control)
     {
-        return Err(Error::usage("the credential for the remote has control characters"));
+        return Err(Error::usage("the credential for the remote contains control characters"));
     }
     // A job's credential is for the job's own server; the remote may be another one, with a proof of its own.
     let credential = fetch.credential.as_ref().filter(|c| address.is_below(&c.url));
@@ -571,14 +571,14 @@ fn configuration(
     Ok(vars)
 }
 
-/// Refuses what is neither the full name of a reference nor an object id.
+/// Rejects text that is neither the full name of a reference nor an object ID.
 fn check(tip: &str) -> Result<()> {
     let full = tip == "HEAD" || tip.starts_with("refs/") && gix::refs::FullName::try_from(tip).is_ok();
     if tip.len() <= MAX_TIP && (full || ObjectId::from_hex(tip).is_some_and(|id| !id.is_null())) {
         return Ok(());
     }
     let shown: String = tip.chars().take(60).collect();
-    Err(Error::usage(format!("{shown:?} is neither the full name of a reference nor an object id")))
+    Err(Error::usage(format!("expected the full name of a reference or an object ID, got {shown:?}")))
 }
 
 /// The private reference of a tip: below it, under its own name.

@@ -12,7 +12,7 @@ use rustix::{
     fs::{AtFlags, FileType, Mode, OFlags},
 };
 
-/// A worktree, with the folders of the last path kept open.
+/// Reads files of a worktree. It keeps the folders of the last path open.
 #[derive(Debug)]
 pub(super) struct Files {
     root: OwnedFd,
@@ -23,7 +23,7 @@ pub(super) struct Files {
     open: Vec<(usize, Option<OwnedFd>)>,
 }
 
-/// What a path is on disk.
+/// The type of a path on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     File {
@@ -35,15 +35,15 @@ pub(super) enum Kind {
     Special,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug)]
 pub(super) enum Bytes {
     All(Vec<u8>),
-    /// More than was asked for.
+    /// The file is larger than the limit.
     TooMany,
 }
 
-/// What a path is on disk, and the numbers that the index keeps.
+/// The type of a path on disk, and its stat data as in the index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stat {
     pub(super) kind: Kind,
@@ -188,11 +188,11 @@ impl Files {
     }
 }
 
-/// Bytes that a file of attributes or of ignore rules may have. Git reads more; nobody writes more.
+/// The most bytes of an attribute or ignore file. Git reads more, but real files are much smaller.
 const MAX_RULES: u64 = 16 << 20;
 
-/// Refuses a file of attributes or ignore rules that would keep whoever reads it waiting, or never end: a pipe, a
-/// device, something huge. Links are followed. What is not there, or cannot be looked at, is no concern of this.
+/// Rejects an attribute or ignore file that would block the reader or never end: a pipe, a device, a huge file. Follows
+/// links. Accepts missing files, and files without metadata: reading them reports the error.
 pub(super) fn refuse_endless(path: &Path) -> Result<()> {
     let Ok(meta) = std::fs::metadata(path) else { return Ok(()) };
     refuse(&path.display(), guard::is_harmless(&meta), meta.len() * u64::from(meta.is_file()))
@@ -204,10 +204,10 @@ fn refuse(name: &dyn std::fmt::Display, readable: bool, size: u64) -> Result<()>
         (true, true) => format!("is larger than {} MiB", MAX_RULES >> 20),
         (true, false) => return Ok(()),
     };
-    Err(Error::usage(format!("{name} {what}, so it is not read for attributes or ignore rules")))
+    Err(Error::usage(format!("cannot read attributes or ignore rules: {name} {what}")))
 }
 
-/// Tells whether a name stays in its folder.
+/// Returns true if a name cannot lead out of its folder.
 fn is_name(name: &[u8]) -> bool {
     !matches!(name, b"" | b"." | b"..") && !name.contains(&0)
 }

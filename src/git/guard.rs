@@ -231,7 +231,7 @@ fn read(path: &Path, max: u64) -> Result<Option<Vec<u8>>> {
         return Ok(None);
     }
     if bytes.len() as u64 > max {
-        let text = format!("{} is larger than {} KiB, so it is not read", path.display(), max >> 10);
+        let text = format!("{} is larger than {} KiB", path.display(), max >> 10);
         return Err(Error::usage(text));
     }
     Ok(Some(bytes))
@@ -244,8 +244,8 @@ fn check(path: &Path) -> Result<()> {
         return Ok(());
     }
     let name = path.file_name().unwrap_or(OsStr::new("it")).to_string_lossy();
-    let text = format!("{} is {}, so the repository is not read", path.display(), kind(&meta));
-    Err(Error::usage(text).hint(format!("replace {name} by a regular file: ls -l {}", path.display())))
+    let text = format!("cannot read the repository: {} is {}", path.display(), kind(&meta));
+    Err(Error::usage(text).hint(format!("replace {name} with a regular file: ls -l {}", path.display())))
 }
 
 /// Returns true if reading what is there ends: a regular file, a folder, or `/dev/null`.

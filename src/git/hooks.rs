@@ -47,21 +47,21 @@ pub(super) fn find(repo: &Repo) -> Result<HooksDir> {
     };
     let path = config
         .trusted_path("core.hooksPath")
-        .map_err(|e| Error::usage("core.hooksPath cannot be read").caused_by(&e))?
+        .map_err(|e| Error::usage("cannot read core.hooksPath").caused_by(&e))?
         .unwrap_or_default();
     if path.as_os_str().is_empty() {
-        // Git would look for /pre-commit, so nothing that is put anywhere else ever runs.
+        // Git would run /pre-commit, so a hook in any other folder never runs.
         let flag = match scope {
             Scope::System => " --system",
             Scope::Global => " --global",
             Scope::Worktree => " --worktree",
             Scope::Local => "",
             Scope::Command => {
-                return Err(Error::usage("core.hooksPath is set to nothing for this command, so git runs no hook")
-                    .hint("run install-hooks without GIT_CONFIG_* in the environment"));
+                return Err(Error::usage("core.hooksPath is empty for this command, so git runs no hooks")
+                    .hint("unset GIT_CONFIG_* in the environment, then run install-hooks again"));
             }
         };
-        return Err(Error::usage("core.hooksPath is set to nothing, so git runs no hook of this repository")
+        return Err(Error::usage("core.hooksPath is empty, so git runs no hooks in this repository")
             .hint(format!("git config{flag} --unset core.hooksPath")));
     }
     // Git takes a relative path from where hooks run: the top of the worktree.

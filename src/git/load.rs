@@ -57,7 +57,7 @@ impl<'r> Reader<'r> {
     /// Reads and compares one entry of a change.
     ///
     /// # Errors
-    /// Incomplete: an object is missing or corrupt, or a worktree file cannot be read any more.
+    /// Incomplete: an object is missing or corrupt, or a worktree file can no longer be read.
     pub fn load(&mut self, change: &Change, index: usize) -> Result<FileChange> {
         let Some(entry) = change.entries.get(index) else {
             return Err(Error::incomplete(format!("the change has no entry {index}")));
@@ -65,7 +65,7 @@ impl<'r> Reader<'r> {
         self.compare(change, entry.clone())
     }
 
-    /// Reads one entry as if its new side had not been there before: for a move that matters as a whole.
+    /// Reads one entry as an added file: for a move whose new path matters.
     ///
     /// # Errors
     /// As [`Reader::load`].
@@ -345,7 +345,7 @@ impl<'r> Reader<'r> {
     /// the index: not a file of this machine alone, such as `info/exclude`.
     ///
     /// # Errors
-    /// Usage: a `.gitignore` that would keep whoever reads it waiting. Incomplete, when one cannot be read.
+    /// Usage: a `.gitignore` is not a regular file, or is too large. Incomplete: one cannot be read.
     pub fn is_ignored_for_all(&mut self, path: &RepoPath) -> Result<bool> {
         use gix::index::entry::Flags;
         let name = path.as_bytes();
@@ -353,7 +353,7 @@ impl<'r> Reader<'r> {
             self.content()?.files().refuse_endless(&[&name[..end], b".gitignore"].concat())?;
         }
         let failed =
-            |e: &dyn std::fmt::Display| Error::incomplete(format!("what ignores {path:?} cannot be read: {e}"));
+            |e: &dyn std::fmt::Display| Error::incomplete(format!("cannot read the ignore rules for {path:?}: {e}"));
         let index = self.owner.index()?;
         let source = gix::worktree::stack::state::ignore::Source::default();
         let mut stack = self.repo.excludes(index, None, source).map_err(|e| failed(&e))?;
@@ -411,14 +411,14 @@ impl<'r> Reader<'r> {
         }
         self.content()?;
         let index = self.owner.index()?;
-        let gone = || Error::incomplete(format!("{:?} went away while it was reviewed", side.path));
+        let gone = || Error::incomplete(format!("{:?} was deleted during the review", side.path));
         let Some(work) = &mut self.work else { return Err(gone()) };
         let found = work.read(&self.repo, index, side.path.as_bytes(), side.mode)?;
-        // Why it could not be converted is in the notes since it was listed.
+        // The listing has added a note if the file was not converted.
         let (bytes, _) = found.ok_or_else(gone)?;
         let id = own(&worktree::hash(&self.repo, &bytes)?);
         if side.id.is_some_and(|known| known != id) {
-            return Err(Error::incomplete(format!("{:?} changed while it was reviewed", side.path))
+            return Err(Error::incomplete(format!("{:?} changed during the review", side.path))
                 .hint("run the review again"));
         }
         side.id = Some(id);
@@ -436,7 +436,7 @@ impl<'r> Reader<'r> {
 
     fn content(&mut self) -> Result<&mut Content> {
         let Some(top) = self.owner.worktree() else {
-            return Err(Error::usage("a bare repository has no worktree to read from"));
+            return Err(Error::usage("a bare repository has no worktree"));
         };
         Ok(match &mut self.work {
             Some(content) => content,
@@ -452,7 +452,7 @@ impl<'r> Reader<'r> {
         self.attributes.of(self.owner, &self.repo, state, path, |file| {
             let Some(work) = work else { return Ok(None) };
             let found = work.files().read(file, MAX_ATTRIBUTES).map_err(|e| {
-                Error::incomplete(format!("{} cannot be read", String::from_utf8_lossy(file))).caused_by(&e)
+                Error::incomplete(format!("cannot read {}", String::from_utf8_lossy(file))).caused_by(&e)
             })?;
             Ok(match found {
                 Some(Bytes::All(bytes)) => Some(bytes),
@@ -463,7 +463,7 @@ impl<'r> Reader<'r> {
 }
 
 fn not_read(path: &RepoPath, e: &std::io::Error) -> Error {
-    Error::incomplete(format!("{path:?} cannot be read")).caused_by(e)
+    Error::incomplete(format!("cannot read {path:?}")).caused_by(e)
 }
 
 fn too_large(path: &RepoPath, max: usize) -> Error {

@@ -83,15 +83,15 @@ pub fn is_ambiguous(places: &[Place]) -> bool {
     places.iter().any(|p| p.id != places[0].id)
 }
 
-/// Refuses a name that means more than one commit. `flag` is what goes before it on a command line: `--base `.
+/// Returns the error for a name of several commits. `flag` is the flag before it on the command line: `--base `.
 pub fn ambiguous(rev: &str, places: &[Place], flag: &str) -> Error {
     let names: Vec<&str> = places.iter().map(|p| p.name.as_str()).collect();
     let meant = ["refs/remotes/", "refs/heads/"].iter().find_map(|p| names.iter().find(|n| n.starts_with(p)));
     let meant = meant.or(names.first()).unwrap_or(&rev);
     let suffix = &rev[named(rev).len()..];
-    Error::usage(format!("{rev} is ambiguous: it may be {}", names.join(" or ")))
-        .hint_person(format!("name the one that is meant in full: {flag}{meant}{suffix}"))
-        .hint_agent(format!("name the one that is meant in full: {meant}{suffix}"))
+    Error::usage(format!("{rev} is ambiguous: {}", names.join(" or ")))
+        .hint_person(format!("use the full name: {flag}{meant}{suffix}"))
+        .hint_agent(format!("use the full name: {meant}{suffix}"))
 }
 
 /// Returns the commits here whose ids begin with these digits.
@@ -102,7 +102,7 @@ pub(super) fn commits(repo: &gix::Repository, digits: &str) -> Result<Vec<gix::O
     let Ok(prefix) = gix::hash::Prefix::from_hex(digits) else { return Ok(Vec::new()) };
     let mut found = HashSet::new();
     let failed =
-        |e: gix::Error| Error::incomplete("the objects cannot be listed").caused_by(&e).hint("git fsck --full");
+        |e: gix::Error| Error::incomplete("cannot list the objects").caused_by(&e).hint("git fsck --full");
     repo.objects.lookup_prefix(prefix, Some(&mut found)).map_err(failed)?;
     let is_commit = |id: &gix::ObjectId| repo.find_header(*id).is_ok_and(|h| h.kind() == gix::objs::Kind::Commit);
     found.retain(is_commit);

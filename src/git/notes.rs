@@ -30,7 +30,7 @@ impl Repo {
         let mut buf = Vec::new();
         tree::load(&self.local(), &gix_id(&note), gix::objs::Kind::Blob, &mut buf)?;
         if buf.len() > MOST {
-            return Err(Error::incomplete(format!("the note {note} has more than {MOST} bytes")));
+            return Err(Error::incomplete(format!("the note {note} is larger than {MOST} bytes")));
         }
         Ok(buf)
     }
@@ -70,11 +70,11 @@ impl Repo {
     /// Usage: there is no git program, or it refuses.
     pub fn set_note(&self, reference: &str, object: ObjectId, text: &[u8], env: &Env) -> Result<()> {
         let repo = self.local();
-        let failed = |e: std::io::Error| Error::incomplete("the note cannot be written").caused_by(&e);
+        let failed = |e: std::io::Error| Error::incomplete("cannot write the note").caused_by(&e);
         let mut file = tempfile::NamedTempFile::new().map_err(failed)?;
         file.write_all(text).and_then(|()| file.flush()).map_err(failed)?;
         let path =
-            file.path().to_str().ok_or_else(|| Error::usage("the temporary folder has a name that is not UTF-8"))?;
+            file.path().to_str().ok_or_else(|| Error::usage("the path of the temporary folder is not UTF-8"))?;
         let git = Program::find(&repo, env, self.worktree())?;
         git.set_note(reference, &object.to_string(), path, &self.writer(env))
     }

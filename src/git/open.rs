@@ -19,7 +19,7 @@ pub(super) fn open(dir: &Path, env: &Env) -> Result<Repo> {
 /// parents that git calls `shallow`. None: it ends nowhere. See [`super::Fetched`].
 pub(super) fn open_cut_off_at(dir: &Path, env: &Env, shallow: &Path) -> Result<Repo> {
     let Some(shallow) = shallow.to_str() else {
-        return Err(Error::usage(format!("{} has a name that is not UTF-8", shallow.display())));
+        return Err(Error::usage(format!("the path {} is not UTF-8", shallow.display())));
     };
     open_with(dir, env, &overridden([format!("gitoxide.core.shallowFile={shallow}")]))
 }
@@ -43,7 +43,7 @@ fn open_with(dir: &Path, env: &Env, options: &gix::open::Options) -> Result<Repo
     }
     if let Some(top) = worktree_of_env(&dir, env, named.is_some(), &repo) {
         repo.set_workdir(top.clone())
-            .map_err(|e| Error::usage(format!("the worktree {} cannot be read", top.display())).caused_by(&e))?;
+            .map_err(|e| Error::usage(format!("cannot read the worktree {}", top.display())).caused_by(&e))?;
     }
     let worktree = repo.workdir().map(|w| normal(&dir.join(w)));
     let index_path = match env.os("GIT_INDEX_FILE") {
@@ -81,7 +81,7 @@ fn overridden(further: impl IntoIterator<Item = String>) -> gix::open::Options {
     gix::open::Options::default().config_overrides(always.into_iter().chain(further))
 }
 
-/// Looks for a repository in a folder and in the folders above.
+/// Searches for a repository in a folder and its parents.
 fn discover(dir: &Path, env: &Env, options: &gix::open::Options) -> Result<gix::Repository> {
     let across = env.var("GIT_DISCOVERY_ACROSS_FILESYSTEM").is_some_and(|v| matches!(v, "1" | "true" | "yes" | "on"));
     let search = upwards::Options { match_ceiling_dir_or_error: false, cross_fs: across, ..Default::default() };
@@ -89,14 +89,14 @@ fn discover(dir: &Path, env: &Env, options: &gix::open::Options) -> Result<gix::
     let repo = gix::ThreadSafeRepository::discover_opts(dir, search.apply_environment(), trust)
         .map_err(|e| not_a_repository(dir).caused_by(e.probable_cause()))?
         .to_thread_local();
-    // A bare repository that merely lies around may have come with a clone, and its configuration with
-    // it. Git's `safe.bareRepository=explicit`. One that was reached by way of a `.git` file lies
-    // elsewhere, never around the folder that the search began in.
+    // A bare repository inside of a clone may have been committed there, with its configuration. As with git's
+    // `safe.bareRepository=explicit`, it must be named. A repository behind a `.git` file is elsewhere: it never
+    // contains the folder in which the search started.
     let git_dir = repo.git_dir();
     if !is_inside_dot_git(git_dir) && real(dir).starts_with(real(git_dir)) {
-        return Err(Error::usage(format!("{} is a bare repository that was not named explicitly", git_dir.display()))
-            .hint_person(format!("if you trust it: GIT_DIR={} claude-reviewer …", git_dir.display()))
-            .hint_agent("name a repository that has a worktree"));
+        return Err(Error::usage(format!("cannot use the bare repository {}: it is not named explicitly", git_dir.display()))
+            .hint_person(format!("if you trust it, name it: GIT_DIR={} claude-reviewer …", git_dir.display()))
+            .hint_agent("use a repository with a worktree"));
     }
     Ok(repo)
 }
@@ -133,11 +133,11 @@ fn not_a_repository(path: &Path) -> Error {
     Error::usage(format!("{} is not in a git repository", path.display()))
 }
 
-/// What git says about a repository of somebody else.
+/// Returns the error that git prints for a repository of another user.
 fn foreign(path: &Path) -> Error {
     Error::usage(format!("detected dubious ownership in repository at '{}'", path.display()))
         .hint_person(format!("git config --global --add safe.directory {}", path.display()))
-        .hint_agent("ask the user whether this repository is to be trusted: git's safe.directory says so")
+        .hint_agent("ask the user to trust this repository: git's safe.directory")
 }
 
 /// Opens the repository of a submodule's worktree; `None` where it is not checked out.

@@ -69,8 +69,8 @@ impl Program {
         let inside: Vec<PathBuf> =
             [worktree.and_then(real), real(repo.common_dir()), Some(git_dir.clone())].into_iter().flatten().collect();
         let path = locate(env, &inside).ok_or_else(|| {
-            Error::usage("this repository stores its references in a reftable, and git, which is needed to read them, was not found on PATH")
-                .hint("install git 2.45 or newer, and see that PATH names its folder")
+            Error::usage("git not found on PATH: this repository stores its references in a reftable")
+                .hint("install git 2.45 or newer, and add its folder to PATH")
         })?;
         let mut config: Vec<OsString> = PINNED.iter().map(OsString::from).collect();
         let snapshot = repo.config_snapshot();
@@ -86,7 +86,7 @@ impl Program {
         Ok(Self { path, git_dir, env: passed.chain(set).collect(), config, hash: repo.object_hash() })
     }
 
-    /// Sees that the program is new enough for what it is needed for.
+    /// Fails if the program is older than a version.
     pub(super) fn require(&self, least: (u32, u32), what: &str) -> Result<()> {
         let answer = self.run(&["version"])?;
         let text = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
@@ -95,11 +95,11 @@ impl Program {
         if answer.ok && version >= least {
             return Ok(());
         }
-        Err(Error::usage(format!("git {number} ({}) is too old for {what}", self.path.display()))
-            .hint(format!("git {}.{} or newer is needed", least.0, least.1)))
+        Err(Error::usage(format!("git {number} ({}) does not support {what}", self.path.display()))
+            .hint(format!("install git {}.{} or newer", least.0, least.1)))
     }
 
-    /// Returns the commit that a revision names; `None` where it names none.
+    /// Returns the commit of a revision; `None` if there is none.
     pub(super) fn commit(&self, rev: &str) -> Result<Option<gix::ObjectId>> {
         let answer =
             self.run(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{rev}^{{commit}}")])?;
@@ -123,7 +123,7 @@ impl Program {
     pub(super) fn tips(&self, prefix: &str) -> Result<Vec<gix::ObjectId>> {
         let answer = self.run(&["for-each-ref", "--format=%(objectname)", "--end-of-options", prefix])?;
         if !answer.ok {
-            return Err(Error::incomplete("the references cannot be listed"));
+            return Err(Error::incomplete("cannot list the references"));
         }
         Ok(answer.stdout.split(|b| *b == b'\n').filter_map(|line| self.id(line)).collect())
     }
@@ -133,7 +133,7 @@ impl Program {
         let args = ["for-each-ref", "--format=%(objectname) %(refname)", "--end-of-options"];
         let answer = self.run(&[&args[..], names].concat())?;
         if !answer.ok {
-            return Err(Error::incomplete("the references cannot be listed"));
+            return Err(Error::incomplete("cannot list the references"));
         }
         let text = String::from_utf8_lossy(&answer.stdout);
         let all: Vec<(&str, &str)> = text.lines().filter_map(|l| l.split_once(' ')).collect();
@@ -152,8 +152,8 @@ impl Program {
         if answer.ok {
             return Ok(());
         }
-        Err(Error::usage(format!("git cannot write {reference}"))
-            .hint(format!("see what git says: git notes --ref {reference} list")))
+        Err(Error::usage(format!("git failed to write {reference}"))
+            .hint(format!("show the error of git: git notes --ref {reference} list")))
     }
 
     /// Merges a commit of notes into a reference, line by line.
@@ -164,7 +164,7 @@ impl Program {
         if self.run(&[&config[..], &merge[..]].concat())?.ok {
             return Ok(());
         }
-        Err(Error::usage(format!("git cannot merge {commit} into {reference}")))
+        Err(Error::usage(format!("git failed to merge {commit} into {reference}")))
     }
 
     /// Takes a full object id, and nothing else.
@@ -173,7 +173,7 @@ impl Program {
     }
 
     fn run(&self, args: &[&str]) -> Result<Answer> {
-        let failed = |e: std::io::Error| Error::usage(format!("{} cannot be run", self.path.display())).caused_by(&e);
+        let failed = |e: std::io::Error| Error::usage(format!("cannot run {}", self.path.display())).caused_by(&e);
         let mut command = Command::new(&self.path);
         command.env_clear().envs(self.env.iter().map(|(k, v)| (k, v)));
         // Git looks for its own parts beside itself, not in PATH.
@@ -183,7 +183,7 @@ impl Program {
         }
         command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).current_dir("/");
         let mut child = command.spawn().map_err(failed)?;
-        let Some(pipe) = child.stdout.take() else { return Err(Error::incomplete("git has no output")) };
+        let Some(pipe) = child.stdout.take() else { return Err(Error::incomplete("cannot read the output of git")) };
         let reader = std::thread::spawn(move || {
             let mut stdout = Vec::new();
             pipe.take(MAX_ANSWER).read_to_end(&mut stdout).map(|_| stdout)
@@ -198,14 +198,14 @@ impl Program {
                 // It may have ended in between.
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(Error::incomplete(format!("git {} took over {DEADLINE:?}", args.first().unwrap_or(&""))));
+                return Err(Error::incomplete(format!("git {} timed out after {DEADLINE:?}", args.first().unwrap_or(&""))));
             }
             std::thread::sleep(nap);
             nap = (nap * 2).min(Duration::from_millis(20));
         };
         let stdout = match reader.join() {
             Ok(read) => read.map_err(failed)?,
-            Err(_) => return Err(Error::incomplete("the output of git could not be read")),
+            Err(_) => return Err(Error::incomplete("cannot read the output of git")),
         };
         tracing::debug!(command = args.first(), code = status.code(), ms = millis(start, Instant::now()), "git ended");
         Ok(Answer { ok: status.success(), code: status.code(), stdout })

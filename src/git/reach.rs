@@ -43,11 +43,11 @@ pub(super) fn is_cut_off(local: &gix::Repository, commits: &[ObjectId]) -> Resul
 
 /// Returns the commits whose parents a shallow clone left out.
 fn cut_off(local: &gix::Repository) -> Result<Option<Vec<gix::ObjectId>>> {
-    let failed = |e: gix::Error| Error::incomplete("the list of where the history ends cannot be read").caused_by(&e);
+    let failed = |e: gix::Error| Error::incomplete("cannot read the list of shallow commits").caused_by(&e);
     Ok(local.shallow_commits().map_err(failed)?.map(|cut| cut.iter().copied().collect()))
 }
 
-/// Tells whether a clone was made without some objects, on purpose.
+/// Returns true for a partial clone.
 pub(super) fn is_partial(local: &gix::Repository) -> bool {
     let config = local.config_snapshot();
     let mut remotes = config.plumbing().sections_by_name("remote").into_iter().flatten();
@@ -107,7 +107,7 @@ impl Repo {
         let local = self.local();
         let commits = revision::walk(&local, head, &[])?;
         if is_cut_off(&local, &commits)? {
-            return Err(revision::missing_history(&local, "the history is cut off before its first commit"));
+            return Err(revision::missing_history(&local, "this shallow clone lacks the first commit of the history"));
         }
         Ok(Branch {
             change: self.between(State::Empty, self.state_of(head)?)?,

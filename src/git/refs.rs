@@ -24,10 +24,10 @@ impl Refs {
             Some(kind) if kind == "files" => Ok(Self::Files),
             Some(kind) if kind == "reftable" => {
                 let program = Program::find(repo, env, worktree)?;
-                program.require(REFTABLE_SINCE, "references in a reftable")?;
+                program.require(REFTABLE_SINCE, "reftable references")?;
                 Ok(Self::Program(program))
             }
-            Some(kind) => Err(Error::usage(format!("references of the kind {kind} are not supported"))),
+            Some(kind) => Err(Error::usage(format!("unsupported reference storage {kind}"))),
         }
     }
 
@@ -35,7 +35,7 @@ impl Refs {
     pub(super) fn head(&self, repo: &gix::Repository) -> Result<Option<gix::ObjectId>> {
         match self {
             Self::Files => {
-                let failed = |e: gix::Error| Error::incomplete("HEAD cannot be read").caused_by(&e);
+                let failed = |e: gix::Error| Error::incomplete("cannot read HEAD").caused_by(&e);
                 let head = repo.head().map_err(failed)?;
                 if head.is_unborn() {
                     return Ok(None);
@@ -53,7 +53,7 @@ impl Refs {
             return git.commit(rev);
         };
         guard::check_revision(repo, rev)?;
-        // A branch that was left is looked for by its short name, and found as the tag of that name.
+        // gix resolves the short name of an earlier branch to a tag of the same name.
         if rev.starts_with("@{-")
             && let Ok(spec) = repo.rev_parse(gix::bstr::BStr::new(rev))
             && spec.first_reference().is_some_and(|r| r.name.as_bstr().starts_with(b"refs/tags/"))
@@ -63,7 +63,7 @@ impl Refs {
         let id = match repo.rev_parse_single(gix::bstr::BStr::new(rev)) {
             Ok(id) => id,
             Err(e) if e.is_corrupted() => {
-                return Err(Error::incomplete(format!("the revision {rev} cannot be read")).caused_by(&e));
+                return Err(Error::incomplete(format!("cannot read revision {rev}")).caused_by(&e));
             }
             Err(_) => return Ok(None),
         };
@@ -74,7 +74,7 @@ impl Refs {
     pub(super) fn branch(&self, repo: &gix::Repository) -> Result<Option<String>> {
         match self {
             Self::Files => {
-                let name = repo.head_name().map_err(|e| Error::incomplete("HEAD cannot be read").caused_by(&e))?;
+                let name = repo.head_name().map_err(|e| Error::incomplete("cannot read HEAD").caused_by(&e))?;
                 Ok(name.map(|n| n.as_bstr().to_string()))
             }
             Self::Program(git) => git.symbolic("HEAD"),
@@ -155,7 +155,7 @@ impl Refs {
         match self {
             Self::Files => {
                 let failed = |e: gix::Error| {
-                    Error::incomplete("the references cannot be listed").caused_by(&e).hint("git fsck --full")
+                    Error::incomplete("cannot list the references").caused_by(&e).hint("git fsck --full")
                 };
                 let platform = repo.references().map_err(failed)?;
                 for r in platform.prefixed(prefix.as_bytes()).map_err(failed)? {
@@ -207,7 +207,7 @@ fn target(repo: &gix::Repository, r: &gix::Reference<'_>) -> Result<Option<gix::
 }
 
 fn broken(name: &str) -> Error {
-    Error::incomplete(format!("the reference {name} cannot be read")).hint("git fsck --full")
+    Error::incomplete(format!("cannot read reference {name}")).hint("git fsck --full")
 }
 
 /// Follows tags to the commit.
@@ -216,6 +216,6 @@ pub(super) fn peel(repo: &gix::Repository, id: gix::ObjectId, name: &str) -> Res
     let end = object.peel_tags_to_end().map_err(|e| super::unreadable(repo, &id, Some(&e)))?;
     match end.kind {
         gix::objs::Kind::Commit => Ok(end.id),
-        kind => Err(Error::usage(format!("{name} names a {kind}, not a commit"))),
+        kind => Err(Error::usage(format!("{name} is a {kind}, not a commit"))),
     }
 }

@@ -1,4 +1,4 @@
-//! From what people call commits to commits, and from commits to what is compared.
+//! Resolves revisions to commits, and finds the commits that a change is compared with.
 
 use super::reach::{self, Joined};
 use super::{Branch, Change, Repo, State, gix_id, names, own, refs, tree};
@@ -8,10 +8,10 @@ use crate::request::PushRange;
 use gix::traverse::commit::simple::CommitTimeOrder;
 use std::collections::HashSet;
 
-/// What goes before a base on a command line.
+/// The flag before a base on the command line, for hints.
 pub(super) const AS_BASE: &str = "--base ";
 
-/// Merge bases that a change is measured from at most. Histories that cross more often are not reviewed in parts.
+/// The most merge bases of a change. Histories that cross more often are not reviewed in parts.
 const MAX_BASES: usize = 16;
 
 /// Longer than any name that git allows in practice.
@@ -19,7 +19,7 @@ const MAX_REV: usize = 1024;
 
 /// Resolves a revision to a commit. See [`Repo::resolve`].
 ///
-/// `flag` is what goes before the revision on a command line: `--base `.
+/// `flag` is the flag before the revision on the command line, for hints: `--base `.
 pub(super) fn resolve(repo: &Repo, rev: &str, flag: &str) -> Result<ObjectId> {
     check(rev)?;
     let local = repo.local();
@@ -27,38 +27,38 @@ pub(super) fn resolve(repo: &Repo, rev: &str, flag: &str) -> Result<ObjectId> {
     if names::is_ambiguous(&places) {
         return Err(names::ambiguous(rev, &places, flag));
     }
-    // A full name that no reference has is not looked for as a short one.
+    // A full name without a reference is not resolved as a short name.
     let is_there = !rev.starts_with("refs/") || !places.is_empty();
     if is_there && let Some(id) = repo.refs.resolve(&local, rev)? {
         return Ok(own(&id));
     }
     if rev == "HEAD" {
-        return Err(Error::usage("no commit yet")
-            .hint_person("claude-reviewer review staged")
-            .hint_agent("review_staged reviews the first commit before it is made"));
+        return Err(Error::usage("the repository has no commits")
+            .hint_person("review the staged files: claude-reviewer review staged")
+            .hint_agent("review the staged files with review_staged"));
     }
     let error = Error::usage(format!("unknown revision {rev}"));
     Err(match local.is_shallow() {
-        Ok(true) => error.hint("this is a shallow clone; it may be fetched with: git fetch --unshallow"),
-        _ => error.hint("git branch --all lists branches, git log --oneline commits"),
+        Ok(true) => error.hint("this is a shallow clone; fetch the full history: git fetch --unshallow"),
+        _ => error.hint("list branches: git branch --all; list commits: git log --oneline"),
     })
 }
 
-/// Refuses what cannot be the name of one commit, before anything else sees it.
+/// Rejects text that cannot name one commit, before any other code parses it.
 fn check(rev: &str) -> Result<()> {
     let shown: String = rev.chars().take(60).collect();
-    let refuse = |why: &str| Err(Error::usage(format!("{shown:?} is not a revision: {why}")));
+    let refuse = |why: &str| Err(Error::usage(format!("invalid revision {shown:?}: {why}")));
     if rev.is_empty() {
-        return refuse("it is empty");
+        return refuse("empty");
     }
     if rev.len() > MAX_REV {
-        return refuse("it is too long");
+        return refuse("too long");
     }
     if rev.starts_with('-') {
-        return refuse("it starts with a dash");
+        return refuse("starts with a dash");
     }
     if rev.chars().any(char::is_control) {
-        return refuse("it has control characters");
+        return refuse("contains control characters");
     }
     if rev.contains("..") || rev.starts_with('^') {
         return Err(Error::usage(format!("expected one commit, got the range {shown:?}")));
@@ -71,12 +71,12 @@ pub(super) fn commit(repo: &gix::Repository, id: ObjectId, parent: Option<u32>) 
     let commit = Commit::read(repo, id)?;
     let count = commit.parents.len();
     let base = match (parent, commit.parents.first()) {
-        (Some(0), _) => return Err(Error::usage("parents are counted from 1")),
+        (Some(0), _) => return Err(Error::usage("invalid parent 0: parents are numbered from 1")),
         (Some(n), _) => match commit.parents.get(n as usize - 1) {
             Some(p) => Some(*p),
             None => {
                 let s = if count == 1 { "" } else { "s" };
-                return Err(Error::usage(format!("commit {} has {count} parent{s}, so no parent {n}", id.short())));
+                return Err(Error::usage(format!("parent {n} not found: commit {} has {count} parent{s}", id.short())));
             }
         },
         (None, first) => first.copied(),
@@ -168,8 +168,8 @@ impl Commit {
                 "the parent of commit {} is not in this shallow clone",
                 self.id.short()
             ))
-            .hint("fetch one commit more: git fetch --deepen=1")
-            .hint("in CI, let the checkout fetch all of the history (fetch-depth: 0, GIT_DEPTH: 0)"));
+            .hint("fetch one more commit: git fetch --deepen=1")
+            .hint("in CI, make the checkout fetch the full history (fetch-depth: 0, GIT_DEPTH: 0)"));
         }
         tree::state(repo, parent)
     }
@@ -177,7 +177,7 @@ impl Commit {
 
 /// Returns the commits that `tip` reaches and `hidden` do not, oldest first.
 pub(super) fn walk(repo: &gix::Repository, tip: ObjectId, hidden: &[ObjectId]) -> Result<Vec<ObjectId>> {
-    let failed = |e: gix::Error| missing_history(repo, "the history cannot be walked").caused_by(&e);
+    let failed = |e: gix::Error| missing_history(repo, "cannot read the history").caused_by(&e);
     let walk = repo
         .rev_walk([gix_id(&tip)])
         .with_hidden(hidden.iter().map(gix_id))
@@ -217,7 +217,7 @@ pub(super) fn merge_bases(repo: &gix::Repository, one: ObjectId, others: &[Objec
     let others: Vec<_> = others.iter().map(gix_id).collect();
     match repo.merge_bases_many(gix_id(&one), &others) {
         Ok(bases) => Ok(bases.iter().map(|id| own(id)).collect()),
-        Err(e) => Err(missing_history(repo, "the merge base cannot be found").caused_by(&e)),
+        Err(e) => Err(missing_history(repo, "cannot find the merge base").caused_by(&e)),
     }
 }
 
@@ -232,7 +232,7 @@ fn bases_of(repo: &Repo, head: ObjectId, tip: ObjectId, name: &str) -> Result<Ve
             "the head and {name} have {} merge bases, more than {MAX_BASES}",
             bases.len()
         ))
-        .hint("merge the base into the head once more")),
+        .hint("merge the base branch into the head again")),
         Joined::At(bases) => Ok(bases),
         Joined::Never => Ok(Vec::new()),
         Joined::Perhaps => Err(match merge_base(&local, head, &[tip])? {
@@ -280,13 +280,13 @@ pub(super) fn missing_history(repo: &gix::Repository, what: &str) -> Error {
     let error = Error::incomplete(what);
     match repo.is_shallow() {
         Ok(true) => error
-            .hint("this is a shallow clone: git fetch --unshallow")
-            .hint("in CI, let the checkout fetch all of the history (fetch-depth: 0, GIT_DEPTH: 0)"),
+            .hint("this is a shallow clone; fetch the full history: git fetch --unshallow")
+            .hint("in CI, make the checkout fetch the full history (fetch-depth: 0, GIT_DEPTH: 0)"),
         _ => error.hint("git fsck --full"),
     }
 }
 
-/// A base that nobody named.
+/// A base that was chosen by default.
 struct Start {
     /// In full.
     name: String,
@@ -295,7 +295,7 @@ struct Start {
     label: String,
 }
 
-/// Finds what a branch is to be compared with: its upstream, or the default branch.
+/// Returns the default base of a branch: its upstream, or the default branch.
 ///
 /// A branch whose upstream is its own copy on the remote is compared with the default branch: what was
 /// pushed already is still to be reviewed. `branch` is named in full; `None`: what is compared is no branch.
@@ -393,7 +393,7 @@ pub(super) fn changes(repo: &Repo, base: Option<&str>) -> Result<(Change, String
     if !change.entries.is_empty() {
         return Ok((change, label));
     }
-    Ok((repo.commit(head, None)?, "the parent of HEAD, since nothing else differs".to_owned()))
+    Ok((repo.commit(head, None)?, "the parent of HEAD, because nothing else differs".to_owned()))
 }
 
 /// Returns the local branch, in full, that a revision names by its name; `None` where it is anything else.
@@ -421,9 +421,9 @@ pub(super) fn branch(repo: &Repo, head: Option<&str>, base: Option<&str>) -> Res
         None => {
             let branch = branch_named(repo, &local, rev)?;
             let found = default_base(repo, &local, branch.as_deref())?.ok_or_else(|| {
-                Error::usage("cannot determine the base: no upstream and no default branch")
-                    .hint_person("name one: --base REV")
-                    .hint_agent("name one in base_branch, or in base of source")
+                Error::usage("no base found: the branch has no upstream, and there is no default branch")
+                    .hint_person("name a base: --base REV")
+                    .hint_agent("name a base in base_branch, or in base of source")
             })?;
             (found.id, found.label)
         }
@@ -497,11 +497,11 @@ pub(super) fn push(repo: &Repo, range: &PushRange) -> Result<Option<Branch>> {
         merge_base: common.unwrap_or(own(&local.object_hash().null())),
         tip: None,
         head,
-        // The remote's name, never its address: that may hold a password.
+        // The remote's name, never its address, which may contain a password.
         base_name: match (name.flatten(), common) {
-            (_, None) => "nothing: no remote-tracking branch contains any of it".to_owned(),
-            (Some(name), _) => format!("the remote-tracking branches of {name}"),
-            (None, _) => "the remote-tracking branches".to_owned(),
+            (_, None) => "nothing, because no remote branch contains these commits".to_owned(),
+            (Some(name), _) => format!("the known branches of {name}"),
+            (None, _) => "the known branches of all remotes".to_owned(),
         },
         commits: whole_walk(&local, head, &tips)?,
     }))

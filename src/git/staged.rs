@@ -28,12 +28,12 @@ pub(super) fn compare(
     }
 }
 
-/// Says which paths are unmerged.
+/// Returns the error for unmerged paths.
 pub(super) fn unmerged(paths: &[Vec<u8>]) -> Error {
     let shown: Vec<_> = paths.iter().take(5).map(|p| String::from_utf8_lossy(p).into_owned()).collect();
     let more = if paths.len() > 5 { format!(" and {} more", paths.len() - 5) } else { String::new() };
     Error::usage(format!("unmerged paths: {}{more}", shown.join(", ")))
-        .hint("resolve the conflicts and stage the result: git add PATH")
+        .hint("resolve the conflicts, then stage the files: git add PATH")
 }
 
 /// Returns the mode of an index entry; `None` for the folder of a sparse index.

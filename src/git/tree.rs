@@ -65,7 +65,7 @@ impl<'a> Entries<'a> {
         match self.iter.next() {
             None => Ok(None),
             Some(Ok(e)) => Ok(Some(TreeEntry { name: e.filename, mode: mode_of(e.mode.kind()), id: e.oid })),
-            Some(Err(e)) => Err(Error::incomplete("a tree is corrupt").caused_by(&e).hint("git fsck --full")),
+            Some(Err(e)) => Err(Error::incomplete("corrupt tree").caused_by(&e).hint("git fsck --full")),
         }
     }
 }
@@ -125,7 +125,7 @@ impl Walk<'_> {
         }
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(Error::incomplete(format!("a tree is over {MAX_DEPTH} folders deep")));
+            return Err(Error::incomplete(format!("a tree has more than {MAX_DEPTH} levels of folders")));
         }
         let (old_data, new_data) = (self.read(old)?, self.read(new)?);
         let result = self.entries(&old_data, &new_data);
@@ -222,7 +222,7 @@ pub(super) fn files(
             return Ok(());
         }
         if depth > MAX_DEPTH {
-            return Err(Error::incomplete(format!("a tree is over {MAX_DEPTH} folders deep")));
+            return Err(Error::incomplete(format!("a tree has more than {MAX_DEPTH} levels of folders")));
         }
         load(repo, &id, gix::objs::Kind::Tree, &mut buf)?;
         let mut entries = Entries::new(repo, &buf);

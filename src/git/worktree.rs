@@ -61,7 +61,7 @@ enum Found {
 impl Content {
     pub(super) fn new(top: &Path) -> Result<Self> {
         let files = Files::open(top)
-            .map_err(|e| Error::incomplete(format!("the worktree {} cannot be read", top.display())).caused_by(&e))?;
+            .map_err(|e| Error::incomplete(format!("cannot read the worktree {}", top.display())).caused_by(&e))?;
         Ok(Self { files, convert: None, attributes: HashSet::new() })
     }
 
@@ -70,8 +70,8 @@ impl Content {
         &mut self.files
     }
 
-    /// Reads a file or link; `None` where there is neither. The second part is why a file could not be
-    /// converted, or would need a program to be.
+    /// Reads a file or link; `None` if neither exists. The second part is the reason why a file was not converted: an
+    /// error, or a filter program that is not run.
     pub(super) fn read(
         &mut self,
         repo: &gix::Repository,
@@ -80,7 +80,7 @@ impl Content {
         mode: FileMode,
     ) -> Result<Option<(Vec<u8>, Option<String>)>> {
         let failed = |e: std::io::Error| {
-            Error::incomplete(format!("{} cannot be read", String::from_utf8_lossy(path))).caused_by(&e)
+            Error::incomplete(format!("cannot read {}", String::from_utf8_lossy(path))).caused_by(&e)
         };
         if mode == FileMode::Symlink
             && let Some(target) = self.files.link(path).map_err(failed)?
@@ -105,7 +105,7 @@ impl Content {
         }
         Ok(Some(match convert.clean(repo, index, path, bytes) {
             Ok(bytes) => (bytes, None),
-            Err((bytes, why)) => (bytes, Some(format!("it was read as it is: {why}"))),
+            Err((bytes, why)) => (bytes, Some(format!("read without conversion: {why}"))),
         }))
     }
 
@@ -172,7 +172,7 @@ impl<'r> Worktree<'r> {
                 Found::Added(mode) => out.push(Pair::new(None, Some(self.unread(path, mode)))),
                 Found::Look(now) => {
                     let mut new = self.unread(path, now);
-                    // What cannot be read is taken for changed: whoever loads it learns why.
+                    // A file that cannot be read counts as changed. Loading it reports the error.
                     let there = match self.identify(&mut new) {
                         Err(e) if e.kind == error::Kind::Usage => return Err(e),
                         other => other.unwrap_or(true),
@@ -198,7 +198,7 @@ impl<'r> Worktree<'r> {
     pub(super) fn untracked(&mut self) -> Result<Vec<Pair>> {
         use gix::dir::entry::{Kind as DirKind, Status};
         use gix::dir::walk::delegate::Collect;
-        let failed = |e: gix::Error| Error::incomplete("the worktree cannot be searched for new files").caused_by(&e);
+        let failed = |e: gix::Error| Error::incomplete("cannot search the worktree for new files").caused_by(&e);
         // The walk takes an entry for tracked only when it is marked as looked at.
         let mut index = gix::index::State::clone(self.index);
         for e in index.entries_mut() {
@@ -234,9 +234,10 @@ impl<'r> Worktree<'r> {
             }
             let path = entry.rela_path.to_vec();
             match entry.disk_kind {
-                Some(DirKind::Repository) => self
-                    .notes
-                    .push(format!("{} is a nested repository and was not reviewed", String::from_utf8_lossy(&path))),
+                Some(DirKind::Repository) => self.notes.push(format!(
+                    "skipped {}: it is a separate repository",
+                    String::from_utf8_lossy(&path)
+                )),
                 Some(DirKind::File | DirKind::Symlink) => {
                     if let Some(mode) = self.mode_now(&path, None)? {
                         let half = self.unread(path, mode);
@@ -255,7 +256,7 @@ impl<'r> Worktree<'r> {
         for change in changed {
             let path = change.path().to_vec();
             let Some(pair) = all.get_mut(&path) else {
-                // What was only meant to be added, and is gone, is in neither of the two.
+                // A file with intent to add that is deleted is on neither side.
                 let entry = self.index.entry_by_path(path.as_slice().into());
                 if change.new.is_some() || !entry.is_some_and(|e| e.flags.contains(Flags::INTENT_TO_ADD)) {
                     all.insert(path, change);
@@ -264,7 +265,7 @@ impl<'r> Worktree<'r> {
             };
             pair.new = change.new;
             if let (Some(_), Some(new)) = (&pair.old, &mut pair.new) {
-                // What cannot be read is taken for changed: whoever loads it learns why.
+                // A file that cannot be read counts as changed. Loading it reports the error.
                 let _ = self.identify(new);
             }
             let same = match (&pair.old, &pair.new) {
@@ -279,7 +280,7 @@ impl<'r> Worktree<'r> {
         Ok(all.into_values().collect())
     }
 
-    /// Reads a worktree file to learn its id. Tells whether there is such a file.
+    /// Reads a worktree file to compute its ID. Returns false if the file does not exist.
     pub(super) fn identify(&mut self, half: &mut Half) -> Result<bool> {
         if half.at != At::Work || !half.id.is_null() {
             return Ok(true);
@@ -298,7 +299,7 @@ impl<'r> Worktree<'r> {
         Ok(true)
     }
 
-    /// Notes why a file will not be read as git would store it. What was read has its note already.
+    /// Adds a note if a file is not converted as git would store it. Files that were read have their notes already.
     pub(super) fn remark(&mut self, half: &mut Half) -> Result<()> {
         if half.at != At::Work || !half.id.is_null() || half.mode == FileMode::Symlink {
             return Ok(());
@@ -307,7 +308,7 @@ impl<'r> Worktree<'r> {
         if let Some(driver) = asked.driver {
             self.notes.push(format!("{}: {}", String::from_utf8_lossy(&half.path), not_run(&driver)));
         } else if asked.encoding {
-            // Only reading tells. What cannot be read is told by whoever loads it.
+            // Only a read shows whether the conversion works. Loading the file reports an error of the read.
             let _ = self.identify(half);
         }
         Ok(())
@@ -344,13 +345,13 @@ impl<'r> Worktree<'r> {
     }
 
     fn capabilities(&self) -> Result<gix::fs::Capabilities> {
-        self.repo.filesystem_options().map_err(|e| Error::usage("the configuration is invalid").caused_by(&e))
+        self.repo.filesystem_options().map_err(|e| Error::usage("invalid git configuration").caused_by(&e))
     }
 
     /// Compares the numbers of every file with the index.
     fn scan(&self) -> Result<Vec<(usize, Found)>> {
         let n = self.index.entries().len();
-        let invalid = |e: gix::Error| Error::usage("the configuration is invalid").caused_by(&e);
+        let invalid = |e: gix::Error| Error::usage("invalid git configuration").caused_by(&e);
         let look = Look {
             index: self.index,
             top: &self.top,
@@ -390,7 +391,7 @@ impl<'r> Worktree<'r> {
             // Not checked out.
             Ok(None) => return Ok(None),
             Err(e) => {
-                self.notes.push(format!("submodule {name} was not reviewed: {}", e.message));
+                self.notes.push(format!("skipped submodule {name}: {}", e.message));
                 return Ok(None);
             }
         };
@@ -446,7 +447,7 @@ struct Look<'a> {
 impl Look<'_> {
     fn part(&self, lo: usize, hi: usize) -> Result<Vec<(usize, Found)>> {
         let mut files = Files::open(self.top).map_err(|e| {
-            Error::incomplete(format!("the worktree {} cannot be read", self.top.display())).caused_by(&e)
+            Error::incomplete(format!("cannot read the worktree {}", self.top.display())).caused_by(&e)
         })?;
         let backing = self.index.path_backing();
         let written = self.index.timestamp();
@@ -499,25 +500,25 @@ fn mode_of(kind: Kind, index: Option<Mode>, caps: gix::fs::Capabilities) -> Opti
     }
 }
 
-/// Returns the id that content has as a blob.
+/// Returns the blob ID of a content.
 pub(super) fn hash(repo: &gix::Repository, bytes: &[u8]) -> Result<gix::ObjectId> {
     gix::objs::compute_hash(repo.object_hash(), gix::objs::Kind::Blob, bytes)
-        .map_err(|e| Error::incomplete("content cannot be hashed").caused_by(&e))
+        .map_err(|e| Error::incomplete("cannot hash the content").caused_by(&e))
 }
 
-/// Refuses the file that a key of the configuration names when reading it might not end.
+/// Rejects the file that a configuration key names if reading it could block or never end.
 fn refuse_configured(repo: &gix::Repository, key: &'static str) -> Result<()> {
     let config = repo.config_snapshot();
     let path = config.trusted_path(key).ok().flatten();
-    // What cannot be read as a path is told by whoever wants it.
+    // The code that uses the path reports an invalid one.
     path.map_or(Ok(()), |p| files::refuse_endless(&p))
-        .map_err(|e| e.hint(format!("{key} names it; which file sets that: git config --show-origin {key}")))
+        .map_err(|e| e.hint(format!("{key} names this file; find its origin: git config --show-origin {key}")))
 }
 
 fn not_run(driver: &str) -> String {
-    format!("the filter {driver} is a program and was not run, its input was read as it is")
+    format!("read without the filter {driver}, because it is a program")
 }
 
 fn cannot_look(path: &[u8], e: &std::io::Error) -> Error {
-    Error::incomplete(format!("cannot read the metadata of {}", String::from_utf8_lossy(path))).caused_by(e)
+    Error::incomplete(format!("cannot read metadata of {}", String::from_utf8_lossy(path))).caused_by(e)
 }

@@ -101,14 +101,14 @@ pub struct Command {
 }
 
 impl Source {
-    /// Names a command whose output is the key. `setting` is what its line is called in the policy.
+    /// Returns a source that runs a command and reads the key from its output. `setting` is its key in the policy.
     ///
-    /// The operator's own program gets the operator's environment, but not what a hook of git adds to it; and it
-    /// runs where the change has put nothing.
+    /// The command gets the operator's environment without the `GIT_*` variables of hooks. It runs in the home folder,
+    /// which the change does not control.
     ///
     /// # Errors
     ///
-    /// `Setup`: there is no shell outside of the repository (`top`).
+    /// `Setup`: no shell was found outside of the repository (`top`).
     pub fn command(setting: &'static str, line: &str, env: &Env, top: Option<&Path>) -> Result<Self, Failure> {
         let shell = process::find_program("sh", env, top)
             .map_err(|e| Failure::new(Cause::Setup, format!("{setting} needs a shell: {e}")))?;
@@ -120,11 +120,11 @@ impl Source {
         Ok(Self::Command(Box::new(Command { setting, line, shell, env: env_of, dir, key: OnceCell::new() })))
     }
 
-    /// Returns the key, if there is one; runs its command the first time.
+    /// Returns the key, if any. Runs its command on first use.
     ///
     /// # Errors
     ///
-    /// `Setup`: the command failed, or printed something that is no key. `Stopped`: the run was ended.
+    /// `Setup`: the command failed, or did not print a key. `Stopped`: the run was stopped.
     pub async fn get(&self, deadline: Instant, stop: &Stop) -> Result<Option<&Key>, Failure> {
         match self {
             Self::Keyless => Ok(None),
@@ -133,7 +133,7 @@ impl Source {
         }
     }
 
-    /// Returns the key, if there is one and it has been found out.
+    /// Returns the key, if it is known without running a command.
     pub fn known(&self) -> Option<&Key> {
         match self {
             Self::Keyless => None,
@@ -142,16 +142,16 @@ impl Source {
         }
     }
 
-    /// Takes the key out of a text, as far as it is known.
+    /// Masks the key in a text, if the key is known.
     pub fn mask(&self, text: String) -> String {
         self.known().map(|key| key.mask(&text)).unwrap_or(text)
     }
 }
 
 impl Command {
-    /// Runs the command. Nothing that it prints is ever shown: the key may be among it.
+    /// Runs the command. Its output is never shown, because it may contain the key.
     async fn run(&self, deadline: Instant, stop: &Stop) -> Result<Key, Failure> {
-        let fails = |why: String| Failure::new(Cause::Setup, format!("{} {why}", self.setting)).hint("run it by hand");
+        let fails = |why: String| Failure::new(Cause::Setup, format!("{} {why}", self.setting)).hint("run the command in a shell to see its error");
         let args = [OsString::from("-c"), OsString::from(&self.line)];
         let program = process::Program {
             path: &self.shell,
@@ -163,17 +163,17 @@ impl Command {
             max_stdout: MAX_KEY,
             max_stderr: 0,
         };
-        let output = process::run(&program, stop).await.map_err(|e| fails(format!("cannot be run: {e}")))?;
+        let output = process::run(&program, stop).await.map_err(|e| fails(format!("failed to start: {e}")))?;
         match output.end {
             process::End::Exit(0) => {}
-            process::End::Stopped(_) => return Err(Failure::new(Cause::Stopped, "the run was ended")),
-            process::End::Exit(code) => return Err(fails(format!("ended with code {code}"))),
-            process::End::Signal(n) => return Err(fails(format!("was ended by signal {n}"))),
-            process::End::TimedOut => return Err(fails("took too long".to_owned())),
-            process::End::TooMuch | process::End::Ended => return Err(fails("printed more than a key".to_owned())),
+            process::End::Stopped(_) => return Err(Failure::new(Cause::Stopped, "the run was stopped")),
+            process::End::Exit(code) => return Err(fails(format!("failed with exit code {code}"))),
+            process::End::Signal(n) => return Err(fails(format!("was killed by signal {n}"))),
+            process::End::TimedOut => return Err(fails("timed out".to_owned())),
+            process::End::TooMuch | process::End::Ended => return Err(fails("printed too much for a key".to_owned())),
         }
         let key = std::str::from_utf8(&output.stdout).ok().and_then(Key::new);
-        key.ok_or_else(|| fails("printed something that is not a key".to_owned()))
+        key.ok_or_else(|| fails("did not print a key".to_owned()))
     }
 }
 

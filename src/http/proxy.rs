@@ -59,7 +59,7 @@ impl Proxies {
         https.chain(http).collect()
     }
 
-    /// Takes passwords of proxies out of a text.
+    /// Masks the passwords of proxies in a text.
     pub fn mask(&self, text: String) -> String {
         self.secrets.iter().fold(text, |text, secret| secret.mask(&text))
     }
@@ -70,15 +70,15 @@ impl Proxies {
     }
 }
 
-/// Reads the address of a proxy; without a scheme it is an http one.
+/// Parses the address of a proxy; the default scheme is http.
 fn parse((name, value): (&'static str, &str)) -> Result<(&'static str, Url), Failure> {
     let text = if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
     match Url::parse(&text) {
         Ok(url) if SCHEMES.contains(&url.scheme()) && url.has_host() => Ok((name, url)),
-        // The value may hold a password: it is not repeated.
+        // The value may contain a password, so the message does not repeat it.
         _ => {
-            let failure = Failure::new(Cause::Setup, format!("{name} is not the address of a proxy"));
-            Err(failure.hint(format!("it takes {}", SCHEMES.map(|s| format!("{s}://HOST:PORT")).join(", "))))
+            let failure = Failure::new(Cause::Setup, format!("{name} is not a proxy address"));
+            Err(failure.hint(format!("set it to {}", SCHEMES.map(|s| format!("{s}://HOST:PORT")).join(" or "))))
         }
     }
 }

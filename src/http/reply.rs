@@ -52,23 +52,23 @@ impl<'a> Reply<'a> {
         value.is_some_and(|v| v.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(kind))
     }
 
-    /// Reads a body of no more than `most` bytes, unpacked, to its end.
+    /// Reads a body of at most `most` decompressed bytes.
     ///
     /// # Errors
     ///
-    /// `Malformed`: it has more. `Unreachable`: it breaks off, or comes too slowly.
+    /// `Malformed`: the body is larger. `Unreachable`: the connection was lost, or is too slow.
     pub async fn body(mut self, most: usize) -> Result<Vec<u8>, Trouble> {
         let mut bytes = Vec::new();
         while let Some(chunk) = self.chunk().await? {
             if bytes.len() + chunk.len() > most {
-                return Err(Trouble::malformed(format!("the answer has more than {} MiB", most >> 20)));
+                return Err(Trouble::malformed(format!("the answer is larger than {} MiB", most >> 20)));
             }
             bytes.extend_from_slice(&chunk);
         }
         Ok(bytes)
     }
 
-    /// Reads the next piece of a body; a server that says nothing for too long has broken off.
+    /// Reads the next chunk of a body. A server that sends no data for too long counts as unreachable.
     ///
     /// # Errors
     ///
@@ -76,23 +76,23 @@ impl<'a> Reply<'a> {
     pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Trouble> {
         match timeout(IDLE, self.response.chunk()).await {
             Ok(Ok(chunk)) => Ok(chunk.map(Into::into)),
-            Ok(Err(e)) => Err(self.server.broken(&e, "broke off")),
+            Ok(Err(e)) => Err(self.server.broken(&e, "lost the connection to")),
             Err(_) => {
-                let message = format!("it said nothing for {} s", IDLE.as_secs());
+                let message = format!("no data for {} s", IDLE.as_secs());
                 Err(Trouble::passing(Failure::new(Cause::Unreachable, message)))
             }
         }
     }
 
-    /// Waits for the end of a stream whose last piece was seen: only a connection whose answer was read to its end
-    /// can be used again.
+    /// Waits for the end of a stream after its last chunk. A connection can be used again only after its answer was read
+    /// to the end.
     pub async fn finish(mut self) {
         let _ = timeout(TRAILER, self.response.chunk()).await;
     }
 }
 
 impl Refusal {
-    /// Reads as much of an error as is worth it; that it breaks off changes nothing.
+    /// Reads the start of an error body, and ignores a lost connection.
     pub(super) async fn of(mut response: Response) -> Self {
         let after = retry::retry_after(response.headers(), SystemTime::now());
         let mut body = Vec::new();
@@ -106,23 +106,23 @@ impl Refusal {
 }
 
 impl Server {
-    /// Says why a request did not come through.
+    /// Returns the failure of a request. `what` precedes the name of the server: `cannot reach`.
     pub(super) fn broken(&self, error: &reqwest::Error, what: &str) -> Trouble {
         let why = chain(error);
         if why.contains("proxy authorization required") {
-            let failure = Failure::new(Cause::Refused, "the proxy asks for credentials (407)");
-            let hint = format!("put them into {}: http://USER:PASSWORD@HOST:PORT", self.proxies.variable());
+            let failure = Failure::new(Cause::Refused, "the proxy requires credentials (407)");
+            let hint = format!("set {} to http://USER:PASSWORD@HOST:PORT", self.proxies.variable());
             return Trouble::last(failure.hint(hint));
         }
         if let Some(tls) = tls_error(error) {
-            let message = format!("the secure connection failed: {}", self.shown(&tls.to_string()));
+            let message = format!("TLS connection failed: {}", self.shown(&tls.to_string()));
             return Trouble::last(Failure::new(Cause::Unreachable, message));
         }
         let shown = self.shown(&why);
         let message = if error.is_timeout() && error.is_connect() {
-            format!("{} {what}: no connection within {} s", self.name, CONNECT.as_secs())
+            format!("{what} {}: no connection within {} s", self.name, CONNECT.as_secs())
         } else {
-            format!("{} {what}: {shown}", self.name)
+            format!("{what} {}: {shown}", self.name)
         };
         let failure = Failure::new(Cause::Unreachable, message);
         if error.is_connect() || error.is_request() || error.is_body() || error.is_decode() || error.is_timeout() {
@@ -133,7 +133,7 @@ impl Server {
     }
 }
 
-/// Joins an error and what caused it, without the address: it stands elsewhere.
+/// Joins an error and its causes, without the address, which the message names.
 pub(super) fn chain(error: &reqwest::Error) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut next = std::error::Error::source(error);

@@ -1,17 +1,16 @@
-//! What patterns have in common, as far as it can be proven: that one matches nothing that another does not, or nothing
-//! that another does.
+//! Proves relations of path patterns: that one matches only paths of another, or that two match no common path.
 //!
-//! Proven is what follows from names, `*`, `**` and `?`, and from `{a,b}` without further braces in it. Of a pattern
-//! with classes, or with more alternatives than [`MOST`], nothing is known but that it is itself.
+//! The proofs understand names, `*`, `**`, `?`, and `{a,b}` without nested braces. A pattern with classes, or with more
+//! alternatives than [`MOST`], is only known to cover itself.
 
 use super::glob;
 
-/// The most patterns that one with alternatives stands for.
+/// The most patterns that one pattern with alternatives may expand to.
 const MOST: usize = 64;
-/// The most parts, folders and characters, of all that one pattern stands for.
+/// The most parts (folders and characters) of all expansions of one pattern.
 const MOST_PARTS: usize = 4096;
 
-/// How much may be tried to prove something; once it is used up, nothing is proven any more.
+/// The remaining work for proofs. When it is used up, all proofs fail.
 #[derive(Debug)]
 pub(super) struct Effort(usize);
 
@@ -20,7 +19,7 @@ pub(super) struct Effort(usize);
 pub(super) struct Area {
     /// `None`: every path.
     pattern: Option<String>,
-    /// `None`: nothing is known of it.
+    /// `None`: the pattern is not understood.
     shapes: Option<Vec<Shape>>,
 }
 
@@ -40,9 +39,9 @@ enum Token {
     Character(char),
     One,
     Many,
-    /// Between names; in none.
+    /// Separates names; never part of a name.
     Slash,
-    /// `**` on its own; in no name.
+    /// `**` as a whole component; never part of a name.
     Deep,
 }
 
@@ -53,7 +52,7 @@ impl Default for Effort {
 }
 
 impl Effort {
-    /// Tells whether nothing is proven any more.
+    /// Returns true if the work is used up.
     pub(super) fn is_spent(&self) -> bool {
         self.0 == 0
     }
@@ -76,12 +75,12 @@ impl Area {
         Self { pattern: Some(pattern.to_owned()), shapes: shapes(pattern) }
     }
 
-    /// Tells whether all that this matches is surely matched by the other.
+    /// Returns true if the other area provably covers this one.
     pub(super) fn is_within(&self, other: &Self, effort: &mut Effort) -> bool {
         self.is_within_any([other], effort)
     }
 
-    /// Tells whether all that this matches is surely matched by one of the others.
+    /// Returns true if the other areas together provably cover this one.
     pub(super) fn is_within_any<'a>(
         &self,
         others: impl IntoIterator<Item = &'a Self> + Clone,
@@ -91,7 +90,7 @@ impl Area {
             return true;
         }
         let Some(shapes) = &self.shapes else { return false };
-        // Which shapes are within none so far.
+        // The shapes that no area has covered so far.
         let mut left: Vec<&Shape> = shapes.iter().collect();
         for other in others {
             if !effort.allows(self, other) {
@@ -105,21 +104,21 @@ impl Area {
         false
     }
 
-    /// Tells whether there is surely no path that both match.
+    /// Returns true if provably no path is in both areas.
     pub(super) fn is_apart_from(&self, other: &Self, effort: &mut Effort) -> bool {
         let (Some(these), Some(those)) = (&self.shapes, &other.shapes) else { return false };
         effort.allows(self, other) && these.iter().all(|a| those.iter().all(|b| are_apart(a, b)))
     }
 
-    /// Returns how much there is to be compared.
+    /// Returns the size of the area, for the effort of comparisons.
     fn size(&self) -> usize {
         let size = |p: &Part| if let Part::Name(tokens) = p { tokens.len() + 1 } else { 1 };
         1 + self.shapes.iter().flatten().flatten().map(size).sum::<usize>()
     }
 }
 
-/// Tells whether the wide shape matches all that the narrow one does. A part of the narrow one that stands for anything
-/// has to fall into such a part of the wide one, so that whatever it stands for falls there too.
+/// Returns true if the wide shape matches every path of the narrow one. A wildcard of the narrow shape must be covered by
+/// a wildcard of the wide one.
 fn includes(wide: &[Part], narrow: &[Part]) -> bool {
     aligned(
         wide,
@@ -131,7 +130,7 @@ fn includes(wide: &[Part], narrow: &[Part]) -> bool {
                 n,
                 |w| *w == Token::Many,
                 |w, n| match (w, n) {
-                    // Of other characters it takes a byte.
+                    // `?` matches one byte of a character outside ASCII.
                     (Token::One, Token::Character(c)) => c.is_ascii(),
                     (Token::One, Token::One) => true,
                     (Token::Character(w), Token::Character(n)) => w == n,
@@ -143,10 +142,9 @@ fn includes(wide: &[Part], narrow: &[Part]) -> bool {
     )
 }
 
-/// Tells whether items can be laid beside those of a pattern, in order: each beside one that takes it, or any number
-/// beside one that takes all.
+/// Returns true if a pattern matches items in order: each pattern item takes one item, or any number if it takes all.
 fn aligned<T>(pattern: &[T], items: &[T], takes_all: impl Fn(&T) -> bool, takes: impl Fn(&T, &T) -> bool) -> bool {
-    // By number of items: whether the pattern so far takes exactly these.
+    // For each number of items: whether the pattern so far matches exactly these.
     let mut so_far = vec![false; items.len() + 1];
     so_far[0] = true;
     for p in pattern {
@@ -166,7 +164,7 @@ fn aligned<T>(pattern: &[T], items: &[T], takes_all: impl Fn(&T) -> bool, takes:
     so_far[items.len()]
 }
 
-/// Tells whether the shapes differ for certain: in a name from the top, or in the last one.
+/// Returns true if the shapes provably differ, in leading or trailing names.
 fn are_apart(a: &[Part], b: &[Part]) -> bool {
     let names = |(a, b): (&Part, &Part)| match (a, b) {
         (Part::Name(a), Part::Name(b)) => Some((a.clone(), b.clone())),
@@ -191,7 +189,7 @@ fn names_differ(a: &[Token], b: &[Token]) -> bool {
         || a.iter().rev().zip(b.iter().rev()).map_while(characters).any(|differ| differ)
 }
 
-/// Returns the shapes that a pattern stands for; `None` where it has anything that is not understood here.
+/// Expands a pattern into shapes; `None` if a part of it is not understood.
 fn shapes(pattern: &str) -> Option<Vec<Shape>> {
     let mut shapes = Vec::new();
     let mut parts = 0;
@@ -207,7 +205,7 @@ fn shapes(pattern: &str) -> Option<Vec<Shape>> {
     Some(shapes)
 }
 
-/// Expands the alternatives of one of globset's patterns.
+/// Expands the alternatives of a globset pattern.
 fn expanded(form: &str) -> Option<Vec<Vec<Token>>> {
     let mut all = vec![Vec::new()];
     let mut rest = form.char_indices().peekable();
@@ -244,7 +242,7 @@ fn expanded(form: &str) -> Option<Vec<Vec<Token>>> {
     Some(all)
 }
 
-/// Reads what stands after an opening brace: the alternatives, and how many bytes they and the closing one take.
+/// Parses the alternatives after an opening brace. Returns them and their length in bytes with the closing brace.
 fn alternatives(inside: &str) -> Option<(Vec<Vec<Token>>, usize)> {
     let mut all = vec![Vec::new()];
     let mut rest = inside.char_indices().peekable();
@@ -285,7 +283,7 @@ fn shape(tokens: &[Token]) -> Option<Shape> {
             name => shape.push(Part::Name(name.to_vec())),
         }
     }
-    // What ends so means something inside of the folder.
+    // A trailing `**` matches only paths below the folder.
     if shape.last() == Some(&Part::Folders) {
         shape.push(Part::Name(vec![Token::Many]));
     }

@@ -8,7 +8,7 @@
 //! | `/Makefile`, `docs/*.md` | from the top of the repository; `*` and `?` stay within one folder |
 //! | `vendor`, `vendor/`, `services/payments` | the folder and everything below it |
 //! | `src/**/gen/**`, `**/*.pb.go` | `**` crosses folders |
-//! | `*.{png,svg}`, `[a-c]*.txt`, `\*` | alternatives, classes, and `\` takes the meaning away |
+//! | `*.{png,svg}`, `[a-c]*.txt`, `\*` | alternatives, classes, and a literal character after `\` |
 
 use crate::diff::RepoPath;
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
@@ -16,10 +16,10 @@ use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 /// The longest pattern that is accepted, in bytes.
 pub const MAX_PATTERN: usize = 512;
 
-/// Patterns that are compiled together. Cheap to clone.
+/// Compiled patterns. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Globs {
-    /// In chunks, so that no number of patterns reaches the limit of one automaton.
+    /// Chunks of patterns, because one automaton has a size limit.
     sets: Vec<Set>,
 }
 
@@ -35,7 +35,7 @@ impl Globs {
     ///
     /// # Errors
     ///
-    /// What is wrong with the first bad one, as a lowercase fragment that names it.
+    /// The reason why the first invalid pattern is invalid: a lowercase fragment that quotes it.
     pub fn new<S: AsRef<str>>(patterns: &[S]) -> Result<Self, String> {
         let mut globs = Vec::new();
         for (i, p) in patterns.iter().enumerate() {
@@ -48,7 +48,7 @@ impl Globs {
         Ok(Self { sets })
     }
 
-    /// Tells whether any pattern matches.
+    /// Returns true if any pattern matches.
     pub fn matches(&self, path: &RepoPath) -> bool {
         let candidate = Candidate::from_bytes(path.as_bytes());
         self.sets.iter().any(|s| s.set.is_match_candidate(&candidate))
@@ -65,7 +65,7 @@ impl Globs {
     }
 }
 
-/// Compiles patterns together, or in halves where they are too much for one automaton.
+/// Compiles patterns into one automaton, or into several if one would be too large.
 fn build(globs: &[(usize, globset::Glob)], sets: &mut Vec<Set>) -> Result<(), String> {
     let mut builder = GlobSetBuilder::new();
     for (_, glob) in globs {
@@ -82,7 +82,7 @@ fn build(globs: &[(usize, globset::Glob)], sets: &mut Vec<Set>) -> Result<(), St
     Ok(())
 }
 
-/// Says what is wrong with a pattern, if anything is. Compiles no automaton.
+/// Validates a pattern without compiling an automaton.
 ///
 /// # Errors
 ///
@@ -105,20 +105,20 @@ fn compile(pattern: &str) -> Result<Vec<globset::Glob>, String> {
         .collect()
 }
 
-/// Returns what a pattern means in globset's words: one or two, from the top of the repository.
+/// Translates a pattern into one or two globset patterns, anchored at the top of the repository.
 pub(super) fn forms(pattern: &str) -> Result<Vec<String>, String> {
     let bad = |why: &str| Err(format!("{why}: {pattern:?}"));
     if pattern.trim().is_empty() || pattern == "/" {
         return bad("empty pattern");
     }
     if pattern.len() > MAX_PATTERN {
-        return Err(format!("pattern of {} bytes is longer than {MAX_PATTERN}", pattern.len()));
+        return Err(format!("pattern of {} bytes; the limit is {MAX_PATTERN}", pattern.len()));
     }
     if pattern.starts_with('!') {
-        return bad("a negated pattern is not supported");
+        return bad("negated patterns are not supported");
     }
     if pattern.split('/').any(|part| part == "..") {
-        return bad("a pattern cannot leave the repository");
+        return bad("pattern leads out of the repository");
     }
     let body = pattern.trim_start_matches("./");
     let folder = body.ends_with('/');
@@ -126,7 +126,7 @@ pub(super) fn forms(pattern: &str) -> Result<Vec<String>, String> {
     let anchored = body.contains('/');
     let body = body.trim_start_matches('/');
     let body = if anchored || body == "**" { body.to_owned() } else { format!("**/{body}") };
-    // A plain last component may name a folder, and then all that is in it is meant.
+    // A plain last component may be a folder. Then the pattern matches everything in it.
     let last = body.rsplit('/').next().unwrap_or(&body);
     let plain = !last.contains(['*', '?', '[', '{', '\\']);
     let mut forms = Vec::with_capacity(2);

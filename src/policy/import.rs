@@ -1,4 +1,4 @@
-//! `policy import`: the JSON configuration of older tools as a policy file.
+//! `policy import`: converts the JSON configuration of older tools to a policy file.
 //!
 //! ```json
 //! { "review_storage_path": ".reviews", "ignored_files": ["*.generated.ts"], "test_command": "npm test",
@@ -17,7 +17,7 @@ use serde_json::Value as Json;
 pub struct Imported {
     /// A policy file with comments.
     pub toml: String,
-    /// What was not understood, for people.
+    /// Keys that were not imported, for display.
     pub left_out: Vec<String>,
 }
 
@@ -34,13 +34,13 @@ const KEYS: [(&str, &str); 5] = [
 ///
 /// # Errors
 ///
-/// Usage: it is not JSON, not an object, or a known key has a value that a policy cannot hold.
+/// Usage: the file is not a JSON object, or a known key has a value that is invalid in a policy.
 pub fn import(file: &File) -> Result<Imported> {
     let name = &file.name;
     let json: Json = serde_json::from_slice(&file.bytes)
         .map_err(|e| Error::usage(format!("malformed JSON in {name}:{}", e.line())).caused_by(&e))?;
     let Json::Object(top) = &json else {
-        return Err(Error::usage(format!("{name} must hold a JSON object")));
+        return Err(Error::usage(format!("{name} must be a JSON object")));
     };
     let mut flat: Vec<(String, &Json)> = Vec::new();
     for (key, value) in top {
@@ -63,7 +63,7 @@ pub fn import(file: &File) -> Result<Imported> {
         let Some(key) = keys::find(new) else { continue };
         let value = convert(old, value, name)?;
         let parsed = toml::de::DeValue::parse(&value)
-            .map_err(|e| Error::usage(format!("{old:?} in {name} cannot be written as TOML")).caused_by(&e))?;
+            .map_err(|e| Error::usage(format!("cannot write {old:?} in {name} as TOML")).caused_by(&e))?;
         let value = key.kind.read(&parsed).map_err(|c| {
             let e = Error::usage(format!("{old:?} in {name} {}", c.text));
             match c.hint {
@@ -74,14 +74,14 @@ pub fn import(file: &File) -> Result<Imported> {
         let (table, short) = new.split_once('.').unwrap_or(("", new));
         let mut line = format!("{short} = {}", value.to_toml());
         if key.trust == Trust::Operator && value != (key.get)(&default) {
-            line.push_str("  # operator only: used after `claude-reviewer policy trust`");
+            line.push_str("  # operator only: needs `claude-reviewer policy trust`");
         }
         lines.push((table, line));
         if new == "tests.command" {
             let run = Value::Flag(false).to_toml();
             lines.push((
                 table,
-                format!("run = {run}  # true runs the tests in every review; AUTO_RUN_TESTS=true in one"),
+                format!("run = {run}  # true runs the tests in every review; AUTO_RUN_TESTS=true runs them once"),
             ));
         }
     }
@@ -134,8 +134,8 @@ mod tests {
             imported.toml,
             "# Imported from .claude-reviewer.json.\nversion = 1\nignore = [\"*.generated.ts\", \"*.test.ts\"]\n\
              block_on = [\"critical\", \"major\"]\nwarn_on = [\"minor\"]\n\n[history]\npath = \".reviews\"\n\n[tests]\n\
-             command = \"npm test\"  # operator only: used after `claude-reviewer policy trust`\n\
-             run = false  # true runs the tests in every review; AUTO_RUN_TESTS=true in one\n"
+             command = \"npm test\"  # operator only: needs `claude-reviewer policy trust`\n\
+             run = false  # true runs the tests in every review; AUTO_RUN_TESTS=true runs them once\n"
         );
         assert_eq!(imported.left_out, [""; 0]);
     }
@@ -156,11 +156,11 @@ mod tests {
     #[test]
     fn values_that_a_policy_cannot_hold_are_refused_by_name() {
         for (json, text) in [
-            ("[]", "must hold a JSON object"),
+            ("[]", "must be a JSON object"),
             ("{", "malformed JSON in .claude-reviewer.json:1"),
             (r#"{"test_command": 1}"#, "\"test_command\" in .claude-reviewer.json must be a string"),
             (r#"{"review_storage_path": "../../x"}"#, "must be a path inside the repository"),
-            (r#"{"ignored_files": ["!a"]}"#, "a negated pattern is not supported"),
+            (r#"{"ignored_files": ["!a"]}"#, "negated patterns are not supported"),
             (r#"{"severity_thresholds": {"block_on": ["fatal"]}}"#, "unknown severity \"fatal\""),
             (r#"{"severity_thresholds": 3}"#, "\"severity_thresholds\""),
         ] {

@@ -1,7 +1,7 @@
-//! The table of keys: what each takes, says, is worth to whom, and when it is weaker.
+//! The table of policy keys: type, description, trust, and when a value is weaker than another.
 //!
-//! Reading, showing, the schema, trust and the comparison of two policies all go by this table; a new key is
-//! one entry here and one field in [`super`].
+//! The parser, `policy show`, the schema, the configuration reference, trust and the comparison of two policies all
+//! use this table. A new key is one entry here and one field in [`super`].
 
 use super::kind::Kind;
 use super::value::Value;
@@ -9,7 +9,7 @@ use super::{Backend, BackendKind, Guideline, HookMode, Mode, PathRule, Policy, P
 use crate::finding::Severity;
 use crate::request::{Depth, OnIncomplete, OnTestFailure};
 
-/// A table of the file.
+/// A table of the policy file.
 pub(super) struct Table {
     /// Empty: the top level.
     pub(super) name: &'static str,
@@ -20,7 +20,8 @@ pub(super) struct Table {
 /// A key of a table that describes a `T`.
 pub(super) struct Key<T: 'static> {
     pub(super) name: &'static str,
-    /// For people in an editor: one or two sentences.
+    /// One or two sentences for the schema and the configuration reference. They do not repeat what `trust`, `FLAGS`
+    /// and `VARIABLES` say.
     pub(super) about: &'static str,
     pub(super) kind: Kind,
     pub(super) trust: Trust,
@@ -29,21 +30,21 @@ pub(super) struct Key<T: 'static> {
     pub(super) set: fn(&mut T, &Value),
 }
 
-/// Whose word a key takes.
+/// The files that may set a key, and which of them overrides the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trust {
-    /// The team's file stands above the person's.
+    /// The project's file overrides the user's file.
     Open,
-    /// The person's file stands above the team's, whether trusted or not: it is their money.
+    /// The user's file overrides the project's file, trusted or not: the user pays.
     Personal,
-    /// The person's file stands above the team's, and the team's must be trusted.
+    /// The user's file overrides the project's file, and the project's file needs trust.
     Operator,
-    /// Like `Operator`, but an address of this machine is taken from anybody, without a key.
+    /// Like `Operator`, but an address of this machine needs no trust. Without trust, no key is sent there.
     OperatorUnlessLoopback,
 }
 
 impl Trust {
-    /// Tells whether the person's file stands above the team's.
+    /// Returns true if the user's file overrides the project's file.
     pub(super) fn prefers_user(self) -> bool {
         self != Self::Open
     }
@@ -52,51 +53,51 @@ impl Trust {
     }
 }
 
-/// What makes a new value weaker than an old one.
+/// When a new value is weaker than an old one.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Weaker {
-    /// Never, or it cannot be decided.
+    /// Never, or it is undecidable.
     Never,
-    /// An entry is gone.
+    /// An entry is removed.
     Shrinks,
-    /// A severity blocks no more: the least that is named counts, with all that is worse.
+    /// A severity no longer blocks. The lowest severity in the list counts, and all above it.
     Blocks,
-    /// A severity warns no more, and does not block instead.
+    /// A severity no longer warns, and does not block instead.
     Warns,
-    /// An entry is new.
+    /// An entry is added.
     Grows,
-    /// A pattern is new that leaves out what was reviewed.
+    /// A pattern is added that matches files which were reviewed before.
     Ignores,
     /// The number or duration is smaller.
     Lowers,
-    /// A later name than before.
+    /// The value is later in this list than before.
     Steps(&'static [&'static str]),
-    /// Not everything is looked at any more, or an area is gone.
+    /// The list was empty, which means everything, or an entry is removed.
     Narrows,
-    /// A rule's severity is lower.
+    /// The severity of a rule is lower.
     Severities,
-    /// It is another value: once merged, it is the operator's word.
+    /// The value is different: after the merge, gate mode trusts it.
     Changes,
 }
 
 /// The only version of the format.
 pub(super) const VERSION: u32 = 1;
 
-/// Every table but the repeated ones.
+/// All tables except `[backend.NAME]`, `[[path]]` and `[[guideline]]`.
 pub(super) static TABLES: &[Table] = &[
-    Table { name: "", about: "The reviewed change, the severities that block, and the limits.", keys: TOP },
-    Table { name: "review", about: "How a review is made.", keys: REVIEW },
-    Table { name: "rules", about: "The built-in rules and a team's own.", keys: RULES },
-    Table { name: "history", about: "Where reviews are stored.", keys: HISTORY },
-    Table { name: "tests", about: "The project's tests, run during a review.", keys: TESTS },
-    Table { name: "hooks", about: "Modes of the installed git hooks.", keys: HOOKS },
-    Table { name: "mcp", about: "Options of serve-mcp.", keys: MCP },
-    Table { name: "receipt", about: "Reviews that are signed, so that models need not be paid twice.", keys: RECEIPT },
+    Table { name: "", about: "Scope and thresholds of a review.", keys: TOP },
+    Table { name: "review", about: "Model review: backends and limits.", keys: REVIEW },
+    Table { name: "rules", about: "Built-in rules and team rules.", keys: RULES },
+    Table { name: "history", about: "Storage of reviews.", keys: HISTORY },
+    Table { name: "tests", about: "The project's tests, run with a review.", keys: TESTS },
+    Table { name: "hooks", about: "Installed git hooks.", keys: HOOKS },
+    Table { name: "mcp", about: "MCP server for agents (serve-mcp).", keys: MCP },
     Table {
-        name: "forge",
-        about: "Addresses of self-hosted forges, and where their tokens come from. Operator only.",
-        keys: FORGE,
+        name: "receipt",
+        about: "Signed reviews that replace a second model review of the same change.",
+        keys: RECEIPT,
     },
+    Table { name: "forge", about: "Self-hosted forges and their tokens.", keys: FORGE },
 ];
 
 const ON_FAILURE: &[&str] = &["block", "warn"];
@@ -110,7 +111,7 @@ const KINDS: &[&str] = &["anthropic", "claude", "google", "openai"];
 static TOP: &[Key<Policy>] = &[
     Key {
         name: "ignore",
-        about: "Path patterns to exclude from the review, in the syntax of .gitignore. Every report counts the excluded files.",
+        about: "Path patterns of files that are not reviewed. Every report counts them.",
         kind: Kind::Patterns,
         trust: Trust::Open,
         weaker: Weaker::Ignores,
@@ -119,7 +120,7 @@ static TOP: &[Key<Policy>] = &[
     },
     Key {
         name: "block_on",
-        about: "Severities of findings that block, and with each what is worse: critical, major, minor, suggestion.",
+        about: "Severities of findings that block. The lowest severity in the list counts, and all above it.",
         kind: Kind::Severities,
         trust: Trust::Open,
         weaker: Weaker::Blocks,
@@ -128,7 +129,7 @@ static TOP: &[Key<Policy>] = &[
     },
     Key {
         name: "warn_on",
-        about: "Severities of findings that make the verdict a warning, and with each what is worse; a warning does not block.",
+        about: "Severities of findings that make the verdict a warning. The lowest severity in the list counts, and all above it.",
         kind: Kind::Severities,
         trust: Trust::Open,
         weaker: Weaker::Warns,
@@ -137,7 +138,7 @@ static TOP: &[Key<Policy>] = &[
     },
     Key {
         name: "min_confidence",
-        about: "A model's finding below this confidence may warn but not block. Rules are not held to it.",
+        about: "Confidence that a model's finding needs to block. Findings below it can only warn; findings of rules are exempt.",
         kind: Kind::Choice(CONFIDENCES),
         trust: Trust::Open,
         weaker: Weaker::Steps(CONFIDENCES),
@@ -146,7 +147,7 @@ static TOP: &[Key<Policy>] = &[
     },
     Key {
         name: "on_incomplete",
-        about: "Exit code of an incomplete review: fail (3) or warn (0, with a note in the summary).",
+        about: "Exit code of an incomplete review: 3 (fail) or 0 (warn). The verdict stays incomplete.",
         kind: Kind::Choice(COMPLETION),
         trust: Trust::Open,
         weaker: Weaker::Steps(COMPLETION),
@@ -155,7 +156,7 @@ static TOP: &[Key<Policy>] = &[
     },
     Key {
         name: "on_truncated",
-        about: "Effect of a limit on requests, cost or time that cuts a model's review short: fail makes the review incomplete, warn makes it a warning that states how many files were reviewed.",
+        about: "Effect of a limit on requests, cost or time that cuts a model's review short: incomplete (fail) or a warning with the number of reviewed files (warn).",
         kind: Kind::Choice(COMPLETION),
         trust: Trust::Open,
         weaker: Weaker::Steps(COMPLETION),
@@ -167,7 +168,7 @@ static TOP: &[Key<Policy>] = &[
 static REVIEW: &[Key<Policy>] = &[
     Key {
         name: "backends",
-        about: "AI backends that review in addition to the rules: claude, anthropic, openai, google, or the name of a [backend.NAME] table. If empty, only the rules run and nothing is uploaded. A named backend that does not answer makes the review incomplete.",
+        about: "Backends that review in addition to the rules: built-in names, or names of [backend.NAME] tables. If the list is empty, only the rules run and nothing is sent; a listed backend that does not answer makes the review incomplete.",
         kind: Kind::BackendNames,
         trust: Trust::Open,
         weaker: Weaker::Shrinks,
@@ -176,7 +177,7 @@ static REVIEW: &[Key<Policy>] = &[
     },
     Key {
         name: "mode",
-        about: "Whether all backends review, or only the first that answers.",
+        about: "Whether all backends review (all), or only the first that answers (first).",
         kind: Kind::Choice(MODES),
         trust: Trust::Open,
         weaker: Weaker::Steps(MODES),
@@ -185,7 +186,7 @@ static REVIEW: &[Key<Policy>] = &[
     },
     Key {
         name: "depth",
-        about: "How hard a model looks: quick sends the change, thorough lets it read around it.",
+        about: "Depth of a model's review: quick sends the change; thorough also lets the model read other files.",
         kind: Kind::Choice(DEPTHS),
         trust: Trust::Open,
         weaker: Weaker::Steps(DEPTHS),
@@ -194,7 +195,7 @@ static REVIEW: &[Key<Policy>] = &[
     },
     Key {
         name: "focus",
-        about: "Categories that a model checks first: bug, security, performance, style, architecture, design, missing-requirement, best-practice, test. Empty: all.",
+        about: "Categories that a model reviews first: bug, security, performance, style, architecture, design, missing-requirement, best-practice, test. Empty: all.",
         kind: Kind::Categories,
         trust: Trust::Open,
         weaker: Weaker::Narrows,
@@ -203,7 +204,7 @@ static REVIEW: &[Key<Policy>] = &[
     },
     Key {
         name: "conventions",
-        about: "Files of the repository with the project's conventions, given to a model where they exist.",
+        about: "Files of the repository with the project's conventions. Models receive those that exist.",
         kind: Kind::Files,
         trust: Trust::Open,
         weaker: Weaker::Shrinks,
@@ -212,7 +213,7 @@ static REVIEW: &[Key<Policy>] = &[
     },
     Key {
         name: "max_files",
-        about: "The most files in one request to a model. A larger change takes more requests.",
+        about: "Most files in one request to a model. A larger change takes more requests.",
         kind: Kind::Count(1, 10_000),
         trust: Trust::Open,
         weaker: Weaker::Never,
@@ -221,7 +222,7 @@ static REVIEW: &[Key<Policy>] = &[
     },
     Key {
         name: "max_lines",
-        about: "The most changed lines in one request to a model. A larger change takes more requests.",
+        about: "Most lines shown in one request to a model: changed lines and their context. A larger change takes more requests.",
         kind: Kind::Count(1, 1_000_000),
         trust: Trust::Open,
         weaker: Weaker::Never,
@@ -230,7 +231,7 @@ static REVIEW: &[Key<Policy>] = &[
     },
     Key {
         name: "max_requests",
-        about: "Maximum number of requests in one review, including tool calls, retries and verification. The report names the parts that were not reached; on_truncated decides what that means. At depth thorough the default is 400.",
+        about: "Most requests of one review, including tool calls, retries and second looks. The default at depth thorough is 400.",
         kind: Kind::Count(1, 10_000),
         trust: Trust::Open,
         weaker: Weaker::Lowers,
@@ -239,7 +240,7 @@ static REVIEW: &[Key<Policy>] = &[
     },
     Key {
         name: "max_rounds",
-        about: "The most rounds of one review session. MAX_REVIEW_ROUNDS in the environment stands above it.",
+        about: "Most rounds of one review session.",
         kind: Kind::Count(1, 1_000),
         trust: Trust::Open,
         weaker: Weaker::Never,
@@ -248,7 +249,7 @@ static REVIEW: &[Key<Policy>] = &[
     },
     Key {
         name: "timeout",
-        about: "How long a model's review may take as a whole, such as \"90s\", \"2m\" or \"1h\".",
+        about: "Total time limit for all model requests of a review.",
         kind: Kind::Span(1, 86_400),
         trust: Trust::Open,
         weaker: Weaker::Lowers,
@@ -257,7 +258,7 @@ static REVIEW: &[Key<Policy>] = &[
     },
     Key {
         name: "max_cost_usd",
-        about: "The most that one review may cost, in US dollars. A person's own file stands above the project's.",
+        about: "Cost limit of one review in US dollars.",
         kind: Kind::Number(0.0, 10_000.0),
         trust: Trust::Personal,
         weaker: Weaker::Lowers,
@@ -266,7 +267,7 @@ static REVIEW: &[Key<Policy>] = &[
     },
     Key {
         name: "jobs",
-        about: "Requests to models at the same time.",
+        about: "Most requests to models at the same time.",
         kind: Kind::Count(1, 64),
         trust: Trust::Open,
         weaker: Weaker::Never,
@@ -278,7 +279,7 @@ static REVIEW: &[Key<Policy>] = &[
 static RULES: &[Key<Policy>] = &[
     Key {
         name: "disable",
-        about: "Ids of rules that do not run. `claude-reviewer rules list` shows them.",
+        about: "IDs of rules that do not run. `claude-reviewer rules list` lists the IDs.",
         kind: Kind::RuleIds,
         trust: Trust::Open,
         weaker: Weaker::Grows,
@@ -287,7 +288,7 @@ static RULES: &[Key<Policy>] = &[
     },
     Key {
         name: "severity",
-        about: "Another severity for a rule, by its id.",
+        about: "Severities that replace those of rules, by rule ID: { \"todo-comment\" = \"minor\" }.",
         kind: Kind::SeverityTable,
         trust: Trust::Open,
         weaker: Weaker::Severities,
@@ -302,7 +303,7 @@ static RULES: &[Key<Policy>] = &[
     },
     Key {
         name: "paths",
-        about: "Files or folders of the repository that hold a team's own rules.",
+        about: "Folders of the repository that contain team rules.",
         kind: Kind::Files,
         trust: Trust::Open,
         weaker: Weaker::Shrinks,
@@ -314,7 +315,7 @@ static RULES: &[Key<Policy>] = &[
 static HISTORY: &[Key<Policy>] = &[
     Key {
         name: "path",
-        about: "The folder that reviews are stored in. Operator only.",
+        about: "Folder of stored reviews.",
         kind: Kind::Storage,
         trust: Trust::Operator,
         weaker: Weaker::Changes,
@@ -323,7 +324,7 @@ static HISTORY: &[Key<Policy>] = &[
     },
     Key {
         name: "commit",
-        about: "Whether stored reviews are meant to be committed. If not, the folder ignores itself.",
+        about: "Whether stored reviews can be committed. If false, git ignores the folder.",
         kind: Kind::Flag,
         trust: Trust::Open,
         weaker: Weaker::Never,
@@ -335,7 +336,7 @@ static HISTORY: &[Key<Policy>] = &[
 static TESTS: &[Key<Policy>] = &[
     Key {
         name: "command",
-        about: "The command that runs the tests. Operator only.",
+        about: "Command that runs the project's tests.",
         kind: Kind::Line(4096),
         trust: Trust::Operator,
         weaker: Weaker::Changes,
@@ -344,7 +345,7 @@ static TESTS: &[Key<Policy>] = &[
     },
     Key {
         name: "run",
-        about: "Whether a review runs the tests: that executes what is under review. Operator only. AUTO_RUN_TESTS in the environment stands above it.",
+        about: "Whether a review runs the tests. This executes the code under review.",
         kind: Kind::Flag,
         trust: Trust::Operator,
         weaker: Weaker::Steps(&["true", "false"]),
@@ -353,7 +354,7 @@ static TESTS: &[Key<Policy>] = &[
     },
     Key {
         name: "on_failure",
-        about: "Effect of failed tests on the verdict: block (exit 1) or warn. Tests that cannot start or time out make the review incomplete.",
+        about: "Effect of failed tests: block (exit code 1) or warn. Tests that do not start or time out make the review incomplete.",
         kind: Kind::Choice(ON_FAILURE),
         trust: Trust::Open,
         weaker: Weaker::Steps(ON_FAILURE),
@@ -365,7 +366,7 @@ static TESTS: &[Key<Policy>] = &[
 static HOOKS: &[Key<Policy>] = &[
     Key {
         name: "pre_commit",
-        about: "Mode of the pre-commit hook: rules (milliseconds), full (rules and backends), or off.",
+        about: "Mode of the pre-commit hook: rules only, backends too (full), or off.",
         kind: Kind::Choice(HOOK_MODES),
         trust: Trust::Open,
         weaker: Weaker::Steps(HOOK_MODES),
@@ -374,7 +375,7 @@ static HOOKS: &[Key<Policy>] = &[
     },
     Key {
         name: "pre_push",
-        about: "Mode of the pre-push hook: full (rules and backends), rules, or off.",
+        about: "Mode of the pre-push hook: rules only, backends too (full), or off.",
         kind: Kind::Choice(HOOK_MODES),
         trust: Trust::Open,
         weaker: Weaker::Steps(HOOK_MODES),
@@ -385,7 +386,7 @@ static HOOKS: &[Key<Policy>] = &[
 
 static MCP: &[Key<Policy>] = &[Key {
     name: "tools",
-    about: "The tools that an agent is offered. Absent: all.",
+    about: "Tools that serve-mcp offers. Unset: all.",
     kind: Kind::Tools,
     trust: Trust::Open,
     weaker: Weaker::Never,
@@ -396,11 +397,11 @@ static MCP: &[Key<Policy>] = &[Key {
 static RECEIPT: &[Key<Policy>] = &[
     Key {
         name: "signers",
-        about: "Who may sign receipts: lines as in OpenSSH's file of allowed signers, such as \"alice@example.com ssh-ed25519 AAAA…\". Absent: no receipt is taken.",
+        about: "Accepted signers of receipts, as lines of an OpenSSH allowed-signers file: \"alice@example.com ssh-ed25519 AAAA…\". Unset: no receipt is accepted.",
         kind: Kind::Signers,
         trust: Trust::Open,
         weaker: Weaker::Grows,
-        // Unset as long as there are none, so that the hash of a policy without them is what it was.
+        // Without signers the key is unset, so that the hash of such a policy does not change.
         get: |p| match p.receipt.signers.as_slice() {
             [] => Value::Unset,
             all => Value::List(all.to_vec()),
@@ -409,7 +410,7 @@ static RECEIPT: &[Key<Policy>] = &[
     },
     Key {
         name: "key",
-        about: "The SSH key that `review --receipt` signs with: the path of a private key, or of a public one whose other half the agent has. Operator only.",
+        about: "SSH key that `review --receipt` signs with: the path of a private key, or of a public key whose private key is in the SSH agent.",
         kind: Kind::Line(4096),
         trust: Trust::Operator,
         weaker: Weaker::Never,
@@ -421,7 +422,7 @@ static RECEIPT: &[Key<Policy>] = &[
 static FORGE: &[Key<Policy>] = &[
     Key {
         name: "github_api",
-        about: "The API address of a GitHub Enterprise Server. Operator only.",
+        about: "API URL of a GitHub Enterprise Server.",
         kind: Kind::Url,
         trust: Trust::Operator,
         weaker: Weaker::Changes,
@@ -430,7 +431,7 @@ static FORGE: &[Key<Policy>] = &[
     },
     Key {
         name: "gitlab_api",
-        about: "The API address of a self-managed GitLab. Operator only.",
+        about: "API URL of a self-managed GitLab.",
         kind: Kind::Url,
         trust: Trust::Operator,
         weaker: Weaker::Changes,
@@ -439,7 +440,7 @@ static FORGE: &[Key<Policy>] = &[
     },
     Key {
         name: "bitbucket_api",
-        about: "The API address of a Bitbucket Data Center. Operator only.",
+        about: "API URL of a Bitbucket Data Center.",
         kind: Kind::Url,
         trust: Trust::Operator,
         weaker: Weaker::Changes,
@@ -448,7 +449,7 @@ static FORGE: &[Key<Policy>] = &[
     },
     Key {
         name: "token_command",
-        about: "A command that prints the token of the host in the variable FORGE_HOST. It runs if no environment variable contains a token. If the command ignores FORGE_HOST, it runs only for the single address that [forge] names. Operator only.",
+        about: "Command that prints the token for the host in its variable FORGE_HOST, if no environment variable contains a token. A command that does not use FORGE_HOST runs only for the single host that [forge] names.",
         kind: Kind::Line(4096),
         trust: Trust::Operator,
         weaker: Weaker::Changes,
@@ -461,7 +462,7 @@ static FORGE: &[Key<Policy>] = &[
 pub(super) static BACKEND: &[Key<Backend>] = &[
     Key {
         name: "kind",
-        about: "How the backend is spoken to: claude (the Claude Code command line), anthropic, openai (Chat Completions of any compatible server), google. Needed unless the name is one of these.",
+        about: "Protocol of the backend: claude (the Claude Code command line), anthropic, google, or openai (Chat Completions of any compatible server). Required unless the name of the backend is one of these.",
         kind: Kind::Choice(KINDS),
         trust: Trust::Open,
         weaker: Weaker::Changes,
@@ -470,7 +471,7 @@ pub(super) static BACKEND: &[Key<Backend>] = &[
     },
     Key {
         name: "model",
-        about: "The model to ask. --model and, for claude and anthropic, REVIEW_MODEL in the environment stand above it.",
+        about: "Model to ask.",
         kind: Kind::Line(256),
         trust: Trust::Open,
         weaker: Weaker::Never,
@@ -479,7 +480,7 @@ pub(super) static BACKEND: &[Key<Backend>] = &[
     },
     Key {
         name: "path",
-        about: "The program of a claude backend: a name looked up in PATH, or an absolute path. Operator only. CLAUDE_CLI_PATH in the environment stands above it.",
+        about: "Program of a claude backend: a name on PATH, or an absolute path.",
         kind: Kind::Program,
         trust: Trust::Operator,
         weaker: Weaker::Changes,
@@ -488,7 +489,7 @@ pub(super) static BACKEND: &[Key<Backend>] = &[
     },
     Key {
         name: "base_url",
-        about: "The server's address up to the version, such as https://api.example.com/v1. Operator only, unless it is an address of this machine, which is then asked without a key.",
+        about: "URL of the server with the API version, such as https://api.example.com/v1. Without trust, an address of this machine is asked without a key.",
         kind: Kind::Url,
         trust: Trust::OperatorUnlessLoopback,
         weaker: Weaker::Changes,
@@ -497,7 +498,7 @@ pub(super) static BACKEND: &[Key<Backend>] = &[
     },
     Key {
         name: "api_key_env",
-        about: "The environment variable that holds the key; absent: the provider's usual one. Operator only.",
+        about: "Environment variable that contains the key. Unset: the provider's usual variable.",
         kind: Kind::Variable,
         trust: Trust::Operator,
         weaker: Weaker::Changes,
@@ -506,7 +507,7 @@ pub(super) static BACKEND: &[Key<Backend>] = &[
     },
     Key {
         name: "api_key_command",
-        about: "A command that prints the key. Operator only.",
+        about: "Command that prints the key.",
         kind: Kind::Line(4096),
         trust: Trust::Operator,
         weaker: Weaker::Changes,
@@ -515,7 +516,7 @@ pub(super) static BACKEND: &[Key<Backend>] = &[
     },
     Key {
         name: "max_retries",
-        about: "How often a request is tried again.",
+        about: "Most retries of a request.",
         kind: Kind::Count(0, 20),
         trust: Trust::Open,
         weaker: Weaker::Never,
@@ -524,7 +525,7 @@ pub(super) static BACKEND: &[Key<Backend>] = &[
     },
     Key {
         name: "context_tokens",
-        about: "Context window of the model in tokens, prompt and answer together. Default: the smallest window of the backend's kind; 8000 for a local server.",
+        about: "Context size of the model in tokens, prompt and answer together. Unset: the smallest of its kind; 8000 for a server on this machine.",
         kind: Kind::Count(2_000, 4_000_000),
         trust: Trust::Open,
         weaker: Weaker::Never,
@@ -533,7 +534,7 @@ pub(super) static BACKEND: &[Key<Backend>] = &[
     },
     Key {
         name: "price",
-        about: "US dollars per million tokens, where the provider reports no cost.",
+        about: "US dollars per million tokens, used if the provider reports no cost.",
         kind: Kind::Price,
         trust: Trust::Open,
         weaker: Weaker::Never,
@@ -554,7 +555,7 @@ pub(super) static BACKEND: &[Key<Backend>] = &[
 pub(super) static PATH: &[Key<PathRule>] = &[
     Key {
         name: "glob",
-        about: "The paths it is about: a pattern or a list of them.",
+        about: "Paths that the entry applies to: a pattern or a list of patterns. Required.",
         kind: Kind::PatternOrPatterns,
         trust: Trust::Open,
         weaker: Weaker::Never,
@@ -581,7 +582,7 @@ pub(super) static PATH: &[Key<PathRule>] = &[
     },
     Key {
         name: "min_confidence",
-        about: "The confidence that a model's finding needs to block in these paths.",
+        about: "Confidence that a model's finding needs to block in these paths.",
         kind: Kind::Choice(CONFIDENCES),
         trust: Trust::Open,
         weaker: Weaker::Never,
@@ -594,7 +595,7 @@ pub(super) static PATH: &[Key<PathRule>] = &[
 pub(super) static GUIDELINE: &[Key<Guideline>] = &[
     Key {
         name: "glob",
-        about: "The paths it is about: a pattern or a list of them.",
+        about: "Paths that the guideline applies to: a pattern or a list of patterns. Required.",
         kind: Kind::PatternOrPatterns,
         trust: Trust::Open,
         weaker: Weaker::Never,
@@ -603,7 +604,7 @@ pub(super) static GUIDELINE: &[Key<Guideline>] = &[
     },
     Key {
         name: "text",
-        about: "Instructions for models when a matching file changes.",
+        about: "Instruction for models that review a matching file. Required.",
         kind: Kind::Text(8192),
         trust: Trust::Open,
         weaker: Weaker::Never,
@@ -611,6 +612,54 @@ pub(super) static GUIDELINE: &[Key<Guideline>] = &[
         set: |g, v| v.text().clone_into(&mut g.text),
     },
 ];
+
+/// Flags that set a key, by the full name of the key. `--backend` is applied by the review itself.
+pub(super) static FLAGS: &[(&str, &str)] = &[
+    ("block_on", "--block-on"),
+    ("warn_on", "--warn-on"),
+    ("on_incomplete", "--on-incomplete"),
+    ("review.backends", "--backend"),
+    ("review.focus", "--focus"),
+    ("review.depth", "--depth"),
+    ("review.jobs", "--jobs"),
+    ("review.timeout", "--timeout"),
+    ("review.max_cost_usd", "--max-cost"),
+    ("backend.NAME.model", "--model"),
+];
+
+/// Environment variables that set a key.
+pub(super) struct Variables {
+    /// The full name of the key; `backend.NAME.` stands for all backends of `kinds`.
+    pub(super) key: &'static str,
+    /// The first one that is set counts.
+    pub(super) names: &'static [&'static str],
+    pub(super) kinds: &'static [BackendKind],
+}
+
+pub(super) static VARIABLES: &[Variables] = &[
+    Variables {
+        key: "backend.NAME.path",
+        names: &["CLAUDE_CLI_PATH", "PATH_TO_CLAUDE"],
+        kinds: &[BackendKind::Claude],
+    },
+    Variables { key: "review.max_rounds", names: &["MAX_REVIEW_ROUNDS"], kinds: &[] },
+    Variables { key: "tests.run", names: &["AUTO_RUN_TESTS"], kinds: &[] },
+    Variables {
+        key: "backend.NAME.model",
+        names: &["REVIEW_MODEL"],
+        kinds: &[BackendKind::Claude, BackendKind::Anthropic],
+    },
+];
+
+/// Returns the flag that sets a key, by the full name of the key.
+pub(super) fn flag_of(key: &str) -> Option<&'static str> {
+    FLAGS.iter().find(|(k, _)| *k == key).map(|(_, flag)| *flag)
+}
+
+/// Returns the environment variables that set a key, by the full name of the key.
+pub(super) fn variables_of(key: &str) -> Option<&'static Variables> {
+    VARIABLES.iter().find(|v| v.key == key)
+}
 
 /// Returns the full name of a key.
 pub(super) fn full(table: &str, key: &str) -> String {

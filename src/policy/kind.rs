@@ -1,4 +1,4 @@
-//! What a key takes: how it is checked, and how an error names it.
+//! The kinds of values of the policy keys: how they are validated, and how errors describe them.
 
 use super::value::{Value, closest, parse_duration, show_duration};
 use super::{BackendKind, glob};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// The form and bounds of a value.
+/// The type and bounds of a value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     Flag,
@@ -28,16 +28,16 @@ pub(super) enum Kind {
     PatternOrPatterns,
     /// Paths inside the repository.
     Files,
-    /// A path inside the repository or an absolute one.
+    /// A path inside the repository, or an absolute path.
     Storage,
     BackendNames,
     RuleIds,
     Tools,
-    /// Lines of an OpenSSH file of allowed signers.
+    /// Lines of an OpenSSH allowed-signers file.
     Signers,
-    /// One line, at most so many bytes.
+    /// One line of at most this many bytes.
     Line(usize),
-    /// At most so many bytes.
+    /// Text of at most this many bytes.
     Text(usize),
     /// A program's name or absolute path.
     Program,
@@ -46,16 +46,16 @@ pub(super) enum Kind {
     Price,
 }
 
-/// Why a value is not taken. The text follows the key's name.
+/// Why a value is invalid. The text follows the name of the key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Complaint {
     pub(super) text: String,
     pub(super) hint: Option<String>,
-    /// Where in the file; `None`: the value as a whole.
+    /// Byte range in the file; `None`: the whole value.
     pub(super) span: Option<Range<usize>>,
 }
 
-/// What `serve-mcp` offers.
+/// The tools of `serve-mcp`.
 pub(super) const TOOLS: [&str; 13] = [
     "request_review",
     "get_review_history",
@@ -72,7 +72,7 @@ pub(super) const TOOLS: [&str; 13] = [
     "claude_health",
 ];
 
-/// The most bytes that the patterns of a list may have together: what a review compiles in milliseconds.
+/// The most bytes that the patterns of one list may have in total. A review compiles that many in milliseconds.
 const MAX_PATTERNS: usize = 1 << 16;
 /// The most entries that a list may have.
 pub(super) const MAX_LIST: usize = 1000;
@@ -80,7 +80,7 @@ pub(super) const MAX_LIST: usize = 1000;
 type Read = Result<Value, Complaint>;
 
 impl Kind {
-    /// Says what the key takes: `must be …`.
+    /// Describes the expected value, to follow `must be`.
     pub(super) fn expects(self) -> String {
         match self {
             Self::Flag => "true or false".to_owned(),
@@ -92,36 +92,36 @@ impl Kind {
             }
             Self::Choice(names) => one_of(names),
             Self::Severities => "a list of severities".to_owned(),
-            Self::SeverityTable => "a table of rule ids and severities".to_owned(),
+            Self::SeverityTable => "a table of rule IDs and severities".to_owned(),
             Self::Categories => "a list of categories".to_owned(),
             Self::Patterns => "a list of path patterns".to_owned(),
-            Self::PatternOrPatterns => "a path pattern or a list of them".to_owned(),
+            Self::PatternOrPatterns => "a path pattern or a list of path patterns".to_owned(),
             Self::Files => "a list of paths inside the repository".to_owned(),
-            Self::Storage => "a path inside the repository or an absolute one".to_owned(),
+            Self::Storage => "a path inside the repository, or an absolute path".to_owned(),
             Self::BackendNames => "a list of backend names".to_owned(),
-            Self::RuleIds => "a list of rule ids".to_owned(),
+            Self::RuleIds => "a list of rule IDs".to_owned(),
             Self::Tools => "a list of tool names".to_owned(),
-            Self::Signers => "a list of lines as in ssh-keygen's file of allowed signers".to_owned(),
+            Self::Signers => "a list of lines in the format of an OpenSSH allowed-signers file".to_owned(),
             Self::Line(max) => format!("one line of text, at most {max} bytes"),
             Self::Text(max) => format!("text, at most {max} bytes"),
-            Self::Program => "a program's name or absolute path".to_owned(),
+            Self::Program => "the name or the absolute path of a program".to_owned(),
             Self::Variable => "the name of an environment variable".to_owned(),
-            Self::Url => "an https address, or an http one of this machine".to_owned(),
+            Self::Url => "an https URL, or an http URL of this machine".to_owned(),
             Self::Price => "a table of input, cached and output, in USD per million tokens".to_owned(),
         }
     }
 
-    /// Checks a value of a file.
+    /// Validates a value of a policy file.
     pub(super) fn read(self, value: &Spanned<DeValue<'_>>) -> Read {
         let wrong = || self.wrong(format!("not {}", article(value.get_ref())));
         match (self, value.get_ref()) {
             (Self::Flag, DeValue::Boolean(b)) => Ok(Value::Flag(*b)),
             (Self::Count(..), DeValue::Integer(i)) => {
-                self.count(i64::from_str_radix(i.as_str(), i.radix()).map_err(|_| self.wrong("not so large a one"))?)
+                self.count(i64::from_str_radix(i.as_str(), i.radix()).map_err(|_| self.wrong("not a larger number"))?)
             }
             (Self::Number(..), DeValue::Integer(_) | DeValue::Float(_)) => self.number(value.get_ref()),
             (Self::Span(..), DeValue::Integer(i)) if i.radix() == 10 => {
-                Err(wrong().hinted(format!("say the unit: \"{}s\"", i.as_str())))
+                Err(wrong().hinted(format!("add a unit: \"{}s\"", i.as_str())))
             }
             (Self::PatternOrPatterns, DeValue::String(s)) => {
                 self.item(s).map(|s| Value::List(vec![s])).map_err(|c| c.at(value.span()))
@@ -150,7 +150,7 @@ impl Kind {
                 DeValue::String(s),
             ) => Err(wrong().hinted(format!("write it as a list: [{}]", super::value::quote(s)))),
             (Self::SeverityTable, DeValue::Table(table)) if table.len() > MAX_LIST => {
-                Err(complaint(format!("has {} entries; at most {MAX_LIST} are read", table.len())))
+                Err(complaint(format!("has {} entries; the limit is {MAX_LIST}", table.len())))
             }
             (Self::SeverityTable, DeValue::Table(table)) => {
                 let mut rows = Vec::new();
@@ -159,7 +159,7 @@ impl Kind {
                     let id = Self::RuleIds.item(id.get_ref()).map_err(|c| c.at(id.span()))?;
                     let DeValue::String(s) = v.get_ref() else {
                         return Err(at(complaint(format!(
-                            "must give {id:?} a severity, not {}",
+                            "must map {id:?} to a severity, not to {}",
                             article(v.get_ref())
                         ))));
                     };
@@ -171,8 +171,12 @@ impl Kind {
                 let mut rows = Vec::new();
                 for (name, v) in table {
                     if !["input", "cached", "output"].contains(&name.get_ref().as_ref()) {
-                        return Err(complaint(format!("has no {:?}; it must be {}", name.get_ref(), self.expects()))
-                            .at(name.span()));
+                        return Err(complaint(format!(
+                            "has the unknown entry {:?}; it must be {}",
+                            name.get_ref(),
+                            self.expects()
+                        ))
+                        .at(name.span()));
                     }
                     rows.push((
                         name.get_ref().to_string(),
@@ -196,7 +200,7 @@ impl Kind {
         }
     }
 
-    /// Checks a value of an environment variable.
+    /// Validates a value of an environment variable.
     pub(super) fn read_variable(self, text: &str) -> Read {
         match self {
             Self::Flag => match text.trim().to_ascii_lowercase().as_str() {
@@ -234,18 +238,18 @@ impl Kind {
         match (self, n) {
             (Self::Number(min, max), Some(n)) if n >= min && n <= max => Ok(Value::Number(n)),
             (_, Some(n)) => Err(self.wrong(format!("not {n}"))),
-            (_, None) => Err(self.wrong("not so large a one")),
+            (_, None) => Err(self.wrong("not a larger number")),
         }
     }
 
     fn list(self, items: &[Spanned<DeValue<'_>>]) -> Read {
         if items.len() > MAX_LIST {
-            return Err(complaint(format!("has {} entries; at most {MAX_LIST} are read", items.len())));
+            return Err(complaint(format!("has {} entries; the limit is {MAX_LIST}", items.len())));
         }
         let mut list = Vec::with_capacity(items.len());
         for item in items {
             let DeValue::String(s) = item.get_ref() else {
-                return Err(complaint(format!("must be {}; it holds {}", self.expects(), article(item.get_ref())))
+                return Err(complaint(format!("must be {}; it contains {}", self.expects(), article(item.get_ref())))
                     .at(item.span()));
             };
             let s = self.item(s).map_err(|c| c.at(item.span()))?;
@@ -254,13 +258,13 @@ impl Kind {
             }
         }
         if let Self::Severities = self {
-            // Worst first, whatever the order in the file.
+            // The worst severity comes first, whatever the order in the file.
             list.sort_by_key(|s| std::cmp::Reverse(Severity::parse(s)));
         }
         if let (Self::Patterns | Self::PatternOrPatterns, true) =
             (self, list.iter().map(String::len).sum::<usize>() > MAX_PATTERNS)
         {
-            return Err(complaint(format!("has patterns of more than {} KiB", MAX_PATTERNS >> 10)));
+            return Err(complaint(format!("has patterns of more than {} KiB in total", MAX_PATTERNS >> 10)));
         }
         if let (Self::PatternOrPatterns, true) = (self, list.is_empty()) {
             return Err(complaint("must name at least one pattern"));
@@ -268,7 +272,7 @@ impl Kind {
         Ok(Value::List(list))
     }
 
-    /// Checks an entry of a list and returns its canonical form.
+    /// Validates an entry of a list and returns its canonical form.
     fn item(self, s: &str) -> Result<String, Complaint> {
         match self {
             Self::Severities => severity(s),
@@ -279,13 +283,13 @@ impl Kind {
             Self::Patterns | Self::PatternOrPatterns => match glob::check(s) {
                 Ok(()) => Ok(s.to_owned()),
                 Err(why) => {
-                    let hint = why.contains("negated").then(|| "list what is ignored instead".to_owned());
-                    Err(Complaint { text: format!("has a bad pattern: {why}"), hint, span: None })
+                    let hint = s.starts_with('!').then(|| "remove the ! and list the paths to match".to_owned());
+                    Err(Complaint { text: format!("has an invalid pattern: {why}"), hint, span: None })
                 }
             },
             Self::Files => match inside(s) {
                 Some(path) => Ok(path),
-                None => Err(complaint(format!("must stay inside the repository; {s:?} does not"))),
+                None => Err(complaint(format!("has {s:?}, which is not a path inside the repository"))),
             },
             Self::BackendNames => match backend_name(s) {
                 Ok(()) => Ok(s.to_owned()),
@@ -297,7 +301,7 @@ impl Kind {
                     Ok(s.to_owned())
                 } else {
                     Err(complaint(format!("has {s:?}, which is not a rule ID"))
-                        .hinted("list the ids: claude-reviewer rules list"))
+                        .hinted("list the rule IDs: claude-reviewer rules list"))
                 }
             }
             Self::Tools if TOOLS.contains(&s) => Ok(s.to_owned()),
@@ -336,12 +340,12 @@ impl Kind {
             }
             Self::Storage => inside(s).map(Value::Text).map_or_else(bad, Ok),
             Self::Line(max) | Self::Text(max) if s.len() > max => {
-                Err(complaint(format!("is {} bytes long; at most {max} are read", s.len())))
+                Err(complaint(format!("is {} bytes long; the limit is {max}", s.len())))
             }
             Self::Line(_) if plain => text(),
             Self::Text(_) if !s.trim().is_empty() && !s.contains('\0') => text(),
             Self::Text(_) => Err(complaint("must not be empty")),
-            // A relative path would be looked up in whatever is under review.
+            // A relative path would name a program of the repository under review.
             Self::Program if plain && (!s.contains('/') || std::path::Path::new(s).is_absolute()) => text(),
             Self::Variable
                 if s.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
@@ -350,19 +354,19 @@ impl Kind {
             {
                 text()
             }
-            // Whoever puts the key itself here must not see it repeated in a log.
+            // The value may be the key itself, which must not appear in a log.
             Self::Variable => Err(complaint(format!("must be {}", self.expects()))
-                .hinted("name the variable that holds the key, not the key")),
+                .hinted("write the name of the variable that contains the key, not the key itself")),
             Self::Url => Url::parse(s).map(|u| Value::Text(u.text)),
             _ => bad(),
         }
     }
 }
 
-/// An address of a server.
+/// The URL of a server.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Url {
-    /// Without a slash at its end.
+    /// Without a trailing slash.
     text: String,
     /// The host is this machine.
     pub(super) loopback: bool,
@@ -370,15 +374,17 @@ pub(super) struct Url {
 
 impl Url {
     pub(super) fn parse(s: &str) -> Result<Self, Complaint> {
-        let bad = |why: &str| Err(complaint(format!("must be {}; this one {why}", Kind::Url.expects())));
+        let bad = |why: &str| Err(complaint(format!("must be {}; this URL {why}", Kind::Url.expects())));
         let s = s.trim();
         let Some((scheme, rest)) = s.split_once("://") else { return bad("has no scheme") };
         if s.len() > 2048 || s.chars().any(|c| c.is_control() || c.is_whitespace() || !c.is_ascii() || c == '\\') {
-            return bad("has characters that do not belong there");
+            return bad("has invalid characters");
         }
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         if authority.contains('@') {
-            return Err(complaint("must not hold a user or password").hinted("use api_key_env or api_key_command"));
+            return Err(
+                complaint("must not contain a user or a password").hinted("set api_key_env or api_key_command instead")
+            );
         }
         if rest.contains(['?', '#']) {
             return bad("has a query or fragment");
@@ -386,13 +392,13 @@ impl Url {
         let (host, port) = if let Some(inner) = authority.strip_prefix('[') {
             match inner.split_once(']') {
                 Some((h, p)) if h.parse::<std::net::Ipv6Addr>().is_ok() => (h, p.strip_prefix(':').unwrap_or(p)),
-                _ => return bad("has a bad host"),
+                _ => return bad("has an invalid host"),
             }
         } else {
             authority.split_once(':').unwrap_or((authority, ""))
         };
         if host.is_empty() || !(port.is_empty() || port.parse::<u16>().is_ok()) {
-            return bad("has a bad host or port");
+            return bad("has an invalid host or port");
         }
         let loopback =
             host.eq_ignore_ascii_case("localhost") || host.parse::<std::net::IpAddr>().is_ok_and(|a| a.is_loopback());
@@ -400,17 +406,19 @@ impl Url {
             "https" => {}
             "http" if loopback => {}
             "http" => {
-                return Err(complaint("must not send code and keys over plain http to another machine")
-                    .hinted("use an https address"));
+                return Err(complaint(
+                    "must be an https URL: plain http sends code and keys unencrypted to another machine",
+                )
+                .hinted("write the URL with https://"));
             }
-            _ => return bad("has another scheme"),
+            _ => return bad("has an unsupported scheme"),
         }
         Ok(Self { text: s.trim_end_matches('/').to_owned(), loopback })
     }
 }
 
 impl Complaint {
-    /// Adds a place, unless it has a closer one.
+    /// Sets the byte range, unless a narrower one is set.
     fn at(mut self, span: Range<usize>) -> Self {
         self.span.get_or_insert(span);
         self
@@ -421,28 +429,28 @@ impl Complaint {
     }
 }
 
-/// Takes `PRINCIPALS [OPTIONS] KEYTYPE KEY [COMMENT]`, as ssh-keygen(1) describes it under ALLOWED SIGNERS.
+/// Validates `PRINCIPALS [OPTIONS] KEYTYPE KEY [COMMENT]`, the format of ssh-keygen(1) under ALLOWED SIGNERS.
 fn signer(s: &str) -> Result<String, Complaint> {
     const TYPES: [&str; 3] = ["ssh-", "ecdsa-sha2-", "sk-"];
     let s = s.trim();
     let bad = |why: &str| {
-        let hint = "write it as \"alice@example.com ssh-ed25519 AAAA…\": who signs, and the line of the public key";
+        let hint = "write \"alice@example.com ssh-ed25519 AAAA…\": the signer, then the public key";
         Err(complaint(format!("has a signer that {why}")).hinted(hint))
     };
     if s.len() > 16 << 10 || s.starts_with('#') || s.chars().any(char::is_control) {
-        return bad("is not a line of an allowed signers file");
+        return bad("is not a line of an allowed-signers file");
     }
     let words: Vec<&str> = s.split_whitespace().collect();
     let Some(at) = words.iter().skip(1).position(|w| TYPES.iter().any(|t| w.starts_with(t))) else {
-        return bad("names no key");
+        return bad("has no key");
     };
-    // The key says its own type once more, so it begins with that.
+    // The decoded key starts with its own type, which must be the same.
     let name = words[at + 1];
     let key = words.get(at + 2).and_then(|w| base64::engine::general_purpose::STANDARD.decode(w).ok());
     let length = u32::try_from(name.len()).unwrap_or(0).to_be_bytes();
     match key {
         Some(key) if key.starts_with(&length) && key[4..].starts_with(name.as_bytes()) => Ok(s.to_owned()),
-        _ => bad("has a damaged key"),
+        _ => bad("has an invalid key"),
     }
 }
 
@@ -459,7 +467,7 @@ fn unknown<const N: usize>(what: &str, typed: &str, names: [&'static str; N]) ->
         text: format!("has the unknown {what} {typed:?}"),
         hint: Some(match closest(typed, names) {
             Some(name) => did_you_mean(name),
-            None => format!("known are {}", names.join(", ")),
+            None => format!("expected one of: {}", names.join(", ")),
         }),
         span: None,
     }
@@ -472,7 +480,7 @@ fn severity(s: &str) -> Result<String, Complaint> {
     }
 }
 
-/// Checks the name of a backend.
+/// Validates the name of a backend.
 pub(super) fn backend_name(s: &str) -> Result<(), Complaint> {
     let fine = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     if s == "rules" {
@@ -480,16 +488,16 @@ pub(super) fn backend_name(s: &str) -> Result<(), Complaint> {
     }
     if s.is_empty() || s.len() > 64 || !s.bytes().all(fine) {
         let known = BackendKind::ALL.map(BackendKind::name);
-        return Err(complaint(format!("has {s:?}, which is not a backend name (lower-case letters, digits, - and _)"))
+        return Err(complaint(format!("has {s:?}, which is not a backend name (lowercase letters, digits, - and _)"))
             .hinted(match closest(s, known) {
                 Some(name) => did_you_mean(name),
-                None => format!("known without a definition are {}", known.join(", ")),
+                None => format!("built-in backends: {}", known.join(", ")),
             }));
     }
     Ok(())
 }
 
-/// Returns a path in its plain form if it stays inside the repository.
+/// Returns the normalized path if it is inside the repository.
 fn inside(s: &str) -> Option<String> {
     let path = s.trim_start_matches("./").trim_end_matches('/');
     let bad = |part: &str| part.is_empty() || part == ".." || part == "." || part.eq_ignore_ascii_case(".git");
@@ -556,7 +564,7 @@ mod tests {
         }
         assert_eq!(read(Kind::Number(0.0, 10.0), "1").unwrap(), "1.0");
         assert_eq!(read(Kind::Span(1, 3600), r#""1m30s""#).unwrap(), r#""1m30s""#);
-        assert!(read(Kind::Span(1, 3600), "90").unwrap_err().contains(r#"say the unit: "90s""#));
+        assert!(read(Kind::Span(1, 3600), "90").unwrap_err().contains(r#"add a unit: "90s""#));
         assert!(read(Kind::Span(1, 3600), r#""2h""#).is_err());
     }
 

@@ -1,36 +1,36 @@
-//! What is valid in a policy and yet probably a mistake.
+//! Probable mistakes in a valid policy.
 
 use super::Policy;
 use crate::diff::RepoPath;
 
 impl Policy {
-    /// Returns what its author should look at again, as lowercase fragments with their places.
+    /// Returns probable mistakes, as lowercase fragments with their positions.
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
         let place = |key: &str| format!("{key:?} ({})", self.origin_of(key));
         if self.block_on.is_empty() {
-            doubts.push(format!("{} is empty: nothing blocks", place("block_on")));
+            doubts.push(format!("{} is empty: no finding blocks", place("block_on")));
         }
         for (i, rule) in self.paths.iter().enumerate() {
             let n = i + 1;
             if rule.block_on.is_none() && rule.warn_on.is_none() && rule.min_confidence.is_none() {
-                doubts.push(format!("[[path]] {n} ({}) sets nothing", rule.origin));
+                doubts.push(format!("[[path]] {n} ({}) sets no threshold", rule.origin));
             }
         }
-        // Names that nothing narrower is likely to be about.
+        // Only a pattern for everything is likely to match all of these names.
         let anything = ["zq0.rs", "src/zq0/qz1.rs", "zq0/qz1/qz2.py"];
         if !self.ignore.is_empty() && anything.iter().all(|p| self.ignores(&RepoPath::from(*p))) {
-            doubts.push(format!("{} leaves out every file: nothing is reviewed", place("ignore")));
+            doubts.push(format!("{} matches every file: nothing is reviewed", place("ignore")));
         }
         if self.review.backends.is_empty() {
             if !self.guidelines.is_empty() {
-                doubts.push("[[guideline]] is for models, and \"review.backends\" names none".to_owned());
+                doubts.push("[[guideline]] has no effect: \"review.backends\" is empty".to_owned());
             }
         } else if self.review.max_cost_usd == 0.0 {
-            doubts.push(format!("{} is 0: a backend that costs anything cannot answer", place("review.max_cost_usd")));
+            doubts.push(format!("{} is 0: only backends without cost can answer", place("review.max_cost_usd")));
         }
         if self.tests.run && self.tests.command.is_none() {
-            doubts.push(format!("{} is true, and \"tests.command\" says nothing to run", place("tests.run")));
+            doubts.push(format!("{} is true, but \"tests.command\" is not set", place("tests.run")));
         }
         doubts
     }
@@ -52,12 +52,12 @@ mod tests {
     }
 
     #[test]
-    fn likely_mistakes_are_told() {
+    fn likely_mistakes_are_reported() {
         for (text, expected) in [
-            ("block_on = []", "\"block_on\" (p:1) is empty: nothing blocks"),
-            ("ignore = ['*']", "\"ignore\" (p:1) leaves out every file: nothing is reviewed"),
-            ("[[path]]\nglob = 'x'", "[[path]] 1 (p:1) sets nothing"),
-            ("[tests]\nrun = true", "\"tests.run\" (p:2) is true, and \"tests.command\" says nothing to run"),
+            ("block_on = []", "\"block_on\" (p:1) is empty: no finding blocks"),
+            ("ignore = ['*']", "\"ignore\" (p:1) matches every file: nothing is reviewed"),
+            ("[[path]]\nglob = 'x'", "[[path]] 1 (p:1) sets no threshold"),
+            ("[tests]\nrun = true", "\"tests.run\" (p:2) is true, but \"tests.command\" is not set"),
         ] {
             assert_eq!(doubts(text), [expected], "{text}");
         }

@@ -1,4 +1,4 @@
-//! Settings of every layer into one policy: who is heard, in which order.
+//! Merges the settings of all layers into one policy.
 
 use super::keys::{self, Key, Trust};
 use super::kind::{Url, did_you_mean};
@@ -11,14 +11,14 @@ use crate::request::{Depth, OnIncomplete, Overrides};
 /// The default of `max_requests` at depth thorough.
 const THOROUGH_REQUESTS: u32 = 400;
 
-/// A file with what it says.
+/// A file with its parsed content.
 #[derive(Clone, Copy)]
 pub(super) struct Read<'a> {
     pub(super) file: &'a File,
     pub(super) parsed: &'a Parsed,
 }
 
-/// Lays the files over the defaults.
+/// Applies the files on top of the defaults.
 pub(super) fn files<'a>(user: Option<Read<'a>>, project: Option<(&'a Project, Read<'a>)>) -> Merge<'a> {
     let mut merge = Merge { policy: Policy::default(), notes: Vec::new(), refused: Vec::new(), tables: Vec::new() };
     let project_file = project.iter().map(|(_, read)| (Layer::Project, read));
@@ -29,7 +29,7 @@ pub(super) fn files<'a>(user: Option<Read<'a>>, project: Option<(&'a Project, Re
             merge.tables.push((name.clone(), Origin { layer, place, line: Some(*line) }));
         }
     }
-    // First what the person's own file stands above …
+    // First the keys in which the user's file overrides the project's file …
     if let Some((p, read)) = &project {
         for s in read.parsed.settings.iter().filter(|s| s.slot.trust().prefers_user()) {
             if p.trusted || !s.slot.trust().is_operator() || is_loopback(s) {
@@ -42,7 +42,7 @@ pub(super) fn files<'a>(user: Option<Read<'a>>, project: Option<(&'a Project, Re
             }
         }
     }
-    // … then the person's file, and then what stands above it.
+    // … then the user's file, and then the keys in which the project's file overrides it.
     if let Some(read) = &user {
         for s in &read.parsed.settings {
             merge.set(&s.slot, &s.value, read.origin(Layer::User, s));
@@ -54,7 +54,7 @@ pub(super) fn files<'a>(user: Option<Read<'a>>, project: Option<(&'a Project, Re
         merge.policy.guidelines.extend(read.parsed.guidelines.iter().cloned());
     }
     if let Some((p, read)) = &project {
-        // A file that somebody named for this very run is a later word than their own file.
+        // The user named this file for this run, so it overrides the user's own file in every key.
         let named = p.trusted && p.from == ProjectOrigin::Flag;
         for s in read.parsed.settings.iter().filter(|s| named || !s.slot.trust().prefers_user()) {
             merge.set(&s.slot, &s.value, read.origin(Layer::Project, s));
@@ -65,13 +65,13 @@ pub(super) fn files<'a>(user: Option<Read<'a>>, project: Option<(&'a Project, Re
     merge
 }
 
-/// A policy in the making.
+/// A policy during the merge.
 pub(super) struct Merge<'a> {
     policy: Policy,
     notes: Vec<Note>,
-    /// What the project's file says and nobody may hear.
+    /// Operator-only settings of a project's file without trust.
     refused: Vec<(&'a File, &'a Setting)>,
-    /// Where each `[backend.NAME]` begins, the user's file first.
+    /// The position of each `[backend.NAME]`, the user's file first.
     tables: Vec<(String, Origin)>,
 }
 
@@ -115,7 +115,7 @@ impl Merge<'_> {
             Slot::Policy(_, key) => (key.set)(&mut self.policy, value),
             Slot::Backend(name, key) => {
                 self.backend(slot, |b| (key.set)(b, value));
-                // A key comes from one place; the later word is the higher layer's.
+                // A backend has one source for its key. The higher layer replaces the other source, too.
                 let other = match key.name {
                     "api_key_env" => "api_key_command",
                     "api_key_command" => "api_key_env",
@@ -133,7 +133,7 @@ impl Merge<'_> {
         self.policy.origins.insert(slot.name(), origin);
     }
 
-    /// Leaves a value out and says so, unless that changes nothing.
+    /// Ignores a value, with a note unless that has no effect.
     fn refuse(&mut self, file: &File, setting: &Setting) {
         let full = setting.slot.name();
         let own =
@@ -161,21 +161,21 @@ impl Merge<'_> {
         }
         self.backend(&setting.slot, |b| b.withheld = Some(full.clone()));
         let what = match &setting.slot {
-            Slot::Backend(name, _) => format!("operator only: not used, and backend {name:?} is not asked"),
-            Slot::Policy(..) => "operator only: not used".to_owned(),
+            Slot::Backend(name, _) => format!("operator only, so it is ignored and backend {name:?} is skipped"),
+            Slot::Policy(..) => "operator only, so it is ignored".to_owned(),
         };
         self.notes.push(Note {
             line: Some(setting.line),
             key: full.clone(),
             value: setting.value.to_toml(),
             text: format!(
-                "{full:?} in {}:{} is {what}, until you trust this file with: claude-reviewer policy trust",
+                "{full:?} in {}:{} is {what}; to trust this file: claude-reviewer policy trust",
                 file.name, setting.line
             ),
         });
     }
 
-    /// Hears the environment, and returns what could not be understood: no value falls back to another.
+    /// Applies the environment and returns invalid variables. An invalid value never falls back to another layer.
     #[must_use]
     pub(super) fn environment(&mut self, env: &Env) -> Vec<Problem> {
         let mut problems = Vec::new();
@@ -187,17 +187,15 @@ impl Merge<'_> {
                 problems.push(problem);
             }
         };
-        let of_backend = |key: &str, name: String| keys::backend_key(key).map(|k| Slot::Backend(name, k));
-        if let Some(variable) = ["CLAUDE_CLI_PATH", "PATH_TO_CLAUDE"].into_iter().find(|v| env.os(v).is_some()) {
-            for name in self.names(|kind| kind == BackendKind::Claude) {
-                hear(self, variable, of_backend("path", name));
+        for variables in keys::VARIABLES {
+            let Some(variable) = variables.names.iter().find(|v| env.os(v).is_some()) else { continue };
+            let Some(key) = variables.key.strip_prefix("backend.NAME.") else {
+                hear(self, variable, policy_slot(variables.key));
+                continue;
+            };
+            for name in self.names(|kind| variables.kinds.contains(&kind)) {
+                hear(self, variable, keys::backend_key(key).map(|k| Slot::Backend(name, k)));
             }
-        }
-        for (variable, key) in [("MAX_REVIEW_ROUNDS", "review.max_rounds"), ("AUTO_RUN_TESTS", "tests.run")] {
-            hear(self, variable, policy_slot(key));
-        }
-        for name in self.names(|kind| matches!(kind, BackendKind::Claude | BackendKind::Anthropic)) {
-            hear(self, "REVIEW_MODEL", of_backend("model", name));
         }
         problems
     }
@@ -226,40 +224,40 @@ impl Merge<'_> {
         }
     }
 
-    /// Hears the command line.
+    /// Applies the command line.
     pub(super) fn flags(&mut self, flags: &Overrides) {
         let completion =
             |v: OnIncomplete| Value::Text(if v == OnIncomplete::Fail { "fail" } else { "warn" }.to_owned());
         let depth = |v: Depth| Value::Text(if v == Depth::Quick { "quick" } else { "thorough" }.to_owned());
         let values = [
-            ("--block-on", "block_on", flags.block_on.as_ref().map(|l| sorted(l))),
-            ("--warn-on", "warn_on", flags.warn_on.as_ref().map(|l| sorted(l))),
-            ("--on-incomplete", "on_incomplete", flags.on_incomplete.map(completion)),
-            ("--focus", "review.focus", flags.focus.as_ref().map(|l| Value::names(l.iter().map(|c| c.name())))),
-            ("--depth", "review.depth", flags.depth.map(depth)),
-            ("--jobs", "review.jobs", flags.jobs.map(Value::Count)),
-            ("--timeout", "review.timeout", flags.timeout.map(Value::Span)),
-            ("--max-cost", "review.max_cost_usd", flags.max_cost_usd.map(Value::Number)),
+            ("block_on", flags.block_on.as_ref().map(|l| sorted(l))),
+            ("warn_on", flags.warn_on.as_ref().map(|l| sorted(l))),
+            ("on_incomplete", flags.on_incomplete.map(completion)),
+            ("review.focus", flags.focus.as_ref().map(|l| Value::names(l.iter().map(|c| c.name())))),
+            ("review.depth", flags.depth.map(depth)),
+            ("review.jobs", flags.jobs.map(Value::Count)),
+            ("review.timeout", flags.timeout.map(Value::Span)),
+            ("review.max_cost_usd", flags.max_cost_usd.map(Value::Number)),
         ];
-        for (flag, key, value) in values {
+        for (key, value) in values {
             if let (Some(value), Some(slot)) = (value, policy_slot(key)) {
-                self.set(&slot, &value, by_flag(flag));
+                self.set(&slot, &value, by_flag(key));
             }
         }
         if let (Some(model), Some(key)) = (&flags.model, keys::backend_key("model")) {
             let names: Vec<String> = self.policy.backends.iter().map(|b| b.name.clone()).collect();
             for name in names {
-                self.set(&Slot::Backend(name, key), &Value::Text(model.clone()), by_flag("--model"));
+                self.set(&Slot::Backend(name, key), &Value::Text(model.clone()), by_flag("backend.NAME.model"));
             }
         }
     }
 
-    /// Returns the policy after every layer, and what was refused.
+    /// Returns the policy of all layers, and notes about ignored settings.
     pub(super) fn finish(mut self) -> (Policy, Vec<Note>) {
         for (file, setting) in std::mem::take(&mut self.refused) {
             self.refuse(file, setting);
         }
-        // One question at depth thorough is many requests: tools and four lenses.
+        // At depth thorough, one chunk takes many requests: tools and four lenses.
         let is_default = self.policy.origin_of("review.max_requests").layer == Layer::Default;
         if is_default && self.policy.review.depth == Depth::Thorough {
             self.policy.review.max_requests = THOROUGH_REQUESTS;
@@ -267,7 +265,7 @@ impl Merge<'_> {
         (self.policy, self.notes)
     }
 
-    /// Returns what only the whole policy shows to be wrong.
+    /// Validates the merged policy.
     #[must_use]
     pub(super) fn check(&self) -> Vec<Problem> {
         let policy = &self.policy;
@@ -292,12 +290,16 @@ impl Merge<'_> {
                     Some(name) => did_you_mean(name),
                     None => format!("add to [backend.{}]: kind = \"openai\" (or {})", b.name, known.join(", ")),
                 };
-                problem(&key("kind"), "is missing: only the known backends can do without".to_owned(), Some(hint));
+                problem(&key("kind"), "is missing; only built-in backends have a default kind".to_owned(), Some(hint));
                 continue;
             };
             if let Some(known) = BackendKind::parse(&b.name).filter(|k| *k != kind) {
-                let hint = format!("give the backend another name than {:?}", b.name);
-                problem(&key("kind"), format!("must be {:?} for a backend of that name", known.name()), Some(hint));
+                let hint = format!("rename the backend; {:?} is built in", b.name);
+                problem(
+                    &key("kind"),
+                    format!("must be {:?} for the built-in backend of this name", known.name()),
+                    Some(hint),
+                );
                 continue;
             }
             let foreign = match kind {
@@ -312,7 +314,7 @@ impl Merge<'_> {
                 _ => b.path.is_some().then_some("path"),
             };
             if let Some(k) = foreign {
-                problem(&key(k), format!("means nothing to a backend of kind {:?}", kind.name()), None);
+                problem(&key(k), format!("is not valid for a backend of kind {:?}", kind.name()), None);
             }
         }
         for name in &policy.review.backends {
@@ -329,8 +331,9 @@ impl Merge<'_> {
     }
 }
 
-fn by_flag(flag: &str) -> Origin {
-    Origin { layer: Layer::Flag, place: flag.to_owned(), line: None }
+/// Returns the origin of a value that a flag sets, by the full name of the key.
+fn by_flag(key: &str) -> Origin {
+    Origin { layer: Layer::Flag, place: keys::flag_of(key).unwrap_or_default().to_owned(), line: None }
 }
 
 fn sorted(list: &[crate::finding::Severity]) -> Value {
@@ -565,9 +568,9 @@ mod tests {
                 "\"review.backends\" in .claude-reviewer.toml:2 names the unknown backend",
             ),
             ("version = 1\n[backend.mine]\nmodel = 'x'", "\"backend.mine.kind\" in .claude-reviewer.toml:2 is missing"),
-            ("[backend.openai]\npath = 'claude'", "means nothing to a backend of kind \"openai\""),
-            ("[backend.claude]\napi_key_env = 'X'", "means nothing to a backend of kind \"claude\""),
-            ("[backend.claude]\nkind = 'openai'", "must be \"claude\" for a backend of that name"),
+            ("[backend.openai]\npath = 'claude'", "is not valid for a backend of kind \"openai\""),
+            ("[backend.claude]\napi_key_env = 'X'", "is not valid for a backend of kind \"claude\""),
+            ("[backend.claude]\nkind = 'openai'", "must be \"claude\" for the built-in backend of this name"),
         ] {
             let e = Case { project, trusted: true, ..Case::default() }.fails();
             assert!(e.contains(expected), "{project}: {e}");

@@ -1,4 +1,4 @@
-//! A policy file's bytes into checked settings, or into every problem with its line.
+//! Parses a policy file into validated settings, or into a list of problems with their lines.
 
 use super::keys::{BACKEND, GUIDELINE, Key, PATH, TABLES, VERSION, full};
 use super::kind::{Complaint, MAX_LIST, backend_name, did_you_mean};
@@ -9,7 +9,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// What a file says.
+/// The content of a policy file.
 #[derive(Debug, Default)]
 pub(super) struct Parsed {
     /// In the order of the file.
@@ -28,7 +28,7 @@ pub(super) struct Setting {
     pub(super) line: u32,
 }
 
-/// Where a value goes.
+/// The target of a value.
 #[derive(Clone)]
 pub(super) enum Slot {
     Policy(&'static str, &'static Key<Policy>),
@@ -51,7 +51,7 @@ impl std::fmt::Debug for Slot {
     }
 }
 
-/// Something wrong in a policy file.
+/// An error in a policy file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// 1-based.
@@ -62,35 +62,35 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Makes one usage error of all of them: the first with its hint, and how to see the others.
+    /// Returns a usage error with the first problem and its hint. It counts the others.
     pub(super) fn error(problems: &[Self]) -> Error {
-        let Some(first) = problems.first() else { return Error::usage("policy cannot be read") };
+        let Some(first) = problems.first() else { return Error::usage("cannot read the policy") };
         let mut e = Error::usage(first.message.clone());
         if let Some(h) = &first.hint {
             e = e.hint_person(h.clone());
         }
-        // The policy that rules an agent's calls is nothing for it to mend.
-        e = e.hint_agent("ask the user to fix the policy");
+        // An agent must not change the policy that governs its own calls.
+        e = e.hint_agent("ask the user to fix the policy file");
         match problems.len() - 1 {
             0 => e,
             1 => e
-                .hint_person("see the other problem too: claude-reviewer policy check")
-                .hint_agent("it has another problem; report it to the user"),
+                .hint_person("show the other problem: claude-reviewer policy check")
+                .hint_agent("the file has another problem; report it to the user"),
             n => e
-                .hint_person(format!("see the other {n} problems too: claude-reviewer policy check"))
-                .hint_agent(format!("it has {n} other problems; report them to the user")),
+                .hint_person(format!("show the other {n} problems: claude-reviewer policy check"))
+                .hint_agent(format!("the file has {n} other problems; report them to the user")),
         }
     }
 }
 
-/// The most problems that are gathered.
+/// The most problems that are reported.
 const MAX_PROBLEMS: usize = 50;
 /// The most `[backend.NAME]`.
 const MAX_BACKENDS: usize = 100;
 /// The largest policy file, in bytes.
 pub const MAX_BYTES: usize = 1 << 20;
 
-/// Reads a file's bytes. `layer` becomes part of the origins of `[[path]]` and `[[guideline]]`.
+/// Parses a policy file. `layer` becomes part of the origins of `[[path]]` and `[[guideline]]`.
 pub(super) fn parse(file: &File, layer: Layer) -> Result<Parsed, Vec<Problem>> {
     let fail = |line, message: String| Err(vec![Problem { line, message, hint: None }]);
     if file.bytes.len() > MAX_BYTES {
@@ -103,7 +103,7 @@ pub(super) fn parse(file: &File, layer: Layer) -> Result<Parsed, Vec<Problem>> {
             return fail(Some(line), format!("{}:{line} is not UTF-8", file.name));
         }
     };
-    // What an editor may put in front; blanked, so that offsets stay right.
+    // Some editors write a byte order mark. Spaces replace it, so that offsets stay valid.
     let blanked;
     let text = match text.strip_prefix('\u{feff}') {
         Some(rest) => {
@@ -120,7 +120,7 @@ pub(super) fn parse(file: &File, layer: Layer) -> Result<Parsed, Vec<Problem>> {
             let line = lines.of(at);
             let message = format!("malformed TOML in {}:{line}: {}", file.name, e.message());
             let key = key_on(text, at);
-            let hint = key.map(|key| format!("the line begins with {key:?}"));
+            let hint = key.map(|key| format!("check the line that starts with {key:?}"));
             return Err(vec![Problem { line: Some(line), message, hint }]);
         }
     };
@@ -141,7 +141,7 @@ pub(super) fn parse(file: &File, layer: Layer) -> Result<Parsed, Vec<Problem>> {
     }
 }
 
-/// Returns the key that stands on the line of an offset.
+/// Returns the key on the line of a byte offset.
 fn key_on(text: &str, at: usize) -> Option<&str> {
     let start = text.get(..at)?.rfind('\n').map_or(0, |i| i + 1);
     let word = text[start..].trim_start_matches([' ', '\t', '[']);
@@ -149,7 +149,7 @@ fn key_on(text: &str, at: usize) -> Option<&str> {
     (end > 0 && end <= 64).then(|| &word[..end])
 }
 
-/// Where lines begin.
+/// The byte offsets of line starts.
 struct Lines(Vec<usize>);
 
 impl Lines {
@@ -173,7 +173,7 @@ struct Reader<'a> {
 type Name<'i> = Spanned<std::borrow::Cow<'i, str>>;
 
 impl Reader<'_> {
-    /// Checks `version` before anything else: a newer file may hold keys that are unknown here.
+    /// Checks `version` before anything else: a newer file may contain keys that are unknown here.
     fn version(&mut self, document: &DeTable<'_>) -> bool {
         let Some((_, value)) = document.iter().find(|(k, _)| k.get_ref() == "version") else { return true };
         let line = self.lines.of(value.span().start);
@@ -182,10 +182,10 @@ impl Reader<'_> {
         let (message, hint) = match number {
             Some(n) if n == i64::from(VERSION) => return true,
             Some(n) if n > i64::from(VERSION) => (
-                format!("\"version\" in {place} is {n}, which is newer than this program understands ({VERSION})"),
+                format!("\"version\" in {place} is {n}; this program supports version {VERSION}"),
                 "update claude-reviewer".to_owned(),
             ),
-            _ => (format!("\"version\" in {place} must be the number {VERSION}"), "write: version = 1".to_owned()),
+            _ => (format!("\"version\" in {place} must be {VERSION}"), "write: version = 1".to_owned()),
         };
         self.problems.push(Problem { line: Some(line), message, hint: Some(hint) });
         false
@@ -196,10 +196,10 @@ impl Reader<'_> {
             match (name.get_ref().as_ref(), value.get_ref()) {
                 ("version", _) => {}
                 ("backend", DeValue::Table(backends)) if backends.len() > MAX_BACKENDS => {
-                    self.wrong(name, &format!("has {} entries; at most {MAX_BACKENDS} are read", backends.len()));
+                    self.wrong(name, &format!("has {} entries; the limit is {MAX_BACKENDS}", backends.len()));
                 }
                 ("path" | "guideline", DeValue::Array(entries)) if entries.len() > MAX_LIST => {
-                    self.wrong(name, &format!("has {} entries; at most {MAX_LIST} are read", entries.len()));
+                    self.wrong(name, &format!("has {} entries; the limit is {MAX_LIST}", entries.len()));
                 }
                 ("backend", DeValue::Table(backends)) => {
                     for (name, value) in backends {
@@ -263,7 +263,7 @@ impl Reader<'_> {
         let backend = name.get_ref().to_string();
         let has = |key: &str| entries.iter().find(|(k, _)| k.get_ref() == key);
         if let (Some((name, _)), Some(_)) = (has("api_key_command"), has("api_key_env")) {
-            self.wrong(name, "cannot be combined with api_key_env: a key has one source");
+            self.wrong(name, "conflicts with api_key_env: set only one of them");
         }
         for (name, value) in entries {
             let key = BACKEND.iter().find(|k| k.name == name.get_ref());
@@ -277,7 +277,7 @@ impl Reader<'_> {
         let mut rule = PathRule { glob: Vec::new(), block_on: None, warn_on: None, min_confidence: None, origin };
         if self.entry("path", PATH, entry, &mut rule) {
             if rule.glob.is_empty() {
-                self.problem(rule.origin.line, "[[path]]", "has no glob, so it is about nothing");
+                self.problem(rule.origin.line, "[[path]]", "has no glob");
             }
             self.parsed.paths.push(rule);
         }
@@ -287,7 +287,7 @@ impl Reader<'_> {
         let mut guideline = Guideline { glob: Vec::new(), text: String::new(), origin: self.origin(entry) };
         if self.entry("guideline", GUIDELINE, entry, &mut guideline) {
             if guideline.glob.is_empty() {
-                self.problem(guideline.origin.line, "[[guideline]]", "has no glob, so it is about nothing");
+                self.problem(guideline.origin.line, "[[guideline]]", "has no glob");
             }
             if guideline.text.is_empty() {
                 self.problem(guideline.origin.line, "[[guideline]]", "has no text");
@@ -296,11 +296,11 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads an entry of a list of tables; `false` if it is not even a table or has a problem.
+    /// Parses an entry of a list of tables. Returns false if it has a problem.
     fn entry<T>(&mut self, list: &str, keys: &'static [Key<T>], entry: &Spanned<DeValue<'_>>, to: &mut T) -> bool {
         let DeValue::Table(entries) = entry.get_ref() else {
             let line = self.lines.of(entry.span().start);
-            self.problem(Some(line), &format!("{list:?}"), &format!("must hold tables: [[{list}]]"));
+            self.problem(Some(line), &format!("{list:?}"), &format!("must contain tables: [[{list}]]"));
             return false;
         };
         let before = self.problems.len();
@@ -349,9 +349,9 @@ impl Reader<'_> {
     }
 }
 
-/// Says what an unknown key was probably meant to be.
+/// Returns a hint for an unknown key.
 fn suggest(table: &str, typed: &str) -> String {
-    // Not among the tables here: `[backend.x]` and the lists.
+    // `[backend.x]` and the lists of tables are not in `TABLES`.
     let lists: [(&str, Vec<&str>); 3] = [
         ("backend.", BACKEND.iter().map(|k| k.name).collect()),
         ("path", PATH.iter().map(|k| k.name).collect()),
@@ -365,7 +365,7 @@ fn suggest(table: &str, typed: &str) -> String {
     let tables: Vec<&str> = tables.chain(["backend", "path", "guideline", "version"]).collect();
     let typed_folded = typed.replace('-', "_");
     if table.starts_with("backend.") && ["api_key", "key", "token", "apikey"].contains(&typed_folded.as_str()) {
-        return "a key never stands in a policy file: use api_key_env or api_key_command".to_owned();
+        return "remove the key from the policy file; set api_key_env or api_key_command instead".to_owned();
     }
     if let Some(name) = closest(typed, here.iter().copied()) {
         return did_you_mean(name);
@@ -374,18 +374,18 @@ fn suggest(table: &str, typed: &str) -> String {
     if let Some(t) = elsewhere {
         let name = &typed_folded;
         return if t.name.is_empty() {
-            format!("{name:?} belongs to the top level, before the first [table]")
+            format!("move {name:?} to the top level, before the first [table]")
         } else {
-            format!("{name:?} belongs in [{}]", t.name)
+            format!("move {name:?} to [{}]", t.name)
         };
     }
     if table.is_empty() {
         if let Some(name) = closest(typed, tables.iter().copied()) {
             return did_you_mean(name);
         }
-        return "see every key: claude-reviewer policy show".to_owned();
+        return "list all keys: claude-reviewer policy show".to_owned();
     }
-    format!("known here are {}", here.join(", "))
+    format!("valid keys here: {}", here.join(", "))
 }
 
 #[cfg(test)]

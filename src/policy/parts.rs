@@ -1,9 +1,9 @@
-//! What a change to `[[path]]` makes weaker.
+//! Reports where a change to `[[path]]` weakens the policy.
 //!
-//! Of each path the last entry that matches it and sets a key has the say. So a key is weaker somewhere only where one
-//! entry of the old version was the last and one of the new version is, which sets less. Each such pair is reported
-//! unless it is proven that no path has the two: the entries match nothing in common, or on all that they have in
-//! common another, later entry had the say before or has it now.
+//! For each path, the last entry that matches it and sets a key decides. A key is therefore weaker for a path only if
+//! the deciding entry of the new version sets less than that of the old version. Each such pair of entries is
+//! reported, unless no path can have both: either the entries match no common path, or a later entry decides for all
+//! of their common paths in one of the versions.
 
 use super::cover::{Area, Effort};
 use super::weaken::{Weakening, reaches, unreached};
@@ -11,12 +11,12 @@ use super::{PathRule, Policy};
 use crate::finding::{Confidence, Severity};
 use std::collections::HashSet;
 
-/// The most pairs that are looked at.
+/// The most pairs of entries that are compared.
 const MOST: usize = 1 << 20;
-/// The most patterns that are told of.
+/// The most patterns that are reported.
 const MOST_TOLD: usize = 50;
 
-/// An entry, of one pattern; or the top level, which matches everything and stands before all of them.
+/// An entry of one pattern, or the top level: it matches everything and comes before all entries.
 struct Entry<'a> {
     /// `None`: the top level.
     glob: Option<&'a str>,
@@ -30,7 +30,7 @@ struct Entry<'a> {
 /// The entries of a version, the top level first.
 struct Version<'a> {
     entries: Vec<Entry<'a>>,
-    /// The least that blocks anywhere.
+    /// The shortest `block_on` of all entries.
     least: &'a [Severity],
 }
 
@@ -41,7 +41,7 @@ enum Key {
     MinConfidence,
 }
 
-/// Compares what applies in parts of the repository.
+/// Compares the thresholds for parts of the repository.
 pub(super) fn compare(old: &Policy, new: &Policy, found: &mut Vec<Weakening>) {
     let (old, new) = (Version::of(old), Version::of(new));
     if old.entries.len() * new.entries.len() > MOST {
@@ -64,7 +64,7 @@ pub(super) fn compare(old: &Policy, new: &Policy, found: &mut Vec<Weakening>) {
             let mut ways = Key::ALL.into_iter().filter_map(|key| weaker((&old, i), (&new, j), key, &mut effort));
             let Some(what) = ways.next() else { continue };
             drop(ways);
-            // Of so much nobody reads each.
+            // A longer list is of no use to a reader.
             if told.len() >= MOST_TOLD || effort.is_spent() {
                 found.push(too_much());
                 return;
@@ -72,7 +72,7 @@ pub(super) fn compare(old: &Policy, new: &Policy, found: &mut Vec<Weakening>) {
             told.insert(glob);
             let here = new.entries.iter().rev().find(|e| e.glob == Some(glob));
             let place = match (was.glob, is.glob) {
-                (Some(was), Some(is)) if was != is => format!("files that match both {was} and {is}"),
+                (Some(was), Some(is)) if was != is => format!("paths that match both {was} and {is}"),
                 _ => glob.to_owned(),
             };
             let line = here.and_then(|e| e.line);
@@ -82,11 +82,11 @@ pub(super) fn compare(old: &Policy, new: &Policy, found: &mut Vec<Weakening>) {
 }
 
 fn too_much() -> Weakening {
-    let text = "[[path]] changes, and there is too much of it to be compared".to_owned();
+    let text = "[[path]] changes and has too many entries to compare".to_owned();
     Weakening { key: "path".to_owned(), line: None, text }
 }
 
-/// Says in what the new entry is weaker than the old one, where there may be a path of both.
+/// Describes how the new entry is weaker than the old one, if a path can have both.
 fn weaker(
     (old, i): (&Version<'_>, usize),
     (new, j): (&Version<'_>, usize),
@@ -103,19 +103,19 @@ fn weaker(
     (!later.any(covers)).then_some(what)
 }
 
-/// Says in what a value is weaker than another.
+/// Describes how a value is weaker than another.
 fn lowered((old, was): (&Version<'_>, &Entry<'_>), (new, is): (&Version<'_>, &Entry<'_>), key: Key) -> Option<String> {
     match key {
         Key::BlockOn => {
             let gone = unreached(was.block_on?, is.block_on?).next()?;
-            Some(format!("block_on no longer holds {gone}"))
+            Some(format!("block_on no longer includes {gone}"))
         }
         Key::WarnOn => {
-            // What blocked before is a matter of `block_on`; what surely blocks now needs no warning.
+            // Severities that blocked before belong to `block_on`; severities that block now need no warning.
             let (blocked, blocks) = (was.block_on.unwrap_or(old.least), is.block_on.unwrap_or(new.least));
             let mut gone = unreached(was.warn_on?, is.warn_on?);
             let gone = gone.find(|s| !reaches(blocked, *s) && !reaches(blocks, *s))?;
-            Some(format!("warn_on no longer holds {gone}"))
+            Some(format!("warn_on no longer includes {gone}"))
         }
         Key::MinConfidence => {
             let (was, is) = (was.min_confidence?, is.min_confidence?);

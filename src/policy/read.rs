@@ -1,4 +1,4 @@
-//! Opens policy files without being led astray: regular files only, of a bounded size, never waiting.
+//! Opens policy files: only regular files of a bounded size, and never blocking.
 
 use super::{FILE_NAME, File, MAX_BYTES, Pins, Project, ProjectOrigin};
 use crate::diff::ObjectId;
@@ -8,12 +8,12 @@ use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 impl File {
-    /// Returns the place of the user's own file, whether it exists or not; `None` without a home.
+    /// Returns the path of the user's file, whether it exists or not; `None` without a home folder.
     pub fn user_path(env: &Env) -> Option<PathBuf> {
         env.config_home().map(|c| c.join("claude-reviewer").join("config.toml"))
     }
 
-    /// Reads the user's own file, if there is one. It may be a symbolic link: it is the user's.
+    /// Reads the user's file, if it exists. A symbolic link is allowed, because the user owns the file.
     ///
     /// # Errors
     ///
@@ -25,10 +25,10 @@ impl File {
 }
 
 impl Project {
-    /// Reads the project's file at the top of a worktree, if there is one.
+    /// Reads the project's file at the top of a worktree, if it exists.
     ///
-    /// It may not be a symbolic link, not even inside the repository: a change to the link's target would change
-    /// the policy without touching it, and a commit's tree has only the link.
+    /// A symbolic link is an error, even inside the repository. A change to the link's target would change the
+    /// policy but not the file, and a commit's tree contains only the link.
     ///
     /// # Errors
     ///
@@ -45,25 +45,25 @@ impl Project {
         Ok(Some(Self::of(ProjectOrigin::Worktree, bytes, top, env)))
     }
 
-    /// Makes the error for a project's file that is a symbolic link; `place` names it.
+    /// Returns the error for a project's file that is a symbolic link.
     pub fn linked(place: &str) -> Error {
         Error::usage(format!("policy file {place} is a symbolic link"))
-            .hint_person("put a copy in its place, or name the file itself with --config")
-            .hint_agent("ask the user to replace the link by a regular policy file")
+            .hint_person("replace the link with a regular file, or name the target: --config FILE")
+            .hint_agent("ask the user to replace the link with a regular file")
     }
 
-    /// Takes the project's file as it stands in HEAD. `top` is the worktree that trust was given for.
+    /// Returns the project's file at HEAD. `top` is the worktree for which trust is looked up.
     pub fn at_head(bytes: Vec<u8>, top: &Path, env: &Env) -> Self {
         Self::of(ProjectOrigin::Head, bytes, top, env)
     }
 
-    /// Takes the project's file as it stands in a base commit, which is the operator's word.
+    /// Returns the project's file at a base commit. It is trusted, because it was merged.
     pub fn at_base(base: ObjectId, bytes: Vec<u8>) -> Self {
         let name = format!("{FILE_NAME} at {}", base.short());
         Self { from: ProjectOrigin::Base(base), file: File { name, bytes }, trusted: true }
     }
 
-    /// Reads the file that `--config` names, from the folder `dir`. It is the operator's word.
+    /// Reads the file that `--config` names, relative to the folder `dir`. It is trusted.
     ///
     /// # Errors
     ///
@@ -73,7 +73,7 @@ impl Project {
         let name = path.display().to_string();
         match read(&full)? {
             Some(bytes) => Ok(Self { from: ProjectOrigin::Flag, file: File { name, bytes }, trusted: true }),
-            None => Err(Error::usage(format!("policy file {name} does not exist"))),
+            None => Err(Error::usage(format!("policy file {name} not found"))),
         }
     }
 
@@ -83,20 +83,20 @@ impl Project {
     }
 }
 
-/// Reads a policy file; `None` if there is none.
+/// Reads a policy file; `None` if it does not exist.
 pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
-    // A FIFO would keep an open waiting for its other end, and opening a device can do anything at all.
+    // Opening a FIFO blocks until its other end is opened, and opening a device can have any side effect.
     match std::fs::metadata(path) {
         Ok(m) if !m.is_file() => return Err(irregular(path)),
         Ok(m) if m.len() > MAX_BYTES as u64 => return Err(too_large(path)),
         Ok(_) => {}
-        // A link that leads nowhere is a mistake, not the absence of a file.
+        // A dangling link is an error, not a missing file.
         Err(e) if e.kind() == ErrorKind::NotFound && std::fs::symlink_metadata(path).is_err() => return Ok(None),
         Err(e) if e.kind() == ErrorKind::NotADirectory => return Ok(None),
         Err(e) => return Err(unreadable(path, &e)),
     }
     let file = open(path).map_err(|e| unreadable(path, &e))?;
-    // Again, on what was opened: the name may point elsewhere by now.
+    // Check the open file again: the path may point to another file since the first check.
     if !file.metadata().map_err(|e| unreadable(path, &e))?.is_file() {
         return Err(irregular(path));
     }
@@ -118,7 +118,7 @@ fn open(path: &Path) -> std::io::Result<std::fs::File> {
     std::fs::File::open(path)
 }
 
-/// Returns a path as messages show it: with `~` for the home folder.
+/// Returns a path for messages, with `~` for the home folder.
 fn shown(path: &Path, env: &Env) -> String {
     let home = env.os("HOME").map(PathBuf::from).filter(|h| h.is_absolute());
     match home.and_then(|h| path.strip_prefix(h).ok().map(Path::to_owned)) {
@@ -134,5 +134,5 @@ fn too_large(path: &Path) -> Error {
     Error::usage(format!("policy file {} is larger than 1 MiB", path.display()))
 }
 fn unreadable(path: &Path, e: &std::io::Error) -> Error {
-    Error::usage(format!("policy file {} cannot be read", path.display())).caused_by(e)
+    Error::usage(format!("cannot read policy file {}", path.display())).caused_by(e)
 }

@@ -1,14 +1,23 @@
 //! The JSON schema of the policy file, for editors.
 //!
-//! Draft 7, the newest that the TOML plug-ins of the common editors understand. Made from the table of keys, so
-//! that it says what the program does; a copy is kept in `schemas/policy.schema.json`.
+//! It uses draft 7, the newest that the TOML plug-ins of common editors support. It is generated from the table of
+//! keys. `schemas/policy.schema.json` is a copy.
 
-use super::keys::{BACKEND, GUIDELINE, Key, PATH, TABLES, VERSION};
+use super::keys::{self, BACKEND, GUIDELINE, Key, PATH, TABLES, Trust, VERSION};
 use super::kind::{Kind, TOOLS};
 use super::value::Value;
 use super::{Backend, BackendKind, FILE_NAME, Guideline, Origin, PathRule, Policy};
 use crate::finding::{Category, Severity};
 use serde_json::{Map, Value as Json, json};
+
+/// Description of `[[path]]`.
+pub(super) const PATHS: &str = "Thresholds for a part of the repository. If several entries match a path, the last one \
+                                counts, key by key.";
+/// Description of `[[guideline]]`.
+pub(super) const GUIDELINES: &str = "Instructions for models that review matching files.";
+/// Description of `[backend.NAME]`.
+pub(super) const BACKENDS: &str = "Backends that can review in addition to the rules. List their names in \
+                                   review.backends.";
 
 /// Returns the schema.
 pub fn schema() -> Json {
@@ -16,10 +25,10 @@ pub fn schema() -> Json {
     let mut top = Map::new();
     top.insert(
         "version".to_owned(),
-        json!({ "description": "The version of this format.", "const": VERSION, "default": VERSION }),
+        json!({ "description": "Version of the format.", "const": VERSION, "default": VERSION }),
     );
     for table in TABLES {
-        let properties = properties(table.keys, Some(&policy), |_| true);
+        let properties = properties(table.name, table.keys, Some(&policy), |_| true);
         if table.name.is_empty() {
             top.extend(properties);
         } else {
@@ -29,25 +38,14 @@ pub fn schema() -> Json {
     top.insert("backend".to_owned(), backends());
     let rule =
         PathRule { glob: Vec::new(), block_on: None, warn_on: None, min_confidence: None, origin: Origin::default() };
-    top.insert(
-        "path".to_owned(),
-        entries(
-            "Settings for a part of the repository. For each key, the last matching entry wins.",
-            properties(PATH, Some(&rule), |_| true),
-            &["glob"],
-        ),
-    );
+    top.insert("path".to_owned(), entries(PATHS, properties("path", PATH, Some(&rule), |_| true), &["glob"]));
     top.insert(
         "guideline".to_owned(),
-        entries(
-            "Instructions for models when a matching file changes.",
-            properties(GUIDELINE, None::<&Guideline>, |_| true),
-            &["glob", "text"],
-        ),
+        entries(GUIDELINES, properties("guideline", GUIDELINE, None::<&Guideline>, |_| true), &["glob", "text"]),
     );
     let mut schema = object(
-        "The policy of claude-reviewer. A project's file stands at the top of the repository; a person's own is \
-         ~/.config/claude-reviewer/config.toml. Keys marked operator only are taken from a project's file after \
+        "Policy of claude-reviewer. The project's file is at the top of the repository; your own file is \
+         ~/.config/claude-reviewer/config.toml. Operator-only keys in the project's file have no effect until \
          `claude-reviewer policy trust`.",
         top,
         &[],
@@ -59,7 +57,7 @@ pub fn schema() -> Json {
     schema
 }
 
-/// Returns the schema as it is kept in the repository.
+/// Returns the schema as text, as in `schemas/policy.schema.json`.
 pub fn text() -> String {
     format!("{:#}\n", schema())
 }
@@ -69,11 +67,9 @@ fn backends() -> Json {
     for kind in BackendKind::ALL {
         let about = match kind {
             BackendKind::Claude => "The Claude Code command line, with its own login.",
-            BackendKind::Anthropic => {
-                "Anthropic's Messages API. Its key is in ANTHROPIC_API_KEY unless said otherwise."
-            }
-            BackendKind::OpenAi => "OpenAI's Chat Completions. Its key is in OPENAI_API_KEY unless said otherwise.",
-            BackendKind::Google => "Google's Gemini API. Its key is in GEMINI_API_KEY unless said otherwise.",
+            BackendKind::Anthropic => "Anthropic's Messages API. The key is in ANTHROPIC_API_KEY by default.",
+            BackendKind::OpenAi => "OpenAI's Chat Completions. The key is in OPENAI_API_KEY by default.",
+            BackendKind::Google => "Google's Gemini API. The key is in GEMINI_API_KEY by default.",
         };
         let fits = |key: &str| match key {
             "kind" => false,
@@ -82,11 +78,15 @@ fn backends() -> Json {
             _ => true,
         };
         let backend = Backend::new(kind.name());
-        known.insert(kind.name().to_owned(), object(about, properties(BACKEND, Some(&backend), fits), &[]));
+        known.insert(
+            kind.name().to_owned(),
+            object(about, properties("backend.NAME", BACKEND, Some(&backend), fits), &[]),
+        );
     }
-    let other = object("A backend of your own.", properties(BACKEND, Some(&Backend::new("-")), |_| true), &[]);
+    let custom = properties("backend.NAME", BACKEND, Some(&Backend::new("-")), |_| true);
+    let other = object("A custom backend.", custom, &[]);
     json!({
-        "description": "AI backends. review.backends selects the ones that run.",
+        "description": BACKENDS,
         "type": "object",
         "properties": known,
         "additionalProperties": other,
@@ -109,13 +109,18 @@ fn entries(about: &str, properties: Map<String, Json>, required: &[&str]) -> Jso
     json!({ "description": about, "type": "array", "items": object(about, properties, required) })
 }
 
-/// Describes keys; `defaults` is what has them when nobody sets anything.
-fn properties<T>(keys: &'static [Key<T>], defaults: Option<&T>, fits: impl Fn(&str) -> bool) -> Map<String, Json> {
+/// Describes keys that have the values of `defaults` if they are not set.
+fn properties<T>(
+    table: &str,
+    keys: &'static [Key<T>],
+    defaults: Option<&T>,
+    fits: impl Fn(&str) -> bool,
+) -> Map<String, Json> {
     keys.iter()
         .filter(|k| fits(k.name))
         .map(|k| {
             let mut o = k.kind.schema();
-            o["description"] = json!(k.about);
+            o["description"] = json!(describe(table, k));
             let default = defaults.map_or(Value::Unset, |d| (k.get)(d));
             if default != Value::Unset && !matches!(k.kind, Kind::PatternOrPatterns) {
                 o["default"] = default.to_json();
@@ -125,13 +130,32 @@ fn properties<T>(keys: &'static [Key<T>], defaults: Option<&T>, fits: impl Fn(&s
         .collect()
 }
 
+/// Describes a key, with who may set it and what overrides it.
+fn describe<T>(table: &str, key: &Key<T>) -> String {
+    let full = keys::full(table, key.name);
+    let mut text = key.about.to_owned();
+    text.push_str(match key.trust {
+        Trust::Open => "",
+        Trust::Personal => " Your own file overrides the project's file.",
+        Trust::Operator => " Operator only.",
+        Trust::OperatorUnlessLoopback => " Operator only, except for an address of this machine.",
+    });
+    let flag = keys::flag_of(&full).map(str::to_owned);
+    let variables = keys::variables_of(&full).map(|v| v.names.join(" or "));
+    let ways: Vec<String> = [flag, variables].into_iter().flatten().collect();
+    if !ways.is_empty() {
+        text.push_str(&format!(" Overridden by {}.", ways.join(" and ")));
+    }
+    text
+}
+
 impl Kind {
-    /// Describes what the key takes. Looser than [`Kind::read`] where a schema cannot say it.
+    /// Returns the schema of a value. It accepts more than [`Kind::read`] where a schema cannot express the bounds.
     fn schema(self) -> Json {
         let pattern = json!({ "type": "string", "pattern": "^[^!]", "maxLength": super::glob::MAX_PATTERN });
         let list = |items: Json| json!({ "type": "array", "items": items, "uniqueItems": true });
         let severity = || {
-            // Canonical names first: editors offer them in this order.
+            // Canonical names come first: editors offer them in this order.
             let synonyms =
                 ["blocker", "high", "error", "risk", "medium", "low", "warning", "issue", "info", "nit", "note"];
             json!({ "enum": Severity::ALL.iter().map(|s| s.name()).chain(synonyms).collect::<Vec<_>>() })

@@ -1,4 +1,4 @@
-//! A policy written out: for people, as TOML, as JSON, and as the text that its hash is taken over.
+//! Renders a policy as text, TOML, JSON, and as input of its hash.
 
 use super::keys::{BACKEND, GUIDELINE, Key, PATH, TABLES, Trust, VERSION};
 use super::value::{Value, bare_or_quoted};
@@ -7,11 +7,11 @@ use crate::untrusted::{Inert, is_active};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 
-/// The hash of a policy that nobody has set anything of: most runs show it, and making it takes longer than
-/// anything else about a policy without a file. A test compares.
+/// The hash of the default policy. Most runs show it, and computing it would take most of the time of loading a policy
+/// without a file. A test compares it.
 const DEFAULT_HASH: &str = "1b75607ce51982c8";
 
-/// How the headers of the backends' tables begin.
+/// The start of the headers of `[backend.NAME]`.
 const BACKENDS: &str = "backend.";
 
 /// One value of a policy.
@@ -22,7 +22,7 @@ struct Row<'a> {
     trust: Trust,
 }
 
-/// A table as it is written: its header without brackets, and its rows.
+/// A table with its header without brackets, and its rows.
 struct Section<'a> {
     header: Header,
     rows: Vec<Row<'a>>,
@@ -36,7 +36,7 @@ enum Header {
 }
 
 impl Policy {
-    /// Returns the hash over every effective value: 16 hexadecimal digits. Origins do not count.
+    /// Returns the hash of all effective values: 16 hexadecimal digits. Origins do not count.
     pub fn hash(&self) -> String {
         if self.origins.is_empty() && self.paths.is_empty() && self.guidelines.is_empty() {
             return DEFAULT_HASH.to_owned();
@@ -44,12 +44,12 @@ impl Policy {
         self.fresh_hash()
     }
 
-    /// Returns what decides about a change, wherever it is reviewed: thresholds, what is left out, rules, guidelines,
-    /// and who is to look how. What one machine has of its own (programs, keys, addresses, backends that are not
-    /// asked), what is stored and what hooks do is not in it. By name (`block_on`, `[review] depth`, `[[guideline]] 2`)
-    /// a hash of the value, 16 hexadecimal digits.
+    /// Returns the values that decide about a change on every machine: thresholds, ignored paths, rules, guidelines,
+    /// backends and depth. Values of one machine (programs, keys, addresses, other backends), storage and hooks are not
+    /// included. Each name (`block_on`, `[review] depth`, `[[guideline]] 2`) has a hash of its value: 16 hexadecimal
+    /// digits.
     pub fn judging(&self) -> BTreeMap<String, String> {
-        // How many at once, how often, how long: whoever looked, looked at all of it.
+        // Limits do not change the result of a complete review.
         const EFFORT: [&str; 9] = [
             "jobs",
             "timeout",
@@ -75,7 +75,7 @@ impl Policy {
                 Header::Table(name)
                     if ELSEWHERE.contains(&name.as_str()) || name.starts_with(BACKENDS) && !asked.contains(name) => {}
                 Header::Table(name) => out.extend(rows.map(|r| (format!("[{name}] {}", r.name), short(&line(r))))),
-                // Their order decides.
+                // The order of entries matters.
                 Header::Entry(name) => {
                     let n = entries.entry(name).and_modify(|n| *n += 1).or_insert(1);
                     out.insert(format!("[[{name}]] {n}"), short(&rows.map(line).collect::<String>()));
@@ -89,8 +89,8 @@ impl Policy {
         short(&self.to_toml(false))
     }
 
-    /// Writes a policy file that sets every effective value; with `origins`, each line says where its value
-    /// came from.
+    /// Returns a policy file that sets every effective value; with `origins`, each line has a comment with the origin of
+    /// its value.
     pub fn to_toml(&self, origins: bool) -> String {
         let mut text = format!("version = {VERSION}\n");
         for section in sections(self) {
@@ -115,7 +115,7 @@ impl Policy {
         text
     }
 
-    /// Writes every value with its full key for people; with `origins`, where each came from and who may set it.
+    /// Returns all values with their full keys; with `origins`, also their origins and trust.
     pub fn to_text(&self, origins: bool) -> String {
         let mut lines = Vec::new();
         let mut counts = BTreeMap::new();
@@ -151,8 +151,8 @@ impl Policy {
         text
     }
 
-    /// Returns the policy as JSON in the shape of the file; with `origins`, a member `origins` gives by full key
-    /// where what is no default was set.
+    /// Returns the policy as JSON with the structure of the file; with `origins`, the member `origins` has the origin of
+    /// each value that is not a default, by full key.
     pub fn to_json(&self, origins: bool) -> Json {
         let mut top = Map::new();
         let mut places = Map::new();
@@ -202,14 +202,14 @@ impl Policy {
     }
 }
 
-/// Writes JSON for people and programs alike: indented, and with everything escaped that a terminal acts on.
+/// Returns indented JSON with escaped terminal control characters.
 pub fn json_text(json: &Json) -> String {
     let mut text = String::new();
     for c in format!("{json:#}\n").chars() {
         if c == '\n' || !is_active(c) {
             text.push(c);
         } else {
-            // Stands in a string: JSON has nothing of the kind outside.
+            // Such a character is inside a string: JSON does not allow it elsewhere.
             for unit in c.encode_utf16(&mut [0; 2]) {
                 text.push_str(&format!("\\u{unit:04x}"));
             }
@@ -236,7 +236,7 @@ fn backend(name: &str) -> String {
     format!("{BACKENDS}{}", bare_or_quoted(name))
 }
 
-/// Returns the first 16 hexadecimal digits of a text's hash.
+/// Returns the first 16 hexadecimal digits of the hash of a text.
 fn short(text: &str) -> String {
     let mut digest = super::trust::hex(text.as_bytes());
     digest.truncate(16);
@@ -250,7 +250,7 @@ fn origin(row: &Row<'_>) -> String {
     }
 }
 
-/// Lists a policy in the order of the documentation. Backends that are neither asked nor set are left out.
+/// Returns the sections of a policy in the order of the documentation, without backends that are neither listed nor set.
 fn sections(policy: &Policy) -> Vec<Section<'_>> {
     let mut sections = Vec::new();
     for table in TABLES {

@@ -1,8 +1,8 @@
-//! Which project files this user trusts: `policy trust`.
+//! The project files that this user trusts: `policy trust`.
 //!
-//! One small file a pin under `~/.config/claude-reviewer/trusted/` (mode 0600 in folders of mode 0700), named by
-//! two hashes: of the worktree's path and of the file's content. So trust ends with the first changed byte,
-//! does not travel to another repository, and two processes that pin at the same time cannot lose a pin.
+//! Each pin is a small file under `~/.config/claude-reviewer/trusted/` (mode 0600 in folders of mode 0700). Its name
+//! has two hashes: of the worktree's path and of the file's content. Trust therefore ends with the first changed
+//! byte and does not apply to another repository. Two processes that pin at the same time cannot lose a pin.
 
 use crate::env::Env;
 use crate::error::{Error, Result};
@@ -19,25 +19,25 @@ pub struct Pins {
 /// A trusted file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pin {
-    /// The worktree it was trusted in, for people.
+    /// The path of the worktree, for display.
     pub worktree: String,
     /// SHA-256 of the content, hexadecimal.
     pub content: String,
 }
 
 impl Pins {
-    /// Finds the user's pins; `None` without a home.
+    /// Returns the user's pins; `None` without a home folder.
     pub fn of(env: &Env) -> Option<Self> {
         env.config_home().map(|c| Self { dir: c.join("claude-reviewer").join("trusted") })
     }
 
-    /// Tells whether exactly this content is trusted in a worktree.
+    /// Returns true if exactly this content is trusted in a worktree.
     pub fn holds(&self, top: &Path, content: &[u8]) -> bool {
-        // Most people never trust a file, and hashing costs more than the rest of reading a policy.
+        // Most users never trust a file, and hashing takes longer than the rest of reading a policy.
         if !self.dir.is_dir() {
             return false;
         }
-        // Not through a symbolic link: a pin is a file that this program wrote.
+        // Do not follow symbolic links: this program writes pins as regular files.
         std::fs::symlink_metadata(self.path(top, content)).is_ok_and(|m| m.is_file())
     }
 
@@ -48,9 +48,9 @@ impl Pins {
     /// Usage: the folder cannot be written.
     pub fn add(&self, top: &Path, content: &[u8]) -> Result<()> {
         let failed =
-            |e: &std::io::Error| Error::usage(format!("trust cannot be stored in {}", self.dir.display())).caused_by(e);
+            |e: &std::io::Error| Error::usage(format!("cannot store trust in {}", self.dir.display())).caused_by(e);
         private_dir(&self.dir).map_err(|e| failed(&e))?;
-        // Of mode 0600 from the start; complete before it has its name.
+        // The temporary file has mode 0600 from the start, and is complete before it is renamed.
         let mut file = tempfile::NamedTempFile::new_in(&self.dir).map_err(|e| failed(&e))?;
         file.write_all(canonical(top).display().to_string().as_bytes()).map_err(|e| failed(&e))?;
         file.as_file().sync_all().map_err(|e| failed(&e))?;
@@ -58,7 +58,7 @@ impl Pins {
         Ok(())
     }
 
-    /// Trusts nothing in a worktree any more, and returns how many pins there were.
+    /// Removes all pins of a worktree and returns their number.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl Pins {
         for name in self.names()? {
             if name.starts_with(&prefix) {
                 std::fs::remove_file(self.dir.join(&name)).map_err(|e| {
-                    Error::usage(format!("trust cannot be removed from {}", self.dir.display())).caused_by(&e)
+                    Error::usage(format!("cannot remove trust from {}", self.dir.display())).caused_by(&e)
                 })?;
                 removed += 1;
             }
@@ -77,7 +77,7 @@ impl Pins {
         Ok(removed)
     }
 
-    /// Lists every pin, by worktree.
+    /// Lists all pins, sorted by worktree.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl Pins {
 
     fn names(&self) -> Result<Vec<String>> {
         let failed =
-            |e: std::io::Error| Error::usage(format!("trust cannot be read from {}", self.dir.display())).caused_by(&e);
+            |e: std::io::Error| Error::usage(format!("cannot read trust from {}", self.dir.display())).caused_by(&e);
         let entries = match std::fs::read_dir(&self.dir) {
             Ok(entries) => entries,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -120,7 +120,7 @@ impl Pins {
     }
 }
 
-/// Hashes where a worktree lies.
+/// Returns the hash of the path of a worktree.
 fn place(top: &Path) -> String {
     hex(canonical(top).as_os_str().as_encoded_bytes())
 }

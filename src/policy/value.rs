@@ -1,13 +1,13 @@
-//! Values as files, variables and flags spell them, before and after they are typed.
+//! Values of policy keys, with their text form in files, variables and flags.
 
 use crate::finding::{Category, Confidence, Severity};
 use crate::untrusted::is_active;
 use std::time::Duration;
 
-/// A checked value on its way into or out of the policy. Names are canonical.
+/// A validated value of the policy. Names are canonical.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// An optional key that nobody set.
+    /// An optional key that is not set.
     Unset,
     Flag(bool),
     Count(u32),
@@ -29,7 +29,7 @@ impl Value {
         Self::names(list.iter().map(|s| s.name()))
     }
 
-    // What follows reads a value that `Kind::read` has checked; of another form it reads as nothing.
+    // `Kind::read` has validated the type. These functions return an empty value for any other type.
 
     pub(super) fn flag(&self) -> bool {
         matches!(self, Self::Flag(true))
@@ -65,7 +65,7 @@ impl Value {
         Confidence::parse(self.text()).unwrap_or(Confidence::Medium)
     }
 
-    /// Writes the value as TOML on one line; an unset one as nothing.
+    /// Returns the value as TOML on one line; an empty string for an unset value.
     pub fn to_toml(&self) -> String {
         match self {
             Self::Unset => String::new(),
@@ -83,7 +83,7 @@ impl Value {
         }
     }
 
-    /// Returns the value as JSON; an unset one as null.
+    /// Returns the value as JSON; null for an unset value.
     pub fn to_json(&self) -> serde_json::Value {
         use serde_json::Value as Json;
         match self {
@@ -99,7 +99,7 @@ impl Value {
     }
 }
 
-/// Writes a TOML basic string that is inert on a terminal.
+/// Returns a TOML basic string without terminal control characters.
 pub(super) fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -118,7 +118,7 @@ pub(super) fn quote(text: &str) -> String {
     out
 }
 
-/// Writes a TOML key.
+/// Returns a TOML key, quoted if necessary.
 pub(super) fn bare_or_quoted(key: &str) -> String {
     let bare = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
     if bare { key.to_owned() } else { quote(key) }
@@ -154,7 +154,7 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
     Some(total)
 }
 
-/// Writes a duration as [`parse_duration`] reads it.
+/// Returns a duration in the format of [`parse_duration`].
 pub fn show_duration(d: Duration) -> String {
     let mut left = d.as_millis();
     let mut text = String::new();
@@ -167,7 +167,7 @@ pub fn show_duration(d: Duration) -> String {
     if text.is_empty() { "0s".to_owned() } else { text }
 }
 
-/// Returns the candidate that was probably meant: equal but for case, `-` and `_`, or a few letters off.
+/// Returns the candidate that is closest to a typed name. It differs only in case, `-` and `_`, or a few letters.
 pub(crate) fn closest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let fold = |s: &str| s.to_ascii_lowercase().replace('-', "_");
     let typed = fold(typed);
@@ -178,7 +178,7 @@ pub(crate) fn closest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a 
         .into_iter()
         .map(|c| {
             let folded = fold(c);
-            // A beginning is as good as one letter off.
+            // A prefix counts like one wrong letter.
             let begun = typed.len() >= 3 && folded.starts_with(&typed);
             (if begun { 1 } else { strsim::damerau_levenshtein(&typed, &folded) }, c)
         })

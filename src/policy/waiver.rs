@@ -1,15 +1,15 @@
-//! Waivers as the command line and `CLAUDE_REVIEWER_WAIVE` spell them: `FINGERPRINT=REASON`.
+//! Parses waivers of the command line and of `CLAUDE_REVIEWER_WAIVE`: `FINGERPRINT=REASON`.
 
 use crate::env::Env;
 use crate::error::{Error, Result};
 
-/// The least digits of a fingerprint. Whoever writes a change chooses path and quote, and so could try until the
-/// first digits of another finding's fingerprint come out: 8 take an hour, 16 take longer than the change lives.
+/// The least number of digits of a fingerprint. The author of a change chooses path and quote, and could search for
+/// values whose fingerprint starts like that of a waived finding. 8 digits take an hour; 16 take too long.
 const DIGITS_MIN: usize = 16;
-/// The digits of a whole fingerprint.
+/// The number of digits of a complete fingerprint.
 const DIGITS_MAX: usize = 32;
 
-/// A person's word that lets a finding through.
+/// A waiver: a person accepts a finding for one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waive {
     /// The fingerprint, or at least its first [`DIGITS_MIN`] digits; lower case.
@@ -22,15 +22,17 @@ impl Waive {
     ///
     /// # Errors
     ///
-    /// Usage: no fingerprint, or no reason.
+    /// Usage: the fingerprint or the reason is missing or invalid.
     pub fn parse(text: &str) -> Result<Self> {
         let (fingerprint, reason) = text.split_once('=').unwrap_or((text, ""));
         let (fingerprint, reason) = (fingerprint.trim().to_ascii_lowercase(), reason.trim());
-        let hint = "write: --waive FINGERPRINT=REASON, with a fingerprint from the report";
+        let hint = "write --waive \"FINGERPRINT=REASON\" with a fingerprint from the report";
         if !(DIGITS_MIN..=DIGITS_MAX).contains(&fingerprint.len())
             || !fingerprint.bytes().all(|b| b.is_ascii_hexdigit())
         {
-            let what = format!("waiver {text:?} has no fingerprint of {DIGITS_MIN} to {DIGITS_MAX} hexadecimal digits");
+            let what = format!(
+                "invalid waiver {text:?}: expected a fingerprint of {DIGITS_MIN} to {DIGITS_MAX} hexadecimal digits"
+            );
             return Err(Error::usage(what).hint_person(hint));
         }
         if reason.is_empty() {
@@ -39,18 +41,18 @@ impl Waive {
         Ok(Self { fingerprint, reason: reason.to_owned() })
     }
 
-    /// Tells whether a finding with this fingerprint is meant.
+    /// Returns true if the waiver covers a finding with this fingerprint.
     pub fn covers(&self, fingerprint: &str) -> bool {
         fingerprint.starts_with(&self.fingerprint)
     }
 }
 
-/// Gathers the waivers of the command line and of `CLAUDE_REVIEWER_WAIVE`, where each stands on a line of its own
-/// or after a `;`.
+/// Collects the waivers of the command line and of `CLAUDE_REVIEWER_WAIVE`. The variable has one waiver per line, or
+/// several separated by `;`.
 ///
 /// # Errors
 ///
-/// Usage: one that cannot be read. None is left out silently.
+/// Usage: a waiver is invalid. Invalid waivers are never skipped.
 pub fn waivers(flags: &[String], env: &Env) -> Result<Vec<Waive>> {
     let mut all = flags.iter().map(|f| Waive::parse(f)).collect::<Result<Vec<_>>>()?;
     if let Some(raw) = env.os("CLAUDE_REVIEWER_WAIVE") {

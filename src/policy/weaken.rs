@@ -1,7 +1,7 @@
-//! What a change to the policy file makes weaker: the effective values of both versions, compared.
+//! Reports how a change to the policy file weakens it, by the effective values of both versions.
 //!
-//! Spelling, order and defaults that are written out make no difference. A pattern is none that was there before
-//! only where that is proven: see `cover`, and `parts` for `[[path]]`.
+//! Spelling, order and written-out defaults make no difference. A pattern counts as covered by earlier patterns only
+//! if that is proven: see `cover`, and `parts` for `[[path]]`.
 
 use super::cover::{Area, Effort};
 use super::keys::{self, BACKEND, Key, TABLES, Weaker};
@@ -11,21 +11,21 @@ use super::value::Value;
 use super::{FILE_NAME, File, Layer, Policy, Project, ProjectOrigin, RulesPolicy, parts};
 use crate::finding::Severity;
 
-/// One way in which a policy got weaker.
+/// One way in which a policy is weaker than before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Weakening {
     /// The full key (`block_on`, `backend.local.base_url`, `path`); empty: the file as a whole.
     pub key: String,
-    /// Where the new file says so, 1-based; `None`: by what it no longer says.
+    /// The 1-based line in the new file; `None`: the old line was removed.
     pub line: Option<u32>,
-    /// A lowercase fragment: `block_on no longer holds major`.
+    /// A lowercase fragment: `block_on no longer includes major`.
     pub text: String,
 }
 
-/// Compares two versions of the project's file; `None`: there is none.
+/// Compares two versions of the project's file; `None`: the file does not exist.
 ///
-/// `severity` tells a rule's own severity, where it is known. A version that cannot be read counts as no file if
-/// it is the old one, and as weaker if it is the new one: once merged, every gate would stop.
+/// `severity` returns the built-in severity of a rule, if it is known. An invalid old version counts as no file. An
+/// invalid new version counts as weaker: after the merge, every gate would fail.
 pub fn weakened(
     base: Option<&[u8]>,
     head: Option<&[u8]>,
@@ -40,7 +40,7 @@ pub fn weakened(
         None => Policy::default(),
         Some(Ok(new)) => new,
         Some(Err(line)) => {
-            let text = "the policy cannot be read any more, so every gate that uses it stops".to_owned();
+            let text = "the policy file is invalid, so every gate that uses it fails".to_owned();
             return vec![Weakening { key: String::new(), line, text }];
         }
     };
@@ -63,8 +63,8 @@ pub fn weakened(
     found
 }
 
-/// Says what models are told from the new version on that the old one does not tell them: guidelines that are new or
-/// say more, and further documents. Nothing of it is weaker by itself. A version that cannot be read tells nothing.
+/// Returns the instructions for models that the new version adds: new or longer guidelines, and further documents.
+/// They do not weaken the policy by themselves. An invalid version has no instructions.
 pub fn told(base: Option<&[u8]>, head: Option<&[u8]>) -> Vec<Weakening> {
     let read = |bytes: Option<&[u8]>| bytes.and_then(|b| policy(b).ok()).unwrap_or_default();
     let (old, new) = (read(base), read(head));
@@ -79,12 +79,12 @@ pub fn told(base: Option<&[u8]>, head: Option<&[u8]>) -> Vec<Weakening> {
         }
         let before = old.guidelines.iter().filter(holds).find_map(|o| text.split_once(o.text.trim()));
         let what = match before {
-            Some(("", "")) => format!("is held against more files: {text:?}"),
+            Some(("", "")) => format!("applies to more files: {text:?}"),
             Some((start, end)) => {
                 let added = [start.trim(), end.trim()].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>();
-                format!("says more: {:?}", added.join(" … "))
+                format!("adds: {:?}", added.join(" … "))
             }
-            None if old.guidelines.iter().any(|o| holds(&o)) => format!("says otherwise: {text:?}"),
+            None if old.guidelines.iter().any(|o| holds(&o)) => format!("changes to: {text:?}"),
             None => format!("is new: {text:?}"),
         };
         let text = format!("the guideline for {} {what}; takes effect for models after the merge", g.glob.join(", "));
@@ -94,17 +94,15 @@ pub fn told(base: Option<&[u8]>, head: Option<&[u8]>) -> Vec<Weakening> {
     let added: Vec<&str> = is.iter().filter(|d| !was.contains(d)).map(String::as_str).collect();
     if !added.is_empty() {
         let key = "review.conventions";
-        let text = format!(
-            "{key} now holds {}: models are given it as what the team expects, from the merge on",
-            added.join(", ")
-        );
+        let text = format!("{key} now includes {}; takes effect for models after the merge", added.join(", "));
         tell(key, new.origin_of(key).line, text);
     }
     all
 }
 
-/// Tells whether the earlier of two versions says otherwise, or less, about what runs, where data goes, or which model
-/// of the backends that are wanted is asked. `None`: there is no file; one that cannot be read says nothing.
+/// Returns true if the current version sets a key that decides which programs run, where data goes, or which model the
+/// enabled backends ask, and the earlier version does not set the same value. `None`: the file does not exist. An
+/// invalid version sets nothing.
 pub fn asks_otherwise(now: Option<&[u8]>, earlier: Option<&[u8]>) -> bool {
     let read = |bytes: Option<&[u8]>| bytes.and_then(|b| policy(b).ok()).unwrap_or_default();
     let (now, earlier) = (read(now), read(earlier));
@@ -120,13 +118,13 @@ pub fn asks_otherwise(now: Option<&[u8]>, earlier: Option<&[u8]>) -> bool {
         })
 }
 
-/// Returns what one version of the project's file says of rules, `None` standing for no file; `None` if it cannot be
-/// read.
+/// Returns the `[rules]` of one version of the project's file; `None` if the version is invalid. Without a file, these
+/// are the defaults.
 pub fn rules_of(bytes: Option<&[u8]>) -> Option<RulesPolicy> {
     bytes.map_or_else(|| Some(Policy::default()), |b| policy(b).ok()).map(|p| p.rules)
 }
 
-/// Reads one version by itself; on failure the line of the first problem.
+/// Parses one version. The error is the line of the first problem.
 fn policy(bytes: &[u8]) -> Result<Policy, Option<u32>> {
     let file = File { name: FILE_NAME.to_owned(), bytes: bytes.to_vec() };
     let first = |problems: Vec<super::Problem>| problems.first().and_then(|p| p.line);
@@ -161,7 +159,7 @@ fn compare<T>(
         Weaker::Shrinks => {
             let gone = gone();
             if !gone.is_empty() {
-                weaker(format!("{full} no longer holds {}", gone.join(", ")));
+                weaker(format!("{full} no longer includes {}", gone.join(", ")));
             }
         }
         Weaker::Blocks | Weaker::Warns => {
@@ -172,23 +170,23 @@ fn compare<T>(
             };
             let gone: Vec<&str> = gone.into_iter().map(Severity::name).collect();
             if !gone.is_empty() {
-                weaker(format!("{full} no longer holds {}", gone.join(", ")));
+                weaker(format!("{full} no longer includes {}", gone.join(", ")));
             }
         }
         Weaker::Grows => {
             let added = added();
             if !added.is_empty() {
-                weaker(format!("{full} now holds {}", added.join(", ")));
+                weaker(format!("{full} now includes {}", added.join(", ")));
             }
         }
         Weaker::Ignores => {
             let before: Vec<Area> = was.list().iter().map(|p| Area::of(p)).collect();
             let mut effort = Effort::default();
-            // What is not proven to have been left out before is new.
+            // A pattern is new unless earlier patterns provably cover it.
             let added: Vec<String> =
                 added().into_iter().filter(|p| !Area::of(p).is_within_any(&before, &mut effort)).collect();
             if !added.is_empty() {
-                weaker(format!("{full} now leaves out {}", added.join(", ")));
+                weaker(format!("{full} now matches {}", added.join(", ")));
             }
         }
         Weaker::Lowers => {
@@ -215,13 +213,13 @@ fn compare<T>(
             if was.list().is_empty() {
                 weaker(format!("{full} is now limited to {}", is.list().join(", ")));
             } else if !gone.is_empty() && !is.list().is_empty() {
-                weaker(format!("{full} no longer holds {}", gone.join(", ")));
+                weaker(format!("{full} no longer includes {}", gone.join(", ")));
             }
         }
         Weaker::Severities => {
             let of = |v: &Value, id: &str| {
                 let set = v.table().iter().find(|(k, _)| k == id).and_then(|(_, v)| Severity::parse(v.text()));
-                // Nobody knows what an unknown rule has: the worst.
+                // The severity of an unknown rule is not known. Assume the worst.
                 set.or_else(|| severity(id)).unwrap_or(Severity::Critical)
             };
             let mut ids: Vec<&String> = was.table().iter().chain(is.table()).map(|(id, _)| id).collect();
@@ -236,10 +234,10 @@ fn compare<T>(
         }
         Weaker::Changes => {
             let show = |v: &Value| if *v == Value::Unset { "nothing".to_owned() } else { v.to_toml() };
-            // What is only gone falls back to a default of this program.
+            // A removed value falls back to the default of this program.
             if is != Value::Unset {
                 weaker(format!(
-                    "{full} changes from {} to {}, which decides what runs or where data goes",
+                    "{full} changes from {} to {}; this key decides which programs run or where data goes",
                     show(&was),
                     show(&is)
                 ));
@@ -248,14 +246,14 @@ fn compare<T>(
     }
 }
 
-/// Returns what one list of severities holds and another does not, worst first. A list holds the least that it names
-/// and all that is worse.
+/// Returns the severities that one list includes and another does not, worst first. A list includes the lowest severity
+/// that it names and all above it.
 pub(super) fn unreached<'a>(old: &'a [Severity], new: &'a [Severity]) -> impl Iterator<Item = Severity> + 'a {
     Severity::ALL.into_iter().filter(|s| reaches(old, *s) && !reaches(new, *s))
 }
 
-/// Returns what warned and neither warns nor blocks any more, given `warn_on` and `block_on` of both sides. What
-/// blocked before is a matter of `block_on`.
+/// Returns the severities that warned before and neither warn nor block now, given `warn_on` and `block_on` of both
+/// sides. Severities that blocked before belong to `block_on`.
 fn unwarned<'a>(
     old: (&'a [Severity], &'a [Severity]),
     new: (&'a [Severity], &'a [Severity]),
@@ -295,46 +293,46 @@ mod tests {
     #[test]
     fn each_way_to_be_weaker_is_named() {
         let cases = [
-            ("", "block_on = ['critical']", "block_on no longer holds major"),
-            ("", "warn_on = []", "warn_on no longer holds minor"),
-            ("block_on = ['minor']", "block_on = ['critical']", "block_on no longer holds major, minor"),
-            ("block_on = ['major']", "block_on = []", "block_on no longer holds critical, major"),
-            ("warn_on = ['suggestion']", "warn_on = ['major']", "warn_on no longer holds minor, suggestion"),
+            ("", "block_on = ['critical']", "block_on no longer includes major"),
+            ("", "warn_on = []", "warn_on no longer includes minor"),
+            ("block_on = ['minor']", "block_on = ['critical']", "block_on no longer includes major, minor"),
+            ("block_on = ['major']", "block_on = []", "block_on no longer includes critical, major"),
+            ("warn_on = ['suggestion']", "warn_on = ['major']", "warn_on no longer includes minor, suggestion"),
             (
                 "[[path]]\nglob = 'x/**'\nblock_on = ['minor']",
                 "[[path]]\nglob = 'x/**'\nblock_on = ['critical']",
-                "block_on no longer holds major in x/**",
+                "block_on no longer includes major in x/**",
             ),
             ("", "min_confidence = 'high'", "min_confidence changes from medium to high"),
             ("", "on_incomplete = 'warn'", "on_incomplete changes from fail to warn"),
             ("", "on_truncated = 'warn'", "on_truncated changes from fail to warn"),
-            ("", "ignore = ['src/**']", "ignore now leaves out src/**"),
-            ("ignore = ['[a-z]*']", "ignore = ['*']", "ignore now leaves out *"),
-            ("ignore = ['vendor/*.c']", "ignore = ['vendor/**']", "ignore now leaves out vendor/**"),
-            ("ignore = ['*.md']", "ignore = ['*.[mp][dy]']", "ignore now leaves out *.[mp][dy]"),
-            ("ignore = ['*.md']", "ignore = ['*.[m-z][dy]']", "ignore now leaves out *.[m-z][dy]"),
-            ("ignore = ['[!a]*']", "ignore = ['*']", "ignore now leaves out *"),
+            ("", "ignore = ['src/**']", "ignore now matches src/**"),
+            ("ignore = ['[a-z]*']", "ignore = ['*']", "ignore now matches *"),
+            ("ignore = ['vendor/*.c']", "ignore = ['vendor/**']", "ignore now matches vendor/**"),
+            ("ignore = ['*.md']", "ignore = ['*.[mp][dy]']", "ignore now matches *.[mp][dy]"),
+            ("ignore = ['*.md']", "ignore = ['*.[m-z][dy]']", "ignore now matches *.[m-z][dy]"),
+            ("ignore = ['[!a]*']", "ignore = ['*']", "ignore now matches *"),
             (
                 "ignore = ['vendor/**']",
                 "ignore = ['{vendor,{vendor,src}}/**']",
-                "ignore now leaves out {vendor,{vendor,src}}/**",
+                "ignore now matches {vendor,{vendor,src}}/**",
             ),
             (
                 "[[path]]\nglob = '*.md'\nblock_on = []",
                 "[[path]]\nglob = '*.[mp][dy]'\nblock_on = []",
-                "block_on no longer holds critical in *.[mp][dy]",
+                "block_on no longer includes critical in *.[mp][dy]",
             ),
             (
                 "[[path]]\nglob = 'src/**'\nblock_on = ['minor']",
                 "[[path]]\nglob = 'src/**'\nblock_on = ['minor']\n[[path]]\nglob = '*.py'\nblock_on = ['major']",
-                "block_on no longer holds minor in files that match both src/** and *.py",
+                "block_on no longer includes minor in paths that match both src/** and *.py",
             ),
             (
                 "[[path]]\nglob = ['a/**', '[b-d]/**']\nblock_on = ['minor']",
                 "[[path]]\nglob = 'a/**'\nblock_on = ['minor']",
-                "block_on no longer holds minor in [b-d]/**",
+                "block_on no longer includes minor in [b-d]/**",
             ),
-            ("", "[rules]\ndisable = ['eval-call']", "rules.disable now holds eval-call"),
+            ("", "[rules]\ndisable = ['eval-call']", "rules.disable now includes eval-call"),
             (
                 "",
                 "[rules]\nseverity = { todo-comment = 'suggestion' }",
@@ -346,14 +344,14 @@ mod tests {
                 "",
                 "rules.severity lowers todo-comment from major to minor",
             ),
-            ("", "[rules]\npaths = []", "rules.paths no longer holds .claude-reviewer/rules"),
-            ("[review]\nbackends = ['claude']", "", "review.backends no longer holds claude"),
+            ("", "[rules]\npaths = []", "rules.paths no longer includes .claude-reviewer/rules"),
+            ("[review]\nbackends = ['claude']", "", "review.backends no longer includes claude"),
             ("", "[review]\nmode = 'first'", "review.mode changes from all to first"),
             ("[review]\ndepth = 'thorough'", "", "review.depth changes from thorough to quick"),
             ("", "[review]\nfocus = ['style']", "review.focus is now limited to style"),
             ("", "[review]\nmax_requests = 1", "review.max_requests is lowered from 40 to 1"),
             ("", "[review]\ntimeout = '1s'", "review.timeout is lowered from \"2m\" to \"1s\""),
-            ("", "[review]\nconventions = ['AGENTS.md']", "review.conventions no longer holds CLAUDE.md"),
+            ("", "[review]\nconventions = ['AGENTS.md']", "review.conventions no longer includes CLAUDE.md"),
             ("", "[hooks]\npre_commit = 'off'", "hooks.pre_commit changes from rules to off"),
             ("[tests]\nrun = true", "", "tests.run changes from true to false"),
             ("", "[tests]\non_failure = 'warn'", "tests.on_failure changes from block to warn"),
@@ -362,11 +360,11 @@ mod tests {
                 "[tests]\non_failure = 'warn'",
                 "tests.on_failure changes from block to warn",
             ),
-            ("", "[[path]]\nglob = 'x/**'\nblock_on = []", "block_on no longer holds critical in x/**"),
+            ("", "[[path]]\nglob = 'x/**'\nblock_on = []", "block_on no longer includes critical in x/**"),
             (
                 "[[path]]\nglob = 'x/**'\nblock_on = ['critical', 'major', 'minor']",
                 "",
-                "block_on no longer holds minor in x/**",
+                "block_on no longer includes minor in x/**",
             ),
             (
                 "[[path]]\nglob = 'x/**'\nmin_confidence = 'low'",
@@ -379,17 +377,17 @@ mod tests {
                 "[[guideline]]\nglob = '*.sql'\ntext = 'x'",
                 "the guideline for *.sql is reworded",
             ),
-            ("", "not toml", "the policy cannot be read any more, so every gate that uses it stops"),
-            ("", "unknown = 1", "the policy cannot be read any more, so every gate that uses it stops"),
+            ("", "not toml", "the policy file is invalid, so every gate that uses it fails"),
+            ("", "unknown = 1", "the policy file is invalid, so every gate that uses it fails"),
             (
                 "",
                 "[tests]\ncommand = 'make test'",
-                "tests.command changes from nothing to \"make test\", which decides what runs or where data goes",
+                "tests.command changes from nothing to \"make test\"; this key decides which programs run or where data goes",
             ),
             (
                 "[backend.l]\nkind = 'openai'\nbase_url = 'https://a.example'",
                 "[backend.l]\nkind = 'openai'\nbase_url = 'https://b.example'",
-                "backend.l.base_url changes from \"https://a.example\" to \"https://b.example\", which decides what runs or where data goes",
+                "backend.l.base_url changes from \"https://a.example\" to \"https://b.example\"; this key decides which programs run or where data goes",
             ),
         ];
         for (base, head, text) in cases {
@@ -401,10 +399,10 @@ mod tests {
     fn no_number_of_alternatives_hides_one() {
         let known = vec!["vendor"; 17].join(",");
         let found = texts("ignore = ['vendor/**']", &format!("ignore = ['{{{known},src}}/**']"));
-        assert_eq!(found, [format!("ignore now leaves out {{{known},src}}/**")]);
+        assert_eq!(found, [format!("ignore now matches {{{known},src}}/**")]);
         let many: Vec<String> = (0..80).map(|n| format!("v{n}")).collect();
         let found = texts("ignore = ['v*/**']", &format!("ignore = ['{{{}}}/**']", many.join(",")));
-        assert_eq!(found.len(), 1, "unproven widenings are findings");
+        assert_eq!(found.len(), 1, "an unproven pattern is reported");
     }
 
     #[test]
@@ -415,12 +413,9 @@ mod tests {
         assert_eq!(texts(&ignores(0), &ignores(1000)).len(), 1);
         let path = |n: usize| format!("[[path]]\nglob = {}\nblock_on = []\n", pattern(n));
         let paths = |from: usize| (from..from + 150).map(path).collect::<String>();
-        // Nobody reads each of so many.
+        // The list is cut off.
         let found = texts(&paths(0), &paths(1000));
-        assert_eq!(
-            (found.len(), found[50].as_str()),
-            (51, "[[path]] changes, and there is too much of it to be compared")
-        );
+        assert_eq!((found.len(), found[50].as_str()), (51, "[[path]] changes and has too many entries to compare"));
     }
 
     #[test]
@@ -459,7 +454,7 @@ mod tests {
             ("", "warn_on = ['minor', 'suggestion']"),
             ("", "block_on = ['critical', 'major', 'minor']\nwarn_on = []"),
             ("[tests]\ncommand = 'make'", ""),
-            // What is worse than the least that is named blocks and warns, too.
+            // Severities above the lowest one in the list block and warn, too.
             ("block_on = ['critical', 'major']", "block_on = ['major']"),
             ("warn_on = ['major', 'minor']", "warn_on = ['minor']"),
             ("block_on = ['major']\nwarn_on = ['minor']", "block_on = ['suggestion']\nwarn_on = []"),
@@ -475,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn what_models_are_told_anew_is_said_with_its_words() {
+    fn new_instructions_for_models_are_quoted() {
         let one = "[[guideline]]\nglob = '*.sql'\ntext = 'be careful'";
         let told = |base: &str, head: &str| -> Vec<String> {
             told(Some(base.as_bytes()), Some(head.as_bytes())).into_iter().map(|w| w.text).collect()
@@ -485,24 +480,23 @@ mod tests {
             (
                 one,
                 "[[guideline]]\nglob = '*.sql'\ntext = 'be careful; never report it'",
-                "the guideline for *.sql says more: \"; never report it\"; takes effect for models after the merge",
+                "the guideline for *.sql adds: \"; never report it\"; takes effect for models after the merge",
             ),
             (
                 one,
                 "[[guideline]]\nglob = ['*.sql', '*.py']\ntext = 'be careful'",
-                "the guideline for *.sql, *.py is held against more files: \"be careful\"; takes effect for models \
-                 after the merge",
+                "the guideline for *.sql, *.py applies to more files: \"be careful\"; takes effect for models after \
+                 the merge",
             ),
             (
                 one,
                 "[[guideline]]\nglob = '*.sql'\ntext = 'relax'",
-                "the guideline for *.sql says otherwise: \"relax\"; takes effect for models after the merge",
+                "the guideline for *.sql changes to: \"relax\"; takes effect for models after the merge",
             ),
             (
                 "",
                 "[review]\nconventions = ['CLAUDE.md', 'AGENTS.md', 'docs/STYLE.md']",
-                "review.conventions now holds docs/STYLE.md: models are given it as what the team expects, from the \
-                 merge on",
+                "review.conventions now includes docs/STYLE.md; takes effect for models after the merge",
             ),
         ] {
             assert_eq!(told(base, head), [said], "{base:?} -> {head:?}");
@@ -524,7 +518,7 @@ mod tests {
     fn a_deleted_file_is_weaker_and_a_first_one_is_held_against_the_defaults() {
         let found = weakened(Some(b"block_on = ['minor', 'major', 'critical']"), None, |_| None);
         let texts: Vec<_> = found.iter().map(|w| w.text.as_str()).collect();
-        assert_eq!(texts, ["the policy file is deleted", "block_on no longer holds minor"]);
+        assert_eq!(texts, ["the policy file is deleted", "block_on no longer includes minor"]);
         assert_eq!(weakened(None, Some(b"version = 1"), |_| None), []);
         assert_eq!(weakened(None, Some(b"warn_on = []"), |_| None).len(), 1);
         assert_eq!(weakened(None, None, |_| None), []);

@@ -1,24 +1,24 @@
-//! Finds a program that an operator named, and says why there is none.
+//! Finds a program that the operator names, and reports why it cannot be run.
 
 use crate::env::Env;
 use std::fmt;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// Why a program is not to be run.
+/// Why a program must not or cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfit {
-    /// It is in none of the absolute folders of `PATH`.
+    /// No absolute folder of `PATH` contains it.
     NotInPath(String),
-    /// There is no file of that path.
+    /// The file does not exist.
     Absent(PathBuf),
-    /// A path that depends on where one stands.
+    /// A relative path, which depends on the current folder.
     Relative(String),
-    /// What the change can reach is not run.
+    /// Inside the repository, where the change could replace it.
     InRepository(PathBuf),
     /// A folder, or a file without the permission.
     NotExecutable(PathBuf),
-    /// Made for another system or processor.
+    /// Built for another system or processor.
     Foreign(PathBuf),
 }
 
@@ -27,23 +27,23 @@ impl fmt::Display for Unfit {
         match self {
             Self::NotInPath(name) => write!(f, "{name} not found on PATH"),
             Self::Absent(path) => write!(f, "{} not found", path.display()),
-            Self::Relative(path) => write!(f, "{path} is neither a name nor an absolute path"),
+            Self::Relative(path) => write!(f, "{path} is not a program name or an absolute path"),
             Self::InRepository(path) => {
-                write!(f, "{} lies in the repository under review, and is not run", path.display())
+                write!(f, "{} is inside the repository under review and is not run", path.display())
             }
             Self::NotExecutable(path) => write!(f, "{} is not executable", path.display()),
-            Self::Foreign(path) => write!(f, "{} is made for another system or processor", path.display()),
+            Self::Foreign(path) => write!(f, "{} is built for another system or processor", path.display()),
         }
     }
 }
 
 impl std::error::Error for Unfit {}
 
-/// Finds a program by its name in the absolute folders of `PATH`, or takes an absolute path; never one that lies, or
-/// leads, into the repository.
+/// Finds a program by its name in the absolute folders of `PATH`, or by its absolute path. Programs inside the repository
+/// and links into it are rejected.
 ///
 /// # Errors
-/// There is none that may be run, or can be.
+/// No program was found, or it must not or cannot be run.
 pub fn find_program(name: &str, env: &Env, repo_top: Option<&Path>) -> Result<PathBuf, Unfit> {
     let top = repo_top.and_then(|p| p.canonicalize().ok());
     if name.contains(std::path::is_separator) {
@@ -55,7 +55,7 @@ pub fn find_program(name: &str, env: &Env, repo_top: Option<&Path>) -> Result<Pa
     }
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     let mut reason = None;
-    // A relative folder (`.`) is one that the repository may have made.
+    // The repository may have created a relative folder (`.`).
     for dir in env.path().iter().filter(|dir| dir.is_absolute()) {
         match check(&dir.join(&file), top.as_deref()) {
             Ok(path) => return Ok(path),

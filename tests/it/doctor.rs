@@ -122,7 +122,7 @@ fn a_backend_that_cannot_be_asked_is_a_problem_with_a_way_out() {
     let gone = format!("http://127.0.0.1:{}", closed_port());
     for (policy, name, part) in [
         (refuses.policy("openai"), "openai", "401"),
-        (refuses.policy("openai").replace(&refuses.url(), &gone), "openai", "cannot be reached"),
+        (refuses.policy("openai").replace(&refuses.url(), &gone), "openai", "cannot reach"),
         ("version = 1\n[review]\nbackends = [\"anthropic\"]\n".to_owned(), "anthropic", "set ANTHROPIC_API_KEY"),
         (
             "version = 1\n[review]\nbackends = [\"claude\"]\n[backend.claude]\npath = \"/nothing/claude\"\n".to_owned(),

@@ -365,7 +365,7 @@ fn policy_test_shows_which_verdicts_another_policy_would_flip() {
     let id = second["review_id"].as_str().unwrap().to_owned();
     let test = |args: &[&str]| repo.reviewer(&[&["policy", "test"], args].concat()).run(0).stdout;
     let same = test(&[]);
-    assert!(same.starts_with("2 stored rounds under ") && same.contains(": 0 would end"), "{same}");
+    assert!(same.starts_with("2 stored rounds under ") && same.contains(": 0 verdicts would change"), "{same}");
     // Tried out from a file, and as it stands in the worktree.
     let policy = server.policy("openai");
     repo.write("strict.toml", policy.replace("version = 1", "version = 1\nmin_confidence = \"high\""));
@@ -373,7 +373,7 @@ fn policy_test_shows_which_verdicts_another_policy_would_flip() {
         repo.write(".claude-reviewer.toml", policy.replace("version = 1", "version = 1\nignore = [\"src/**\"]"));
         test(&[])
     }] {
-        assert!(flipped.contains(": 1 would end with another verdict"), "{flipped}");
+        assert!(flipped.contains(": 1 verdict would change"), "{flipped}");
         assert!(flipped.contains(&format!("{id} round 1: block -> ")), "{flipped}");
         assert!(flipped.contains("  F1 src/a.rs:21 ai-bug: "), "{flipped}");
     }

@@ -1,4 +1,4 @@
-//! `policy test`: stored reviews under the policy as it stands, or under another file.
+//! `policy test`: judges stored reviews by the current policy or another file.
 
 use super::{Context, Files, TestFormat, eprint, line, print};
 use crate::error::{Error, ExitStatus, Result};
@@ -13,7 +13,7 @@ use crate::wire::replay::{Because, REPLAY_VERSION, Replay, Replayed};
 use crate::wire::stored::Damaged;
 use std::path::Path;
 
-/// Reasons of one round that are told to people.
+/// The most reasons that are printed for a round.
 const REASONS: usize = 10;
 
 pub(super) fn run(context: &Context, file: Option<&Path>, limit: usize, format: TestFormat) -> Result<ExitStatus> {
@@ -31,17 +31,17 @@ pub(super) fn run(context: &Context, file: Option<&Path>, limit: usize, format: 
         }
     }
     let mut request = ReviewRequest::new(Source::Auto, context.dir.clone());
-    // The store is where the policy that rules here says, not where the one that is tried out does.
+    // The policy that applies here names the store, not the policy under test.
     request.config.clone_from(&context.global.config);
     let (_, store) = rounds::open(&request, &context.env)?;
-    let store = store.ok_or_else(|| Error::usage("no review is stored here yet").hint("claude-reviewer review"))?;
+    let store = store.ok_or_else(|| Error::usage("no stored reviews found").hint("claude-reviewer review"))?;
     let replay = judged(&store, &policy, limit)?;
     print(&match format {
         TestFormat::Human => human(&replay, &files.label()),
         TestFormat::Json => {
             let mut out = Vec::new();
             wire::write(&replay, &mut out)
-                .map_err(|e| Error::incomplete("the result cannot be written").caused_by(&e))?;
+                .map_err(|e| Error::incomplete("cannot write the result").caused_by(&e))?;
             String::from_utf8_lossy(&out).into_owned()
         }
     })
@@ -72,10 +72,13 @@ fn judged(store: &Store, policy: &Policy, limit: usize) -> Result<Replay> {
 
 fn human(replay: &Replay, label: &str) -> String {
     let rounds = replay.rounds.len();
-    let plural = if rounds == 1 { "" } else { "s" };
+    let plural = |n: usize| if n == 1 { "" } else { "s" };
     let mut out = format!(
-        "{rounds} stored round{plural} under {label}, hash {}: {} would end with another verdict\n",
-        replay.policy.hash, replay.flips
+        "{rounds} stored round{} under {label}, hash {}: {} verdict{} would change\n",
+        plural(rounds),
+        replay.policy.hash,
+        replay.flips,
+        plural(replay.flips)
     );
     for r in replay.rounds.iter().filter(|r| r.flips) {
         out.push('\n');
@@ -95,7 +98,7 @@ fn human(replay: &Replay, label: &str) -> String {
     }
     let unknown = not_known(&replay.rounds);
     if !unknown.is_empty() {
-        out.push_str("\nnot known without a new review:\n");
+        out.push_str("\nunknown without a new review:\n");
         for (what, count) in unknown {
             out.push_str(&format!("  {}", line(&format!("{what} ({count} of {rounds})"))));
         }
@@ -106,7 +109,7 @@ fn human(replay: &Replay, label: &str) -> String {
     out
 }
 
-/// Returns what no round can tell, each once, with how many rounds it is about.
+/// Returns the unknowns of all rounds, each once, with the number of rounds.
 fn not_known(rounds: &[Replayed]) -> Vec<(&str, usize)> {
     let mut out: Vec<(&str, usize)> = Vec::new();
     for text in rounds.iter().flat_map(|r| &r.unknown) {

@@ -44,9 +44,9 @@ impl Contents {
 pub(super) fn read(reader: &mut Reader<'_>) -> Result<Contents> {
     let number = reader.number;
     reader.next();
-    let forward = Block::read(reader)?.ok_or_else(|| reader.wrong("a binary patch without data"))?;
+    let forward = Block::read(reader)?.ok_or_else(|| reader.wrong("binary patch without data"))?;
     let backward = Block::read(reader)?;
-    let wrong = || super::wrong(number, "data of a binary patch that cannot be decoded");
+    let wrong = || super::wrong(number, "cannot decode the data of the binary patch");
     let mut contents = Contents {
         new_size: forward.literal.then_some(forward.size as u64),
         old_size: backward.as_ref().filter(|b| b.literal).map(|b| b.size as u64),
@@ -92,7 +92,7 @@ impl Block {
             _ => return Ok(None),
         };
         let size = std::str::from_utf8(digits).ok().and_then(|d| d.parse().ok());
-        let size = size.ok_or_else(|| reader.wrong("a binary patch without a size"))?;
+        let size = size.ok_or_else(|| reader.wrong("binary patch without a size"))?;
         reader.next();
         let mut data = Vec::new();
         while let Some(line) = reader.peek() {
@@ -101,7 +101,7 @@ impl Block {
                 reader.next();
                 break;
             }
-            decode_line(line, &mut data).ok_or_else(|| reader.wrong("invalid line in the data of a binary patch"))?;
+            decode_line(line, &mut data).ok_or_else(|| reader.wrong("invalid data line of a binary patch"))?;
             reader.next();
         }
         Ok(Some(Self { literal, size, data }))

@@ -26,7 +26,7 @@ impl<'a> GitHead<'a> {
         Self { old_mode: mode, new_mode: mode, ..Self::default() }
     }
 
-    /// Takes a line; `false` when it is none of the header.
+    /// Reads a line; returns false if it is not part of the header.
     pub(super) fn take(&mut self, line: &'a [u8]) -> Result<bool, &'static str> {
         let is = |key: &str| line.strip_prefix(key.as_bytes());
         if let Some(mode) = is("old mode ") {
@@ -51,14 +51,14 @@ impl<'a> GitHead<'a> {
             self.to = Some(name);
         } else if let Some(percent) = is("similarity index ").or_else(|| is("dissimilarity index ")) {
             let percent = percent.strip_suffix(b"%").and_then(|p| std::str::from_utf8(p).ok()?.parse().ok());
-            self.similarity = Some(percent.filter(|p| *p <= 100).ok_or("the similarity is not a percentage")?);
+            self.similarity = Some(percent.filter(|p| *p <= 100).ok_or("invalid similarity: not a percentage")?);
         } else if let Some(rest) = is("index ") {
             let mut words = rest.splitn(2, |b| *b == b' ');
             let ids = words.next().unwrap_or_default();
-            let at = memchr::memmem::find(ids, b"..").ok_or("an index line without two ids")?;
+            let at = memchr::memmem::find(ids, b"..").ok_or("invalid index line: expected two IDs")?;
             let ids = (&ids[..at], &ids[at + 2..]);
             if ids.1.contains(&b',') || ids.0.contains(&b',') {
-                return Err("a combined diff, which names no single old side");
+                return Err("unsupported combined diff of a merge");
             }
             self.ids = Some(ids);
             if let Some(mode) = words.next() {
@@ -81,7 +81,7 @@ impl<'a> GitHead<'a> {
         Some(Pair { old: name(self.from?)?, new: name(self.to?)? })
     }
 
-    /// Tells whether the ids promise a content that has to be reviewed and is not there.
+    /// Returns true if the IDs differ, so that the file has content to review which the patch lacks.
     pub(super) fn content_is_missing(&self, entry: &Entry) -> bool {
         /// How the id of the empty file starts, SHA-1 and SHA-256.
         const EMPTY: [&[u8]; 2] = [b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391", b"473a0f4c3be8a93681a267e3b1e9a7dcda"];
@@ -94,15 +94,15 @@ impl<'a> GitHead<'a> {
         }
     }
 
-    /// Puts the names and everything of the header together.
-    pub(super) fn entry(&self, pair: &Pair, added: bool, deleted: bool) -> Result<Entry, &'static str> {
+    /// Combines the names and the header.
+    pub(super) fn entry(&self, pair: &Pair, added: bool, deleted: bool) -> Result<Entry, Fault> {
         let id = |text: &[u8]| std::str::from_utf8(text).ok().and_then(ObjectId::from_hex).filter(|id| !id.is_null());
         let side = |path: &[u8], mode: Option<FileMode>, text: Option<&[u8]>| {
             let path = names::path(path)?;
-            Ok::<_, &str>(Side { path, mode: mode.unwrap_or(FileMode::Regular), id: text.and_then(id) })
+            Ok::<_, Fault>(Side { path, mode: mode.unwrap_or(FileMode::Regular), id: text.and_then(id) })
         };
         if added && deleted {
-            return Err("a file that is both new and deleted");
+            return Err(Fault::Other("file is both new and deleted"));
         }
         let old = side(&pair.old, self.old_mode, self.ids.map(|i| i.0));
         let new = side(&pair.new, self.new_mode, self.ids.map(|i| i.1));
@@ -113,7 +113,7 @@ impl<'a> GitHead<'a> {
             (Some(_), Some(_)) if self.copied => ChangeKind::Copied { similarity },
             (Some(_), Some(_)) => ChangeKind::Renamed { similarity },
             (None, None) => ChangeKind::Modified,
-            _ => return Err("a rename or copy with one name"),
+            _ => return Err(Fault::Other("rename or copy with only one file name")),
         };
         let old = if added { None } else { Some(old?) };
         let new = if deleted { None } else { Some(new?) };
@@ -128,6 +128,6 @@ fn file_mode(digits: &[u8]) -> Result<FileMode, &'static str> {
         Some((0o100_000, _)) => Ok(FileMode::Executable),
         Some((0o120_000, _)) => Ok(FileMode::Symlink),
         Some((0o160_000, _)) => Ok(FileMode::Submodule),
-        _ => Err("a file mode that git does not have"),
+        _ => Err("invalid file mode"),
     }
 }

@@ -64,15 +64,15 @@ impl SideText {
     /// Starts a hunk and returns its range, still without bytes.
     fn open(&mut self, (start, count): (u32, u32)) -> Result<Lines, &'static str> {
         if start > MAX_LINE || count > MAX_LINE - start {
-            return Err("a line number that no file reaches");
+            return Err("line number out of range");
         }
         if start == 0 && count > 0 {
-            return Err("lines are numbered from 1");
+            return Err("invalid line number 0: lines are numbered from 1");
         }
         // An empty range is named after the line before it.
         let start = if count == 0 { start + 1 } else { start };
         if start < self.next {
-            return Err("the hunk overlaps the one before it, or stands in the wrong place");
+            return Err("hunk overlaps the previous one or is out of order");
         }
         let at = self.bytes.len();
         if count > 0 {
@@ -87,7 +87,7 @@ impl SideText {
 
     fn push(&mut self, line: &[u8]) -> Result<(), &'static str> {
         if self.ended {
-            return Err("a line after the one that ends the file");
+            return Err("line after the end of the file");
         }
         self.bytes.extend_from_slice(line);
         self.bytes.push(b'\n');
@@ -97,7 +97,7 @@ impl SideText {
     /// Takes the line end off the last line.
     fn end(&mut self) -> Result<(), &'static str> {
         self.bytes.pop();
-        if std::mem::replace(&mut self.ended, true) { Err("the file ends twice") } else { Ok(()) }
+        if std::mem::replace(&mut self.ended, true) { Err("second end of file") } else { Ok(()) }
     }
 
     /// Ends a hunk of which `lines` is the range.
@@ -131,13 +131,13 @@ impl Hunks {
         let mut hunks = Self::default();
         let first = reader.number;
         while let Some(line) = reader.peek().filter(|l| l.starts_with(b"@@ ")) {
-            let header = Header::parse(line).ok_or_else(|| reader.wrong("a hunk header that cannot be read"))?;
+            let header = Header::parse(line).ok_or_else(|| reader.wrong("invalid hunk header"))?;
             let number = reader.number;
             reader.next();
             hunks.read_hunk(reader, header, number, crlf)?;
         }
         if reader.number == first {
-            return Err(reader.wrong("no hunk after the names of a file"));
+            return Err(reader.wrong("expected a hunk after the file names"));
         }
         Ok(hunks)
     }
@@ -165,7 +165,7 @@ impl Hunks {
                 let mark = mark_of(line, left).ok_or_else(|| {
                     let (old, new) = left;
                     reader.wrong(format!(
-                        "the hunk of line {number} promises more: {old} old and {new} new lines are missing here"
+                        "hunk of line {number} is too short: {old} old and {new} new lines are missing"
                     ))
                 })?;
                 if mark != Mark::Context && (last == Mark::Context || edits.is_empty()) {
@@ -216,7 +216,7 @@ impl Hunks {
 
     fn end_file(&mut self, last: Mark) -> Result<(), &'static str> {
         match last {
-            Mark::Start => Err("the end of a file without a line before it"),
+            Mark::Start => Err("end of file without a line before it"),
             Mark::Removed => self.old.end(),
             Mark::Added => self.new.end(),
             Mark::Context => self.old.end().and_then(|()| self.new.end()),
@@ -292,7 +292,7 @@ fn refuse_more(reader: &Reader<'_>, number: usize) -> crate::error::Result<()> {
         _ => false,
     };
     if more {
-        return Err(reader.wrong(format!("more lines than the hunk of line {number} promises")));
+        return Err(reader.wrong(format!("hunk of line {number} has more lines than its header declares")));
     }
     Ok(())
 }

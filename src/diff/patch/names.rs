@@ -117,8 +117,8 @@ pub(super) fn is_null(label: &[u8]) -> bool {
     label.split(|b| *b == b'\t').next() == Some(b"/dev/null")
 }
 
-/// Tells whether a `---` or `+++` line says that there is no file on its side: `/dev/null`, the epoch of
-/// GNU diff, or Subversion's words.
+/// Returns true if a `---` or `+++` line means that its side has no file: `/dev/null`, the epoch of GNU diff, or
+/// the words of Subversion.
 pub(super) fn is_nothing(line: &[u8]) -> bool {
     let Some(label) = line.get(4..) else { return false };
     let stamp = label.splitn(2, |b| *b == b'\t').nth(1).unwrap_or_default();
@@ -130,27 +130,30 @@ pub(super) fn is_nothing(line: &[u8]) -> bool {
         || stamp == b"(revision 0)"
 }
 
-/// Makes a path of a name. What git would not store, and `git apply` not write, is none.
-pub(super) fn path(name: &[u8]) -> Result<RepoPath, &'static str> {
+/// The message about an absolute name: it has no position in the repository.
+const ABSOLUTE: &str = "file name is absolute, not relative to the repository";
+
+/// Converts a name to a path. Rejects names that git does not store and `git apply` does not write.
+pub(super) fn path(name: &[u8]) -> Result<RepoPath, Fault> {
     if name.is_empty() || name.contains(&0) {
-        return Err("a name that is empty, or holds a NUL");
+        return Err(Fault::Name("file name is empty or contains a NUL"));
     }
     if name[0] == b'/' {
-        return Err("an absolute name, which says nothing of a place in the repository");
+        return Err(Fault::Name(ABSOLUTE));
     }
     stays(name)?;
     Ok(RepoPath::new(name))
 }
 
-/// Looks at a name of a `---` or `+++` line. A leading `..`, as in `../old/x`, is left to [`path`]: it may be no part
-/// of the name that both lines have in common.
-pub(super) fn refuse_label(label: &[u8]) -> Result<(), &'static str> {
+/// Validates a name of a `---` or `+++` line. [`path`] checks a leading `..`, as in `../old/x`: it may not be part of the
+/// common name of both lines.
+pub(super) fn refuse_label(label: &[u8]) -> Result<(), Fault> {
     let name = name(label);
     if is_null(label) {
         return Ok(());
     }
     if name.first() == Some(&b'/') {
-        return Err("an absolute name, which says nothing of a place in the repository");
+        return Err(Fault::Name(ABSOLUTE));
     }
     let mut rest = &name[..];
     while let Some(below) = rest.strip_prefix(b"../") {
@@ -159,9 +162,9 @@ pub(super) fn refuse_label(label: &[u8]) -> Result<(), &'static str> {
     stays(rest)
 }
 
-/// Refuses components that lead out of their folder, that name none, or that are git's own.
-fn stays(name: &[u8]) -> Result<(), &'static str> {
-    // As git has it on every system: what some file system takes for `.git` counts as such.
+/// Rejects components that lead out of their folder, are empty, or belong to git.
+fn stays(name: &[u8]) -> Result<(), Fault> {
+    // As in git, on every system: names that some file systems treat as `.git` count as `.git`.
     let is_git = |part: &[u8]| {
         let end = part.iter().position(|b| *b == b':').unwrap_or(part.len());
         let end = part[..end].iter().rposition(|b| !matches!(b, b'.' | b' ')).map_or(0, |i| i + 1);
@@ -169,9 +172,9 @@ fn stays(name: &[u8]) -> Result<(), &'static str> {
     };
     for part in name.split(|b| *b == b'/') {
         match part {
-            b".." => return Err("a name with .., which may lead out of the repository"),
-            b"" | b"." => return Err("a name with an empty component or a ."),
-            part if is_git(part) => return Err("a name in .git, which holds git's own data"),
+            b".." => return Err(Fault::Name("file name with .. may lead out of the repository")),
+            b"" | b"." => return Err(Fault::Name("file name has an empty component or .")),
+            part if is_git(part) => return Err(Fault::Name("file name in .git, which contains git's own data")),
             _ => {}
         }
     }

@@ -193,7 +193,7 @@ fn reads_files_that_other_tools_add_and_delete() {
 #[test]
 fn lists_binary_files_of_every_tool() {
     let both_deltas = "diff --git a/x b/x\nindex 1..2 100644\nGIT binary patch\ndelta 3\nKcmZQzWMT#Y01f~L\n\ndelta 3\nKcmZQzWMT#Y01f~L\n\n";
-    refuse(both_deltas, "line 3 of the patch: data of a binary patch that cannot be decoded");
+    refuse(both_deltas, "line 3 of the patch: cannot decode the data of the binary patch");
     // More than is ever decoded: listed with its size.
     let huge = "diff --git a/x b/x\nindex 1..2 100644\nGIT binary patch\nliteral 999999999999\nKcmZQzWMT#Y01f~L\n\n";
     assert_eq!(read(huge), ["M x:0644 x:0644 binary None..Some(999999999999)"]);
@@ -295,44 +295,44 @@ fn an_empty_patch_is_no_change_and_other_text_is_none() {
 fn dif_12_refuses_what_does_not_fit_together() {
     let file = |hunks: &str| format!("--- a/x\n+++ b/x\n{hunks}");
     for (hunks, what) in [
-        ("@@ -1,2 +1 @@\n-a\n+b\n", "line 6 of the patch: the hunk of line 3 promises more"),
-        ("@@ -1 +1 @@\n-a\n+b\n+c\n", "line 6 of the patch: more lines than the hunk of line 3 promises"),
-        ("@@ -1 +1 @@\n-a\n+b\n c\n", "line 6 of the patch: more lines"),
-        ("@@ -1 +1 @@\n-a\n+b\n-c\n", "line 6 of the patch: more lines"),
-        ("@@ -1,2 +1,2 @@\n-a\ngarbage\n", "line 5 of the patch: the hunk of line 3"),
-        ("@@ -1 +1 @@\n-a\n+b\n@@ -1 +1 @@\n-a\n+b\n", "line 6 of the patch: the hunk overlaps"),
-        ("@@ -9 +9 @@\n-a\n+b\n@@ -1 +1 @@\n-a\n+b\n", "line 6 of the patch: the hunk overlaps"),
-        ("@@ -9223372036854775808 +1 @@\n-a\n+b\n", "line 3 of the patch: a hunk header that cannot be read"),
-        ("@@ -4294967295 +1 @@\n-a\n+b\n", "line 3 of the patch: a line number that no file reaches"),
-        ("@@ -2147483647,9 +1 @@\n-a\n+b\n", "line 3 of the patch: a line number that no file reaches"),
-        ("@@ -1,4294967295 +1 @@\n-a\n+b\n", "line 3 of the patch: a line number that no file reaches"),
-        ("@@ -0 +1 @@\n-a\n+b\n", "line 3 of the patch: lines are numbered from 1"),
+        ("@@ -1,2 +1 @@\n-a\n+b\n", "line 6 of the patch: hunk of line 3 is too short"),
+        ("@@ -1 +1 @@\n-a\n+b\n+c\n", "line 6 of the patch: hunk of line 3 has more lines than its header declares"),
+        ("@@ -1 +1 @@\n-a\n+b\n c\n", "line 6 of the patch: hunk of line 3 has more lines"),
+        ("@@ -1 +1 @@\n-a\n+b\n-c\n", "line 6 of the patch: hunk of line 3 has more lines"),
+        ("@@ -1,2 +1,2 @@\n-a\ngarbage\n", "line 5 of the patch: hunk of line 3"),
+        ("@@ -1 +1 @@\n-a\n+b\n@@ -1 +1 @@\n-a\n+b\n", "line 6 of the patch: hunk overlaps"),
+        ("@@ -9 +9 @@\n-a\n+b\n@@ -1 +1 @@\n-a\n+b\n", "line 6 of the patch: hunk overlaps"),
+        ("@@ -9223372036854775808 +1 @@\n-a\n+b\n", "line 3 of the patch: invalid hunk header"),
+        ("@@ -4294967295 +1 @@\n-a\n+b\n", "line 3 of the patch: line number out of range"),
+        ("@@ -2147483647,9 +1 @@\n-a\n+b\n", "line 3 of the patch: line number out of range"),
+        ("@@ -1,4294967295 +1 @@\n-a\n+b\n", "line 3 of the patch: line number out of range"),
+        ("@@ -0 +1 @@\n-a\n+b\n", "line 3 of the patch: invalid line number 0"),
         ("@@ -1 +1 @@\n-a\n\\ No newline at end of file\n\\ No newline at end of file\n+b\n", "line 6 of the patch"),
-        ("@@ -1 +1,2 @@\n-a\n+b\n\\ No newline at end of file\n+c\n", "line 7 of the patch: a line after the one"),
-        ("@@ -1 +1 @@\n\\ No newline at end of file\n-a\n+b\n", "line 4 of the patch: the end of a file"),
-        ("@@ -1,2 +1,2 @@\n a\n-b\n", "line 6 of the patch: the hunk of line 3 promises more: 0 old and 1 new"),
-        ("@@ -a +1 @@\n", "line 3 of the patch: a hunk header"),
+        ("@@ -1 +1,2 @@\n-a\n+b\n\\ No newline at end of file\n+c\n", "line 7 of the patch: line after the end"),
+        ("@@ -1 +1 @@\n\\ No newline at end of file\n-a\n+b\n", "line 4 of the patch: end of file"),
+        ("@@ -1,2 +1,2 @@\n a\n-b\n", "line 6 of the patch: hunk of line 3 is too short: 0 old and 1 new"),
+        ("@@ -a +1 @@\n", "line 3 of the patch: invalid hunk header"),
     ] {
         refuse(&file(hunks), what);
     }
-    refuse("@@ -1 +1 @@\n-a\n+b\n", "line 1 of the patch: a hunk without the names");
+    refuse("@@ -1 +1 @@\n-a\n+b\n", "line 1 of the patch: hunk without file names");
     refuse("diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "old lines");
     refuse("diff --git a/x b/x\ndeleted file mode 100644\n--- a/x\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", "new lines");
-    refuse("diff --git a/x b/y\nindex 1111111..2222222 100644\n", "ambiguous old and new file names");
-    refuse("diff --git a/x b/x\nindex 1111111..2222222 100644\n", "is not in the patch");
-    refuse("diff --git a/x b/x\nnew file mode 100644\nindex 0000000..2222222\n", "is not in the patch");
+    refuse("diff --git a/x b/y\nindex 1111111..2222222 100644\n", "cannot separate");
+    refuse("diff --git a/x b/x\nindex 1111111..2222222 100644\n", "lacks the content");
+    refuse("diff --git a/x b/x\nnew file mode 100644\nindex 0000000..2222222\n", "lacks the content");
     refuse("diff --git a/x b/x\nold mode 190000\n", "file mode");
     refuse("diff --git a/x b/x\nsimilarity index 101%\n", "percentage");
-    refuse("diff --git a/x b/x\nrename from x\n", "one name");
+    refuse("diff --git a/x b/x\nrename from x\n", "only one file name");
     refuse("diff --git a/.. b/..\nold mode 100644\nnew mode 100755\n", "name");
-    refuse("diff --git a/x b/x\n--- a/x\n+++ b/x\n", "no hunk");
+    refuse("diff --git a/x b/x\n--- a/x\n+++ b/x\n", "expected a hunk");
 }
 
 #[test]
 fn refuses_kinds_of_patches_that_cannot_be_reviewed() {
     refuse("diff --cc x\nindex 1,2..3\n--- a/x\n+++ b/x\n@@@ -1,1 -1,1 +1,1 @@@\n- a\n", "combined");
     refuse("*** a/x\t2024\n--- b/x\t2024\n***************\n*** 1 ****\n! a\n--- 1 ----\n! b\n", "context diff");
-    refuse("\x1b[1mdiff --git a/x b/x\x1b[m\n", "coloured");
+    refuse("\x1b[1mdiff --git a/x b/x\x1b[m\n", "colour codes");
     refuse("Subject: x\nContent-Transfer-Encoding: quoted-printable\n\ndiff --git a/x b/x\n", "encoded");
 }
 
@@ -439,28 +439,28 @@ fn refuses_names_outside_the_tree_and_in_gits_own_data() {
         ("a/./x", "b/./x", 1),
         ("\"a/\\056\\056/x\"", "\"b/\\056\\056/x\"", 1),
     ] {
-        refuse(&plain(old, new), &format!("line {line} of the patch: a"));
+        refuse(&plain(old, new), &format!("line {line} of the patch: file name"));
         let git = format!("diff --git {old} {new}\n{}", plain(old, new));
-        refuse(&git, &format!("line {} of the patch: a", line + 1));
+        refuse(&git, &format!("line {} of the patch: file name", line + 1));
         // What git's own line says does not excuse the other two.
-        refuse(&format!("diff --git a/x b/x\n{}", plain(old, new)), &format!("line {} of the patch: a", line + 1));
+        refuse(&format!("diff --git a/x b/x\n{}", plain(old, new)), &format!("line {} of the patch: file name", line + 1));
     }
-    refuse(&plain("../../x", "../../x"), "line 1 of the patch: a name with ..");
+    refuse(&plain("../../x", "../../x"), "line 1 of the patch: file name with ..");
     for (old, new) in [("a/../x", "b/../x"), ("/x", "/x"), ("a/.git/x", "b/.git/x")] {
-        refuse(&format!("diff --git {old} {new}\nold mode 100644\nnew mode 100755\n"), "line 1 of the patch: a");
+        refuse(&format!("diff --git {old} {new}\nold mode 100644\nnew mode 100755\n"), "line 1 of the patch: file name");
     }
     refuse(
         "diff --git a/x b/y\nsimilarity index 100%\nrename from x\nrename to ../y\n",
-        "line 1 of the patch: a name with ..",
+        "line 1 of the patch: file name with ..",
     );
-    refuse("diff --git a/x b/y\nsimilarity index 100%\ncopy from /x\ncopy to y\n", "line 1 of the patch: an absolute");
-    refuse("\nBinary files /tmp/a/x.png and /tmp/b/x.png differ\n", "line 2 of the patch: an absolute");
-    refuse("Binary files a/../x.png and b/../x.png differ\n", "line 1 of the patch: a name with ..");
+    refuse("diff --git a/x b/y\nsimilarity index 100%\ncopy from /x\ncopy to y\n", "line 1 of the patch: file name is absolute");
+    refuse("\nBinary files /tmp/a/x.png and /tmp/b/x.png differ\n", "line 2 of the patch: file name is absolute");
+    refuse("Binary files a/../x.png and b/../x.png differ\n", "line 1 of the patch: file name with ..");
     refuse(
         "Index: ../x\n=====\nCannot display: file marked as a binary type.\n",
-        "line 1 of the patch: a name with ..",
+        "line 1 of the patch: file name with ..",
     );
-    refuse("Submodule ../x 1234567..89abcde:\n", "line 1 of the patch: a name with ..");
+    refuse("Submodule ../x 1234567..89abcde:\n", "line 1 of the patch: file name with ..");
     let hint = parse(plain("/tmp/old/x", "/tmp/new/x").as_bytes()).unwrap_err().hints.concat();
     assert!(hint.contains("diff -ru -x .git OLD NEW"), "{hint}");
     // The rest of the patch is no excuse either.

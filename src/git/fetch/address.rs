@@ -1,24 +1,24 @@
-//! Where a fetch goes: a remote's name or an address, and how it is spoken to.
+//! Parses the address of a fetch, and its protocol.
 
 use crate::error::{Error, Result};
 use base64::Engine as _;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Longer than any address in use.
+/// The most bytes of an address.
 const MAX_ADDRESS: usize = 4096;
 
 /// An address that may be fetched from.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Address {
     pub(super) scheme: Scheme,
-    /// As git gets it: without a password.
+    /// The address for git, without a password.
     pub(super) url: String,
-    /// The header that a password in the address stands for.
+    /// The header that replaces a password in the address.
     pub(super) basic: Option<String>,
 }
 
-/// How a remote is spoken to.
+/// The protocol of a remote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scheme {
     Https,
@@ -28,8 +28,8 @@ pub(super) enum Scheme {
 }
 
 impl Scheme {
-    /// Returns what git may speak, `GIT_ALLOW_PROTOCOL`. A person's own `url.….insteadOf` may turn the first two
-    /// into each other.
+    /// Returns the protocols that git may use, for `GIT_ALLOW_PROTOCOL`. The user's `url.….insteadOf` may replace one
+    /// of the first two with the other.
     pub(super) fn allowed(self) -> &'static str {
         match self {
             Self::Https | Self::Ssh => "https:ssh",
@@ -46,24 +46,24 @@ impl std::fmt::Debug for Address {
 }
 
 impl Address {
-    /// Reads an address; a relative path is one from `top`.
+    /// Parses an address; a relative path starts at `top`.
     ///
     /// # Errors
-    /// Usage: a way to fetch that could run a program of somebody else's choice, or that nobody can check.
+    /// Usage: the protocol could run a program that the address names, or does not authenticate the server.
     pub(super) fn parse(text: &str, top: &Path) -> Result<Self> {
         let refuse = |why: &str| {
             let shown: String = without_password(text).chars().take(200).collect();
-            Err(Error::usage(format!("{shown} is not fetched from: {why}"))
-                .hint("an address begins with https://, ssh:// or file://, or is host:path or a path"))
+            Err(Error::usage(format!("cannot fetch from {shown}: {why}"))
+                .hint("use https://…, ssh://…, file://…, HOST:PATH or a path"))
         };
         if text.is_empty() || text.len() > MAX_ADDRESS || text.starts_with('-') || text.chars().any(char::is_control) {
-            return refuse("it is not a URL");
+            return refuse("not an address");
         }
         let word = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_alphanumeric() || b"+.-_".contains(&b));
         if let Some((helper, _)) = text.split_once("::")
             && word(helper)
         {
-            return refuse("it names a program that is to fetch");
+            return refuse("the address names a program to run");
         }
         if let Some((scheme, rest)) = text.split_once("://")
             && word(scheme)
@@ -73,8 +73,8 @@ impl Address {
                 "http" => Scheme::Http,
                 "ssh" | "git+ssh" | "ssh+git" => Scheme::Ssh,
                 "file" => Scheme::File,
-                "git" => return refuse("nobody can tell who answers to git://"),
-                _ => return refuse("it is spoken to in another way than https, ssh or file"),
+                "git" => return refuse("git:// does not authenticate the server"),
+                _ => return refuse("unsupported protocol; supported are https, ssh and file"),
             };
             let (url, basic) = match scheme {
                 Scheme::Https | Scheme::Http => split_password(text, rest),
@@ -85,15 +85,15 @@ impl Address {
         let host = text.split_once(':').map(|(host, _)| host).filter(|h| !h.contains('/'));
         if let Some(host) = host.or_else(|| text.starts_with('[').then_some("[")) {
             return match host.rsplit('@').next().unwrap_or(host) {
-                "" => refuse("it is not a URL"),
-                h if h.starts_with('-') => refuse("it is not a URL"),
+                "" => refuse("not an address"),
+                h if h.starts_with('-') => refuse("not an address"),
                 _ => Ok(Self { scheme: Scheme::Ssh, url: text.to_owned(), basic: None }),
             };
         }
         let path = top.join(text);
         match path.to_str() {
             Some(path) => Ok(Self { scheme: Scheme::File, url: path.to_owned(), basic: None }),
-            None => refuse("its folder has a name that is not UTF-8"),
+            None => refuse("the path of the repository is not UTF-8"),
         }
     }
 }
@@ -130,7 +130,7 @@ fn parts(url: &str) -> Option<((String, String, u16), &str)> {
     Some(((scheme, name, port), path))
 }
 
-/// Takes a password out of a web address, which would otherwise stand on the command line of a program.
+/// Removes a password from a web address, which would otherwise be visible on a command line.
 fn split_password(text: &str, rest: &str) -> (String, Option<String>) {
     let host = rest.split('/').next().unwrap_or(rest);
     let Some((user, _)) = host.rsplit_once('@') else { return (text.to_owned(), None) };
@@ -164,7 +164,7 @@ fn percent_decoded(text: &str) -> Vec<u8> {
     out
 }
 
-/// Takes what stands between `://` and `@` out of every address in a text: it may be a password.
+/// Removes the text between `://` and `@` from every address in a text: it may contain a password.
 pub(super) fn without_password(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -181,7 +181,7 @@ pub(super) fn without_password(text: &str) -> String {
     out
 }
 
-/// Tells whether an address is one of this machine.
+/// Returns true for an address of this machine.
 pub(super) fn is_on_this_machine(url: &str) -> bool {
     let rest = url.strip_prefix("http://").unwrap_or(url);
     let host = rest.split('/').next().unwrap_or(rest);
@@ -192,7 +192,7 @@ pub(super) fn is_on_this_machine(url: &str) -> bool {
     matches!(name, "localhost" | "127.0.0.1" | "[::1]") && port.parse::<u16>().is_ok()
 }
 
-/// Returns the folders of `PATH` in which a program may be looked for: absolute ones outside the repository.
+/// Returns the folders of `PATH` that may contain programs: absolute folders outside the repository.
 pub(super) fn clean_path(path: &[std::path::PathBuf], inside: &[std::path::PathBuf]) -> OsString {
     let mut out = OsString::new();
     for dir in path.iter().filter(|d| d.is_absolute()) {

@@ -21,22 +21,25 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Makes a folder, and removes those of processes that are gone.
+    /// Creates a folder, and removes folders of processes that have ended.
     ///
     /// # Errors
-    /// Incomplete, when nothing can be written there; usage, when something else has the place.
+    /// Incomplete: the folder cannot be written. Usage: another file has its path.
     pub(super) fn make(common_dir: &Path) -> Result<Self> {
         let root = common_dir.join(ROOT);
         let failed = |e: &std::io::Error| {
-            Error::incomplete(format!("{} cannot be written, so nothing can be fetched", root.display())).caused_by(e)
+            Error::incomplete(format!("cannot fetch: cannot write {}", root.display())).caused_by(e)
         };
         match make_dir(&root) {
             Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => return Err(failed(&e)),
             _ => {}
         }
-        // A link would let the repository say where we write and remove.
+        // A link would let the repository choose where this program writes and removes files.
         if !fs::symlink_metadata(&root).map_err(|e| failed(&e))?.is_dir() {
-            return Err(Error::usage(format!("cannot fetch: {} is not a directory", root.display())).hint("remove it"));
+            return Err(
+                Error::usage(format!("cannot fetch: {} is not a directory", root.display()))
+                    .hint(format!("remove it: rm {}", root.display())),
+            );
         }
         sweep(&root);
         for _ in 0..TRIES {
@@ -44,18 +47,18 @@ impl Place {
             let (dir, lock) = (root.join(&name), root.join(format!("{name}.lock")));
             let held = match File::options().write(true).create_new(true).open(&lock) {
                 Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => continue,
-                // Somebody else removed the empty folder in between.
+                // Another process removed the empty folder in between.
                 Err(e) if e.kind() == std::io::ErrorKind::NotFound && make_dir(&root).is_ok() => continue,
                 held => held.map_err(|e| failed(&e))?,
             };
-            // Whoever swept between the two calls took the file for an old one, and removes it.
+            // Another process may have swept between the two calls and removed the file as stale.
             if held.try_lock().is_err() || !is_at(&held, &lock) {
                 continue;
             }
             make_dir(&dir).map_err(|e| failed(&e))?;
             return Ok(Self { root, dir, lock, _held: held });
         }
-        Err(Error::incomplete(format!("no name is free in {}", root.display())))
+        Err(Error::incomplete(format!("cannot create a folder in {}", root.display())))
     }
 
     pub(super) fn dir(&self) -> &Path {
@@ -71,7 +74,7 @@ impl Place {
             }
             File::create(&path)?.write_all(content)
         };
-        write().map_err(|e| Error::incomplete(format!("{} cannot be written", path.display())).caused_by(&e))
+        write().map_err(|e| Error::incomplete(format!("cannot write {}", path.display())).caused_by(&e))
     }
 }
 

@@ -1,14 +1,14 @@
-//! What git says when a fetch fails: a few lines of it, without passwords, and what can be done.
+//! Messages of git about a failed fetch: a few lines without passwords, and hints.
 
 use super::Named;
 use super::address::{Scheme, without_password};
 
-/// Lines that are kept, the last ones.
+/// The most lines that are kept, from the end.
 const MAX_LINES: usize = 6;
-/// Characters of a line.
+/// The most characters of a line.
 const MAX_LINE: usize = 300;
 
-/// Takes the lines that say something, the last ones first cut.
+/// Returns the last non-empty lines.
 pub(super) fn of(stderr: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(stderr);
     let mut lines: Vec<String> = text
@@ -25,12 +25,12 @@ fn says(said: &[String], words: &[&str]) -> bool {
     said.iter().any(|l| words.iter().any(|w| l.contains(w)))
 }
 
-/// Tells whether the remote answered, and does not have what was asked for.
+/// Returns true if the remote answered that it does not have the requested object.
 pub(super) fn not_there(said: &[String]) -> bool {
     says(said, &["couldn't find remote ref", "not our ref", "unadvertised object", "no such remote ref"])
 }
 
-/// Says what can be done.
+/// Returns hints for the messages.
 pub(super) fn hints(said: &[String], remote: &Named) -> Vec<String> {
     let mut hints = Vec::new();
     let refused = [
@@ -48,23 +48,29 @@ pub(super) fn hints(said: &[String], remote: &Named) -> Vec<String> {
     if says(said, &refused) {
         let ssh = remote.address.scheme == Scheme::Ssh;
         if ssh && remote.own_ssh {
-            hints.push("the repository's own core.sshCommand is not run".to_owned());
-            hints.push("GIT_SSH_COMMAND=\"$(git config core.sshCommand)\" claude-reviewer …".to_owned());
+            hints.push(
+                "the repository's core.sshCommand is not run; if you trust it: \
+                 GIT_SSH_COMMAND=\"$(git config core.sshCommand)\" claude-reviewer …"
+                    .to_owned(),
+            );
         } else if !ssh && remote.own_helper {
-            hints
-                .push("the repository's own credential.helper is not run; git config --global can name one".to_owned());
+            hints.push(
+                "the repository's credential.helper is not run; set your own: \
+                 git config --global credential.helper HELPER"
+                    .to_owned(),
+            );
         } else if !ssh {
             hints.push(
-                "in CI, let the checkout keep its credentials; elsewhere, git config --global credential.helper"
+                "in CI, make the checkout keep its credentials; elsewhere: git config --global credential.helper HELPER"
                     .to_owned(),
             );
         }
     }
     if says(said, &["returned error: 30", "redirect"]) {
-        hints.push("the remote has moved, and redirects are not followed: git remote set-url NAME URL".to_owned());
+        hints.push("the remote has moved; update its URL: git remote set-url NAME URL".to_owned());
     }
     if not_there(said) {
-        hints.push("git ls-remote lists what the remote has".to_owned());
+        hints.push("list the references of the remote: git ls-remote".to_owned());
     }
     hints
 }

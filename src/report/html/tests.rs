@@ -219,13 +219,13 @@ fn the_exit_code_0_is_explained_by_the_flag_or_key_that_made_it_0() {
         let fact = out.split("<dt>Exit code</dt><dd>").nth(1).unwrap().split("</dd>").next().unwrap();
         fact.to_owned()
     };
-    assert_eq!(fact(&clean()), "0: reviewed completely, nothing at or above block_on");
-    assert_eq!(fact(&incomplete(ExitStatus::Pass)), "0: because of on_incomplete = &quot;warn&quot;");
+    assert_eq!(fact(&clean()), "0: review complete, no finding blocks");
+    assert_eq!(fact(&incomplete(ExitStatus::Pass)), "0: let through by on_incomplete = &quot;warn&quot;");
     let mut blocked = full();
     blocked.exit = ExitStatus::Pass;
     assert_eq!(fact(&blocked), "0: because of --exit-zero");
     blocked.exit = ExitStatus::Block;
-    assert_eq!(fact(&blocked), "1: a finding that blocks");
+    assert_eq!(fact(&blocked), "1: at least one finding blocks");
 }
 
 #[test]

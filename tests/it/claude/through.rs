@@ -195,7 +195,7 @@ fn cli_10_a_planted_program_is_not_executed() {
     let path = format!(".:{}:/usr/bin:/bin", setup.repo.path().display());
     let run = setup.repo.reviewer(&["review", "staged"]).env("PATH", path).run(3);
     assert!(
-        run.stderr.contains("lies in the repository") || run.stdout.contains("lies in the repository"),
+        run.stderr.contains("is inside the repository") || run.stdout.contains("is inside the repository"),
         "{}",
         run.stdout
     );

@@ -102,10 +102,10 @@ fn dif_12_a_patch_that_does_not_fit_together_is_a_usage_error() {
     for (patch, what) in [
         (file("@@ -1,9 +1 @@\n-a\n+b\n"), "line 6 of the patch"),
         (file("@@ -1 +1 @@\n-a\n+b\n+c\n"), "line 6 of the patch"),
-        (file("@@ -1 +1 @@\n-a\n+b\n@@ -1 +1 @@\n-a\n+b\n"), "line 6 of the patch: the hunk overlaps"),
+        (file("@@ -1 +1 @@\n-a\n+b\n@@ -1 +1 @@\n-a\n+b\n"), "line 6 of the patch: hunk overlaps"),
         (file("@@ -9223372036854775808,1 +1 @@\n-a\n+b\n"), "line 3 of the patch"),
         (file("@@ -1 +18446744073709551615 @@\n-a\n+b\n"), "line 3 of the patch"),
-        ("no patch at all\n".to_owned(), "no patch"),
+        ("no patch at all\n".to_owned(), "not a patch"),
     ] {
         let run = review_patch(patch.clone(), 2);
         assert!(run.stderr.contains(what), "{patch}\n{}", run.stderr);
@@ -209,7 +209,7 @@ fn a_patch_that_names_a_file_outside_the_repository_is_refused_as_git_refuses_it
     for name in ["b/../../../../tmp/x", "b/.git/hooks/pre-commit", "/etc/passwd"] {
         let patch = format!("--- /dev/null\n+++ {name}\n@@ -0,0 +1 @@\n+<<<<<<< HEAD\n");
         let run = repo.reviewer(&["review", "patch", "-", "--format", "sarif"]).stdin(patch).run(2);
-        assert!(run.stderr.contains(": line 2 of the patch: a"), "{name}: {}", run.stderr);
+        assert!(run.stderr.contains(": line 2 of the patch: file name"), "{name}: {}", run.stderr);
         assert_eq!(run.stdout, "", "{name}");
     }
 }

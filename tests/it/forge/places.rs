@@ -244,7 +244,7 @@ fn a_signal_ends_what_is_being_posted() {
         let stderr = String::from_utf8_lossy(&out.stderr);
         assert_eq!(out.status.code(), Some(code), "{stderr}");
         assert!(told.elapsed() < Duration::from_secs(20), "{stderr}");
-        assert!(stderr.contains("not posted: the summary: the run was ended"), "{stderr}");
+        assert!(stderr.contains("not posted: the summary: the run was stopped"), "{stderr}");
         assert!(stderr.contains(&format!("exit={code}")), "{stderr}");
         // What was said of the commit before stands.
         w.hub.with(|s| assert_eq!((s.statuses.len(), s.inline.len()), (1, 1)));

@@ -481,7 +481,7 @@ fn a_new_file_that_is_not_in_its_encoding_is_read_as_it_is_and_told() {
     repo.stage(".gitattributes", "*.txt working-tree-encoding=UTF-16LE\n").commit("first");
     repo.write("right.txt", b"a\0\n\0").write("wrong.txt", b"\x00\xd8\x00\xd8\n\0");
     let notes = repo.review_json(&["changes"], 0)["notes"].to_string();
-    assert!(notes.contains("wrong.txt: it was read as it is") && !notes.contains("right.txt"), "{notes}");
+    assert!(notes.contains("wrong.txt: read without conversion") && !notes.contains("right.txt"), "{notes}");
 }
 
 #[test]

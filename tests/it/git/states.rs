@@ -297,7 +297,7 @@ fn a_file_that_changes_during_the_review_is_told() {
     reader.load(&change, 0).unwrap();
     repo.write("a", "three\n");
     let e = reader.load(&change, 0).unwrap_err();
-    assert!(e.message.contains("changed while it was reviewed"), "{e}");
+    assert!(e.message.contains("changed during the review"), "{e}");
     fs::remove_file(repo.path().join("a")).unwrap();
     assert!(reader.load(&change, 0).is_err());
 }
@@ -407,7 +407,7 @@ fn a_pipe_in_the_place_of_the_index_is_told_and_not_waited_for() {
         let mut said = String::new();
         child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
         assert_eq!(code, Some(3), "{said}");
-        assert!(said.contains(".git/index is no file") && said.contains("git reset"), "{said}");
+        assert!(said.contains(".git/index is not a regular file") && said.contains("git reset"), "{said}");
     }
 }
 

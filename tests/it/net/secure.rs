@@ -219,10 +219,10 @@ fn a_command_prints_the_key_once() {
 fn a_command_that_prints_no_key_is_named_and_what_it_prints_is_not_shown() {
     let server = Server::start(|r| r.text("{}"));
     for (command, words) in [
-        (format!("echo {}; exit 3", canary()), "ended with code 3"),
-        (format!("echo {} {}", canary(), canary()), "no key"),
-        ("true".to_owned(), "no key"),
-        (format!("while :; do echo {}; done", canary()), "more than a key"),
+        (format!("echo {}; exit 3", canary()), "failed with exit code 3"),
+        (format!("echo {} {}", canary(), canary()), "did not print a key"),
+        ("true".to_owned(), "did not print a key"),
+        (format!("while :; do echo {}; done", canary()), "too much for a key"),
         ("kill -9 $$".to_owned(), "signal 9"),
     ] {
         let question = question(OpenAi, &server.url()).env("PATH", "/usr/bin:/bin");
