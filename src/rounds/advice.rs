@@ -1,6 +1,6 @@
-//! What to do after a round, and whether another one would help. Pure.
+//! The next step after a round, and signs that another round would not help. Pure.
 //!
-//! An agent reads these sentences and does what they say, so each names one thing to do and where it ends.
+//! An agent follows these sentences literally. Each text therefore names one action and when to stop.
 
 use super::compare::{Again, Earlier};
 use crate::ai::Retry;
@@ -10,14 +10,14 @@ use crate::verdict::Skip;
 use crate::wire::stored::{Action, Advice, Since, State};
 use crate::wire::{Finding, Outcome, Report, Severity, Verdict};
 
-/// Names of findings that a sentence tells.
+/// Finding IDs that a sentence lists before it counts the rest.
 const NAMES: usize = 5;
-/// Rounds over which blocking findings should become fewer.
+/// Number of rounds over which the number of blocking findings must fall.
 const TREND: usize = 3;
-/// Characters of a reason that is not ours.
+/// Characters kept of a reason that comes from a backend or another program.
 const REASON: usize = 200;
 
-/// What the advice is taken from.
+/// Input of the advice.
 #[derive(Clone, Copy, Debug)]
 pub struct Told<'a> {
     /// The finished report of this round.
@@ -25,14 +25,14 @@ pub struct Told<'a> {
     /// `None` in the first round.
     pub since: Option<&'a Since>,
     pub again: &'a [Again],
-    /// The rounds before, oldest first.
+    /// Earlier rounds, oldest first.
     pub earlier: &'a [Earlier<'a>],
     pub max_rounds: u32,
-    /// Whether what kept a backend from answering passes by itself.
+    /// Whether the failure of a backend is temporary.
     pub retry: Retry,
 }
 
-/// Says what to do next.
+/// Returns the next step for the caller of a review.
 pub fn advice(told: &Told<'_>) -> Advice {
     let report = told.report;
     let blocking: Vec<&Finding> = report.findings.iter().filter(|f| f.blocking).collect();
@@ -43,14 +43,15 @@ pub fn advice(told: &Told<'_>) -> Advice {
         (Outcome::NothingToReview, _) => told.unanswered().unwrap_or_else(|| {
             say(
                 Action::Nothing,
-                "Nothing changed, so nothing was reviewed. This is not an approval. Request a review only after a change."
+                "The change is empty, so nothing was reviewed. This is not an approval. Request another review only \
+                 after the code has changed."
                     .to_owned(),
             )
         }),
         (Outcome::Cancelled, _) => say(
             Action::RetryLater,
-            "The review was stopped before it ended. It says nothing about the change; request it again when it can run \
-             to its end."
+            "The review was cancelled before it finished. It has no result. Request another review when it can run \
+             to the end."
                 .to_owned(),
         ),
         (_, Verdict::Block) => told.blocked(&blocking, &circling),
@@ -69,19 +70,22 @@ impl Told<'_> {
         self.report.round >= self.max_rounds
     }
 
-    /// Says why rounds do not converge.
+    /// Returns the signs that the rounds do not converge.
     fn circling(&self, blocking: &[&Finding]) -> Vec<String> {
         let mut out = Vec::new();
         for a in self.again.iter().take(NAMES) {
             let at = a.line.map_or_else(String::new, |l| format!(":{l}"));
-            out.push(format!("{} is at {}{at}, where {} of round {} was fixed", a.id, a.file, a.previous_id, a.round));
+            out.push(format!(
+                "{} is at {}{at}, where {} of round {} was fixed",
+                a.id, a.file, a.previous_id, a.round
+            ));
         }
         let before = self.earlier.last().and_then(|e| Some((e.review.since.as_ref()?, &e.review.report)));
         if let (Some(now), Some((before, report))) = (self.since, before)
             && introduced(now, self.report) > 0
             && introduced(before, report) > 0
         {
-            out.push("the fixes of two rounds running brought new findings".to_owned());
+            out.push("the fixes of two consecutive rounds introduced new findings".to_owned());
         }
         let counts = self.earlier.iter().map(|e| e.review.report.findings.iter().filter(|f| f.blocking).count());
         let counts: Vec<usize> = counts.chain([blocking.len()]).collect();
@@ -90,10 +94,10 @@ impl Told<'_> {
             && trend.is_sorted()
         {
             let numbers: Vec<_> = trend.iter().map(usize::to_string).collect();
-            out.push(format!("the number of blocking findings does not fall: {}", numbers.join(", ")));
+            out.push(format!("the number of blocking findings is not falling: {}", numbers.join(", ")));
         }
         if self.is_last() && !blocking.is_empty() {
-            out.push(format!("round {} of {} is used up", self.report.round, self.max_rounds));
+            out.push(format!("round {} of {} was the last one", self.report.round, self.max_rounds));
         }
         out
     }
@@ -103,8 +107,8 @@ impl Told<'_> {
         if let (true, Some(tests)) = (blocking.is_empty(), tests) {
             let action = if self.is_last() { Action::AskAPerson } else { Action::Fix };
             let text = format!(
-                "The project's tests failed ({}): see test_results. Fix them, then request one follow-up of this \
-                 session and say what you did.",
+                "The project's tests failed ({}); see test_results. Fix the cause, then request one follow-up review \
+                 and list your changes in the response.",
                 tests.summary
             );
             return (action, text);
@@ -113,37 +117,39 @@ impl Told<'_> {
         let verb = if blocking.len() == 1 { "blocks" } else { "block" };
         if !circling.is_empty() {
             let text = format!(
-                "Stop here: {names} still {verb}, and another round is not likely to end it. Show the findings to a \
-                 person, who decides; do not ask for another review of this session on your own."
+                "Stop: {names} still {verb} the change, and another round is unlikely to resolve this. Show the \
+                 findings to the user and wait for a decision. Do not request another review of this session yourself."
             );
             return (Action::AskAPerson, text);
         }
         let mut text = format!(
-            "{names} {verb}. Fix the findings you agree with, then request a follow-up review of this session and describe the fixes."
+            "{names} {verb}. Fix the findings you agree with, then request a follow-up review and list your changes \
+             in the response."
         );
-        // What a rule found is not talked about; what is critical, neither.
-        let is_arguable = |f: &&&Finding| f.origin != Origin::Rules.name() && f.severity != Severity::Critical;
-        if blocking.iter().any(|f| is_arguable(&f)) {
-            let arguable = self::names(blocking.iter().filter(is_arguable).map(|f| f.id.as_str()));
-            text.push_str(&format!(" If {arguable} is wrong, keep the code and explain why in the response."));
+        // An explanation cannot clear a finding of a rule or a critical finding.
+        let is_arguable = |f: &&Finding| f.origin != Origin::Rules.name() && f.severity != Severity::Critical;
+        let (arguable, firm): (Vec<&Finding>, Vec<&Finding>) = blocking.iter().copied().partition(is_arguable);
+        if !arguable.is_empty() {
+            let ids = self::names(arguable.iter().map(|f| f.id.as_str()));
+            text.push_str(&format!(" If you disagree with {ids}, keep the code and explain why in the response."));
         }
-        if blocking.iter().any(|f| !is_arguable(&f)) {
-            text.push_str(
-                " A finding of a rule, and a critical finding, needs a code change, or a waiver from a person.",
-            );
+        if !firm.is_empty() {
+            let ids = self::names(firm.iter().map(|f| f.id.as_str()));
+            let verb = if firm.len() == 1 { "needs" } else { "need" };
+            text.push_str(&format!(" {ids} {verb} a code change, or a waiver from a person."));
         }
         let carried: Vec<&str> = blocking.iter().filter(|f| is_carried(f)).map(|f| f.id.as_str()).collect();
         if !carried.is_empty() {
             let carried = self::names(carried.into_iter());
             text.push_str(&format!(
-                " {carried} was not found again, but its lines did not change, so it still counts."
+                " This round did not report {carried} again, but the lines are unmodified: {carried} still counts."
             ));
         }
         if let Some(tests) = tests {
-            text.push_str(&format!(" The project's tests failed, too ({}).", tests.summary));
+            text.push_str(&format!(" The project's tests also failed ({}).", tests.summary));
         }
         if self.report.outcome == Outcome::Incomplete {
-            text.push_str(" Part of the change was not reviewed: see coverage.failed.");
+            text.push_str(" Part of the change was not reviewed; see coverage.failed.");
         }
         (Action::Fix, text)
     }
@@ -155,12 +161,13 @@ impl Told<'_> {
             let cut: String = text.chars().take(REASON).collect();
             if cut.len() < text.len() { format!("{cut}…") } else { cut }
         };
-        // What speaks of the whole change is a backend's failure sooner than what speaks of a file.
+        // An entry without a file is usually the failure of a backend, which explains more than that of one file.
         let failure = failed.iter().find(|f| f.file.is_none()).or(failed.first());
         if let (true, Some(f)) = (self.retry.retryable, failure) {
             let text = format!(
-                "No complete review: {}. This is neither an approval nor a finding about the change. Do not \
-                 retry at once: continue with other work, retry later, and report to a person if it fails again.",
+                "The review is incomplete: {}. This is not an approval. The cause is temporary and not in the change. \
+                 Do not retry immediately: continue with other work and retry later. If it keeps failing, ask the \
+                 user.",
                 reason(&f.reason)
             );
             return (Action::RetryLater, text);
@@ -170,13 +177,13 @@ impl Told<'_> {
             format!(" ({file}{})", reason(&f.reason))
         });
         let text = format!(
-            "No complete review: part of the change was not reviewed{first}. A retry alone changes nothing by \
-             itself; show coverage.failed to a person, who removes the cause or decides without it."
+            "The review is incomplete: part of the change was not reviewed{first}. A retry alone does not help. Show \
+             coverage.failed to the user, who can remove the cause or decide without a complete review."
         );
         (Action::AskAPerson, text)
     }
 
-    /// Returns what blocked before and was not looked for.
+    /// Returns the IDs of findings that blocked earlier and that this round did not check.
     fn unchecked(&self) -> Vec<&str> {
         let entries = self.since.iter().flat_map(|s| &s.entries);
         entries
@@ -185,19 +192,19 @@ impl Told<'_> {
             .collect()
     }
 
-    /// Says what to do where the round did not look for what blocked.
+    /// Returns the next step if the round did not check earlier blocking findings.
     fn unlooked(names: Vec<&str>) -> (Action, String) {
         let text = format!(
-            "Nothing blocks in this round, but it did not check {}, which blocked before. Do not close the session \
-             yet: request a follow-up without a source and without files, so that it reviews the session's first source, \
-             with the backends that found it; if that does not help, a person decides.",
+            "Nothing blocks in this round, but it did not check {}, which blocked earlier. Do not close the session \
+             yet. Request a follow-up without a source and without files: it reviews the change from the start of \
+             the session with the same backends. If that does not check it either, ask the user.",
             self::names(names.into_iter())
         );
         (Action::RetryLater, text)
     }
 
-    /// Says what to do where nothing blocks in this round and the session is not to be approved all the same: what
-    /// refuses an approval is told here, so that nobody is sent to ask for one.
+    /// Returns the next step if nothing blocks in this round and the session still cannot be approved. `complete`
+    /// refuses the approval for the same reasons, so the advice must not send an agent there.
     fn unanswered(&self) -> Option<(Action, String)> {
         let told = |report, since| owed::Told { report, since };
         let earlier = self.earlier.iter().map(|e| told(&e.review.report, e.review.since.as_ref()));
@@ -205,22 +212,23 @@ impl Told<'_> {
         let owed = owed::owed(&rounds);
         let (through, unseen): (Vec<Owed<'_>>, Vec<Owed<'_>>) = owed.into_iter().partition(|o| o.now.is_some());
         if owed::is_blind(&rounds) {
-            let text = "This round reviewed none of the files of the change (see coverage.skipped), and an \
-                        earlier round blocked. This is not an approval; a person decides.";
+            let text = "This round reviewed no file of the change (see coverage.skipped), and an earlier round \
+                        blocked. This is not an approval. Ask the user.";
             return Some((Action::AskAPerson, text.to_owned()));
         }
         if !through.is_empty() {
             let text = format!(
-                "Nothing blocks, but only because the policy changed: {} still exists. Do not close the \
-                 session as approved. Fix it and request a follow-up review, or let a person decide.",
-                owed::names(&through)
+                "Nothing blocks, but only because the policy changed: {} {} unresolved. Do not close the session as \
+                 approved. Fix the code and request one follow-up review, or ask the user.",
+                owed::names(&through),
+                if through.len() == 1 { "is" } else { "are" }
             );
             return Some((if self.is_last() { Action::AskAPerson } else { Action::Fix }, text));
         }
         if unseen.iter().any(|o| o.other_policy) {
             let text = format!(
-                "Nothing blocks, but the policy changed, and this round did not check {}. Do not close \
-                 the session as approved: a person decides, or restores the policy for a follow-up without a \
+                "Nothing blocks, but the policy changed and this round did not check {}. Do not close the session as \
+                 approved. Ask the user, who can decide, or restore the policy and request a follow-up without a \
                  source and without files.",
                 owed::names(&unseen)
             );
@@ -239,19 +247,18 @@ impl Told<'_> {
     }
 
     fn unread() -> (Action, String) {
-        let text = "No file of this change could be reviewed: see coverage.skipped. This is not an approval; a person \
-                    decides.";
+        let text = "No file of this change was reviewed; see coverage.skipped. This is not an approval. Ask the user.";
         (Action::AskAPerson, text.to_owned())
     }
 
-    /// Says why a person decides though nothing blocks: tests that failed, which the policy makes a warning, and a
-    /// limit that kept files from a model.
+    /// Returns why a person has to decide although nothing blocks: failed tests that the policy reports as a
+    /// warning, or a limit that kept files from a model.
     fn warned(&self) -> Option<String> {
         let failed = self.report.test_results.as_ref().filter(|t| !t.passed);
         if let Some(tests) = failed {
             let text = format!(
-                "Nothing blocks, but the project's tests failed ({}). Fix them and request one follow-up; without \
-                 that, only a person can approve the session.",
+                "Nothing blocks, but the project's tests failed ({}). Fix them and request one follow-up review. \
+                 Until they pass, only a person can approve the session.",
                 tests.summary
             );
             return Some(text);
@@ -260,14 +267,14 @@ impl Told<'_> {
         let cut = coverage.skipped.iter().filter(|s| s.reason == Skip::Limit.name()).count();
         (cut > 0).then(|| {
             format!(
-                "Nothing blocks in what was reviewed, but a limit cut the review short: {} of {} files were reviewed. \
-                 This is not an approval; a person decides.",
+                "Nothing blocks in the reviewed files, but a limit stopped the review after {} of {} files. This is \
+                 not an approval. Ask the user.",
                 coverage.files_reviewed, coverage.files_total
             )
         })
     }
 
-    /// Says how a round ends in which nothing blocks, and why another one would not help.
+    /// Returns the next step after a round in which nothing blocks, and why another round would not help.
     fn passed(&self) -> (Action, String, Option<String>) {
         if let Some((action, text)) = self.unanswered() {
             return (action, text, None);
@@ -282,25 +289,26 @@ impl Told<'_> {
             return (Action::AskAPerson, text, None);
         }
         if left.is_empty() {
-            return (Action::Complete, "Nothing was found. Close the session as approved.".to_owned(), None);
+            return (Action::Complete, "No findings. Close the session as approved.".to_owned(), None);
         }
+        let (verb, them) = if left.len() == 1 { ("is", "it") } else { ("are", "them") };
         let small = left.iter().all(|f| !matches!(f.severity, Severity::Critical | Severity::Major));
         let names = names(left.iter().map(|f| f.id.as_str()));
         let text = format!(
-            "Nothing blocks. The remaining findings ({names}) are optional: fix them if that is worth it, but do not request \
-             another round because of it. Close the session as approved."
+            "Nothing blocks. {names} {verb} optional: fix {them} if it is worth the effort, but do not request \
+             another round for {them}. Close the session as approved."
         );
         let nits = small && self.report.round > 1;
-        (Action::Complete, text, nits.then(|| "only small findings are left".to_owned()))
+        (Action::Complete, text, nits.then(|| "only minor findings are left".to_owned()))
     }
 }
 
-/// Tells whether nobody found it in this round.
+/// Returns true if the finding was carried over from an earlier round and not reported again.
 fn is_carried(f: &Finding) -> bool {
     f.evidence.iter().any(|e| e.starts_with("carried:"))
 }
 
-/// Counts the findings of some weight that a fix brought.
+/// Counts the findings above `suggestion` that a fix introduced.
 fn introduced(since: &Since, report: &Report) -> usize {
     let new = since.entries.iter().filter(|e| e.state == State::IntroducedByFix && e.severity != Severity::Suggestion);
     let counts = |id: &String| {

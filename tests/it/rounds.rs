@@ -282,7 +282,7 @@ fn the_rules_alone_have_rounds_too() {
     let fourth = round(&repo, 4, &[], 1);
     assert_eq!(told(&fourth), ["reopened F1 F1"]);
     assert_eq!(fourth["advice"]["action"], "ask_a_person", "{:#}", fourth["advice"]);
-    assert_eq!(fourth["advice"]["circling"][0], "F1 stands at settings.py:2, where F1 of round 2 was mended");
+    assert_eq!(fourth["advice"]["circling"][0], "F1 is at settings.py:2, where F1 of round 2 was fixed");
     // Nothing is left of the change.
     for file in ["config.py", "settings.py"] {
         std::fs::remove_file(repo.path().join(file)).unwrap();

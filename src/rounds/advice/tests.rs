@@ -1,4 +1,4 @@
-//! Ends of rounds, and what is said then.
+//! The advice after each outcome of a round.
 
 use super::super::sample::{claim, report, rule, stored};
 use super::*;
@@ -77,16 +77,16 @@ fn each_end_of_a_round_has_its_advice() {
         })
     };
     for (report, action, says) in [
-        (report(1, vec![]), Action::Complete, "Nothing was found. Close the session"),
-        (warned(), Action::Complete, "The remaining findings (F1) are optional"),
+        (report(1, vec![]), Action::Complete, "No findings. Close the session"),
+        (warned(), Action::Complete, "F1 is optional: fix it if"),
         (
             report(1, vec![claim(1, "x")]),
             Action::Fix,
-            "F1 blocks. Fix the findings you agree with, then request a follow-up review of this session and describe the fixes. If F1 is wrong",
+            "F1 blocks. Fix the findings you agree with, then request a follow-up review and list your changes in the response. If you disagree with F1,",
         ),
         (report(1, vec![claim(1, "x"), rule("y", 2)]), Action::Fix, "F1 and F2 block."),
         (with(report(1, vec![]), |r| r.outcome = Outcome::NothingToReview), Action::Nothing, "This is not an approval"),
-        (with(report(1, vec![claim(1, "x")]), |r| r.outcome = Outcome::Cancelled), Action::RetryLater, "was stopped"),
+        (with(report(1, vec![claim(1, "x")]), |r| r.outcome = Outcome::Cancelled), Action::RetryLater, "was cancelled"),
         (incomplete("m: the key is not accepted"), Action::AskAPerson, "(a.rs: m: the key is not accepted)"),
         (incomplete("the object is damaged"), Action::AskAPerson, "(a.rs: the object is damaged)"),
     ] {
@@ -97,8 +97,8 @@ fn each_end_of_a_round_has_its_advice() {
     }
     let later = unreachable(&incomplete("m: connection refused"));
     assert_eq!(later.action, Action::RetryLater);
-    assert!(later.text.contains("m: connection refused. This is neither an approval"), "{}", later.text);
-    assert!(later.text.contains("Do not retry at once"));
+    assert!(later.text.contains("m: connection refused. This is not an approval"), "{}", later.text);
+    assert!(later.text.contains("Do not retry immediately"));
     let mut both = report(1, vec![claim(1, "x")]);
     both.outcome = Outcome::Incomplete;
     assert!(first(&both).text.contains("Part of the change was not reviewed"));
@@ -130,20 +130,20 @@ fn rounds_that_circle_go_to_a_person() {
                 ..Case::default()
             },
             3,
-            "the fixes of two rounds running brought new findings",
+            "the fixes of two consecutive rounds introduced new findings",
         ),
         (
             Case { earlier: vec![before(1, 1, None), before(2, 2, None)], ..Case::default() },
             3,
-            "the number of blocking findings does not fall: 1, 2, 2",
+            "the number of blocking findings is not falling: 1, 2, 2",
         ),
-        (Case { earlier: vec![before(4, 3, None)], ..Case::default() }, 5, "round 5 of 5 is used up"),
+        (Case { earlier: vec![before(4, 3, None)], ..Case::default() }, 5, "round 5 of 5 was the last one"),
     ] {
         let advice = case.of(&blocked(round));
         assert_eq!((advice.action, advice.circling), (Action::AskAPerson, vec![says.to_owned()]));
-        assert!(advice.text.contains("Show the findings to a person"), "{}", advice.text);
+        assert!(advice.text.contains("Show the findings to the user"), "{}", advice.text);
     }
-    // What converges does not.
+    // Rounds that converge are not reported.
     for case in [
         Case { earlier: vec![before(1, 3, None), before(2, 3, None)], ..Case::default() },
         Case { since: introduced(), earlier: vec![before(1, 5, None), before(2, 4, None)], ..Case::default() },
@@ -151,7 +151,7 @@ fn rounds_that_circle_go_to_a_person() {
         let advice = case.of(&blocked(3));
         assert_eq!((advice.action, advice.circling), (Action::Fix, vec![]));
     }
-    // Introduced suggestions are none that count.
+    // Introduced suggestions do not count.
     let minor = || Some(since(&[(State::IntroducedByFix, "F1", Severity::Suggestion)]));
     let case = Case { since: minor(), earlier: vec![before(1, 5, None), before(2, 4, minor())], ..Case::default() };
     assert_eq!(case.of(&blocked(3)).circling, [] as [String; 0]);
@@ -162,8 +162,8 @@ fn only_small_findings_end_a_session() {
     let warned = |round| with(report(round, vec![small(1), small(2)]), |r| r.verdict = Verdict::Warn);
     let case = Case { earlier: vec![stored(report(1, vec![claim(1, "x")]), None)], ..Case::default() };
     let advice = case.of(&warned(2));
-    assert_eq!((advice.action, advice.circling), (Action::Complete, vec!["only small findings are left".to_owned()]));
-    assert!(advice.text.contains("do not request another round because of it"), "{}", advice.text);
+    assert_eq!((advice.action, advice.circling), (Action::Complete, vec!["only minor findings are left".to_owned()]));
+    assert!(advice.text.contains("do not request another round for them"), "{}", advice.text);
     // Even in the last round.
     assert_eq!(case.of(&warned(5)).action, Action::Complete);
 }
@@ -182,20 +182,20 @@ fn what_nobody_looked_for_is_no_approval() {
 fn what_was_not_found_again_is_named_and_what_was_is_not() {
     let still = Case { since: Some(since(&[(State::StillThere, "F1", Severity::Major)])), ..Case::default() };
     let again = still.of(&report(2, vec![claim(1, "x")])).text;
-    assert!(!again.contains("was not found again"), "it was: {again}");
+    assert!(!again.contains("again"), "it was: {again}");
     let mut carried = claim(1, "x");
     carried.evidence.push("carried:round-1".to_owned());
     let text = still.of(&report(2, vec![carried])).text;
-    assert!(text.contains("F1 was not found again, but its lines did not change"), "{text}");
+    assert!(text.contains("did not report F1 again, but the lines are unmodified"), "{text}");
 }
 
 #[test]
 fn only_what_can_be_argued_about_is_to_be_explained() {
     let text = first(&report(1, vec![rule("x", 1)])).text;
-    assert!(!text.contains("explain why") && text.contains("a waiver from a person"), "{text}");
+    assert!(!text.contains("explain") && text.contains("F1 needs a code change, or a waiver from a person"), "{text}");
     let critical = Finding { severity: Severity::Critical, ..claim(1, "x") };
     let text = first(&report(1, vec![critical, claim(2, "y")])).text;
-    assert!(text.contains("If F2 is wrong") && text.contains("a waiver from a person"), "{text}");
+    assert!(text.contains("disagree with F2,") && text.contains("F1 needs a code change, or a waiver from a person"), "{text}");
 }
 
 #[test]
@@ -244,8 +244,8 @@ fn ver_01_failed_tests_and_what_was_not_reviewed_are_no_approval() {
         (blocked, Action::Fix, "tests failed (41 passed, 1 failed)"),
         (both, Action::Fix, "F1 blocks."),
         (warned, Action::AskAPerson, "only a person can approve"),
-        (cut, Action::AskAPerson, "a limit cut the review short"),
-        (unread, Action::AskAPerson, "No file of this change could be reviewed"),
+        (cut, Action::AskAPerson, "a limit stopped the review"),
+        (unread, Action::AskAPerson, "No file of this change was reviewed"),
     ] {
         let advice = first(&report);
         assert_eq!(advice.action, action, "{}", advice.text);
