@@ -41,6 +41,7 @@ use crate::error::{Error, Result};
 use crate::finding::listing::Floor;
 use crate::finding::{Category, Confidence, Finding, LineSpan, Severity, Suppression};
 use crate::policy::RulesPolicy;
+pub use about::doc_url;
 use catalog::{Matcher, Rule};
 pub use change::Tree;
 use language::Languages;
