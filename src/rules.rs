@@ -41,6 +41,7 @@ use crate::error::{Error, Result};
 use crate::finding::listing::Floor;
 use crate::finding::{Category, Confidence, Finding, LineSpan, Severity, Suppression};
 use crate::policy::RulesPolicy;
+pub use about::doc_url;
 use catalog::{Matcher, Rule};
 pub use change::Tree;
 use language::Languages;
@@ -62,6 +63,8 @@ pub use weaken::{RuleFile, RuleWeakening, Version, weakened};
 #[derive(Debug)]
 pub struct RuleSet {
     team: team::Team,
+    /// Folders of the team's rule files.
+    folders: Vec<String>,
     /// By index of the rule; empty: none is disabled.
     disabled: Vec<bool>,
     severity: Vec<(u16, Severity)>,
@@ -123,35 +126,47 @@ pub struct Remark {
     pub text: String,
 }
 
-/// What a rule says of itself.
+/// Where a rule is defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleOrigin<'a> {
+    BuiltIn,
+    /// A team's rule file, with the line of the rule.
+    Team {
+        file: &'a str,
+        line: u32,
+    },
+}
+
+/// A rule as the user sees it.
 #[derive(Clone, Debug)]
 pub struct Description<'a> {
     pub id: &'a str,
+    pub defined: RuleOrigin<'a>,
     pub title: &'a str,
     pub category: Category,
     pub severity: Severity,
     pub confidence: Confidence,
     /// Empty: every file.
     pub languages: Vec<&'static str>,
-    /// Globs of the only paths it looks at; empty: all.
+    /// Globs of the only paths that it checks; empty: all.
     pub paths: Vec<&'a str>,
     pub not_paths: Vec<&'a str>,
-    /// Globs of paths where its findings weigh less.
+    /// Globs of paths where its findings have a lower severity.
     pub weak_paths: Vec<&'a str>,
     pub in_tests: bool,
     pub in_bundles: bool,
-    /// Expressions that all have to stand in the file, and that none may stand in it.
+    /// Expressions that all must match in the file, and expressions that must not match in it.
     pub file_has: Vec<&'a str>,
     pub file_lacks: Vec<&'a str>,
     pub secret: bool,
-    /// Whether a value of unknown origin makes the finding a suggestion of low confidence.
+    /// A value of unknown origin makes the finding a suggestion of low confidence.
     pub judges_origin: bool,
     pub message: &'a str,
     pub why: Option<&'a str>,
     pub suggestion: Option<&'a str>,
     pub cwe: Option<u32>,
     pub references: Vec<&'a str>,
-    /// Code with made-up text where the catalogue has templates.
+    /// Example code, with generated text in place of the catalogue's templates.
     pub bad: Option<String>,
     pub good: Option<String>,
 }
@@ -162,6 +177,7 @@ impl<'a> Description<'a> {
         let code = |c: &Option<Cow<'static, str>>| c.as_ref().map(|c| sample::expand(c, &r.id));
         Self {
             id: &r.id,
+            defined: RuleOrigin::BuiltIn,
             title: &r.title,
             category: r.category,
             severity: r.severity,
@@ -216,13 +232,24 @@ pub fn is_code(path: &RepoPath) -> bool {
 }
 
 /// Runs the samples of a team's rule files, given as name and content.
+///
+/// # Errors
+///
+/// Usage: one error that lists every problem of every file.
 pub fn test(files: &[(String, String)]) -> Result<Report> {
     let rules = RuleSet::new(&RulesPolicy::default(), files)?;
-    let mut written = Vec::new();
-    for (name, content) in files {
-        written.extend(team::read(name, content)?);
-    }
+    let written: Vec<_> = rules.team.written.iter().map(|w| w.rule.clone()).collect();
     Ok(sample::test(&rules, &written))
+}
+
+/// Returns true if a team rule can have this ID: its form is right, and no built-in rule has it.
+pub fn is_free_id(id: &str) -> bool {
+    format::is_id(id) && !catalog::RULES.iter().any(|r| r.id == id)
+}
+
+/// Returns true if the text has the form of a rule ID.
+pub fn is_id(id: &str) -> bool {
+    format::is_id(id)
 }
 
 /// The expressions of the built-in rules, as far as they were needed.
@@ -234,6 +261,7 @@ impl RuleSet {
     pub fn new(policy: &RulesPolicy, team: &[(String, String)]) -> Result<Self> {
         let mut rules = Self {
             team: team::Team::parse(team)?,
+            folders: policy.paths.iter().map(|p| p.trim_end_matches('/').to_owned()).collect(),
             disabled: Vec::new(),
             severity: Vec::new(),
             suppressions: Suppressions { honour_added: true },
@@ -376,9 +404,48 @@ impl RuleSet {
         &self.hash
     }
 
-    /// Describes the rule of that id, built-in or the team's.
+    /// Describes the rule of that id, built-in or the team's, with the severity that policy sets.
     pub fn describe(&self, id: &str) -> Option<Description<'_>> {
-        self.index_of(id).map(|i| Description { severity: self.severity_of(i), ..Description::of(self.rule(i)) })
+        self.index_of(id).map(|i| self.description(i))
+    }
+
+    /// Describes every rule: the built-in ones in the order of the catalogue, then the team's in the order of files.
+    pub fn descriptions(&self) -> impl Iterator<Item = Description<'_>> {
+        (0..self.len() as u16).map(|i| self.description(i))
+    }
+
+    fn description(&self, index: u16) -> Description<'_> {
+        let defined = match self.team_index(index).and_then(|i| self.team.written.get(i)) {
+            Some(written) => RuleOrigin::Team { file: &written.file, line: written.line },
+            None => RuleOrigin::BuiltIn,
+        };
+        Description { severity: self.severity_of(index), defined, ..Description::of(self.rule(index)) }
+    }
+
+    /// Returns the rule of that id as the text of a rule file.
+    ///
+    /// # Errors
+    ///
+    /// Usage: no rule has the id, or code of the program decides what the rule matches.
+    pub fn to_toml(&self, id: &str) -> Result<String> {
+        let index = self.index_of(id).ok_or_else(|| self.not_found(id))?;
+        match self.team_index(index) {
+            Some(i) => Ok(team::to_toml(&self.team.written[i])),
+            None => team::of_built_in(usize::from(index)).ok_or_else(|| {
+                Error::usage(format!("cannot print {id} as TOML: code of the program decides what it matches"))
+                    .hint_person(format!("read about the rule: claude-reviewer rules explain {id}"))
+                    .hint_agent("a team rule cannot express this rule")
+            }),
+        }
+    }
+
+    /// Makes the error for an unknown rule, with the ID that is most alike.
+    pub fn not_found(&self, id: &str) -> Error {
+        let e = Error::usage(format!("unknown rule {id:?}"));
+        match self.nearest(id) {
+            Some(near) => e.hint(format!("did you mean {near:?}?")),
+            None => e.hint_person("see all rules: claude-reviewer rules list").hint_agent("check the id of the rule"),
+        }
     }
 
     /// Counts the literals of built-in rules in a text: what the prefilter alone does, for benchmarks.
@@ -387,6 +454,22 @@ impl RuleSet {
         let mut count = 0;
         catalog::FILTER.prefilter.scan(text, |_, _| count += 1);
         count
+    }
+
+    /// Returns the index within the team's rules; `None` for a built-in rule.
+    fn team_index(&self, index: u16) -> Option<usize> {
+        usize::from(index).checked_sub(catalog::RULES.len())
+    }
+
+    /// Returns true if the rule skips a file because it is a rule file, whose samples would match.
+    ///
+    /// Only team rules do. Built-in rules check rule files like all others, above all for secrets.
+    fn skips_rule_file(&self, index: u16, path: &[u8]) -> bool {
+        if self.team_index(index).is_none() || !path.ends_with(b".toml") {
+            return false;
+        }
+        let folder = memchr::memrchr(b'/', path).map(|end| &path[..end]);
+        folder.is_some_and(|folder| self.folders.iter().any(|f| f.as_bytes() == folder))
     }
 
     /// Returns the number of rules, disabled ones included.

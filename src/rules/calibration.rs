@@ -35,10 +35,10 @@ mod tests {
 
     fn rule(cwe: &str, severity: &str, confidence: &str, more: &str) -> Rule {
         let text = format!(
-            "[[rule]]\nid = 'a'\ntitle = 't'\ncategory = 'security'\nmessage = 'm'\nseverity = '{severity}'\n\
+            "id = 'a'\ntitle = 't'\ncategory = 'security'\nmessage = 'm'\nseverity = '{severity}'\n\
              confidence = '{confidence}'\n{cwe}\n{more}\n"
         );
-        toml::from_str::<super::super::format::File>(&text).unwrap().rule.remove(0)
+        toml::from_str(&text).unwrap()
     }
 
     #[test]

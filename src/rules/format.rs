@@ -1,113 +1,105 @@
-//! The file format of rules: what stands in `src/rules/catalog/*.toml` and in a team's own rule files.
+//! File format of rules, for `src/rules/catalog/*.toml` and for the rule files of a team.
 //!
-//! Shared with the build script, which turns the catalogue into static tables; so nothing here may use
-//! the rest of the crate.
+//! The build script includes this file to turn the catalogue into static tables. Nothing here may use the rest of the
+//! crate.
 
 use serde::Deserialize;
+use std::fmt;
 
-/// A rule file.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct File {
-    #[serde(default)]
-    pub(crate) rule: Vec<Rule>,
-}
-
-/// A rule as it is written.
+/// A rule as its file states it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rule {
     /// Lower-case words joined by `-`; unique.
     pub(crate) id: String,
     pub(crate) title: String,
-    /// `bug`, `security`, …: see `finding::Category`.
+    /// A name of `finding::Category`, such as `bug`.
     pub(crate) category: String,
     /// `critical`, `major`, `minor`, `suggestion`.
     pub(crate) severity: String,
     /// `low`, `medium`, `high`.
     #[serde(default = "medium")]
     pub(crate) confidence: String,
-    /// Languages it looks at; empty: every file. Names of `rules::language`.
+    /// Languages of the files that the rule checks, by names of [`LANGUAGES`]. Empty: every file.
     #[serde(default)]
     pub(crate) languages: Vec<String>,
-    /// Globs: only these paths. One without `/` is matched against the file name.
+    /// Globs of the only paths that the rule checks. A glob without `/` is matched against the file name.
     #[serde(default)]
     pub(crate) paths: Vec<String>,
-    /// Globs: never these paths.
+    /// Globs of paths that the rule skips.
     #[serde(default)]
     pub(crate) not_paths: Vec<String>,
-    /// Globs: on these paths a finding weighs less, as it does where a rule with `in_tests = false` is in doubt
-    /// whether the file is a test: `critical` and `major` become `minor`, `minor` becomes `suggestion`.
+    /// Globs of paths where a finding has a lower severity: `critical` and `major` become `minor`, `minor` becomes
+    /// `suggestion`. A rule with `in_tests = false` lowers it too if the path only suggests a test.
     #[serde(default)]
     pub(crate) weak_paths: Vec<String>,
-    /// Whether files that hold tests, fixtures or examples are looked at too.
+    /// False: the rule skips tests, fixtures and examples.
     #[serde(default = "yes")]
     pub(crate) in_tests: bool,
-    /// Whether bundles are looked at too: minified files and libraries that were copied whole, by name and content.
+    /// False: the rule skips minified files and copied libraries, known by name and content.
     #[serde(default = "yes")]
     pub(crate) in_bundles: bool,
-    /// Where the first byte of a match must stand: `code` (not in comments or strings), `code-or-string` (not in
-    /// comments), `string`, `comment`, `any`. In a language whose comments are not known, everything is code.
+    /// Where a match starts: `code` (not in comments or strings), `code-or-string` (not in comments), `string`,
+    /// `comment`, `any`. In a language whose comments are unknown, everything is code.
     #[serde(default = "any")]
     pub(crate) place: String,
-    /// At least one must stand (ASCII case folded) within the line, or the pattern is not tried. Each at least 4
-    /// bytes.
+    /// The pattern runs only on lines that contain one of these, in any ASCII case. Each has at least 4 bytes.
     #[serde(default)]
     pub(crate) literals: Vec<String>,
-    /// What matches, on one line, bytes, ASCII classes unless `(?u)`. The group `secret`, where there is one,
-    /// is what `checks` look at and what is masked. Case counts unless `(?i)`.
+    /// Expression over the bytes of one line. Classes are ASCII unless `(?u)`; case counts unless `(?i)`. The group
+    /// `secret`, if any, is the part that `checks` read and that is masked.
     #[serde(default)]
     pub(crate) pattern: String,
-    /// Code instead of a pattern: one of [`MATCHERS`]. Not for a team's own rules.
+    /// Code instead of a pattern: one of [`MATCHERS`]. Not for team rules.
     #[serde(default)]
     pub(crate) matcher: Option<String>,
-    /// A statement that matches one of these is not a finding. Of a rule for secrets, only the secret itself is
-    /// compared: what is beside it excuses nothing.
+    /// Exempts a statement that matches one of these. In a secret rule, only the secret is compared, because an author
+    /// controls the text beside it.
     #[serde(default)]
     pub(crate) not_pattern: Vec<String>,
-    /// Values that cannot do harm in a call, such as a number: what matches is blanked before `pattern` is matched.
-    /// Only that value is exempt, not those beside it.
+    /// Harmless values in a call, such as a number. They are blanked before `pattern` is matched, so only the value is
+    /// exempt and not its neighbours.
     #[serde(default)]
     pub(crate) harmless: Vec<String>,
-    /// Not a finding where one of these matches the lines right above (at most six) or the start of the line: a
-    /// condition that leaves the choice to whoever configures the program.
+    /// Exempts a match if one of these matches in the six lines above it or in the start of its line. For a condition
+    /// that leaves the choice to the program's configuration.
     #[serde(default)]
     pub(crate) guarded_by: Vec<String>,
-    /// The new side of the file must match all of these somewhere (where it is known as a whole).
+    /// All of these must match in the new file, if the whole file is known.
     #[serde(default)]
     pub(crate) file_has: Vec<String>,
-    /// The new side of the file must match none of these (where it is known as a whole).
+    /// None of these may match in the new file, if the whole file is known.
     #[serde(default)]
     pub(crate) file_lacks: Vec<String>,
-    /// Only of rules for secrets: the block around a match (the innermost brackets, or the lines up to an empty one)
-    /// must match all of these. The secret is replaced by the byte 1 there.
+    /// Secret rules only. All of these must match the block around a match: the innermost brackets, or the lines up to
+    /// an empty one. The secret is replaced by the byte 1 there.
     #[serde(default)]
     pub(crate) near_has: Vec<String>,
-    /// The same for what must not match.
+    /// Secret rules only. None of these may match that block.
     #[serde(default)]
     pub(crate) near_lacks: Vec<String>,
-    /// One of these must stand in the line, to the letter, or the pattern is not even compiled: a sign such as `=`
-    /// that every match has. For rules whose literals are everyday words.
+    /// The pattern is compiled only if a line contains one of these exactly, such as `=`. For rules whose literals are
+    /// everyday words.
     #[serde(default)]
     pub(crate) line_has: Vec<String>,
-    /// Named checks of the `secret` group (or the whole match), all of which must pass: `entropy:BITS`,
-    /// `not-reference`, and those of `rules::secret`.
+    /// Named checks that the `secret` group, or the whole match, must pass: `entropy:BITS`, `not-reference`, and those
+    /// of `rules::secret`.
     #[serde(default)]
     pub(crate) checks: Vec<String>,
-    /// The rule finds exposed secrets: it runs over every commit of a branch, its matches are masked
-    /// everywhere, and decoded views (base64, percent, `\u`) are searched too.
+    /// The rule finds exposed secrets. It runs over every commit of a branch, masks its matches everywhere, and searches
+    /// decoded views (base64, percent, `\u`).
     #[serde(default)]
     pub(crate) secret: bool,
-    /// Decoded views are searched too, as they are for secrets.
+    /// The rule searches decoded views too.
     #[serde(default)]
     pub(crate) decoded: bool,
-    /// The value in the matched call decides: one that comes from outside (`rules::origin`) has the rule's severity
-    /// and confidence, one of unknown origin is a suggestion of low confidence.
+    /// A match whose value comes from outside the program (`rules::origin`) has the rule's severity and confidence. A
+    /// match with a value of unknown origin is a suggestion of low confidence.
     #[serde(default)]
     pub(crate) judges_origin: bool,
-    /// What is wrong here, for the one who reads the finding.
+    /// States the problem, for the reader of a finding.
     pub(crate) message: String,
-    /// Why it matters, at more length, for `rules explain`.
+    /// Explains why the problem matters, for `rules explain`.
     #[serde(default)]
     pub(crate) why: Option<String>,
     #[serde(default)]
@@ -116,7 +108,7 @@ pub(crate) struct Rule {
     pub(crate) cwe: Option<u32>,
     #[serde(default)]
     pub(crate) references: Vec<String>,
-    /// Code that `rules explain` shows. Templates are expanded as in samples.
+    /// Example code for `rules explain`. Templates are expanded as in samples.
     #[serde(default)]
     pub(crate) bad: Option<String>,
     #[serde(default)]
@@ -131,20 +123,20 @@ pub(crate) struct Rule {
 pub(crate) struct Sample {
     /// Whether the rule must match.
     pub(crate) matches: bool,
-    /// The file it stands in; its name decides the language.
+    /// Path of the file. Its name decides the language.
     #[serde(default = "sample_path")]
     pub(crate) path: String,
-    /// The lines. `${alnum:36}`, `${hex:32}`, … are replaced by made-up text of that form (`rules::sample`
-    /// lists the forms), so that nothing key-shaped stands in the catalogue. For `matcher = "change"` a text that
-    /// starts with `diff --git` is a patch.
+    /// The lines. `${alnum:36}`, `${hex:32}`, … are replaced by generated text of that form (`rules::sample` lists the
+    /// forms), so that the catalogue contains nothing shaped like a key. A text that starts with `diff --git ` is a
+    /// patch.
     pub(crate) text: String,
-    /// Other rules that may speak up on this text. Without it, a sample that must not match may raise no finding of
-    /// any other rule at `minor` or above.
+    /// Other rules that may match this text. Without it, a sample that must not match fails if another rule of severity
+    /// `minor` or above matches.
     #[serde(default)]
     pub(crate) also: Vec<String>,
 }
 
-/// The matchers that are code: `rules::unicode`, `rules::markers`, `rules::hidden`, `rules::change`.
+/// Matchers that are code: `rules::unicode`, `rules::markers`, `rules::change` and others.
 pub(crate) const MATCHERS: &[&str] = &[
     "unicode-bidi",
     "unicode-tags",
@@ -159,13 +151,13 @@ pub(crate) const MATCHERS: &[&str] = &[
     "change",
 ];
 
-/// Where a match may stand.
+/// Values of `place`.
 pub(crate) const PLACES: &[&str] = &["any", "code", "code-or-string", "string", "comment"];
 
-/// The least bytes of a literal: the prefilter looks at windows of four.
+/// The least bytes of a literal, because the prefilter compares windows of four bytes.
 pub(crate) const LITERAL_MIN: usize = 4;
 
-/// The languages that rules can name, in the order of their bits in `rules::language::Languages`.
+/// Languages that rules can name, in the order of their bits in `rules::language::Languages`.
 pub(crate) const LANGUAGES: &[&str] = &[
     "python",
     "javascript",
@@ -230,84 +222,109 @@ const CATEGORIES: &[&str] = &[
 const SEVERITIES: &[&str] = &["critical", "major", "minor", "suggestion"];
 const CONFIDENCES: &[&str] = &["low", "medium", "high"];
 
+/// One problem of a rule, under the key that has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) key: &'static str,
+    /// A lowercase fragment that follows the key.
+    pub(crate) text: String,
+}
+
+impl Fault {
+    pub(crate) fn new(key: &'static str, text: impl Into<String>) -> Self {
+        Self { key, text: text.into() }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.key, self.text)
+    }
+}
+
+/// Returns true if the text is lower-case words joined by `-`, of at most 64 bytes.
+pub(crate) fn is_id(text: &str) -> bool {
+    let is_word = |w: &str| !w.is_empty() && w.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    text.len() <= 64 && text.split('-').all(is_word)
+}
+
 impl Rule {
-    /// Returns what is wrong with the rule, each as `key: what`. Patterns and samples are not looked at.
-    pub(crate) fn faults(&self) -> Vec<String> {
+    /// Returns every problem of the rule. Does not compile patterns or check samples.
+    pub(crate) fn faults(&self) -> Vec<Fault> {
         let mut out = Vec::new();
-        let one_of = |out: &mut Vec<String>, key: &str, value: &str, known: &[&str]| {
-            if !known.contains(&value) {
-                out.push(format!("{key}: {value:?} is not one of {}", known.join(", ")));
-            }
-        };
-        let word = |w: &str| !w.is_empty() && w.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-        if self.id.len() > 64 || !self.id.split('-').all(word) {
-            out.push(format!("id: {:?} is not lower-case words joined by `-`", self.id));
+        if !is_id(&self.id) {
+            out.push(Fault::new("id", format!("{:?} is not lower-case words joined by `-`, up to 64 bytes", self.id)));
         }
-        if self.title.trim().is_empty() {
-            out.push("title: is empty".to_owned());
-        }
-        if self.message.trim().is_empty() {
-            out.push("message: is empty".to_owned());
-        }
-        one_of(&mut out, "category", &self.category, CATEGORIES);
-        one_of(&mut out, "severity", &self.severity, SEVERITIES);
-        one_of(&mut out, "confidence", &self.confidence, CONFIDENCES);
-        one_of(&mut out, "place", &self.place, PLACES);
-        for l in &self.languages {
-            one_of(&mut out, "languages", l, LANGUAGES);
-        }
-        let judges_block = !self.near_has.is_empty() || !self.near_lacks.is_empty();
-        if judges_block && !self.secret {
-            out.push("near_has, near_lacks: only for rules with `secret = true`".to_owned());
-        }
-        for c in &self.checks {
-            let bits = c.strip_prefix("entropy:").map(str::parse::<f32>);
-            if c.is_empty() || bits.is_some_and(|b| !b.is_ok_and(|b| (0.0..=8.0).contains(&b))) {
-                out.push(format!("checks: unknown check {c:?}; entropy takes 0 to 8 bits: \"entropy:3.5\""));
+        for (key, text) in [("title", &self.title), ("message", &self.message)] {
+            if text.trim().is_empty() {
+                out.push(Fault::new(key, "is empty"));
             }
         }
-        for l in &self.literals {
-            if l.len() < LITERAL_MIN || l.len() > 255 {
-                out.push(format!("literals: {l:?} is not 4 to 255 bytes long"));
-            }
-            if l.contains(['\n', '\r']) {
-                out.push(format!("literals: {l:?} spans lines"));
+        for (key, value, known) in [
+            ("category", &self.category, CATEGORIES),
+            ("severity", &self.severity, SEVERITIES),
+            ("confidence", &self.confidence, CONFIDENCES),
+            ("place", &self.place, PLACES),
+        ] {
+            out.extend(unknown(key, value, known));
+        }
+        out.extend(self.languages.iter().filter_map(|l| unknown("languages", l, LANGUAGES)));
+        for (key, list) in [("near_has", &self.near_has), ("near_lacks", &self.near_lacks)] {
+            if !list.is_empty() && !self.secret {
+                out.push(Fault::new(key, "needs `secret = true`"));
             }
         }
-        match &self.matcher {
-            Some(m) => {
-                one_of(&mut out, "matcher", m, MATCHERS);
-                if !self.pattern.is_empty() || !self.literals.is_empty() {
-                    out.push("matcher: excludes `pattern` and `literals`".to_owned());
-                }
-            }
-            None => {
-                if self.literals.is_empty() {
-                    out.push("literals: at least one is needed".to_owned());
-                }
-                if self.pattern.is_empty() {
-                    out.push("pattern: is missing".to_owned());
-                }
-            }
-        }
+        out.extend(self.checks.iter().filter_map(|c| check_fault(c)));
+        out.extend(self.literals.iter().filter_map(|l| literal_fault(l)));
+        out.extend(self.matcher_faults());
         out
     }
 
-    /// Returns what is wrong with the samples.
-    pub(crate) fn sample_faults(&self) -> Vec<String> {
-        let mut out = Vec::new();
-        for s in &self.samples {
-            if s.text.trim().is_empty() {
-                out.push("sample: has no text".to_owned());
-            }
+    fn matcher_faults(&self) -> Vec<Fault> {
+        let Some(matcher) = &self.matcher else {
+            let missing = |key, is_empty: bool| is_empty.then(|| Fault::new(key, "is missing"));
+            let literals = missing("literals", self.literals.is_empty());
+            return literals.into_iter().chain(missing("pattern", self.pattern.is_empty())).collect();
+        };
+        let both = !self.pattern.is_empty() || !self.literals.is_empty();
+        let excludes = both.then(|| Fault::new("matcher", "excludes `pattern` and `literals`"));
+        unknown("matcher", matcher, MATCHERS).into_iter().chain(excludes).collect()
+    }
+
+    /// Returns every problem of the samples.
+    pub(crate) fn sample_faults(&self) -> Vec<Fault> {
+        let is_empty = |s: &&Sample| s.text.trim().is_empty();
+        let mut out: Vec<_> =
+            self.samples.iter().filter(is_empty).map(|_| Fault::new("sample", "`text` is empty")).collect();
+        if self.matcher.as_deref() == Some("change") {
+            return out;
         }
-        for (matches, what) in [(true, "must match"), (false, "must not match")] {
-            if self.matcher.as_deref() != Some("change") && !self.samples.iter().any(|s| s.matches == matches) {
-                out.push(format!("no sample that {what} (`matches = {matches}`)"));
+        for (matches, must) in [(true, "must match"), (false, "must not match")] {
+            if !self.samples.iter().any(|s| s.matches == matches) {
+                out.push(Fault::new("sample", format!("no sample that {must} (`matches = {matches}`)")));
             }
         }
         out
     }
+}
+
+/// Reports a value that is not one of the known ones.
+fn unknown(key: &'static str, value: &str, known: &[&str]) -> Option<Fault> {
+    (!known.contains(&value)).then(|| Fault::new(key, format!("expected one of {}, got {value:?}", known.join(", "))))
+}
+
+fn check_fault(check: &str) -> Option<Fault> {
+    let bits = check.strip_prefix("entropy:").map(str::parse::<f32>);
+    let is_wrong = check.is_empty() || bits.is_some_and(|b| !b.is_ok_and(|b| (0.0..=8.0).contains(&b)));
+    is_wrong
+        .then(|| Fault::new("checks", format!("invalid check {check:?}: entropy takes 0 to 8 bits, \"entropy:3.5\"")))
+}
+
+fn literal_fault(literal: &str) -> Option<Fault> {
+    if literal.len() < LITERAL_MIN || literal.len() > 255 {
+        return Some(Fault::new("literals", format!("{literal:?} is not 4 to 255 bytes long")));
+    }
+    literal.contains(['\n', '\r']).then(|| Fault::new("literals", format!("{literal:?} contains a line break")))
 }
 
 fn medium() -> String {

@@ -1,8 +1,7 @@
 //! Where a byte of a file stands: in code, in a string or in a comment.
 //!
-//! No parser: a table a language says how comments and strings open and close, and a few habits that no table
-//! can say are code below. It goes over a text once, as far as it is asked, and never back further than a few
-//! kilobytes. What it does not know is code.
+//! One table a language says how comments and strings open and close; code below handles what a table cannot say. It
+//! reads a text once, only as far as needed. Everything unknown is code.
 
 mod here;
 mod javascript;
@@ -16,7 +15,7 @@ use std::collections::VecDeque;
 use within::Inner;
 pub(super) use {outline::comment, readings::Readings};
 
-/// Where a rule's match may stand, or where a byte stands.
+/// Where a rule's match may start, or where a byte stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Any,
@@ -28,19 +27,24 @@ pub(crate) enum Place {
 }
 
 impl Place {
+    const NAMES: [(Self, &str); 5] = [
+        (Self::Any, "any"),
+        (Self::Code, "code"),
+        (Self::CodeOrString, "code-or-string"),
+        (Self::String, "string"),
+        (Self::Comment, "comment"),
+    ];
+
     /// Parses a name of a rule file.
     pub(super) fn parse(name: &str) -> Option<Self> {
-        Some(match name {
-            "any" => Self::Any,
-            "code" => Self::Code,
-            "code-or-string" => Self::CodeOrString,
-            "string" => Self::String,
-            "comment" => Self::Comment,
-            _ => return None,
-        })
+        Self::NAMES.iter().find(|(_, n)| *n == name).map(|(place, _)| *place)
     }
 
-    /// Tells whether a match that may stand in this place may stand in `actual`.
+    pub(super) fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(place, _)| *place == self).map_or("any", |(_, name)| name)
+    }
+
+    /// Returns true if a rule with this place admits a match in `actual`.
     pub(super) fn admits(self, actual: Self) -> bool {
         match self {
             Self::Any => true,
@@ -339,8 +343,7 @@ struct State {
     templates: Vec<u32>,
     /// PHP: before a `<?`. What stands there is sent as it is, so that nothing in it is a comment or a string.
     outside: bool,
-    /// Here documents that begin on the next line: their end words, as bytes of the text, and whether the end may
-    /// be indented.
+    /// Here documents that begin on the next line: bytes of their end words; true if the end may be indented.
     here: Vec<(usize, usize, bool)>,
 }
 

@@ -372,6 +372,9 @@ impl<'a> Scan<'a> {
             return Fit::Not;
         }
         let path = self.file.path().as_bytes();
+        if rules.skips_rule_file(index, path) {
+            return Fit::Not;
+        }
         let applies = (rule.languages.is_empty() || rule.languages.overlaps(self.reporter.languages()))
             && (rule.in_tests || self.role() != Role::Test)
             && (rule.in_bundles || !self.is_bundle())

@@ -1,14 +1,21 @@
-//! A team's own rules: the catalogue's format, read at run time.
+//! Team rules: the format of the catalogue, read at run time.
+
+mod export;
+mod file;
+
+pub(super) use export::{of_built_in, to_toml};
+pub(super) use file::Written;
 
 use super::catalog::{self, Filter, List, Matcher, Rule};
 use super::check;
-use super::format;
+use super::format::{self, Fault};
 use super::language::Languages;
 use super::lexer::Place;
 use super::prefilter::{Prefilter, Tables};
 use super::walk::Compiled;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::finding::{Category, Confidence, Severity};
+use file::Problem;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -17,83 +24,104 @@ use std::sync::OnceLock;
 #[derive(Debug, Default)]
 pub(super) struct Team {
     pub(super) rules: Vec<Rule>,
+    /// The same rules as their files state them.
+    pub(super) written: Vec<Written>,
     pub(super) compiled: Vec<OnceLock<Option<Compiled>>>,
     tables: Option<Tables>,
     literals: Vec<Vec<u8>>,
     users: Vec<Vec<u16>>,
 }
 
-/// The most bytes of one pattern, and the most rules: a rule file is the project's, not the operator's.
+/// Bounds, because a rule file belongs to the project and not to the operator: bytes of one pattern, number of rules.
 const PATTERN_MAX: usize = 4096;
 const RULES_MAX: usize = 2000;
 
 impl Team {
     /// Reads rule files, given as name and content.
+    ///
+    /// # Errors
+    ///
+    /// Usage: one error that lists every problem of every file.
     pub(super) fn parse(files: &[(String, String)]) -> Result<Self> {
         let mut team = Self::default();
-        let mut literals: BTreeMap<Vec<u8>, Vec<u16>> = BTreeMap::new();
+        let mut problems = Vec::new();
         for (name, content) in files {
-            for written in read(name, content)? {
-                let fault = |what: String| {
-                    Error::usage(format!("{name}: rule {:?}: {what}", written.id))
-                        .hint_person("`claude-reviewer rules explain ID` shows a built-in rule of the same format")
-                        .hint_agent("ask the user to fix this rule")
-                };
-                let faults = written.faults();
-                if let Some(first) = faults.into_iter().next() {
-                    return Err(fault(first));
+            let (written, found) = file::parse(name, content);
+            let mut found_here = found;
+            for one in written {
+                match team.check(&one) {
+                    Ok(rule) => team.add(one, rule),
+                    Err(faults) => found_here.extend(faults.iter().map(|f| one.problem(f))),
                 }
-                if written.matcher.is_some() {
-                    return Err(fault("matcher: is for built-in rules only".to_owned()));
-                }
-                if catalog::RULES.iter().any(|r| r.id == written.id) {
-                    return Err(fault("id: is the name of a built-in rule".to_owned()));
-                }
-                if team.rules.iter().any(|r| r.id == written.id) {
-                    return Err(fault("id: is used twice".to_owned()));
-                }
-                if team.rules.len() == RULES_MAX {
-                    return Err(fault(format!("id: only {RULES_MAX} rules are allowed")));
-                }
-                if let Some(unknown) = written.checks.iter().find(|c| !check::is_known(c)) {
-                    return Err(fault(format!("checks: unknown check {unknown:?}")));
-                }
-                let patterns = [
-                    &written.not_pattern,
-                    &written.harmless,
-                    &written.guarded_by,
-                    &written.file_has,
-                    &written.file_lacks,
-                    &written.near_has,
-                    &written.near_lacks,
-                ]
-                .into_iter()
-                .flatten();
-                if patterns.chain([&written.pattern]).any(|p| p.len() > PATTERN_MAX) {
-                    return Err(fault(format!("pattern: is longer than {PATTERN_MAX} bytes")));
-                }
-                let index = (catalog::RULES.len() + team.rules.len()) as u16;
-                for l in &written.literals {
-                    let users = literals.entry(l.to_ascii_lowercase().into_bytes()).or_default();
-                    if users.last() != Some(&index) {
-                        users.push(index);
-                    }
-                }
-                let rule = convert(&written);
-                Compiled::check(&rule).map_err(|(key, e)| fault(format!("{key}: {}", brief(&e))))?;
-                team.rules.push(rule);
-                team.compiled.push(OnceLock::new());
             }
+            found_here.sort_by_key(Problem::line);
+            problems.extend(found_here);
         }
-        (team.literals, team.users) = literals.into_iter().unzip();
-        if !team.literals.is_empty() {
-            let literals: Vec<&[u8]> = team.literals.iter().map(Vec::as_slice).collect();
-            team.tables = Some(Tables::new(&literals));
+        if !problems.is_empty() {
+            return Err(Problem::error(&problems));
         }
+        team.index();
         Ok(team)
     }
 
-    /// Gives `f` the filter, where there are any rules.
+    /// Makes the engine's rule of a written one, or returns all its faults.
+    fn check(&self, written: &Written) -> std::result::Result<Rule, Vec<Fault>> {
+        let rule = &written.rule;
+        let mut faults = rule.faults();
+        if rule.matcher.is_some() {
+            faults.push(Fault::new("matcher", "is for built-in rules only"));
+        }
+        if catalog::RULES.iter().any(|r| r.id == rule.id) {
+            faults.push(Fault::new("id", "is the id of a built-in rule"));
+        }
+        if let Some(other) = self.written.iter().find(|w| w.rule.id == rule.id) {
+            faults.push(Fault::new("id", format!("is already used at {}:{}", other.file, other.line)));
+        }
+        if self.rules.len() == RULES_MAX {
+            faults.push(Fault::new("id", format!("exceeds the limit of {RULES_MAX} rules")));
+        }
+        // A malformed entropy is among the faults already.
+        let is_unknown = |c: &&String| !check::is_known(c) && !c.starts_with("entropy:") && !c.is_empty();
+        faults.extend(
+            rule.checks.iter().filter(is_unknown).map(|c| Fault::new("checks", format!("unknown check {c:?}"))),
+        );
+        let patterns = patterns(rule);
+        let too_long = patterns.iter().filter(|(_, list)| list.iter().any(|p| p.len() > PATTERN_MAX));
+        faults.extend(too_long.map(|(key, _)| Fault::new(key, format!("is longer than {PATTERN_MAX} bytes"))));
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let rule = convert(rule);
+        Compiled::check(&rule).map_err(|(key, e)| vec![Fault::new(key, brief(&e))])?;
+        Ok(rule)
+    }
+
+    fn add(&mut self, written: Written, rule: Rule) {
+        self.rules.push(rule);
+        self.written.push(written);
+        self.compiled.push(OnceLock::new());
+    }
+
+    /// Builds the prefilter over the literals of all rules.
+    fn index(&mut self) {
+        let mut users: BTreeMap<Vec<u8>, Vec<u16>> = BTreeMap::new();
+        for (i, written) in self.written.iter().enumerate() {
+            let index = (catalog::RULES.len() + i) as u16;
+            for literal in &written.rule.literals {
+                let users = users.entry(literal.to_ascii_lowercase().into_bytes()).or_default();
+                if users.last() != Some(&index) {
+                    users.push(index);
+                }
+            }
+        }
+        (self.literals, self.users) = users.into_iter().unzip();
+        if !self.literals.is_empty() {
+            let literals: Vec<&[u8]> = self.literals.iter().map(Vec::as_slice).collect();
+            self.tables = Some(Tables::new(&literals));
+        }
+    }
+
+    /// Calls `f` with the filter, if there are any rules.
     pub(super) fn with_filter(&self, f: impl FnOnce(&Filter<'_>)) {
         let Some(tables) = &self.tables else { return };
         let literals: Vec<&[u8]> = self.literals.iter().map(Vec::as_slice).collect();
@@ -103,24 +131,41 @@ impl Team {
     }
 }
 
-/// Parses a rule file.
-pub(super) fn read(name: &str, content: &str) -> Result<Vec<format::Rule>> {
-    let file: format::File = toml::from_str(content).map_err(|e| {
-        let line = e.span().map_or(1, |s| {
-            content.as_bytes()[..s.start.min(content.len())].iter().filter(|b| **b == b'\n').count() + 1
-        });
-        Error::usage(format!("{name} line {line}: {}", e.message()))
-    })?;
-    Ok(file.rule)
+/// Returns the patterns of a rule by key.
+fn patterns(rule: &format::Rule) -> [(&'static str, &[String]); 8] {
+    [
+        ("pattern", std::slice::from_ref(&rule.pattern)),
+        ("not_pattern", &rule.not_pattern),
+        ("harmless", &rule.harmless),
+        ("guarded_by", &rule.guarded_by),
+        ("file_has", &rule.file_has),
+        ("file_lacks", &rule.file_lacks),
+        ("near_has", &rule.near_has),
+        ("near_lacks", &rule.near_lacks),
+    ]
 }
 
-/// An expression's error in one line.
+/// Parses a rule file without checking the values of its rules.
+///
+/// # Errors
+///
+/// Usage: one error that lists every unknown key and every missing one.
+pub(super) fn read(name: &str, content: &str) -> Result<Vec<format::Rule>> {
+    let (written, problems) = file::parse(name, content);
+    match problems.is_empty() {
+        true => Ok(written.into_iter().map(|w| w.rule).collect()),
+        false => Err(Problem::error(&problems)),
+    }
+}
+
+/// Returns an expression's error in one line.
 fn brief(e: &regex::Error) -> String {
     let text = e.to_string();
-    text.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("is wrong").trim_start_matches("error: ").to_owned()
+    let cause = text.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("is invalid");
+    cause.trim_start_matches("error: ").to_owned()
 }
 
-/// Makes the engine's rule of a written one that has no faults.
+/// Returns the engine's form of a written rule without faults.
 pub(super) fn convert(r: &format::Rule) -> Rule {
     let text = |s: &String| Cow::Owned(s.clone());
     let list = |l: &[String]| -> List { Cow::Owned(l.iter().map(text).collect()) };

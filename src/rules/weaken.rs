@@ -74,15 +74,15 @@ fn unreadable(files: &[RuleFile], changed: &[RepoPath]) -> Vec<RuleWeakening> {
     let mut found = Vec::new();
     for f in files.iter().filter(|f| changed.contains(&f.path)) {
         match pair(f) {
-            None => found.push(stops(&f.path, "the file is not UTF-8 text")),
-            Some(file) => found.extend(Team::parse(&[file]).err().map(|e| stops(&f.path, &e.message))),
+            None => found.push(stops(&f.path, "the file is no UTF-8 text")),
+            Some(file) => found.extend(Team::parse(&[file]).err().map(|e| stops(&f.path, &e.on_one_line()))),
         }
     }
     let all: Vec<_> = files.iter().filter_map(pair).collect();
     let last = files.iter().rev().find(|f| changed.contains(&f.path));
     // Each by itself is right: an id is used twice.
     if let (true, Some(last), Err(e)) = (found.is_empty(), last, Team::parse(&all)) {
-        found.push(stops(&last.path, &e.message));
+        found.push(stops(&last.path, &e.on_one_line()));
     }
     found
 }
@@ -237,7 +237,7 @@ mod tests {
             assert!(found.len() == 1 && found[0].2.contains("every gate that uses them stops"), "{found:?}");
         }
         let twice = compare(RULE, &[("r/a.toml", RULE), ("r/b.toml", RULE)], [&policy; 2]);
-        assert!(twice.len() == 1 && twice[0].2.contains("id: is used twice"), "{twice:?}");
+        assert!(twice.len() == 1 && twice[0].2.contains("id: is already used at r/a.toml:1"), "{twice:?}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::bag;
 use crate::finding::{Category, Confidence, Finding, Origin, Severity};
 use crate::rules::about::about;
+use crate::rules::doc_url;
 use crate::untrusted::{self, markdown};
 use serde_json::json;
 use serde_sarif::sarif;
@@ -37,7 +38,7 @@ fn descriptor(f: &Finding) -> sarif::ReportingDescriptor {
         d.full_description = Some(text(CLAIM.to_owned()));
         d.help = Some(text(CLAIM.to_owned()));
     }
-    d.help_uri = f.references().iter().find(|r| r.starts_with("https://")).map(|r| untrusted::plain(r));
+    d.help_uri = help_uri(f);
     d.default_configuration =
         Some(sarif::ReportingConfiguration { level: Some(json!(super::level(f.severity()))), ..Default::default() });
     let mut tags = vec![f.category().name().to_owned()];
@@ -60,6 +61,12 @@ fn descriptor(f: &Finding) -> sarif::ReportingDescriptor {
     }
     d.properties = Some(bag(Some(tags), facts));
     d
+}
+
+/// Returns the address of the rule in the documentation, or its first reference.
+fn help_uri(f: &Finding) -> Option<String> {
+    let documented = doc_url(f.rule_id()).filter(|_| *f.origin() == Origin::Rules);
+    documented.or_else(|| f.references().iter().find(|r| r.starts_with("https://")).map(|r| untrusted::plain(r)))
 }
 
 /// Returns the score that GitHub turns into critical (9 up), high (7), medium (4), low.

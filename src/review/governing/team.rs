@@ -1,4 +1,4 @@
-//! A team's own rules: the files that policy names, and what a change does to them.
+//! Team rules: the files that the policy names, and what a change does to them.
 
 use super::super::scan::Scanned;
 use super::super::source::{Content, Part};
@@ -8,15 +8,15 @@ use crate::git::{Reader, Repo, State};
 use crate::policy::{self, Layer, Policy};
 use crate::rules::{self, RuleFile, RuleSet, Version};
 
-/// The most bytes that a rule file of a team may have.
+/// The most bytes of a rule file.
 const MAX_RULE_FILE: usize = 1 << 20;
 
-/// Reads the rule files in the folders that policy names, from the same state as the policy: name and content.
+/// Reads the rule files in the folders that the policy names, from the same state as the policy: name and content.
 ///
 /// # Errors
 ///
-/// Usage: a folder that policy names has no rule file, or has one that is a link or is not UTF-8. A rule that was
-/// meant to look must not be missing unnoticed.
+/// Usage: a folder that the policy names has no rule file, or one that is a link or is not UTF-8. An intended rule must
+/// not be missing unnoticed.
 pub(super) fn rules(policy: &Policy, state: &State, reader: &mut Reader<'_>) -> Result<Vec<(String, String)>> {
     let named = policy.origin_of("rules.paths").layer != Layer::Default;
     let mut files = Vec::new();
@@ -25,21 +25,35 @@ pub(super) fn rules(policy: &Policy, state: &State, reader: &mut Reader<'_>) -> 
         let is_link = |mode: Option<FileMode>| mode == Some(FileMode::Symlink);
         if rule_files.is_empty() && (named || is_link(reader.mode(state, &folder_of(folder))?)) {
             let error =
-                Error::usage(format!("rules.paths names {folder}, and no rule file (*.toml) lies in that folder"));
+                Error::usage(format!("no rule file (*.toml) in {folder}, which rules.paths names"));
             return Err(error
-                .hint_person("a link is not followed; check with: claude-reviewer policy show --origin")
-                .hint_agent("links are not followed; ask the user to fix the policy"));
+                .hint_person("links are not followed; see the setting: claude-reviewer policy show --origin")
+                .hint_agent("links are not followed; tell the user that the policy needs to be fixed"));
         }
         for file in rule_files {
             let name = file.to_wire();
             let Some(bytes) = reader.read(state, &file, MAX_RULE_FILE)? else {
-                return Err(Error::usage(format!("the rule file {name} is not a regular file")));
+                return Err(Error::usage(format!("rule file {name} is not a regular file")));
             };
-            let text = String::from_utf8(bytes).map_err(|_| Error::usage(format!("{name} is not UTF-8")))?;
+            let text = String::from_utf8(bytes).map_err(|_| Error::usage(format!("rule file {name} is not UTF-8")))?;
             files.push((name, text));
         }
     }
     Ok(files)
+}
+
+/// Reads the rule files of the worktree, or of `HEAD` in a repository without one: name and content.
+///
+/// # Errors
+///
+/// As a review of that state: a named folder without a rule file, a rule file that cannot be read.
+pub(crate) fn team_rules(policy: &Policy, repo: &Repo) -> Result<Vec<(String, String)>> {
+    let state = match (repo.worktree(), repo.head()?) {
+        (Some(_), _) => State::Worktree,
+        (None, Some(head)) => repo.state_of(head)?,
+        (None, None) => return Ok(Vec::new()),
+    };
+    rules(policy, &state, &mut repo.reader())
 }
 
 /// Reads one version of the rule files, whatever stands in them.

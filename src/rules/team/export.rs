@@ -1,0 +1,187 @@
+//! Writes a rule as a rule file, for a team that starts from an existing rule.
+
+use super::Written;
+use crate::rules::catalog::{self, List, Matcher, Rule};
+use crate::rules::format;
+use std::fmt::Write as _;
+use toml::Value;
+
+/// Prefix of the ID of a copy: a team rule cannot have the ID of a built-in rule.
+const PREFIX: &str = "team-";
+/// Longest ID that leaves room for the prefix within the limit of 64 bytes.
+const ID_MAX: usize = 64 - PREFIX.len();
+
+/// Returns the built-in rule of that index as the text of a rule file; `None` if a team rule cannot express it because
+/// code of the program decides what it matches.
+pub(in crate::rules) fn of_built_in(index: usize) -> Option<String> {
+    let rule = catalog::RULES.get(index).filter(|r| r.matcher == Matcher::Pattern)?;
+    let mut out = format!("# Copy of the built-in rule {}. A team rule needs an id of its own.\n", rule.id);
+    if rule.id.len() > ID_MAX {
+        out.push_str("# The id is cut to fit the limit of 64 bytes.\n");
+    }
+    out.push_str(
+        "# Samples are not part of the program: add one [[rule.sample]] that must match and one that must not.\n",
+    );
+    write_rule(&mut out, &written(rule, index));
+    Some(out)
+}
+
+/// Returns a team rule as the text of a rule file, with its samples.
+pub(in crate::rules) fn to_toml(written: &Written) -> String {
+    let mut out = String::new();
+    write_rule(&mut out, &written.rule);
+    out
+}
+
+/// Returns a built-in rule in the form of a rule file.
+fn written(rule: &Rule, index: usize) -> format::Rule {
+    let list = |l: &List| l.iter().map(|t| t.clone().into_owned()).collect::<Vec<_>>();
+    let text = |t: &Option<std::borrow::Cow<'static, str>>| t.as_deref().map(str::to_owned);
+    let id: String = rule.id.chars().take(ID_MAX).collect();
+    format::Rule {
+        id: format!("{PREFIX}{}", id.trim_end_matches('-')),
+        title: rule.title.clone().into_owned(),
+        category: rule.category.name().to_owned(),
+        severity: rule.severity.name().to_owned(),
+        confidence: rule.confidence.name().to_owned(),
+        languages: rule.languages.names().map(str::to_owned).collect(),
+        paths: list(&rule.paths),
+        not_paths: list(&rule.not_paths),
+        weak_paths: list(&rule.weak_paths),
+        in_tests: rule.in_tests,
+        in_bundles: rule.in_bundles,
+        place: rule.place.name().to_owned(),
+        literals: literals(index),
+        pattern: rule.pattern.clone().into_owned(),
+        matcher: None,
+        not_pattern: list(&rule.not_pattern),
+        harmless: list(&rule.harmless),
+        guarded_by: list(&rule.guarded_by),
+        file_has: list(&rule.file_has),
+        file_lacks: list(&rule.file_lacks),
+        near_has: list(&rule.near_has),
+        near_lacks: list(&rule.near_lacks),
+        line_has: list(&rule.line_has),
+        checks: list(&rule.checks),
+        secret: rule.secret,
+        decoded: rule.decoded,
+        judges_origin: rule.judges_origin,
+        message: rule.message.clone().into_owned(),
+        why: text(&rule.why),
+        suggestion: text(&rule.suggestion),
+        cwe: rule.cwe,
+        references: list(&rule.references),
+        bad: text(&rule.bad),
+        good: text(&rule.good),
+        samples: Vec::new(),
+    }
+}
+
+/// Returns the literals of a built-in rule, in lower case as the prefilter has them.
+fn literals(index: usize) -> Vec<String> {
+    let filter = &catalog::FILTER;
+    let used = filter.prefilter.literals.iter().zip(filter.users);
+    let own = used.filter(|(_, users)| users.iter().any(|u| usize::from(*u) == index));
+    own.map(|(literal, _)| String::from_utf8_lossy(literal).into_owned()).collect()
+}
+
+/// Appends a rule, without the keys that have their default.
+fn write_rule(out: &mut String, rule: &format::Rule) {
+    out.push_str("[[rule]]\n");
+    for (key, value) in [("id", &rule.id), ("title", &rule.title), ("category", &rule.category)] {
+        text(out, key, value);
+    }
+    text(out, "severity", &rule.severity);
+    text(out, "confidence", &rule.confidence);
+    list(out, "languages", &rule.languages);
+    list(out, "paths", &rule.paths);
+    list(out, "not_paths", &rule.not_paths);
+    list(out, "weak_paths", &rule.weak_paths);
+    flag(out, "in_tests", rule.in_tests, true);
+    flag(out, "in_bundles", rule.in_bundles, true);
+    text(out, "place", &rule.place);
+    list(out, "literals", &rule.literals);
+    text(out, "pattern", &rule.pattern);
+    for (key, values) in [
+        ("not_pattern", &rule.not_pattern),
+        ("harmless", &rule.harmless),
+        ("guarded_by", &rule.guarded_by),
+        ("file_has", &rule.file_has),
+        ("file_lacks", &rule.file_lacks),
+        ("near_has", &rule.near_has),
+        ("near_lacks", &rule.near_lacks),
+        ("line_has", &rule.line_has),
+        ("checks", &rule.checks),
+    ] {
+        list(out, key, values);
+    }
+    flag(out, "secret", rule.secret, false);
+    flag(out, "decoded", rule.decoded, false);
+    flag(out, "judges_origin", rule.judges_origin, false);
+    text(out, "message", &rule.message);
+    optional(out, "why", rule.why.as_deref());
+    optional(out, "suggestion", rule.suggestion.as_deref());
+    if let Some(cwe) = rule.cwe {
+        line(out, "cwe", &Value::Integer(i64::from(cwe)));
+    }
+    list(out, "references", &rule.references);
+    optional(out, "bad", rule.bad.as_deref());
+    optional(out, "good", rule.good.as_deref());
+    for sample in &rule.samples {
+        out.push_str("\n[[rule.sample]]\n");
+        line(out, "matches", &Value::Boolean(sample.matches));
+        text(out, "path", &sample.path);
+        text(out, "text", &sample.text);
+        list(out, "also", &sample.also);
+    }
+}
+
+fn line(out: &mut String, key: &str, value: &Value) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "{key} = {value}");
+}
+
+fn text(out: &mut String, key: &str, value: &str) {
+    line(out, key, &Value::String(value.to_owned()));
+}
+
+fn optional(out: &mut String, key: &str, value: Option<&str>) {
+    if let Some(value) = value {
+        text(out, key, value);
+    }
+}
+
+fn list(out: &mut String, key: &str, values: &[String]) {
+    if !values.is_empty() {
+        line(out, key, &Value::Array(values.iter().cloned().map(Value::String).collect()));
+    }
+}
+
+fn flag(out: &mut String, key: &str, value: bool, default: bool) {
+    if value != default {
+        line(out, key, &Value::Boolean(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Team, convert};
+    use super::*;
+
+    #[test]
+    fn a_copy_of_each_built_in_pattern_is_the_same_rule_under_another_id() {
+        for (i, rule) in catalog::RULES.iter().enumerate() {
+            let Some(text) = of_built_in(i) else {
+                assert_ne!(rule.matcher, Matcher::Pattern, "{}", rule.id);
+                continue;
+            };
+            let team = Team::parse(&[("a.toml".to_owned(), text.clone())]).unwrap();
+            let copy = Rule { id: rule.id.clone(), ..team.rules[0].clone() };
+            assert_eq!(format!("{copy:?}"), format!("{rule:?}"), "{text}");
+            assert!(!team.written[0].rule.literals.is_empty(), "{text}");
+            let again = to_toml(&team.written[0]);
+            let back = Team::parse(&[("a.toml".to_owned(), again)]).unwrap();
+            assert_eq!(format!("{:?}", convert(&back.written[0].rule)), format!("{:?}", team.rules[0]));
+        }
+    }
+}
