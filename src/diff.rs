@@ -360,13 +360,12 @@ pub enum Undecoded {
 impl fmt::Display for Undecoded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Bytes => f.write_str("the name is that of a text format, but parts of the file cannot be decoded as text"),
+            Self::Bytes => {
+                f.write_str("the name is that of a text format, but parts of the file cannot be decoded as text")
+            }
             Self::Declared(name) => write!(f, "the file declares the unsupported encoding {name}"),
             Self::Checkout(name) => {
-                write!(
-                    f,
-                    "a checkout writes the file in the unsupported encoding {name} (working-tree-encoding)"
-                )
+                write!(f, "a checkout writes the file in the unsupported encoding {name} (working-tree-encoding)")
             }
         }
     }

@@ -523,9 +523,7 @@ fn unreadable(repo: &gix::Repository, id: &gix::oid, cause: Option<&(dyn std::er
             .is_some_and(|mut s| s.any(|s| s.value("promisor").is_some_and(|v| v != "false")));
     let shallow = repo.is_shallow().unwrap_or(false);
     match cause {
-        Some(cause) => {
-            Error::incomplete(format!("cannot read object {id}")).caused_by(cause).hint("git fsck --full")
-        }
+        Some(cause) => Error::incomplete(format!("cannot read object {id}")).caused_by(cause).hint("git fsck --full"),
         None if promised => Error::incomplete(format!("object {id} is missing from this partial clone"))
             .hint("fetch all objects: git fetch --refetch --no-filter"),
         None if shallow => {

@@ -112,6 +112,23 @@ pub struct Request<'a> {
     pub repeat: Repeat,
 }
 
+impl Request<'_> {
+    /// Emits the outcome of an attempt. The address has no query and no user name, and no header is shown.
+    fn log(&self, attempt: u32, sent: Instant, trouble: Option<&Trouble>) {
+        let ms = millis(sent, Instant::now());
+        let host = Inert::new(self.url.host_str().unwrap_or_default());
+        let path = Inert::new(self.url.path());
+        let bytes = self.body.map_or(0, <[u8]>::len);
+        match trouble {
+            None => tracing::debug!(method = %self.method, %host, %path, bytes, attempt, ms, "answered"),
+            Some(trouble) => {
+                let cause = trouble.failure.cause;
+                tracing::debug!(method = %self.method, %host, %path, bytes, attempt, ms, ?cause, "request failed");
+            }
+        }
+    }
+}
+
 /// Whether a request may be sent again that the server may have processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {

@@ -126,9 +126,7 @@ impl<'a> Reader<'a> {
                 self.plain_file().map(Some)
             }
             Some(b'@') if line.starts_with(b"@@@ -") => Err(combined(self.number)),
-            Some(b'@') if hunks::Header::parse(line).is_some() => {
-                Err(self.wrong("hunk without file names before it"))
-            }
+            Some(b'@') if hunks::Header::parse(line).is_some() => Err(self.wrong("hunk without file names before it")),
             Some(b'*') if line.starts_with(b"*** ") && starts(1, b"--- ") && starts(2, b"***************") => Err(self
                 .wrong("unsupported context diff")
                 .hint("make a unified diff: diff -u OLD NEW | claude-reviewer review patch -")),
@@ -141,9 +139,9 @@ impl<'a> Reader<'a> {
                     .hint("git mailinfo msg patch < MAIL && claude-reviewer review patch patch")),
                 _ => Ok(None),
             },
-            Some(0x1b) if coloured(line) => {
-                Err(self.wrong("the patch contains colour codes").hint("git diff --no-color | claude-reviewer review patch -"))
-            }
+            Some(0x1b) if coloured(line) => Err(self
+                .wrong("the patch contains colour codes")
+                .hint("git diff --no-color | claude-reviewer review patch -")),
             _ => Ok(None),
         }
     }
@@ -276,7 +274,7 @@ fn wrong(number: usize, what: impl std::fmt::Display) -> Error {
 }
 
 /// Why a file header is invalid.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     /// A file name, which another command can avoid.
     Name(&'static str),

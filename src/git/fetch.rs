@@ -405,8 +405,7 @@ impl Call {
             max_stdout: MAX_STDOUT,
             max_stderr: MAX_STDERR,
         };
-        let failed =
-            |e: &std::io::Error| Error::usage(format!("cannot run {}", self.program.display())).caused_by(e);
+        let failed = |e: &std::io::Error| Error::usage(format!("cannot run {}", self.program.display())).caused_by(e);
         // A separate thread, because the caller may already be in a runtime.
         std::thread::scope(|s| {
             let running = s.spawn(|| {
@@ -424,7 +423,9 @@ impl Call {
         let from = &self.remote.shown;
         let why = match out.end {
             End::Exit(0) => return Ok(Got::All),
-            End::TimedOut => format!("timed out after {} minutes: fetching {what} from {from}", DEADLINE.as_secs() / 60),
+            End::TimedOut => {
+                format!("timed out after {} minutes: fetching {what} from {from}", DEADLINE.as_secs() / 60)
+            }
             End::Stopped(_) => format!("fetching {what} from {from} was interrupted"),
             End::Exit(_) | End::Signal(_) | End::TooMuch | End::Ended => {
                 format!("cannot fetch {what} from {from}")
@@ -502,8 +503,9 @@ fn prepare(place: &Place, repo: &Repo, local: &gix::Repository) -> Result<bool> 
     place.write("HEAD", b"ref: refs/heads/none\n")?;
     place.write("objects/.keep", b"")?;
     place.write("refs/.keep", b"")?;
-    let cut =
-        local.shallow_commits().map_err(|e| Error::incomplete("cannot read the list of shallow commits").caused_by(&e))?;
+    let cut = local
+        .shallow_commits()
+        .map_err(|e| Error::incomplete("cannot read the list of shallow commits").caused_by(&e))?;
     if let Some(cut) = &cut {
         let lines: String = cut.iter().map(|id| format!("{id}\n")).collect();
         place.write("shallow", lines.as_bytes())?;

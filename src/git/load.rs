@@ -418,8 +418,9 @@ impl<'r> Reader<'r> {
         let (bytes, _) = found.ok_or_else(gone)?;
         let id = own(&worktree::hash(&self.repo, &bytes)?);
         if side.id.is_some_and(|known| known != id) {
-            return Err(Error::incomplete(format!("{:?} changed during the review", side.path))
-                .hint("run the review again"));
+            return Err(
+                Error::incomplete(format!("{:?} changed during the review", side.path)).hint("run the review again")
+            );
         }
         side.id = Some(id);
         Ok(bytes)

@@ -101,8 +101,7 @@ pub fn ambiguous(rev: &str, places: &[Place], flag: &str) -> Error {
 pub(super) fn commits(repo: &gix::Repository, digits: &str) -> Result<Vec<gix::ObjectId>> {
     let Ok(prefix) = gix::hash::Prefix::from_hex(digits) else { return Ok(Vec::new()) };
     let mut found = HashSet::new();
-    let failed =
-        |e: gix::Error| Error::incomplete("cannot list the objects").caused_by(&e).hint("git fsck --full");
+    let failed = |e: gix::Error| Error::incomplete("cannot list the objects").caused_by(&e).hint("git fsck --full");
     repo.objects.lookup_prefix(prefix, Some(&mut found)).map_err(failed)?;
     let is_commit = |id: &gix::ObjectId| repo.find_header(*id).is_ok_and(|h| h.kind() == gix::objs::Kind::Commit);
     found.retain(is_commit);

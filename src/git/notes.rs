@@ -73,8 +73,7 @@ impl Repo {
         let failed = |e: std::io::Error| Error::incomplete("cannot write the note").caused_by(&e);
         let mut file = tempfile::NamedTempFile::new().map_err(failed)?;
         file.write_all(text).and_then(|()| file.flush()).map_err(failed)?;
-        let path =
-            file.path().to_str().ok_or_else(|| Error::usage("the path of the temporary folder is not UTF-8"))?;
+        let path = file.path().to_str().ok_or_else(|| Error::usage("the path of the temporary folder is not UTF-8"))?;
         let git = Program::find(&repo, env, self.worktree())?;
         git.set_note(reference, &object.to_string(), path, &self.writer(env))
     }

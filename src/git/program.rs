@@ -198,7 +198,10 @@ impl Program {
                 // It may have ended in between.
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(Error::incomplete(format!("git {} timed out after {DEADLINE:?}", args.first().unwrap_or(&""))));
+                return Err(Error::incomplete(format!(
+                    "git {} timed out after {DEADLINE:?}",
+                    args.first().unwrap_or(&"")
+                )));
             }
             std::thread::sleep(nap);
             nap = (nap * 2).min(Duration::from_millis(20));

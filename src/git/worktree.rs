@@ -234,10 +234,9 @@ impl<'r> Worktree<'r> {
             }
             let path = entry.rela_path.to_vec();
             match entry.disk_kind {
-                Some(DirKind::Repository) => self.notes.push(format!(
-                    "skipped {}: it is a separate repository",
-                    String::from_utf8_lossy(&path)
-                )),
+                Some(DirKind::Repository) => {
+                    self.notes.push(format!("skipped {}: it is a separate repository", String::from_utf8_lossy(&path)))
+                }
                 Some(DirKind::File | DirKind::Symlink) => {
                     if let Some(mode) = self.mode_now(&path, None)? {
                         let half = self.unread(path, mode);
@@ -446,9 +445,8 @@ struct Look<'a> {
 
 impl Look<'_> {
     fn part(&self, lo: usize, hi: usize) -> Result<Vec<(usize, Found)>> {
-        let mut files = Files::open(self.top).map_err(|e| {
-            Error::incomplete(format!("cannot read the worktree {}", self.top.display())).caused_by(&e)
-        })?;
+        let mut files = Files::open(self.top)
+            .map_err(|e| Error::incomplete(format!("cannot read the worktree {}", self.top.display())).caused_by(&e))?;
         let backing = self.index.path_backing();
         let written = self.index.timestamp();
         let mut out = Vec::new();

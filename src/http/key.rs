@@ -151,7 +151,10 @@ impl Source {
 impl Command {
     /// Runs the command. Its output is never shown, because it may contain the key.
     async fn run(&self, deadline: Instant, stop: &Stop) -> Result<Key, Failure> {
-        let fails = |why: String| Failure::new(Cause::Setup, format!("{} {why}", self.setting)).hint("run the command in a shell to see its error");
+        let fails = |why: String| {
+            Failure::new(Cause::Setup, format!("{} {why}", self.setting))
+                .hint("run the command in a shell to see its error")
+        };
         let args = [OsString::from("-c"), OsString::from(&self.line)];
         let program = process::Program {
             path: &self.shell,

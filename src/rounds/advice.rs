@@ -75,10 +75,7 @@ impl Told<'_> {
         let mut out = Vec::new();
         for a in self.again.iter().take(NAMES) {
             let at = a.line.map_or_else(String::new, |l| format!(":{l}"));
-            out.push(format!(
-                "{} is at {}{at}, where {} of round {} was fixed",
-                a.id, a.file, a.previous_id, a.round
-            ));
+            out.push(format!("{} is at {}{at}, where {} of round {} was fixed", a.id, a.file, a.previous_id, a.round));
         }
         let before = self.earlier.last().and_then(|e| Some((e.review.since.as_ref()?, &e.review.report)));
         if let (Some(now), Some((before, report))) = (self.since, before)

@@ -267,7 +267,9 @@ fn cfg_04_a_first_policy_is_one_finding_in_gate_mode_and_none_at_the_desk() {
     let report = repo.review_json(&[&branch[..], &["--gate"]].concat(), 1);
     let found = weakenings(&report);
     assert_eq!(found.len(), 1, "{report:#}");
-    for part in ["block_on no longer includes major", "warn_on no longer includes minor", "ignore now matches vendor/**"] {
+    for part in
+        ["block_on no longer includes major", "warn_on no longer includes minor", "ignore now matches vendor/**"]
+    {
         assert!(found[0].1.contains(part), "{part}: {found:?}");
     }
     let waive = format!("{}=agreed", report["findings"][0]["fingerprint"].as_str().unwrap());

@@ -40,8 +40,7 @@ pub(super) fn run(context: &Context, file: Option<&Path>, limit: usize, format: 
         TestFormat::Human => human(&replay, &files.label()),
         TestFormat::Json => {
             let mut out = Vec::new();
-            wire::write(&replay, &mut out)
-                .map_err(|e| Error::incomplete("cannot write the result").caused_by(&e))?;
+            wire::write(&replay, &mut out).map_err(|e| Error::incomplete("cannot write the result").caused_by(&e))?;
             String::from_utf8_lossy(&out).into_owned()
         }
     })

@@ -1,5 +1,6 @@
 //! What stands between a `diff --git` line and the content: modes, ids, renames.
 
+use super::Fault;
 use super::names::{self, Pair};
 use crate::diff::unified::unquote;
 use crate::diff::{ChangeKind, Entry, FileMode, ObjectId, Side};

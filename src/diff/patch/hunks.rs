@@ -164,9 +164,8 @@ impl Hunks {
             } else {
                 let mark = mark_of(line, left).ok_or_else(|| {
                     let (old, new) = left;
-                    reader.wrong(format!(
-                        "hunk of line {number} is too short: {old} old and {new} new lines are missing"
-                    ))
+                    reader
+                        .wrong(format!("hunk of line {number} is too short: {old} old and {new} new lines are missing"))
                 })?;
                 if mark != Mark::Context && (last == Mark::Context || edits.is_empty()) {
                     let at = |side: &SideText, start: u32| Lines {

@@ -1,5 +1,6 @@
 //! Which file a patch means: names with and without prefixes, quoted, with timestamps.
 
+use super::Fault;
 use crate::diff::RepoPath;
 use crate::diff::unified::unquote;
 

@@ -443,17 +443,26 @@ fn refuses_names_outside_the_tree_and_in_gits_own_data() {
         let git = format!("diff --git {old} {new}\n{}", plain(old, new));
         refuse(&git, &format!("line {} of the patch: file name", line + 1));
         // What git's own line says does not excuse the other two.
-        refuse(&format!("diff --git a/x b/x\n{}", plain(old, new)), &format!("line {} of the patch: file name", line + 1));
+        refuse(
+            &format!("diff --git a/x b/x\n{}", plain(old, new)),
+            &format!("line {} of the patch: file name", line + 1),
+        );
     }
     refuse(&plain("../../x", "../../x"), "line 1 of the patch: file name with ..");
     for (old, new) in [("a/../x", "b/../x"), ("/x", "/x"), ("a/.git/x", "b/.git/x")] {
-        refuse(&format!("diff --git {old} {new}\nold mode 100644\nnew mode 100755\n"), "line 1 of the patch: file name");
+        refuse(
+            &format!("diff --git {old} {new}\nold mode 100644\nnew mode 100755\n"),
+            "line 1 of the patch: file name",
+        );
     }
     refuse(
         "diff --git a/x b/y\nsimilarity index 100%\nrename from x\nrename to ../y\n",
         "line 1 of the patch: file name with ..",
     );
-    refuse("diff --git a/x b/y\nsimilarity index 100%\ncopy from /x\ncopy to y\n", "line 1 of the patch: file name is absolute");
+    refuse(
+        "diff --git a/x b/y\nsimilarity index 100%\ncopy from /x\ncopy to y\n",
+        "line 1 of the patch: file name is absolute",
+    );
     refuse("\nBinary files /tmp/a/x.png and /tmp/b/x.png differ\n", "line 2 of the patch: file name is absolute");
     refuse("Binary files a/../x.png and b/../x.png differ\n", "line 1 of the patch: file name with ..");
     refuse(

@@ -36,10 +36,8 @@ impl Place {
         }
         // A link would let the repository choose where this program writes and removes files.
         if !fs::symlink_metadata(&root).map_err(|e| failed(&e))?.is_dir() {
-            return Err(
-                Error::usage(format!("cannot fetch: {} is not a directory", root.display()))
-                    .hint(format!("remove it: rm {}", root.display())),
-            );
+            return Err(Error::usage(format!("cannot fetch: {} is not a directory", root.display()))
+                .hint(format!("remove it: rm {}", root.display())));
         }
         sweep(&root);
         for _ in 0..TRIES {

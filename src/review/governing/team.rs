@@ -24,8 +24,7 @@ pub(super) fn rules(policy: &Policy, state: &State, reader: &mut Reader<'_>) -> 
         let rule_files = names(std::slice::from_ref(folder), state, reader)?;
         let is_link = |mode: Option<FileMode>| mode == Some(FileMode::Symlink);
         if rule_files.is_empty() && (named || is_link(reader.mode(state, &folder_of(folder))?)) {
-            let error =
-                Error::usage(format!("no rule file (*.toml) in {folder}, which rules.paths names"));
+            let error = Error::usage(format!("no rule file (*.toml) in {folder}, which rules.paths names"));
             return Err(error
                 .hint_person("links are not followed; see the setting: claude-reviewer policy show --origin")
                 .hint_agent("links are not followed; tell the user that the policy needs to be fixed"));

@@ -195,7 +195,10 @@ fn only_what_can_be_argued_about_is_to_be_explained() {
     assert!(!text.contains("explain") && text.contains("F1 needs a code change, or a waiver from a person"), "{text}");
     let critical = Finding { severity: Severity::Critical, ..claim(1, "x") };
     let text = first(&report(1, vec![critical, claim(2, "y")])).text;
-    assert!(text.contains("disagree with F2,") && text.contains("F1 needs a code change, or a waiver from a person"), "{text}");
+    assert!(
+        text.contains("disagree with F2,") && text.contains("F1 needs a code change, or a waiver from a person"),
+        "{text}"
+    );
 }
 
 #[test]
