@@ -157,7 +157,7 @@ pub fn github_event(env: &Env, payload: &[u8], path: &Path) -> Result<Event> {
 
 /// Says that nothing names the change, and what does.
 pub fn unnamed(why: &str) -> Error {
-    Error::usage(format!("nothing says what is to be reviewed: {why}")).hint(FLAGS)
+    Error::usage(format!("cannot determine the change to review: {why}")).hint(FLAGS)
 }
 
 impl Event {

@@ -32,23 +32,26 @@ pub struct Cli {
     command: Command,
 }
 
+/// Heading of the options of every subcommand.
+const GLOBAL: &str = "Global options";
+
 /// Options of every subcommand.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Global {
-    /// Colour the output
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    /// Set when to use colors
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = GLOBAL, hide_short_help = true)]
     pub color: ColorChoice,
     /// Print only findings and errors, and nothing if the exit code is 0
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub quiet: bool,
     /// Print more details; -vv adds diagnostic events with times
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = GLOBAL)]
     pub verbose: u8,
-    /// Use this policy file
-    #[arg(long, global = true, value_name = "FILE")]
+    /// Use this policy file instead of the project's
+    #[arg(long, global = true, value_name = "FILE", help_heading = GLOBAL)]
     pub config: Option<PathBuf>,
     /// Run as if started in DIR
-    #[arg(short = 'C', global = true, value_name = "DIR")]
+    #[arg(short = 'C', global = true, value_name = "DIR", help_heading = GLOBAL)]
     pub dir: Option<PathBuf>,
 }
 
@@ -63,20 +66,23 @@ pub enum ColorChoice {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Review a change
+    ///
+    /// Without a command, reviews the staged changes. If nothing is staged, reviews all changes since the merge base with
+    /// the upstream or default branch, including the worktree and untracked files.
     Review(Box<review::Args>),
-    /// List the pull requests of the forge that a remote is from
+    /// List open pull requests
     Pr(pr::Args),
-    /// Run the rules over a branch, and take the word of a signed receipt for the models
+    /// Run the rules on a branch, and accept a signed receipt in place of model requests
     VerifyReceipt(Box<review::Verify>),
     /// Install or remove git hooks
     InstallHooks(hooks::Args),
-    /// Show, check and convert the policy
+    /// Check, show, test and trust the policy
     Policy(policy::Args),
-    /// Look whether the gate works here: programs, keys, endpoints, policy, and a change with a known bug
+    /// Check that the gate works on this machine
     Doctor(doctor::Args),
-    /// List and explain the built-in rules, test a team's own
+    /// List, explain, write and test rules
     Rules(rules::Args),
-    /// List, show, check and remove stored reviews
+    /// List, show, verify and remove stored reviews
     History(history::Args),
     /// Close a stored review
     Complete(complete::Args),
@@ -88,12 +94,12 @@ enum Command {
     Man,
 }
 
-/// What a subcommand sees of the world.
+/// The environment of a subcommand.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) env: Env,
     pub(crate) global: Global,
-    /// `-C DIR`, or where the program was started.
+    /// `-C DIR`, or the current folder.
     pub(crate) dir: PathBuf,
 }
 
@@ -106,7 +112,7 @@ pub fn main() -> ExitCode {
             let status = if e.use_stderr() {
                 refuse(&e)
             } else {
-                // Nobody is left to tell when stdout is gone.
+                // A closed stdout leaves no way to report the error.
                 let _ = e.print();
                 ExitStatus::Pass
             };
@@ -123,7 +129,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> Result<ExitStatus, Error> {
-    let env = Env::of_process().map_err(|e| Error::usage("the current folder cannot be read").caused_by(&e))?;
+    let env = Env::of_process().map_err(|e| Error::usage("cannot read the current folder").caused_by(&e))?;
     let dir = match &cli.global.dir {
         Some(d) => env.dir.join(d),
         None => env.dir.clone(),

@@ -185,7 +185,7 @@ pub fn resolve_conflict(ask: &CounselAsk, dispute: &Dispute, world: &World<'_>) 
     let supported = quotes.iter().any(|q| q.verified);
     let side = if said.side == "judge" { Side::Judge } else { Side::FloorManager };
     if !supported {
-        let why = "the answer rests on no words that stand in the documents";
+        let why = "the answer quotes no text of the documents";
         conduct.error = Some(why.to_owned());
         conduct.error_kind = Some(ErrorKind::Unproven);
         (conduct.outcome, conduct.status, conduct.retryable) = (Outcome::Incomplete, Outcome::Incomplete, true);
@@ -218,7 +218,7 @@ pub fn security_audit(ask: &CounselAsk, files: &[PathBuf], dir: Option<&Path>, w
     }
     let dir = ask.root.join(dir.unwrap_or_else(|| Path::new("")));
     if !inside(&dir, &ask.root) {
-        return Err(Error::usage("working_directory lies outside of the root, or is not there"));
+        return Err(Error::usage("working_directory does not exist or is outside of the root"));
     }
     let mut inputs: Vec<Input> = Vec::new();
     for file in files {

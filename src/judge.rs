@@ -230,7 +230,7 @@ impl<'a> Bench<'a> {
         match reviewed {
             Ok(Some((review, notes))) => self.end(task, &review, notes),
             Ok(None) => {
-                let why = "nothing differs, and the contract names no file that is there: there is nothing to judge";
+                let why = "the change is empty, and no file that the contract names exists: nothing to judge";
                 let end = End::failed(Ended::NothingToReview, ErrorKind::NothingToReview, why.to_owned());
                 End { criteria: self.criteria(task, &[]), ..end }
             }
@@ -270,7 +270,7 @@ impl<'a> Bench<'a> {
         let mut notes = Vec::new();
         match source {
             Source::Code(_) => {
-                notes.push("nothing differs: the files that the contract names were reviewed whole".to_owned());
+                notes.push("the change is empty: reviewed the complete files that the contract names".to_owned());
             }
             _ if !named.unchanged.is_empty() => {
                 notes.push(format!("the contract names files that do not differ: {}", list(&named.unchanged)));
@@ -353,7 +353,7 @@ impl<'a> Bench<'a> {
             });
             end.error = Some(match end.outcome() {
                 Ended::Cancelled => "the judgement was cancelled".to_owned(),
-                Ended::NothingToReview => "there is nothing to judge".to_owned(),
+                Ended::NothingToReview => "nothing to judge".to_owned(),
                 _ => why_incomplete(&review.coverage, end.timed_out.then_some(self.ask.timeout)),
             });
         }
@@ -471,7 +471,7 @@ impl<'a> Bench<'a> {
 pub(crate) fn next(outcome: Ended, retry: Retry) -> String {
     match outcome {
         Ended::NothingToReview => "Make the change first.".to_owned(),
-        Ended::Cancelled if retry.retryable => "Ask again if it is still wanted.".to_owned(),
+        Ended::Cancelled if retry.retryable => "Repeat the request if you still need it.".to_owned(),
         Ended::Error => "Fix the problem in `error` before the next call.".to_owned(),
         Ended::Incomplete | Ended::Cancelled | Ended::Reviewed => retry.words(),
     }

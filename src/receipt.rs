@@ -95,9 +95,7 @@ pub fn issue(review: &Review, request: &ReviewRequest, env: &Env, stop: &Stop) -
         return Err(refused("a finding was waived, and a waiver counts for one run only"));
     }
     if review.models.asked.is_empty() {
-        return Err(
-            refused("no model was asked").hint("the rules need no receipt: they run again wherever it is taken")
-        );
+        return Err(refused("no model was asked").hint("rules need no receipt: they run again during verification"));
     }
     if !review.models.owed {
         return Ok(Issued::NotNeeded(UNSEEN));
@@ -310,7 +308,7 @@ fn terms(review: &Review) -> std::result::Result<Terms, &'static str> {
     let (base_tree, head_tree) = trees(review)?;
     let Some(record) = &review.record else { return Err("the change was not kept as text") };
     if !record.left_out.is_empty() {
-        return Err("a file of the change is not kept as text (it is too large, or holds secrets by its name)");
+        return Err("a file of the change is not stored as text (too large, or its name indicates secrets)");
     }
     Ok(Terms {
         base_tree,
@@ -323,7 +321,7 @@ fn terms(review: &Review) -> std::result::Result<Terms, &'static str> {
 
 fn trees(review: &Review) -> std::result::Result<(String, String), &'static str> {
     let SourceInfo { base_tree, tree, .. } = &review.source;
-    base_tree.clone().zip(tree.clone()).ok_or("it is not about two commits")
+    base_tree.clone().zip(tree.clone()).ok_or("the review does not compare two commits")
 }
 
 fn reviewers(review: &Review) -> Vec<Reviewer> {

@@ -260,7 +260,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     phases.end("load the policy");
     let mut parts = resolved.parts;
     if mode == Some(HookMode::Off) {
-        notes.push(Note::general("policy", "the policy turns this hook off: nothing was reviewed"));
+        notes.push(Note::general("policy", "hook disabled by the policy: nothing was reviewed"));
         parts.clear();
     }
 
@@ -458,7 +458,7 @@ impl Review {
     pub fn vouched_by_nobody(&mut self, backends: &[String]) {
         for (_, why) in self.coverage.failed.iter_mut().filter(|(file, _)| file.is_none()) {
             if let Some(name) = backends.iter().find(|b| not_asked(b) == *why) {
-                *why = format!("backend {name} was not asked, and no receipt stands for it");
+                *why = format!("backend {name} was not asked, and no receipt covers it");
             }
         }
         self.coverage.tidy();

@@ -173,7 +173,7 @@ pub fn locate(path: &Path, dir: &Path, top: &Path) -> Result<(PathBuf, RepoPath)
     let top = top.canonicalize().map_err(failed)?;
     let full = dir.join(path).canonicalize().map_err(failed)?;
     let Ok(inside) = full.strip_prefix(&top) else {
-        return Err("it lies outside of the repository".to_owned());
+        return Err("outside of the repository".to_owned());
     };
     let bytes = inside.as_os_str().as_encoded_bytes();
     if bytes.is_empty() {

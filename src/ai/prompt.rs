@@ -94,7 +94,7 @@ impl Brief {
                 None => cut.push((longest.name.clone(), rest)),
             }
         }
-        let said = |(name, rest)| format!("of {name}, {rest} bytes were not given to a model: they do not fit");
+        let said = |(name, rest)| format!("{rest} bytes of {name} were not sent to a model: too long");
         cut.into_iter().map(said).collect()
     }
 }

@@ -263,9 +263,9 @@ mod tests {
             assert!(repairable && message.starts_with("the reply is not a JSON document: "), "{wrong}: {message}");
         }
         let twice = document("\"findings\": [], \"findings\": [{}]");
-        assert!(problem(&twice).0.contains("a key stands twice in one object"));
+        assert!(problem(&twice).0.contains("duplicate key in an object"));
         let escaped = document("\"findings\": [], \"f\\u0069ndings\": [{}]");
-        assert!(problem(&escaped).0.contains("a key stands twice in one object"));
+        assert!(problem(&escaped).0.contains("duplicate key in an object"));
     }
 
     #[test]
@@ -311,7 +311,7 @@ mod tests {
             &document("\"verdict\": \"lgtm\", \"score\": 3, \"empty\": \"\", \"none\": null, \"list\": []"),
             &nonce(),
         );
-        assert_eq!(reply.unwrap().notes, ["the reply also says verdict: lgtm", "the reply also says score: 3"]);
+        assert_eq!(reply.unwrap().notes, ["the reply also has verdict: lgtm", "the reply also has score: 3"]);
     }
 
     #[test]

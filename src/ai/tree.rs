@@ -72,7 +72,7 @@ impl fmt::Display for Unread {
             Self::Sensitive => f.write_str("it may contain credentials, so its content is not shown"),
             Self::Binary => f.write_str("not a text file"),
             Self::TooLarge => write!(f, "it is larger than {} MiB", MAX_FILE >> 20),
-            Self::Exhausted => f.write_str("too much was read already, nothing more is"),
+            Self::Exhausted => f.write_str("the limit for reading files is reached"),
             Self::Failed(e) => write!(f, "it could not be read: {e}"),
         }
     }

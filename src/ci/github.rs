@@ -52,7 +52,7 @@ fn named(env: &Env, bytes: &[u8], path: &Path) -> Result<Event> {
         }
         _ => {
             let shown: String = name.chars().take(60).collect();
-            let why = format!("an event {shown:?} changes nothing that can be reviewed");
+            let why = format!("event {shown:?} has no change to review");
             // Comments and the like start jobs with all rights, whoever wrote them.
             let event = Event::new(System::GitHub, Kind::Manual, "an event", Change::Unknown(why));
             Ok(Event { checkout: Checkout::Foreign, ..event })

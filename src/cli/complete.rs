@@ -13,22 +13,20 @@ use crate::wire::stored::Status;
 
 /// Arguments of `complete`.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "A review whose last round blocks or is incomplete is approved with --force only; so is one in \
-    which something blocked that only another policy lets through, or that the last round did not look for. That is \
-    recorded, with who did it and which findings were open."
-)]
+#[command(after_help = "Approval needs --force if the last round blocks or is incomplete, if an earlier blocking \
+    finding passes only because the policy changed, or if the last round did not check it. The review then records \
+    who approved it and which findings were open.")]
 pub(super) struct Args {
-    /// The review: an id, or latest
+    /// Review ID, or `latest`
     #[arg(value_name = "REVIEW_ID")]
     id: String,
-    /// How it ends
+    /// Final status
     #[arg(long, value_enum)]
     status: Word,
-    /// What is to be remembered of it
+    /// Text to store with the review
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     notes: Option<String>,
-    /// Approve although findings block, or the last round is incomplete
+    /// Approve despite blocking findings or an incomplete last round
     #[arg(long)]
     force: bool,
 }
@@ -46,14 +44,14 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     let id = rounds::named(&args.id, &request, &context.env)?;
     let (place, store) = store(context)?;
     let store = store.ok_or_else(|| {
-        Error::usage(format!("review {id} not found")).hint("`claude-reviewer history` lists what there is")
+        Error::usage(format!("review {id} not found")).hint("list stored reviews: claude-reviewer history")
     })?;
     let status = match args.status {
         Word::Approved => Status::Approved,
         Word::Abandoned => Status::Abandoned,
         Word::Merged => Status::Merged,
     };
-    // Masked as everything is that is kept of people's words.
+    // Everything that a person writes is masked before it is stored.
     let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
     let masked = |text: &str| context::summary(text, &rules);
     let notes = args.notes.as_deref().map(masked).filter(|n| !n.is_empty());

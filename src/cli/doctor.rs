@@ -15,21 +15,19 @@ use std::io::{ErrorKind, Write as _};
 
 /// Arguments of `doctor`.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Exit codes:\n  0  the gate can pass and block, and every backend that is named can be asked\n  \
-    2  the policy or the repository cannot be read\n  3  something does not work; each problem says what to do"
-)]
+#[command(after_help = "Exit codes:\n  0  the gate can pass and block, and all configured backends are usable\n  \
+    2  cannot read the policy or the repository\n  3  problems found, each with a hint")]
 pub(super) struct Args {
-    /// Let each backend review a small change with a known bug; costs a request or two
+    /// Let each backend review a small change with a known bug; sends one or two requests
     #[arg(long, conflicts_with = "offline")]
     probe: bool,
-    /// Open no socket
+    /// Check without network access
     #[arg(long)]
     offline: bool,
-    /// Look at this backend instead of the policy's; repeat for more
+    /// Check this backend instead of the policy's; repeat for more
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     backend: Vec<String>,
-    /// How to write it
+    /// Output format
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
 }
@@ -37,9 +35,9 @@ pub(super) struct Args {
 /// How the diagnosis is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
-    /// For people
+    /// Text
     Human,
-    /// For programs
+    /// Versioned JSON
     Json,
 }
 
@@ -50,7 +48,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     if let Some(name) = args.backend.iter().find(|b| policy.backend(b).is_none()) {
         let known: Vec<_> = policy.backends.iter().map(|b| b.name.as_str()).collect();
         let error = Error::usage(format!("unknown backend {name}"));
-        return Err(error.hint(format!("policy knows {}", known.join(", "))));
+        return Err(error.hint(format!("backends of the policy: {}", known.join(", "))));
     }
     let notes: Vec<String> = notes.into_iter().map(|n| n.text).collect();
     let diagnosis = examine(&Patient {
@@ -72,7 +70,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
-            Err(Error::incomplete("standard output cannot be written").caused_by(&e))
+            Err(Error::incomplete("cannot write standard output").caused_by(&e))
         }
         _ => Ok(diagnosis.exit()),
     }
@@ -103,7 +101,7 @@ fn human(diagnosis: &Diagnosis, style: &Style) -> String {
             let (color, word) = match check.state {
                 State::Good => (AnsiColor::Green, "ok"),
                 State::Told => (AnsiColor::Cyan, "note"),
-                State::Doubtful => (AnsiColor::Yellow, "doubt"),
+                State::Doubtful => (AnsiColor::Yellow, "warning"),
                 State::Bad => (AnsiColor::Red, "PROBLEM"),
             };
             let pad = " ".repeat(9 - word.len());
@@ -124,10 +122,10 @@ fn human(diagnosis: &Diagnosis, style: &Style) -> String {
         text.push('\n');
     }
     text + &match diagnosis.problems() {
-        0 => format!("{}\n", paint(AnsiColor::Green, "the gate works: it can pass and it can block")),
-        1 => format!("{}\n", paint(AnsiColor::Red, "1 problem: the gate does not work as it was meant to")),
+        0 => format!("{}\n", paint(AnsiColor::Green, "the gate works: it can pass and block")),
+        1 => format!("{}\n", paint(AnsiColor::Red, "1 problem: the gate does not work as configured")),
         n => {
-            format!("{}\n", paint(AnsiColor::Red, &format!("{n} problems: the gate does not work as it was meant to")))
+            format!("{}\n", paint(AnsiColor::Red, &format!("{n} problems: the gate does not work as configured")))
         }
     }
 }

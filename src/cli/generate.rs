@@ -12,7 +12,7 @@ use std::io::{ErrorKind, Write as _};
     fish:  claude-reviewer completions fish > ~/.config/fish/completions/claude-reviewer.fish"
 )]
 pub(super) struct Completions {
-    /// The shell that will read the script
+    /// Shell to complete in
     shell: clap_complete::Shell,
 }
 

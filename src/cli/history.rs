@@ -22,56 +22,59 @@ use std::io::{ErrorKind, Write as _};
 pub(super) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Show this review: an id, or latest
+    /// Review to show: an ID, or `latest`
     #[arg(value_name = "REVIEW_ID")]
     id: Option<String>,
-    /// List this many, the newest first
+    /// Number of reviews to list, newest first
     #[arg(long, value_name = "N", default_value_t = 5)]
     limit: usize,
-    /// How to write it
+    /// Output format
     #[arg(long, value_enum, default_value = "human")]
     format: Shape,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Show a round of a stored review in any form of report
+    /// Show a round of a stored review in any report format
     Show {
-        /// The review: an id, or latest
+        /// Review ID, or `latest`
         #[arg(value_name = "REVIEW_ID")]
         id: String,
-        /// The round; the last one when absent
+        /// Round to show [default: the last]
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         round: Option<u32>,
-        /// The form of the report
+        /// Format of the report
         #[arg(long, value_name = "FORMAT", default_value = "human", value_parser = formats())]
         format: Format,
     },
-    /// Look whether a stored review was edited, and print the head of its hash chain
-    #[command(after_help = "A head covers a session from its first byte on. Each review records the heads of those \
-        before it, so one that was removed from between others is found, and one whose end was cut off before the \
-        next one began. The oldest may be missing: that is what pruning does. Note a head outside of the store (a pull \
-        request, a release, a mail): then what was cut off the newest review is found, too, and a store that was \
-        written anew as a whole.\n\n\
-        Exit codes:\n  0  no modifications detected\n  1  something was edited, is missing or is damaged; \
-        each is named\n  2  there is no such review\n  3  a newer claude-reviewer wrote what this one cannot check")]
+    /// Detect edits of stored reviews, and print the head of the hash chain
+    #[command(
+        after_help = "A head is a hash of the whole session. Each review records the heads of earlier reviews, so \
+        the command detects a review that was removed from the middle and one that was cut short before the next \
+        began. The oldest reviews may be missing, because pruning removes them. To detect a cut of the newest review \
+        or a rewritten store, keep a head outside of the store, for example in a pull request.\n\n\
+        Exit codes:\n  0  no modifications detected\n  1  edited, missing or damaged reviews, which the output \
+        lists\n  2  review not found\n  3  a newer version wrote a review that this version cannot verify"
+    )]
     Verify {
-        /// The review: an id, or latest; all of them when absent
+        /// Review ID, or `latest` [default: all reviews]
         #[arg(value_name = "REVIEW_ID")]
         id: Option<String>,
-        /// A head that was noted: the review must have had it
+        /// Head that the review must contain
         #[arg(long, value_name = "HASH", requires = "id", value_parser = head)]
         head: Option<String>,
     },
-    /// Remove all but the newest reviews, open ones included, or what is damaged
-    #[command(after_help = "A review that cannot be read is put into .corrupt, beside the others. `history` tells of \
-        it, `history verify` fails and latest is refused while it is the newest one, until it is removed here. What \
-        was wrong with it stays recorded.")]
+    /// Remove old or damaged reviews
+    #[command(
+        after_help = "Unreadable reviews are moved to the folder .corrupt of the store. `history` lists them and \
+        `history verify` fails until --damaged removes them; while the newest review is damaged, `latest` is an \
+        error. The reason of the damage stays recorded."
+    )]
     Prune {
-        /// Keep this many
+        /// Number of newest reviews to keep; removes open reviews too
         #[arg(long, value_name = "N", required_unless_present = "damaged")]
         keep: Option<usize>,
-        /// Remove what is damaged
+        /// Remove damaged reviews
         #[arg(long)]
         damaged: bool,
     },
@@ -80,9 +83,9 @@ enum Command {
 /// How sessions are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Shape {
-    /// For people
+    /// Text
     Human,
-    /// For programs: versioned
+    /// Versioned JSON
     Json,
 }
 
@@ -151,7 +154,9 @@ fn list(context: &Context, limit: usize, shape: Shape) -> Result<ExitStatus> {
                 eprint(&line);
             }
             if history.damaged.iter().any(|d| d.moved_to.is_some()) {
-                eprint("hint: `claude-reviewer history prune --damaged` removes what is damaged, and records that");
+                eprint(
+                    "hint: `claude-reviewer history prune --damaged` removes damaged reviews and records their removal",
+                );
             }
             // Nothing was asked for: that is not to say that nothing is there.
             if limit == 0 {

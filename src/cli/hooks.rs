@@ -11,17 +11,17 @@ use std::path::{Path, PathBuf};
 
 /// Install or remove git hooks.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "A hook that exists is kept and runs first. To pass once without a review:\n  \
+#[command(after_help = "Existing hooks are kept and run first. To skip the review once:\n  \
     CLAUDE_REVIEWER_SKIP=1 git commit    (or git push; other hooks still run)\n  \
-    git commit --no-verify               (no hook runs)")]
+    git commit --no-verify               (skips all hooks)")]
 pub(super) struct Args {
-    /// Only the hook that reviews what is being committed
+    /// Install or remove only the pre-commit hook
     #[arg(long)]
     pre_commit: bool,
-    /// Only the hook that reviews what is being pushed
+    /// Install or remove only the pre-push hook
     #[arg(long)]
     pre_push: bool,
-    /// Remove the hooks and put back what was there before
+    /// Remove the hooks and restore the previous ones
     #[arg(long)]
     uninstall: bool,
 }
@@ -55,8 +55,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus, Error> {
 /// Asks the repository where its hooks are.
 fn place(repo: &Repo) -> Result<Place, Error> {
     let Some(worktree) = repo.worktree() else {
-        return Err(Error::usage("a bare repository has nothing to commit or push from")
-            .hint("run install-hooks in a worktree of it"));
+        return Err(Error::usage("hooks do not run in a bare repository").hint("run install-hooks in a worktree of it"));
     };
     Ok(Place { hooks: repo.hooks()?, worktree: worktree.to_owned(), common: repo.common_dir() })
 }

@@ -22,23 +22,23 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Check the policy, and tell every problem with its line
+    /// Check the policy, and report every problem with its line
     Check {
-        /// Check this file alone; without it, everything that makes the policy here
+        /// Check only this file [default: all files of the policy]
         file: Option<PathBuf>,
-        /// Take the project's file from this commit, as gate mode does
+        /// Read the project's file from this commit, as gate mode does
         #[arg(long, value_name = "REV", conflicts_with = "file")]
         at: Option<String>,
     },
     /// Show every effective value
     Show {
-        /// Say where each value comes from
+        /// Show the source of each value
         #[arg(long)]
         origin: bool,
-        /// How to write it
+        /// Output format
         #[arg(long, value_enum, default_value = "human")]
         format: Format,
-        /// Take the project's file from this commit, as gate mode does
+        /// Read the project's file from this commit, as gate mode does
         #[arg(long, value_name = "REV")]
         at: Option<String>,
     },
@@ -46,33 +46,31 @@ enum Command {
     Schema,
     /// Convert a JSON configuration (.claude-reviewer.json) to a policy file
     Import {
-        /// The file to convert; - is standard input
+        /// File to convert, or - for standard input
         file: PathBuf,
     },
-    /// Judge stored reviews by the policy, and show which verdicts would be others
-    #[command(
-        after_help = "Only what was stored is judged again. Rules that are new and backends that were not asked \
-        would have to look at the change; that is told, not guessed."
-    )]
+    /// Apply a policy to stored reviews, and list the verdicts that change
+    #[command(after_help = "Uses stored results only. The results of new rules and of other backends are unknown \
+        without a new review, and are listed as unknown.")]
     Test {
-        /// Judge by this file; without it, by the policy here as it stands
+        /// Policy file to apply [default: the current policy]
         #[arg(long, value_name = "FILE")]
         policy: Option<PathBuf>,
-        /// Judge the newest so many sessions
+        /// Number of newest sessions to use
         #[arg(long, value_name = "N", default_value_t = 50)]
         limit: usize,
-        /// How to write it
+        /// Output format
         #[arg(long, value_enum, default_value = "human")]
         format: TestFormat,
     },
-    /// Trust this project's policy file as it stands, for this user
+    /// Trust the current content of this project's policy file
     #[command(after_help = "Programs, commands, keys, storage paths and endpoints in a project's file are used only \
-        while its content is trusted. Any change to the file ends that.")]
+        if you trust its content. Any change to the file revokes the trust.")]
     Trust {
-        /// Trust no policy file of this project any more
+        /// Remove the trust in this project's policy file
         #[arg(long, conflicts_with = "list")]
         remove: bool,
-        /// List what is trusted
+        /// List trusted policy files
         #[arg(long)]
         list: bool,
     },
@@ -81,9 +79,9 @@ enum Command {
 /// How a policy is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
-    /// One value a line, with its full key
+    /// One line for each value, with its full key
     Human,
-    /// The policy file's structure
+    /// JSON with the structure of the policy file
     Json,
     /// A policy file that sets every value
     Toml,
@@ -92,7 +90,7 @@ enum Format {
 /// How judged reviews are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum TestFormat {
-    /// The verdicts that would be others, and why
+    /// Changed verdicts, with reasons
     Human,
     /// Every stored round
     Json,

@@ -34,10 +34,10 @@ pub(super) struct Args {
 enum Command {
     /// List the open pull requests
     List {
-        /// The remote whose forge is meant; origin when absent
+        /// Remote of the forge [default: origin]
         #[arg(long, value_name = "NAME")]
         remote: Option<String>,
-        /// How to write it
+        /// Output format
         #[arg(long, value_enum, default_value = "human")]
         format: Format,
     },
@@ -46,20 +46,20 @@ enum Command {
 /// How a list is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
-    /// One pull request a line
+    /// One line for each pull request
     Human,
-    /// For programs: versioned
+    /// Versioned JSON
     Json,
 }
 
 /// What of a review is published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Part {
-    /// Comments on lines of the change
+    /// Comments on changed lines
     Comments,
-    /// One comment about all of it, kept up to date
+    /// One summary comment, updated by each run
     Summary,
-    /// The light beside the head commit
+    /// Commit status of the head commit
     Status,
 }
 
@@ -203,7 +203,7 @@ pub(super) fn of_fork(context: &Context, stop: &Stop) -> Result<Option<Found>> {
     let forge = Forge::open(site, &hosts, &desk.operator())?;
     let number = forge.number_of_head(&head, id, stop)?.ok_or_else(|| {
         Error::usage(format!("no open pull request from {head} has {} for its head", id.short()))
-            .hint("it has moved on or was closed: its next run is reviewed by itself")
+            .hint("it was updated or closed: its next run is reviewed separately")
     })?;
     let pull = forge.read(number, stop)?;
     if pull.head.id != id {

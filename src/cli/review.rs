@@ -1,14 +1,15 @@
 //! `review`: flags in, a request built, reports out.
 
+mod args;
 mod event;
 mod output;
+
+pub(super) use args::{Args, Verify};
 
 use super::{ColorChoice, Context, pr, signals};
 use crate::env::Env;
 use crate::error::{Error, ExitStatus, Result};
-use crate::finding::{Category, Severity};
 use crate::hooks::{self, Hook};
-use crate::policy;
 use crate::progress;
 use crate::receipt::{self, Issued, Standing};
 use crate::report::{self, Format, Links, Style};
@@ -21,275 +22,18 @@ use crate::rounds::{self, Ask, Done, Save};
 use crate::stop::Stop;
 use crate::untrusted::Inert;
 use crate::wire::stored::Action;
-use clap::ValueEnum;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use args::{DepthArg, OnIncompleteArg, Options, SourceArg};
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-/// Arguments of `review`.
-#[derive(Debug, clap::Args)]
-#[command(after_help = exit_codes())]
-pub(super) struct Args {
-    #[command(subcommand)]
-    source: Option<SourceArg>,
-    #[command(flatten)]
-    options: Options,
-}
-
-/// The table that help shows.
-fn exit_codes() -> String {
-    let rows = ExitStatus::ALL.map(|s| format!("\n  {}  {}", s.code(), s.meaning()));
-    format!("Exit codes:{}", rows.concat())
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum SourceArg {
-    /// What is staged: HEAD against the index
-    Staged,
-    /// What is not staged: the index against the worktree
-    Unstaged {
-        /// Include new files
-        #[arg(long)]
-        untracked: bool,
-    },
-    /// A commit against its first parent, or each commit of A..B
-    Commit {
-        /// A commit, or a range A..B
-        #[arg(value_name = "REV|A..B")]
-        rev: String,
-        /// Compare with this parent of a merge (1 is the first)
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-        parent: Option<u32>,
-    },
-    /// A branch against its merge base, and the secrets of each of its commits
-    Branch {
-        /// What is reviewed; HEAD when absent
-        head: Option<String>,
-        /// What it is measured against; the upstream or origin/HEAD when absent
-        #[arg(long, value_name = "REV")]
-        base: Option<String>,
-    },
-    /// A pull request of a forge, which is fetched and not checked out; the policy is its base's
-    Pr {
-        /// The address of its page, or its number
-        #[arg(value_name = "URL|NUMBER")]
-        pull: String,
-        /// The remote whose forge is meant, and that is fetched from; origin, or the one that is of the project
-        #[arg(long, value_name = "NAME")]
-        remote: Option<String>,
-    },
-    /// Everything since a base, in the worktree, new files included
-    Changes {
-        /// What it is measured against; the merge base with the upstream or default branch when absent
-        #[arg(long, value_name = "REV")]
-        base: Option<String>,
-    },
-    /// A unified diff from a file or standard input
-    Patch {
-        /// A file, or - for standard input
-        #[arg(default_value = "-")]
-        file: PathBuf,
-    },
-    /// Whole files or standard input, every line as if it were added
-    Code {
-        /// Files, or - for standard input
-        #[arg(id = "inputs", default_value = "-", value_name = "FILE")]
-        files: Vec<PathBuf>,
-    },
-}
-
-#[derive(Debug, Default, clap::Args)]
-struct Options {
-    /// Only files that match these globs
-    #[arg(long, global = true, value_name = "GLOB", num_args = 1..)]
-    files: Vec<String>,
-    /// Fetch what this clone lacks of the change, with `review branch` and in CI; nothing but objects is added
-    #[arg(long, global = true)]
-    fetch: bool,
-    /// Ask this backend instead of the policy's; repeat for more
-    #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
-    backend: Vec<String>,
-    /// What a model looks for; repeat or separate by commas
-    #[arg(long, global = true, value_name = "AREA", num_args = 1.., value_delimiter = ',', value_parser = area)]
-    focus: Option<Vec<Category>>,
-    /// How hard a model looks
-    #[arg(long, global = true, value_name = "HOW")]
-    depth: Option<DepthArg>,
-    /// The model to ask, instead of the policy's
-    #[arg(long, global = true, value_name = "NAME")]
-    model: Option<String>,
-    /// What was asked for and what was done, for a model
-    #[arg(long, global = true, value_name = "TEXT", allow_hyphen_values = true)]
-    summary: Option<String>,
-    /// A design document that the change should follow; repeat for more
-    #[arg(long, global = true, value_name = "FILE")]
-    doc: Vec<PathBuf>,
-    /// Rules only; no socket is opened
-    #[arg(long, global = true)]
-    offline: bool,
-    /// How long models may take in all (90s, 5m)
-    #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
-    timeout: Option<Duration>,
-    /// Stop asking models when they have cost this much
-    #[arg(long, global = true, value_name = "USD", value_parser = usd)]
-    max_cost: Option<f64>,
-    /// Stop asking models when they have taken this many tokens, in and out
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    max_tokens: Option<u64>,
-    /// Ask again what was asked before
-    #[arg(long, global = true)]
-    no_cache: bool,
-    /// Append every prompt to a file that only you may read
-    #[arg(long, global = true, value_name = "FILE")]
-    debug_prompts: Option<PathBuf>,
-    /// Files scanned, and requests made, at the same time
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
-    jobs: Option<u32>,
-    /// A further round of this stored review (an id, or latest)
-    #[arg(long, global = true, value_name = "REVIEW_ID")]
-    follow_up: Option<String>,
-    /// What you say to the findings of the round before: JSON or Markdown, - for standard input
-    #[arg(long, global = true, value_name = "FILE", requires = "follow_up")]
-    response: Option<PathBuf>,
-    /// Do not store the review
-    #[arg(long, global = true, conflicts_with_all = ["require_history", "follow_up"])]
-    no_save: bool,
-    /// The review is incomplete where it cannot be stored
-    #[arg(long, global = true)]
-    require_history: bool,
-    /// How the report on standard output looks
-    #[arg(long, global = true, default_value = "human", value_name = "FORMAT", value_parser = format_parser())]
-    format: Format,
-    /// Write the report to a file instead of standard output
-    #[arg(long, global = true, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Write a further report; repeat for more
-    #[arg(long, global = true, value_name = "FORMAT=FILE", value_parser = report_target)]
-    report: Vec<(Format, PathBuf)>,
-    /// Severities that block
-    #[arg(long, global = true, value_name = "SEVERITY", num_args = 1.., value_delimiter = ',', value_parser = severity)]
-    block_on: Option<Vec<Severity>>,
-    /// Severities that warn
-    #[arg(long, global = true, value_name = "SEVERITY", num_args = 1.., value_delimiter = ',', value_parser = severity)]
-    warn_on: Option<Vec<Severity>>,
-    /// What an incomplete review does to the exit code
-    #[arg(long, global = true, value_name = "WHAT")]
-    on_incomplete: Option<OnIncompleteArg>,
-    /// Policy from the merge base, or from the base where it has become stricter, and suppressions from before the change,
-    /// never from the change itself; the default in CI and for pull requests
-    #[arg(long, global = true, overrides_with = "no_gate")]
-    gate: bool,
-    /// Policy from the worktree, in CI too
-    #[arg(long, global = true, overrides_with = "gate")]
-    no_gate: bool,
-    /// Publish on the pull request, with `review pr` and in its CI job: comments on lines, a summary, a status
-    #[arg(long, global = true, value_name = "PART", num_args = 1.., value_delimiter = ',', value_enum)]
-    post: Vec<pr::Part>,
-    /// The review is incomplete where it cannot be published
-    #[arg(long, global = true, requires = "post")]
-    require_post: bool,
-    /// Exit 0 where findings would make it 1
-    #[arg(long, global = true)]
-    exit_zero: bool,
-    /// Sign a receipt of a complete review of commits, for `verify-receipt`; needs --gate
-    #[arg(long, global = true, conflicts_with = "accept_receipt")]
-    receipt: bool,
-    /// Take the word of a signed receipt for the models, and ask them only where there is none
-    #[arg(long, global = true, conflicts_with_all = ["post", "require_post", "require_history", "follow_up"])]
-    accept_receipt: bool,
-    /// Let a finding through, with a reason that is recorded; repeat for more
-    #[arg(long, global = true, value_name = "FINGERPRINT=REASON")]
-    waive: Vec<String>,
-    /// Run as this hook
-    #[arg(long, global = true, hide = true, value_name = "HOOK")]
-    hook: Option<hooks::Stage>,
-    /// What git hands to a hook
-    #[arg(long, global = true, hide = true, value_name = "ARG", num_args = 0.., allow_hyphen_values = true)]
-    hook_args: Vec<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum DepthArg {
-    /// The change alone, one look
-    Quick,
-    /// Several looks that may read around, and a second opinion on what is found
-    Thorough,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum OnIncompleteArg {
-    Fail,
-    Warn,
-}
-
-/// Parses formats by their table, which help shows too.
-fn format_parser() -> impl TypedValueParser<Value = Format> {
-    let values = Format::ALL.map(|f| PossibleValue::new(f.name()).help(f.help()));
-    PossibleValuesParser::new(values).try_map(|s| Format::parse(&s))
-}
-
-fn severity(s: &str) -> std::result::Result<Severity, String> {
-    let names = Severity::ALL.map(Severity::name).join(", ");
-    Severity::parse(s).ok_or_else(|| format!("one of {names}"))
-}
-
-fn area(s: &str) -> std::result::Result<Category, String> {
-    let names = Category::ALL.map(Category::name).join(", ");
-    Category::parse(s).ok_or_else(|| format!("one of {names}"))
-}
-
-fn duration(s: &str) -> std::result::Result<Duration, String> {
-    policy::value::parse_duration(s)
-        .filter(|d| !d.is_zero())
-        .ok_or_else(|| "a duration, as 90s, 5m or 1m30s".to_owned())
-}
-
-fn usd(s: &str) -> std::result::Result<f64, String> {
-    s.parse().ok().filter(|n: &f64| n.is_finite() && *n >= 0.0).ok_or_else(|| "dollars, as 0.50".to_owned())
-}
-
-fn report_target(s: &str) -> std::result::Result<(Format, PathBuf), String> {
-    let (format, file) = s.split_once('=').filter(|(_, f)| !f.is_empty()).ok_or("FORMAT=FILE, as sarif=out.sarif")?;
-    Ok((Format::parse(format)?, PathBuf::from(file)))
-}
-
-/// Arguments of `verify-receipt`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Verify {
-    /// What is reviewed; HEAD when absent
-    head: Option<String>,
-    /// What it is measured against; the upstream or origin/HEAD when absent
-    #[arg(long, value_name = "REV")]
-    base: Option<String>,
-    /// Fetch what is missing of both
-    #[arg(long)]
-    fetch: bool,
-    /// How the report on standard output looks
-    #[arg(long, default_value = "human", value_name = "FORMAT", value_parser = format_parser())]
-    format: Format,
-    /// Write the report to a file instead of standard output
-    #[arg(long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Write a further report; repeat for more
-    #[arg(long, value_name = "FORMAT=FILE", value_parser = report_target)]
-    report: Vec<(Format, PathBuf)>,
-    /// Severities that block
-    #[arg(long, value_name = "SEVERITY", num_args = 1.., value_delimiter = ',', value_parser = severity)]
-    block_on: Option<Vec<Severity>>,
-    /// Let a finding through, with a reason that is recorded; repeat for more
-    #[arg(long, value_name = "FINGERPRINT=REASON")]
-    waive: Vec<String>,
-}
-
-/// What stands for the models.
+/// Whether a receipt replaces model requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Word {
-    /// They are asked.
+    /// No receipt is read.
     Own,
-    /// A receipt where there is a good one, else they are asked.
+    /// Models are asked if no receipt is valid.
     ReceiptFirst,
-    /// A receipt, or nothing.
+    /// No model is asked.
     ReceiptOnly,
 }
 
@@ -307,8 +51,7 @@ fn guarded(context: &Context, args: &Args, word: Word) -> Result<ExitStatus> {
     let stop = Stop::default();
     let unwind = std::panic::AssertUnwindSafe(|| review(context, args, word, &stop));
     let result = std::panic::catch_unwind(unwind).unwrap_or_else(|_| {
-        Err(Error::incomplete("an internal error stopped the review")
-            .hint("the lines above say where; please report it"))
+        Err(Error::incomplete("an internal error stopped the review").hint("report the lines above as a bug"))
     });
     if let Err(e) = &result {
         // The summary is the last line, so the error is printed here and not by `main`.
@@ -447,12 +190,12 @@ fn sign(context: &Context, asked: &ReviewRequest, done: &mut Done, stop: &Stop) 
             }
             let [push, after] = receipt::recipe(asked);
             eprint_line(&format!("hint: {push}"));
-            eprint_line(&format!("hint: where others signed meanwhile: {after}"));
+            eprint_line(&format!("hint: if the push is rejected: {after}"));
         }
-        Ok(Issued::NotNeeded(why)) => eprint_line(&format!("receipt: none is needed: {why}")),
+        Ok(Issued::NotNeeded(why)) => eprint_line(&format!("receipt: not needed: {why}")),
         Err(e) => {
             super::print_error(&e);
-            // What was asked for is not there; what the review says of the change stands above that.
+            // The requested receipt is missing. A worse exit code of the review stays.
             if done.review.exit == ExitStatus::Pass {
                 done.review.exit = e.status();
             }
@@ -460,7 +203,7 @@ fn sign(context: &Context, asked: &ReviewRequest, done: &mut Done, stop: &Stop) 
     }
 }
 
-/// Says what became of earlier findings, and what could not be stored.
+/// Prints the state of earlier findings, and why the review was not stored.
 fn tell(context: &Context, done: &Done) {
     if let (Some(since), false) = (&done.stored.since, context.global.quiet) {
         eprint_line(&format!("round {}: {}, since round {}", done.stored.round, report::changes(since), since.round));
@@ -477,7 +220,7 @@ fn tell(context: &Context, done: &Done) {
     }
 }
 
-/// Reads what the coder says to the findings of the round before.
+/// Reads the responses to the findings of the previous round.
 fn response(context: &Context, file: &Path) -> Result<Given> {
     let name = file.display();
     let mut bytes = Vec::new();
@@ -492,7 +235,7 @@ fn response(context: &Context, file: &Path) -> Result<Given> {
             std::fs::File::open(path).and_then(|f| f.take(limit).read_to_end(&mut bytes))
         }
     };
-    read.map_err(|e| Error::usage(format!("the response {name} cannot be read")).caused_by(&e))?;
+    read.map_err(|e| Error::usage(format!("cannot read response file {name}")).caused_by(&e))?;
     Given::parse(&String::from_utf8_lossy(&bytes))
 }
 
@@ -507,7 +250,7 @@ fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<R
     let hook = o.hook.map(|stage| stage.hook(&context.env));
     let takes_fetch = matches!(args.source, None | Some(SourceArg::Branch { .. })) && hook.is_none();
     if o.fetch && !takes_fetch {
-        return Err(Error::usage("--fetch goes with review branch").hint("leave it out: nothing else is fetched"));
+        return Err(Error::usage("--fetch needs `review branch`").hint("leave out --fetch"));
     }
     let mut by_author = None;
     let mut named = |head: Option<&str>, base: Option<&str>, plain: Source| -> Result<Source> {
@@ -520,8 +263,8 @@ fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<R
     };
     let source = match (&args.source, hook) {
         (Some(_), Some(hook)) => {
-            let error = Error::usage(format!("the {} hook says itself what is reviewed", hook.name()));
-            return Err(error.hint("leave --hook out, or the source"));
+            let error = Error::usage(format!("the {} hook cannot be combined with a source", hook.name()));
+            return Err(error.hint("leave out --hook or the source"));
         }
         (None, Some(Hook::PrePush)) => Source::Push(hooks::push_ranges(&push_input()?, &o.hook_args, &context.env)?),
         (None, Some(Hook::PreCommit)) => staged(context, &mut named)?,
@@ -535,7 +278,7 @@ fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<R
                 named(head.as_deref(), base.as_deref(), plain)?
             }
             SourceArg::Pr { pull: name, .. } => {
-                let found = pull.ok_or_else(|| Error::usage(format!("pull request {name} was not read")))?;
+                let found = pull.ok_or_else(|| Error::usage(format!("cannot read pull request {name}")))?;
                 by_author = Some(found.brief());
                 found.source()
             }
@@ -579,7 +322,7 @@ fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<R
         brief: Brief { summary: o.summary.clone().or(by_author), documents: o.doc.clone(), ..Brief::default() },
         cache: if o.no_cache { CacheUse::Refused } else { CacheUse::Allowed },
         debug_prompts: o.debug_prompts.as_ref().map(|f| context.dir.join(f)),
-        // That page shows the change itself, and a receipt is about it.
+        // The HTML page shows the change, and a receipt covers it.
         record: o.receipt || o.report.iter().map(|(format, _)| format).chain([&o.format]).any(|f| *f == Format::Html),
         hook,
         is_audit: false,
@@ -603,7 +346,7 @@ fn staged(
     Ok(Source::Staged)
 }
 
-/// Returns the flags that were given and that only a model heeds. A summary is part of a stored review, too.
+/// Returns the given flags that affect only models. A stored review also uses the summary.
 fn model_flags(o: &Options) -> Vec<&'static str> {
     let flags = [
         ("--model", o.model.is_some()),
@@ -620,12 +363,12 @@ fn model_flags(o: &Options) -> Vec<&'static str> {
     flags.into_iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| flag).collect()
 }
 
-/// Reads what git tells a pre-push hook.
+/// Reads the input of a pre-push hook.
 fn push_input() -> Result<Vec<u8>> {
     const MOST: u64 = 16 << 20;
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().take(MOST + 1).read_to_end(&mut bytes);
-    read.map_err(|e| Error::usage("standard input cannot be read").caused_by(&e))?;
+    read.map_err(|e| Error::usage("cannot read standard input").caused_by(&e))?;
     if bytes.len() as u64 > MOST {
         return Err(Error::usage("the pre-push input is larger than 16 MiB").hint("push fewer references at a time"));
     }

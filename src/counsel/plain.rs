@@ -35,7 +35,7 @@ pub(super) fn look(path: &RepoPath, bytes: &[u8], rules: &RuleSet) -> Vec<Flaw> 
     }
     let mut out = Vec::new();
     if anchor::titles(&text).is_empty() {
-        let issue = "the proposal has no headings: nothing of it can be referred to";
+        let issue = "the proposal has no headings to refer to";
         out.push(Flaw::new(
             Severity::Major,
             issue,
@@ -44,7 +44,7 @@ pub(super) fn look(path: &RepoPath, bytes: &[u8], rules: &RuleSet) -> Vec<Flaw> 
     }
     let empty = anchor::empty_sections(&text);
     out.extend(empty.into_iter().take(MOST).map(|title| {
-        let issue = format!("nothing stands under the heading “{}”", cut(title));
+        let issue = format!("no text under the heading “{}”", cut(title));
         Flaw::new(Severity::Minor, issue, "write the section or take its heading away")
     }));
     let mask = |line: &str| cut(&rules.masked(line));

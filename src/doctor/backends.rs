@@ -26,7 +26,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Vec<Section> {
         Ok(runtime) => runtime,
         Err(e) => {
             let mut section = Section::new("backends");
-            section.checks.push(Check::bad("start", format!("nothing can be asked: {e}")));
+            section.checks.push(Check::bad("start", format!("cannot send requests: {e}")));
             return vec![section];
         }
     };
@@ -39,7 +39,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Vec<Section> {
 
 /// Tells which backends could be named. Nobody is asked: nobody wanted that.
 fn idle(patient: &Patient<'_>) -> Section {
-    let mut section = Section::new("backends that could be named");
+    let mut section = Section::new("other backends");
     let top = patient.repo.and_then(Repo::worktree);
     for backend in &patient.policy.backends {
         let name = backend.kind.map_or("backend", BackendKind::name);
@@ -72,7 +72,7 @@ async fn one(patient: &Patient<'_>, backend: &policy::Backend, pool: &Pool) -> S
     }
     if patient.offline && !is_program {
         let text = match &backend.model {
-            Some(model) => format!("{model}; whether it is offered was not asked: --offline"),
+            Some(model) => format!("{model}; not checked with the server because of --offline"),
             None => "not known: the server's list was not asked for: --offline".to_owned(),
         };
         add.push(Check::told("model", text));
@@ -84,12 +84,12 @@ async fn one(patient: &Patient<'_>, backend: &policy::Backend, pool: &Pool) -> S
     match (&offered, &backend.model) {
         (Ok(_), _) => {}
         (Err(failure), Some(_)) if lists_none(failure) => {
-            add.push(Check::told("models", format!("the server does not list any: {}", failure.message)));
+            add.push(Check::told("models", format!("the server lists no models: {}", failure.message)));
         }
         (Err(failure), _) => {
             let check = Check::failed("models", failure);
             add.push(match (&check.hint, failure.cause) {
-                (None, Cause::Unreachable) => check.hint(format!("is base_url of [backend.{}] right?", backend.name)),
+                (None, Cause::Unreachable) => check.hint(format!("check base_url in [backend.{}]", backend.name)),
                 _ => check,
             });
             return section;
@@ -101,7 +101,7 @@ async fn one(patient: &Patient<'_>, backend: &policy::Backend, pool: &Pool) -> S
             if is_program {
                 // It was asked for just now.
                 let version = open.version(Instant::now() + TIME, &stop).await.ok().flatten();
-                add.push(Check::good("version", version.unwrap_or_else(|| "not told".to_owned())));
+                add.push(Check::good("version", version.unwrap_or_else(|| "unknown".to_owned())));
             }
             add.push(chosen(backend, model, &offered, is_program));
         }
@@ -122,12 +122,12 @@ fn lists_none(failure: &Failure) -> bool {
 
 fn chosen(backend: &policy::Backend, model: &str, offered: &[String], is_program: bool) -> Check {
     match &backend.model {
-        None if is_program => Check::good("model", format!("{model}: policy names none")),
-        None => Check::good("model", format!("{model}, by default: policy names none"))
-            .hint(format!("to keep it: model = {model:?} in [backend.{}]", backend.name)),
+        None if is_program => Check::good("model", format!("{model}; the policy sets none")),
+        None => Check::good("model", format!("{model}, the default; the policy sets none"))
+            .hint(format!("to pin it, set model = {model:?} in [backend.{}]", backend.name)),
         Some(named) if offered.is_empty() || offered.contains(named) => Check::good("model", named),
         Some(named) => {
-            let check = Check::new("model", State::Doubtful, format!("{named}, which is not on the server's list"));
+            let check = Check::new("model", State::Doubtful, format!("{named} is not in the list of the server"));
             match value::closest(named, offered.iter().map(String::as_str)) {
                 Some(near) => check.hint(format!("did you mean {near}?")),
                 None => check,
@@ -145,7 +145,7 @@ fn list(models: &[String]) -> String {
 /// Says where the key comes from; never what it is.
 fn key(patient: &Patient<'_>, backend: &policy::Backend) -> Check {
     if backend.keyless {
-        return Check::good("key", "none: the address comes from a file that is not trusted, so no key is sent there");
+        return Check::good("key", "not sent: the address comes from an untrusted file");
     }
     if backend.api_key_command.is_some() && backend.api_key_env.is_none() {
         return Check::good("key", "from api_key_command");
@@ -154,6 +154,6 @@ fn key(patient: &Patient<'_>, backend: &policy::Backend) -> Check {
     let name = backend.api_key_env.as_deref().unwrap_or(usual);
     match patient.env.os(name) {
         Some(_) => Check::good("key", format!("{name} is set")),
-        None => Check::good("key", format!("none is sent: {name} is not set")),
+        None => Check::good("key", format!("not sent: {name} is not set")),
     }
 }

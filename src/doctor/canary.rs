@@ -60,7 +60,7 @@ struct Trial {
 
 /// Tries the gate.
 pub(super) fn examine(patient: &Patient<'_>) -> Section {
-    let mut section = Section::new("canary");
+    let mut section = Section::new("self-test");
     let lines = |lines: &[&str]| lines.iter().map(|l| (*l).to_owned()).collect::<Vec<_>>();
     let trials = [
         Trial { name: "model's finding", lines: lines(SEEDED), says: Says::Bug, judge: bug_blocks },
@@ -81,7 +81,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Section {
 }
 
 fn failed(name: &'static str, e: &Error) -> Check {
-    let check = Check::bad(name, format!("the review could not be run: {}", e.message));
+    let check = Check::bad(name, format!("cannot run the review: {}", e.message));
     Check { hint: e.hints.first().cloned(), ..check }
 }
 
@@ -125,7 +125,7 @@ fn review(patient: &Patient<'_>, lines: &[String], backends: &[String], script: 
 }
 
 fn no_room(e: &std::io::Error) -> Error {
-    Error::incomplete("a folder for temporary files cannot be made").caused_by(e).hint("set TMPDIR")
+    Error::incomplete("cannot create a temporary folder").caused_by(e).hint("set TMPDIR")
 }
 
 fn write_patch(path: &Path, lines: &[String]) -> std::io::Result<()> {
@@ -181,17 +181,17 @@ fn is_models(f: &Finding) -> bool {
 
 fn bug_blocks(review: &Review) -> std::result::Result<String, String> {
     let Some(found) = review.findings.iter().find(|f| is_models(f)) else {
-        return Err(format!("a model that names a seeded bug makes no finding{}", why(review)));
+        return Err(format!("a seeded bug that the model reported is missing from the findings{}", why(review)));
     };
     let line = found.lines().map(|l| l.first.get());
     if line != Some(BUG) {
-        return Err(format!("a seeded bug in line {BUG} was put in line {}", line.unwrap_or_default()));
+        return Err(format!("a seeded bug in line {BUG} is reported in line {}", line.unwrap_or_default()));
     }
-    blocked(review, "a critical bug that a model names", is_models)
+    blocked(review, "a critical bug that a model reports", is_models)
 }
 
 fn leak_blocks(review: &Review) -> std::result::Result<String, String> {
-    blocked(review, "a private key that the rules find", |f| !is_models(f))
+    blocked(review, "a private key that a rule reports", |f| !is_models(f))
 }
 
 fn blocked(review: &Review, what: &str, by: impl Fn(&Finding) -> bool) -> std::result::Result<String, String> {
@@ -223,7 +223,7 @@ fn why(review: &Review) -> String {
     review.coverage.failed.first().map(|(_, text)| format!(" ({text})")).unwrap_or_default()
 }
 
-/// Has every backend that policy names review the seeded bug.
+/// Lets every backend of the policy review the seeded bug.
 pub(super) fn probe(patient: &Patient<'_>) -> Vec<Section> {
     let known = asked(patient).iter().filter_map(|n| patient.policy.backend(n));
     known.map(|backend| ask(patient, backend)).collect()
@@ -257,7 +257,7 @@ fn ask(patient: &Patient<'_>, backend: &Backend) -> Section {
         section.checks.push(Check::told("usage", text));
     }
     section.checks.push(if review.findings.iter().any(is_models) {
-        Check::good("bug", "the seeded bug was found")
+        Check::good("bug", "found the seeded bug")
     } else {
         // What a model sees is not what the gate is judged by.
         Check::new("bug", State::Doubtful, "the seeded bug was not found: a stronger model would see it")

@@ -72,7 +72,7 @@ fn claude(patient: &Patient<'_>, world: &World<'_>) -> std::result::Result<Optio
     let is_program = |b: &&policy::Backend| b.kind == Some(BackendKind::Claude);
     let known = || patient.policy.backends.iter().find(is_program);
     let backend = patient.policy.backend("claude").filter(is_program).or_else(known);
-    let backend = backend.ok_or_else(|| "policy knows no such backend".to_owned())?;
+    let backend = backend.ok_or_else(|| "the policy has no such backend".to_owned())?;
     let said = |f: crate::ai::ask::Failure| match f.hint {
         Some(hint) => format!("{} ({hint})", f.message),
         None => f.message,

@@ -20,7 +20,7 @@ const GIT_TIME: Duration = Duration::from_secs(10);
 const HOOK_HEAD: u64 = 4096;
 
 pub(super) fn tools(patient: &Patient<'_>) -> Section {
-    let mut section = Section::new("place");
+    let mut section = Section::new("environment");
     section.checks.push(repository(patient));
     section.checks.push(git(patient));
     if let Some(repo) = patient.repo {
@@ -32,25 +32,25 @@ pub(super) fn tools(patient: &Patient<'_>) -> Section {
 
 fn repository(patient: &Patient<'_>) -> Check {
     let Some(repo) = patient.repo else {
-        let text = format!("none around {}: only patches and files can be reviewed here", patient.dir.display());
+        let text = format!("no git repository in {}: only patches and files can be reviewed", patient.dir.display());
         return Check::told("repository", text);
     };
     let at = repo.worktree().unwrap_or_else(|| repo.git_dir()).display();
     match repo.head() {
         Ok(Some(head)) => Check::good("repository", format!("{at}, HEAD is {}", head.short())),
-        Ok(None) => Check::good("repository", format!("{at}, without a commit yet")),
+        Ok(None) => Check::good("repository", format!("{at}, no commits yet")),
         Err(e) => Check { hint: e.hints.first().cloned(), ..Check::bad("repository", format!("{at}: {}", e.message)) },
     }
 }
 
-/// Git itself reads no change for us; hooks are called by it, and a reftable is read by it.
+/// Checks for git, which runs the hooks and reads reftables. Reviews read repositories without it.
 fn git(patient: &Patient<'_>) -> Check {
     let top = patient.repo.and_then(Repo::worktree);
     match process::find_program("git", patient.env, top) {
-        Err(why) => Check::told("git", format!("{why}: needed for hooks, and for references in a reftable")),
+        Err(why) => Check::told("git", format!("{why}; needed for hooks and for reftable repositories")),
         Ok(path) => match git_version(&path) {
             Some(version) => Check::good("git", format!("{version}, {}", path.display())),
-            None => Check::new("git", State::Doubtful, format!("{} does not tell its version", path.display())),
+            None => Check::new("git", State::Doubtful, format!("cannot read the version of {}", path.display())),
         },
     }
 }
@@ -101,7 +101,7 @@ fn mode_name(mode: HookMode) -> &'static str {
 
 fn is_ours(path: &Path) -> bool {
     let mut head = Vec::new();
-    // A pipe would keep us waiting.
+    // Opening a pipe would block.
     let is_file = std::fs::metadata(path).is_ok_and(|m| m.is_file());
     let read = is_file && std::fs::File::open(path).and_then(|f| f.take(HOOK_HEAD).read_to_end(&mut head)).is_ok();
     read && shim::version(&head).is_some()
@@ -109,15 +109,15 @@ fn is_ours(path: &Path) -> bool {
 
 fn cache(patient: &Patient<'_>) -> Check {
     let Some(home) = patient.env.cache_home() else {
-        return Check::told("cache", "none: neither XDG_CACHE_HOME nor HOME names a folder");
+        return Check::told("cache", "not available: neither XDG_CACHE_HOME nor HOME is set to a folder");
     };
     let shown = home.join("claude-reviewer");
     match Cache::open(patient.env, patient.repo.and_then(Repo::worktree)) {
         Some(_) => Check::good("cache", shown.display()),
         None => {
-            let text = format!("none: {} cannot be used", shown.display());
+            let text = format!("not available: cannot use {}", shown.display());
             Check::new("cache", State::Doubtful, text)
-                .hint("it must be a folder outside of the repository that only you can read and write (chmod 700)")
+                .hint("use a folder outside of the repository that only you can read and write (chmod 700)")
         }
     }
 }
@@ -131,28 +131,28 @@ pub(super) fn policy(patient: &Patient<'_>) -> Section {
         add.push(Check::new("refused", State::Doubtful, note).hint("claude-reviewer policy trust"));
     }
     for doubt in policy.doubts() {
-        add.push(Check::new("doubt", State::Doubtful, doubt));
+        add.push(Check::new("policy", State::Doubtful, doubt));
     }
     let names = |list: &[Severity]| match list {
-        [] => "nothing".to_owned(),
+        [] => "no severity".to_owned(),
         list => list.iter().map(|s| s.name()).collect::<Vec<_>>().join(", "),
     };
     let gate = format!("blocks on {}, warns on {}", names(&policy.block_on), names(&policy.warn_on));
     add.push(Check::good("gate", gate));
     let all = rules::describe_all().count();
     let active = match policy.rules.disable.len() {
-        0 => format!("all {all} built-in ones"),
-        off => format!("{all} built-in ones, {off} disabled"),
+        0 => format!("{all} built-in rules"),
+        off => format!("{all} built-in rules, {off} disabled"),
     };
     let top = patient.repo.and_then(Repo::worktree);
     let own: Vec<_> = policy.rules.paths.iter().filter(|p| top.is_some_and(|t| t.join(p).exists())).cloned().collect();
-    let own = if own.is_empty() { String::new() } else { format!(", and the team's in {}", own.join(", ")) };
+    let own = if own.is_empty() { String::new() } else { format!(", and team rules in {}", own.join(", ")) };
     add.push(Check::good("rules", format!("{active}{own}")));
     let asked = &policy.review.backends;
     add.push(match (asked.is_empty(), patient.backends.is_empty()) {
-        (true, true) => Check::told("models", "no backend is named, so the rules alone review")
-            .hint("name one: backends = [\"claude\"] under [review], or --backend claude"),
-        (_, false) => Check::good("models", format!("{} (named for this look)", patient.backends.join(", "))),
+        (true, true) => Check::told("models", "no backend configured, only rules run")
+            .hint("to add one, set backends = [\"claude\"] under [review], or pass --backend claude"),
+        (_, false) => Check::good("models", format!("{} (from --backend)", patient.backends.join(", "))),
         _ => Check::good("models", asked.join(", ")),
     });
     section

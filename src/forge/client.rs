@@ -208,7 +208,7 @@ impl Client {
     /// `Malformed`: it is not below the base.
     pub(super) fn page(&self, address: &str) -> Result<Url, Failure> {
         let url = self.base.join(address).ok().filter(|url| self.holds(url));
-        let elsewhere = || Failure::new(http::Cause::Malformed, "the next page of a list is said to be elsewhere");
+        let elsewhere = || Failure::new(http::Cause::Malformed, "the next page of a list is on another server");
         url.ok_or_else(elsewhere)
     }
 

@@ -95,7 +95,7 @@ fn discover(dir: &Path, env: &Env, options: &gix::open::Options) -> Result<gix::
     let git_dir = repo.git_dir();
     if !is_inside_dot_git(git_dir) && real(dir).starts_with(real(git_dir)) {
         return Err(Error::usage(format!(
-            "cannot use the bare repository {}: it is not named explicitly",
+            "cannot use the bare repository {}: not named explicitly",
             git_dir.display()
         ))
         .hint_person(format!("if you trust it, name it: GIT_DIR={} claude-reviewer …", git_dir.display()))

@@ -393,7 +393,7 @@ pub(super) fn changes(repo: &Repo, base: Option<&str>) -> Result<(Change, String
     if !change.entries.is_empty() {
         return Ok((change, label));
     }
-    Ok((repo.commit(head, None)?, "the parent of HEAD, because nothing else differs".to_owned()))
+    Ok((repo.commit(head, None)?, "the parent of HEAD, because there is no other change".to_owned()))
 }
 
 /// Returns the local branch, in full, that a revision names by its name; `None` where it is anything else.

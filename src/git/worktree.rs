@@ -235,7 +235,7 @@ impl<'r> Worktree<'r> {
             let path = entry.rela_path.to_vec();
             match entry.disk_kind {
                 Some(DirKind::Repository) => {
-                    self.notes.push(format!("skipped {}: it is a separate repository", String::from_utf8_lossy(&path)))
+                    self.notes.push(format!("skipped {}: separate repository", String::from_utf8_lossy(&path)))
                 }
                 Some(DirKind::File | DirKind::Symlink) => {
                     if let Some(mode) = self.mode_now(&path, None)? {
@@ -514,7 +514,7 @@ fn refuse_configured(repo: &gix::Repository, key: &'static str) -> Result<()> {
 }
 
 fn not_run(driver: &str) -> String {
-    format!("read without the filter {driver}, because it is a program")
+    format!("read without the filter {driver}, which is a program")
 }
 
 fn cannot_look(path: &[u8], e: &std::io::Error) -> Error {

@@ -406,7 +406,7 @@ fn each_name(folder: OwnedFd, mut f: impl FnMut(&CStr)) -> rustix::io::Result<()
 
 /// A file or folder that was written to, and that the disk need not have yet.
 #[derive(Debug)]
-#[must_use = "a crash may lose what is not settled"]
+#[must_use = "a crash may lose unsynced data"]
 pub(super) struct Unsynced {
     file: File,
     is_folder: bool,
@@ -538,5 +538,5 @@ fn owned(stat: &Stat, shown: &str) -> Result<()> {
     if owner == own {
         return Ok(());
     }
-    Err(Trouble::Refused(shown.to_owned(), format!("belongs to user {owner}, not to user {own} who runs this")))
+    Err(Trouble::Refused(shown.to_owned(), format!("owned by user {owner}, but the current user is {own}")))
 }

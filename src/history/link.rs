@@ -64,9 +64,7 @@ pub(super) fn breaks(
         let found = match (known.get(&id), &claim.head) {
             (Some(k), Some(head)) if k.sound && !k.heads.contains(head) => Break::Cut(
                 id,
-                format!(
-                    "{by} saw it with the head {head}, which it has no more: its end was cut off, or it was written anew"
-                ),
+                format!("{by} recorded its head {head}, which it no longer contains: it was truncated or rewritten"),
             ),
             (Some(_), _) => continue,
             (None, _) if aside.contains(&id) || oldest.is_none_or(|oldest| id < oldest) => continue,
@@ -102,7 +100,10 @@ mod tests {
         let hole = told(&[claim("x", 5, None), claim("y", 5, Some("c"))]);
         assert_eq!(hole, [Break::Hole(id(5), "missing, but x refers to it".to_owned())]);
         let cut = told(&[claim("x", 2, Some("c"))]);
-        assert!(matches!(cut.as_slice(), [Break::Cut(i, why)] if *i == id(2) && why.contains("the head c")), "{cut:?}");
+        assert!(
+            matches!(cut.as_slice(), [Break::Cut(i, why)] if *i == id(2) && why.contains("recorded its head c")),
+            "{cut:?}"
+        );
         assert_eq!(breaks(&[claim("x", 1, None)], &[], &[], None), [], "all were removed");
         // The first word about a session counts, whoever else speaks of it.
         let both = told(&[claim("x", 2, Some("c")), claim("y", 5, None), claim("z", 2, Some("d"))]);

@@ -45,7 +45,7 @@ pub(super) fn understand<T: Document>(bytes: &[u8], shown: impl Fn() -> String) 
         Unread::Future(version) => Trouble::Future(shown(), version),
         Unread::Malformed(_) if bytes.is_empty() => Trouble::Damaged(shown(), "it is empty".to_owned()),
         Unread::Malformed(_) if bytes.iter().all(|b| *b == 0) => {
-            Trouble::Damaged(shown(), "it holds nothing but zeros".to_owned())
+            Trouble::Damaged(shown(), "it contains only zeros".to_owned())
         }
         Unread::Malformed(why) => Trouble::Damaged(shown(), why),
     })
@@ -76,7 +76,7 @@ pub(super) fn rounds(session: &Folder) -> Result<u32> {
         Some((_, missing)) => Err(Trouble::Damaged(session.shown(&round_name(missing)), "it is missing".to_owned())),
         None if numbers.is_empty() => Err(Trouble::Damaged(session.shown(&round_name(1)), "it is missing".to_owned())),
         None if count > MOST_ROUNDS => {
-            Err(Trouble::Damaged(session.shown(&round_name(count)), "no session has so many rounds".to_owned()))
+            Err(Trouble::Damaged(session.shown(&round_name(count)), "too many rounds for a session".to_owned()))
         }
         None => Ok(count),
     }
@@ -92,7 +92,7 @@ pub(super) fn round_number(name: &str) -> Option<u32> {
 pub(super) fn review(folder: &Folder, id: SessionId, round: u32) -> Result<Review> {
     let review: Review = required(document(folder, REVIEW), folder, REVIEW)?;
     if review.round != round {
-        let why = format!("it says that it is round {}", review.round);
+        let why = format!("its round number is {}", review.round);
         return Err(Trouble::Damaged(folder.shown(REVIEW), why));
     }
     speaks_of(&review.review_id, id, folder, REVIEW)?;

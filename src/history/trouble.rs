@@ -31,7 +31,7 @@ impl Trouble {
             Self::Absent => error(Kind::Usage, "there is nothing there".to_owned()),
             Self::Future(file, version) => {
                 let cause = format!("{file} was written by a newer claude-reviewer: its schema_version is {version}");
-                error(Kind::Usage, cause).hint("update claude-reviewer; the file is left as it is")
+                error(Kind::Usage, cause).hint("update claude-reviewer; the file stays unchanged")
             }
             Self::Damaged(file, why) => error(Kind::Usage, format!("{file} is damaged: {why}")),
             Self::Refused(name, why) => error(Kind::Usage, format!("{name} {why}")).hint(format!("ls -la {name}")),
@@ -44,7 +44,7 @@ impl Trouble {
                 }
             }
             Self::Locked(holder) => error(Kind::Incomplete, format!("{holder} holds the lock of the store"))
-                .hint("wait until it is done, then run this again"),
+                .hint("wait until it is done, then try again"),
         }
     }
 

@@ -72,8 +72,8 @@ impl Store {
         let checked = self.verify(Some(id), None)?;
         let edit = checked.into_iter().flat_map(|c| c.edits).next();
         Ok(edit.map(|e| match e.file.is_empty() {
-            true => format!("it is not as it was stored: {}", e.why),
-            false => format!("it is not as it was stored: {}: {}", e.file, e.why),
+            true => format!("it was modified: {}", e.why),
+            false => format!("it was modified: {}: {}", e.file, e.why),
         }))
     }
 
@@ -389,7 +389,7 @@ impl Look {
             for (i, file) in now.files.iter().enumerate() {
                 match seal.files.iter().find(|f| f.name == file.name) {
                     Some(sealed) if sealed.sha256 == file.sha256 => {}
-                    Some(_) => self.edit(Some(n), &file.name, "it is not what was stored"),
+                    Some(_) => self.edit(Some(n), &file.name, "it was modified"),
                     None => self.edit(Some(n), &now.files[i].name, "it was not there when the round was stored"),
                 }
             }
@@ -400,13 +400,13 @@ impl Look {
                 self.edit(Some(n), &path, "its head is not that of the round");
             }
         } else if now.files != seal.files || now.previous != seal.previous {
-            self.edit(Some(n), &path, "it is not what was stored");
+            self.edit(Some(n), &path, "it was modified");
         }
         if now.head != seal.head && now.previous != seal.previous {
-            self.edit(Some(n), &path, "it does not follow what stands before it");
+            self.edit(Some(n), &path, "it does not continue the chain");
         }
         if self.edits.len() == edits && !is_as_written(&seal, &bytes) {
-            self.edit(Some(n), &path, "it is not what was stored");
+            self.edit(Some(n), &path, "it was modified");
         }
         if let (true, Some((file, why))) = (self.edits.len() == edits, newer) {
             // It is what was sealed, so it was not edited.
@@ -441,7 +441,7 @@ impl Look {
         if completion.review_id != self.id.to_string() {
             self.edit(None, COMPLETE, "it speaks of another review");
         } else if completion.entries.is_empty() || self.edits.len() == edits && !is_as_written(&document, bytes) {
-            self.edit(None, COMPLETE, "it is not what was stored");
+            self.edit(None, COMPLETE, "it was modified");
         }
     }
 }

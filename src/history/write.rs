@@ -400,7 +400,7 @@ fn told(review: &Review) -> Told<'_> {
 fn not_approved(id: SessionId, doubt: &str, owed: &[Owed<'_>]) -> Error {
     let mut error = Error::usage(format!("review {id} cannot be approved: {doubt}"))
         .hint_agent(format!("fix the cause, then call request_review with previous_review_id {id}"))
-        .hint_agent("if that is not possible, a person decides")
+        .hint_agent("if that is not possible, ask a person")
         .hint_person(format!("fix the cause and review again: claude-reviewer review --follow-up {id}"));
     if let Some(f) = owed.iter().find_map(|o| o.now) {
         // Waived, it is recorded by its name, and not with all the others.

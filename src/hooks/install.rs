@@ -117,7 +117,7 @@ pub fn uninstall(place: &Place, hooks: &[Hook]) -> Result<Vec<Outcome>> {
 fn refuse_shared(place: &Place) -> Result<()> {
     let dir = place.hooks.path.display();
     let advice = |e: Error| {
-        e.hint(format!("give this repository hooks of its own: {OWN_HOOKS}"))
+        e.hint(format!("use separate hooks for this repository: {OWN_HOOKS}"))
             .hint("or add this line to the shared hook: claude-reviewer review --hook pre-commit")
     };
     match place.hooks.configured {
@@ -127,7 +127,7 @@ fn refuse_shared(place: &Place) -> Result<()> {
         Some(Scope::Command) => Err(Error::usage(format!("core.hooksPath is {dir} for this command only"))
             .hint("run install-hooks without GIT_CONFIG_* in the environment")),
         _ if !place.hooks.inside => {
-            Err(advice(Error::usage(format!("the hooks folder {dir} lies outside this repository"))))
+            Err(advice(Error::usage(format!("the hooks folder {dir} is outside of this repository"))))
         }
         None | Some(Scope::Local | Scope::Worktree) => Ok(()),
     }
@@ -519,7 +519,7 @@ mod tests {
         }
         let mut outside = ground.place("../hooks", Some(Scope::Local));
         outside.hooks.inside = false;
-        assert!(add(&outside).unwrap_err().message.contains("outside this repository"));
+        assert!(add(&outside).unwrap_err().message.contains("outside of this repository"));
         assert!(!outside.hooks.path.exists());
     }
 

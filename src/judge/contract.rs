@@ -38,7 +38,7 @@ impl TaskContract {
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let value = serde_json::from_slice(bytes).map_err(|e| format!("not valid JSON: {e}"))?;
-        let Value::Object(top) = value else { return Err("it is JSON, but no object".to_owned()) };
+        let Value::Object(top) = value else { return Err("expected a JSON object".to_owned()) };
         let nothing = Map::new();
         let specification = first(&top, &["specification", "spec"]);
         let inner = match specification {
@@ -65,7 +65,7 @@ impl TaskContract {
         };
         if contract.requirements.is_empty() && contract.acceptance_criteria.is_empty() {
             let missing = "it has no requirements (`specification.requirements` or `requirements`) and no \
-                           `acceptance_criteria`: there is nothing to judge by";
+                           `acceptance_criteria`: no acceptance criteria";
             return Err(missing.to_owned());
         }
         Ok(contract)
@@ -315,11 +315,11 @@ mod tests {
         let empty = json!({"requirements": [{"id": "R1"}]}).to_string();
         for (text, why) in [
             ("", "not valid JSON"),
-            ("[]", "no object"),
+            ("[]", "expected a JSON object"),
             ("{\"task_id\": 3", "not valid JSON"),
             (deep.as_str(), "not valid JSON"),
             ("{\"task_id\": \"T\"}", "no requirements"),
-            ("{\"requirements\": [], \"acceptance_criteria\": null}", "nothing to judge by"),
+            ("{\"requirements\": [], \"acceptance_criteria\": null}", "no acceptance criteria"),
             ("{\"requirements\": 3}", "is not a list"),
             (&many, "more than 200"),
             (&long, "longer than 8 KiB"),

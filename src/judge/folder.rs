@@ -43,7 +43,7 @@ impl Way {
             true => below(root).or_else(|| below(real.as_deref().ok()?)),
             false => Some(named.to_owned()),
         };
-        let Some(inside) = inside else { return refused("it lies outside of the root") };
+        let Some(inside) = inside else { return refused("outside of the root") };
         let mut names = Vec::new();
         for component in inside.components() {
             match component {
@@ -123,7 +123,7 @@ impl Way {
 /// Returns the `.gitignore` of a folder that was made for the reports. Nothing else in it is ignored: what somebody
 /// puts there counts as part of the change.
 fn ignored() -> String {
-    let why = "Reports quote what is wrong with a change, and a review would find it in them again.";
+    let why = "Reports quote defects of a change, which a review would find again.";
     format!("# {why}\n/.gitignore\n/{PAGE}\n/.{PAGE}.*\n/{RECORD}\n/.{RECORD}.*\n")
 }
 

@@ -201,8 +201,8 @@ mod tests {
         for (pattern, why) in [
             ("", "empty"),
             ("!a", "negated"),
-            ("../a", "leave"),
-            ("a/../b", "leave"),
+            ("../a", "leads out"),
+            ("a/../b", "leads out"),
             ("[", "unclosed"),
             ("{a", "unclosed"),
         ] {

@@ -20,7 +20,7 @@ impl Policy {
         // Only a pattern for everything is likely to match all of these names.
         let anything = ["zq0.rs", "src/zq0/qz1.rs", "zq0/qz1/qz2.py"];
         if !self.ignore.is_empty() && anything.iter().all(|p| self.ignores(&RepoPath::from(*p))) {
-            doubts.push(format!("{} matches every file: nothing is reviewed", place("ignore")));
+            doubts.push(format!("{} matches every file, so no file is reviewed", place("ignore")));
         }
         if self.review.backends.is_empty() {
             if !self.guidelines.is_empty() {
@@ -55,7 +55,7 @@ mod tests {
     fn likely_mistakes_are_reported() {
         for (text, expected) in [
             ("block_on = []", "\"block_on\" (p:1) is empty: no finding blocks"),
-            ("ignore = ['*']", "\"ignore\" (p:1) matches every file: nothing is reviewed"),
+            ("ignore = ['*']", "\"ignore\" (p:1) matches every file, so no file is reviewed"),
             ("[[path]]\nglob = 'x'", "[[path]] 1 (p:1) sets no threshold"),
             ("[tests]\nrun = true", "\"tests.run\" (p:2) is true, but \"tests.command\" is not set"),
         ] {

@@ -82,7 +82,7 @@ pub(super) fn parse(line: &[u8]) -> Result<(Receipt, Signed), String> {
     }
     let receipt: Receipt = serde_json::from_value(value).map_err(damaged)?;
     if receipt.timestamp.parse::<Timestamp>().is_err() {
-        return Err("a receipt says no time".to_owned());
+        return Err("a receipt has no time".to_owned());
     }
     if receipt.schema_version != RECEIPT_VERSION {
         return Err(format!("a receipt has version {}", receipt.schema_version));
@@ -110,12 +110,12 @@ pub(super) fn weigh(receipt: &Receipt, terms: &Terms, wanted: &[String], mode: M
         return otherwise("the change reads otherwise");
     }
     if !matches!(receipt.verdict, wire::Verdict::Pass | wire::Verdict::Warn) {
-        return otherwise("its verdict lets nothing through");
+        return otherwise("its verdict does not pass");
     }
     let has_looked = |name: &String| receipt.backends.iter().any(|b| b.name == *name);
     match wanted.iter().find(|w| !has_looked(w)) {
         Some(_) if mode == Mode::First && wanted.iter().any(has_looked) => Ok(()),
-        Some(name) => Err(format!("{name} has not looked")),
+        Some(name) => Err(format!("{name} did not review")),
         None => Ok(()),
     }
 }

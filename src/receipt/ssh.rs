@@ -137,7 +137,7 @@ pub(super) fn verify(
                 return Ok(name.to_owned());
             }
             let said = without(&last_line(&checked.stderr), &[allowed.path(), signature.path()]);
-            reason = format!("its signature is not good (signer {}: {said})", n + 1);
+            reason = format!("invalid signature (signer {}: {said})", n + 1);
         }
     }
     Err(reason)

@@ -155,7 +155,7 @@ fn body<'r>(review: &'r Review, page: &'r Page<'r>, origins: &'r [&'r Origin], o
     sections::set_aside(review, page, out);
     sections::notes(review, out);
     sections::models(review, out);
-    out.raw("</main>\n</div>\n<footer><p>").text(env!("CARGO_PKG_NAME"));
+    out.raw("</main>\n</div>\n<footer><p>").text(crate::NAME);
     out.raw(" generated this page. It loads nothing from the network.</p></footer>\n");
     out.raw(include_str!("html/help.html")).raw("</body>\n</html>\n");
 }

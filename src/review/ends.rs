@@ -35,7 +35,7 @@ pub(super) fn resolve(request: &ReviewRequest, ends: &Ends, env: &Env, stop: &St
     let nothing = branch.commits.is_empty();
     if nothing && ends.may_be_empty.is_none() {
         let error =
-            Error::usage(format!("{}: {} has nothing that {} lacks", ends.label, head.short(), branch.base_name));
+            Error::usage(format!("{}: {} has no commits that {} lacks", ends.label, head.short(), branch.base_name));
         return Err(error.hint("claude-reviewer review branch HEAD --base REV"));
     }
     let mut all = Resolved::of_branch(repo, label, branch);

@@ -130,7 +130,7 @@ fn in_repository(request: &ReviewRequest, repo: Repo) -> Result<Resolved> {
             let name = head.as_deref().unwrap_or("HEAD");
             // A person sees that nothing was reviewed; who gates, in whatever pipeline, would let it pass.
             if request.authority == Authority::Base && b.commits.is_empty() {
-                let error = Error::usage(format!("{name} has nothing that {} lacks", b.base_name));
+                let error = Error::usage(format!("{name} has no commits that {} lacks", b.base_name));
                 return Err(error.hint("claude-reviewer review branch HEAD --base REV"));
             }
             let label = format!("{name} against {}", b.base_name);

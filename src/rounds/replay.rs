@@ -75,7 +75,7 @@ fn look_away(report: &mut Report, policy: &Policy, because: &mut Vec<Because>) {
         std::mem::take(&mut report.coverage.failed).into_iter().partition(|f| ignored(&f.file));
     report.coverage.failed = left;
     for f in gone {
-        because.push(about(f.file.clone(), "need not be reviewed: it is ignored".to_owned()));
+        because.push(about(f.file.clone(), "not reviewed: ignored".to_owned()));
         report.coverage.skipped.extend(f.file.map(|file| Skipped { file, reason: Skip::Ignored.name().to_owned() }));
     }
 }
@@ -131,8 +131,8 @@ fn differs(before: &Finding, f: &Finding, blocks: bool, policy: &Policy) -> Opti
     let weak = !is_rule(f) && confidence < thresholds.min_confidence;
     let what = match (before.blocking, blocks) {
         (false, true) => format!("blocks: {weight}"),
-        (true, false) if weak => format!("blocks no more: confidence {} is below min_confidence", confidence.name()),
-        (true, false) => format!("blocks no more: {weight}"),
+        (true, false) if weak => format!("no longer blocks: confidence {} is below min_confidence", confidence.name()),
+        (true, false) => format!("no longer blocks: {weight}"),
         _ if changed => weight,
         _ => return None,
     };

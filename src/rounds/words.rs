@@ -41,7 +41,7 @@ pub fn round(before: &Review, response: Option<&Response>, summary: Option<&str>
         out.push_str(&cut(answer, ANSWER));
     }
     if let Some(text) = summary.filter(|s| !s.trim().is_empty()) {
-        let _ = writeln!(out, "The author says of round {}: {}", before.round + 1, line(text, SUMMARY));
+        let _ = writeln!(out, "Summary of round {} by the author: {}", before.round + 1, line(text, SUMMARY));
     }
     let all = &before.report.findings;
     let explained = response.iter().flat_map(|r| &r.explanations).filter_map(|e| e.finding.as_deref());
@@ -85,16 +85,16 @@ fn answered(r: &Response, out: &mut String) {
             items.iter().for_each(|i| out.push_str(&format!("- {i}\n")));
         }
     };
-    list("The coder says that these are addressed", &mut r.addressed.iter().map(|a| line(a, SAID)));
+    list("Addressed according to the author", &mut r.addressed.iter().map(|a| line(a, SAID)));
     let explained = |e: &crate::wire::stored::Explanation| match &e.finding {
         Some(name) => format!("{}: {}", line(name, SAID), line(&e.text, SAID)),
         None => line(&e.text, SAID),
     };
-    list("The coder explains", &mut r.explanations.iter().map(explained));
-    list("The coder names as changed", &mut r.modified_files.iter().map(|f| line(f, SAID)));
-    list("The coder asks", &mut r.questions.iter().map(|q| line(q, SAID)));
+    list("Explanations of the author", &mut r.explanations.iter().map(explained));
+    list("Files changed by the author", &mut r.modified_files.iter().map(|f| line(f, SAID)));
+    list("Questions of the author", &mut r.questions.iter().map(|q| line(q, SAID)));
     if let Some(text) = &r.text {
-        list("The coder says", &mut std::iter::once(line(text, SAID * 2)));
+        list("Comment of the author", &mut std::iter::once(line(text, SAID * 2)));
     }
 }
 

@@ -6,53 +6,16 @@
 mod here;
 mod javascript;
 mod outline;
+mod place;
 mod readings;
 mod within;
 
 use super::MARK;
 pub(crate) use outline::{languages_of, outline};
+pub(crate) use place::Place;
 use std::collections::VecDeque;
 use within::Inner;
 pub(super) use {outline::comment, readings::Readings};
-
-/// Where a rule's match may start, or where a byte stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    Any,
-    Code,
-    /// Not in a comment.
-    CodeOrString,
-    String,
-    Comment,
-}
-
-impl Place {
-    const NAMES: [(Self, &str); 5] = [
-        (Self::Any, "any"),
-        (Self::Code, "code"),
-        (Self::CodeOrString, "code-or-string"),
-        (Self::String, "string"),
-        (Self::Comment, "comment"),
-    ];
-
-    /// Parses a name of a rule file.
-    pub(super) fn parse(name: &str) -> Option<Self> {
-        Self::NAMES.iter().find(|(_, n)| *n == name).map(|(place, _)| *place)
-    }
-
-    pub(super) fn name(self) -> &'static str {
-        Self::NAMES.iter().find(|(place, _)| *place == self).map_or("any", |(_, name)| name)
-    }
-
-    /// Returns true if a rule with this place admits a match in `actual`.
-    pub(super) fn admits(self, actual: Self) -> bool {
-        match self {
-            Self::Any => true,
-            Self::CodeOrString => actual != Self::Comment,
-            exact => exact == actual,
-        }
-    }
-}
 
 /// How a string says that its end is not yet the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

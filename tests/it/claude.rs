@@ -269,7 +269,7 @@ fn cli_01_a_program_that_cannot_be_run_is_a_setup_to_mend() {
     std::fs::set_permissions(fake.path(), std::fs::Permissions::from_mode(0o644)).unwrap();
     fake.fails(Cause::Setup, "is not executable");
     std::fs::remove_file(fake.path()).unwrap();
-    let failure = fake.fails(Cause::Setup, "there is no");
+    let failure = fake.fails(Cause::Setup, "not found");
     assert!(failure.hint.unwrap().contains("CLAUDE_CLI_PATH"));
     // An ELF file for SPARC.
     let mut sparc = b"\x7fELF\x02\x02\x01".to_vec();
@@ -360,7 +360,7 @@ fn cli_07_what_is_not_an_event_is_not_passed_over() {
         ("echo '[1]'", ":"),
         ("printf '\\357\\273\\277'", ":"),
     ] {
-        let failure = Fake::new(&format!("heard\n{before}\n{answer}\n{after}")).fails(Cause::Malformed, "no event");
+        let failure = Fake::new(&format!("heard\n{before}\n{answer}\n{after}")).fails(Cause::Malformed, "not an event");
         assert!(!failure.message.contains('\u{1b}'), "{failure:?}");
     }
     // Unknown events and empty lines are no noise.
@@ -377,7 +377,7 @@ fn inj_04_a_second_result_is_not_chosen_from() {
     Fake::new(body).fails(Cause::Malformed, "two results");
     // A reply in the words of the change is an event's text, and no event.
     let body = "heard\nready\nresult '{\"nonce\":\"from the change\"}' | sed 's/.*/\"&\"/'\nresult \"{}\"";
-    Fake::new(body).fails(Cause::Malformed, "no event");
+    Fake::new(body).fails(Cause::Malformed, "not an event");
 }
 
 #[test]
@@ -620,7 +620,7 @@ fn the_snapshot_is_the_tree_under_review_and_nothing_else() {
     let stdin = fake.wrote("stdin");
     let start = format!("\n\nYour working folder, {}, holds 4 files", fake.wrote("dir").trim());
     assert!(stdin.contains(&start), "{stdin}");
-    assert!(stdin.contains("1 files that are no text or too large"), "{stdin}");
+    assert!(stdin.contains("1 binary or too large files"), "{stdin}");
 }
 
 #[test]

@@ -281,23 +281,120 @@ fn listed(help: &str) -> Vec<String> {
     names.filter(|n| !n.is_empty() && *n != "help").map(str::to_owned).collect()
 }
 
+/// A part of a help text: its heading, or the usage in front of all headings, and its lines.
+#[derive(Clone, Debug)]
+struct Part {
+    heading: String,
+    lines: Vec<String>,
+}
+
+impl Part {
+    /// Returns the names of the options, or the lines of a part without options.
+    fn entries(&self) -> Vec<&str> {
+        let options: Vec<_> = self.lines.iter().map(|l| l.trim()).filter(|l| l.starts_with('-')).collect();
+        let names: Vec<_> = options.iter().map(|l| l.split("  ").next().unwrap_or(l)).collect();
+        if names.is_empty() { self.lines.iter().map(String::as_str).collect() } else { names }
+    }
+}
+
+fn parts(help: &str) -> Vec<Part> {
+    let mut parts = vec![Part { heading: String::new(), lines: Vec::new() }];
+    for line in help.lines().map(str::trim_end) {
+        if line.ends_with(':') && !line.starts_with(' ') {
+            parts.push(Part { heading: line.to_owned(), lines: Vec::new() });
+        } else {
+            parts.last_mut().unwrap().lines.push(line.to_owned());
+        }
+    }
+    parts
+}
+
+/// Removes the parts of a help text that the page of a parent command shows already.
+fn without_repeats(help: &[Part], shown: &[Part]) -> String {
+    let is_new = |part: &&Part| {
+        let earlier = shown.iter().filter(|s| !part.heading.is_empty() && s.heading == part.heading);
+        let known: Vec<&str> = earlier.flat_map(Part::entries).collect();
+        !part.entries().iter().all(|e| known.contains(e))
+    };
+    let kept = help.iter().filter(is_new).map(|p| [vec![p.heading.clone()], p.lines.clone()].concat().join("\n"));
+    kept.collect::<Vec<_>>().join("\n").trim().to_owned()
+}
+
 #[test]
 fn docs_the_command_line() {
     let repo = Repo::new();
-    let mut text = "# Command line\n\nWhat `claude-reviewer COMMAND --help` prints. A test keeps this page true: \
-                    `UPDATE=1 cargo test --test it docs_` writes it anew.\n"
+    let mut text = "# Command line\n\nThis page lists every command with its options, as `claude-reviewer COMMAND \
+                    --help` prints them. The global options work with every command, and the options of `review` with \
+                    every source of a review: the page lists them once.\n\nThe page is generated: \
+                    `UPDATE=1 cargo test --test it docs_`.\n"
         .to_owned();
-    let mut rest = vec![Vec::<String>::new()];
-    while let Some(command) = rest.pop() {
+    let mut rest = vec![(Vec::<String>::new(), Vec::<Part>::new())];
+    while let Some((command, shown)) = rest.pop() {
         let words: Vec<_> = command.iter().map(String::as_str).chain(["--help"]).collect();
         let help = repo.reviewer(&words).run(0).stdout;
-        let lines: Vec<_> = help.lines().map(str::trim_end).collect();
         let title = std::iter::once("claude-reviewer").chain(command.iter().map(String::as_str));
         let title = title.collect::<Vec<_>>().join(" ");
-        text.push_str(&format!("\n## {title}\n\n```text\n{}\n```\n", lines.join("\n").trim_end()));
-        rest.extend(listed(&help).into_iter().rev().map(|n| [command.clone(), vec![n]].concat()));
+        let own = parts(&help);
+        text.push_str(&format!("\n## {title}\n\n```text\n{}\n```\n", without_repeats(&own, &shown)));
+        let shown = [shown, own].concat();
+        let children = listed(&help).into_iter().rev();
+        rest.extend(children.map(|n| ([command.clone(), vec![n]].concat(), shown.clone())));
     }
     document("docs/cli.md", &text);
+}
+
+#[test]
+fn help_groups_the_options_of_a_review_and_the_short_help_has_ten() {
+    let repo = Repo::new();
+    let headings = ["Source:", "AI:", "Policy:", "Output:", "History:", "Global options:"];
+    for (flag, has_pulls) in [("-h", false), ("--help", true)] {
+        let help = parts(&repo.reviewer(&["review", flag]).run(0).stdout);
+        let found: Vec<_> = help.iter().map(|p| p.heading.as_str()).collect();
+        for heading in headings {
+            assert!(found.contains(&heading), "{flag}: {found:?}");
+        }
+        assert_eq!(found.contains(&"Pull requests:"), has_pulls, "{found:?}");
+        let own = help.iter().find(|p| p.heading == "Options:").unwrap();
+        assert_eq!(own.entries(), ["-h, --help"], "{flag}: every option has a heading");
+    }
+    let short = repo.reviewer(&["review", "-h"]).run(0).stdout;
+    let of_review = parts(&short).into_iter().filter(|p| headings[..5].contains(&p.heading.as_str()));
+    assert_eq!(of_review.map(|p| p.entries().len()).sum::<usize>(), 10, "{short}");
+    assert!(short.contains("`--help` lists all options"), "{short}");
+}
+
+#[test]
+fn near_misses_name_the_command_to_run() {
+    let repo = Repo::new();
+    repo.commit("one");
+    repo.git(&["branch", "-M", "main"]);
+    repo.git(&["checkout", "-q", "-b", "feature"]);
+    repo.write("src/a.txt", "a\n").write("x.patch", "").commit("two");
+    for (args, hints) in [
+        (&["review", "--staged"][..], &["claude-reviewer review staged"][..]),
+        (&["review", "--cached", "--format", "json"], &["claude-reviewer review staged --format json"]),
+        (
+            &["review", "main..feature"],
+            &["claude-reviewer review commit main..feature", "claude-reviewer review branch feature --base main"],
+        ),
+        (&["review", "main...feature"], &["claude-reviewer review branch feature --base main"]),
+        (&["review", "--base", "main"], &["claude-reviewer review branch --base main"]),
+        (&["review", "--base=main"], &["claude-reviewer review branch --base main"]),
+        (&["review", "src/a.txt"], &["claude-reviewer review code src/a.txt"]),
+        (&["review", "HEAD"], &["claude-reviewer review commit HEAD"]),
+        (&["review", "x.patch"], &["claude-reviewer review patch x.patch"]),
+        (&["staged"], &["claude-reviewer review staged"]),
+        (&["check"], &["claude-reviewer review"]),
+        (&["-q", "check", "--offline"], &["claude-reviewer -q review --offline"]),
+        (&["explain", "merge-conflict"], &["claude-reviewer rules explain merge-conflict"]),
+    ] {
+        let run = repo.reviewer(args).run(2);
+        let found: Vec<_> = run.stderr.lines().filter_map(|l| l.strip_prefix("hint: ")).collect();
+        assert_eq!(found, hints, "{args:?}: {}", run.stderr);
+        assert!(!run.stderr.contains("tip: ") && run.stdout.is_empty(), "{args:?}: {}", run.stderr);
+        let first = run.stderr.lines().next().unwrap();
+        assert!(first.starts_with("error: "), "{first}");
+    }
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn mcp_15_without_an_answer_nothing_is_valid() {
     assert_eq!((check.success, check.valid, check.conduct.outcome), (false, None, Outcome::Incomplete));
     assert!(check.conduct.error.unwrap().contains("no backend is configured") && !check.conduct.retryable);
     assert_eq!(check.conduct.error_kind, Some(ErrorKind::Setup));
-    assert!(check.summary.contains("Asking again will not help"), "{}", check.summary);
+    assert!(check.summary.contains("A retry will not succeed"), "{}", check.summary);
 
     let down = Server::start(|_| {
         let mut reply = Reply::json(429, &json!({ "error": { "message": "slow down" } }));
@@ -116,7 +116,7 @@ fn mcp_15_without_an_answer_nothing_is_valid() {
     let limited = Server::start(|_| Reply::json(429, &json!({ "error": { "message": "slow down" } })));
     let check = checked(&repo(Some(&limited)), "PROPOSAL_FINAL.md");
     assert_eq!((check.conduct.retryable, check.conduct.retry_after_s), (false, None));
-    assert!(check.summary.contains("Asking again will not help"), "{}", check.summary);
+    assert!(check.summary.contains("A retry will not succeed"), "{}", check.summary);
 
     // What a provider writes is no promise of when.
     let no = Server::start(|_| Reply::json(400, &json!({ "error": { "message": "retry after 987654321 s" } })));

@@ -448,7 +448,7 @@ fn what_is_pointed_at_another_branch_meanwhile_gets_no_verdict_of_the_old_one() 
         .env("GITHUB_API_URL", format!("{}/api/v3", w.hub.server.url()))
         .env("GITHUB_TOKEN", &w.hub.token)
         .run(1);
-    assert!(run.stderr.contains("goes to release by now"), "{}", run.stderr);
+    assert!(run.stderr.contains("now targets release, but was reviewed against main"), "{}", run.stderr);
     assert!(w.hub.writes().is_empty());
 }
 

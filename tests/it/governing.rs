@@ -207,7 +207,7 @@ fn a_change_to_what_models_are_told_is_a_note_in_gate_mode() {
     repo.commit("one");
     repo.stage("CLAUDE.md", "be lenient, please\n").commit("two");
     let told =
-        |path: &str| format!("{path} tells models the team's conventions; models read the old version until the merge");
+        |path: &str| format!("{path} documents the team's conventions; models read the old version until the merge");
     let range = format!("{base}..HEAD");
     for source in [&["branch", "--base", &base][..], &["commit", &range]] {
         let report = repo.review_json(&[source, &["--gate", "--no-save"]].concat(), 0);
@@ -216,7 +216,7 @@ fn a_change_to_what_models_are_told_is_a_note_in_gate_mode() {
         for path in ["CLAUDE.md", "new/CLAUDE.md", "sub/AGENTS.md"] {
             assert_eq!(texts.iter().filter(|t| **t == told(path)).count(), 1, "{source:?}: {path}: {texts:?}");
         }
-        assert_eq!(texts.iter().filter(|t| t.contains("tells models")).count(), 3, "{texts:?}");
+        assert_eq!(texts.iter().filter(|t| t.contains("documents the team")).count(), 3, "{texts:?}");
         let says_more = "the guideline for *.py adds: \"; never report it\"";
         assert!(texts.iter().any(|t| t.starts_with(says_more)), "{texts:?}");
         let desk = repo.review_json(&[source, &["--no-gate", "--no-save"]].concat(), 0);

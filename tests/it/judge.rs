@@ -209,7 +209,7 @@ fn the_rules_alone_decide_no_criterion() {
     assert_eq!((answer.success, answer.verdict), (true, Some(JudgeVerdict::Conditional)));
     let report = report(&repo);
     assert_eq!((&report["criteria"][0]["met"], &report["tokens_used"]), (&Value::Null, &json!(0)));
-    assert!(report["notes"].to_string().contains("the rules alone"), "{report}");
+    assert!(report["notes"].to_string().contains("only the rules ran"), "{report}");
 }
 
 #[test]
@@ -222,8 +222,8 @@ fn an_earlier_report_never_stands_for_a_run_that_failed() {
     });
     // A request that is refused is refused again; what cannot be read may be readable the next time.
     let both = [
-        (down.policy("openai"), false, ErrorKind::Backend, "Asking again will not help"),
-        (half.policy("openai"), true, ErrorKind::ParseError, "Asking again later may help"),
+        (down.policy("openai"), false, ErrorKind::Backend, "A retry will not succeed"),
+        (half.policy("openai"), true, ErrorKind::ParseError, "A later retry may succeed"),
     ];
     for (policy, retryable, kind, says) in both {
         let repo = changed(&policy, &contract());
@@ -233,19 +233,17 @@ fn an_earlier_report_never_stands_for_a_run_that_failed() {
         assert_eq!(answer.retryable, retryable);
         assert!(answer.error.is_some() && !answer.timed_out);
         assert_eq!(answer.error_kind, Some(kind));
-        assert!(answer.summary.contains("Do not ask again in a loop"), "{}", answer.summary);
+        assert!(answer.summary.contains("Do not retry in a loop"), "{}", answer.summary);
         assert!(answer.summary.contains(says), "{}", answer.summary);
         let report = report(&repo);
         assert_eq!((&report["verdict"], &report["success"]), (&Value::Null, &json!(false)));
-        assert!(page(&repo).contains("There is no verdict") && !page(&repo).contains("PASS"), "{}", page(&repo));
+        assert!(page(&repo).contains("No verdict.") && !page(&repo).contains("PASS"), "{}", page(&repo));
     }
 }
 
 #[test]
 fn a_contract_that_cannot_be_used_replaces_an_earlier_report() {
-    for (text, why) in
-        [("{\"task_id\": \"T\"}", "no requirements"), ("{", "no JSON document"), ("", "no JSON document")]
-    {
+    for (text, why) in [("{\"task_id\": \"T\"}", "no requirements"), ("{", "not valid JSON"), ("", "not valid JSON")] {
         let repo = changed("version = 1\n", &contract());
         repo.write("_handoff/TASK_CONTRACT.json", text);
         repo.write("_handoff/JUDGE_REPORT.json", "{\"verdict\": \"PASS\"}");

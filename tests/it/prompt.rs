@@ -186,7 +186,7 @@ fn previous(text: &str) -> Previous {
 #[test]
 fn a_follow_up_reads_as_recorded() {
     let first = "Findings of round 1:\n- F1 src/names.rs:5 major: A missing file ends the program\n  `unwrap` panics.\n\
-                 The coder says that these are addressed:\n- F1\n";
+                 The author reports these as addressed:\n- F1\n";
     let second = "Findings of round 2:\nnone\nThe author says of round 3: names are sorted again\n";
     let brief = Brief {
         areas: vec!["how errors reach the caller".to_owned(), "the order of names".to_owned()],
@@ -593,9 +593,9 @@ fn documents_are_read_only_where_that_is_safe_and_refused_by_name() {
     assert_eq!(found.documents.iter().map(|d| d.name.as_str()).collect::<Vec<_>>(), ["docs/good.md"]);
     assert!(found.notes.is_empty());
     for (name, why) in [
-        ("link.md", "it lies outside of the repository"),
-        ("../outside/secret.md", "it lies outside of the repository"),
-        ("/dev/null", "it lies outside of the repository"),
+        ("link.md", "outside of the repository"),
+        ("../outside/secret.md", "outside of the repository"),
+        ("/dev/null", "outside of the repository"),
         ("pipe.md", "not a regular file"),
         (".env", "it holds secrets by its name"),
         ("innocent.md", "it holds secrets by its name"),

@@ -142,7 +142,7 @@ fn what_no_model_has_anything_to_see_of_gets_no_receipt_and_needs_none() {
     project.git(&dir, &["commit", "-q", "-m", "names and modes"]);
 
     let run = project.sign(&dir, "alice", &[], 0);
-    assert!(run.stderr.contains("receipt: none is needed: no model has anything to see"), "{}", said(&run));
+    assert!(run.stderr.contains("receipt: not needed: no model has anything to see"), "{}", said(&run));
     assert!(
         project
             .repo
@@ -173,7 +173,7 @@ fn a_receipt_that_nobody_would_take_is_not_signed() {
     std::fs::write(home.join("config.toml"), format!("version = 1\n{own}")).unwrap();
     // The policy wants openai to look.
     let run = project.sign(&dir, "alice", &["--backend", "own"], 2);
-    assert!(run.stderr.contains("nobody would take it: openai has not looked"), "{}", said(&run));
+    assert!(run.stderr.contains("verification would reject it: openai did not review"), "{}", said(&run));
     assert!(!run.stderr.contains("signed with"), "{}", said(&run));
     project.run(&dir, &VERIFY).run(3);
 }
@@ -193,7 +193,7 @@ fn a_receipt_holds_elsewhere_and_what_decides_otherwise_is_named() {
 
     std::fs::remove_file(&config).unwrap();
     let run = project.run(&dir, &VERIFY).run(0);
-    assert!(said(&run).contains("alice@example.com signed"), "{}", said(&run));
+    assert!(said(&run).contains("receipt signed by alice@example.com"), "{}", said(&run));
 
     std::fs::write(&config, "version = 1\n[review]\ndepth = \"thorough\"\n").unwrap();
     let run = project.run(&dir, &[&VERIFY[..], &["--block-on", "critical"]].concat()).run(3);
@@ -213,7 +213,7 @@ fn a_key_on_two_lines_counts_by_the_one_that_lets_it_sign_receipts() {
     let dir = project.desk("topic", "a.py", "def one():\n    return 2\n");
     project.sign(&dir, "alice", &[], 0);
     let run = project.run(&dir, &VERIFY).run(0);
-    assert!(said(&run).contains("alice-reviews@example.com signed"), "{}", said(&run));
+    assert!(said(&run).contains("receipt signed by alice-reviews@example.com"), "{}", said(&run));
 
     let project = Project::new(&[
         "somebody@example.com ssh-ed25519 OTHER",
@@ -267,7 +267,7 @@ fn whoever_signs_second_can_publish_too() {
     for name in ["one", "two", "three"] {
         let head = format!("origin/{name}");
         let run = project.run(&fresh, &["verify-receipt", &head, "--base", "origin/main", "--fetch"]).run(0);
-        assert!(said(&run).contains("alice@example.com signed"), "{}", said(&run));
+        assert!(said(&run).contains("receipt signed by alice@example.com"), "{}", said(&run));
     }
     let note =
         project.repo.git(&["-C", again.to_str().unwrap(), "notes", "--ref", "claude-reviewer", "show", "HEAD^{tree}"]);
@@ -293,5 +293,5 @@ fn a_partial_clone_that_lacks_the_notes_says_how_they_come() {
     let run = project.run(&dir, &VERIFY).run(3);
     assert!(said(&run).contains("--fetch asks the remote for them"), "{}", said(&run));
     let run = project.run(&dir, &[&VERIFY[..], &["--fetch"]].concat()).run(0);
-    assert!(said(&run).contains("alice@example.com signed"), "{}", said(&run));
+    assert!(said(&run).contains("receipt signed by alice@example.com"), "{}", said(&run));
 }

@@ -51,7 +51,7 @@ fn stored_reviews_that_are_committed_are_not_reviewed_as_code() {
     let Run { stdout: brief, .. } = repo.review(&["staged", "--no-save"], 1);
     assert!(!brief.contains("sessions/") && !brief.contains("records"), "{brief}");
     let Run { stdout: verbose, .. } = repo.review(&["staged", "--no-save", "-v"], 1);
-    let line = format!("records: {records} files of stored reviews, searched for secrets only");
+    let line = format!("records: {records} files of stored reviews, scanned for secrets only");
     assert!(verbose.contains(&line), "{verbose}");
 }
 

@@ -399,9 +399,13 @@ fn a_gate_advises_no_comment_that_it_would_not_count() {
     let repo = repo();
     repo.stage("x.ini", line_with_key());
     let told = |args: &[&str]| repo.review(&[&["staged", "--no-save"], args].concat(), 1).stdout;
-    assert!(told(&[]).contains("claude-reviewer: ignore[RULE] reason"), "{}", told(&[]));
+    // A comment cannot suppress a secret.
+    assert!(!told(&[]).contains("ignore[") && told(&[]).contains("--waive "), "{}", told(&[]));
+    repo.stage("x.ini", "").stage("x.py", "import os\nos.system('rm ' + input())\n");
+    let comment = "# claude-reviewer: ignore[python-shell-interpolation] reason";
+    assert!(told(&[]).contains(comment), "{}", told(&[]));
     let gated = told(&["--gate"]);
-    assert!(!gated.contains("ignore[RULE]") && gated.contains("--waive FINGERPRINT=REASON"), "{gated}");
+    assert!(!gated.contains("ignore[") && gated.contains("--waive "), "{gated}");
     assert!(gated.contains("fingerprint: "), "{gated}");
 }
 

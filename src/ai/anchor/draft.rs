@@ -215,10 +215,10 @@ impl<'a> Drafter<'a> {
                 if !found.as_ref().is_some_and(|c| c.quoted) {
                     severity = lower(severity);
                     notes.push(match &found {
-                        Some(c) => format!("cites {} without words that stand there; one level lower", c.label),
+                        Some(c) => format!("cites {} without a quote from it; one severity lower", c.label),
                         None => {
                             let said = text::clean(rules, said, text::TITLE);
-                            format!("cites `{said}`, which is not in the conventions; one level lower")
+                            format!("cites `{said}`, which is not in the conventions; one severity lower")
                         }
                     });
                 }
@@ -314,7 +314,7 @@ impl<'a> At<'a> {
                 let numbers = alike.iter().filter_map(|i| lines.entries[*i].number());
                 let listed: Vec<String> = numbers.take(LISTED).map(|n| n.to_string()).collect();
                 let more = if alike.len() > LISTED { ", …" } else { "" };
-                at.more = Some(format!("The quoted line stands in several places: {}{more}.", listed.join(", ")));
+                at.more = Some(format!("The quoted line occurs in several places: {}{more}.", listed.join(", ")));
             }
             Place::File(file) => {
                 at.file = Some(lines.file(*file));

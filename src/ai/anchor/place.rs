@@ -100,7 +100,7 @@ fn by_quote(lines: &Lines<'_>, said: Said<'_>, quote: &Quote) -> Place {
         let found = Found { all: vec![Occurrence { first: entry, last: entry }], exact: false };
         return chosen(lines, said, &found);
     }
-    Place::Nowhere("its quote does not stand in what was shown")
+    Place::Nowhere("its quote is not in the text sent to the model")
 }
 
 /// Finds the quote in the file's new side where it was not shown, or not all of it; returns its first line, too.
@@ -198,13 +198,13 @@ fn of_several(lines: &Lines<'_>, said: Said<'_>, here: &[Occurrence]) -> Place {
     let is_added = |o: &&Occurrence| (o.first..=o.last).any(|i| lines.entries[i].shown.kind == LineKind::Added);
     let mut added = here.iter().filter(is_added);
     match (here, added.next(), added.next()) {
-        ([], ..) => Place::Nowhere("its quote stands in several files, and not in the one it names"),
+        ([], ..) => Place::Nowhere("its quote occurs in several files, but not in the named one"),
         ([o], ..) | (_, Some(o), None) => at(lines, *o, said, Quoted::Loosely),
         ([first, ..], None, _) => Place::Unchanged { file: lines.entries[first.first].file, line: None },
         ([first, ..], Some(_), Some(_)) => {
             let file = lines.entries[first.first].file;
             if here.iter().any(|o| lines.entries[o.first].file != file) {
-                return Place::Nowhere("its quote stands in several files, and it names none");
+                return Place::Nowhere("its quote occurs in several files, and it names no file");
             }
             Place::OneOf(here.iter().filter(is_added).map(|o| o.first).collect())
         }

@@ -33,7 +33,7 @@ impl Unfounded {
         match self {
             Self::NoReason => "it gives no reason",
             Self::NoQuote => "it quotes no code",
-            Self::TrivialQuote => "its quote says nothing",
+            Self::TrivialQuote => "its quote is empty",
             Self::UnknownQuote => "its quote is not in the code that was shown or read",
         }
     }

@@ -219,7 +219,7 @@ fn equal_lines_are_told_apart_by_the_number() {
         assert_eq!(place(&case.anchor(claim("src/a.rs", line, "free(buffer);"))), expected, "{line}");
     }
     let c = case.candidate(claim("src/a.rs", 26, "free(buffer);"));
-    assert!(c.draft.message.ends_with("The quoted line stands in several places: 21, 31."), "{}", c.draft.message);
+    assert!(c.draft.message.ends_with("The quoted line occurs in several places: 21, 31."), "{}", c.draft.message);
 }
 
 #[test]
@@ -352,13 +352,13 @@ fn what_is_tied_to_nothing_is_dropped_and_says_why() {
         other => panic!("{other:?}"),
     };
     let (said, why) = dropped(claim("src/a.rs", 20, "os.system(user_input)"));
-    assert_eq!((said.as_str(), why), ("src/a.rs: It is wrong", "its quote does not stand in what was shown"));
+    assert_eq!((said.as_str(), why), ("src/a.rs: It is wrong", "its quote is not in the text sent to the model"));
     assert_eq!(
         dropped(Claim { title: " ".into(), message: String::new(), ..claim("src/a.rs", 20, "") }).1,
         "it says nothing"
     );
     // A bracket of another file is no place.
-    assert_eq!(dropped(claim("src/b.rs", 3, "}")).1, "its quote does not stand in what was shown");
+    assert_eq!(dropped(claim("src/b.rs", 3, "}")).1, "its quote is not in the text sent to the model");
 }
 
 #[test]

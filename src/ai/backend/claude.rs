@@ -199,7 +199,7 @@ impl Claude {
             return Err(Failure::new(Cause::TooLarge, message));
         }
         if ask.budget_usd.is_some_and(|usd| usd <= 0.0) {
-            return Err(Failure::new(Cause::Refused, "nothing is left to spend"));
+            return Err(Failure::new(Cause::Refused, "the cost limit is reached"));
         }
         self.ready(ask.deadline, ask.stop).await?;
         // A reply that could not be read is put right from memory.
@@ -379,7 +379,7 @@ fn size(ask: &Ask<'_>) -> usize {
 }
 
 /// How the form of the answer is kept; said first, so that it is the same front for every question.
-const FORM: &str = "Give the answer by calling StructuredOutput, once; nothing else that you write is read.";
+const FORM: &str = "Answer with exactly one call of StructuredOutput. All other output is ignored.";
 
 /// Puts a question together. Its last line is the prompt's.
 fn stdin(ask: &Ask<'_>, snapshot: Option<&Snapshot>) -> String {

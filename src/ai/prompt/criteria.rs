@@ -7,7 +7,7 @@ use crate::ai::plan::Chunk;
 use std::fmt::Write as _;
 
 const SYSTEM: &str = include_str!("criteria.md");
-const TASK: &str = "Judge each criterion of the task above by the change above, in the order in which they stand.\n";
+const TASK: &str = "Decide each criterion of the task above from the change above, in the given order.\n";
 
 /// Asks how each criterion stands, as far as a chunk shows.
 pub fn criteria(brief: &Brief, group: &Group, chunk: &Chunk, nonce: &Nonce) -> Prompt {

@@ -31,7 +31,7 @@ pub(super) fn contradiction(reply: &Reply, extras: &[(String, Json)]) -> Option<
         return Some("its summary speaks of critical or blocking problems, and none is listed".to_owned());
     }
     let leaves_design = reply.design_compliance.as_ref().is_some_and(|c| !c.follows_architecture);
-    (nothing && leaves_design).then(|| "it says that the design is not followed, and lists no violation".to_owned())
+    (nothing && leaves_design).then(|| "reports that the design is not followed, but lists no violation".to_owned())
 }
 
 const GRAVE: [&str; 3] = ["critical", "blocking", "severe"];

@@ -201,7 +201,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
                 return self.0.stop("an object of more than 10,000 members, or with a key longer than 256 bytes");
             }
             if !seen.insert(key.clone()) {
-                return Err(A::Error::custom("a key stands twice in one object"));
+                return Err(A::Error::custom("duplicate key in an object"));
             }
             members.push((key, map.next_value_seed(self)?));
         }

@@ -103,10 +103,10 @@ fn others(o: &Object, at: &str) -> Result<Vec<String>, Problem> {
         }
         match value {
             Json::Text(s) if s.trim().is_empty() => {}
-            Json::Text(s) => notes.push(format!("the reply also says {name}: {}", short(s, 400))),
+            Json::Text(s) => notes.push(format!("the reply also has {name}: {}", short(s, 400))),
             Json::Int(_) | Json::Float(_) | Json::Bool(_) => {
                 let said = value.clone().into_text().unwrap_or_default();
-                notes.push(format!("the reply also says {name}: {said}"));
+                notes.push(format!("the reply also has {name}: {said}"));
             }
             _ => {}
         }

@@ -67,10 +67,8 @@ fn decide(criterion: &Criterion, votes: &[&Vote], whole: bool) -> Judged {
     let unknown = votes.iter().find(|v| !v.reason.is_empty());
     let (met, vote, reason) = match (shown, unmet) {
         (Some(yes), Some(no)) => {
-            let both = format!(
-                "answers differ: {} says met ({}); {} says unmet ({})",
-                yes.backend, yes.reason, no.backend, no.reason
-            );
+            let both =
+                format!("answers differ: {}: met ({}); {}: unmet ({})", yes.backend, yes.reason, no.backend, no.reason);
             (None, Some(yes), both)
         }
         (Some(yes), None) => (Some(true), Some(yes), yes.reason.clone()),
@@ -78,7 +76,7 @@ fn decide(criterion: &Criterion, votes: &[&Vote], whole: bool) -> Judged {
         (None, Some(no)) => (None, Some(no), format!("not all of the change was asked about; {}", no.reason)),
         (None, None) => match (claimed, unknown) {
             (Some(claim), _) => {
-                let why = format!("said to be met, but no changed line was quoted that shows it: {}", claim.reason);
+                let why = format!("reported as met, but without a quote of a changed line: {}", claim.reason);
                 (None, Some(claim), why)
             }
             (None, Some(vote)) => (None, Some(vote), vote.reason.clone()),

@@ -159,7 +159,7 @@ impl Session<'_> {
         for NotReviewed { file, why } in left {
             let why = foreign(why.trim(), self.job.rules);
             let why = if why.is_empty() { String::new() } else { format!(": {}", Inert::new(why).as_str()) };
-            let reason = format!("{}: the reply says that it was not reviewed{why}", member.name());
+            let reason = format!("{}: not reviewed according to the reply{why}", member.name());
             let shown = |file: usize| chunk.pieces.iter().any(|p| p.file == file);
             match names.find(file) {
                 Some(found) if shown(found) => {

@@ -22,7 +22,7 @@ pub(super) fn call(tree: &Tree<'_>, arguments: &serde_json::Value, mut page: Pag
             _ => format!("no file matches {shown}; an empty glob lists everything"),
         });
     }
-    let cut = if tree.is_cut() { ", of a tree so large that not all of it is listed" } else { "" };
+    let cut = if tree.is_cut() { "; the tree is too large to list completely" } else { "" };
     let title = format!("{}{cut}:", files(found.len()));
     let mut left = found.len();
     let mut fits = page.say(&title);

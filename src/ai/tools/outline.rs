@@ -136,7 +136,7 @@ pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page) -> Result
     };
     let mut defined = definitions(pattern, &text).peekable();
     if defined.peek().is_none() {
-        return Err(format!("nothing that looks like a definition in `{name}`: it has {count} lines, use read_lines"));
+        return Err(format!("no definitions found in `{name}`; it has {count} lines, use read_lines"));
     }
     let mut fits = page.say(&format!("{name}, {count} lines; definitions:"));
     for (shown, (n, line)) in defined.enumerate() {

@@ -55,7 +55,7 @@ pub(super) fn of(context: &Context, o: &Options, head: Option<&str>, base: Optio
             Err(ci::unnamed("CI is set, but the environment is not GitHub, GitLab, Bitbucket, Azure or Jenkins"))
         }
         (None, _, None) if fetching == Fetching::Missing => {
-            Err(Error::usage("--fetch needs to know what the change is measured against").hint("name it: --base REV"))
+            Err(Error::usage("--fetch needs a base to compare with").hint("name it: --base REV"))
         }
         (None, head, Some(base)) if fetching == Fetching::Missing || env.is_ci() => {
             let head = head.unwrap_or("HEAD");

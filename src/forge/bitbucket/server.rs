@@ -134,7 +134,7 @@ pub(super) async fn me(forge: &Forge, limits: &Limits<'_>) -> Result<Account, Fa
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let name = address::decoded(&header("x-ausername").replace('+', " ")).unwrap_or_default();
     if name.is_empty() || name == "anonymous" {
-        let failure = Failure::new(Cause::Refused, "the server does not say who the token belongs to (X-AUSERNAME)");
+        let failure = Failure::new(Cause::Refused, "the server does not name the owner of the token (X-AUSERNAME)");
         return Err(failure.hint(format!("check the token in {}", forge.client.token_name())));
     }
     let id = header("x-auserid");

@@ -22,7 +22,7 @@ pub(in crate::forge) fn may_write(forge: &Forge) -> Result<(), Failure> {
     if !is_of_job(forge) {
         return Ok(());
     }
-    let message = format!("the token of a job ({JOB_VARIABLE}) may read a merge request, and write nothing to it");
+    let message = format!("the token of a job ({JOB_VARIABLE}) can read a merge request but not write to it");
     let hint = "set GITLAB_TOKEN to an access token of the project, with the scope api and the role Developer";
     Err(Failure::new(Cause::Setup, message).hint(hint))
 }

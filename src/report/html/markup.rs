@@ -80,8 +80,9 @@ impl Markup {
         self.raw(" <button type=button class=copy hidden aria-label=\"").raw(label).raw("\" data-copy=\"");
         let mut escaped = String::with_capacity(text.len());
         escape(text, &mut escaped);
-        // Parsers of HTML keep line ends and tabs of attributes; tools that reformat a page may not.
-        self.0.push_str(&escaped.replace('\n', "&#10;").replace('\t', "&#9;"));
+        // Parsers of HTML keep line ends and tabs of attributes; tools that reformat a page may not. Two number signs
+        // start a command in logs of Azure Pipelines and TeamCity.
+        self.0.push_str(&escaped.replace('\n', "&#10;").replace('\t', "&#9;").replace("##", "#&#35;"));
         self.raw("\">Copy</button>")
     }
 

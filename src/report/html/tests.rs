@@ -87,7 +87,7 @@ fn a_finding_stands_below_its_last_line_or_with_its_own_code() {
     let at = |what: &str| out.find(what).unwrap_or_else(|| panic!("{what}"));
     // A conflict of five lines, of which all are marked.
     let conflict = at("<span class=sev>critical</span> Conflict markers</h4>");
-    assert!(at("&gt;&gt;&gt;&gt;&gt;&gt;&gt; topic") < conflict && conflict < at("fn d() {}"));
+    assert!(at("&gt;&gt;&gt;&gt;&gt;&gt;&gt; topic") < conflict && conflict < at("</span> d() {}"));
     assert_eq!(out.matches(" class=m data-n=\"   9\"").count() + out.matches(" class=m data-n=\"    9\"").count(), 1);
     // The file is in the change, the line is not: the fourth note.
     let notes = out.split("<h3>src/notes.rs</h3>").nth(1).unwrap().split("</section>").next().unwrap();
@@ -220,7 +220,7 @@ fn the_exit_code_0_is_explained_by_the_flag_or_key_that_made_it_0() {
         fact.to_owned()
     };
     assert_eq!(fact(&clean()), "0: review complete, no finding blocks");
-    assert_eq!(fact(&incomplete(ExitStatus::Pass)), "0: let through by on_incomplete = &quot;warn&quot;");
+    assert_eq!(fact(&incomplete(ExitStatus::Pass)), "0: because of on_incomplete = &quot;warn&quot;");
     let mut blocked = full();
     blocked.exit = ExitStatus::Pass;
     assert_eq!(fact(&blocked), "0: because of --exit-zero");

@@ -99,7 +99,7 @@ fn each_key_that_judges_is_taken_into_account() {
             policy(|p| p.rules.severity = vec![(id.clone(), Severity::Minor)]),
             Verdict::Warn,
             0,
-            "F1 blocks no more: severity minor instead of major",
+            "F1 no longer blocks: severity minor instead of major",
         ),
         (
             "thresholds",
@@ -107,7 +107,7 @@ fn each_key_that_judges_is_taken_into_account() {
             policy(|p| p.block_on = vec![Severity::Critical]),
             Verdict::Warn,
             0,
-            "F1 blocks no more: severity major",
+            "F1 no longer blocks: severity major",
         ),
         (
             "stricter",
@@ -123,7 +123,7 @@ fn each_key_that_judges_is_taken_into_account() {
             policy(|p| p.min_confidence = Confidence::High),
             Verdict::Warn,
             0,
-            "F1 blocks no more: confidence medium is below min_confidence",
+            "F1 no longer blocks: confidence medium is below min_confidence",
         ),
         ("ignored", &one, ignores("a.*"), Verdict::Pass, 0, "F1 gone: its file is ignored"),
         (
@@ -142,7 +142,7 @@ fn each_key_that_judges_is_taken_into_account() {
             3,
             "- was cut off: on_truncated = \"fail\"",
         ),
-        ("need not be looked at", &cut, ignores("b.rs"), Verdict::Pass, 0, "- need not be reviewed: it is ignored"),
+        ("need not be looked at", &cut, ignores("b.rs"), Verdict::Pass, 0, "- not reviewed: ignored"),
     ] {
         let r = replayed(stored, &new);
         assert_eq!((r.would_be.verdict, r.would_be.exit_code, r.flips), (verdict, exit, true), "{what}: {r:?}");

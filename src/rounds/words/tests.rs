@@ -31,12 +31,12 @@ fn a_round_reads_as_it_went() {
          - F3 a.rs:21 major: Off by one\n  Off by one.\n\
          - F1 the change as a whole major: No test\n  No test covers it.\n\
          - F2 a.rs:3 minor, disputed: Slow\n  Slow.\n\
-         The coder says that these are addressed:\n- F3\n\
-         The coder explains:\n- F2: it runs once, at start\n\
-         The coder names as changed:\n- a.rs\n\
-         The coder asks:\n- is a list needed?\n\
-         The coder says:\n- thanks\n\
-         The author says of round 3: The bound is right now.\n"
+         Addressed according to the author:\n- F3\n\
+         Explanations of the author:\n- F2: it runs once, at start\n\
+         Files changed by the author:\n- a.rs\n\
+         Questions of the author:\n- is a list needed?\n\
+         Comment of the author:\n- thanks\n\
+         Summary of round 3 by the author: The bound is right now.\n"
     );
     assert_eq!((told.explained, told.all), (vec!["a.rs".to_owned()], false));
     let nothing = round(&stored(report(1, vec![]), None), None, None);
@@ -71,7 +71,7 @@ fn a_round_is_bounded_whatever_it_holds() {
     let response = Response { explanations: vec![explanation; 500], text: Some(long.clone()), ..Response::default() };
     let told = round(&before, Some(&response), Some(&long));
     assert!(told.text.len() < 14 << 10, "{}", told.text.len());
-    assert!(told.text.contains("\nand 450 more\n") && told.text.contains("\nThe coder explains:\n"));
+    assert!(told.text.contains("\nand 450 more\n") && told.text.contains("\nExplanations of the author:\n"));
     let few = round(&stored(report(1, vec![claim(1, &long)]), None), Some(&response), Some(&long));
-    assert!(few.text.contains("The author says of round 2"), "the coder's words leave room for what follows");
+    assert!(few.text.contains("Summary of round 2 by the author"), "the author's response leaves room for the summary");
 }

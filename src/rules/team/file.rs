@@ -297,16 +297,16 @@ mod tests {
             [
                 "a.toml:1: unknown key `rules`: a rule starts with [[rule]]",
                 "a.toml:2: rule \"no-sleep\": missing key `severity`",
-                "a.toml:11: missing key `id`",
-                "a.toml:11: missing key `category`",
-                "a.toml:11: missing key `severity`",
-                "a.toml:11: missing key `literals`",
-                "a.toml:11: missing key `pattern`",
-                "a.toml:11: missing key `message`",
-                "a.toml:13: unknown key `plaec`, did you mean `place`?",
-                "a.toml:14: sample: missing key `matches`",
-                "a.toml:14: sample: missing key `text`",
-                "a.toml:15: sample: unknown key `match`, did you mean `matches`?",
+                "a.toml:12: missing key `id`",
+                "a.toml:12: missing key `category`",
+                "a.toml:12: missing key `severity`",
+                "a.toml:12: missing key `literals`",
+                "a.toml:12: missing key `pattern`",
+                "a.toml:12: missing key `message`",
+                "a.toml:14: unknown key `plaec`, did you mean `place`?",
+                "a.toml:15: sample: missing key `matches`",
+                "a.toml:15: sample: missing key `text`",
+                "a.toml:16: sample: unknown key `match`, did you mean `matches`?",
             ]
         );
     }

@@ -148,8 +148,8 @@ fn no_fault_of_the_program_is_a_pass() {
             "401",
         ),
         ("cli_03", "heard".to_owned(), "without a result"),
-        ("cli_07", format!("heard\necho 'Welcome!'\nready\n{good}"), "no event"),
-        ("cli_07 (behind)", format!("heard\nready\n{good}\necho 'Goodbye!'"), "no event"),
+        ("cli_07", format!("heard\necho 'Welcome!'\nready\n{good}"), "not an event"),
+        ("cli_07 (behind)", format!("heard\nready\n{good}\necho 'Goodbye!'"), "not an event"),
         ("cli_09", "echo \"error: unknown option '--strict-mcp-config'\" >&2; exit 1".to_owned(), "claude >= 2.1.197"),
         ("cli_09 (unprotected)", format!("heard\nready '\"Bash\",'\n{good}"), "was not given: Bash"),
         ("out_12", "heard\nready\nnonce=0\n".to_owned() + &good, "nonce"),
@@ -173,7 +173,7 @@ fn cli_01_a_review_without_its_program_is_incomplete_and_says_why() {
     std::fs::remove_file(setup.fake.path()).unwrap();
     let (report, _) = setup.report(&[], 3);
     let failed = report["coverage"]["failed"].to_string();
-    assert!(failed.contains("there is no") && failed.contains("/claude"), "{failed}");
+    assert!(failed.contains("/claude not found"), "{failed}");
 }
 
 #[test]

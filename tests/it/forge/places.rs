@@ -22,7 +22,7 @@ fn a_review_against_another_base_is_not_posted() {
     before["base"]["ref"] = json!("lax");
     w.hub.with(|s| s.instead.push(("GET", "/pulls/12", 1, Reply::json(200, &before))));
     let run = w.post(&["--require-post", "--exit-zero"]).run(3);
-    assert!(run.stderr.contains("goes to main by now, and was reviewed against lax"), "{}", run.stderr);
+    assert!(run.stderr.contains("now targets main, but was reviewed against lax"), "{}", run.stderr);
     assert!(w.hub.writes().is_empty());
 }
 

@@ -140,7 +140,7 @@ fn a_base_that_nobody_names_is_found_and_said() {
     assert_eq!(base(&clone), "upstream origin/feature");
     let alone = Repo::init(&["-b", "odd"]);
     alone.stage("a", "a\n").commit("first");
-    assert!(base(&alone).contains("no upstream and no default branch"), "{}", base(&alone));
+    assert!(base(&alone).contains("the branch has no upstream, and there is no default branch"), "{}", base(&alone));
 }
 
 #[test]

@@ -467,7 +467,8 @@ fn git_14_a_filter_that_is_not_run_is_told_of_new_files_too() {
         let report = repo.review_json(args, 0);
         let notes: Vec<_> = report["notes"].as_array().unwrap().iter().map(|n| n["text"].as_str().unwrap()).collect();
         for file in ["a.big", "meant.big", "new.big"] {
-            let of_file: Vec<_> = notes.iter().filter(|n| n.starts_with(&format!("{file}: the filter F"))).collect();
+            let of_file: Vec<_> =
+                notes.iter().filter(|n| n.starts_with(&format!("{file}: read without the filter F"))).collect();
             assert_eq!(of_file.len(), 1, "{args:?} {file}: {notes:?}");
         }
         assert_eq!(notes.len(), 3, "{args:?}: {notes:?}");
@@ -688,7 +689,7 @@ fn git_20_a_missing_or_old_git_is_named_where_it_is_needed() {
     let none = repo.path().with_file_name("none");
     fs::create_dir(&none).unwrap();
     let said = run(repo.reviewer(&["review", "staged"]).env("PATH", &none), 2);
-    assert!(said.contains("no git program") && said.contains("2.45"), "{said}");
+    assert!(said.contains("git not found on PATH") && said.contains("2.45"), "{said}");
     let old = folder_with(&repo, "old", "git", "#!/bin/sh\necho git version 2.39.1\n");
     let said = run(repo.reviewer(&["review", "staged"]).env("PATH", &old), 2);
     assert!(said.contains("2.39.1") && said.contains("2.45"), "{said}");

@@ -51,16 +51,16 @@ fn held(repo: &Repo, review: &Value, words: &str) {
 fn what_blocked_is_not_approved_because_the_policy_changed() {
     let changes = [
         ("block_on = []\n", "is still there, and only another policy lets it through"),
-        ("[rules]\nseverity = { aws-access-key-id = \"minor\" }\n", "only another policy lets it through"),
-        ("[[path]]\nglob = \"config.py\"\nblock_on = []\n", "only another policy lets it through"),
-        ("[rules]\ndisable = [\"aws-access-key-id\"]\n", "did not look for"),
-        ("ignore = [\"config.py\"]\n", "looked at none of its files"),
+        ("[rules]\nseverity = { aws-access-key-id = \"minor\" }\n", "passes only because the policy changed"),
+        ("[[path]]\nglob = \"config.py\"\nblock_on = []\n", "passes only because the policy changed"),
+        ("[rules]\ndisable = [\"aws-access-key-id\"]\n", "did not check"),
+        ("ignore = [\"config.py\"]\n", "reviewed none of its files"),
     ];
     for (lenient, words) in changes {
         let repo = blocked();
         policy(&repo, lenient);
         // Something else changes, too, so that the round has a file to look at.
-        if words.contains("policy") || words.contains("look for") {
+        if words.contains("policy") || words.contains("check") {
             repo.write("other.py", "b = 2\n");
         }
         let review = follow(&repo, 0);
@@ -69,7 +69,7 @@ fn what_blocked_is_not_approved_because_the_policy_changed() {
             assert_ne!(review["advice"]["action"], "complete", "{lenient}");
             assert!(approve(&repo, &[], 2).stderr.contains(words), "{lenient}");
             repo.write("other.py", "b = 2\n");
-            held(&repo, &follow(&repo, 0), "did not look for");
+            held(&repo, &follow(&repo, 0), "did not check");
         } else {
             held(&repo, &review, words);
             // Nor does another round under the same policy launder it.
@@ -135,6 +135,6 @@ fn a_round_that_could_look_at_no_file_approves_nothing_that_blocked() {
     assert_eq!(review["report"]["coverage"]["files_reviewed"], 0, "{:#}", review["report"]["coverage"]);
     assert_eq!(review["advice"]["action"], "ask_a_person", "{:#}", review["advice"]);
     let refused = approve(&repo, &[], 2).stderr;
-    assert!(refused.contains("looked at none of its files"), "{refused}");
+    assert!(refused.contains("reviewed none of its files"), "{refused}");
     approve(&repo, &["--force"], 0);
 }

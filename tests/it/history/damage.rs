@@ -18,7 +18,7 @@ fn sto_06_damage_is_told_every_time_and_latest_is_refused_until_it_is_removed() 
         for words in [
             format!("warning: review {second} cannot be read: "),
             format!("{second}/request.json: EOF"),
-            format!("lies in .reviews/.corrupt/{second}"),
+            format!("its remains are in .reviews/.corrupt/{second}"),
             "hint: `claude-reviewer history prune --damaged`".to_owned(),
         ] {
             assert!(run.stderr.contains(&words), "{words}: {}", run.stderr);
@@ -73,7 +73,7 @@ fn a_session_that_was_removed_or_cut_off_is_named() {
     let away = repo.outside();
     std::fs::rename(session(&second), &away).unwrap();
     let told = history(&repo, &["verify"], 1).stdout;
-    assert!(told.contains(&format!("EDITED {second}")) && told.contains("it is missing"), "{told}");
+    assert!(told.contains(&format!("EDITED {second}")) && told.contains("missing, but"), "{told}");
     std::fs::rename(&away, session(&second)).unwrap();
     history(&repo, &["verify"], 0);
 

@@ -363,7 +363,7 @@ fn an_agent_is_told_which_tool_to_call_and_never_which_command_to_run() {
     told_to_call(&client.refused("review_branch", json!({})), &["base_branch"]);
     // A policy with mistakes.
     repo.stage(".claude-reviewer.toml", "version = 1\nfoo = 1\nbar = 2\nbaz = 3\n").commit("second");
-    told_to_call(&client.refused("review_staged", json!({})), &["tell the user"]);
+    told_to_call(&client.refused("review_staged", json!({})), &["ask the user"]);
     // No commit yet.
     let empty = Repo::new();
     let mut client = Client::ready(&empty, &[]);
@@ -469,6 +469,6 @@ fn what_blocked_is_not_approved_because_head_has_another_policy() {
     assert_eq!(second["advice"]["action"], "fix", "{:#}", second["advice"]);
     let refused = client.refused("mark_review_complete", json!({"review_id": id, "final_status": "approved"}));
     let told = text(&refused);
-    assert!(told.contains("only another policy lets it through") && told.contains("src/a.py:2"), "{told}");
-    assert!(told.contains("a person decides") && !told.contains("--force"), "{told}");
+    assert!(told.contains("passes only because the policy changed") && told.contains("src/a.py:2"), "{told}");
+    assert!(told.contains("ask a person") && !told.contains("--force"), "{told}");
 }

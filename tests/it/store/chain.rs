@@ -79,7 +79,7 @@ fn the_round_that_was_edited_is_named_and_no_other() {
     let edits = check(&yard, &session).edits;
     let [edit] = edits.as_slice() else { panic!("{edits:?}") };
     assert_eq!((edit.round, edit.file.as_str()), (Some(2), "round-2/review.json"));
-    assert_eq!(edit.why, "it is not what was stored");
+    assert_eq!(edit.why, "it was modified");
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn a_session_records_the_heads_of_what_was_touched_before_it() {
 fn a_session_that_was_removed_from_between_others_is_named() {
     let (yard, ids) = yard(4);
     remove(&yard, &ids[1]);
-    assert_eq!(wrong(&yard.store()), [format!("{}: it is missing: {} tells of it", ids[1], ids[2])]);
+    assert_eq!(wrong(&yard.store()), [format!("{}: missing, but {} refers to it", ids[1], ids[2])]);
     // However it goes on.
     create(&yard.store(), day(5), 0).unwrap();
     assert_eq!(wrong(&yard.store()).len(), 1);
@@ -62,7 +62,7 @@ fn a_session_that_was_removed_from_between_others_is_named() {
 fn the_newest_session_that_was_removed_is_named_as_long_as_something_tells_of_it() {
     let (yard, ids) = yard(3);
     remove(&yard, &ids[2]);
-    assert_eq!(wrong(&yard.store()), [format!("{}: it is missing: .reviews/latest.json tells of it", ids[2])]);
+    assert_eq!(wrong(&yard.store()), [format!("{}: missing, but .reviews/latest.json refers to it", ids[2])]);
     assert_eq!(yard.store().latest().unwrap(), Some(ids[1]), "STO-07: what it points to is not there");
 }
 

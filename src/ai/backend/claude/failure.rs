@@ -22,7 +22,7 @@ pub(super) fn start(path: &Path, error: &io::Error) -> Failure {
     let why = match error.kind() {
         io::ErrorKind::NotFound => "its interpreter is missing".to_owned(),
         // ENOEXEC
-        _ if error.raw_os_error() == Some(8) => "it is made for another system or processor".to_owned(),
+        _ if error.raw_os_error() == Some(8) => "it is built for another operating system or processor".to_owned(),
         _ => error.to_string(),
     };
     Failure::new(Cause::Setup, format!("{path} cannot be run: {why}"))
@@ -46,8 +46,8 @@ pub(super) fn ended(out: &Output, secrets: &[Key]) -> Failure {
     let said = if last.is_empty() { String::new() } else { format!(": {}", shown(last, secrets)) };
     match out.end {
         End::Exit(0) => Failure::new(Cause::Malformed, "it ended without a result"),
-        End::Exit(code) => Failure::new(Cause::Unreachable, format!("it ended with exit code {code}{said}")),
-        End::Signal(number) => Failure::new(Cause::Unreachable, format!("signal {number} ended it{said}")),
+        End::Exit(code) => Failure::new(Cause::Unreachable, format!("exited with code {code}{said}")),
+        End::Signal(number) => Failure::new(Cause::Unreachable, format!("ended by signal {number}{said}")),
         End::TimedOut => Failure::new(Cause::TimedOut, "it took too long"),
         End::Stopped(_) => Failure::new(Cause::Stopped, "the run was ended"),
         End::TooMuch | End::Ended => Failure::new(Cause::Malformed, "it wrote more than it may"),
