@@ -39,7 +39,7 @@ const GLOBAL: &str = "Global options";
 #[derive(Clone, Debug, clap::Args)]
 pub struct Global {
     /// Set when to use colors
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = GLOBAL, hide_short_help = true)]
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = GLOBAL)]
     pub color: ColorChoice,
     /// Print only findings and errors, and nothing if the exit code is 0
     #[arg(short, long, global = true, help_heading = GLOBAL)]

@@ -110,7 +110,7 @@ fn mcp_15_without_an_answer_nothing_is_valid() {
     assert_eq!((check.valid, check.conduct.outcome, check.conduct.retryable), (None, Outcome::Incomplete, true));
     assert_eq!(check.conduct.retry_after_s, Some(3600));
     assert_eq!(check.conduct.error_kind, Some(ErrorKind::Backend));
-    assert!(check.summary.contains("in 3600 s, not before. Do not ask again in a loop"), "{}", check.summary);
+    assert!(check.summary.contains("after 3600 s, not earlier. Do not retry in a loop"), "{}", check.summary);
 
     // A limit that nobody says the end of: nothing tells that it passes.
     let limited = Server::start(|_| Reply::json(429, &json!({ "error": { "message": "slow down" } })));

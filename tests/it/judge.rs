@@ -136,7 +136,7 @@ fn a_met_criterion_counts_only_with_a_changed_line_that_is_found_again() {
         assert_eq!(answer.verdict, Some(JudgeVerdict::Conditional), "{quote:?}");
         let criterion = &report(&repo)["criteria"][0];
         assert_eq!((&criterion["met"], &criterion["evidence"]), (&Value::Null, &Value::Null), "{quote:?}");
-        assert!(criterion["reason"].as_str().unwrap().starts_with("said to be met"), "{criterion}");
+        assert!(criterion["reason"].as_str().unwrap().starts_with("reported as met"), "{criterion}");
     }
 }
 
@@ -486,7 +486,7 @@ fn a_criterion_is_met_by_any_part_of_a_change() {
     assert_eq!(answer.verdict, Some(JudgeVerdict::Pass), "{}", report(&repo));
     let parts: Vec<_> = server.questions().into_iter().filter(is_about_criteria).collect();
     assert_eq!(parts.len(), 2);
-    assert!(parts.iter().all(|p| p.prompt().contains("This is a part of the change")));
+    assert!(parts.iter().all(|p| p.prompt().contains("This is one part of the change")));
 }
 
 #[test]
@@ -503,7 +503,7 @@ fn backends_that_contradict_each_other_decide_nothing() {
     let repo = changed(&both("all"), &contract());
     assert_eq!(judged(&repo).verdict, Some(JudgeVerdict::Conditional));
     let reason = report(&repo)["criteria"][0]["reason"].as_str().unwrap().to_owned();
-    assert!(reason.contains("one says met") && reason.contains("two says unmet"), "{reason}");
+    assert!(reason.contains("one: met") && reason.contains("two: unmet"), "{reason}");
     // The first that answers is enough.
     let repo = changed(&both("first"), &contract());
     assert_eq!(judged(&repo).verdict, Some(JudgeVerdict::Pass));

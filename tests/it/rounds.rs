@@ -124,7 +124,7 @@ fn only_what_changed_is_asked_about_again_in_every_round() {
         asked += 1;
         let prompt = new[0].prompt();
         assert_eq!(prompt.matches(" previous round>\n").count(), number as usize - 1, "{prompt}");
-        assert!(prompt.contains(&format!("The author says of round {number}: Round {number}.")), "{prompt}");
+        assert!(prompt.contains(&format!("Summary of round {number} by the author: Round {number}.")), "{prompt}");
         assert!(prompt.contains("Four files."), "{prompt}");
         let report = &stored["report"];
         assert_eq!((&report["coverage"]["cached"], &report["usage"][0]["requests"]), (&json!(3), &json!(1)));
