@@ -84,7 +84,7 @@ impl State {
         match self {
             Self::Good => "ok",
             Self::Told => "note",
-            Self::Doubtful => "doubt",
+            Self::Doubtful => "warning",
             Self::Bad => "problem",
         }
     }

@@ -236,11 +236,6 @@ fn counted(totals: &[(Severity, usize)]) -> String {
     parts.join(", ")
 }
 
-/// Returns the address of the page about a rule. A stub until `rules::doc_url` exists.
-fn doc_url(_id: &str) -> Option<String> {
-    None
-}
-
 /// Returns `1 file`, `2 files`.
 fn plural(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }

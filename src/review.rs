@@ -32,6 +32,7 @@ use crate::stop::{Signal, Stop};
 use crate::verdict::{Coverage, Lost, Outcome, Share, TestOutcome, Verdict, exit_status, judge};
 pub use consult::Consultation;
 pub(crate) use files::Files;
+pub(crate) use governing::team::team_rules;
 use models::Asked;
 pub(crate) use models::heard;
 pub use place::{Place, place};

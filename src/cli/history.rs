@@ -134,7 +134,7 @@ fn find(context: &Context, name: &str) -> Result<(Store, SessionId, Session)> {
 }
 
 fn unknown(id: SessionId) -> Error {
-    Error::usage(format!("review {id} not found")).hint("`claude-reviewer history` lists what there is")
+    Error::usage(format!("review {id} not found")).hint("list stored reviews: claude-reviewer history")
 }
 
 fn list(context: &Context, limit: usize, shape: Shape) -> Result<ExitStatus> {

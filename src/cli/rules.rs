@@ -1,11 +1,16 @@
-//! `rules list`, `rules explain ID`, `rules test DIR`.
+//! `rules list`, `rules explain ID`, `rules new ID`, `rules test DIR`.
+
+mod new;
 
 use super::Context;
+use super::policy::Files;
 use crate::error::{Error, ExitStatus, Result};
 use crate::finding::Category;
+use crate::git::Repo;
 use crate::policy::RulesPolicy;
-use crate::rules::{self, Description, RuleSet};
-use crate::untrusted;
+use crate::review;
+use crate::rules::{self, Description, RuleOrigin, RuleSet};
+use crate::untrusted::{self, Inert};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Write as _};
@@ -20,16 +25,27 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// List the built-in rules
+    /// List built-in rules and team rules
     List(List),
-    /// Say what a rule looks for and why, with bad and good code
+    /// Explain a rule, with examples of bad and good code
     Explain {
-        /// The rule, as findings name it
+        /// Rule ID, as in findings
         id: String,
+        /// Output format
+        #[arg(long, default_value = "human")]
+        format: ExplainFormat,
     },
-    /// Run the samples of a team's own rules
+    /// Write a template for a team rule
+    New {
+        /// ID of the new rule: lower-case words joined by `-`
+        id: String,
+        /// Folder for the rule file [default: the first folder of rules.paths in the policy]
+        #[arg(long = "dir", value_name = "DIR")]
+        folder: Option<PathBuf>,
+    },
+    /// Run the samples of team rules
     Test {
-        /// A folder of rule files, or one file
+        /// Folder with rule files, or one file
         #[arg(value_name = "DIR")]
         path: PathBuf,
     },
@@ -37,10 +53,10 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct List {
-    /// How to print
+    /// Output format
     #[arg(long, default_value = "human")]
     format: Format,
-    /// Only rules that look at this language
+    /// Only rules for this language
     #[arg(long, value_name = "LANGUAGE")]
     language: Option<String>,
     /// Only rules of this category
@@ -50,19 +66,50 @@ struct List {
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Format {
+    /// Table
     Human,
+    /// Versioned JSON
     Json,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum ExplainFormat {
+    /// Text
+    Human,
+    /// Versioned JSON
+    Json,
+    /// Rule file, to copy and change
+    Toml,
 }
 
 pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     match &args.command {
-        Command::List(list) => print(&listed(list)?).map(|()| ExitStatus::Pass),
-        Command::Explain { id } => print(&explained(&find(id)?)).map(|()| ExitStatus::Pass),
+        Command::List(list) => print(&listed(context, list)?).map(|()| ExitStatus::Pass),
+        Command::Explain { id, format } => print(&explain(context, id, *format)?).map(|()| ExitStatus::Pass),
+        Command::New { id, folder } => print(&new::write(context, id, folder.as_deref())?).map(|()| ExitStatus::Pass),
         Command::Test { path } => test(&context.dir.join(path), path),
     }
 }
 
-fn listed(list: &List) -> Result<String> {
+/// Reads the rules that a review of the worktree uses: the built-in ones and the team's, with the policy's severities.
+///
+/// Outside a repository, only the built-in rules.
+///
+/// # Errors
+///
+/// Usage: the policy or a rule file is invalid.
+fn active(context: &Context) -> Result<RuleSet> {
+    let Ok(repo) = Repo::open(&context.dir, &context.env) else { return built_in() };
+    let policy = Files::find(context, None)?.load(context)?.policy;
+    let files = review::team_rules(&policy, &repo)?;
+    RuleSet::new(&policy.rules, &files)
+}
+
+fn built_in() -> Result<RuleSet> {
+    RuleSet::new(&RulesPolicy::default(), &[])
+}
+
+fn listed(context: &Context, list: &List) -> Result<String> {
     if let Some(l) = &list.language
         && !rules::languages().contains(&l.as_str())
     {
@@ -76,11 +123,12 @@ fn listed(list: &List) -> Result<String> {
             Error::usage(format!("unknown category {c:?}")).hint(format!("categories: {}", known.join(", ")))
         })?),
     };
-    let looks = |d: &Description<'_>| {
-        let speaks = |l: &String| d.languages.is_empty() || d.languages.contains(&l.as_str());
-        category.is_none_or(|c| c == d.category) && list.language.as_ref().is_none_or(speaks)
+    let is_listed = |d: &Description<'_>| {
+        let applies = |l: &String| d.languages.is_empty() || d.languages.contains(&l.as_str());
+        category.is_none_or(|c| c == d.category) && list.language.as_ref().is_none_or(applies)
     };
-    let found: Vec<_> = rules::describe_all().filter(looks).collect();
+    let rules = active(context)?;
+    let found: Vec<_> = rules.descriptions().filter(is_listed).collect();
     Ok(match list.format {
         Format::Json => {
             let rules: Vec<_> = found.iter().map(as_json).collect();
@@ -93,45 +141,68 @@ fn listed(list: &List) -> Result<String> {
 fn as_json(d: &Description<'_>) -> serde_json::Value {
     json!({
         "id": d.id, "title": d.title, "category": d.category.name(), "severity": d.severity.name(),
-        "confidence": d.confidence.name(), "languages": d.languages, "paths": d.paths, "not_paths": d.not_paths,
-        "weak_paths": d.weak_paths, "file_has": d.file_has, "file_lacks": d.file_lacks, "in_tests": d.in_tests, "in_bundles": d.in_bundles, "secret": d.secret,
-        "judges_origin": d.judges_origin, "message": d.message,
-        "why": d.why, "suggestion": d.suggestion, "cwe": d.cwe, "references": d.references,
+        "confidence": d.confidence.name(), "origin": origin(d), "languages": d.languages, "paths": d.paths,
+        "not_paths": d.not_paths, "weak_paths": d.weak_paths, "file_has": d.file_has, "file_lacks": d.file_lacks,
+        "in_tests": d.in_tests, "in_bundles": d.in_bundles, "secret": d.secret, "judges_origin": d.judges_origin,
+        "message": d.message, "why": d.why, "suggestion": d.suggestion, "cwe": d.cwe, "references": d.references,
+        "url": url(d),
     })
+}
+
+/// Returns the file and line of a team rule; `None` for a built-in rule.
+fn origin(d: &Description<'_>) -> Option<String> {
+    match d.defined {
+        RuleOrigin::BuiltIn => None,
+        RuleOrigin::Team { file, line } => Some(format!("{file}:{line}")),
+    }
+}
+
+/// Returns the address of the documentation of a built-in rule, if the build has one.
+fn url(d: &Description<'_>) -> Option<String> {
+    (d.defined == RuleOrigin::BuiltIn).then(|| rules::doc_url(d.id)).flatten()
 }
 
 fn table(rules: &[Description<'_>]) -> String {
     let width = rules.iter().map(|d| d.id.len()).max().unwrap_or(0);
     let mut out = String::new();
     for d in rules {
+        let title = Inert::new(d.title);
         // Writing to a string cannot fail.
-        let _ = writeln!(out, "{:width$}  {:10}  {:16}  {}", d.id, d.severity, d.category, d.title);
+        let _ = write!(out, "{:width$}  {:10}  {:16}  {title}", d.id, d.severity, d.category);
+        if let Some(origin) = origin(d) {
+            let _ = write!(out, "  ({})", Inert::new(origin));
+        }
+        out.push('\n');
     }
-    let _ = writeln!(out, "{} rules; `claude-reviewer rules explain ID` says more", rules.len());
+    let team = rules.iter().filter(|d| d.defined != RuleOrigin::BuiltIn).count();
+    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let own = if team > 0 { format!(" ({})", count(team, "team rule")) } else { String::new() };
+    let _ = writeln!(out, "{}{own}; for details: claude-reviewer rules explain ID", count(rules.len(), "rule"));
     out
 }
 
-fn find(id: &str) -> Result<Description<'static>> {
-    if let Some(d) = rules::describe_all().find(|d| d.id == id) {
-        return Ok(d);
+fn explain(context: &Context, id: &str, format: ExplainFormat) -> Result<String> {
+    // A broken policy or rule file must not hide the explanation of a built-in rule.
+    let built_in = built_in()?;
+    let rules = if built_in.describe(id).is_some() { built_in } else { active(context)? };
+    let d = rules.describe(id).ok_or_else(|| rules.not_found(id))?;
+    match format {
+        ExplainFormat::Human => Ok(explained(&d)),
+        ExplainFormat::Json => Ok(format!("{:#}\n", json!({ "schema_version": 1, "rules": [as_json(&d)] }))),
+        ExplainFormat::Toml => rules.to_toml(id),
     }
-    let all = RuleSet::new(&RulesPolicy::default(), &[])?;
-    let e = Error::usage(format!("unknown rule {id:?}"));
-    Err(match all.nearest(id) {
-        Some(near) => e.hint(format!("did you mean {near:?}?")),
-        None => e.hint("`claude-reviewer rules list` prints every rule"),
-    })
 }
 
 fn explained(d: &Description<'_>) -> String {
     let cwe = d.cwe.map_or(String::new(), |n| format!(", CWE-{n}"));
-    let mut out = format!("{} ({}, {}{cwe})\n{}\n\n", d.id, d.severity, d.category, d.title);
+    let title = Inert::new(d.title);
+    let mut out = format!("{} ({}, {}{cwe})\n{title}\n\n", d.id, d.severity, d.category);
     let mut paragraph = |head: &str, text: &str, indent: &str| {
         if !head.is_empty() {
             let _ = writeln!(out, "{head}");
         }
         for line in text.trim_end().lines() {
-            let _ = writeln!(out, "{}", format!("{indent}{line}").trim_end());
+            let _ = writeln!(out, "{}", format!("{indent}{}", Inert::new(line)).trim_end());
         }
         out.push('\n');
     };
@@ -146,26 +217,34 @@ fn explained(d: &Description<'_>) -> String {
         }
     }
     if let Some(suggestion) = d.suggestion {
-        paragraph("What to do:", suggestion, "    ");
+        paragraph("Fix:", suggestion, "    ");
     }
-    paragraph("Looks at:", &scope(d), "    ");
-    if !d.references.is_empty() {
-        paragraph("References:", &d.references.join("\n"), "    ");
+    paragraph("Scope:", &scope(d), "    ");
+    if let Some(origin) = origin(d) {
+        paragraph("Defined at:", &origin, "    ");
+    }
+    let links: Vec<String> = url(d).into_iter().chain(d.references.iter().map(|r| (*r).to_owned())).collect();
+    if !links.is_empty() {
+        paragraph("References:", &links.join("\n"), "    ");
     }
     let id = d.id;
-    let ways = format!(
-        "a comment on the line or the one above:  claude-reviewer: ignore[{id}] why it is fine\n\
-         everywhere, in .claude-reviewer.toml:    [rules] disable = [\"{id}\"]"
-    );
-    paragraph("To let a finding through:", &ways, "    ");
+    let disable = format!("everywhere, in .claude-reviewer.toml:  [rules] disable = [\"{id}\"]");
+    let ways = match d.secret {
+        // A comment does not suppress a secret.
+        true => disable,
+        false => {
+            format!("in a comment on the line or above it:  claude-reviewer: ignore[{id}] reason\n{disable}")
+        }
+    };
+    paragraph("To suppress:", &ways, "    ");
     out.truncate(out.trim_end().len());
     out.push('\n');
     out
 }
 
-/// Says which files the rule looks at: a line for each thing that decides.
+/// Describes the files and lines that the rule checks, one condition a line.
 fn scope(d: &Description<'_>) -> String {
-    let languages = if d.languages.is_empty() { "every file".to_owned() } else { d.languages.join(", ") };
+    let languages = if d.languages.is_empty() { "all files".to_owned() } else { d.languages.join(", ") };
     let mut lines = vec![format!("added lines of {languages}")];
     let mut more = |head: &str, list: &[&str]| {
         if !list.is_empty() {
@@ -173,19 +252,18 @@ fn scope(d: &Description<'_>) -> String {
         }
     };
     more("only these paths:", &d.paths);
-    more("never these paths:", &d.not_paths);
-    more("with less weight on these paths:", &d.weak_paths);
+    more("not in these paths:", &d.not_paths);
+    more("lower severity in these paths:", &d.weak_paths);
     more("only in files that match all of:", &d.file_has);
-    more("never in files that match one of:", &d.file_lacks);
+    more("not in files that match one of:", &d.file_lacks);
     if d.judges_origin {
-        lines.push("a suggestion of low confidence where the origin of the value is unknown".to_owned());
+        lines.push("a suggestion with low confidence if the origin of the value is unknown".to_owned());
     }
     if !d.in_tests {
-        lines
-            .push("not in tests, fixtures and examples; with less weight where the path may be that of one".to_owned());
+        lines.push("not in tests, fixtures and examples; lower severity in paths that may be one".to_owned());
     }
     if !d.in_bundles {
-        lines.push("not in bundles: minified files, and libraries that were copied whole".to_owned());
+        lines.push("not in bundles: minified files and copies of libraries".to_owned());
     }
     lines.join("\n")
 }
@@ -197,15 +275,17 @@ fn test(path: &Path, given: &Path) -> Result<ExitStatus> {
     for f in &report.failures {
         let _ = writeln!(out, "{}", untrusted::plain(f));
     }
-    let (rules, samples, failed) = (report.rules, report.samples, report.failures.len());
-    let _ = writeln!(out, "{rules} rules, {samples} samples, {failed} wrong");
+    let failed = report.failures.len();
+    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let result = if failed == 0 { "ok".to_owned() } else { count(failed, "error") };
+    let _ = writeln!(out, "{}, {}: {result}", count(report.rules, "rule"), count(report.samples, "sample"));
     print(&out)?;
     Ok(if failed == 0 { ExitStatus::Pass } else { ExitStatus::Block })
 }
 
 /// Reads the rule files of a folder in the order of their names, or one file.
 fn read(path: &Path, given: &Path) -> Result<Vec<(String, String)>> {
-    let fail = |p: &Path, e: &std::io::Error| Error::usage(format!("{} cannot be read", p.display())).caused_by(e);
+    let fail = |p: &Path, e: &std::io::Error| Error::usage(format!("cannot read {}", p.display())).caused_by(e);
     let mut files = Vec::new();
     if path.is_dir() {
         for entry in std::fs::read_dir(path).map_err(|e| fail(given, &e))? {
@@ -216,7 +296,7 @@ fn read(path: &Path, given: &Path) -> Result<Vec<(String, String)>> {
         }
         files.sort();
         if files.is_empty() {
-            return Err(Error::usage(format!("{} holds no rule file (*.toml)", given.display())));
+            return Err(Error::usage(format!("no rule file (*.toml) in {}", given.display())));
         }
     } else {
         files.push(path.to_owned());
@@ -227,11 +307,11 @@ fn read(path: &Path, given: &Path) -> Result<Vec<(String, String)>> {
     files.iter().map(|f| Ok((name(f), std::fs::read_to_string(f).map_err(|e| fail(f, &e))?))).collect()
 }
 
-/// Writes to stdout. A reader that has seen enough is no error.
+/// Writes to stdout. A closed pipe is not an error.
 fn print(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Error::usage("the output cannot be written").caused_by(&e)),
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Error::usage("cannot write standard output").caused_by(&e)),
         _ => Ok(()),
     }
 }

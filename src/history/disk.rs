@@ -538,5 +538,5 @@ fn owned(stat: &Stat, shown: &str) -> Result<()> {
     if owner == own {
         return Ok(());
     }
-    Err(Trouble::Refused(shown.to_owned(), format!("owned by user {owner}, but the current user is {own}")))
+    Err(Trouble::Refused(shown.to_owned(), format!("is owned by user {owner}, but the current user is {own}")))
 }

@@ -263,8 +263,8 @@ impl Store {
                     match removed.into_iter().find(|r| SessionId::parse(&r.review_id) == Some(id)) {
                         Some(r) => error.hint(format!("it was damaged ({}), and removed on {}", r.why, r.timestamp)),
                         None => error
-                            .hint_person("`claude-reviewer history` lists what there is")
-                            .hint_agent("get_review_history lists what there is"),
+                            .hint_person("list stored reviews: claude-reviewer history")
+                            .hint_agent("call get_review_history for a list"),
                     }
                 };
                 self.lies_aside(id, &format!("review {id}")).unwrap_or_else(unknown)

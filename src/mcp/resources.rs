@@ -1,19 +1,20 @@
-//! Stored reviews as resources: `review://latest` and `review://<id>`, whole sessions as JSON.
+//! Resources: stored reviews (`review://latest`, `review://<id>`) and the complete schemas of answers (`schema://TOOL`).
 
-use super::tools::Call;
+use super::tools::{self, Call};
 use crate::error::Result;
 use crate::history::SessionId;
 use crate::wire::stored::Overview;
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 
-/// The tool that tells the same: where policy does not offer it, there are no resources.
+/// The tool with the same data. If the policy does not offer it, there are no resources.
 pub(super) const TOOL: &str = "get_review_history";
 const SCHEME: &str = "review://";
+const SCHEMA: &str = "schema://";
 const KIND: &str = "application/json";
-/// Sessions that the list names.
+/// Number of sessions in the list.
 const LISTED: usize = 20;
 
-/// Returns the newest reviews; none where there is no repository.
+/// Returns the newest reviews; none outside a repository.
 ///
 /// # Errors
 ///
@@ -42,22 +43,30 @@ fn one(s: &Overview) -> Resource {
         .with_mime_type(KIND)
 }
 
-/// Returns the forms of addresses.
+/// Returns the templates of addresses.
 pub(super) fn templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new(format!("{SCHEME}{{review_id}}"), "review")
             .with_title("A stored review")
-            .with_description("A review with all its rounds, by its id (2026-01-31-001) or latest")
+            .with_description("A review with all its rounds, by its ID (2026-01-31-001) or latest")
             .with_mime_type(KIND),
+        ResourceTemplate::new(format!("{SCHEMA}{{tool}}"), "schema")
+            .with_title("The answer of a tool")
+            .with_description("The complete JSON schema of a tool's answer; tools/list has a short form")
+            .with_mime_type("application/schema+json"),
     ]
 }
 
-/// Reads a review; `None` where the address is none of ours.
+/// Reads a resource; `None` if the address has another form.
 ///
 /// # Errors
 ///
-/// There is no such review, or it cannot be read.
+/// The review does not exist or cannot be read.
 pub(super) fn read(call: &Call<'_>, uri: &str) -> Result<Option<ResourceContents>> {
+    if let Some(tool) = uri.strip_prefix(SCHEMA).map(|t| t.trim_end_matches('/')) {
+        let schema = tools::complete_schema(tool).map(|s| format!("{s:#}"));
+        return Ok(schema.map(|s| ResourceContents::text(s, uri).with_mime_type("application/schema+json")));
+    }
     let Some(name) = uri.strip_prefix(SCHEME).map(|n| n.trim_end_matches('/')) else { return Ok(None) };
     if name != "latest" && SessionId::parse(name).is_none() {
         return Ok(None);

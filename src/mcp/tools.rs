@@ -1,9 +1,10 @@
-//! The menu: every tool with its words, what it takes, what it answers and what it does. One file a group.
+//! The tools: descriptions, arguments, answers and effects. One file for each group.
 //!
-//! Clients give context, never instructions: no argument reaches a model but fenced as data, by the same path that a
-//! review from the command line takes.
+//! Clients give context, not instructions: every argument that reaches a model is fenced as data, on the same path as a
+//! review from the command line.
 
 mod answers;
+mod brief;
 mod judge;
 pub(super) mod review_words;
 pub(super) mod session;
@@ -78,6 +79,11 @@ impl std::fmt::Debug for Call<'_> {
 /// Every tool, in the order in which clients see them.
 pub(super) const ALL: &[&[Tool]] = &[session::TOOLS, stateless::TOOLS, judge::TOOLS];
 
+/// Returns the complete schema of a tool's answer.
+pub(super) fn complete_schema(tool: &str) -> Option<Value> {
+    ALL.iter().copied().flatten().find(|t| t.name == tool).map(|t| (t.answers)())
+}
+
 impl Tool {
     /// Returns the tool as clients see it.
     pub(super) fn listed(&self) -> rmcp::model::Tool {
@@ -93,7 +99,7 @@ impl Tool {
             .destructive(false)
             .idempotent(self.effect != Effect::Adds)
             .open_world(self.asks);
-        let output = super::answer::object((self.answers)());
+        let output = super::answer::object(brief::brief(&(self.answers)()));
         rmcp::model::Tool::new(self.name, self.about, Arc::new(args::schema(self.args)))
             .with_title(self.title)
             .with_raw_output_schema(Arc::new(output))

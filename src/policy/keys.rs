@@ -41,12 +41,14 @@ pub(super) enum Trust {
     Operator,
     /// Like `Operator`, but an address of this machine needs no trust. Without trust, no key is sent there.
     OperatorUnlessLoopback,
+    /// The project's file overrides the user's file, but without trust it cannot add entries to the user's list.
+    Narrows,
 }
 
 impl Trust {
     /// Returns true if the user's file overrides the project's file.
     pub(super) fn prefers_user(self) -> bool {
-        self != Self::Open
+        !matches!(self, Self::Open | Self::Narrows)
     }
     pub(super) fn is_operator(self) -> bool {
         matches!(self, Self::Operator | Self::OperatorUnlessLoopback)
@@ -388,7 +390,7 @@ static MCP: &[Key<Policy>] = &[Key {
     name: "tools",
     about: "Tools that serve-mcp offers. Unset: all.",
     kind: Kind::Tools,
-    trust: Trust::Open,
+    trust: Trust::Narrows,
     weaker: Weaker::Never,
     get: |p| p.mcp.tools.as_ref().map_or(Value::Unset, |t| Value::List(t.clone())),
     set: |p, v| p.mcp.tools = Some(v.list().to_vec()),

@@ -57,7 +57,11 @@ pub(super) fn files<'a>(user: Option<Read<'a>>, project: Option<(&'a Project, Re
         // The user named this file for this run, so it overrides the user's own file in every key.
         let named = p.trusted && p.from == ProjectOrigin::Flag;
         for s in read.parsed.settings.iter().filter(|s| named || !s.slot.trust().prefers_user()) {
-            merge.set(&s.slot, &s.value, read.origin(Layer::Project, s));
+            if s.slot.trust() == Trust::Narrows && !p.trusted {
+                merge.narrow(read, s);
+            } else {
+                merge.set(&s.slot, &s.value, read.origin(Layer::Project, s));
+            }
         }
         merge.policy.paths.extend(read.parsed.paths.iter().cloned());
         merge.policy.guidelines.extend(read.parsed.guidelines.iter().cloned());
@@ -131,6 +135,30 @@ impl Merge<'_> {
             }
         }
         self.policy.origins.insert(slot.name(), origin);
+    }
+
+    /// Applies the entries of a list that the user's list has too, with a note about the others. Without a user's list,
+    /// applies all.
+    fn narrow(&mut self, read: &Read<'_>, setting: &Setting) {
+        let full = setting.slot.name();
+        let Slot::Policy(_, key) = &setting.slot else { return };
+        let origin = read.origin(Layer::Project, setting);
+        if self.policy.origin_of(&full).layer != Layer::User {
+            return self.set(&setting.slot, &setting.value, origin);
+        }
+        let allowed = (key.get)(&self.policy);
+        let (kept, ignored): (Vec<String>, Vec<String>) =
+            setting.value.list().iter().cloned().partition(|entry| allowed.list().contains(entry));
+        self.set(&setting.slot, &Value::List(kept), origin);
+        if !ignored.is_empty() {
+            let (file, line) = (&read.file.name, setting.line);
+            let text = format!(
+                "{full:?} in {file}:{line} names {}, which your own policy file does not allow; to trust this file: \
+                 claude-reviewer policy trust",
+                ignored.join(", ")
+            );
+            self.notes.push(Note { line: Some(line), key: full, value: setting.value.to_toml(), text });
+        }
     }
 
     /// Ignores a value, with a note unless that has no effect.

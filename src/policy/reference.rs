@@ -160,6 +160,7 @@ fn trust(trust: Trust) -> &'static str {
         Trust::Personal => "your file first",
         Trust::Operator => "operator only",
         Trust::OperatorUnlessLoopback => "operator only, except for an address of this machine",
+        Trust::Narrows => "any file, but the project's file can only remove entries of your list",
     }
 }
 

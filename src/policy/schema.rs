@@ -139,6 +139,7 @@ fn describe<T>(table: &str, key: &Key<T>) -> String {
         Trust::Personal => " Your own file overrides the project's file.",
         Trust::Operator => " Operator only.",
         Trust::OperatorUnlessLoopback => " Operator only, except for an address of this machine.",
+        Trust::Narrows => " The project's file can only remove entries of the user's list.",
     });
     let flag = keys::flag_of(&full).map(str::to_owned);
     let variables = keys::variables_of(&full).map(|v| v.names.join(" or "));

@@ -9,7 +9,7 @@ mod page;
 
 use self::page::{BLUE, BOLD, CYAN, DIM, GREEN, Line, PLAIN, Page, RED, YELLOW, elide};
 use super::words::{self, badness};
-use super::{Style, doc_url, plural, remedy};
+use super::{Style, plural, remedy};
 use crate::diff::RepoPath;
 use crate::finding::{Confidence, Finding, Severity};
 use crate::review::Review;

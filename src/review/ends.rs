@@ -325,7 +325,7 @@ impl Search<'_> {
                 let text = format!("{label}: {what}, {name}, is neither here nor at {}", self.ends.remote);
                 match end {
                     // A mistake of whoever typed it.
-                    End::Rev(_) => Error::usage(text).hint("git ls-remote lists what there is"),
+                    End::Rev(_) => Error::usage(text).hint("list the references of the remote: git ls-remote"),
                     _ => Error::incomplete(text).hint("claude-reviewer review branch HEAD --base REV"),
                 }
             }

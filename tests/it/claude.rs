@@ -284,7 +284,7 @@ fn cli_01_a_program_that_cannot_be_run_is_a_setup_to_mend() {
 
 #[test]
 fn cli_02_a_result_from_a_program_that_failed_does_not_count() {
-    Fake::new("heard\nready\nresult '{\"nonce\":\"x\"}'\nexit 1").fails(Cause::Unreachable, "exit code 1");
+    Fake::new("heard\nready\nresult '{\"nonce\":\"x\"}'\nexit 1").fails(Cause::Unreachable, "exited with code 1");
     Fake::new("heard\nready\nresult '{\"nonce\":\"x\"}'\nkill -9 $$").fails(Cause::Unreachable, "signal 9");
     let body = "heard\nready\nresult '{\"nonce\":\"x\"}' | sed 's/false/true/'";
     assert!(Fake::new(body).ask().is_err());
@@ -302,7 +302,8 @@ fn cli_03_a_program_that_says_nothing_gave_no_answer() {
     Fake::new("heard").fails(Cause::Malformed, "without a result");
     Fake::new("heard\nready").fails(Cause::Malformed, "without a result");
     Fake::new("heard\nresult '{\"nonce\":\"x\"}'").fails(Cause::Malformed, "how it was set up");
-    Fake::new("heard\necho 'something broke' >&2\nexit 7").fails(Cause::Unreachable, "exit code 7: something broke");
+    Fake::new("heard\necho 'something broke' >&2\nexit 7")
+        .fails(Cause::Unreachable, "exited with code 7: something broke");
 }
 
 #[test]
@@ -468,7 +469,7 @@ fn cli_08_the_program_sees_nothing_of_ours() {
     assert!(!fake.wrote("fds").lines().any(|l| l.ends_with("-> /")), "{}", fake.wrote("fds"));
     let stdin = fake.wrote("stdin");
     let (form, stdin) = stdin.split_once("\n\n").unwrap();
-    assert!(form.starts_with("Give the answer by calling StructuredOutput"), "{form}");
+    assert!(form.starts_with("Answer with exactly one call of StructuredOutput"), "{form}");
     assert!(stdin.starts_with("# CLAUDE.md\nBe brief.\n\nfile: a.rs\n1 +let x = 1;\n\nReview it.\n"), "{stdin}");
     assert!(stdin.ends_with(&format!("\nnonce: {NONCE}\n")));
 }
@@ -563,7 +564,7 @@ fn a_reply_that_could_not_be_read_is_shown_once_more_as_data() {
 fn nothing_is_asked_when_nothing_is_left_to_spend() {
     let mut fake = Fake::good();
     fake.budget = Some(0.0);
-    fake.fails(Cause::Refused, "left to spend");
+    fake.fails(Cause::Refused, "the cost limit is reached");
     assert_eq!(fake.wrote("pids"), "");
 }
 

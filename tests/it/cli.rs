@@ -402,47 +402,90 @@ fn docs_the_schema_of_the_policy() {
     document("schemas/policy.schema.json", &Repo::new().reviewer(&["policy", "schema"]).run(0).stdout);
 }
 
+/// Escapes what Markdown would read as markup, except between backticks.
+fn markdown(text: &str) -> String {
+    let escape = |part: &str| {
+        let part = part.replace('&', "&amp;").replace('<', "&lt;");
+        ["*", "[", "]", "|"].iter().fold(part, |p, c| p.replace(c, &format!("\\{c}")))
+    };
+    let parts = text.trim().split('`').enumerate();
+    // A table cell ends at a bar, also between backticks.
+    let parts = parts.map(|(i, part)| if i % 2 == 0 { escape(part) } else { part.replace('|', "\\|") });
+    parts.collect::<Vec<_>>().join("`")
+}
+
+/// Describes a rule under a heading with its ID, so that the heading's anchor is the ID.
+fn rule_section(rule: &serde_json::Value) -> String {
+    let text = |key: &str| rule[key].as_str().map(markdown).filter(|t| !t.is_empty());
+    let list = |key: &str| rule[key].as_array().unwrap().iter().filter_map(|v| v.as_str()).collect::<Vec<_>>();
+    let mut facts = vec![text("severity").unwrap(), format!("confidence {}", text("confidence").unwrap())];
+    facts.push(text("category").unwrap());
+    if let Some(cwe) = rule["cwe"].as_u64() {
+        facts.push(format!("[CWE-{cwe}](https://cwe.mitre.org/data/definitions/{cwe}.html)"));
+    }
+    if !list("languages").is_empty() {
+        facts.push(list("languages").join(", "));
+    }
+    let mut paragraphs = vec![format!("### {}", rule["id"].as_str().unwrap())];
+    paragraphs.push(format!("{}. *{}*", text("title").unwrap(), facts.join("; ")));
+    if rule["judges_origin"] == true {
+        paragraphs.push("A value of unknown origin gives a suggestion with low confidence.".to_owned());
+    }
+    paragraphs.extend(text("message").map(|m| format!("{}.", m.trim_end_matches('.'))));
+    paragraphs.extend(text("why"));
+    paragraphs.extend(text("suggestion").map(|s| format!("Fix: {s}")));
+    let is_linked = |r: &&&str| r.starts_with("https://cwe.mitre.org/");
+    let links: Vec<_> = list("references").iter().filter(|r| !is_linked(r)).map(|r| format!("<{r}>")).collect();
+    if !links.is_empty() {
+        paragraphs.push(format!("See {}.", links.join(", ")));
+    }
+    paragraphs.join("\n\n")
+}
+
 #[test]
 fn docs_the_rules() {
     let repo = Repo::new();
     let list = repo.reviewer(&["rules", "list", "--format", "json"]).run(0).stdout;
     let list: serde_json::Value = serde_json::from_str(&list).unwrap();
     let rules = list["rules"].as_array().unwrap();
-    let words = |v: &serde_json::Value| v.as_str().unwrap_or_default().replace('|', "\\|");
-    let mut sections: Vec<(String, Vec<String>)> = Vec::new();
+    let mut sections: Vec<(String, Vec<&serde_json::Value>)> = Vec::new();
     for rule in rules {
-        let languages: Vec<_> = rule["languages"].as_array().unwrap().iter().map(words).collect();
+        let languages: Vec<_> = rule["languages"].as_array().unwrap().iter().filter_map(|l| l.as_str()).collect();
         let title = match languages.len() {
             _ if rule["secret"] == true => "Exposed secrets".to_owned(),
             0 => "Any file, and the change itself".to_owned(),
             1..=4 => languages.join(", "),
             _ => "Several languages".to_owned(),
         };
-        let cwe = rule["cwe"].as_u64().map(|n| n.to_string()).unwrap_or_default();
-        let unknown = if rule["judges_origin"] == true { ", or suggestion" } else { "" };
-        let row = format!(
-            "| `{}` | {} | {}{unknown} | {cwe} |\n",
-            words(&rule["id"]),
-            words(&rule["title"]),
-            words(&rule["severity"])
-        );
         match sections.iter_mut().find(|(t, _)| *t == title) {
-            Some((_, rows)) => rows.push(row),
-            None => sections.push((title, vec![row])),
+            Some((_, found)) => found.push(rule),
+            None => sections.push((title, vec![rule])),
         }
     }
-    sections.sort();
+    sections.sort_by(|a, b| a.0.cmp(&b.0));
     let mut text = format!(
-        "# Rules\n\n{} rules are built in. `claude-reviewer rules explain ID` shows bad and good code and what to do. \
-         A test keeps this page true: `UPDATE=1 cargo test --test it docs_` writes it anew.\n",
+        "# Rules\n\nThere are {} built-in rules. This page lists them by language. `claude-reviewer rules explain ID` \
+         shows examples of bad and good code, and the exact scope of a rule.\n\nTo suppress a finding, write \
+         `claude-reviewer: ignore[ID] reason` in a comment on the line or above it. A comment does not suppress an \
+         exposed secret. To turn a rule off, add its ID to `[rules] disable` in the policy. See \
+         [Suppressions and waivers](configuration.md#suppressions-and-waivers).\n\nThe page is generated: \
+         `UPDATE=1 cargo test --test it docs_`.\n",
         rules.len()
     );
-    for (title, mut rows) in sections {
-        rows.sort();
-        text.push_str(&format!(
-            "\n## {title}\n\n| rule | finds | severity | CWE |\n|---|---|---|---|\n{}",
-            rows.concat()
-        ));
+    let id = |r: &serde_json::Value| r["id"].as_str().unwrap().to_owned();
+    for (title, mut found) in sections {
+        found.sort_by_key(|r| id(r));
+        text.push_str(&format!("\n## {title}\n\n| rule | title | severity | CWE |\n|---|---|---|---|\n"));
+        for rule in &found {
+            let title = markdown(rule["title"].as_str().unwrap());
+            let cwe = rule["cwe"].as_u64().map(|n| n.to_string()).unwrap_or_default();
+            let unknown = if rule["judges_origin"] == true { ", or suggestion" } else { "" };
+            let severity = rule["severity"].as_str().unwrap();
+            text.push_str(&format!("| [`{0}`](#{0}) | {title} | {severity}{unknown} | {cwe} |\n", id(rule)));
+        }
+        for rule in found {
+            text.push_str(&format!("\n{}\n", rule_section(rule)));
+        }
     }
     document("docs/rules.md", &text);
 }

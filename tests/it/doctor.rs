@@ -54,11 +54,11 @@ fn a_place_without_backends_is_fit_for_the_rules() {
     let repo = Repo::new();
     repo.stage("a.txt", "a\n").commit("seed");
     let run = doctor(&repo, &[], 0);
-    assert!(run.stdout.contains("the gate works: it can pass and it can block"), "{}", run.stdout);
+    assert!(run.stdout.contains("the gate works: it can pass and block"), "{}", run.stdout);
     let report = json_of(&doctor(&repo, &["--format", "json"], 0));
     assert_eq!((report["exit"].as_u64(), report["problems"].as_u64()), (Some(0), Some(0)));
     assert_eq!(check(&section(&report, "policy"), "models").0, "note");
-    for (_, state, text) in section(&report, "canary") {
+    for (_, state, text) in section(&report, "self-test") {
         assert_eq!(state, "ok", "{text}");
     }
     // It leaves nothing behind, and needs no repository.
@@ -110,7 +110,7 @@ fn a_model_that_the_account_lacks_is_doubted() {
     user(&repo, &server.policy("openai").replace("\"stub\"", "\"large-3\""));
     let report = json_of(&doctor(&repo, &["--format", "json"], 0));
     let (state, text) = check(&section(&report, "backend openai"), "model");
-    assert_eq!(state, "doubt");
+    assert_eq!(state, "warning");
     assert!(text.contains("did you mean large-2?"), "{text}");
 }
 
@@ -135,7 +135,7 @@ fn a_backend_that_cannot_be_asked_is_a_problem_with_a_way_out() {
         let checks = section(&report, &format!("backend {name}"));
         assert!(checks.iter().any(|(_, state, text)| state == "problem" && text.contains(part)), "{part}: {checks:?}");
         // The gate itself is as good as ever.
-        assert!(section(&report, "canary").iter().all(|(_, state, _)| state == "ok"), "{report:#}");
+        assert!(section(&report, "self-test").iter().all(|(_, state, _)| state == "ok"), "{report:#}");
     }
     let run = doctor(&repo, &["--backend", "nobody"], 2);
     assert!(run.stderr.contains("unknown backend nobody"), "{}", run.stderr);
@@ -176,7 +176,7 @@ fn a_gate_that_cannot_block_or_cannot_pass_is_a_problem() {
     ] {
         repo.write(".claude-reviewer.toml", policy);
         let report = json_of(&doctor(&repo, &["--format", "json"], 3));
-        let canary = section(&report, "canary");
+        let canary = section(&report, "self-test");
         for name in wrong {
             assert_eq!(check(&canary, name).0, "problem", "{policy}: {canary:?}");
         }
@@ -216,7 +216,7 @@ fn a_probe_asks_every_backend_and_judges_the_way_not_the_wit() {
         _ => r.text("Looks good to me!"),
     });
     for (server, code, name, state) in
-        [(&good, 0, "bug", "ok"), (&blind, 0, "bug", "doubt"), (&vague, 3, "review", "problem")]
+        [(&good, 0, "bug", "ok"), (&blind, 0, "bug", "warning"), (&vague, 3, "review", "problem")]
     {
         user(&repo, &server.policy("openai"));
         let report = json_of(&doctor(&repo, &["--probe", "--format", "json"], code));

@@ -297,7 +297,7 @@ fn no_address_that_was_read_gets_the_token() {
     let reply = Reply::with(200, &[("content-type", "application/json"), ("link", &next)], page.as_bytes());
     w.hub.with(|s| s.instead.push(("GET", "/repos/o/r/pulls?", 1, reply)));
     let run = w.reviewer(&["pr", "list"]).run(3);
-    assert!(run.stderr.contains("elsewhere"), "{}", run.stderr);
+    assert!(run.stderr.contains("on another server"), "{}", run.stderr);
     let redirect = Reply::with(302, &[("location", &other.url())], b"");
     w.hub.with(|s| s.instead.push(("GET", "/repos/o/r/pulls?", 1, redirect)));
     w.reviewer(&["pr", "list"]).run(2);

@@ -277,7 +277,7 @@ fn verify_says_no_more_than_the_seals_tell() {
     assert_eq!(closed["completion"]["entries"][0]["notes"], "--- as it is");
     std::fs::remove_file(session.join("complete.json")).unwrap();
     // What was closed since the newest review began is told by a file that no seal covers.
-    assert!(history(&repo, &["verify", &first], 1).stdout.contains("latest.json saw it with the head"));
+    assert!(history(&repo, &["verify", &first], 1).stdout.contains("latest.json recorded its head"));
     std::fs::remove_file(repo.path().join(".reviews/latest.json")).unwrap();
     let run = history(&repo, &["verify", &first], 0);
     assert!(run.stdout.contains("compare with a head noted elsewhere: --head"), "{}", run.stdout);
@@ -321,7 +321,7 @@ fn an_edited_session_is_no_ground_for_an_approval_or_a_follow_up() {
     assert_ne!(edited, text);
     std::fs::write(&file, edited).unwrap();
     let run = repo.reviewer(&["complete", &id, "--status", "approved"]).run(2);
-    assert!(run.stderr.contains("not as it was stored: round-1/review.json"), "{}", run.stderr);
+    assert!(run.stderr.contains("it was modified: round-1/review.json"), "{}", run.stderr);
     let run = repo.reviewer(&["review", "--follow-up", &id]).run(2);
     assert!(run.stderr.contains("cannot be followed") && run.stderr.contains("history verify"), "{}", run.stderr);
     repo.reviewer(&["complete", &id, "--status", "approved", "--force"]).run(0);

@@ -197,7 +197,7 @@ fn hok_01_a_global_hooks_path_is_refused_with_advice() {
     repo.git(&["config", "--global", "core.hooksPath", shared.to_str().unwrap()]);
     let run = repo.reviewer(&["install-hooks"]).run(2);
     assert!(run.stderr.contains("error: core.hooksPath is "), "{}", run.stderr);
-    assert!(run.stderr.contains("hint: give this repository hooks of its own: git config --local"), "{}", run.stderr);
+    assert!(run.stderr.contains("hint: use separate hooks for this repository: git config --local"), "{}", run.stderr);
     assert!(!shared.exists() && !hook_path(&repo, "pre-commit").exists());
 
     let advice = run.stderr.lines().find_map(|l| l.split_once("of its own: ")).unwrap().1;
@@ -214,7 +214,7 @@ fn hok_01_a_hooks_path_outside_the_repository_is_refused() {
     fs::create_dir(repo.outside()).unwrap();
     repo.git(&["config", "core.hooksPath", repo.outside().to_str().unwrap()]);
     let run = repo.reviewer(&["install-hooks"]).run(2);
-    assert!(run.stderr.contains("lies outside this repository"), "{}", run.stderr);
+    assert!(run.stderr.contains("is outside of this repository"), "{}", run.stderr);
     assert_eq!(fs::read_dir(repo.outside()).unwrap().count(), 0);
 }
 
@@ -225,7 +225,7 @@ fn hok_01_a_hooks_folder_that_is_a_link_to_elsewhere_is_refused() {
     fs::remove_dir_all(repo.path().join(".git/hooks")).unwrap();
     std::os::unix::fs::symlink(repo.outside(), repo.path().join(".git/hooks")).unwrap();
     let run = repo.reviewer(&["install-hooks"]).run(2);
-    assert!(run.stderr.contains("lies outside this repository"), "{}", run.stderr);
+    assert!(run.stderr.contains("is outside of this repository"), "{}", run.stderr);
     assert_eq!(fs::read_dir(repo.outside()).unwrap().count(), 0);
 }
 

@@ -51,6 +51,7 @@ mod rules;
 mod secrets;
 mod store;
 mod support;
+mod team;
 mod terminal;
 mod tools;
 mod verdicts;

@@ -422,7 +422,7 @@ fn a_limit_of_time_holds_while_the_change_is_read() {
 
 /// Tells whether one claim is to be refuted, whether or not the form of the answer is prescribed.
 fn puts_back(r: &Request) -> bool {
-    r.prompt().contains("You check one claim")
+    r.prompt().contains("You verify one claim")
 }
 
 #[test]

@@ -199,7 +199,7 @@ fn a_receipt_holds_elsewhere_and_what_decides_otherwise_is_named() {
     let run = project.run(&dir, &[&VERIFY[..], &["--block-on", "critical"]].concat()).run(3);
     assert!(said(&run).contains("the policy decides otherwise: [review] depth, block_on"), "{}", said(&run));
     assert!(!said(&run).contains("--offline"), "{}", said(&run));
-    assert!(said(&run).contains("openai was not asked, and no receipt stands for it"), "{}", said(&run));
+    assert!(said(&run).contains("openai was not asked, and no receipt covers it"), "{}", said(&run));
     assert_eq!(project.server.questions().len(), asked);
 }
 

@@ -266,7 +266,7 @@ fn a_call_that_makes_no_sense_is_answered_with_what_to_do() {
     repo.commit("seed");
     look(&repo, head, |tree| {
         for (name, arguments, answer) in [
-            ("delete", json!({}), "there are read_lines, search, list_files, outline"),
+            ("delete", json!({}), "available: read_lines, search, list_files, outline"),
             ("read_lines", json!([1]), "one JSON object"),
             ("read_lines", json!({"first": 1}), "path is missing"),
             ("read_lines", json!({"path": 3}), "path must be a string"),

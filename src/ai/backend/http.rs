@@ -261,7 +261,7 @@ impl Http {
             401 | 403 => Some(format!("check the key in {}", self.key_name)),
             402 | 429 if complaint.spent => Some("check the account's credit and limits".to_owned()),
             404 => Some(format!(
-                "check model and base_url in [backend.{}]; `claude-reviewer doctor` lists what there is",
+                "check model and base_url in [backend.{}]; `claude-reviewer doctor` lists the models",
                 self.name
             )),
             _ => None,

@@ -163,7 +163,7 @@ impl<'a> Page<'a> {
     /// Returns the link to the page about a rule.
     pub(super) fn rule_link(&self, id: &str) -> Option<Link> {
         self.style.links.as_ref()?;
-        Link::new(&super::doc_url(id)?)
+        Link::new(&crate::rules::doc_url(id)?)
     }
 
     /// Returns the columns for prose: lines that are too long are hard to read.

@@ -117,7 +117,7 @@ fn ci_01_explicit_ends_go_before_the_event() {
     assert_eq!(report["source"]["head"], *forge.base);
     let report = job.report(&["branch", "--base", "main", "--fetch"], 1);
     assert_eq!(report["source"]["head"], *forge.head);
-    assert!(job.run(&["staged", "--fetch"], 2).stderr.contains("--fetch goes with review branch"));
+    assert!(job.run(&["staged", "--fetch"], 2).stderr.contains("--fetch needs `review branch`"));
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn ci_03_where_nothing_says_what_changed_nothing_passes() {
     }
     // A target that has everything already.
     let jenkins = [("JENKINS_URL", "https://j.example/"), ("CHANGE_TARGET", "topic")];
-    assert!(on(&jenkins).run(&[], 2).stderr.contains("has nothing that topic"));
+    assert!(on(&jenkins).run(&[], 2).stderr.contains("has no commits that topic"));
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn ci_03_a_range_with_nothing_in_it_is_no_pass_in_ci_though_both_ends_are_named(
     repo.reviewer(&branch).run(0);
     for further in [&[][..], &["--fetch"]] {
         let run = repo.reviewer(&[&branch[..], further].concat()).env("CI", "true").run(2);
-        assert!(run.stderr.contains("has nothing that"), "{}", run.stderr);
+        assert!(run.stderr.contains("has no commits that"), "{}", run.stderr);
     }
 }
 
@@ -31,7 +31,7 @@ fn ci_03_who_gates_in_a_system_that_nobody_knows_passes_nothing_either() {
             let args = [source, &["--no-save"], further].concat();
             repo.reviewer(&args).run(0);
             let run = repo.reviewer(&[&args[..], &["--gate"]].concat()).run(2);
-            assert!(run.stderr.contains("has nothing that"), "{}", run.stderr);
+            assert!(run.stderr.contains("has no commits that"), "{}", run.stderr);
         }
     }
 }

@@ -139,7 +139,7 @@ printf '%s\n' '{"type":"user","message":{"content":[{"type":"tool_result","tool_
 fn no_fault_of_the_program_is_a_pass() {
     let good = replies(&json!([]));
     let faults = [
-        ("cli_02", format!("heard\nready\n{good}\nexit 1"), "exit code 1"),
+        ("cli_02", format!("heard\nready\n{good}\nexit 1"), "exited with code 1"),
         (
             "cli_02 (bad key)",
             format!(

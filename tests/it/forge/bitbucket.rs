@@ -138,7 +138,7 @@ fn no_page_of_a_list_leads_the_token_elsewhere() {
     let page = json!({ "values": [{ "id": 1 }], "next": format!("{}/2.0/repositories/t/r/pullrequests", other.url()) });
     w.hub.with(|s| s.instead.push(("GET", "/pullrequests?", 1, Reply::json(200, &page))));
     let run = w.reviewer(&["pr", "list"]).run(3);
-    assert!(run.stderr.contains("elsewhere"), "{}", run.stderr);
+    assert!(run.stderr.contains("on another server"), "{}", run.stderr);
     assert_eq!(other.connections(), 0);
     // Nor does a list on a server go round in a circle.
     let w = World::new(Speech::Server);

@@ -128,7 +128,7 @@ fn all_pages_of_gitlab_are_listed_by_number_or_by_address() {
     let reply = Reply::with(200, &[("content-type", "application/json"), ("link", &next)], b"[]");
     w.lab.with(|s| s.instead.push(("GET", "/merge_requests?", 1, reply)));
     let run = w.reviewer(&["pr", "list"]).run(3);
-    assert!(run.stderr.contains("elsewhere"), "{}", run.stderr);
+    assert!(run.stderr.contains("on another server"), "{}", run.stderr);
     assert_eq!(other.connections(), 0);
 }
 

@@ -84,7 +84,7 @@ fn a_session_that_was_removed_or_cut_off_is_named() {
     std::fs::remove_dir_all(session(&first).join("round-2")).unwrap();
     for args in [&["verify"][..], &["verify", &first]] {
         let told = history(&repo, args, 1).stdout;
-        assert!(told.contains(&format!("EDITED {first}")) && told.contains("its end was cut off"), "{told}");
+        assert!(told.contains(&format!("EDITED {first}")) && told.contains("it was truncated or rewritten"), "{told}");
     }
     let told = repo.review(&["--follow-up", &first], 2).stderr;
     assert!(told.contains("cannot be followed") && told.contains("cut off"), "{told}");

@@ -137,6 +137,44 @@ fn the_policy_narrows_the_menu() {
 }
 
 #[test]
+fn a_project_offers_no_tool_that_the_users_file_withholds() {
+    let repo = Repo::new();
+    let tools = |names: &str| format!("version = 1\n[mcp]\ntools = [{names}]\n");
+    repo.write("../home/.config/claude-reviewer/config.toml", tools("\"review_staged\", \"review_commit\""));
+    let listed = |project: Option<&str>| {
+        if let Some(names) = project {
+            repo.stage(".claude-reviewer.toml", tools(names)).commit("policy");
+        }
+        let mut client = Client::ready(&repo, &[]);
+        let tools = client.request("tools/list", json!({}))["result"]["tools"].clone();
+        let names = tools.as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap().to_owned());
+        (names.collect::<Vec<_>>(), client)
+    };
+    assert_eq!(listed(None).0, ["review_staged", "review_commit"]);
+    let (names, mut client) = listed(Some("\"review_code\", \"review_commit\""));
+    assert_eq!(names, ["review_commit"]);
+    let refused = client.refused("review_code", json!({"code": "x"}));
+    assert!(text(&refused).contains("does not offer review_code"), "{}", text(&refused));
+    let show = repo.reviewer(&["policy", "show", "--origin"]).run(0);
+    let said = show.stdout + &show.stderr;
+    assert!(said.contains("names review_code, which your own policy file does not allow"), "{said}");
+}
+
+#[test]
+fn the_complete_schema_of_an_answer_is_a_resource() {
+    let repo = fixture();
+    let mut client = Client::ready(&repo, &[]);
+    let read = client.request("resources/read", json!({"uri": "schema://review_staged"}));
+    let schema: serde_json::Value =
+        serde_json::from_str(read["result"]["contents"][0]["text"].as_str().unwrap()).unwrap();
+    let content = client.content("review_staged", json!({}));
+    assert!(jsonschema::draft202012::new(&schema).unwrap().is_valid(&content), "{content:#}");
+    assert!(schema["$defs"]["Finding"]["properties"]["severity"].is_object());
+    let unknown = client.request("resources/read", json!({"uri": "schema://no_tool"}));
+    assert_eq!(unknown["error"]["code"], -32002, "{unknown}");
+}
+
+#[test]
 fn mcp_06_nothing_outside_of_the_root_is_reviewed() {
     let repo = fixture();
     let outside = repo.outside();

@@ -208,9 +208,9 @@ fn sto_08_what_belongs_to_somebody_else_is_refused() {
         return;
     }
     let error = yard.store().session(&session).unwrap_err();
-    assert!(error.causes.join(" ").contains("request.json belongs to user 12345"), "{error:?}");
+    assert!(error.causes.join(" ").contains("request.json is owned by user 12345"), "{error:?}");
     give_away("sessions/2026-01-31-001").unwrap();
-    assert!(yard.store().session(&session).unwrap_err().causes.join(" ").contains("belongs to user 12345"));
+    assert!(yard.store().session(&session).unwrap_err().causes.join(" ").contains("owned by user 12345"));
     give_away("").unwrap();
     refused(&yard, ".reviews belongs to user 12345");
     assert_eq!(std::fs::metadata(yard.path("")).unwrap().uid(), 12345, "nothing was taken over");

@@ -116,9 +116,9 @@ fn a_round_or_a_closing_that_was_cut_off_an_earlier_session_is_named() {
             let wrong = wrong(&yard.store());
             let [one] = wrong.as_slice() else { panic!("{when}: {wrong:?}") };
             assert!(one.starts_with(&format!("{}: ", ids[1])) && one.contains(&head), "{when}: {one}");
-            assert!(one.contains("cut off"), "{one}");
+            assert!(one.contains("truncated or rewritten"), "{one}");
             // Alone, too, as an approval and a follow-up ask.
-            assert!(yard.store().edited(&ids[1]).unwrap().unwrap().contains("cut off"), "{when}");
+            assert!(yard.store().edited(&ids[1]).unwrap().unwrap().contains("truncated or rewritten"), "{when}");
             let others: Vec<_> = ids.iter().filter(|i| **i != ids[1]).collect();
             assert!(others.iter().all(|i| yard.store().edited(i).unwrap().is_none()));
         }

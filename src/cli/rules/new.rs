@@ -1,0 +1,73 @@
+//! `rules new`: writes a template for a team rule.
+
+use super::{Context, Files};
+use crate::error::{Error, Result};
+use crate::git::Repo;
+use crate::rules;
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+/// The template. `rules test` passes on it, so that an author changes a rule that works.
+const TEMPLATE: &str = include_str!("new.toml");
+
+/// Writes the rule file. Returns the text for standard output.
+///
+/// # Errors
+///
+/// Usage: the ID is malformed or belongs to a built-in rule, the file exists, or it cannot be written.
+pub(super) fn write(context: &Context, id: &str, dir: Option<&Path>) -> Result<String> {
+    if !rules::is_id(id) {
+        let error = Error::usage(format!("invalid rule ID {id:?}: expected lower-case words joined by `-`"));
+        return Err(match suggested(id) {
+            Some(better) => error.hint(format!("claude-reviewer rules new {better}")),
+            None => error.hint("claude-reviewer rules new no-direct-sql"),
+        });
+    }
+    if !rules::is_free_id(id) {
+        return Err(Error::usage(format!("rule ID {id:?} belongs to a built-in rule"))
+            .hint(format!("claude-reviewer rules new team-{id}")));
+    }
+    let (folder, shown) = folder(context, dir)?;
+    let (file, name) = (folder.join(format!("{id}.toml")), shown.join(format!("{id}.toml")));
+    let fail = |e: &std::io::Error| Error::usage(format!("cannot write {}", name.display())).caused_by(e);
+    std::fs::create_dir_all(&folder).map_err(|e| fail(&e))?;
+    let mut out = match std::fs::OpenOptions::new().write(true).create_new(true).open(&file) {
+        Ok(out) => out,
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+            return Err(Error::usage(format!("{} already exists", name.display())).hint("choose another ID"));
+        }
+        Err(e) => return Err(fail(&e)),
+    };
+    out.write_all(TEMPLATE.replace("RULE_ID", id).as_bytes()).map_err(|e| fail(&e))?;
+    Ok(format!("wrote {}\nnext: edit the rule, then run: claude-reviewer rules test {0}\n", name.display()))
+}
+
+/// Returns the folder for rule files, and its name as the user sees it.
+fn folder(context: &Context, dir: Option<&Path>) -> Result<(PathBuf, PathBuf)> {
+    if let Some(dir) = dir {
+        return Ok((context.dir.join(dir), dir.to_owned()));
+    }
+    let repo = Repo::open(&context.dir, &context.env).map_err(|e| e.hint("or name a folder: --dir DIR"))?;
+    let Some(top) = repo.worktree() else {
+        return Err(Error::usage("a bare repository has no worktree").hint("name a folder: --dir DIR"));
+    };
+    let policy = Files::find(context, None)?.load(context)?.policy;
+    let Some(first) = policy.rules.paths.first() else {
+        return Err(Error::usage("rules.paths is empty in the policy").hint("name a folder: --dir DIR"));
+    };
+    let folder = top.join(first);
+    // From a folder below the top, the command of the hint needs a path that works there.
+    let shown = match top == context.dir {
+        true => PathBuf::from(first),
+        false => folder.clone(),
+    };
+    Ok((folder, shown))
+}
+
+/// Returns a valid ID that is close to the given one, if it has letters or digits.
+fn suggested(id: &str) -> Option<String> {
+    let words: Vec<String> =
+        id.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty()).map(str::to_ascii_lowercase).collect();
+    let better: String = words.join("-").chars().take(64).collect();
+    rules::is_id(&better).then_some(better)
+}

@@ -1,0 +1,183 @@
+//! The schema of an answer as `tools/list` shows it: small, because clients send the list to a model with every request.
+//!
+//! It has the type of each member, and of each field of a finding. Other nested values are plain objects and arrays. The
+//! resource `schema://TOOL` has the complete schema.
+
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+/// Members whose descriptions stay, because they decide what a client does next.
+const EXPLAINED: &[&str] = &["advice", "comments", "findings", "outcome", "retryable", "status", "verdict"];
+
+/// Lists whose items have their fields in the brief form.
+const ITEMIZED: &[&str] = &["comments", "findings"];
+
+/// Returns the brief form of a complete schema. Every answer that fits the complete schema fits the brief one.
+pub(super) fn brief(full: &Value) -> Value {
+    let schema = Full { definitions: full["$defs"].as_object() };
+    let mut properties = Map::new();
+    for (name, member) in full["properties"].as_object().into_iter().flatten() {
+        let mut shown = schema.member(member, ITEMIZED.contains(&name.as_str()));
+        let description = member.get("description").filter(|_| EXPLAINED.contains(&name.as_str()));
+        if let (Some(shown), Some(text)) = (shown.as_object_mut(), description) {
+            shown.insert("description".to_owned(), text.clone());
+        }
+        properties.insert(name.clone(), shown);
+    }
+    let ways: Vec<Value> = full["anyOf"].as_array().into_iter().flatten().map(required).collect();
+    json!({"type": "object", "properties": properties, "anyOf": ways})
+}
+
+/// Returns the part of a way to answer that lists the required members.
+fn required(way: &Value) -> Value {
+    way.get("required").map_or_else(|| json!({}), |names| json!({ "required": names }))
+}
+
+/// What a schema allows, with references followed.
+#[derive(Debug, Default)]
+struct Shape<'a> {
+    types: BTreeSet<&'a str>,
+    /// Strings that are allowed; empty: all.
+    choices: BTreeSet<&'a str>,
+    /// An alternative allows any string.
+    any_string: bool,
+    /// Schemas of objects, and of items of lists.
+    objects: Vec<&'a Value>,
+    items: Vec<&'a Value>,
+}
+
+struct Full<'a> {
+    definitions: Option<&'a Map<String, Value>>,
+}
+
+impl<'a> Full<'a> {
+    /// Returns the schema of a member of the answer.
+    fn member(&self, schema: &'a Value, is_itemized: bool) -> Value {
+        let shape = self.shape(schema);
+        let mut out = typed(&shape);
+        if !shape.choices.is_empty() && !shape.any_string {
+            let null = shape.types.contains("null").then_some(Value::Null);
+            out["enum"] = shape.choices.iter().map(|c| Value::from(*c)).chain(null).collect();
+        }
+        if let [items] = shape.items.as_slice() {
+            out["items"] = if is_itemized { self.item(items) } else { typed(&self.shape(items)) };
+        }
+        out
+    }
+
+    /// Returns the schema of an item of a list: its fields with their types.
+    fn item(&self, schema: &'a Value) -> Value {
+        let shape = self.shape(schema);
+        let mut out = typed(&shape);
+        if let [object] = shape.objects.as_slice() {
+            let fields = object["properties"].as_object().into_iter().flatten();
+            let fields: Map<String, Value> =
+                fields.map(|(name, field)| (name.clone(), typed(&self.shape(field)))).collect();
+            out["properties"] = fields.into();
+        }
+        out
+    }
+
+    fn shape(&self, schema: &'a Value) -> Shape<'a> {
+        let mut shape = Shape::default();
+        self.add(schema, &mut shape);
+        shape
+    }
+
+    fn add(&self, schema: &'a Value, shape: &mut Shape<'a>) {
+        if let Some(name) = schema["$ref"].as_str().and_then(|r| r.strip_prefix("#/$defs/")) {
+            if let Some(definition) = self.definitions.and_then(|d| d.get(name)) {
+                self.add(definition, shape);
+            }
+            return;
+        }
+        let ways = ["anyOf", "oneOf"].iter().filter_map(|k| schema[*k].as_array());
+        for way in ways.flatten() {
+            self.add(way, shape);
+        }
+        let types = match &schema["type"] {
+            Value::String(one) => vec![one.as_str()],
+            Value::Array(all) => all.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        };
+        let choices = schema["enum"].as_array().into_iter().flatten().chain(schema.get("const"));
+        let choices: Vec<&str> = choices.filter_map(Value::as_str).collect();
+        shape.any_string |= types.contains(&"string") && choices.is_empty();
+        shape.choices.extend(choices);
+        if types.contains(&"object") {
+            shape.objects.push(schema);
+        }
+        if let (true, Some(items)) = (types.contains(&"array"), schema.get("items")) {
+            shape.items.push(items);
+        }
+        if schema.get("const").is_some_and(Value::is_string) {
+            shape.types.insert("string");
+        }
+        shape.types.extend(types);
+    }
+}
+
+/// Returns the schema that allows the types of a shape.
+fn typed(shape: &Shape<'_>) -> Value {
+    let types: Vec<&str> = shape.types.iter().copied().collect();
+    match types.as_slice() {
+        [] => json!({}),
+        [one] => json!({ "type": one }),
+        all => json!({ "type": all }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::tools::ALL;
+
+    #[test]
+    fn types_and_choices_stay_and_details_go() {
+        let full = json!({
+            "properties": {
+                "verdict": {"anyOf": [{"$ref": "#/$defs/Verdict"}, {"type": "null"}], "description": "The verdict."},
+                "findings": {"type": "array", "items": {"$ref": "#/$defs/Finding"}, "description": "All."},
+                "name": {"anyOf": [{"$ref": "#/$defs/Verdict"}, {"type": "string"}], "description": "Any text."},
+                "since": {"$ref": "#/$defs/Finding"},
+            },
+            "anyOf": [{"title": "Review", "required": ["verdict"]}],
+            "$defs": {
+                "Verdict": {"oneOf": [{"const": "pass", "description": "p"}, {"type": "string", "enum": ["block"]}]},
+                "Finding": {"type": "object", "properties": {"line": {"type": ["integer", "null"], "minimum": 1}}},
+            },
+        });
+        assert_eq!(
+            brief(&full),
+            json!({
+                "type": "object",
+                "properties": {
+                    "verdict": {
+                        "type": ["null", "string"], "enum": ["block", "pass", null], "description": "The verdict."
+                    },
+                    "findings": {
+                        "type": "array",
+                        "items": {"type": "object", "properties": {"line": {"type": ["integer", "null"]}}},
+                        "description": "All.",
+                    },
+                    "name": {"type": "string"},
+                    "since": {"type": "object"},
+                },
+                "anyOf": [{"required": ["verdict"]}],
+            })
+        );
+    }
+
+    #[test]
+    fn every_member_of_an_answer_keeps_its_name_and_a_type() {
+        for tool in ALL.iter().copied().flatten() {
+            let full = (tool.answers)();
+            let brief = brief(&full);
+            let names = |v: &Value| v["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+            assert_eq!(names(&brief), names(&full), "{}", tool.name);
+            for (name, member) in brief["properties"].as_object().unwrap() {
+                assert!(member.get("type").is_some(), "{}: {name}", tool.name);
+            }
+        }
+    }
+}
