@@ -82,8 +82,9 @@ static SOURCES: &[Sources] = &[
     },
 ];
 
-/// Turns what is read into a number or another value that holds no text.
-const CONVERTS: &str = r"\(\s*(?:int|long|float|double|bool)\s*\)|\b(?:intval|floatval|absint)\s*\(|(?:^|[^\w.])(?:int|float|len|bool|uuid\.UUID|UUID|Number|parseInt|parseFloat|isset|empty|count)\(|\bparse(?:Int|Long|Short|Double|Boolean)\(|\b(?:Integer|Long|UUID)\.(?:valueOf|fromString)\(|\bstrconv\.(?:Atoi|Parse\w+)\(|\.to_i\b|\.to_f\b|\b(?:int|long|Guid|Int32|Int64)\.(?:Try)?Parse|\bConvert\.ToInt|\btype\s*=\s*int\b|<(?:int|uuid|float):|\.parse::<[iuf]\d|\.toInt\(|\.toLong\(|\b(?:int|long|Integer|Long|UUID|Int|Guid)\s+\w+\s*[,)]";
+/// Turns what is read into a number or another value that holds no text of the sender: a comparison, or the page that
+/// a browser fetches from the address that it shows.
+const CONVERTS: &str = r"\(\s*(?:int|long|float|double|bool)\s*\)|\b(?:intval|floatval|absint)\s*\(|(?:^|[^\w.])(?:int|float|len|bool|uuid\.UUID|UUID|Number|parseInt|parseFloat|isset|empty|count)\(|\bparse(?:Int|Long|Short|Double|Boolean)\(|\b(?:Integer|Long|UUID)\.(?:valueOf|fromString)\(|\bstrconv\.(?:Atoi|Parse\w+)\(|\.to_i\b|\.to_f\b|\b(?:int|long|Guid|Int32|Int64)\.(?:Try)?Parse|\bConvert\.ToInt|\btype\s*=\s*int\b|<(?:int|uuid|float):|\.parse::<[iuf]\d|\.toInt\(|\.toLong\(|\b(?:int|long|Integer|Long|UUID|Int|Guid)\s+\w+\s*[,)]|\bfetch\(\s*(?:new URL\(\s*)?(?:window\.|document\.)?location\b|[=!]==?\s*(?:window\.|document\.)?location\.\w+|\blocation\.\w+(?:\s*[=!]==?|\.(?:startsWith|endsWith|includes|indexOf)\()|\.test\(\s*(?:window\.|document\.)?location\.";
 
 /// The expressions of one entry of [`SOURCES`].
 #[derive(Debug)]
@@ -143,7 +144,7 @@ impl<'t> Origins<'t> {
         if self.sources.iter().any(|(s, _)| s.reads.is_match(statement)) {
             return true;
         }
-        let names = names(statement);
+        let names = names(used_part(statement));
         self.sources.iter_mut().any(|(s, known)| is_given(text, line.start, s, known, &names))
     }
 }
@@ -229,6 +230,22 @@ fn assigns(before: &[u8], after: &[u8], names: &BTreeSet<&[u8]>) -> bool {
     }
 }
 
+/// Most words of an assignment's target: `final String name`. A call without parentheses and with a condition, such as
+/// Ruby's `eval code if x = 1`, has more.
+const TARGET_WORDS: usize = 3;
+
+/// Returns the part of a statement that uses values: what follows the `=` of an assignment. Without this,
+/// `if (location.hash) box.focus()` would make the value in `box.innerHTML = html` come from outside.
+fn used_part(statement: &[u8]) -> &[u8] {
+    let Some(at) = memchr::memchr(b'=', statement) else { return statement };
+    let (target, value) = (&statement[..at], &statement[at + 1..]);
+    let is_target =
+        |b: &u8| is_word(*b) || matches!(b, b' ' | b'\t' | b'.' | b'$' | b'@' | b'[' | b']' | b'+' | b'-' | b'>');
+    let words = target.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).count();
+    let assigns = !value.starts_with(b"=") && !value.starts_with(b">");
+    if assigns && words <= TARGET_WORDS && target.iter().all(is_target) { value } else { statement }
+}
+
 /// Returns the names that a statement uses, without those that it calls. Of a string, only what is interpolated
 /// counts: the text in braces, and names behind `$`.
 fn names(statement: &[u8]) -> BTreeSet<&[u8]> {
@@ -311,6 +328,10 @@ mod tests {
             ("a.rb", "name = params[:name]\nUser.where(\"a = '#{name}'\")"),
             ("a.rb", "name = params[:name]\rUser.where(\"a = '#{name}'\")"),
             ("Jenkinsfile.rb", "User.order(\"#{params[:sort]} asc\")"),
+            ("a.py", "command = request.args['c']\nout = subprocess.run(command, shell=True)"),
+            ("a.js", "const name = new URLSearchParams(location.search).get('n');\nbox.innerHTML = 'Hello ' + name;"),
+            ("a.js", "const text = location.hash.slice(1);\nthis.box.innerHTML += text;"),
+            ("a.rb", "code = params[:code]\nMarshal.load code if x = 1"),
             (
                 "A.cs",
                 "[HttpGet]\npublic IActionResult F(string name) {\n  db.Execute($\"SELECT 1 WHERE a = '{name}'\");",
@@ -335,6 +356,13 @@ mod tests {
             ("a.zig", "x(request.args)"),
             ("a.py", "id = int(request.args['id'])\ncur.execute(f\"SELECT 1 WHERE a = {id}\")"),
             ("a.php", "$id = (int) $_GET['id'];\n$db->query(\"SELECT 1 WHERE a = $id\");"),
+            ("a.js", "if (location.hash) box.focus();\nbox.innerHTML = html;"),
+            ("a.js", "const html = await (await fetch(location.href)).text();\nbox.innerHTML = html;"),
+            (
+                "a.js",
+                "const state = link.href === location.pathname ? 'on' : '';\nbox.innerHTML = `<a class=\"${state}\">`;",
+            ),
+            ("a.js", "const isAdmin = location.pathname.startsWith('/admin');\nbox.innerHTML = isAdmin ? menu : '';"),
         ] {
             assert!(!outside(path, text), "{text}");
         }
