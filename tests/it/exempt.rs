@@ -284,7 +284,7 @@ fn a_value_of_unknown_origin_is_a_suggestion_and_one_of_a_request_is_critical() 
         ("src/j.py", "import subprocess\nsubprocess.run(command, shell=True)\n", "suggestion"),
         (
             "src/k.py",
-            "import subprocess\n\ndef f():\n    c = request.args['c']\n    subprocess.run(c + ' -v', shell=True)\n",
+            "import subprocess\ncommand = request.args['c']\nsubprocess.run(command + ' -v', shell=True)\n",
             "critical",
         ),
         ("src/l.py", "import pickle\nvalue = pickle.loads(blob)\n", "suggestion"),
