@@ -82,12 +82,22 @@ static SOURCES: &[Sources] = &[
     },
 ];
 
-/// Turns what is read into a number or another value that holds no text.
-const CONVERTS: &str = r"\(\s*(?:int|long|float|double|bool)\s*\)|\b(?:intval|floatval|absint)\s*\(|(?:^|[^\w.])(?:int|float|len|bool|uuid\.UUID|UUID|Number|parseInt|parseFloat|isset|empty|count)\(|\bparse(?:Int|Long|Short|Double|Boolean)\(|\b(?:Integer|Long|UUID)\.(?:valueOf|fromString)\(|\bstrconv\.(?:Atoi|Parse\w+)\(|\.to_i\b|\.to_f\b|\b(?:int|long|Guid|Int32|Int64)\.(?:Try)?Parse|\bConvert\.ToInt|\btype\s*=\s*int\b|<(?:int|uuid|float):|\.parse::<[iuf]\d|\.toInt\(|\.toLong\(|\b(?:int|long|Integer|Long|UUID|Int|Guid)\s+\w+\s*[,)]";
+/// Turns what is read into a number or another value that holds no text of the sender: a comparison, or the page that
+/// a browser fetches from the address that it shows.
+const CONVERTS: &str = r"\(\s*(?:int|long|float|double|bool)\s*\)|\b(?:intval|floatval|absint)\s*\(|(?:^|[^\w.])(?:int|float|len|bool|uuid\.UUID|UUID|Number|parseInt|parseFloat|isset|empty|count)\(|\bparse(?:Int|Long|Short|Double|Boolean)\(|\b(?:Integer|Long|UUID)\.(?:valueOf|fromString)\(|\bstrconv\.(?:Atoi|Parse\w+)\(|\.to_i\b|\.to_f\b|\b(?:int|long|Guid|Int32|Int64)\.(?:Try)?Parse|\bConvert\.ToInt|\btype\s*=\s*int\b|<(?:int|uuid|float):|\.parse::<[iuf]\d|\.toInt\(|\.toLong\(|\b(?:int|long|Integer|Long|UUID|Int|Guid)\s+\w+\s*[,)]|\bfetch\(\s*(?:new URL\(\s*)?(?:window\.|document\.)?location\b|[=!]==?\s*(?:window\.|document\.)?location\.\w+|\blocation\.\w+(?:\s*[=!]==?|\.(?:startsWith|endsWith|includes|indexOf)\()|\.test\(\s*(?:window\.|document\.)?location\.";
+
+/// Loads objects from a file. The person who runs the program names that file, so what the command line or the standard
+/// input gives does not come from an attacker here.
+const LOADS_FILE: &str =
+    r"\b(?:c?[pP]ickle|_pickle|dill|cloudpickle)\.(?:load|Unpickler)\(|\bMarshal\.(?:load|restore)\b";
+/// Reads what the person who runs the program gives it.
+const OPERATOR: &str = r"\bsys\.(?:argv|stdin)\b|\bARGV\b|\bSTDIN\b|\$stdin\b";
 
 /// The expressions of one entry of [`SOURCES`].
 #[derive(Debug)]
 struct Compiled {
+    loads_file: Expression,
+    operator: Expression,
     converts: Expression,
     reads: Expression,
     function: Expression,
@@ -102,6 +112,8 @@ fn sources(languages: Languages) -> Vec<&'static Compiled> {
     let of = |(s, compiled): (&Sources, &'static OnceLock<Option<Compiled>>)| {
         let make = || {
             Some(Compiled {
+                loads_file: compile(LOADS_FILE)?,
+                operator: compile(OPERATOR)?,
                 converts: compile(CONVERTS)?,
                 reads: compile(s.reads)?,
                 function: compile(s.function)?,
@@ -120,6 +132,8 @@ struct Facts {
     start: usize,
     /// The part of the line that reads something from outside, in bytes of the text.
     read: Option<Range<usize>>,
+    /// That part reads what the person who runs the program gives it.
+    is_operators: bool,
     starts_function: bool,
     makes_handler: bool,
 }
@@ -140,25 +154,50 @@ impl<'t> Origins<'t> {
     /// Returns true if the line of a match uses a value from outside, in one of the languages of the file.
     pub(super) fn is_outside(&mut self, line: &Range<usize>) -> bool {
         let (text, statement) = (self.text, &self.text[line.clone()]);
-        if self.sources.iter().any(|(s, _)| s.reads.is_match(statement)) {
+        if self.sources.iter().any(|(s, _)| s.reads_outside(statement)) {
             return true;
         }
-        let names = names(statement);
-        self.sources.iter_mut().any(|(s, known)| is_given(text, line.start, s, known, &names))
+        let names = names(used_part(statement));
+        for (s, known) in &mut self.sources {
+            let search = Search { before: line.start, loads_file: s.loads_file.is_match(statement), names: &names };
+            if is_given(text, s, known, &search) {
+                return true;
+            }
+        }
+        false
     }
 }
 
-/// Returns true if a line above `before`, the start of a line, gives a value from outside to one of the names.
-fn is_given(
-    text: &[u8],
+impl Compiled {
+    /// Returns true if a statement itself reads something from outside.
+    fn reads_outside(&self, statement: &[u8]) -> bool {
+        let loads_file = self.loads_file.is_match(statement);
+        let mut from = 0;
+        while let Some(read) = self.reads.find_at(statement, from) {
+            from = read.end;
+            if !loads_file || !self.operator.is_match(&statement[read]) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// The origin of which names to search, and where.
+struct Search<'n> {
+    /// The start of a line; the lines above it are searched.
     before: usize,
-    sources: &Compiled,
-    known: &mut HashMap<usize, Facts>,
-    names: &BTreeSet<&[u8]>,
-) -> bool {
+    /// The statement loads objects from a file.
+    loads_file: bool,
+    names: &'n BTreeSet<&'n [u8]>,
+}
+
+/// Returns true if a line above gives a value from outside to one of the names.
+fn is_given(text: &[u8], sources: &Compiled, known: &mut HashMap<usize, Facts>, search: &Search<'_>) -> bool {
+    let names = search.names;
     let uses_name = |line: &[u8]| words(line).any(|w| names.contains(w));
     let mut decorators = None;
-    let mut next = before;
+    let mut next = search.before;
     for _ in 0..LINES_ABOVE {
         if next == 0 {
             return false;
@@ -178,7 +217,8 @@ fn is_given(
             continue;
         }
         let (start, length) = (facts.start, line.len());
-        let sides = facts.read.as_ref().map(|r| (&line[..r.start - start], &line[(r.end - start).min(length)..]));
+        let read = facts.read.as_ref().filter(|_| !(search.loads_file && facts.is_operators));
+        let sides = read.map(|r| (&line[..r.start - start], &line[(r.end - start).min(length)..]));
         if sides.is_some_and(|(before, after)| assigns(before, after, names)) {
             return true;
         }
@@ -211,6 +251,7 @@ impl Facts {
         let read = sources.reads.find_at(line, 0).filter(|_| !sources.converts.is_match(line));
         Self {
             start,
+            is_operators: read.as_ref().is_some_and(|r| sources.operator.is_match(&line[r.clone()])),
             read: read.map(|r| start + r.start..start + r.end),
             starts_function: sources.function.is_match(line),
             makes_handler: sources.handler.is_match(line),
@@ -227,6 +268,22 @@ fn assigns(before: &[u8], after: &[u8], names: &BTreeSet<&[u8]>) -> bool {
         // `for name in …`, `Scan(&name)`, or a parameter with its annotation.
         None => is_given(before) || is_given(after),
     }
+}
+
+/// Most words of an assignment's target: `final String name`. A call without parentheses and with a condition, such as
+/// Ruby's `eval code if x = 1`, has more.
+const TARGET_WORDS: usize = 3;
+
+/// Returns the part of a statement that uses values: what follows the `=` of an assignment. Without this,
+/// `if (location.hash) box.focus()` would make the value in `box.innerHTML = html` come from outside.
+fn used_part(statement: &[u8]) -> &[u8] {
+    let Some(at) = memchr::memchr(b'=', statement) else { return statement };
+    let (target, value) = (&statement[..at], &statement[at + 1..]);
+    let is_target =
+        |b: &u8| is_word(*b) || matches!(b, b' ' | b'\t' | b'.' | b'$' | b'@' | b'[' | b']' | b'+' | b'-' | b'>');
+    let words = target.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).count();
+    let assigns = !value.starts_with(b"=") && !value.starts_with(b">");
+    if assigns && words <= TARGET_WORDS && target.iter().all(is_target) { value } else { statement }
 }
 
 /// Returns the names that a statement uses, without those that it calls. Of a string, only what is interpolated
@@ -311,6 +368,11 @@ mod tests {
             ("a.rb", "name = params[:name]\nUser.where(\"a = '#{name}'\")"),
             ("a.rb", "name = params[:name]\rUser.where(\"a = '#{name}'\")"),
             ("Jenkinsfile.rb", "User.order(\"#{params[:sort]} asc\")"),
+            ("a.py", "command = request.args['c']\nout = subprocess.run(command, shell=True)"),
+            ("a.js", "const name = new URLSearchParams(location.search).get('n');\nbox.innerHTML = 'Hello ' + name;"),
+            ("a.js", "const text = location.hash.slice(1);\nthis.box.innerHTML += text;"),
+            ("a.py", "value = pickle.load(open(sys.argv[1], 'rb')), pickle.load(request.files['a'])"),
+            ("a.rb", "code = params[:code]\nMarshal.load code if x = 1"),
             (
                 "A.cs",
                 "[HttpGet]\npublic IActionResult F(string name) {\n  db.Execute($\"SELECT 1 WHERE a = '{name}'\");",
@@ -335,6 +397,17 @@ mod tests {
             ("a.zig", "x(request.args)"),
             ("a.py", "id = int(request.args['id'])\ncur.execute(f\"SELECT 1 WHERE a = {id}\")"),
             ("a.php", "$id = (int) $_GET['id'];\n$db->query(\"SELECT 1 WHERE a = $id\");"),
+            ("a.py", "value = pickle.load(open(sys.argv[1], 'rb'))"),
+            ("a.py", "value = pickle.load(sys.stdin.buffer)"),
+            ("a.py", "path = sys.argv[1]\nvalue = pickle.load(open(path, 'rb'))"),
+            ("a.rb", "path = ARGV[0]\nvalue = Marshal.load(File.binread(path))"),
+            ("a.js", "if (location.hash) box.focus();\nbox.innerHTML = html;"),
+            ("a.js", "const html = await (await fetch(location.href)).text();\nbox.innerHTML = html;"),
+            (
+                "a.js",
+                "const state = link.href === location.pathname ? 'on' : '';\nbox.innerHTML = `<a class=\"${state}\">`;",
+            ),
+            ("a.js", "const isAdmin = location.pathname.startsWith('/admin');\nbox.innerHTML = isAdmin ? menu : '';"),
         ] {
             assert!(!outside(path, text), "{text}");
         }

@@ -281,6 +281,33 @@ fn a_value_of_unknown_origin_is_a_suggestion_and_one_of_a_request_is_critical() 
         ),
         ("src/h.py", "import os\nos.system('convert ' + path)\n", "suggestion"),
         ("src/i.py", "import os, sys\npath = sys.argv[1]\nos.system('convert ' + path)\n", "critical"),
+        ("src/j.py", "import subprocess\nsubprocess.run(command, shell=True)\n", "suggestion"),
+        (
+            "src/k.py",
+            "import subprocess\ncommand = request.args['c']\nsubprocess.run(command + ' -v', shell=True)\n",
+            "critical",
+        ),
+        ("src/l.py", "import pickle\nvalue = pickle.loads(blob)\n", "suggestion"),
+        ("src/m.py", "import pickle\nblob = request.get_data()\nvalue = pickle.loads(blob)\n", "critical"),
+        ("src/n.py", "value = eval(formula)\n", "suggestion"),
+        ("src/o.py", "formula = request.args['f']\nvalue = eval(formula)\n", "critical"),
+        ("src/p.js", "box.innerHTML = html;\n", "suggestion"),
+        (
+            "src/q.js",
+            "const name = new URLSearchParams(location.search).get('n');\nbox.innerHTML = 'Hello ' + name;\n",
+            "critical",
+        ),
+        ("src/r.js", "const run = new Function(code);\n", "suggestion"),
+        ("src/s.js", "const cp = require('child_process');\ncp.exec(command);\n", "suggestion"),
+        (
+            "src/t.js",
+            "const cp = require('child_process');\nconst command = req.query.c;\ncp.exec(command);\n",
+            "critical",
+        ),
+        ("src/u.php", "<?php\n$cart = unserialize($row['cart']);\n", "suggestion"),
+        ("src/v.php", "<?php\n$text = $_COOKIE['cart'];\n$cart = unserialize($text);\n", "critical"),
+        ("src/w.rb", "state = Marshal.load(blob)\n", "suggestion"),
+        ("src/x.rb", "blob = cookies[:state]\nstate = Marshal.load(blob)\n", "critical"),
     ];
     for (path, text, _) in cases {
         repo.stage(path, text);
@@ -298,6 +325,27 @@ fn a_value_of_unknown_origin_is_a_suggestion_and_one_of_a_request_is_critical() 
     let report = repo.review_json(&["staged", "--no-save"], 1);
     let named = report["findings"].as_array().unwrap().iter().find(|f| f["file"] == "src/c.js").unwrap();
     assert_eq!((&named["severity"], &named["confidence"]), (&"major".into(), &"low".into()));
+}
+
+#[test]
+fn a_call_with_request_data_is_one_finding() {
+    for (path, text, rule) in [
+        ("src/a.py", "os.system('ls ' + request.args['d'])\n", "python-shell-request"),
+        ("src/a.py", "subprocess.run(request.args['c'], shell=True)\n", "python-shell-request"),
+        ("src/a.py", "total = eval(request.args['f'])\n", "python-eval-input"),
+        ("src/a.py", "job = pickle.loads(request.get_data())\n", "python-deserialize-input"),
+        ("src/a.js", "const total = eval(req.query.formula);\n", "js-eval-input"),
+        ("src/a.js", "const cp = require('child_process');\ncp.exec('ls ' + req.query.d);\n", "js-command-request"),
+        ("src/a.js", "box.innerHTML = location.hash;\n", "js-dom-xss"),
+        ("src/a.php", "<?php\n$cart = unserialize($_COOKIE['cart']);\n", "php-unserialize-request"),
+        ("src/a.rb", "state = Marshal.load(cookies[:state])\n", "ruby-deserialize-request"),
+    ] {
+        let repo = Repo::new();
+        repo.stage(path, text);
+        let report = repo.review_json(&["staged", "--no-save"], 1);
+        let found: Vec<_> = rules_of(&report).into_iter().map(|(id, _)| id).collect();
+        assert_eq!(found, [rule], "{path}: {text}");
+    }
 }
 
 #[test]
