@@ -200,7 +200,7 @@ fn hok_01_a_global_hooks_path_is_refused_with_advice() {
     assert!(run.stderr.contains("hint: use separate hooks for this repository: git config --local"), "{}", run.stderr);
     assert!(!shared.exists() && !hook_path(&repo, "pre-commit").exists());
 
-    let advice = run.stderr.lines().find_map(|l| l.split_once("of its own: ")).unwrap().1;
+    let advice = run.stderr.lines().find_map(|l| l.split_once("for this repository: ")).unwrap().1;
     let out = Command::new("sh").args(["-c", advice]).current_dir(repo.path()).output().unwrap();
     assert!(out.status.success(), "{}", text(&out));
     repo.reviewer(&["install-hooks"]).run(0);

@@ -274,7 +274,7 @@ fn a_call_that_makes_no_sense_is_answered_with_what_to_do() {
             ("read_lines", json!({"path": "lib/parser.rs", "first": 1, "last": 2}), "did you mean src/parser.rs?"),
             ("read_lines", json!({"path": "empty", "first": 1, "last": 2}), "is empty"),
             ("read_lines", json!({"path": "bin.png", "first": 1, "last": 2}), "not a text file"),
-            ("read_lines", json!({"path": "src", "first": 1, "last": 2}), "no text file"),
+            ("read_lines", json!({"path": "src", "first": 1, "last": 2}), "text file `src` not found"),
             ("search", json!({"pattern": ""}), "pattern is missing"),
             ("search", json!({"pattern": "x".repeat(2000)}), "longer than"),
             ("search", json!({"pattern": "x", "glob": "*.zig"}), "no file matches the glob"),

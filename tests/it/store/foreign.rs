@@ -212,6 +212,6 @@ fn sto_08_what_belongs_to_somebody_else_is_refused() {
     give_away("sessions/2026-01-31-001").unwrap();
     assert!(yard.store().session(&session).unwrap_err().causes.join(" ").contains("owned by user 12345"));
     give_away("").unwrap();
-    refused(&yard, ".reviews belongs to user 12345");
+    refused(&yard, ".reviews is owned by user 12345");
     assert_eq!(std::fs::metadata(yard.path("")).unwrap().uid(), 12345, "nothing was taken over");
 }
