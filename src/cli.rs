@@ -5,6 +5,7 @@ mod doctor;
 mod generate;
 mod history;
 mod hooks;
+mod init;
 mod near_miss;
 mod policy;
 mod pr;
@@ -74,6 +75,8 @@ enum Command {
     Pr(pr::Args),
     /// Run the rules on a branch, and accept a signed receipt in place of model requests
     VerifyReceipt(Box<review::Verify>),
+    /// Write a policy file, and offer git hooks and a CI file
+    Init(init::Args),
     /// Install or remove git hooks
     InstallHooks(hooks::Args),
     /// Check, show, test and trust the policy
@@ -140,6 +143,7 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
         Command::Review(args) => review::run(&context, &args),
         Command::Pr(args) => pr::run(&context, &args),
         Command::VerifyReceipt(args) => review::verify(&context, *args),
+        Command::Init(args) => init::run(&context, &args),
         Command::InstallHooks(args) => hooks::run(&context, &args),
         Command::Policy(args) => policy::run(&context, &args),
         Command::Doctor(args) => doctor::run(&context, &args),

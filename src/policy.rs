@@ -33,6 +33,7 @@ mod lint;
 mod merge;
 mod parse;
 mod parts;
+mod preset;
 mod read;
 #[cfg(test)]
 mod reference;
@@ -44,6 +45,7 @@ mod waiver;
 mod weaken;
 
 pub use parse::{MAX_BYTES, Problem};
+pub use preset::{PRESETS, Preset};
 pub use trust::{Pin, Pins};
 pub use waiver::{Waive, waivers};
 pub use weaken::{Weakening, asks_otherwise, rules_of, told, weakened};
@@ -458,7 +460,7 @@ impl Default for Policy {
                 max_cost_usd: 1.0,
                 jobs: 4,
             },
-            backends: BackendKind::ALL.into_iter().map(|k| Backend::new(k.name())).collect(),
+            backends: built_in(),
             rules: RulesPolicy { paths: vec![".claude-reviewer/rules".to_owned()], ..RulesPolicy::default() },
             paths: Vec::new(),
             guidelines: Vec::new(),
@@ -577,12 +579,13 @@ fn is_number(digits: &str) -> bool {
 impl Backend {
     /// Returns a backend with the defaults for its name.
     fn new(name: &str) -> Self {
+        let preset = preset::preset(name);
         Self {
             name: name.to_owned(),
-            kind: BackendKind::parse(name),
+            kind: BackendKind::of_built_in(name),
             model: None,
             path: None,
-            base_url: None,
+            base_url: preset.map(|p| p.base_url.to_owned()),
             api_key_env: None,
             api_key_command: None,
             max_retries: 3,
@@ -592,6 +595,31 @@ impl Backend {
             withheld: None,
         }
     }
+}
+
+impl Backend {
+    /// Returns the preset that this backend is, unless another address is configured.
+    pub fn preset(&self) -> Option<&'static Preset> {
+        preset::preset(&self.name).filter(|p| self.base_url.as_deref() == Some(p.base_url))
+    }
+
+    /// Returns the variable that contains the key if neither `api_key_env` nor `api_key_command` is configured; `None`
+    /// if the server needs no key or the program has its own login.
+    pub fn usual_key(&self) -> Option<&'static str> {
+        match preset::preset(&self.name) {
+            // Its key does not go to another address.
+            Some(_) => self.preset().and_then(|p| p.key_variable),
+            None => self.kind.and_then(BackendKind::key_variable),
+        }
+    }
+}
+
+/// Returns the backends that need no table, sorted by name.
+fn built_in() -> Vec<Backend> {
+    let names = BackendKind::ALL.map(BackendKind::name);
+    let mut names: Vec<&str> = names.into_iter().chain(PRESETS.iter().map(|p| p.name)).collect();
+    names.sort_unstable();
+    names.into_iter().map(Backend::new).collect()
 }
 
 impl BackendKind {
@@ -621,6 +649,11 @@ impl BackendKind {
     /// Parses a name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|k| k.name() == name)
+    }
+
+    /// Returns the kind of the built-in backend of that name.
+    fn of_built_in(name: &str) -> Option<Self> {
+        Self::parse(name).or_else(|| preset::preset(name).map(|_| Self::OpenAi))
     }
 }
 

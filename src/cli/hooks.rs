@@ -52,7 +52,12 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus, Error> {
     Ok(ExitStatus::Pass)
 }
 
-/// Asks the repository where its hooks are.
+/// Installs all hooks.
+pub(super) fn install_all(context: &Context) -> Result<ExitStatus, Error> {
+    run(context, &Args { pre_commit: false, pre_push: false, uninstall: false })
+}
+
+/// Returns the folder of the hooks.
 fn place(repo: &Repo) -> Result<Place, Error> {
     let Some(worktree) = repo.worktree() else {
         return Err(Error::usage("hooks do not run in a bare repository").hint("run install-hooks in a worktree of it"));
@@ -60,11 +65,11 @@ fn place(repo: &Repo) -> Result<Place, Error> {
     Ok(Place { hooks: repo.hooks()?, worktree: worktree.to_owned(), common: repo.common_dir() })
 }
 
-/// Finds the path under which the binary will still be found after an update: the entry of `PATH` that leads
-/// to the running one, where there is one, since that may be a link that follows updates.
+/// Returns a path of this program that stays valid after an update: an entry of `PATH` that leads to it, which may be a
+/// link, or its own path.
 fn program(context: &Context) -> Result<PathBuf, Error> {
     let running =
-        context.env.program().map_err(|e| Error::usage("the path of this program cannot be found").caused_by(&e))?;
+        context.env.program().map_err(|e| Error::usage("cannot find the path of this program").caused_by(&e))?;
     let real = std::fs::canonicalize(&running).unwrap_or_else(|_| running.clone());
     let name = format!("claude-reviewer{}", std::env::consts::EXE_SUFFIX);
     let in_path = context.env.path().into_iter().map(|dir| dir.join(&name));
@@ -80,13 +85,13 @@ fn report(outcomes: &[Outcome], place: &Place) -> String {
         let line = match outcome {
             Outcome::Installed { hook, kept: None } => format!("installed {}", show(hook)),
             Outcome::Installed { hook, kept: Some(kept) } => {
-                format!("installed {}; the hook that was there runs first, kept as {}", show(hook), show(kept))
+                format!("installed {}; the existing hook runs first, kept as {}", show(hook), show(kept))
             }
             Outcome::Replaced { hook } => format!("updated {}", show(hook)),
-            Outcome::Current { hook } => format!("{} is installed already", show(hook)),
+            Outcome::Current { hook } => format!("{} is already installed", show(hook)),
             Outcome::Removed { hook, restored: false } => format!("removed {}", show(hook)),
             Outcome::Removed { hook, restored: true } => {
-                format!("removed {}; the hook from before is back", show(hook))
+                format!("removed {}; restored the previous hook", show(hook))
             }
             Outcome::Absent { hook } => format!("{} is not installed", show(hook)),
         };
@@ -95,12 +100,12 @@ fn report(outcomes: &[Outcome], place: &Place) -> String {
         text.push('\n');
     }
     if installed {
-        text.push_str(&format!("to pass once without a review: {SKIP}=1 git commit, or git commit --no-verify\n"));
+        text.push_str(&format!("to skip the review once: {SKIP}=1 git commit, or git commit --no-verify\n"));
     }
     text
 }
 
 fn print(text: &str) {
-    // The hooks are in place; nobody is left to tell when stdout is gone.
+    // A closed stdout leaves no way to report the error.
     let _ = std::io::stdout().write_all(text.as_bytes());
 }

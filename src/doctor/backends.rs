@@ -37,11 +37,12 @@ pub(super) fn examine(patient: &Patient<'_>) -> Vec<Section> {
     sections
 }
 
-/// Tells which backends could be named. Nobody is asked: nobody wanted that.
+/// Lists backends that the policy does not use, without sending a request.
 fn idle(patient: &Patient<'_>) -> Section {
     let mut section = Section::new("other backends");
     let top = patient.repo.and_then(Repo::worktree);
-    for backend in &patient.policy.backends {
+    // A preset names a server that most machines do not have.
+    for backend in patient.policy.backends.iter().filter(|b| b.preset().is_none()) {
         let name = backend.kind.map_or("backend", BackendKind::name);
         let own = if backend.name == name { String::new() } else { format!("{}: ", backend.name) };
         let text = match Backend::open(backend, patient.env, top, &Pool::default()) {
@@ -142,7 +143,7 @@ fn list(models: &[String]) -> String {
     if more > 0 { format!("{shown} and {more} more") } else { shown }
 }
 
-/// Says where the key comes from; never what it is.
+/// Describes the source of the key. Never shows the key.
 fn key(patient: &Patient<'_>, backend: &policy::Backend) -> Check {
     if backend.keyless {
         return Check::good("key", "not sent: the address comes from an untrusted file");
@@ -150,8 +151,9 @@ fn key(patient: &Patient<'_>, backend: &policy::Backend) -> Check {
     if backend.api_key_command.is_some() && backend.api_key_env.is_none() {
         return Check::good("key", "from api_key_command");
     }
-    let usual = backend.kind.and_then(BackendKind::key_variable).unwrap_or_default();
-    let name = backend.api_key_env.as_deref().unwrap_or(usual);
+    let Some(name) = backend.api_key_env.as_deref().or_else(|| backend.usual_key()) else {
+        return Check::good("key", "not needed");
+    };
     match patient.env.os(name) {
         Some(_) => Check::good("key", format!("{name} is set")),
         None => Check::good("key", format!("not sent: {name} is not set")),

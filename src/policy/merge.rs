@@ -174,8 +174,10 @@ impl Merge<'_> {
                 let usual = match key.name {
                     "path" => b.path.is_none() && setting.value.text() == "claude",
                     "api_key_env" => {
-                        b.kind.and_then(BackendKind::key_variable) == Some(setting.value.text())
-                            && (b.base_url.is_none() || own(&format!("backend.{name}.base_url")))
+                        b.usual_key() == Some(setting.value.text())
+                            && (b.base_url.is_none()
+                                || b.preset().is_some()
+                                || own(&format!("backend.{name}.base_url")))
                     }
                     _ => false,
                 };
@@ -321,7 +323,7 @@ impl Merge<'_> {
                 problem(&key("kind"), "is missing; only built-in backends have a default kind".to_owned(), Some(hint));
                 continue;
             };
-            if let Some(known) = BackendKind::parse(&b.name).filter(|k| *k != kind) {
+            if let Some(known) = BackendKind::of_built_in(&b.name).filter(|k| *k != kind) {
                 let hint = format!("rename the backend; {:?} is built in", b.name);
                 problem(
                     &key("kind"),

@@ -6,7 +6,7 @@
 use super::keys::{self, BACKEND, GUIDELINE, Key, PATH, TABLES, Trust, VERSION};
 use super::kind::{Kind, TOOLS};
 use super::value::Value;
-use super::{Backend, BackendKind, FILE_NAME, Guideline, Origin, PathRule, Policy};
+use super::{Backend, BackendKind, FILE_NAME, Guideline, Origin, PRESETS, PathRule, Policy};
 use crate::finding::{Category, Severity};
 use serde_json::{Map, Value as Json, json};
 
@@ -82,6 +82,11 @@ fn backends() -> Json {
             kind.name().to_owned(),
             object(about, properties("backend.NAME", BACKEND, Some(&backend), fits), &[]),
         );
+    }
+    for preset in PRESETS {
+        let fits = |key: &str| !matches!(key, "kind" | "path");
+        let properties = properties("backend.NAME", BACKEND, Some(&Backend::new(preset.name)), fits);
+        known.insert(preset.name.to_owned(), object(preset.about, properties, &[]));
     }
     let custom = properties("backend.NAME", BACKEND, Some(&Backend::new("-")), |_| true);
     let other = object("A custom backend.", custom, &[]);

@@ -31,6 +31,7 @@ mod governing;
 mod hidden;
 mod history;
 mod hooks;
+mod init;
 mod judge;
 mod leaks;
 mod loopback;

@@ -488,3 +488,42 @@ fn a_design_violation_blocks_where_the_heading_it_cites_is_in_the_document() {
         assert_eq!(report["design_compliance"]["violations"].as_array().unwrap().len(), 1, "{report:#}");
     }
 }
+
+#[test]
+fn a_preset_needs_no_table_and_no_key_and_a_table_overrides_single_keys() {
+    // At its default port there is no server, and the error names the address.
+    let repo = Repo::new();
+    repo.stage("src/half.rs", FLAW);
+    for (name, address) in
+        [("ollama", "127.0.0.1:11434"), ("lmstudio", "127.0.0.1:1234"), ("llamacpp", "127.0.0.1:8080")]
+    {
+        let shown = repo.reviewer(&["policy", "show", "--format", "toml"]).run(0).stdout;
+        assert!(!shown.contains(name), "{shown}");
+        let run = repo.reviewer(&["doctor", "--backend", name, "--offline"]).run(0);
+        assert!(run.stdout.contains(address) && run.stdout.contains("not needed"), "{}", run.stdout);
+    }
+    let server = Server::start(|r: &Request| r.review(&[claim()]));
+    let table = format!("version = 1\n[backend.ollama]\nbase_url = \"{}\"\nmodel = \"stub\"\n", server.url());
+    repo.write(".claude-reviewer.toml", table);
+    let report = report(&repo, &["staged", "--backend", "ollama"], 1);
+    assert_eq!(report["findings"][0]["origin"], "ollama", "{report:#}");
+    assert_eq!(server.questions()[0].header("authorization"), None, "no key of another service is sent");
+    repo.write(".claude-reviewer.toml", "version = 1\n[backend.ollama]\nkind = \"google\"\n");
+    let run = repo.reviewer(&["policy", "check"]).run(2);
+    let said = run.stdout + &run.stderr;
+    assert!(said.contains("must be \"openai\" for the built-in backend of this name"), "{said}");
+}
+
+#[test]
+fn the_key_of_openrouter_is_required_there_and_goes_nowhere_else() {
+    let repo = Repo::new();
+    repo.stage("src/half.rs", FLAW);
+    let run = with_key(&repo, &["staged", "--backend", "openrouter"]).run(3);
+    assert!(run.stdout.contains("OPENROUTER_API_KEY is not set"), "{}", run.stdout);
+    let server = Server::start(|r: &Request| r.review(&[]));
+    let table = format!("version = 1\n[backend.openrouter]\nbase_url = \"{}\"\nmodel = \"stub\"\n", server.url());
+    repo.write("../home/.config/claude-reviewer/config.toml", table);
+    let run = with_key(&repo, &["staged", "--backend", "openrouter"]).env("OPENROUTER_API_KEY", "sk-or-test").run(0);
+    assert_eq!(server.questions().len(), 1, "{}", run.stderr);
+    assert_eq!(server.questions()[0].header("authorization"), None);
+}

@@ -2,7 +2,7 @@
 
 use crate::support::{Repo, Reviewer, line_with_key};
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::process::Stdio;
 
 const BAD: &str = "a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> topic\n";
@@ -10,6 +10,11 @@ const BAD: &str = "a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> topic\n";
 /// Runs the program with a pseudo-terminal as all three streams. Returns the exit code and all that it printed, with
 /// plain line ends.
 fn on_terminal(reviewer: Reviewer) -> (i32, String) {
+    typed(reviewer, "")
+}
+
+/// Runs the program on a pseudo-terminal where somebody types these lines.
+pub fn typed(reviewer: Reviewer, input: &str) -> (i32, String) {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&controller).unwrap();
@@ -24,6 +29,7 @@ fn on_terminal(reviewer: Reviewer) -> (i32, String) {
     let mut printed = Vec::new();
     let mut buffer = [0; 4096];
     let mut screen = File::from(controller);
+    screen.write_all(input.as_bytes()).unwrap();
     // Linux reports EIO once the program has closed its side.
     while let Ok(n @ 1..) = screen.read(&mut buffer) {
         printed.extend_from_slice(&buffer[..n]);

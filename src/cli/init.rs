@@ -1,0 +1,224 @@
+//! `init`: writes a policy file, and on request hooks and a CI file.
+
+mod policy;
+
+use super::{Context, hooks};
+use crate::error::{Error, ExitStatus, Result};
+use crate::git::{Repo, State};
+use crate::rules;
+use crate::{env::Env, policy::FILE_NAME};
+use clap::ValueEnum as _;
+use policy::Found;
+use std::io::{BufRead as _, ErrorKind, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+
+/// The most tracked files whose names are read.
+const MAX_FILES: usize = 100_000;
+
+/// Arguments of `init`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "On a terminal, asks whether to install hooks and which CI file to write. Existing files are never \
+    changed."
+)]
+pub(super) struct Args {
+    /// Write the policy file only, without questions
+    #[arg(long)]
+    yes: bool,
+    /// Install the git hooks, as install-hooks does
+    #[arg(long)]
+    hooks: bool,
+    /// Write the CI file of this platform
+    #[arg(long, value_name = "NAME")]
+    ci: Option<Platform>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Platform {
+    Github,
+    Gitlab,
+    Bitbucket,
+    Azure,
+    Jenkins,
+}
+
+/// A CI file: its path in the repository, its content, and the next step.
+struct Job {
+    path: &'static str,
+    text: &'static str,
+    next: &'static str,
+}
+
+impl Platform {
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |v| v.get_name().to_owned())
+    }
+
+    fn job(self) -> Job {
+        match self {
+            Self::Github => Job {
+                path: ".github/workflows/claude-reviewer.yml",
+                text: include_str!("../../ci/examples/github/review.yml"),
+                next: "replace OWNER with the owner of the repository that contains the action",
+            },
+            Self::Gitlab => Job {
+                path: ".gitlab/claude-reviewer.yml",
+                text: include_str!("../../ci/examples/gitlab.yml"),
+                next: "add to .gitlab-ci.yml: include: [{ local: .gitlab/claude-reviewer.yml }], and set \
+                       CLAUDE_REVIEWER_IMAGE",
+            },
+            Self::Bitbucket => Job {
+                path: "bitbucket-pipelines.yml",
+                text: include_str!("../../ci/examples/bitbucket-pipelines.yml"),
+                next: "replace the image with yours",
+            },
+            Self::Azure => Job {
+                path: "azure-pipelines.yml",
+                text: include_str!("../../ci/examples/azure-pipelines.yml"),
+                next: "replace the image with yours, and require the pipeline in a branch policy",
+            },
+            Self::Jenkins => Job {
+                path: "Jenkinsfile",
+                text: include_str!("../../ci/examples/Jenkinsfile"),
+                next: "replace the image and the credentials with yours",
+            },
+        }
+    }
+
+    /// Guesses the platform from the files at the top of the repository and from its remotes.
+    fn guess(top: &Path, repo: &Repo) -> Option<Self> {
+        let by_file = [
+            (".github", Self::Github),
+            (".gitlab-ci.yml", Self::Gitlab),
+            ("bitbucket-pipelines.yml", Self::Bitbucket),
+            ("azure-pipelines.yml", Self::Azure),
+            ("Jenkinsfile", Self::Jenkins),
+        ];
+        let found = by_file.into_iter().find(|(name, _)| top.join(name).exists()).map(|(_, platform)| platform);
+        let urls: Vec<String> = repo.remotes().iter().flat_map(|r| repo.remote_urls(r)).collect();
+        let by_host = [("github", Self::Github), ("gitlab", Self::Gitlab), ("bitbucket", Self::Bitbucket)];
+        let of_remote = by_host.into_iter().find(|(host, _)| urls.iter().any(|u| u.contains(host))).map(|(_, p)| p);
+        found.or(of_remote)
+    }
+}
+
+/// What to write.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    hooks: bool,
+    ci: Option<Platform>,
+}
+
+pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
+    let repo = Repo::open(&context.dir, &context.env)?;
+    let Some(top) = repo.worktree() else {
+        return Err(Error::usage("a bare repository has no worktree to write to").hint("run init in a clone"));
+    };
+    let is_asked = !(args.yes || args.hooks || args.ci.is_some()) && is_interactive(&context.env);
+    let plan = match is_asked {
+        true => ask(Platform::guess(top, &repo))?,
+        false => Plan { hooks: args.hooks, ci: args.ci },
+    };
+    let job = plan.ci.map(Platform::job);
+    if let Some(job) = job.as_ref().filter(|j| top.join(j.path).symlink_metadata().is_ok()) {
+        let error = Error::usage(format!("{} already exists", job.path));
+        return Err(error.hint("add the job by hand; docs/ci.md of claude-reviewer shows it"));
+    }
+    let mut said = Vec::new();
+    let found = found(&repo)?;
+    if top.join(FILE_NAME).symlink_metadata().is_ok() {
+        said.push(format!("kept {FILE_NAME}, which exists already"));
+    } else {
+        write(top, FILE_NAME, &found.policy())?;
+        said.push(format!("wrote {FILE_NAME}"));
+    }
+    if let Some(job) = &job {
+        write(top, job.path, job.text)?;
+        said.push(format!("wrote {}\nnext: in {0}, {}", job.path, job.next));
+    }
+    print(&said, context.global.quiet);
+    if plan.hooks {
+        hooks::install_all(context)?;
+    }
+    print(&["next: claude-reviewer review".to_owned()], context.global.quiet);
+    Ok(ExitStatus::Pass)
+}
+
+fn is_interactive(env: &Env) -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !env.is_ci()
+}
+
+/// Asks on the terminal.
+fn ask(guess: Option<Platform>) -> Result<Plan> {
+    let hooks = loop {
+        match answer("Install git hooks that review each commit and push? [Y/n] ")?.as_deref() {
+            Some("" | "y" | "yes") => break true,
+            Some("n" | "no") | None => break false,
+            Some(_) => {}
+        }
+    };
+    let names: Vec<String> = Platform::value_variants().iter().map(|p| p.name()).collect();
+    let usual = guess.map_or_else(|| "none".to_owned(), Platform::name);
+    let ci = loop {
+        let question = format!("Write a CI file? {}, or none [{usual}] ", names.join(", "));
+        match answer(&question)?.as_deref() {
+            Some("") => break guess,
+            Some("none" | "n" | "no") | None => break None,
+            Some(name) => match <Platform as clap::ValueEnum>::from_str(name, true) {
+                Ok(platform) => break Some(platform),
+                Err(_) => {}
+            },
+        }
+    };
+    Ok(Plan { hooks, ci })
+}
+
+/// Prints a question and reads a line, in lower case; `None` at the end of the input.
+fn answer(question: &str) -> Result<Option<String>> {
+    let fail = |e: std::io::Error| Error::usage("cannot read the answer").caused_by(&e);
+    let mut err = std::io::stderr();
+    err.write_all(question.as_bytes()).and_then(|()| err.flush()).map_err(fail)?;
+    let mut line = String::new();
+    let read = std::io::stdin().lock().read_line(&mut line).map_err(fail)?;
+    Ok((read > 0).then(|| line.trim().to_ascii_lowercase()))
+}
+
+/// Reads the names of the tracked files.
+fn found(repo: &Repo) -> Result<Found> {
+    let (files, _) = repo.reader().files(&State::Index, MAX_FILES)?;
+    let names: Vec<String> = files.iter().map(|f| String::from_utf8_lossy(f.as_bytes()).into_owned()).collect();
+    Ok(Found::of(names.iter().map(|n| (n.as_str(), rules::languages_of(n.as_bytes()).collect()))))
+}
+
+/// Writes a new file with its folders. Follows no symbolic link below the top of the worktree.
+fn write(top: &Path, path: &str, text: &str) -> Result<()> {
+    let fail = |e: std::io::Error| Error::usage(format!("cannot write {path}")).caused_by(&e);
+    let mut folder = PathBuf::from(top);
+    for part in Path::new(path).parent().into_iter().flatten() {
+        folder.push(part);
+        match std::fs::create_dir(&folder) {
+            Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(fail(e)),
+            _ => {}
+        }
+        if !folder.symlink_metadata().map_err(fail)?.is_dir() {
+            let shown = folder.strip_prefix(top).unwrap_or(&folder).display();
+            return Err(Error::usage(format!("cannot write {path}: {shown} is not a folder")).hint("ls -la"));
+        }
+    }
+    let target = top.join(path);
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&target).map_err(fail)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    written.map_err(|e| {
+        // A part of a file would pass for the whole one.
+        let _ = std::fs::remove_file(&target);
+        fail(e)
+    })
+}
+
+fn print(lines: &[String], is_quiet: bool) {
+    if !is_quiet {
+        let text: String = lines.iter().map(|l| format!("{l}\n")).collect();
+        // A closed stdout leaves no way to report the error.
+        let _ = std::io::stdout().write_all(text.as_bytes());
+    }
+}
