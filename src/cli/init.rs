@@ -164,10 +164,11 @@ fn ask(guess: Option<Platform>) -> Result<Plan> {
         match answer(&question)?.as_deref() {
             Some("") => break guess,
             Some("none" | "n" | "no") | None => break None,
-            Some(name) => match <Platform as clap::ValueEnum>::from_str(name, true) {
-                Ok(platform) => break Some(platform),
-                Err(_) => {}
-            },
+            Some(name) => {
+                if let Ok(platform) = <Platform as clap::ValueEnum>::from_str(name, true) {
+                    break Some(platform);
+                }
+            }
         }
     };
     Ok(Plan { hooks, ci })

@@ -235,7 +235,7 @@ impl<'r> Worktree<'r> {
             let path = entry.rela_path.to_vec();
             match entry.disk_kind {
                 Some(DirKind::Repository) => {
-                    self.notes.push(format!("skipped {}: separate repository", String::from_utf8_lossy(&path)))
+                    self.notes.push(format!("skipped {}: separate repository", String::from_utf8_lossy(&path)));
                 }
                 Some(DirKind::File | DirKind::Symlink) => {
                     if let Some(mode) = self.mode_now(&path, None)? {

@@ -112,7 +112,7 @@ fn on_a_terminal_it_asks_and_takes_the_default_for_an_empty_line() {
 fn outside_a_repository_it_says_so() {
     let repo = repo();
     std::fs::create_dir(repo.outside()).unwrap();
-    let run = repo.reviewer(&["init"]).dir(&repo.outside()).run(2);
+    let run = repo.reviewer(&["init"]).dir(repo.outside()).run(2);
     assert!(run.stderr.starts_with("error: "), "{}", run.stderr);
     assert_eq!(std::fs::read_dir(repo.outside()).unwrap().count(), 0);
 }

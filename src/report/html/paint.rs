@@ -75,7 +75,7 @@ impl Keywords {
 
     fn has(&self, word: &[u8]) -> bool {
         let is_same = |k: &&str| k.as_bytes() == word || self.ignores_case && k.as_bytes().eq_ignore_ascii_case(word);
-        self.words.iter().any(|k| is_same(&k))
+        self.words.iter().any(is_same)
     }
 }
 

@@ -20,8 +20,11 @@ pub struct World {
     servers: Vec<Box<dyn Any + Send>>,
 }
 
-/// The names that pages use, with the function that makes the repository.
-pub const FIXTURES: &[(&str, fn() -> World)] = &[
+/// A fixture: its name on pages, and a function that makes it.
+type Fixture = (&'static str, fn() -> World);
+
+/// All fixtures that pages use.
+pub const FIXTURES: &[Fixture] = &[
     ("clean-change", clean_change),
     ("sql-in-staged-change", sql_in_staged_change),
     ("yaml-in-staged-change", yaml_in_staged_change),
