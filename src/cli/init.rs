@@ -3,10 +3,11 @@
 mod policy;
 
 use super::{Context, hooks};
+use crate::env::Env;
 use crate::error::{Error, ExitStatus, Result};
 use crate::git::{Repo, State};
+use crate::policy::FILE_NAME;
 use crate::rules;
-use crate::{env::Env, policy::FILE_NAME};
 use clap::ValueEnum as _;
 use policy::Found;
 use std::io::{BufRead as _, ErrorKind, IsTerminal as _, Write as _};

@@ -11,11 +11,11 @@ pub(super) fn list() -> Vec<Prompt> {
     let summary = PromptArgument::new("summary")
         .with_description("The task and what was done; if empty, the agent fills it in")
         .with_required(false);
-    let focus = PromptArgument::new("focus").with_description("What to look at").with_required(false);
+    let focus = PromptArgument::new("focus").with_description("Focus of the review").with_required(false);
     vec![
         Prompt::new(
             "review",
-            Some("Have the current changes reviewed, and act on what is found"),
+            Some("Request a review of the current changes, and act on the findings"),
             Some(vec![summary, focus]),
         )
         .with_title("Review my changes"),
@@ -39,7 +39,7 @@ pub(super) fn get(name: &str, arguments: Option<&JsonObject>) -> Result<GetPromp
             ("summary" | "focus", Some(text)) if !text.trim().is_empty() => {
                 // Each line is quoted, so that none of it reads as one of ours.
                 let quoted: String = Inert::lines(text).map(|l| format!("> {l}\n")).collect();
-                said.push_str(&format!("\nThe user says as {key}:\n{quoted}"));
+                said.push_str(&format!("\nThe user gave this {key}:\n{quoted}"));
             }
             ("summary" | "focus", Some(_)) => {}
             ("summary" | "focus", None) => {
@@ -52,10 +52,10 @@ pub(super) fn get(name: &str, arguments: Option<&JsonObject>) -> Result<GetPromp
         }
     }
     let words = format!(
-        "Have my current changes reviewed.\n\
-         1. Call request_review. In summary, say what was asked for, what was done and which decisions were taken; \
+        "Request a review of my current changes.\n\
+         1. Call request_review. In summary, describe the task, the work and the decisions; \
          name design documents in relevant_docs.\n\
-         2. Fix what blocks. Where you disagree with a finding, say why in response.\n\
+         2. Fix what blocks. If you disagree with a finding, explain why in response.\n\
          3. Call request_review again with previous_review_id and response. Stop when advice.action is complete, \
          nothing or ask_a_person, or when a round brings only suggestions.\n\
          4. When nothing blocks, call mark_review_complete with final_status approved and tell me what was found and \

@@ -1,7 +1,7 @@
-//! The schema of an answer as `tools/list` shows it: small, because clients send the list to a model with every request.
+//! The schema of an answer in `tools/list`: small, because clients send the list to a model with every request.
 //!
-//! It has the type of each member, and of each field of a finding. Other nested values are plain objects and arrays. The
-//! resource `schema://TOOL` has the complete schema.
+//! It has the type of each member, and of each field of a finding. Other nested values are plain objects and arrays.
+//! The resource `schema://TOOL` has the complete schema.
 
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;

@@ -30,13 +30,13 @@ pub(super) const TOOLS: &[Tool] = &[
             Arg { name: "contract_path", about: "Path to TASK_CONTRACT.json.", kind: PATH, required: true },
             Arg {
                 name: "report_dir",
-                about: "The folder of the two reports. Default: _handoff.",
+                about: "Folder for both reports. Default: _handoff.",
                 kind: PATH,
                 required: false,
             },
             Arg {
                 name: "timeout_seconds",
-                about: "How long it may take.",
+                about: "Time limit in seconds.",
                 kind: Kind::Number { from: 1, to: MAX_TIMEOUT.as_secs() as i64, default: TIMEOUT.as_secs() as i64 },
                 required: false,
             },
@@ -50,7 +50,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "claude_validate_proposal",
         title: "Check a proposal",
-        about: "Checks whether a proposal (PROPOSAL_FINAL.md) is complete and can be worked from. Reads it and nothing else.",
+        about: "Checks whether a proposal (PROPOSAL_FINAL.md) is complete and ready for work. Reads only the proposal.",
         args: &[Arg { name: "proposal_path", about: "Path to the proposal.", kind: PATH, required: true }],
         answers: || schema(&[kind::<ProposalCheck>]),
         effect: Effect::Reads,
@@ -65,13 +65,13 @@ pub(super) const TOOLS: &[Tool] = &[
         args: &[
             Arg {
                 name: "files",
-                about: "The files: paths from working_directory.",
+                about: "Paths of the files, relative to working_directory.",
                 kind: Kind::Texts { most: MAX_AUDITED, bytes: 4096 },
                 required: true,
             },
             Arg {
                 name: "working_directory",
-                about: "A folder below the one that is served. Default: that one.",
+                about: "Folder at or below the served folder. Default: the served folder.",
                 kind: PATH,
                 required: false,
             },
@@ -85,7 +85,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "claude_resolve_conflict",
         title: "Settle a disagreement",
-        about: "Says who is right where a floor manager rebuts the judge's report, by the words of the three documents.",
+        about: "Decides whether the judge or the floor manager, who disputes the judge's report, is right. Uses only the three documents.",
         args: &[
             Arg { name: "contract_path", about: "Path to TASK_CONTRACT.json.", kind: PATH, required: true },
             Arg { name: "rebuttal_path", about: "Path to the rebuttal.", kind: PATH, required: true },
@@ -99,7 +99,7 @@ pub(super) const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "claude_health",
-        title: "Who can be asked",
+        title: "Check backends",
         about: "Checks whether the Claude program and the backends of the policy are available, without sending a request to a model.",
         args: &[],
         answers: || schema(&[kind::<Health>]),

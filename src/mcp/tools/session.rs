@@ -35,9 +35,9 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "request_review",
         title: "Request a review",
-        about: "Reviews your current changes and stores the review; the answer comes at once. Say in summary what you \
-                were asked for and what you did. After fixing what it finds, call it again with previous_review_id and \
-                response: the answer then says what is fixed, still there or new. Follow advice.",
+        about: "Reviews your current changes and stores the review. The call returns when the review is done. In \
+                summary, describe the task and your work. After you fix the findings, call it again with \
+                previous_review_id and response: the answer lists which findings are fixed, open or new. Follow advice.",
         args: &[
             Arg {
                 name: "summary",
@@ -53,28 +53,28 @@ pub(super) const TOOLS: &[Tool] = &[
             },
             Arg {
                 name: "focus_areas",
-                about: "What to look at: categories (bugs, security, performance, style, architecture, design, \
+                about: "Focus of the review: categories (bugs, security, performance, style, architecture, design, \
                         missing-requirements, best-practices, tests) or your own words.",
                 kind: Kind::Texts { most: 30, bytes: 1000 },
                 required: false,
             },
             Arg {
                 name: "previous_review_id",
-                about: "The review_id of the round before, where this is a further one.",
+                about: "The review_id of the previous round, for a follow-up.",
                 kind: ID,
                 required: false,
             },
             Arg {
                 name: "response",
-                about: "What you did about the findings of the round before: which are addressed (F1 or fingerprint), \
-                        why others are not, which files changed, what you ask.",
+                about: "Your response to the findings of the previous round: addressed findings (F1 or fingerprint), \
+                        explanations for the others, changed files, questions.",
                 kind: Kind::TextOrObject(response_schema),
                 required: false,
             },
             Arg {
                 name: "source",
-                about: "What is reviewed. Default: changes, everything since the default branch, new files included; \
-                        in a further round, what the session began with.",
+                about: "The change to review. Default: changes, which is everything since the default branch, \
+                        including new files; in a follow-up, the source of the first round.",
                 kind: Kind::TextOrObject(source_schema),
                 required: false,
             },
@@ -92,11 +92,11 @@ pub(super) const TOOLS: &[Tool] = &[
         args: &[
             Arg {
                 name: "limit",
-                about: "How many to list.",
+                about: "Number of reviews to list.",
                 kind: Kind::Number { from: 1, to: MOST_LISTED, default: 5 },
                 required: false,
             },
-            Arg { name: "review_id", about: "The review to show, or latest.", kind: ID, required: false },
+            Arg { name: "review_id", about: "ID of the review to show, or latest.", kind: ID, required: false },
         ],
         answers: || schema(&[kind::<stored::History>, kind::<stored::Session>]),
         // What cannot be read is put aside.
@@ -108,12 +108,12 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "mark_review_complete",
         title: "Close a review",
-        about: "Closes a stored review. Approving one is refused while findings block or its last round is incomplete.",
+        about: "Closes a stored review. Refuses an approval if findings block or the last round is incomplete.",
         args: &[
-            Arg { name: "review_id", about: "The review to close.", kind: ID, required: true },
+            Arg { name: "review_id", about: "ID of the review to close.", kind: ID, required: true },
             Arg {
                 name: "final_status",
-                about: "How it ended.",
+                about: "Final status.",
                 kind: Kind::Choice { of: &["approved", "abandoned", "merged"], default: None },
                 required: true,
             },

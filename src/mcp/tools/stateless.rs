@@ -35,7 +35,7 @@ const AREAS: &[&str] = &[
 
 const PROVIDER: Arg = Arg {
     name: "provider",
-    about: "A backend that the policy enables. Default: the backends of the policy.",
+    about: "Backend that the policy enables. Default: all backends of the policy.",
     kind: Kind::Text(128),
     required: false,
 };
@@ -49,7 +49,7 @@ const AREAS_ARG: Arg =
     Arg { name: "focus_areas", about: "Categories to focus on. Default: all.", kind: FOCUS, required: false };
 const PATH: Arg = Arg {
     name: "repository_path",
-    about: "A folder of the git repository, below the folder that is served. Default: that folder.",
+    about: "Folder of the git repository, at or below the served folder. Default: the served folder.",
     kind: Kind::Text(4096),
     required: false,
 };
@@ -71,12 +71,12 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "review_code",
         title: "Review code",
-        about: "Reviews a piece of code that you hand over, every line of it. Nothing is stored.",
+        about: "Reviews the code in the argument, every line. Stores nothing.",
         args: &[
             Arg { name: "code", about: "The code.", kind: Kind::Text(CODE), required: true },
             Arg {
                 name: "language",
-                about: "The language, as python, go or rust.",
+                about: "The language, such as python, go or rust.",
                 kind: Kind::Text(40),
                 required: false,
             },
@@ -90,7 +90,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "review_staged",
         title: "Review staged changes",
-        about: "Reviews what is staged (HEAD against the index). Nothing is stored; for rounds use request_review.",
+        about: "Reviews staged changes (HEAD against the index). Stores nothing; for several rounds, use request_review.",
         args: &[PATH, PROVIDER, DEPTH, AREAS_ARG],
         run: |call| in_repository(call, Source::Staged, Vec::new()),
         ..LOOK
@@ -98,8 +98,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "review_unstaged",
         title: "Review unstaged changes",
-        about: "Reviews what is not staged (the index against the worktree). New files count once they are added. \
-                Nothing is stored.",
+        about: "Reviews unstaged changes (the index against the worktree), without untracked files. Stores nothing.",
         args: &[PATH, PROVIDER, DEPTH, AREAS_ARG],
         run: |call| in_repository(call, Source::Unstaged { untracked: false }, Vec::new()),
         ..LOOK
@@ -107,11 +106,11 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "review_commit",
         title: "Review a commit",
-        about: "Reviews one commit against its first parent. Nothing is stored.",
+        about: "Reviews one commit against its first parent. Stores nothing.",
         args: &[
             Arg {
                 name: "commit_sha",
-                about: "A commit: its id, or a name such as HEAD, HEAD~1 or v1.2.",
+                about: "The commit: its ID, or a name such as HEAD, HEAD~1 or v1.2.",
                 kind: Kind::Text(1024),
                 required: true,
             },
@@ -126,8 +125,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "review_branch",
         title: "Review a branch",
-        about: "Reviews a branch against its merge base with another, and the secrets of each of its commits. \
-                Nothing is stored.",
+        about: "Reviews a branch against its merge base, and checks each of its commits for secrets. Stores nothing.",
         args: &[
             Arg {
                 name: "branch",
