@@ -93,7 +93,7 @@ for (const name of ['hostile', 'unsaved', 'recalled']) {
   const row = page.locator('section.file', { hasText: 'src/load.py' }).locator('ins', { hasText: 'doc = yaml.load(text)' });
   assert.equal(await row.locator('b').first().textContent(), 'load');
   assert.equal((await row.getAttribute('data-n')).trim(), '4');
-  assert.ok(await page.locator('summary', { hasText: 'src/new.txt' }).getByText('from src/old.txt (100% alike)').isVisible());
+  assert.ok(await page.locator('summary', { hasText: 'src/new.txt' }).getByText('from src/old.txt (100% similar)').isVisible());
   await page.ends();
 }
 
@@ -118,7 +118,7 @@ for (const name of ['hostile', 'unsaved', 'recalled']) {
   await settled(page);
   assert.deepEqual(await page.evaluate(() => [...document.querySelectorAll('summary h3')].filter((e) => e.checkVisibility()).map((e) => e.textContent)), ['src/pay/client.py']);
   await page.fill('#path', '');
-  await page.fill('#words', 'certificates');
+  await page.fill('#words', 'secret store');
   await settled(page);
   assert.equal(await visible(page, '.f'), 1);
   await page.fill('#words', 'nothing says this');
