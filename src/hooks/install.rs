@@ -83,7 +83,7 @@ pub fn install(place: &Place, hooks: &[Hook], program: &Path) -> Result<Vec<Outc
     let mut steps = Vec::new();
     for &hook in hooks {
         let text = shim::text(hook, &program);
-        steps.push((plan(place, hook, &text)?, text));
+        steps.push((plan(place, hook, hooks, &text)?, text));
     }
     fs::create_dir_all(&place.hooks.path).map_err(|e| failed("made", &place.hooks.path, &e))?;
     steps.into_iter().map(|(step, text)| apply(step, &text)).collect()
@@ -133,14 +133,14 @@ fn refuse_shared(place: &Place) -> Result<()> {
     }
 }
 
-/// Looks at what is there and decides, without changing anything.
-fn plan(place: &Place, hook: Hook, text: &[u8]) -> Result<Step> {
-    refuse_husky(place, hook)?;
+/// Decides how to install a hook, without changing anything. `hooks`: all that are wanted, for the advice of an error.
+fn plan(place: &Place, hook: Hook, hooks: &[Hook], text: &[u8]) -> Result<Step> {
+    refuse_husky(place, hooks)?;
     let path = below_pre_commit(&place.hooks.path, hook)?.unwrap_or_else(|| place.hooks.path.join(hook.name()));
     let chained = suffixed(&path, shim::CHAINED);
     let kept = exists(&chained).then(|| chained.clone());
     let found = look(&path)?;
-    refuse_lefthook(place, hook, &found)?;
+    refuse_lefthook(place, hooks, &found)?;
     match found {
         Found::Nothing => Ok(Step { path, keep_as: None, kept, was: Was::New }),
         Found::Shim(version) if version > shim::VERSION => {
@@ -217,33 +217,32 @@ fn below_pre_commit(dir: &Path, hook: Hook) -> Result<Option<PathBuf>> {
     Ok(below.then_some(legacy))
 }
 
-/// husky generates the folder that git looks into, and again at every `npm install`.
-fn refuse_husky(place: &Place, hook: Hook) -> Result<()> {
+/// Refuses a folder of husky, which husky generates again at every `npm install`.
+fn refuse_husky(place: &Place, hooks: &[Hook]) -> Result<()> {
     let (dir, usual) = (&place.hooks.path, place.worktree.join(".husky"));
     let folder = if dir.ends_with("_") && exists(&dir.join("h")) {
         dir.parent().unwrap_or(dir)
     } else if exists(&dir.join("_/husky.sh")) {
         dir
     } else if place.hooks.configured.is_none() && usual.is_dir() {
-        // Nobody has installed it in this clone yet; whoever does takes git away from the folder it uses now.
+        // husky is not installed in this clone yet. Its installation sets another folder.
         &usual
     } else {
         return Ok(());
     };
-    let file = folder.strip_prefix(&place.worktree).unwrap_or(folder).join(hook.name());
-    let error = Error::usage("husky runs the hooks of this repository, and would overwrite others").hint(format!(
-        "let husky run it: echo '{}' >> {}",
-        line(hook),
-        file.display()
-    ));
+    let folder = folder.strip_prefix(&place.worktree).unwrap_or(folder);
+    let advice =
+        |hook: &Hook| format!("let husky run it: echo '{}' >> {}", line(*hook), folder.join(hook.name()).display());
+    let error = Error::usage("husky runs the hooks of this repository, and would overwrite others");
+    let error = hooks.iter().map(advice).fold(error, Error::hint);
     Err(match place.hooks.configured {
         None => error.hint(format!("or keep husky out of this clone: {OWN_HOOKS}")),
         Some(_) => error,
     })
 }
 
-/// lefthook puts its own hook back whenever its configuration changes.
-fn refuse_lefthook(place: &Place, hook: Hook, found: &Found) -> Result<()> {
+/// Refuses a hook of lefthook, which lefthook writes again whenever its configuration changes.
+fn refuse_lefthook(place: &Place, hooks: &[Hook], found: &Found) -> Result<()> {
     let by_lefthook = matches!(found, Found::Other(text) if contains(text, b"lefthook"));
     let configuration = ["lefthook", ".lefthook", ".config/lefthook"]
         .iter()
@@ -252,17 +251,35 @@ fn refuse_lefthook(place: &Place, hook: Hook, found: &Found) -> Result<()> {
     if !by_lefthook && configuration.is_none() {
         return Ok(());
     }
-    let (name, file) = (hook.name(), configuration.as_deref().unwrap_or("lefthook.yml"));
-    let entry = match hook {
-        Hook::PreCommit => format!("{name}: {{ commands: {{ claude-reviewer: {{ run: '{}' }} }} }}", line(hook)),
-        Hook::PrePush => {
-            format!(
-                "{name}: {{ commands: {{ claude-reviewer: {{ run: 'claude-reviewer review --hook {name} --hook-args {{1}} {{2}}', use_stdin: true }} }} }}"
-            )
-        }
+    let file = configuration.as_deref().unwrap_or("lefthook.yml");
+    let error = Error::usage("lefthook runs the hooks of this repository, and would overwrite others");
+    Err(hooks.iter().map(|hook| lefthook_entry(*hook, file)).fold(error, Error::hint))
+}
+
+/// Returns the advice to add an entry to the configuration of lefthook: a line that fits into an existing file.
+fn lefthook_entry(hook: Hook, file: &str) -> String {
+    let name = hook.name();
+    let (run, has_input) = match hook {
+        Hook::PreCommit => (line(hook), false),
+        Hook::PrePush => (format!("claude-reviewer review --hook {name} --hook-args {{1}} {{2}}"), true),
     };
-    Err(Error::usage("lefthook runs the hooks of this repository, and would overwrite others")
-        .hint(format!("let lefthook run it; in {file}: {entry}")))
+    let rest = |text: &'static str| if has_input { text } else { "" };
+    match file.rsplit('.').next() {
+        Some("toml") => format!(
+            "let lefthook run it; above the tables of {file}, add: \
+             {name}.commands.claude-reviewer = {{ run = '{run}'{} }}",
+            rest(", use_stdin = true")
+        ),
+        Some("json" | "jsonc") => format!(
+            "let lefthook run it; in {file}, below {name}, commands, add: \
+             \"claude-reviewer\": {{ \"run\": \"{run}\"{} }}",
+            rest(", \"use_stdin\": true")
+        ),
+        _ => format!(
+            "let lefthook run it; in {file}, below {name}, commands, add: claude-reviewer: {{ run: '{run}'{} }}",
+            rest(", use_stdin: true")
+        ),
+    }
 }
 
 /// Returns the line with which any other hook can do what the shim does.
@@ -561,8 +578,20 @@ mod tests {
         let ground = Ground::new();
         ground.write(".lefthook.toml", "");
         let error = install(&ground.default(), &[Hook::PrePush], Path::new("/x")).unwrap_err();
-        assert!(error.hints[0].contains("in .lefthook.toml: pre-push:"), "{:?}", error.hints);
-        assert!(error.hints[0].contains("use_stdin: true"), "{:?}", error.hints);
+        assert!(error.hints[0].contains("pre-push.commands.claude-reviewer = { run = "), "{:?}", error.hints);
+        assert!(error.hints[0].contains("use_stdin = true"), "{:?}", error.hints);
+        let ground = Ground::new();
+        ground.write("lefthook.yaml", "");
+        let error = install(&ground.default(), &Hook::ALL, Path::new("/x")).unwrap_err();
+        assert_eq!(
+            error.hints,
+            [
+                "let lefthook run it; in lefthook.yaml, below pre-commit, commands, add: \
+                 claude-reviewer: { run: 'claude-reviewer review --hook pre-commit' }",
+                "let lefthook run it; in lefthook.yaml, below pre-push, commands, add: \
+                 claude-reviewer: { run: 'claude-reviewer review --hook pre-push --hook-args {1} {2}', use_stdin: true }",
+            ]
+        );
     }
 
     #[test]

@@ -253,13 +253,15 @@ fn hok_01_husky_and_lefthook_are_left_alone_with_advice() {
     repo.write(".husky/_/h", "generated").write(".husky/_/pre-commit", "generated");
     repo.git(&["config", "core.hooksPath", ".husky/_"]);
     let run = repo.reviewer(&["install-hooks"]).run(2);
-    assert!(run.stderr.contains(">> .husky/pre-commit"), "{}", run.stderr);
+    for line in ["--hook pre-commit' >> .husky/pre-commit", "--hook-args \"$@\"' >> .husky/pre-push"] {
+        assert!(run.stderr.contains(line), "{line}: {}", run.stderr);
+    }
     assert_eq!(fs::read_to_string(repo.path().join(".husky/_/pre-commit")).unwrap(), "generated");
 
     let repo = Repo::new();
     repo.write("lefthook.yml", "pre-commit: {}\n");
     let run = repo.reviewer(&["install-hooks", "--pre-push"]).run(2);
-    assert!(run.stderr.contains("in lefthook.yml: pre-push:"), "{}", run.stderr);
+    assert!(run.stderr.contains("in lefthook.yml, below pre-push, commands, add: claude-reviewer:"), "{}", run.stderr);
     assert!(!hook_path(&repo, "pre-push").exists());
 }
 
