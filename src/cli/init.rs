@@ -11,6 +11,7 @@ use crate::rules;
 use clap::ValueEnum as _;
 use policy::Found;
 use std::io::{BufRead as _, ErrorKind, IsTerminal as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// The most tracked files whose names are read.
@@ -43,11 +44,18 @@ enum Platform {
     Jenkins,
 }
 
-/// A CI file: its path in the repository, its content, and the next step.
+/// A CI file: its path in the repository, its content, and the next step as a sentence without its period.
 struct Job {
     path: &'static str,
     text: &'static str,
     next: &'static str,
+}
+
+impl Job {
+    /// Returns true if something has the path of the file, even a broken link.
+    fn exists(&self, top: &Path) -> bool {
+        top.join(self.path).symlink_metadata().is_ok()
+    }
 }
 
 impl Platform {
@@ -60,33 +68,34 @@ impl Platform {
             Self::Github => Job {
                 path: ".github/workflows/claude-reviewer.yml",
                 text: include_str!("../../ci/examples/github/review.yml"),
-                next: "replace OWNER with the owner of the repository that contains the action",
+                next: "in .github/workflows/claude-reviewer.yml, replace OWNER with the owner of the repository that \
+                       contains the action",
             },
             Self::Gitlab => Job {
                 path: ".gitlab/claude-reviewer.yml",
                 text: include_str!("../../ci/examples/gitlab.yml"),
-                next: "add to .gitlab-ci.yml: include: [{ local: .gitlab/claude-reviewer.yml }], and set \
-                       CLAUDE_REVIEWER_IMAGE",
+                next: "add .gitlab/claude-reviewer.yml to `include` in .gitlab-ci.yml, and set CLAUDE_REVIEWER_IMAGE",
             },
             Self::Bitbucket => Job {
                 path: "bitbucket-pipelines.yml",
                 text: include_str!("../../ci/examples/bitbucket-pipelines.yml"),
-                next: "replace the image with yours",
+                next: "in bitbucket-pipelines.yml, replace the image with yours",
             },
             Self::Azure => Job {
                 path: "azure-pipelines.yml",
                 text: include_str!("../../ci/examples/azure-pipelines.yml"),
-                next: "replace the image with yours, and require the pipeline in a branch policy",
+                next: "in azure-pipelines.yml, replace the image with yours, and require the pipeline in a branch policy",
             },
             Self::Jenkins => Job {
                 path: "Jenkinsfile",
                 text: include_str!("../../ci/examples/Jenkinsfile"),
-                next: "replace the image and the credentials with yours",
+                next: "in Jenkinsfile, replace the image and the credentials with yours",
             },
         }
     }
 
-    /// Guesses the platform from the files at the top of the repository and from its remotes.
+    /// Guesses the platform from the files at the top of the repository and from its remotes. Returns `None` if the
+    /// CI file of that platform exists: a default answer must not lead to an error.
     fn guess(top: &Path, repo: &Repo) -> Option<Self> {
         let by_file = [
             (".github", Self::Github),
@@ -99,7 +108,7 @@ impl Platform {
         let urls: Vec<String> = repo.remotes().iter().flat_map(|r| repo.remote_urls(r)).collect();
         let by_host = [("github", Self::Github), ("gitlab", Self::Gitlab), ("bitbucket", Self::Bitbucket)];
         let of_remote = by_host.into_iter().find(|(host, _)| urls.iter().any(|u| u.contains(host))).map(|(_, p)| p);
-        found.or(of_remote)
+        found.or(of_remote).filter(|platform| !platform.job().exists(top))
     }
 }
 
@@ -121,27 +130,26 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
         false => Plan { hooks: args.hooks, ci: args.ci },
     };
     let job = plan.ci.map(Platform::job);
-    if let Some(job) = job.as_ref().filter(|j| top.join(j.path).symlink_metadata().is_ok()) {
+    if let Some(job) = job.as_ref().filter(|j| j.exists(top)) {
         let error = Error::usage(format!("{} already exists", job.path));
         return Err(error.hint("add the job by hand; docs/ci.md of claude-reviewer shows it"));
     }
-    let mut said = Vec::new();
-    let found = found(&repo)?;
+    // Each line is printed at once: if a later step fails, the earlier ones are still reported.
+    let report = |line: &str| print(line, context.global.quiet);
     if top.join(FILE_NAME).symlink_metadata().is_ok() {
-        said.push(format!("kept {FILE_NAME}, which exists already"));
+        report(&format!("kept {FILE_NAME}, which exists already"));
     } else {
-        write(top, FILE_NAME, &found.policy())?;
-        said.push(format!("wrote {FILE_NAME}"));
+        write(top, FILE_NAME, &found(&repo)?.policy())?;
+        report(&format!("wrote {FILE_NAME}"));
     }
     if let Some(job) = &job {
         write(top, job.path, job.text)?;
-        said.push(format!("wrote {}\nnext: in {0}, {}", job.path, job.next));
+        report(&format!("wrote {}\nnext: {}", job.path, job.next));
     }
-    print(&said, context.global.quiet);
     if plan.hooks {
         hooks::install_all(context)?;
     }
-    print(&["next: claude-reviewer review".to_owned()], context.global.quiet);
+    report("next: claude-reviewer review");
     Ok(ExitStatus::Pass)
 }
 
@@ -192,7 +200,8 @@ fn found(repo: &Repo) -> Result<Found> {
     Ok(Found::of(names.iter().map(|n| (n.as_str(), rules::languages_of(n.as_bytes()).collect()))))
 }
 
-/// Writes a new file with its folders. Follows no symbolic link below the top of the worktree.
+/// Writes a new file with its directories. Follows no symbolic link below the top of the worktree. The file appears
+/// complete or not at all, and an existing file is never replaced.
 fn write(top: &Path, path: &str, text: &str) -> Result<()> {
     let fail = |e: std::io::Error| Error::usage(format!("cannot write {path}")).caused_by(&e);
     let mut folder = PathBuf::from(top);
@@ -204,23 +213,21 @@ fn write(top: &Path, path: &str, text: &str) -> Result<()> {
         }
         if !folder.symlink_metadata().map_err(fail)?.is_dir() {
             let shown = folder.strip_prefix(top).unwrap_or(&folder).display();
-            return Err(Error::usage(format!("cannot write {path}: {shown} is not a folder")).hint("ls -la"));
+            return Err(Error::usage(format!("cannot write {path}: {shown} is not a directory"))
+                .hint(format!("move it away: mv {shown} {shown}.old")));
         }
     }
-    let target = top.join(path);
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&target).map_err(fail)?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-    written.map_err(|e| {
-        // A part of a file would pass for the whole one.
-        let _ = std::fs::remove_file(&target);
-        fail(e)
-    })
+    // By default, temporary files are private. This one becomes a tracked file, so the umask decides.
+    let mode = std::fs::Permissions::from_mode(0o666);
+    let mut file = tempfile::Builder::new().permissions(mode).tempfile_in(&folder).map_err(fail)?;
+    file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(fail)?;
+    file.persist_noclobber(top.join(path)).map_err(|e| fail(e.error))?;
+    Ok(())
 }
 
-fn print(lines: &[String], is_quiet: bool) {
+fn print(line: &str, is_quiet: bool) {
     if !is_quiet {
-        let text: String = lines.iter().map(|l| format!("{l}\n")).collect();
         // A closed stdout leaves no way to report the error.
-        let _ = std::io::stdout().write_all(text.as_bytes());
+        let _ = writeln!(std::io::stdout(), "{line}");
     }
 }

@@ -89,7 +89,7 @@ fn no_link_leads_out_of_the_repository() {
     std::os::unix::fs::symlink(repo.outside(), repo.path().join(".github")).unwrap();
     std::os::unix::fs::symlink(repo.outside().join("policy"), repo.path().join(POLICY)).unwrap();
     let run = repo.reviewer(&["init", "--ci", "github"]).run(2);
-    assert!(run.stderr.contains(".github is not a folder"), "{}", run.stderr);
+    assert!(run.stderr.contains(".github is not a directory"), "{}", run.stderr);
     assert_eq!(std::fs::read_dir(repo.outside()).unwrap().count(), 0);
 }
 
@@ -115,4 +115,45 @@ fn outside_a_repository_it_says_so() {
     let run = repo.reviewer(&["init"]).dir(repo.outside()).run(2);
     assert!(run.stderr.starts_with("error: "), "{}", run.stderr);
     assert_eq!(std::fs::read_dir(repo.outside()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_folder_name_cannot_add_a_key_to_the_policy() {
+    let repo = Repo::new();
+    repo.stage("app.py", "x = 1\n").stage("vendor/a.js", "1\n");
+    for folder in ["x\non_incomplete = \"warn\"\n#/vendor", "a\"b/vendor", "c[1]*/dist", "!d/dist"] {
+        repo.stage(&format!("{folder}/x.js"), "1\n");
+    }
+    repo.reviewer(&["init", "--yes"]).run(0);
+    let text = read(&repo, POLICY);
+    assert!(!text.contains("on_incomplete") && text.contains("\n# ignore = [\"vendor/**\"]\n"), "{text}");
+    repo.write(POLICY, text.replace("# ignore = ", "ignore = "));
+    repo.reviewer(&["policy", "check"]).run(0);
+}
+
+#[test]
+fn on_a_terminal_the_default_is_never_a_ci_file_that_exists() {
+    for (name, file) in [
+        ("jenkins", "Jenkinsfile"),
+        ("azure", "azure-pipelines.yml"),
+        ("bitbucket", "bitbucket-pipelines.yml"),
+        ("github", WORKFLOW),
+    ] {
+        let repo = repo();
+        repo.write(file, "mine\n");
+        let (code, text) = typed(repo.reviewer(&["init"]), "n\n\n");
+        assert!(code == 0 && text.contains("or none [none]"), "{name}: {text}");
+        assert!(!read(&repo, POLICY).is_empty() && read(&repo, file) == "mine\n", "{name}: {text}");
+    }
+}
+
+#[test]
+fn what_is_written_before_an_error_is_reported_and_no_temporary_file_stays() {
+    let repo = repo();
+    repo.write(".github", "not a folder\n");
+    let run = repo.reviewer(&["init", "--ci", "github"]).run(2);
+    assert_eq!(run.stdout, format!("wrote {POLICY}\n"));
+    assert!(run.stderr.contains(".github is not a directory"), "{}", run.stderr);
+    let names = std::fs::read_dir(repo.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+    assert_eq!(names.filter(|n| n.contains("tmp")).count(), 0);
 }

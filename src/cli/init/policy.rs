@@ -44,6 +44,9 @@ const TESTS: &[(&str, &str)] = &[
 /// Folders that usually contain code of others or generated code.
 const FOREIGN: &[&str] = &["vendor", "third_party", "node_modules", "dist", "generated"];
 
+/// The most folders that are listed. With more, one pattern for each name covers them at any depth.
+const MAX_FOREIGN: usize = 8;
+
 /// An example of a guideline, by language.
 const GUIDELINES: &[(&str, &str, &str)] = &[
     ("go", "**/*.go", "Wrap errors with the operation that failed."),
@@ -63,7 +66,7 @@ pub(super) struct Found {
     pub(super) languages: Vec<&'static str>,
     /// The command that runs the tests.
     pub(super) tests: Option<&'static str>,
-    /// Folders with code of others, sorted.
+    /// Folders with code of others, sorted. Their names need no escapes in TOML or in a pattern.
     pub(super) foreign: Vec<String>,
 }
 
@@ -79,7 +82,8 @@ impl Found {
                 continue;
             };
             match foreign_folder(folder) {
-                Some(folder) => drop(foreign.insert(folder.to_owned())),
+                Some(folder) if is_plain(folder) => drop(foreign.insert(folder.to_owned())),
+                Some(_) => {}
                 None => count(&languages, &mut counts),
             }
         }
@@ -100,7 +104,7 @@ impl Found {
              claude-reviewer policy check\nversion = 1\n\n",
             self.of_languages()
         );
-        let ignore: Vec<String> = self.foreign.iter().map(|f| format!("\"{f}/**\"")).collect();
+        let ignore = self.ignore();
         let (about, example) = match ignore.is_empty() {
             true => ("Files to leave out of the review, in the syntax of .gitignore.", "\"vendor/**\"".to_owned()),
             false => ("Files to leave out of the review. These folders may contain code of others.", ignore.join(", ")),
@@ -137,6 +141,15 @@ impl Found {
         out
     }
 
+    /// Returns the example patterns of `ignore`, quoted.
+    fn ignore(&self) -> Vec<String> {
+        if self.foreign.len() <= MAX_FOREIGN {
+            return self.foreign.iter().map(|f| format!("\"{f}/**\"")).collect();
+        }
+        let is_used = |name: &&&str| self.foreign.iter().any(|f| f.rsplit('/').next() == Some(**name));
+        FOREIGN.iter().filter(is_used).map(|name| format!("\"**/{name}/**\"")).collect()
+    }
+
     /// Returns the languages for the first line: ` for Go and Python`.
     fn of_languages(&self) -> String {
         const NAMED: usize = 3;
@@ -151,6 +164,13 @@ fn count(languages: &[&'static str], counts: &mut BTreeMap<&'static str, usize>)
     for language in languages.iter().filter(|l| CODE.contains(l)) {
         *counts.entry(*language).or_default() += 1;
     }
+}
+
+/// Returns true if a path can be written into the policy as it is. A tracked path may contain any byte except NUL, and
+/// a line break in it would end the comment: the rest of the name would be keys of the policy, chosen by the author of
+/// a change.
+fn is_plain(folder: &str) -> bool {
+    folder.chars().all(|c| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@'))
 }
 
 /// Returns the path down to the first folder that usually contains code of others.
@@ -189,5 +209,15 @@ mod tests {
         {
             assert!(text.contains(part), "{part}: {text}");
         }
+    }
+
+    #[test]
+    fn names_that_need_escapes_are_left_out_and_many_folders_become_one_pattern_for_each_name() {
+        let hostile = ["x\ny = 1\n#/vendor/a", "a\"/vendor/a", "[a]/dist/a", "*/dist/a", "!a/dist/a", "a b\\/dist/a"];
+        let found = Found::of(hostile.into_iter().map(|path| (path, vec![])));
+        assert!(found.foreign.is_empty(), "{:?}", found.foreign);
+        let many: Vec<String> = (0..20).map(|n| format!("p{n}/{}/a.js", ["dist", "vendor"][n % 2])).collect();
+        let found = Found::of(many.iter().map(|path| (path.as_str(), vec![])));
+        assert_eq!(found.ignore(), ["\"**/vendor/**\"", "\"**/dist/**\""]);
     }
 }
