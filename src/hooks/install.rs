@@ -256,7 +256,8 @@ fn refuse_lefthook(place: &Place, hooks: &[Hook], found: &Found) -> Result<()> {
     Err(hooks.iter().map(|hook| lefthook_entry(*hook, file)).fold(error, Error::hint))
 }
 
-/// Returns the advice to add an entry to the configuration of lefthook: a line that fits into an existing file.
+/// Returns the advice to add an entry to the configuration of lefthook: a line that fits into an existing file, or
+/// a command that appends to it.
 fn lefthook_entry(hook: Hook, file: &str) -> String {
     let name = hook.name();
     let (run, has_input) = match hook {
@@ -265,10 +266,10 @@ fn lefthook_entry(hook: Hook, file: &str) -> String {
     };
     let rest = |text: &'static str| if has_input { text } else { "" };
     match file.rsplit('.').next() {
+        // A table of its own at the end: a dotted key fails if the file has a table of the hook.
         Some("toml") => format!(
-            "let lefthook run it; above the tables of {file}, add: \
-             {name}.commands.claude-reviewer = {{ run = '{run}'{} }}",
-            rest(", use_stdin = true")
+            "let lefthook run it: printf '%s\\n' '' '[{name}.commands.claude-reviewer]' 'run = \"{run}\"'{} >> {file}",
+            rest(" 'use_stdin = true'")
         ),
         Some("json" | "jsonc") => format!(
             "let lefthook run it; in {file}, below {name}, commands, add: \
@@ -578,7 +579,7 @@ mod tests {
         let ground = Ground::new();
         ground.write(".lefthook.toml", "");
         let error = install(&ground.default(), &[Hook::PrePush], Path::new("/x")).unwrap_err();
-        assert!(error.hints[0].contains("pre-push.commands.claude-reviewer = { run = "), "{:?}", error.hints);
+        assert!(error.hints[0].contains("'[pre-push.commands.claude-reviewer]' 'run = "), "{:?}", error.hints);
         assert!(error.hints[0].contains("use_stdin = true"), "{:?}", error.hints);
         let ground = Ground::new();
         ground.write("lefthook.yaml", "");

@@ -248,6 +248,29 @@ fn hok_01_a_linked_worktree_shares_the_hooks_of_its_repository() {
 }
 
 #[test]
+fn hok_01_the_advice_for_a_toml_file_of_lefthook_fits_below_its_tables() {
+    let repo = Repo::new();
+    let own = "[pre-commit]\nparallel = true\n\n[pre-push.commands.own]\nrun = \"true\"\n";
+    repo.write("lefthook.toml", own);
+    let run = repo.reviewer(&["install-hooks"]).run(2);
+    let commands: Vec<&str> =
+        run.stderr.lines().filter_map(|l| l.strip_prefix("hint: let lefthook run it: ")).collect();
+    assert_eq!(commands.len(), 2, "{}", run.stderr);
+    for command in commands {
+        let status = std::process::Command::new("sh").args(["-c", command]).current_dir(repo.path()).status().unwrap();
+        assert!(status.success(), "{command}");
+    }
+    let text = fs::read_to_string(repo.path().join("lefthook.toml")).unwrap();
+    let parsed: toml::Table = text.parse().unwrap_or_else(|e| panic!("{e}: {text}"));
+    let commit = &parsed["pre-commit"]["commands"]["claude-reviewer"];
+    assert_eq!(commit["run"].as_str(), Some("claude-reviewer review --hook pre-commit"));
+    let push = &parsed["pre-push"]["commands"]["claude-reviewer"];
+    assert_eq!(push["run"].as_str(), Some("claude-reviewer review --hook pre-push --hook-args {1} {2}"));
+    assert_eq!(push["use_stdin"].as_bool(), Some(true));
+    assert_eq!(parsed["pre-push"]["commands"]["own"]["run"].as_str(), Some("true"));
+}
+
+#[test]
 fn hok_01_husky_and_lefthook_are_left_alone_with_advice() {
     let repo = Repo::new();
     repo.write(".husky/_/h", "generated").write(".husky/_/pre-commit", "generated");
