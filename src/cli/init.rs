@@ -112,7 +112,7 @@ impl Platform {
     }
 }
 
-/// What to write.
+/// Files that `init` writes in addition to the policy.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     hooks: bool,

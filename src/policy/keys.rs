@@ -464,7 +464,7 @@ static FORGE: &[Key<Policy>] = &[
 pub(super) static BACKEND: &[Key<Backend>] = &[
     Key {
         name: "kind",
-        about: "Protocol of the backend: claude (the Claude Code command line), anthropic, google, or openai (Chat Completions of any compatible server). Required unless the name of the backend is one of these.",
+        about: "Protocol of the backend: claude (the Claude Code command line), anthropic, google, or openai (Chat Completions of any compatible server). Required unless the name of the backend is built in.",
         kind: Kind::Choice(KINDS),
         trust: Trust::Open,
         weaker: Weaker::Changes,

@@ -4,7 +4,7 @@ use super::keys::{self, BACKEND, GUIDELINE, Key, PATH, TABLES, Trust, VERSION, W
 use super::kind::Kind;
 use super::schema::{BACKENDS, GUIDELINES, PATHS};
 use super::value::Value;
-use super::{Backend, BackendKind, Origin, PathRule, Policy};
+use super::{Backend, BackendKind, Origin, PRESETS, PathRule, Policy};
 use crate::env::Env;
 use crate::finding::Severity;
 use crate::request::Overrides;
@@ -111,9 +111,27 @@ fn page() -> String {
         } else {
             text.push_str(&format!("\n## `{}`\n\n{}\n", section.header, section.about));
         }
+        if section.header == "[backend.NAME]" {
+            text.push_str(&built_in());
+        }
         for entry in &section.keys {
             text.push_str(&describe(entry));
         }
+    }
+    text
+}
+
+/// Describes the backends that need no table.
+fn built_in() -> String {
+    let kinds: Vec<String> = BackendKind::ALL.iter().map(|k| format!("`{}`", k.name())).collect();
+    let mut text = format!(
+        "\nThe names {} are built in. So are these presets of kind `openai`. They need no table, and a table with the \
+         name of a preset overrides single keys:\n\n| name | `base_url` | variable with the key |\n|---|---|---|\n",
+        kinds.join(", ")
+    );
+    for preset in PRESETS {
+        let variable = preset.key_variable.map_or_else(|| "none".to_owned(), |v| format!("`{v}`"));
+        text.push_str(&format!("| `{}` | `{}` | {variable} |\n", preset.name, preset.base_url));
     }
     text
 }

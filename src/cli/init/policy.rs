@@ -59,7 +59,7 @@ const GUIDELINES: &[(&str, &str, &str)] = &[
     ("typescript", "**/*.ts", "No any in exported types."),
 ];
 
-/// What a repository contains, as far as a policy depends on it.
+/// Properties of a repository that the new policy depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     /// Programming languages, the most frequent first.
