@@ -5,6 +5,23 @@ use std::path::Path;
 /// The sources of `review`, which users also write as top-level commands.
 const SOURCES: &[&str] = &["staged", "unstaged", "commit", "branch", "changes", "patch", "code"];
 
+/// Subcommands that take other arguments than a review.
+const SUBCOMMANDS: &[&str] = &[
+    "pr",
+    "verify-receipt",
+    "init",
+    "install-hooks",
+    "policy",
+    "doctor",
+    "rules",
+    "history",
+    "complete",
+    "serve-mcp",
+    "completions",
+    "man",
+    "help",
+];
+
 /// Commands of other programs of the field, and the command here.
 const COMMANDS: &[(&str, &[&str])] = &[
     ("check", &["review"]),
@@ -107,6 +124,10 @@ pub(super) fn commands(args: &[String], refused: &str, around: &dyn Surroundings
         return Vec::new();
     };
     let (before, after) = (&args[..at], &args[at + 1..]);
+    // Within another subcommand, a source of a review is not what the user means.
+    if before.iter().any(|a| SUBCOMMANDS.contains(&a.as_str())) {
+        return Vec::new();
+    }
     let is_review = before.iter().any(|a| a == "review");
     let no_source = !before.iter().chain(after).any(|a| SOURCES.contains(&a.as_str()) || a == "pr");
     let meant = if flag.starts_with("--") {
@@ -169,7 +190,8 @@ fn of_flag(args: &[String], at: usize, around: &dyn Surroundings) -> Vec<Meant> 
             of_source(v, around).into_iter().map(|m| Meant { used, ..m }).collect()
         }
         (Takes::Value, Some(v)) => vec![Meant { used, ..Meant::new(&[source, v]) }],
-        (_, None) => vec![Meant::new(&[source])],
+        // The value of the flag is missing, and the source needs it.
+        (_, None) => Vec::new(),
     }
 }
 

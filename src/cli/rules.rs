@@ -132,10 +132,26 @@ fn listed(context: &Context, list: &List) -> Result<String> {
     Ok(match list.format {
         Format::Json => {
             let rules: Vec<_> = found.iter().map(as_json).collect();
-            format!("{:#}\n", json!({ "schema_version": 1, "rules": rules }))
+            document(&json!({ "schema_version": 1, "rules": rules }))
         }
         Format::Human => table(&found),
     })
+}
+
+/// Returns a JSON document in which control and invisible characters are escapes.
+fn document(value: &serde_json::Value) -> String {
+    let mut out = String::new();
+    for c in format!("{value:#}\n").chars() {
+        if c == '\n' || !untrusted::is_active(c) {
+            out.push(c);
+            continue;
+        }
+        // Outside of strings, a document has no such character.
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let _ = write!(out, "\\u{unit:04x}");
+        }
+    }
+    out
 }
 
 fn as_json(d: &Description<'_>) -> serde_json::Value {
@@ -188,7 +204,7 @@ fn explain(context: &Context, id: &str, format: ExplainFormat) -> Result<String>
     let d = rules.describe(id).ok_or_else(|| rules.not_found(id))?;
     match format {
         ExplainFormat::Human => Ok(explained(&d)),
-        ExplainFormat::Json => Ok(format!("{:#}\n", json!({ "schema_version": 1, "rules": [as_json(&d)] }))),
+        ExplainFormat::Json => Ok(document(&json!({ "schema_version": 1, "rules": [as_json(&d)] }))),
         ExplainFormat::Toml => rules.to_toml(id),
     }
 }

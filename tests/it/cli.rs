@@ -395,6 +395,11 @@ fn near_misses_name_the_command_to_run() {
         let first = run.stderr.lines().next().unwrap();
         assert!(first.starts_with("error: "), "{first}");
     }
+    // Within another subcommand, and without the value of a flag, no command is made up.
+    for args in [&["policy", "show", "--base", "main"][..], &["rules", "check"], &["review", "--commit"]] {
+        let run = repo.reviewer(args).run(2);
+        assert!(!run.stderr.contains("hint: claude-reviewer"), "{args:?}: {}", run.stderr);
+    }
 }
 
 #[test]

@@ -66,6 +66,37 @@ fn a_new_rule_overwrites_nothing_and_needs_a_free_id() {
 }
 
 #[test]
+fn a_new_rule_is_not_written_through_a_link() {
+    let repo = Repo::new();
+    std::fs::create_dir(repo.outside()).unwrap();
+    std::os::unix::fs::symlink(repo.outside(), repo.path().join("lnk")).unwrap();
+    for folder in ["lnk", "lnk/deep"] {
+        repo.write(".claude-reviewer.toml", format!("version = 1\n[rules]\npaths = [\"{folder}\"]\n"));
+        let run = repo.reviewer(&["rules", "new", "no-sleep"]).run(2);
+        assert!(run.stderr.contains("lnk is a symbolic link"), "{folder}: {}", run.stderr);
+    }
+    assert_eq!(std::fs::read_dir(repo.outside()).unwrap().count(), 0);
+}
+
+#[test]
+fn no_text_of_a_team_rule_acts_on_a_terminal() {
+    let repo = with_template();
+    let file = format!("{RULES}/no-retired-calls.toml");
+    let text = std::fs::read_to_string(repo.path().join(&file)).unwrap();
+    repo.write(&file, text.replace("no longer maintained", "gone\\u001b[2J \u{202e}txt \\U000e0041 \\\"q\\\""));
+    for format in ["human", "json", "toml"] {
+        let out = repo.reviewer(&["rules", "explain", "no-retired-calls", "--format", format]).run(0).stdout;
+        assert!(!out.contains(['\u{1b}', '\u{202e}', '\u{e0041}']) && out.contains("gone"), "{format}: {out}");
+    }
+    let toml = repo.reviewer(&["rules", "explain", "no-retired-calls", "--format", "toml"]).run(0).stdout;
+    let other = Repo::new();
+    other.write(&file, toml);
+    let json = |repo: &Repo| repo.reviewer(&["rules", "explain", "no-retired-calls", "--format", "json"]).run(0).stdout;
+    let message = |repo: &Repo| serde_json::from_str::<Value>(&json(repo)).unwrap()["rules"][0]["message"].clone();
+    assert_eq!(message(&other), message(&repo), "an escaped text is the same text");
+}
+
+#[test]
 fn the_policy_names_the_folder_of_a_new_rule() {
     let repo = Repo::new();
     repo.stage(".claude-reviewer.toml", "version = 1\n[rules]\npaths = [\"ci/review\"]\n");

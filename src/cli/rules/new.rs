@@ -4,6 +4,7 @@ use super::{Context, Files};
 use crate::error::{Error, Result};
 use crate::git::Repo;
 use crate::rules;
+use crate::untrusted::Inert;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,9 @@ pub(super) fn write(context: &Context, id: &str, dir: Option<&Path>) -> Result<S
     let (folder, shown) = folder(context, dir)?;
     let (file, name) = (folder.join(format!("{id}.toml")), shown.join(format!("{id}.toml")));
     let fail = |e: &std::io::Error| Error::usage(format!("cannot write {}", name.display())).caused_by(e);
+    if dir.is_none() {
+        refuse_links(&folder, &name)?;
+    }
     std::fs::create_dir_all(&folder).map_err(|e| fail(&e))?;
     let mut out = match std::fs::OpenOptions::new().write(true).create_new(true).open(&file) {
         Ok(out) => out,
@@ -39,7 +43,19 @@ pub(super) fn write(context: &Context, id: &str, dir: Option<&Path>) -> Result<S
         Err(e) => return Err(fail(&e)),
     };
     out.write_all(TEMPLATE.replace("RULE_ID", id).as_bytes()).map_err(|e| fail(&e))?;
-    Ok(format!("wrote {}\nnext: edit the rule, then run: claude-reviewer rules test {0}\n", name.display()))
+    let name = Inert::new(name.to_string_lossy().as_bytes());
+    Ok(format!("wrote {name}\nnext: edit the rule, then run: claude-reviewer rules test {name}\n"))
+}
+
+/// Refuses a folder that is, or is below, a symbolic link: reviews do not read rules there, and the link may lead out of
+/// the repository.
+fn refuse_links(folder: &Path, name: &Path) -> Result<()> {
+    let is_link = |p: &&Path| p.symlink_metadata().is_ok_and(|m| m.is_symlink());
+    match folder.ancestors().take(name.components().count().saturating_sub(1)).find(is_link) {
+        None => Ok(()),
+        Some(link) => Err(Error::usage(format!("{} is a symbolic link, which reviews do not follow", link.display()))
+            .hint("name another folder: --dir DIR")),
+    }
 }
 
 /// Returns the folder for rule files, and its name as the user sees it.

@@ -3,6 +3,7 @@
 use super::Written;
 use crate::rules::catalog::{self, List, Matcher, Rule};
 use crate::rules::format;
+use crate::untrusted;
 use std::fmt::Write as _;
 use toml::Value;
 
@@ -138,7 +139,27 @@ fn write_rule(out: &mut String, rule: &format::Rule) {
 
 fn line(out: &mut String, key: &str, value: &Value) {
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "{key} = {value}");
+    let _ = writeln!(out, "{key} = {}", shown(value));
+}
+
+/// Returns a value as TOML in which control and invisible characters are escapes.
+fn shown(value: &Value) -> String {
+    let is_hidden = |c: char| c != '\n' && c != '\t' && untrusted::is_active(c);
+    match value {
+        Value::String(text) if text.contains(is_hidden) => {
+            let mut out = String::from("\"");
+            for c in text.chars() {
+                match c {
+                    '"' | '\\' => out.extend(['\\', c]),
+                    c if untrusted::is_active(c) => out.push_str(&format!("\\U{:08X}", u32::from(c))),
+                    c => out.push(c),
+                }
+            }
+            out + "\""
+        }
+        Value::Array(all) => format!("[{}]", all.iter().map(shown).collect::<Vec<_>>().join(", ")),
+        other => other.to_string(),
+    }
 }
 
 fn text(out: &mut String, key: &str, value: &str) {
