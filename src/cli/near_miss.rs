@@ -190,7 +190,8 @@ fn of_flag(args: &[String], at: usize, around: &dyn Surroundings) -> Vec<Meant> 
             of_source(v, around).into_iter().map(|m| Meant { used, ..m }).collect()
         }
         (Takes::Value, Some(v)) => vec![Meant { used, ..Meant::new(&[source, v]) }],
-        // The value of the flag is missing, and the source needs it.
+        (_, None) if *source == "branch" => vec![Meant::new(&[source])],
+        // The source needs the missing value.
         (_, None) => Vec::new(),
     }
 }
@@ -327,7 +328,10 @@ mod tests {
         ] {
             assert_eq!(meant(args, refused), [expected], "{args:?}");
         }
-        // With a source, the flag is a mistake of another kind.
+        assert!(meant(&["review", "--commit"], "--commit").is_empty());
+        // In another subcommand, and with a source, the flag is a mistake of another kind.
+        assert!(meant(&["policy", "show", "--base", "main"], "--base").is_empty());
+        assert!(meant(&["rules", "check"], "check").is_empty());
         assert!(meant(&["review", "staged", "--base", "main"], "--base").is_empty());
         assert!(meant(&["review", "--formt", "json"], "--formt").is_empty());
     }
