@@ -18,7 +18,9 @@ use crate::env::Env;
 use crate::error::{Error, ExitStatus};
 use crate::git::Repo;
 use crate::untrusted::Inert;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
+use near_miss::Meant;
+use near_miss::grammar::{Grammar, Piece, Values};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -163,14 +165,14 @@ fn refuse(e: &clap::Error) -> ExitStatus {
     let shown: Vec<String> = args.iter().map(|a| Inert::new(a.as_encoded_bytes()).to_string()).collect();
     let is_clean = args.iter().zip(&shown).all(|(a, s)| a == s.as_str());
     let status = ExitStatus::Usage;
-    let meant = if is_clean { meant(e, &shown) } else { Vec::new() };
+    let meant = if is_clean { meant(e, &shown) } else { Meant::default() };
     use std::io::Write as _;
     // A closed stderr leaves no way to report the error.
-    let _ = if !meant.is_empty() {
+    let hints = hints(&meant);
+    let _ = if !hints.is_empty() {
         // The parser's own tips compare letters: for `--base` they name `--backend`.
         let text = e.render().to_string();
         let first = text.lines().next().unwrap_or_default();
-        let hints: String = meant.iter().map(|m| format!("hint: {m}\n")).collect();
         std::io::stderr().write_all(format!("{first}\n{hints}").as_bytes())
     } else if is_clean {
         e.print()
@@ -189,18 +191,33 @@ fn refuse(e: &clap::Error) -> ExitStatus {
     status
 }
 
-/// Returns the commands that the user likely meant.
-fn meant(e: &clap::Error, args: &[String]) -> Vec<String> {
+/// Returns one line a hint, each with its end.
+fn hints(meant: &Meant) -> String {
+    if let [others @ .., last] = &meant.owners[..] {
+        let command = |name: &String| format!("`claude-reviewer {name}`");
+        let first: Vec<_> = others.iter().map(command).collect();
+        let and = if first.is_empty() { "" } else { " and " };
+        return format!("hint: this is an option of {}{and}{}\n", first.join(", "), command(last));
+    }
+    meant.commands.iter().map(|command| format!("hint: {command}\n")).collect()
+}
+
+/// Finds what the user likely meant.
+fn meant(e: &clap::Error, args: &[String]) -> Meant {
     use clap::error::{ContextKind, ContextValue};
     let refused = [ContextKind::InvalidArg, ContextKind::InvalidSubcommand].into_iter().find_map(|kind| {
         let Some(ContextValue::String(refused)) = e.get(kind) else { return None };
         Some(refused)
     });
-    let (Some(refused), Ok(env)) = (refused, Env::of_process()) else { return Vec::new() };
+    let (Some(refused), Ok(env)) = (refused, Env::of_process()) else { return Meant::default() };
     let args = args.get(1..).unwrap_or_default();
-    let chosen = args.iter().position(|a| a == "-C").and_then(|at| args.get(at + 1));
+    let grammar = Grammar::of(&Cli::command());
+    let chosen = grammar.pieces(args, |_| Values::None).into_iter().find_map(|piece| match piece {
+        Piece::Option { name, value, .. } if name == "-C" => value,
+        _ => None,
+    });
     let dir = chosen.map_or_else(|| env.dir.clone(), |d| env.dir.join(d));
-    near_miss::commands(args, refused, &Folder { dir, env })
+    near_miss::meant(&grammar, args, refused, &Folder { dir, env })
 }
 
 /// The directory in which the program runs.
@@ -210,6 +227,10 @@ struct Folder {
 }
 
 impl near_miss::Surroundings for Folder {
+    fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     fn is_file(&self, path: &Path) -> bool {
         self.dir.join(path).is_file()
     }
@@ -221,26 +242,21 @@ impl near_miss::Surroundings for Folder {
     fn is_revision(&self, name: &str) -> bool {
         Repo::open(&self.dir, &self.env).and_then(|repo| repo.resolve(name)).is_ok()
     }
+
+    fn is_branch(&self, name: &str) -> bool {
+        self.is_revision(&format!("refs/heads/{name}"))
+    }
 }
 
-/// Returns true if the subcommand is `review`, of arguments that may hold mistakes: the first word that is neither an
-/// option nor the value of one of the options that stand before a subcommand.
+/// Returns true if the subcommand is `review`, of arguments that may hold mistakes.
 fn is_review(args: &[OsString]) -> bool {
-    let mut args = args.iter().skip(1);
-    while let Some(arg) = args.next() {
-        match arg.as_encoded_bytes() {
-            b"--config" | b"--color" => drop(args.next()),
-            [b'-', b'-', ..] => {}
-            // `-C DIR`, perhaps behind other letters (`-qC DIR`); in `-CDIR` the value is there.
-            [b'-', letters @ ..] => {
-                if letters.iter().position(|l| *l == b'C') == letters.len().checked_sub(1) {
-                    args.next();
-                }
-            }
-            word => return word == b"review",
-        }
-    }
-    false
+    let args: Vec<String> = args.iter().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
+    let pieces = Grammar::of(&Cli::command()).pieces(&args, |_| Values::None);
+    let first = pieces.iter().find_map(|piece| match piece {
+        Piece::Word(word) => Some(word.as_str()),
+        Piece::Option { .. } => None,
+    });
+    first == Some("review")
 }
 
 /// The only place that prints errors. What they name is foreign: it is shown, not acted on.

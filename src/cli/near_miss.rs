@@ -1,6 +1,9 @@
 //! Finds the command that a user meant whose arguments the parser refused: `review --staged`, `review main..feature`.
 
-use std::path::Path;
+pub(super) mod grammar;
+
+use grammar::{Grammar, Piece, Values};
+use std::path::{Component, Path};
 
 /// The sources of `review`, which users also write as top-level commands.
 const SOURCES: &[&str] = &["staged", "unstaged", "commit", "branch", "changes", "patch", "code"];
@@ -47,44 +50,60 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("completion", &["completions"]),
 ];
 
-/// Flags that users write for a source of `review`, and whether a value follows that the source takes.
-const FLAGS: &[(&str, &str, Takes)] = &[
-    ("--staged", "staged", Takes::Nothing),
-    ("--cached", "staged", Takes::Nothing),
-    ("--index", "staged", Takes::Nothing),
-    ("--unstaged", "unstaged", Takes::Nothing),
-    ("--worktree", "changes", Takes::Nothing),
-    ("--untracked", "unstaged", Takes::Flag),
-    ("--changes", "changes", Takes::Nothing),
-    ("--base", "branch", Takes::Option),
-    ("--against", "branch", Takes::Base),
-    ("--branch", "branch", Takes::Value),
-    ("--head", "branch", Takes::Value),
-    ("--commit", "commit", Takes::Value),
-    ("--rev", "commit", Takes::Value),
-    ("--range", "commit", Takes::Value),
-    ("--patch", "patch", Takes::Value),
-    ("--diff", "patch", Takes::Value),
-    ("--file", "code", Takes::Value),
-    ("--pr", "pr", Takes::Value),
-    ("--mr", "pr", Takes::Value),
-    ("--stdin", "patch", Takes::Nothing),
-];
-
-/// What becomes of a flag and of the argument behind it.
+/// What a flag stands for that users write for a source of `review`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Takes {
-    /// The flag becomes the source.
-    Nothing,
-    /// The source has the flag.
-    Flag,
-    /// The source has the flag with its value.
-    Option,
+enum Meaning {
+    /// The source itself.
+    Source(&'static str),
+    /// A source that has this flag.
+    Untracked,
     /// The value is the source's argument.
-    Value,
-    /// The value is that of the source's `--base`.
+    Argument(&'static str),
+    /// The value is the base to compare with.
     Base,
 }
+
+/// Flags that users write for a source of `review`.
+const FLAGS: &[(&str, Meaning)] = &[
+    ("--staged", Meaning::Source("staged")),
+    ("--cached", Meaning::Source("staged")),
+    ("--index", Meaning::Source("staged")),
+    ("--unstaged", Meaning::Source("unstaged")),
+    ("--worktree", Meaning::Source("changes")),
+    ("--changes", Meaning::Source("changes")),
+    ("--stdin", Meaning::Source("patch")),
+    ("--untracked", Meaning::Untracked),
+    ("--base", Meaning::Base),
+    ("--against", Meaning::Base),
+    ("--branch", Meaning::Argument("branch")),
+    ("--head", Meaning::Argument("branch")),
+    ("--commit", Meaning::Argument("commit")),
+    ("--rev", Meaning::Argument("commit")),
+    ("--range", Meaning::Argument("commit")),
+    ("--patch", Meaning::Argument("patch")),
+    ("--diff", Meaning::Argument("patch")),
+    ("--file", Meaning::Argument("code")),
+    ("--pr", Meaning::Argument("pr")),
+    ("--mr", Meaning::Argument("pr")),
+];
+
+/// Words that users write behind a subcommand, and the command here.
+const OF_SUBCOMMANDS: &[(&str, &str, &[&str])] = &[
+    ("rules", "check", &["rules", "test"]),
+    ("rules", "validate", &["rules", "test"]),
+    ("rules", "show", &["rules", "explain"]),
+    ("rules", "add", &["rules", "new"]),
+    ("rules", "create", &["rules", "new"]),
+    ("policy", "validate", &["policy", "check"]),
+    ("policy", "lint", &["policy", "check"]),
+    ("policy", "print", &["policy", "show"]),
+    ("policy", "init", &["init"]),
+    ("history", "list", &["history"]),
+    ("history", "ls", &["history"]),
+    ("history", "log", &["history"]),
+    ("pr", "review", &["review", "pr"]),
+    ("pr", "ls", &["pr", "list"]),
+];
 
 /// Words for a source of `review`.
 const WORDS: &[(&str, &str)] = &[
@@ -107,172 +126,306 @@ const WORDS: &[(&str, &str)] = &[
 
 /// Questions about the directory in which the program runs.
 pub(super) trait Surroundings {
+    /// Returns the directory.
+    fn dir(&self) -> &Path;
     /// Returns true if the path names a file.
     fn is_file(&self, path: &Path) -> bool;
     /// Returns true if the path names a directory.
     fn is_dir(&self, path: &Path) -> bool;
     /// Returns true if the name is one of a commit.
     fn is_revision(&self, name: &str) -> bool;
+    /// Returns true if the name is one of a local branch.
+    fn is_branch(&self, name: &str) -> bool;
 }
 
-/// Returns the commands that the user likely meant, best first; empty if there is none.
+/// What a user likely meant whose arguments the parser refused.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Meant {
+    /// Commands that can be pasted into a shell, best first.
+    pub(super) commands: Vec<String>,
+    /// If there are none: the commands that have the refused option.
+    pub(super) owners: Vec<String>,
+}
+
+/// Finds what the user likely meant.
 ///
 /// `args` are the arguments without the program's name, `refused` the one that the parser did not take.
-pub(super) fn commands(args: &[String], refused: &str, around: &dyn Surroundings) -> Vec<String> {
+pub(super) fn meant(grammar: &Grammar, args: &[String], refused: &str, around: &dyn Surroundings) -> Meant {
     let flag = refused.split('=').next().unwrap_or(refused);
-    let Some(at) = args.iter().position(|a| a == refused || a.split('=').next() == Some(flag)) else {
-        return Vec::new();
+    let is_flag = flag.starts_with('-') && flag != "-";
+    let owners = match is_flag {
+        true => grammar.commands_with(flag).into_iter().map(str::to_owned).collect(),
+        false => Vec::new(),
     };
-    let (before, after) = (&args[..at], &args[at + 1..]);
-    // Within another subcommand, a source of a review is not what the user means.
-    if before.iter().any(|a| SUBCOMMANDS.contains(&a.as_str())) {
-        return Vec::new();
+    if is_flag && meaning(flag).is_none() {
+        return Meant { owners, ..Meant::default() };
     }
-    let is_review = before.iter().any(|a| a == "review");
-    let no_source = !before.iter().chain(after).any(|a| SOURCES.contains(&a.as_str()) || a == "pr");
-    let meant = if flag.starts_with("--") {
-        match no_source {
-            true => of_flag(args, at, around),
-            false => Vec::new(),
-        }
-    } else if is_review {
-        match no_source {
-            true => of_source(refused, around),
-            false => Vec::new(),
-        }
-    } else {
-        return top_level(before, refused, after, around);
-    };
-    let Some(review) = before.iter().position(|a| a == "review") else {
-        return meant.into_iter().map(|m| line(before, &["review".to_owned()], &m.words, m.rest(after))).collect();
-    };
-    let (global, between) = (&before[..review], &before[review + 1..]);
-    meant
-        .into_iter()
-        .map(|m| {
-            let rest: Vec<String> = between.iter().chain(m.rest(after)).cloned().collect();
-            line(global, &["review".to_owned()], &m.words, &rest)
-        })
-        .collect()
+    let request = Request::of(grammar.pieces(args, foreign));
+    let commands: Vec<String> = request.commands(grammar, around);
+    Meant { owners: if commands.is_empty() { owners } else { Vec::new() }, commands }
 }
 
-/// A source of `review` with its arguments, and how many of the arguments behind the refused one it used.
-struct Meant {
+fn meaning(flag: &str) -> Option<Meaning> {
+    FLAGS.iter().find(|(name, _)| *name == flag).map(|(_, meaning)| *meaning)
+}
+
+/// Returns how many arguments belong to a flag that no command has.
+fn foreign(flag: &str) -> Values {
+    match meaning(flag) {
+        Some(Meaning::Argument(_) | Meaning::Base) => Values::One,
+        Some(Meaning::Source(_) | Meaning::Untracked) | None => Values::None,
+    }
+}
+
+/// A command line, by what its parts are for.
+struct Request {
+    /// Options that stand before the command.
+    globals: Vec<String>,
     words: Vec<String>,
-    used: usize,
+    /// Flags for a source, with their values.
+    flags: Vec<(String, Option<String>)>,
+    /// The other options, as they were written.
+    options: Vec<(String, Vec<String>)>,
 }
 
-impl Meant {
-    fn new(words: &[&str]) -> Self {
-        Self { words: words.iter().map(|w| (*w).to_owned()).collect(), used: 0 }
-    }
-
-    fn rest<'a>(&self, after: &'a [String]) -> &'a [String] {
-        &after[self.used.min(after.len())..]
-    }
-}
-
-/// Returns what a flag means that names a source.
-fn of_flag(args: &[String], at: usize, around: &dyn Surroundings) -> Vec<Meant> {
-    let (flag, joined) = match args[at].split_once('=') {
-        Some((flag, value)) => (flag, Some(value)),
-        None => (args[at].as_str(), None),
-    };
-    let Some((_, source, takes)) = FLAGS.iter().find(|(name, _, _)| *name == flag) else { return Vec::new() };
-    let next = args.get(at + 1).map(String::as_str).filter(|a| !a.starts_with('-') || *a == "-");
-    let used = usize::from(joined.is_none() && next.is_some());
-    let value = joined.or(next);
-    match (takes, value) {
-        (Takes::Nothing, _) => vec![Meant::new(&[source])],
-        (Takes::Flag, _) => vec![Meant::new(&[source, flag])],
-        (Takes::Option | Takes::Base, Some(v)) => vec![Meant { used, ..Meant::new(&[source, "--base", v]) }],
-        (Takes::Value, Some(v)) if *source == "commit" && v.contains("..") => {
-            of_source(v, around).into_iter().map(|m| Meant { used, ..m }).collect()
+impl Request {
+    fn of(pieces: Vec<Piece>) -> Self {
+        let mut request = Self { globals: Vec::new(), words: Vec::new(), flags: Vec::new(), options: Vec::new() };
+        for piece in pieces {
+            match piece {
+                Piece::Word(word) => request.words.push(word),
+                Piece::Option { name, value, .. } if meaning(&name).is_some() => request.flags.push((name, value)),
+                Piece::Option { written, .. } if request.words.is_empty() => request.globals.extend(written),
+                Piece::Option { name, written, .. } => request.options.push((name, written)),
+            }
         }
-        (Takes::Value, Some(v)) => vec![Meant { used, ..Meant::new(&[source, v]) }],
-        (_, None) if *source == "branch" => vec![Meant::new(&[source])],
-        // The source needs the missing value.
-        (_, None) => Vec::new(),
+        request
+    }
+
+    fn commands(&self, grammar: &Grammar, around: &dyn Surroundings) -> Vec<String> {
+        let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
+        match words[..] {
+            [] => self.reviews(self.sources(&[], around)),
+            ["review", source, ref rest @ ..] if is_source(source) => self.of_named(grammar, source, rest, around),
+            ["review", ref rest @ ..] => self.reviews(self.sources(rest, around)),
+            ["pr", number, ..] if of_pull(number).is_some() => self.reviews(self.sources(&[number], around)),
+            [command, word, ref rest @ ..] if SUBCOMMANDS.contains(&command) => {
+                let found = OF_SUBCOMMANDS.iter().find(|(name, other, _)| (*name, *other) == (command, word));
+                found.map(|(_, _, ours)| self.line(ours, rest)).into_iter().collect()
+            }
+            [command] if SUBCOMMANDS.contains(&command) => Vec::new(),
+            [source, ref rest @ ..] if SOURCES.contains(&source) => self.of_named(grammar, source, rest, around),
+            [command, ref rest @ ..] => match COMMANDS.iter().find(|(name, _)| *name == command) {
+                // `check src/a.txt` and `diff main..feature` name what `review` would refuse, too.
+                Some((_, ["review"])) => match rest {
+                    [] if self.flags.is_empty() => vec![self.line(&["review"], &[])],
+                    [source, rest @ ..] if is_source(source) => self.of_named(grammar, source, rest, around),
+                    _ => self.reviews(self.sources(rest, around)),
+                },
+                Some((_, ours)) => vec![self.line(ours, rest)],
+                None => self.reviews(self.sources(&words, around)),
+            },
+        }
+    }
+
+    /// Returns true if the source has every flag that was written.
+    fn flags_fit(&self, grammar: &Grammar, source: &str) -> bool {
+        self.flags.iter().all(|(flag, _)| grammar.has(&format!("review {source}"), flag))
+    }
+
+    /// A source with its arguments, and behind them what it does not take: paths limit the review, other flags stand
+    /// for another source.
+    fn of_named(&self, grammar: &Grammar, source: &str, rest: &[&str], around: &dyn Surroundings) -> Vec<String> {
+        let own = match source {
+            "commit" | "pr" | "patch" | "branch" => 1,
+            "code" => rest.len(),
+            _ => 0,
+        };
+        let (arguments, extra) = rest.split_at(own.min(rest.len()));
+        if !self.flags_fit(grammar, source) {
+            let is_worktree = matches!(source, "staged" | "unstaged") && rest.is_empty();
+            return match self.flags[..] {
+                [(ref flag, _)] if is_worktree && flag == "--untracked" => {
+                    vec![self.line(&["review", "unstaged", "--untracked"], &[])]
+                }
+                _ => Vec::new(),
+            };
+        }
+        let Some(globs) = globs(extra, around) else { return Vec::new() };
+        let words: Vec<&str> = ["review", source].into_iter().chain(arguments.iter().copied()).collect();
+        let kept = self.flags.iter().flat_map(|(flag, value)| std::iter::once(flag).chain(value));
+        let kept: Vec<&str> = kept.chain(&globs).map(String::as_str).collect();
+        vec![self.line(&words, &kept)]
+    }
+
+    /// Returns the sources that the flags and words stand for, best first.
+    fn sources(&self, words: &[&str], around: &dyn Surroundings) -> Vec<Vec<String>> {
+        let mut bases = Vec::new();
+        let mut named: Vec<(&str, Option<&str>)> = Vec::new();
+        for (flag, value) in &self.flags {
+            match meaning(flag) {
+                Some(Meaning::Base) => bases.push(value.as_deref()),
+                Some(Meaning::Source(source)) => named.push((source, None)),
+                Some(Meaning::Untracked) => named.push(("untracked", None)),
+                // The source needs the missing value.
+                Some(Meaning::Argument(source)) if value.is_some() => named.push((source, value.as_deref())),
+                Some(Meaning::Argument(_)) | None => return Vec::new(),
+            }
+        }
+        let base: Vec<&str> = bases.iter().flatten().flat_map(|b| ["--base", b]).collect();
+        named.sort_unstable();
+        named.dedup();
+        match (bases.len(), &named[..], words) {
+            (1, [], words) => {
+                let heads = words.iter().filter(|w| !w.contains("..") && around.is_revision(w)).count().min(1);
+                let Some(globs) = globs(&words[heads..], around) else { return Vec::new() };
+                vec![source(&[&["branch"], &words[..heads], &base], &globs)]
+            }
+            (1, [("branch", Some(head))], words) => {
+                let Some(globs) = globs(words, around) else { return Vec::new() };
+                vec![source(&[&["branch", head], &base], &globs)]
+            }
+            (1, [("changes" | "untracked", None)], []) => vec![source(&[&["changes"], &base], &[])],
+            (0, [("commit", Some(range))], []) if range.contains("..") => of_word(range, around),
+            (0, [("unstaged" | "untracked", None), ..], []) if named.iter().all(|(s, _)| s.starts_with("un")) => {
+                let untracked = named.iter().any(|(s, _)| *s == "untracked");
+                vec![source(&[&["unstaged"], if untracked { &["--untracked"] } else { &[] }], &[])]
+            }
+            (0, [(name, argument)], words) if *name != "untracked" => {
+                let Some(globs) = globs(words, around) else { return Vec::new() };
+                vec![source(&[&[*name], argument.as_slice()], &globs)]
+            }
+            (0, [], words) => of_words(words, around),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Joins a command that can be pasted into a shell: global options, the command, its arguments, other options.
+    fn line(&self, command: &[&str], arguments: &[&str]) -> String {
+        let options = self.options.iter().flat_map(|(_, written)| written).map(String::as_str);
+        let words = self.globals.iter().map(String::as_str).chain(command.iter().copied());
+        let mut line = "claude-reviewer".to_owned();
+        for word in words.chain(arguments.iter().copied()).chain(options) {
+            line.push(' ');
+            line.push_str(&quoted(word));
+        }
+        line
+    }
+
+    fn reviews(&self, sources: Vec<Vec<String>>) -> Vec<String> {
+        let line = |source: Vec<String>| {
+            let words: Vec<&str> = source.iter().map(String::as_str).collect();
+            self.line(&["review"], &words)
+        };
+        sources.into_iter().map(line).collect()
+    }
+}
+
+fn is_source(word: &str) -> bool {
+    SOURCES.contains(&word) || word == "pr"
+}
+
+fn source(words: &[&[&str]], globs: &[String]) -> Vec<String> {
+    words.iter().flat_map(|w| w.iter()).map(|w| (*w).to_owned()).chain(globs.iter().cloned()).collect()
+}
+
+/// Returns what words mean that stand where `review` expects a source.
+fn of_words(words: &[&str], around: &dyn Surroundings) -> Vec<Vec<String>> {
+    match words {
+        [] => Vec::new(),
+        [word] => of_word(word, around),
+        [base, head] if around.is_revision(base) && around.is_revision(head) => vec![branch(base, head)],
+        [first, rest @ ..] if let Some((_, name)) = WORDS.iter().find(|(word, _)| word == first) => {
+            vec![source(&[&[*name], rest], &[])]
+        }
+        _ if words.iter().all(|w| around.is_file(Path::new(w))) => vec![source(&[&["code"], words], &[])],
+        [first, paths @ ..] => {
+            if let Some(globs) = globs(words, around) {
+                return vec![source(&[&["changes"]], &globs)];
+            }
+            let Some(globs) = globs(paths, around) else { return Vec::new() };
+            let with_globs = |found: Vec<String>| found.into_iter().chain(globs.iter().cloned()).collect();
+            of_word(first, around).into_iter().map(with_globs).collect()
+        }
     }
 }
 
 /// Returns what a word means that stands where `review` expects a source.
-fn of_source(word: &str, around: &dyn Surroundings) -> Vec<Meant> {
+fn of_word(word: &str, around: &dyn Surroundings) -> Vec<Vec<String>> {
     let path = Path::new(word);
     let is_patch = path.extension().is_some_and(|e| e == "patch" || e == "diff");
     if word == "-" || is_patch && around.is_file(path) {
-        return vec![Meant::new(&["patch", word])];
+        return vec![source(&[&["patch", word]], &[])];
     }
     if around.is_file(path) {
-        return vec![Meant::new(&["code", word])];
+        return vec![source(&[&["code", word]], &[])];
     }
     if around.is_dir(path) {
-        return vec![Meant::new(&["changes", "--files", &format!("{}/**", word.trim_end_matches('/'))])];
+        return globs(&[word], around).map(|globs| source(&[&["changes"]], &globs)).into_iter().collect();
     }
-    if let Some((_, source)) = WORDS.iter().find(|(name, _)| *name == word) {
-        return vec![Meant::new(&[source])];
-    }
-    if word.starts_with("https://") || word.starts_with("http://") {
-        return vec![Meant::new(&["pr", word])];
+    if let Some((_, name)) = WORDS.iter().find(|(name, _)| *name == word) {
+        return vec![source(&[&[*name]], &[])];
     }
     if let Some((base, head)) = word.split_once("...") {
         return vec![branch(base, head)];
     }
     if let Some((base, head)) = word.split_once("..") {
-        return vec![Meant::new(&["commit", word]), branch(base, head)];
+        return vec![source(&[&["commit", word]], &[]), branch(base, head)];
+    }
+    if around.is_branch(word) {
+        return vec![source(&[&["branch", word]], &[]), source(&[&["commit", word]], &[])];
     }
     if around.is_revision(word) {
-        return vec![Meant::new(&["commit", word])];
+        return vec![source(&[&["commit", word]], &[])];
     }
-    let number = word.strip_prefix('#').unwrap_or(word);
-    match !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) {
-        true => vec![Meant::new(&["pr", number])],
-        false => Vec::new(),
+    of_pull(word).map(|pull| source(&[&["pr", pull]], &[])).into_iter().collect()
+}
+
+/// Returns the URL or the number of a pull request.
+fn of_pull(word: &str) -> Option<&str> {
+    let number = word.trim_start_matches(['#', '!']);
+    match word.starts_with("https://") || word.starts_with("http://") {
+        true => Some(word),
+        false => (!number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())).then_some(number),
     }
 }
 
 /// Returns the review of a branch that a range of two names stands for; an end without a name is HEAD.
-fn branch(base: &str, head: &str) -> Meant {
+fn branch(base: &str, head: &str) -> Vec<String> {
     let base = if base.is_empty() { "HEAD" } else { base };
     match head {
-        "" | "HEAD" => Meant::new(&["branch", "--base", base]),
-        _ => Meant::new(&["branch", head, "--base", base]),
+        "" | "HEAD" => source(&[&["branch", "--base", base]], &[]),
+        _ => source(&[&["branch", head, "--base", base]], &[]),
     }
 }
 
-/// Returns what an unknown command means.
-fn top_level(before: &[String], word: &str, after: &[String], around: &dyn Surroundings) -> Vec<String> {
-    let review = ["review".to_owned()];
-    if SOURCES.contains(&word) {
-        return vec![line(before, &review, &[word.to_owned()], after)];
+/// Returns the option that limits a review to files and directories; empty without paths, `None` if a word is neither or
+/// has no pattern that names it alone.
+fn globs(paths: &[&str], around: &dyn Surroundings) -> Option<Vec<String>> {
+    let globs: Option<Vec<String>> = paths.iter().map(|path| glob(path, around)).collect();
+    let option = (!paths.is_empty()).then(|| "--files".to_owned());
+    Some(option.into_iter().chain(globs?).collect())
+}
+
+fn glob(word: &str, around: &dyn Surroundings) -> Option<String> {
+    let path = Path::new(word);
+    let is_dir = around.is_dir(path);
+    if !is_dir && !around.is_file(path) || word.contains(['*', '?', '[', ']', '{', '}', '\\', '!']) {
+        return None;
     }
-    if let Some((_, command)) = COMMANDS.iter().find(|(name, _)| *name == word) {
-        let words: Vec<String> = command.iter().map(|w| (*w).to_owned()).collect();
-        // `check src/a.txt` and `diff main..feature` name what `review` would refuse, too.
-        let source = after.first().filter(|_| words == review).filter(|a| !SOURCES.contains(&a.as_str()));
-        let mut meant = match source {
-            Some(source) if source.starts_with("--") => of_flag(after, 0, around),
-            Some(source) => of_source(source, around),
-            None => Vec::new(),
-        };
-        if meant.is_empty() {
-            return vec![line(before, &words, &[], after)];
+    let relative = if path.is_absolute() { path.strip_prefix(around.dir()).ok()? } else { path };
+    let mut names = Vec::new();
+    for component in relative.components() {
+        match component {
+            Component::Normal(name) => names.push(name.to_str()?),
+            Component::CurDir => {}
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
         }
-        meant.iter_mut().for_each(|m| m.used += 1);
-        return meant.into_iter().map(|m| line(before, &review, &m.words, m.rest(after))).collect();
     }
-    of_source(word, around).into_iter().map(|m| line(before, &review, &m.words, after)).collect()
-}
-
-/// Joins a command that can be pasted into a shell.
-fn line(global: &[String], command: &[String], source: &[String], rest: &[String]) -> String {
-    let words = global.iter().chain(command).chain(source).chain(rest);
-    let mut line = "claude-reviewer".to_owned();
-    for word in words {
-        line.push(' ');
-        line.push_str(&quoted(word));
+    if is_dir {
+        names.push("**");
     }
-    line
+    Some(names.join("/"))
 }
 
 /// Quotes a word for a POSIX shell where it needs that.
@@ -292,98 +445,163 @@ mod tests {
     struct Folder;
 
     impl Surroundings for Folder {
+        fn dir(&self) -> &Path {
+            Path::new("/repo")
+        }
         fn is_file(&self, path: &Path) -> bool {
-            ["src/a.txt", "my file.rs", "fix.patch", "x.diff"].iter().any(|f| Path::new(f) == path)
+            let path = path.strip_prefix("/repo").unwrap_or(path);
+            ["src/a.txt", "my file.rs", "fix.patch", "x.diff", "a[1].rs"].iter().any(|f| Path::new(f) == path)
         }
         fn is_dir(&self, path: &Path) -> bool {
-            path == Path::new("src") || path == Path::new("src/")
+            [".", "..", "src", "./src", "/repo/src", "/elsewhere", "src/../lib"].iter().any(|d| Path::new(d) == path)
         }
         fn is_revision(&self, name: &str) -> bool {
-            ["HEAD", "HEAD~1", "main", "v1.2"].contains(&name)
+            ["HEAD", "HEAD~1", "v1.2"].contains(&name) || self.is_branch(name)
+        }
+        fn is_branch(&self, name: &str) -> bool {
+            ["main", "feature"].contains(&name)
         }
     }
 
-    fn meant(args: &[&str], refused: &str) -> Vec<String> {
-        let args: Vec<String> = args.iter().map(|a| (*a).to_owned()).collect();
-        let lines = commands(&args, refused, &Folder);
-        lines.into_iter().map(|l| l.trim_start_matches("claude-reviewer ").to_owned()).collect()
+    fn found(line: &str, refused: &str) -> Meant {
+        use clap::CommandFactory as _;
+        let args: Vec<String> = line.split(' ').map(|a| a.replace('_', " ")).collect();
+        let mut found = meant(&Grammar::of(&crate::cli::Cli::command()), &args, refused, &Folder);
+        for line in &mut found.commands {
+            *line = line.trim_start_matches("claude-reviewer ").to_owned();
+        }
+        found
+    }
+
+    /// Checks lines and the commands that stand for them, both without the program's name.
+    fn check(cases: &[(&str, &[&str])]) {
+        for (line, expected) in cases {
+            let words = line.split(' ').filter(|w| *w != "review").map(|a| a.replace('_', " "));
+            let refused: Vec<String> = words.collect();
+            let refused = refused.iter().find(|w| meaning(w.split('=').next().unwrap()).is_some());
+            assert_eq!(found(line, refused.map_or("word", String::as_str)).commands, *expected, "{line}");
+        }
     }
 
     #[test]
     fn a_flag_for_a_source_becomes_the_source() {
-        for (args, refused, expected) in [
-            (&["review", "--staged"][..], "--staged", "review staged"),
-            (&["review", "--cached", "--format", "json"], "--cached", "review staged --format json"),
-            (&["-q", "review", "--offline", "--staged"], "--staged", "-q review staged --offline"),
-            (&["--staged"], "--staged", "review staged"),
-            (&["review", "--base", "main"], "--base", "review branch --base main"),
-            (&["review", "--base=main", "--gate"], "--base", "review branch --base main --gate"),
-            (&["review", "--base"], "--base", "review branch"),
-            (&["review", "--against", "main"], "--against", "review branch --base main"),
-            (&["review", "--commit", "HEAD~1"], "--commit", "review commit HEAD~1"),
-            (&["review", "--range", "a...b"], "--range", "review branch b --base a"),
-            (&["review", "--pr", "7"], "--pr", "review pr 7"),
-            (&["review", "--untracked"], "--untracked", "review unstaged --untracked"),
-            (&["review", "--diff", "x.diff"], "--diff", "review patch x.diff"),
-        ] {
-            assert_eq!(meant(args, refused), [expected], "{args:?}");
-        }
-        assert!(meant(&["review", "--commit"], "--commit").is_empty());
-        // In another subcommand, and with a source, the flag is a mistake of another kind.
-        assert!(meant(&["policy", "show", "--base", "main"], "--base").is_empty());
-        assert!(meant(&["rules", "check"], "check").is_empty());
-        assert!(meant(&["review", "staged", "--base", "main"], "--base").is_empty());
-        assert!(meant(&["review", "--formt", "json"], "--formt").is_empty());
+        check(&[
+            ("review --staged", &["review staged"]),
+            ("review --cached --format json", &["review staged --format json"]),
+            ("-q review --offline --staged", &["-q review staged --offline"]),
+            ("-qC dir review --staged", &["-qC dir review staged"]),
+            ("--staged", &["review staged"]),
+            ("review --summary staged --staged", &["review staged --summary staged"]),
+            ("review --base main", &["review branch --base main"]),
+            ("review --base=main --gate", &["review branch --base main --gate"]),
+            ("review --base main --head feature", &["review branch feature --base main"]),
+            ("review --head feature --base main", &["review branch feature --base main"]),
+            ("review feature --base main", &["review branch feature --base main"]),
+            ("review --base main src", &["review branch --base main --files 'src/**'"]),
+            ("review --base main --worktree", &["review changes --base main"]),
+            ("review --base main --untracked", &["review changes --base main"]),
+            ("review --base", &["review branch"]),
+            ("review --against main", &["review branch --base main"]),
+            ("review --branch feature", &["review branch feature"]),
+            ("review --commit HEAD~1", &["review commit HEAD~1"]),
+            ("review --range a...b", &["review branch b --base a"]),
+            ("review --pr 7", &["review pr 7"]),
+            ("review --untracked", &["review unstaged --untracked"]),
+            ("review --unstaged --untracked", &["review unstaged --untracked"]),
+            ("review staged --untracked", &["review unstaged --untracked"]),
+            ("review --staged src/a.txt", &["review staged --files src/a.txt"]),
+            ("review --diff x.diff", &["review patch x.diff"]),
+            // The value is missing, or two sources are named.
+            ("review --commit", &[]),
+            ("review --staged --commit HEAD", &[]),
+            ("review --base main --commit HEAD", &[]),
+            ("review staged --base main", &[]),
+            ("review pr 7 --base main", &[]),
+            ("policy show --base main", &[]),
+            ("review --formt json", &[]),
+        ]);
     }
 
     #[test]
     fn a_word_for_a_source_becomes_the_source() {
-        for (args, expected) in [
-            (
-                &["review", "main..feature"][..],
-                &["review commit main..feature", "review branch feature --base main"][..],
-            ),
-            (&["review", "main...feature"], &["review branch feature --base main"]),
-            (&["review", "main..."], &["review branch --base main"]),
-            (&["review", "v1.2..HEAD"], &["review commit v1.2..HEAD", "review branch --base v1.2"]),
-            (&["review", "src/a.txt"], &["review code src/a.txt"]),
-            (&["review", "my file.rs"], &["review code 'my file.rs'"]),
-            (&["review", "src/"], &["review changes --files 'src/**'"]),
-            (&["review", "fix.patch"], &["review patch fix.patch"]),
-            (&["review", "-"], &["review patch -"]),
-            (&["review", "HEAD~1", "--depth", "quick"], &["review commit HEAD~1 --depth quick"]),
-            (&["review", "main"], &["review commit main"]),
-            (&["review", "cached"], &["review staged"]),
-            (&["review", "#12"], &["review pr 12"]),
-            (&["review", "https://git.example/x/pull/3"], &["review pr https://git.example/x/pull/3"]),
-        ] {
-            assert_eq!(meant(args, args[1]), expected, "{args:?}");
-        }
-        assert!(meant(&["review", "stagd"], "stagd").is_empty());
-        assert!(meant(&["review", "staged", "main"], "main").is_empty());
+        check(&[
+            ("review main..feature", &["review commit main..feature", "review branch feature --base main"]),
+            ("review main...feature", &["review branch feature --base main"]),
+            ("review main...", &["review branch --base main"]),
+            ("review ...feature", &["review branch feature --base HEAD"]),
+            ("review v1.2..HEAD", &["review commit v1.2..HEAD", "review branch --base v1.2"]),
+            ("review main feature", &["review branch feature --base main"]),
+            ("review src/a.txt", &["review code src/a.txt"]),
+            ("review src/a.txt my_file.rs", &["review code src/a.txt 'my file.rs'"]),
+            ("review my_file.rs", &["review code 'my file.rs'"]),
+            ("review src/", &["review changes --files 'src/**'"]),
+            ("review ./src src/a.txt", &["review changes --files 'src/**' src/a.txt"]),
+            ("review /repo/src", &["review changes --files 'src/**'"]),
+            ("review .", &["review changes --files '**'"]),
+            ("review fix.patch", &["review patch fix.patch"]),
+            ("review -", &["review patch -"]),
+            ("review HEAD~1 --depth quick", &["review commit HEAD~1 --depth quick"]),
+            ("review HEAD src", &["review commit HEAD --files 'src/**'"]),
+            ("review commit HEAD src/a.txt", &["review commit HEAD --files src/a.txt"]),
+            ("review branch feature src --base main", &["review branch feature --base main --files 'src/**'"]),
+            ("review main", &["review branch main", "review commit main"]),
+            ("review cached", &["review staged"]),
+            ("review mr 7", &["review pr 7"]),
+            ("review #12", &["review pr 12"]),
+            ("review https://git.example/x/pull/3", &["review pr https://git.example/x/pull/3"]),
+            ("review stagd", &[]),
+            ("review staged main", &[]),
+            // Directories that no pattern of this directory names.
+            ("review ..", &[]),
+            ("review /elsewhere", &[]),
+            ("review src/../lib", &[]),
+            ("review HEAD a[1].rs", &[]),
+        ]);
     }
 
     #[test]
     fn a_command_of_another_program_becomes_ours() {
-        for (args, expected) in [
-            (&["staged"][..], "review staged"),
-            (&["-C", "dir", "staged", "-v"], "-C dir review staged -v"),
-            (&["commit", "HEAD"], "review commit HEAD"),
-            (&["check"], "review"),
-            (&["check", "--staged"], "review staged"),
-            (&["scan", "src/a.txt"], "review code src/a.txt"),
-            (&["lint", "--format", "json"], "review --format json"),
-            (&["diff", "main...feature"], "review branch feature --base main"),
-            (&["run", "staged"], "review staged"),
-            (&["install"], "install-hooks"),
-            (&["mcp"], "serve-mcp"),
-            (&["explain", "todo-comment"], "rules explain todo-comment"),
-            (&["src/a.txt"], "review code src/a.txt"),
+        check(&[
+            ("staged", &["review staged"]),
+            ("-C dir staged -v", &["-C dir review staged -v"]),
+            ("commit HEAD", &["review commit HEAD"]),
+            ("branch --base main", &["review branch --base main"]),
+            ("check", &["review"]),
+            ("check --staged", &["review staged"]),
+            ("scan src/a.txt", &["review code src/a.txt"]),
+            ("lint --format json", &["review --format json"]),
+            ("diff main...feature", &["review branch feature --base main"]),
+            ("run staged", &["review staged"]),
+            ("install", &["install-hooks"]),
+            ("mcp", &["serve-mcp"]),
+            ("explain todo-comment", &["rules explain todo-comment"]),
+            ("src/a.txt", &["review code src/a.txt"]),
+            ("pr 7", &["review pr 7"]),
+            ("pr #7 --gate", &["review pr 7 --gate"]),
+            ("rules check", &["rules test"]),
+            ("rules show todo-comment", &["rules explain todo-comment"]),
+            ("policy validate", &["policy check"]),
+            ("reviw", &[]),
+            ("rules chekc", &[]),
+            ("pr", &[]),
+        ]);
+    }
+
+    #[test]
+    fn a_flag_of_other_commands_names_them() {
+        for (line, refused, expected) in [
+            ("review staged --base main", "--base", &["review branch", "review changes", "verify-receipt"][..]),
+            ("review staged --parent 2", "--parent", &["review commit"]),
+            ("review pr 7 --untracked", "--untracked", &["review unstaged"]),
+            ("review --formt json", "--formt", &[]),
+            ("review staged main", "main", &[]),
         ] {
-            let refused = args.iter().find(|a| !a.starts_with('-') && **a != "dir").unwrap();
-            assert_eq!(meant(args, refused), [expected], "{args:?}");
+            assert_eq!(found(line, refused), Meant { commands: Vec::new(), owners: owned(expected) }, "{line}");
         }
-        assert!(meant(&["reviw"], "reviw").is_empty());
+    }
+
+    fn owned(words: &[&str]) -> Vec<String> {
+        words.iter().map(|w| (*w).to_owned()).collect()
     }
 
     #[test]

@@ -1,26 +1,26 @@
 //! Resources: stored reviews (`review://latest`, `review://<id>`) and the complete schemas of answers (`schema://TOOL`).
 
-use super::tools::{self, Call};
+use super::tools::{Call, Tool};
 use crate::error::Result;
 use crate::history::SessionId;
 use crate::wire::stored::Overview;
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 
-/// The tool with the same data. If the policy does not offer it, there are no resources.
-pub(super) const TOOL: &str = "get_review_history";
+/// The tool with the same data as the stored reviews. Without it, a client sees none of them.
+const HISTORY: &str = "get_review_history";
 const SCHEME: &str = "review://";
 const SCHEMA: &str = "schema://";
 const KIND: &str = "application/json";
 /// Number of sessions in the list.
 const LISTED: usize = 20;
 
-/// Returns the newest reviews; none outside a repository.
+/// Returns the newest reviews; none outside a repository, or if the policy does not offer them.
 ///
 /// # Errors
 ///
 /// The store cannot be read.
-pub(super) fn list(call: &Call<'_>) -> Result<Vec<Resource>> {
-    if !call.fence.home(call.env)?.is_repository() {
+pub(super) fn list(call: &Call<'_>, offered: &[&Tool]) -> Result<Vec<Resource>> {
+    if !offers(offered, HISTORY) || !call.fence.home(call.env)?.is_repository() {
         return Ok(Vec::new());
     }
     let (_, Some(store)) = call.store()? else { return Ok(Vec::new()) };
@@ -43,31 +43,38 @@ fn one(s: &Overview) -> Resource {
         .with_mime_type(KIND)
 }
 
-/// Returns the templates of addresses.
-pub(super) fn templates() -> Vec<ResourceTemplate> {
-    vec![
-        ResourceTemplate::new(format!("{SCHEME}{{review_id}}"), "review")
-            .with_title("A stored review")
-            .with_description("A review with all its rounds, by its ID (2026-01-31-001) or latest")
-            .with_mime_type(KIND),
-        ResourceTemplate::new(format!("{SCHEMA}{{tool}}"), "schema")
-            .with_title("The answer of a tool")
-            .with_description("The complete JSON schema of a tool's answer; tools/list has a short form")
-            .with_mime_type("application/schema+json"),
-    ]
+fn offers(offered: &[&Tool], name: &str) -> bool {
+    offered.iter().any(|t| t.name == name)
 }
 
-/// Reads a resource; `None` if the address has another form.
+/// Returns the templates of addresses.
+pub(super) fn templates(offered: &[&Tool]) -> Vec<ResourceTemplate> {
+    let review = ResourceTemplate::new(format!("{SCHEME}{{review_id}}"), "review")
+        .with_title("A stored review")
+        .with_description("A review with all its rounds, by its ID (2026-01-31-001) or latest")
+        .with_mime_type(KIND);
+    let schema = ResourceTemplate::new(format!("{SCHEMA}{{tool}}"), "schema")
+        .with_title("The answer of a tool")
+        .with_description("The complete JSON schema of a tool's answer; tools/list has a short form")
+        .with_mime_type("application/schema+json");
+    offers(offered, HISTORY).then_some(review).into_iter().chain([schema]).collect()
+}
+
+/// Reads a resource; `None` if the address has another form, or the policy does not offer the tool behind it.
 ///
 /// # Errors
 ///
 /// The review does not exist or cannot be read.
-pub(super) fn read(call: &Call<'_>, uri: &str) -> Result<Option<ResourceContents>> {
-    if let Some(tool) = uri.strip_prefix(SCHEMA).map(|t| t.trim_end_matches('/')) {
-        let schema = tools::complete_schema(tool).map(|s| format!("{s:#}"));
+pub(super) fn read(call: &Call<'_>, offered: &[&Tool], uri: &str) -> Result<Option<ResourceContents>> {
+    if let Some(name) = uri.strip_prefix(SCHEMA).map(|t| t.trim_end_matches('/')) {
+        let tool = offered.iter().find(|t| t.name == name);
+        let schema = tool.map(|t| format!("{:#}", (t.answers)()));
         return Ok(schema.map(|s| ResourceContents::text(s, uri).with_mime_type("application/schema+json")));
     }
     let Some(name) = uri.strip_prefix(SCHEME).map(|n| n.trim_end_matches('/')) else { return Ok(None) };
+    if !offers(offered, HISTORY) {
+        return Ok(None);
+    }
     if name != "latest" && SessionId::parse(name).is_none() {
         return Ok(None);
     }

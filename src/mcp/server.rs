@@ -138,23 +138,20 @@ impl Server {
         self.apart(move |shared| shared.menu(&fence)).await
     }
 
-    /// Looks into the store. `None`: the policy does not offer it.
-    async fn look<T: Send + 'static>(
+    /// Reads resources on a thread of its own, with the tools that the policy offers.
+    async fn resources<T: Send + 'static>(
         &self,
         peer: &Peer<RoleServer>,
-        look: impl FnOnce(&Call<'_>) -> Result<T> + Send + 'static,
-    ) -> std::result::Result<Option<T>, ErrorData> {
+        read: impl FnOnce(&Call<'_>, &[&'static Tool]) -> Result<T> + Send + 'static,
+    ) -> std::result::Result<T, ErrorData> {
         let failed = |e: Error| ErrorData::internal_error(Inert::new(e.message).to_string(), None);
         let fence = self.fence(peer).await.map_err(failed)?;
-        let looking = self.apart(move |shared| {
-            // Stored reviews are on the menu, or they are nowhere.
-            if !shared.menu(&fence)?.iter().any(|t| t.name == resources::TOOL) {
-                return Ok(None);
-            }
+        let reading = self.apart(move |shared| {
+            let offered = shared.menu(&fence)?;
             let (given, stop) = (Given::default(), Stop::default());
-            look(&shared.quiet(&given, &fence, &stop)).map(Some)
+            read(&shared.quiet(&given, &fence, &stop), &offered)
         });
-        looking.await.map_err(failed)
+        reading.await.map_err(failed)
     }
 
     /// Tells a tool that a call of it was refused.
@@ -426,8 +423,8 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> std::result::Result<ListResourcesResult, ErrorData> {
-        let found = self.look(&context.peer, resources::list).await?;
-        Ok(ListResourcesResult::with_all_items(found.unwrap_or_default()))
+        let found = self.resources(&context.peer, resources::list).await?;
+        Ok(ListResourcesResult::with_all_items(found))
     }
 
     async fn list_resource_templates(
@@ -435,8 +432,8 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> std::result::Result<ListResourceTemplatesResult, ErrorData> {
-        let found = self.look(&context.peer, |_| Ok(resources::templates())).await?;
-        Ok(ListResourceTemplatesResult::with_all_items(found.unwrap_or_default()))
+        let found = self.resources(&context.peer, |_, offered| Ok(resources::templates(offered))).await?;
+        Ok(ListResourceTemplatesResult::with_all_items(found))
     }
 
     async fn read_resource(
@@ -446,12 +443,12 @@ impl ServerHandler for Server {
     ) -> std::result::Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri;
         let missing = format!("unknown resource {}", super::args::shown(&uri));
-        let found = self.look(&context.peer, move |call| match resources::read(call, &uri) {
-            // Whatever keeps it from being read, a client is told the same: it is not there.
+        let found = self.resources(&context.peer, move |call, offered| match resources::read(call, offered, &uri) {
+            // Clients get the same answer for every reason: the resource does not exist.
             Err(e) if e.kind == crate::error::Kind::Usage => Ok(None),
             other => other,
         });
-        match found.await?.flatten() {
+        match found.await? {
             Some(contents) => Ok(ReadResourceResult::new(vec![contents]).into()),
             None => Err(ErrorData::resource_not_found(missing, None)),
         }

@@ -79,11 +79,6 @@ impl std::fmt::Debug for Call<'_> {
 /// Every tool, in the order in which clients see them.
 pub(super) const ALL: &[&[Tool]] = &[session::TOOLS, stateless::TOOLS, judge::TOOLS];
 
-/// Returns the complete schema of a tool's answer.
-pub(super) fn complete_schema(tool: &str) -> Option<Value> {
-    ALL.iter().copied().flatten().find(|t| t.name == tool).map(|t| (t.answers)())
-}
-
 impl Tool {
     /// Returns the tool as clients see it.
     pub(super) fn listed(&self) -> rmcp::model::Tool {

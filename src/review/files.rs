@@ -71,7 +71,13 @@ impl Files {
         }
         let text = format!("--files matches no file: {}", unknown.join(", "));
         let error = Error::usage(rules.masked(&text));
-        Err(error.hint("patterns count from the folder that they are given in; `git ls-files` lists the tracked files"))
+        if let Some(range) = unknown.iter().find(|p| p.contains("..") && !p.contains('/')) {
+            let range = rules.masked(range);
+            return Err(
+                error.hint(format!("a range goes before --files: claude-reviewer review commit {range} --files GLOB"))
+            );
+        }
+        Err(error.hint("patterns are relative to the current folder; `git ls-files` lists the tracked files"))
     }
 
     /// Returns the same patterns with no match noted: what is only tracked is not part of the change.

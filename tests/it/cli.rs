@@ -380,6 +380,22 @@ fn near_misses_name_the_command_to_run() {
         (&["review", "main...feature"], &["claude-reviewer review branch feature --base main"]),
         (&["review", "--base", "main"], &["claude-reviewer review branch --base main"]),
         (&["review", "--base=main"], &["claude-reviewer review branch --base main"]),
+        (&["review", "--base", "main", "--head", "feature"], &["claude-reviewer review branch feature --base main"]),
+        (&["review", "main", "feature"], &["claude-reviewer review branch feature --base main"]),
+        (&["review", "src"], &["claude-reviewer review changes --files 'src/**'"]),
+        (&["-qC", "src", "review", "a.txt"], &["claude-reviewer -qC src review code a.txt"]),
+        (&["pr", "7"], &["claude-reviewer review pr 7"]),
+        (&["rules", "check"], &["claude-reviewer rules test"]),
+        (
+            &["review", "staged", "--base", "main"],
+            &["this is an option of `claude-reviewer review branch`, `claude-reviewer review changes` and \
+               `claude-reviewer verify-receipt`"],
+        ),
+        (&["review", "pr", "7", "--untracked"], &["this is an option of `claude-reviewer review unstaged`"]),
+        (
+            &["review", "--files", "src", "main..feature"],
+            &["a range goes before --files: claude-reviewer review commit main..feature --files GLOB"],
+        ),
         (&["review", "src/a.txt"], &["claude-reviewer review code src/a.txt"]),
         (&["review", "HEAD"], &["claude-reviewer review commit HEAD"]),
         (&["review", "x.patch"], &["claude-reviewer review patch x.patch"]),
@@ -396,7 +412,7 @@ fn near_misses_name_the_command_to_run() {
         assert!(first.starts_with("error: "), "{first}");
     }
     // Within another subcommand, and without the value of a flag, no command is made up.
-    for args in [&["policy", "show", "--base", "main"][..], &["rules", "check"], &["review", "--commit"]] {
+    for args in [&["policy", "show", "--base", "main"][..], &["rules", "chekc"], &["review", "--commit"]] {
         let run = repo.reviewer(args).run(2);
         assert!(!run.stderr.contains("hint: claude-reviewer"), "{args:?}: {}", run.stderr);
     }

@@ -172,6 +172,17 @@ fn the_complete_schema_of_an_answer_is_a_resource() {
     assert!(schema["$defs"]["Finding"]["properties"]["severity"].is_object());
     let unknown = client.request("resources/read", json!({"uri": "schema://no_tool"}));
     assert_eq!(unknown["error"]["code"], -32002, "{unknown}");
+    // Of the tools that the policy offers, also without those of stored reviews.
+    repo.write(".claude-reviewer.toml", "version = 1\n[mcp]\ntools = [\"review_staged\"]\n");
+    let templates = client.request("resources/templates/list", json!({}));
+    let templates = templates["result"]["resourceTemplates"].as_array().unwrap();
+    assert_eq!(templates.iter().map(|t| &t["uriTemplate"]).collect::<Vec<_>>(), ["schema://{tool}"]);
+    for (uri, is_served) in
+        [("schema://review_staged", true), ("schema://review_commit", false), ("review://latest", false)]
+    {
+        let read = client.request("resources/read", json!({"uri": uri}));
+        assert_eq!(read["result"].is_object(), is_served, "{uri}: {read}");
+    }
 }
 
 #[test]
