@@ -28,7 +28,7 @@ use std::path::PathBuf;
 /// Where receipts are.
 pub const NOTES: &str = "refs/notes/claude-reviewer";
 /// Why no receipt is needed where models are shown nothing.
-const UNSEEN: &str = "no model has anything to see of this change";
+const UNSEEN: &str = "the change has nothing for models to review";
 
 /// What receipts say of a review.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,11 +48,11 @@ pub enum Standing {
 /// before the policy is read.
 pub fn possible(request: &ReviewRequest, env: &Env) -> Result<()> {
     if request.authority != Authority::Base {
-        let error = Error::usage("a receipt is given for a review under the policy of the base");
+        let error = Error::usage("--receipt needs the policy of the base");
         return Err(error.hint("review with --gate"));
     }
     if !request.files.is_empty() {
-        let error = Error::usage("a receipt is given for a whole change, and --files narrows this one");
+        let error = Error::usage("--receipt needs the whole change and cannot be used with --files");
         return Err(error.hint("review without --files"));
     }
     ssh::named(env).map(|_| ())
@@ -66,7 +66,7 @@ pub enum Issued {
         /// Why the receipts of the remote are not among ours, where they were to be.
         apart: Option<String>,
     },
-    /// Whoever would take a receipt finds that none is needed; why.
+    /// No receipt is needed; why.
     NotNeeded(&'static str),
 }
 
@@ -89,13 +89,13 @@ pub fn issue(review: &Review, request: &ReviewRequest, env: &Env, stop: &Stop) -
         return Err(refused(&state));
     }
     if review.coverage.is_truncated() {
-        return Err(refused("a limit cut it short, so the models did not see all of the change"));
+        return Err(refused("a limit was reached, and models did not see the whole change"));
     }
     if review.findings.iter().any(|f| f.waived.is_some()) {
-        return Err(refused("a finding was waived, and a waiver counts for one run only"));
+        return Err(refused("a finding was waived, and waivers apply to one run only"));
     }
     if review.models.asked.is_empty() {
-        return Err(refused("no model was asked").hint("rules need no receipt: they run again during verification"));
+        return Err(refused("no model was asked").hint("rules need no receipt: verify-receipt runs them again"));
     }
     if !review.models.owed {
         return Ok(Issued::NotNeeded(UNSEEN));
@@ -176,7 +176,7 @@ pub fn verify(request: &ReviewRequest, world: &World<'_>) -> Result<(Review, Sta
         return Ok((review, Standing::NotNeeded));
     }
     if !review.models.owed {
-        review.notes.push(Note::general("receipt", format!("none is needed: {UNSEEN}")));
+        review.notes.push(Note::general("receipt", format!("not needed: {UNSEEN}")));
         return Ok((review, Standing::NotNeeded));
     }
     let standing = match review::heard(world.stop, || check(&review, &request, &wanted, world)) {
@@ -213,28 +213,28 @@ fn check(
 ) -> std::result::Result<(Receipt, String), Vec<String>> {
     let one = |why: String| vec![why];
     if !request.files.is_empty() {
-        return Err(one("a receipt is about a whole change, and --files narrows this one".to_owned()));
+        return Err(one("a receipt covers a whole change; this review is limited by --files".to_owned()));
     }
-    let terms = terms(review).map_err(|why| one(format!("no receipt can be taken: {why}")))?;
+    let terms = terms(review).map_err(|why| one(format!("no receipt can be accepted: {why}")))?;
     let signers = &review.judged_by.receipt.signers;
     if signers.is_empty() {
         return Err(one("the policy lists no trusted signer ([receipt] signers)".to_owned()));
     }
     let repo = Repo::open(&request.dir, world.env)
-        .map_err(|e| one(format!("the receipts cannot be read: {}", e.on_one_line())))?;
+        .map_err(|e| one(format!("cannot read the receipts: {}", e.on_one_line())))?;
     let tree = ObjectId::from_hex(&terms.head_tree).ok_or_else(|| one("the tree has no name".to_owned()))?;
     let is_fetching = fetches(request).is_some();
     let (mut reasons, mut notes) = (Vec::new(), Vec::new());
     // First, since it may bring what the others lack.
     match remote(&repo, request, tree, world) {
         Ok(note) => notes.extend(note),
-        Err(e) => reasons.push(format!("the receipts of the remote cannot be read: {}", e.on_one_line())),
+        Err(e) => reasons.push(format!("cannot read the receipts of the remote: {}", e.on_one_line())),
     }
     match repo.note(NOTES, tree) {
         Ok(note) => notes.extend(note),
         Err(e) => {
-            let hint = if is_fetching { "" } else { "; --fetch asks the remote for them" };
-            reasons.push(format!("the receipts cannot be read: {}{hint}", e.on_one_line()));
+            let hint = if is_fetching { "" } else { "; --fetch reads them from the remote" };
+            reasons.push(format!("cannot read the receipts: {}{hint}", e.on_one_line()));
         }
     }
     let mut left = line::MOST;
@@ -262,13 +262,13 @@ fn check(
         reasons.push(format!(
             "no receipt found for the tree {} in {NOTES}{}",
             terms.head_tree,
-            if is_fetching { ", here or at the remote" } else { "; --fetch brings what others signed" }
+            if is_fetching { ", here or at the remote" } else { "; --fetch reads those of the remote" }
         ));
     }
     if reasons.len() > line::MOST {
         let more = reasons.len() - line::MOST;
         reasons.truncate(line::MOST);
-        reasons.push(format!("and {more} more receipts that do not count"));
+        reasons.push(format!("and {more} more receipts that were not accepted"));
     }
     Err(reasons)
 }

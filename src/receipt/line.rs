@@ -71,7 +71,7 @@ pub(super) fn parse(line: &[u8]) -> Result<(Receipt, Signed), String> {
     if line.len() > MAX_LINE {
         return Err(format!("a receipt has more than {} KiB", MAX_LINE >> 10));
     }
-    let damaged = |_| "a line of the note is not a receipt".to_owned();
+    let damaged = |_| "the note has a line that is not a receipt".to_owned();
     let signed: Signed = serde_json::from_slice(line).map_err(damaged)?;
     let value: serde_json::Value = serde_json::from_str(&signed.receipt).map_err(damaged)?;
     match value["schema_version"].as_u64() {
@@ -95,22 +95,22 @@ pub(super) fn weigh(receipt: &Receipt, terms: &Terms, wanted: &[String], mode: M
     let theirs = &receipt.terms;
     let otherwise = |why: &str| Err(why.to_owned());
     if theirs.base_tree != terms.base_tree {
-        return otherwise("the change starts from another tree");
+        return otherwise("the change starts at another tree");
     }
     if theirs.head_tree != terms.head_tree {
         return otherwise("it ends in another tree");
     }
     if theirs.policy != terms.policy {
-        return Err(format!("the policy decides otherwise: {}", differences(&theirs.policy, &terms.policy)));
+        return Err(format!("the policy differs in {}", differences(&theirs.policy, &terms.policy)));
     }
     if theirs.rules != terms.rules {
-        return otherwise("the rules are others");
+        return otherwise("the rules differ");
     }
     if theirs.change != terms.change {
-        return otherwise("the change reads otherwise");
+        return otherwise("the change differs");
     }
     if !matches!(receipt.verdict, wire::Verdict::Pass | wire::Verdict::Warn) {
-        return otherwise("its verdict does not pass");
+        return otherwise("its verdict is not pass or warn");
     }
     let has_looked = |name: &String| receipt.backends.iter().any(|b| b.name == *name);
     match wanted.iter().find(|w| !has_looked(w)) {

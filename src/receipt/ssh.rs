@@ -43,8 +43,8 @@ pub(super) fn key(configured: Option<&str>, env: &Env) -> Result<PathBuf> {
     match (named(env)?, configured) {
         (Some(path), _) => Ok(path),
         (None, Some(name)) => file(name, env),
-        (None, None) => Err(Error::usage("no key is named that could sign a receipt")
-            .hint("name one in your own configuration: [receipt] key = \"~/.ssh/id_ed25519\"")
+        (None, None) => Err(Error::usage("no key is configured for signing receipts")
+            .hint("set one in your own configuration: [receipt] key = \"~/.ssh/id_ed25519\"")
             .hint("or for this run: CLAUDE_REVIEWER_RECEIPT_KEY=~/.ssh/id_ed25519 claude-reviewer review …")),
     }
 }
@@ -68,8 +68,8 @@ pub(super) fn sign(key: &Path, text: &[u8], env: &Env, top: Option<&Path>, stop:
     let args: Vec<OsString> =
         vec!["-Y".into(), "sign".into(), "-n".into(), NAMESPACE.into(), "-f".into(), key.as_os_str().to_owned()];
     let refused = |why: String| {
-        Error::usage(format!("the key {} does not sign: {why}", key.display()))
-            .hint("a key with a passphrase signs through the agent: ssh-add, and name the public key")
+        Error::usage(format!("cannot sign with the key {}: {why}", key.display()))
+            .hint("for a key with a passphrase, run ssh-add and set the path of the public key")
     };
     let output = run(&args, text, env, top, stop).map_err(refused)?;
     let signature = String::from_utf8(output.stdout).unwrap_or_default();
@@ -104,7 +104,7 @@ pub(super) fn verify(
     top: Option<&Path>,
     stop: &Stop,
 ) -> std::result::Result<String, String> {
-    let key = signer(signed).ok_or_else(|| "its signature was not made by ssh-keygen".to_owned())?;
+    let key = signer(signed).ok_or_else(|| "the signature is not in the format of ssh-keygen".to_owned())?;
     let file = |text: &str| -> std::io::Result<tempfile::NamedTempFile> {
         let mut file = tempfile::NamedTempFile::new()?;
         file.write_all(text.as_bytes())?;
@@ -113,7 +113,7 @@ pub(super) fn verify(
     };
     let unwritten = |e: std::io::Error| format!("the signature cannot be checked: {e}");
     let signature = file(&signed.signature).map_err(unwritten)?;
-    let mut reason = "no signer of the policy signed it".to_owned();
+    let mut reason = "not signed by a signer of the policy".to_owned();
     let mut left = TRIES;
     for (n, line) in signers.iter().enumerate().filter(|(_, line)| may_name(line, &key)) {
         let allowed = file(&format!("{line}\n")).map_err(unwritten)?;

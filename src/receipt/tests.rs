@@ -97,7 +97,7 @@ fn a_policy_that_decides_otherwise_is_told_by_what_differs() {
         p.remove("[review] depth");
         p.insert("[[guideline]] 2".to_owned(), "x".to_owned());
     });
-    assert_eq!(why, "the policy decides otherwise: [[guideline]] 2, [review] depth");
+    assert_eq!(why, "the policy differs in [[guideline]] 2, [review] depth");
     let why = refused(|p| p.extend((0..9).map(|n| (format!("{n}\u{1b}[2J{}", "x".repeat(500)), String::new()))));
     assert!(why.ends_with(" and 4 more") && !why.contains('\u{1b}') && why.len() < 600, "{why}");
 }

@@ -125,12 +125,18 @@ fn the_policy_narrows_the_menu() {
     client.content("review_staged", json!({}));
     let result = client.refused("review_code", json!({"code": "x"}));
     assert!(text(&result).contains("does not offer"), "{}", text(&result));
-    // Nor is there a resource where the history is not offered.
-    for (method, list) in [("resources/list", "resources"), ("resources/templates/list", "resourceTemplates")] {
-        assert_eq!(client.request(method, json!({}))["result"][list], json!([]));
+    // Without the tool of stored reviews, the reviews are not resources either; the schemas of offered tools are.
+    assert_eq!(client.request("resources/list", json!({}))["result"]["resources"], json!([]));
+    let templates = client.request("resources/templates/list", json!({}));
+    let templates = templates["result"]["resourceTemplates"].as_array().unwrap();
+    assert_eq!(templates.iter().map(|t| &t["uriTemplate"]).collect::<Vec<_>>(), ["schema://{tool}"]);
+    for (uri, is_served) in
+        [("schema://review_staged", true), ("schema://review_commit", false), ("review://latest", false)]
+    {
+        let read = client.request("resources/read", json!({"uri": uri}));
+        assert_eq!(read["result"].is_object(), is_served, "{uri}: {read}");
+        assert!(is_served || read["error"]["code"] == -32002, "{uri}: {read}");
     }
-    let read = client.request("resources/read", json!({"uri": "review://latest"}));
-    assert_eq!(read["error"]["code"], -32002, "{read}");
     // What is only in the worktree opens nothing.
     repo.write(".claude-reviewer.toml", "version = 1\n");
     client.refused("review_code", json!({"code": "x"}));
@@ -172,17 +178,6 @@ fn the_complete_schema_of_an_answer_is_a_resource() {
     assert!(schema["$defs"]["Finding"]["properties"]["severity"].is_object());
     let unknown = client.request("resources/read", json!({"uri": "schema://no_tool"}));
     assert_eq!(unknown["error"]["code"], -32002, "{unknown}");
-    // Of the tools that the policy offers, also without those of stored reviews.
-    repo.write(".claude-reviewer.toml", "version = 1\n[mcp]\ntools = [\"review_staged\"]\n");
-    let templates = client.request("resources/templates/list", json!({}));
-    let templates = templates["result"]["resourceTemplates"].as_array().unwrap();
-    assert_eq!(templates.iter().map(|t| &t["uriTemplate"]).collect::<Vec<_>>(), ["schema://{tool}"]);
-    for (uri, is_served) in
-        [("schema://review_staged", true), ("schema://review_commit", false), ("review://latest", false)]
-    {
-        let read = client.request("resources/read", json!({"uri": uri}));
-        assert_eq!(read["result"].is_object(), is_served, "{uri}: {read}");
-    }
 }
 
 #[test]
