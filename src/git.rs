@@ -162,6 +162,12 @@ impl Repo {
         Ok(self.head_and_tree(&self.local())?.map(|(commit, _)| own(&commit)))
     }
 
+    /// Returns the short name of the branch that is checked out; `None` if HEAD is detached.
+    pub fn checked_out_branch(&self) -> Result<Option<String>> {
+        let name = self.refs.branch(&self.local())?;
+        Ok(name.map(|n| n.strip_prefix("refs/heads/").map_or_else(|| n.clone(), str::to_owned)))
+    }
+
     /// Returns the tree of a commit.
     pub fn tree_of(&self, commit: ObjectId) -> Result<ObjectId> {
         if let Some(Some((head, tree))) = self.head.get()

@@ -85,7 +85,8 @@ impl Phases {
     /// Emits the time of the phase that ends here, and starts the next one.
     pub fn end(&mut self, phase: &'static str) {
         let now = Instant::now();
-        tracing::debug!(phase, ms = millis(self.0, now), "phase ended");
+        // Phases are those of a review; an event has the target of the module that emits it.
+        tracing::debug!(target: "claude_reviewer::review", phase, ms = millis(self.0, now), "phase ended");
         self.0 = now;
     }
 }

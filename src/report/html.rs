@@ -18,7 +18,7 @@ mod tests;
 use super::words::{is_inside, verdict};
 use super::{counts, plural};
 use crate::finding::{Origin, Severity};
-use crate::review::Review;
+use crate::review::{Review, SourceKind};
 use crate::verdict::{Outcome, Verdict};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -79,7 +79,7 @@ fn head(review: &Review, out: &mut Markup) {
         _ => "data:image/svg+xml,%3Csvg xmlns=%27http://www.w3.org/2000/svg%27 viewBox=%270 0 8 8%27%3E%3Ccircle cx=%274%27 cy=%274%27 r=%274%27 fill=%27%239a6700%27/%3E%3C/svg%3E",
     });
     out.raw("\">\n<title>").text(&word).raw(": ").text(sections::short(&text));
-    for part in [repository(review), Some(review.source.label.as_str())].into_iter().flatten() {
+    for part in [repository(review), branch(review), Some(review.source.label.as_str())].into_iter().flatten() {
         if !part.is_empty() {
             out.raw(" – ").text(sections::short(part));
         }
@@ -90,6 +90,12 @@ fn head(review: &Review, out: &mut Markup) {
 /// Returns the name of the repository: that of the folder with its worktree. `None` for a review without one.
 fn repository(review: &Review) -> Option<&str> {
     review.place.as_ref()?.top.file_name()?.to_str()
+}
+
+/// Returns the branch that is checked out, if its worktree or index is reviewed.
+pub(super) fn branch(review: &Review) -> Option<&str> {
+    let is_local = matches!(review.source.kind, SourceKind::Staged | SourceKind::Unstaged | SourceKind::Changes);
+    review.place.as_ref().filter(|_| is_local)?.branch.as_deref()
 }
 
 /// Returns the class that colours the verdict.

@@ -20,6 +20,8 @@ pub struct Place {
     pub actor: String,
     /// The commit that is checked out; `None` before the first.
     pub head: Option<String>,
+    /// The branch that is checked out, such as `main`; `None` if HEAD is detached.
+    pub branch: Option<String>,
 }
 
 impl Place {
@@ -31,6 +33,7 @@ impl Place {
             max_rounds: policy.review.max_rounds,
             actor: super::actor(env, Some(repo)),
             head: repo.head().ok().flatten().map(|id| id.to_string()),
+            branch: repo.checked_out_branch().ok().flatten(),
         })
     }
 

@@ -53,7 +53,28 @@ pub(super) fn file(
         rest.counted.extend(more.counted.into_iter().filter(|c| !known.contains(&c.on_line())));
         out.extend(found);
     }
+    drop_covered(rules, out, from);
     rest
+}
+
+/// Drops findings of rules that judge the origin of a value where a rule for that origin reports the same flaw on the
+/// same lines: `sh -c` with a value of the request is request data first.
+fn drop_covered(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
+    let judges = |f: &Finding| rules.index_of(f.rule_id()).is_some_and(|i| rules.rule(i).judges_origin);
+    let covers = |f: &&Finding| f.suppressed.is_none() && f.cwe().is_some() && !judges(f);
+    let covering: Vec<_> = out[from..].iter().filter(covers).map(|f| (flaw(f), f.severity())).collect();
+    if covering.is_empty() {
+        return;
+    }
+    let is_covered =
+        |f: &Finding| covering.iter().any(|(other, severity)| *other == flaw(f) && *severity >= f.severity());
+    let found = out.split_off(from);
+    out.extend(found.into_iter().filter(|f| !judges(f) || !is_covered(f)));
+}
+
+/// What a finding says, and where.
+fn flaw(f: &Finding) -> (Option<LineSpan>, Option<u32>) {
+    (f.lines().map(|l| LineSpan { columns: None, ..l }), f.cwe())
 }
 
 /// One pass over a file.

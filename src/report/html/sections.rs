@@ -34,6 +34,11 @@ pub(super) fn facts(review: &Review, out: &mut Markup) {
             o.text(name);
         });
     }
+    if let Some(name) = super::branch(review) {
+        fact("Branch", &|o| {
+            o.text(name);
+        });
+    }
     if !s.label.is_empty() {
         fact("Change", &|o| {
             o.text(&s.label);

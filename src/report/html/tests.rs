@@ -4,7 +4,7 @@ use super::*;
 use crate::error::ExitStatus;
 use crate::finding::{Category, arrange};
 use crate::report::sample::{clean, empty, full, incomplete, sketch, warned};
-use crate::review::Record;
+use crate::review::{Record, SourceInfo, SourceKind};
 use std::fmt::Write as _;
 
 fn page(review: &Review) -> String {
@@ -124,9 +124,16 @@ fn the_title_names_the_repository_and_the_change() {
     assert!(title(&review).starts_with("Blocked: ") && title(&review).ends_with(" – branch HEAD against origin/main"));
     let top = std::path::PathBuf::from("/work/<shop>");
     let history = crate::policy::Policy::default().history;
-    review.place = Some(crate::review::Place { top, history, max_rounds: 1, actor: String::new(), head: None });
+    review.place =
+        Some(crate::review::Place { top, history, max_rounds: 1, actor: String::new(), head: None, branch: None });
     assert!(title(&review).ends_with(" – &lt;shop&gt; – branch HEAD against origin/main"), "{}", title(&review));
     assert!(foreign(&review).contains("<dt>Repository</dt><dd>&lt;shop&gt;</dd>"));
+    // The branch that is checked out belongs to a review of the worktree only.
+    review.place.as_mut().unwrap().branch = Some("fix/<x>".to_owned());
+    assert!(!foreign(&review).contains("fix/"));
+    review.source = SourceInfo { kind: SourceKind::Staged, label: "staged changes".to_owned(), ..review.source };
+    assert!(title(&review).ends_with(" – &lt;shop&gt; – fix/&lt;x&gt; – staged changes"), "{}", title(&review));
+    assert!(foreign(&review).contains("<dt>Branch</dt><dd>fix/&lt;x&gt;</dd>"));
 }
 
 #[test]

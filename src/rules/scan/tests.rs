@@ -135,3 +135,30 @@ fn rules_are_shared_between_threads() {
     fn shared<T: Sync + Send>() {}
     shared::<RuleSet>();
 }
+
+#[test]
+fn a_flaw_with_request_data_is_reported_once() {
+    let go = |call: &str| {
+        format!(
+            "package a\n\nfunc h(r *http.Request, host string) {{\n\texec.Command(\"sh\", \"-c\", \"ping \"+{call}).Run()\n}}\n"
+        )
+    };
+    let set = |severities: &str| {
+        let policy = crate::policy::RulesPolicy {
+            severity: severities.split_whitespace().map(|id| (id.to_owned(), Severity::Suggestion)).collect(),
+            ..RulesPolicy::default()
+        };
+        RuleSet::new(&policy, &[]).unwrap()
+    };
+    let scan = |rules: &RuleSet, path: &str, text: &str| {
+        let mut out = Vec::new();
+        rules.scan(&code::added(RepoPath::from(path), text.as_bytes().to_vec()), Scope::All, &mut out);
+        out.iter().map(|f| f.rule_id().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(scan(&set(""), "a.go", &go("r.FormValue(\"host\")")), ["go-command-request"]);
+    assert_eq!(scan(&set(""), "a.go", &go("host")), ["go-shell-interpolation"]);
+    assert_eq!(scan(&set(""), "a.rb", "system(\"ping #{params[:host]} out\")\n"), ["ruby-command-request"]);
+    // A rule of lower severity replaces nothing.
+    let found = scan(&set("go-command-request"), "a.go", &go("r.FormValue(\"host\")"));
+    assert_eq!(found, ["go-shell-interpolation", "go-command-request"]);
+}

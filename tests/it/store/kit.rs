@@ -69,6 +69,7 @@ pub fn place(top: &Path) -> Place {
         max_rounds: 5,
         actor: "A U Thor <author@example.com>".to_owned(),
         head: None,
+        branch: None,
     }
 }
 
