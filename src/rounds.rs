@@ -87,8 +87,10 @@ pub fn open(request: &ReviewRequest, env: &Env) -> Result<(Place, Option<Store>)
 pub fn named(name: &str, request: &ReviewRequest, env: &Env) -> Result<SessionId> {
     if name != "latest" {
         return SessionId::parse(name).ok_or_else(|| {
-            let error = Error::usage(format!("{name:?} is not the id of a review: YYYY-MM-DD-NNN, or latest"));
-            error.hint_person("`claude-reviewer history` lists them").hint_agent("get_review_history lists them")
+            let error = Error::usage(format!("invalid review ID {name:?}: expected YYYY-MM-DD-NNN or latest"));
+            error
+                .hint_person("list stored reviews: claude-reviewer history")
+                .hint_agent("list stored reviews with get_review_history")
         });
     }
     let (_, store) = open(request, env)?;

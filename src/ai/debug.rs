@@ -2,6 +2,7 @@
 
 use super::ask::Ask;
 use crate::error::{Error, Result};
+use crate::shell;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
@@ -35,7 +36,9 @@ impl Prompts {
         {
             use std::os::unix::fs::PermissionsExt as _;
             if meta.permissions().mode() & 0o077 != 0 {
-                return Err(fail("others may read it").hint(format!("chmod 600 {}", path.display())));
+                return Err(
+                    fail("others may read it").hint(format!("chmod 600 {}", shell::quoted(&path.to_string_lossy())))
+                );
             }
         }
         Ok(Self(Mutex::new(file)))

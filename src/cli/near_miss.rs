@@ -2,6 +2,7 @@
 
 pub(super) mod grammar;
 
+use crate::shell::quoted;
 use grammar::{Grammar, Piece, Values};
 use std::path::{Component, Path};
 
@@ -428,16 +429,6 @@ fn glob(word: &str, around: &dyn Surroundings) -> Option<String> {
     Some(names.join("/"))
 }
 
-/// Quotes a word for a POSIX shell where it needs that.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+^~".contains(c);
-    // A tilde is plain behind the first character only.
-    if !word.is_empty() && !word.starts_with('~') && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -602,15 +593,5 @@ mod tests {
 
     fn owned(words: &[&str]) -> Vec<String> {
         words.iter().map(|w| (*w).to_owned()).collect()
-    }
-
-    #[test]
-    fn words_are_quoted_for_a_shell() {
-        for (word, expected) in
-            [("a b", "'a b'"), ("it's", "'it'\\''s'"), ("", "''"), ("$(x)", "'$(x)'"), ("~x", "'~x'")]
-        {
-            assert_eq!(quoted(word), expected);
-        }
-        assert_eq!(quoted("HEAD~2"), "HEAD~2");
     }
 }

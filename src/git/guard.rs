@@ -5,6 +5,7 @@
 //! ends with a usage error that names the path.
 
 use crate::error::{Error, Result};
+use crate::shell;
 use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::io::Read as _;
@@ -245,7 +246,8 @@ fn check(path: &Path) -> Result<()> {
     }
     let name = path.file_name().unwrap_or(OsStr::new("it")).to_string_lossy();
     let text = format!("cannot read the repository: {} is {}", path.display(), kind(&meta));
-    Err(Error::usage(text).hint(format!("replace {name} with a regular file: ls -l {}", path.display())))
+    Err(Error::usage(text)
+        .hint(format!("replace {name} with a regular file: ls -l {}", shell::quoted(&path.to_string_lossy()))))
 }
 
 /// Returns true if reading what is there ends: a regular file, a folder, or `/dev/null`.

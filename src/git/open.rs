@@ -3,6 +3,7 @@
 use super::{Repo, guard, refs};
 use crate::env::Env;
 use crate::error::{Error, Result};
+use crate::shell;
 use gix::discover::upwards;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -95,10 +96,13 @@ fn discover(dir: &Path, env: &Env, options: &gix::open::Options) -> Result<gix::
     let git_dir = repo.git_dir();
     if !is_inside_dot_git(git_dir) && real(dir).starts_with(real(git_dir)) {
         return Err(Error::usage(format!(
-            "cannot use the bare repository {}: not named explicitly",
+            "found the bare repository {}, which is used only if GIT_DIR names it",
             git_dir.display()
         ))
-        .hint_person(format!("if you trust it, name it: GIT_DIR={} claude-reviewer …", git_dir.display()))
+        .hint_person(format!(
+            "if you trust it, name it: GIT_DIR={} claude-reviewer …",
+            shell::quoted(&git_dir.to_string_lossy())
+        ))
         .hint_agent("use a repository with a worktree"));
     }
     Ok(repo)
@@ -139,7 +143,7 @@ fn not_a_repository(path: &Path) -> Error {
 /// Returns the error that git prints for a repository of another user.
 fn foreign(path: &Path) -> Error {
     Error::usage(format!("detected dubious ownership in repository at '{}'", path.display()))
-        .hint_person(format!("git config --global --add safe.directory {}", path.display()))
+        .hint_person(format!("git config --global --add safe.directory {}", shell::quoted(&path.to_string_lossy())))
         .hint_agent("ask the user to trust this repository: git's safe.directory")
 }
 

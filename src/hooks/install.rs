@@ -1,8 +1,8 @@
-//! Puts shims into a repository's hooks folder and takes them out again.
+//! Installs shims into a repository's hooks folder and removes them.
 //!
-//! Nothing that was there is lost: a hook that exists is renamed to `<hook>.chained`, which the shim runs first,
-//! and renamed back when the shim goes. Where a shim would change other repositories, or would be thrown away by
-//! a hook manager, nothing is written and the error says what to do instead.
+//! An existing hook is renamed to `<hook>.chained`. The shim runs it first, and removing the shim renames it back. If a
+//! shim would affect other repositories, or a hook manager would overwrite it, nothing is written and the error names
+//! the alternative.
 
 use super::{Hook, shim};
 use crate::error::{Error, Result};
@@ -11,14 +11,14 @@ use std::fs;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-/// The command after which git looks for hooks in the repository's own folder.
+/// The command that makes git use the repository's own hooks folder.
 const OWN_HOOKS: &str =
     "git config --local core.hooksPath \"$(git rev-parse --path-format=absolute --git-common-dir)/hooks\"";
 
-/// Where hooks are put.
+/// The folders that an installation needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Where git looks for them, and who says so.
+    /// The folder where git looks for hooks, and the configuration that names it.
     pub hooks: HooksDir,
     /// The top of the worktree.
     pub worktree: PathBuf,
@@ -26,37 +26,37 @@ pub struct Place {
     pub common: PathBuf,
 }
 
-/// What became of a hook.
+/// The result for one hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A shim is in place that was not there before.
+    /// A new shim was written.
     Installed { hook: PathBuf, kept: Option<PathBuf> },
     /// A shim was replaced: an older one, or one for another path of the binary.
     Replaced { hook: PathBuf },
-    /// The shim is there already.
+    /// The shim was already installed.
     Current { hook: PathBuf },
-    /// The shim is gone; `restored`: the hook that was there before it is back.
+    /// The shim was removed; `restored`: the previous hook was renamed back.
     Removed { hook: PathBuf, restored: bool },
     /// There is no shim to remove.
     Absent { hook: PathBuf },
 }
 
-/// What lies where a hook belongs.
+/// The content of the path of a hook.
 #[derive(Debug, PartialEq, Eq)]
 enum Found {
     Nothing,
     Shim(u32),
-    /// Somebody else's hook, with its text where it could be read.
+    /// A hook of another origin; its text, or empty if it could not be read.
     Other(Vec<u8>),
 }
 
-/// A hook that can be installed: every reason not to has been looked at.
+/// A hook that can be installed, after all checks.
 #[derive(Debug)]
 struct Step {
     path: PathBuf,
     /// The name that an existing hook gets.
     keep_as: Option<PathBuf>,
-    /// A hook that is kept already, by an earlier shim.
+    /// An existing hook that an earlier shim has already renamed.
     kept: Option<PathBuf>,
     was: Was,
 }

@@ -1,7 +1,7 @@
 //! The kinds of values of the policy keys: how they are validated, and how errors describe them.
 
 use super::value::{Value, closest, parse_duration, show_duration};
-use super::{BackendKind, glob};
+use super::{glob, preset};
 use crate::finding::{Category, Severity};
 use base64::Engine as _;
 use std::ops::Range;
@@ -487,9 +487,9 @@ pub(super) fn backend_name(s: &str) -> Result<(), Complaint> {
         return Err(complaint("names \"rules\", which is not a backend: the rules always run"));
     }
     if s.is_empty() || s.len() > 64 || !s.bytes().all(fine) {
-        let known = BackendKind::ALL.map(BackendKind::name);
+        let known: Vec<_> = preset::built_in_names().collect();
         return Err(complaint(format!("has {s:?}, which is not a backend name (lowercase letters, digits, - and _)"))
-            .hinted(match closest(s, known) {
+            .hinted(match closest(s, known.iter().copied()) {
                 Some(name) => did_you_mean(name),
                 None => format!("built-in backends: {}", known.join(", ")),
             }));

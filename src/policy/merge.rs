@@ -4,7 +4,7 @@ use super::keys::{self, Key, Trust};
 use super::kind::{Url, did_you_mean};
 use super::parse::{Parsed, Problem, Setting, Slot};
 use super::value::{Value, closest};
-use super::{Backend, BackendKind, File, Layer, Note, Origin, Policy, Project, ProjectOrigin};
+use super::{Backend, BackendKind, File, Layer, Note, Origin, Policy, Project, ProjectOrigin, preset};
 use crate::env::Env;
 use crate::request::{Depth, OnIncomplete, Overrides};
 
@@ -316,7 +316,7 @@ impl Merge<'_> {
             let key = |k: &str| format!("backend.{}.{k}", b.name);
             let Some(kind) = b.kind else {
                 let known = BackendKind::ALL.map(BackendKind::name);
-                let hint = match closest(&b.name, known) {
+                let hint = match closest(&b.name, preset::built_in_names()) {
                     Some(name) => did_you_mean(name),
                     None => format!("add to [backend.{}]: kind = \"openai\" (or {})", b.name, known.join(", ")),
                 };

@@ -1,5 +1,7 @@
 //! Backends with a known address: names that work without a `[backend.NAME]` table.
 
+use super::BackendKind;
+
 /// An OpenAI-compatible server with a known address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
@@ -39,6 +41,11 @@ pub const PRESETS: &[Preset] = &[
         about: "OpenRouter. The key is in OPENROUTER_API_KEY by default.",
     },
 ];
+
+/// Returns the names of the backends that need no table.
+pub(super) fn built_in_names() -> impl Iterator<Item = &'static str> {
+    BackendKind::ALL.into_iter().map(BackendKind::name).chain(PRESETS.iter().map(|p| p.name))
+}
 
 /// Returns the preset of that name.
 pub(super) fn preset(name: &str) -> Option<&'static Preset> {

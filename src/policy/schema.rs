@@ -6,7 +6,7 @@
 use super::keys::{self, BACKEND, GUIDELINE, Key, PATH, TABLES, Trust, VERSION};
 use super::kind::{Kind, TOOLS};
 use super::value::Value;
-use super::{Backend, BackendKind, FILE_NAME, Guideline, Origin, PRESETS, PathRule, Policy};
+use super::{Backend, BackendKind, FILE_NAME, Guideline, Origin, PRESETS, PathRule, Policy, preset};
 use crate::finding::{Category, Severity};
 use serde_json::{Map, Value as Json, json};
 
@@ -195,7 +195,7 @@ impl Kind {
             Self::Storage => json!({ "type": "string", "pattern": r"^(?!.*(^|/)\.\.(/|$)).+$" }),
             Self::BackendNames => list(json!({
                 "anyOf": [
-                    { "enum": BackendKind::ALL.map(BackendKind::name) },
+                    { "enum": preset::built_in_names().collect::<Vec<_>>() },
                     { "type": "string", "pattern": "^[a-z0-9_-]{1,64}$" },
                 ],
             })),

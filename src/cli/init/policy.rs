@@ -135,7 +135,7 @@ impl Found {
         let (glob, text) = guideline.map_or(("**", "Comments say why, not what."), |(_, glob, text)| (glob, text));
         let _ = writeln!(
             out,
-            "# A rule of this team for models, in plain words. CLAUDE.md and AGENTS.md are read without it.\n\
+            "# An instruction for models. They also get CLAUDE.md and AGENTS.md.\n\
              # [[guideline]]\n# glob = \"{glob}\"\n# text = \"{text}\""
         );
         out

@@ -4,6 +4,7 @@ use super::{Context, Files};
 use crate::error::{Error, Result};
 use crate::git::Repo;
 use crate::rules;
+use crate::shell;
 use crate::untrusted::Inert;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -43,8 +44,9 @@ pub(super) fn write(context: &Context, id: &str, dir: Option<&Path>) -> Result<S
         Err(e) => return Err(fail(&e)),
     };
     out.write_all(TEMPLATE.replace("RULE_ID", id).as_bytes()).map_err(|e| fail(&e))?;
-    let name = Inert::new(name.to_string_lossy().as_bytes());
-    Ok(format!("wrote {name}\nnext: edit the rule, then run: claude-reviewer rules test {name}\n"))
+    let path = Inert::new(name.to_string_lossy().as_bytes()).to_string();
+    let word = shell::quoted(&path);
+    Ok(format!("wrote {path}\nnext: edit the rule, then run: claude-reviewer rules test {word}\n"))
 }
 
 /// Refuses a folder that is, or is below, a symbolic link: reviews do not read rules there, and the link may lead out of
@@ -54,7 +56,7 @@ fn refuse_links(folder: &Path, name: &Path) -> Result<()> {
     match folder.ancestors().take(name.components().count().saturating_sub(1)).find(is_link) {
         None => Ok(()),
         Some(link) => Err(Error::usage(format!("{} is a symbolic link, which reviews do not follow", link.display()))
-            .hint("name another folder: --dir DIR")),
+            .hint("choose another folder: --dir DIR")),
     }
 }
 
@@ -63,13 +65,14 @@ fn folder(context: &Context, dir: Option<&Path>) -> Result<(PathBuf, PathBuf)> {
     if let Some(dir) = dir {
         return Ok((context.dir.join(dir), dir.to_owned()));
     }
-    let repo = Repo::open(&context.dir, &context.env).map_err(|e| e.hint("or name a folder: --dir DIR"))?;
+    let repo = Repo::open(&context.dir, &context.env)
+        .map_err(|e| e.hint("outside a repository, choose the folder: --dir DIR"))?;
     let Some(top) = repo.worktree() else {
-        return Err(Error::usage("a bare repository has no worktree").hint("name a folder: --dir DIR"));
+        return Err(Error::usage("a bare repository has no worktree").hint("choose a folder: --dir DIR"));
     };
     let policy = Files::find(context, None)?.load(context)?.policy;
     let Some(first) = policy.rules.paths.first() else {
-        return Err(Error::usage("rules.paths is empty in the policy").hint("name a folder: --dir DIR"));
+        return Err(Error::usage("rules.paths is empty in the policy").hint("choose a folder: --dir DIR"));
     };
     let folder = top.join(first);
     // From a folder below the top, the command of the hint needs a path that works there.

@@ -1,6 +1,7 @@
 //! The private folder that a fetch works in: a repository of its own beside the user's, gone when the fetch is.
 
 use crate::error::{Error, Result};
+use crate::shell;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -37,7 +38,7 @@ impl Place {
         // A link would let the repository choose where this program writes and removes files.
         if !fs::symlink_metadata(&root).map_err(|e| failed(&e))?.is_dir() {
             return Err(Error::usage(format!("cannot fetch: {} is not a directory", root.display()))
-                .hint(format!("remove it: rm {}", root.display())));
+                .hint(format!("remove it: rm {}", shell::quoted(&root.to_string_lossy()))));
         }
         sweep(&root);
         for _ in 0..TRIES {
