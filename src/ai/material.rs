@@ -4,6 +4,7 @@
 
 use super::kept::{Sight, sight};
 use super::redact::{self, Sieve};
+use super::related::Related;
 use super::section::Language;
 use crate::diff::{FileChange, Hunk, Line, LineKind, LineNo, ObjectId, RepoPath, Text, TextChange, trim_line_end};
 use crate::git::State;
@@ -22,6 +23,8 @@ pub struct Group {
     /// What the authors say of the change: commit messages, oldest first, redacted.
     pub messages: Vec<String>,
     pub files: Vec<Shown>,
+    /// Unchanged code that helps to judge the change.
+    pub related: Related,
 }
 
 /// A changed file as a model sees it.

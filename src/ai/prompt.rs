@@ -6,10 +6,12 @@
 mod consult;
 mod criteria;
 mod fence;
+mod manifest;
+mod related;
 mod show;
 
 use super::anchor::section_of;
-use super::ask::{Nonce, Prompt};
+use super::ask::{Manifest, Nonce, Prompt};
 use super::context::shortened;
 use super::kept::Kept;
 use super::material::{Document, Group, Shown, ShownHunk, ShownLine};
@@ -21,6 +23,7 @@ use crate::request::{Criterion, Depth, Previous};
 pub use consult::{Exhibit, consult};
 pub use criteria::criteria;
 use fence::fenced;
+use related::Picked;
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -137,6 +140,7 @@ fn review_after(rounds: usize, brief: &Brief, group: &Group, chunk: &Chunk, lens
     Prompt {
         system: SYSTEM,
         context: context(brief, previous, nonce),
+        manifest: manifest::manifest(group, &brief.kept, chunk, nonce),
         chunk: part(brief, group, chunk, nonce),
         task: task(brief, previous, lens, group.tree.is_some(), is_part(group, chunk), nonce),
         nonce: nonce.clone(),
@@ -197,7 +201,14 @@ pub fn refute(brief: &Brief, draft: &Draft, group: &Group, nonce: &Nonce) -> Opt
     fenced(nonce, "claim", &claim(draft, file), &mut chunk);
     let mut task = DECIDE.to_owned();
     ending(brief, group.tree.is_some(), nonce, &mut task);
-    Some(Prompt { system: REFUTE, context: String::new(), chunk, task, nonce: nonce.clone() })
+    Some(Prompt {
+        system: REFUTE,
+        manifest: Manifest::default(),
+        context: String::new(),
+        chunk,
+        task,
+        nonce: nonce.clone(),
+    })
 }
 
 /// Returns what stands where a claim cites, no more than [`CITED`] bytes of it.
@@ -264,9 +275,14 @@ fn part(brief: &Brief, group: &Group, chunk: &Chunk, nonce: &Nonce) -> String {
         fenced(nonce, "commit messages", &group.messages.join("\n\n"), &mut out);
     }
     let mut text = String::new();
-    show::chunk(group, chunk, &mut text);
+    let picked = Picked::of(group, chunk);
+    show::chunk(group, chunk, &picked, &mut text);
     kept(brief, &files, &mut text);
     fenced(nonce, "change", &text, &mut out);
+    let related = picked.write();
+    if !related.is_empty() {
+        fenced(nonce, "related code", &related, &mut out);
+    }
     out
 }
 

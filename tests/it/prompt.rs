@@ -7,6 +7,7 @@ use claude_reviewer::ai::kept::{Kept, Sight, sight};
 use claude_reviewer::ai::material::{Document, Group, Shown};
 use claude_reviewer::ai::plan::{Chunk, Limits, plan};
 use claude_reviewer::ai::prompt::{self, Brief, Lens};
+use claude_reviewer::ai::related::Related;
 use claude_reviewer::diff::{
     Attribute, Body, ChangeKind, Entry, FileChange, FileMode, LineNo, RepoPath, Side, code, patch, unified,
 };
@@ -46,7 +47,7 @@ fn shown(change: FileChange) -> Shown {
 }
 
 fn group(files: Vec<Shown>) -> Group {
-    Group { commit: None, tree: None, messages: Vec::new(), files }
+    Group { commit: None, tree: None, messages: Vec::new(), files, related: Related::default() }
 }
 
 fn asked(brief: &Brief, group: Group, lens: Lens, limits: &Limits) -> Vec<Prompt> {
