@@ -8,10 +8,13 @@ mod walk;
 
 use crate::diff::RepoPath;
 use grammar::Grammar;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 /// Files with more bytes are not parsed.
 pub const MAX_BYTES: usize = 1 << 20;
+
+/// Bytes of the heading of a definition, as many as git shows.
+const MAX_HEADING: usize = 80;
 
 /// What a definition defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,6 +39,8 @@ pub struct Definition {
     pub lines: RangeInclusive<u32>,
     /// From the name's line, or an attribute before it, to the line in which the body starts.
     pub signature: RangeInclusive<u32>,
+    /// The line with the name, in bytes of the file: without white space around it, at most [`MAX_HEADING`] bytes.
+    pub heading: Range<usize>,
 }
 
 /// How a name is used.
@@ -74,6 +79,13 @@ impl Symbols {
     /// Returns the innermost function or test that contains a line.
     pub fn function_at(&self, line: u32) -> Option<&Definition> {
         self.enclosing(line).find(|d| matches!(d.kind, Kind::Function | Kind::Test))
+    }
+
+    /// Returns the definition that a reader of a line looks for above it: the innermost one that contains the line and
+    /// starts before it, or else the last one before it.
+    pub fn section_at(&self, line: u32) -> Option<&Definition> {
+        let above = || self.definitions.iter().rev().filter(|d| *d.lines.start() < line);
+        above().find(|d| d.lines.contains(&line)).or_else(|| above().next())
     }
 
     /// Returns the definitions that contain a line, the innermost first.

@@ -41,7 +41,7 @@ pub enum Why {
     Call,
 }
 
-/// Consecutive lines of a file, as a model sees them.
+/// Lines of a file, as a model sees them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Excerpt {
     pub why: Why,
@@ -55,21 +55,21 @@ pub struct Excerpt {
     pub name: String,
     /// The function or test that contains it; empty: none, or the excerpt shows it.
     pub inside: String,
-    /// Number of the first line.
-    pub first: u32,
-    pub lines: Vec<String>,
+    /// With their numbers, ascending; at least one.
+    pub lines: Vec<(u32, String)>,
 }
 
 impl Excerpt {
-    /// Returns the number of the last line.
-    pub fn last(&self) -> u32 {
-        self.first + (self.lines.len() as u32).saturating_sub(1)
+    /// Returns the numbers of the first and the last line.
+    pub fn ends(&self) -> (u32, u32) {
+        let number = |line: Option<&(u32, String)>| line.map_or(0, |(number, _)| *number);
+        (number(self.lines.first()), number(self.lines.last()))
     }
 
     /// Returns how many bytes it takes at most.
     pub fn size(&self) -> usize {
         let head = self.path.len() + self.name.len() + self.inside.len() + 48;
-        head + self.lines.iter().map(|l| l.len() + 9).sum::<usize>()
+        head + self.lines.iter().map(|(_, text)| text.len() + 9).sum::<usize>()
     }
 }
 
@@ -93,10 +93,10 @@ pub fn find(group: &Group, tree: &Tree<'_>) -> Related {
 }
 
 /// Returns lines of a file, numbered from 1, each cut to [`MAX_LINE`] bytes; empty if there are none.
-fn lines_of(lines: &[&str], range: &RangeInclusive<u32>) -> Vec<String> {
+fn lines_of(lines: &[&str], range: &RangeInclusive<u32>) -> Vec<(u32, String)> {
     let (first, last) = (*range.start() as usize, *range.end() as usize);
     let shown = lines.get(first.saturating_sub(1)..last.min(lines.len())).unwrap_or_default();
-    shown.iter().map(|line| cut(line)).collect()
+    (*range.start()..).zip(shown.iter().map(|line| cut(line))).collect()
 }
 
 fn cut(line: &str) -> String {

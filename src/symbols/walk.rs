@@ -1,8 +1,9 @@
 //! Walks a syntax tree once and collects definitions and uses.
 
 use super::grammar::{Grammar, NameIn, Role, Table};
-use super::{Definition, Kind, Symbols, Usage, Use};
+use super::{Definition, Kind, MAX_HEADING, Symbols, Usage, Use};
 use std::ops::ControlFlow;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
@@ -14,8 +15,16 @@ const DEPTH: usize = 12;
 const MOST: usize = 50_000;
 /// Bytes of a name.
 const NAME: usize = 120;
+/// Bytes of a line that are looked at around a name.
+const LINE: usize = 400;
 /// Lines of a signature.
 const SIGNATURE: u32 = 25;
+
+/// A name, and its first byte in the file.
+struct Name {
+    text: String,
+    at: usize,
+}
 
 /// Reads the symbols of a text. `None`: parsing took too long.
 pub(super) fn read(grammar: &Grammar, text: &[u8]) -> Option<Symbols> {
@@ -111,10 +120,10 @@ impl Reader<'_> {
         let Some(called) = node.child_by_field_name(function) else { return };
         // `test.each(…)` and `it.only` are test cases, too.
         let base = called.child_by_field_name("object").unwrap_or(called);
-        let is_case = self.leaf(base).is_some_and(|n| names.contains(&n.as_str()));
+        let is_case = self.leaf(base).is_some_and(|n| names.contains(&n.text.as_str()));
         let title = node.child_by_field_name("arguments").and_then(|a| a.named_child(0));
         if is_case && let Some(title) = title.filter(|t| t.kind().contains("string")) {
-            let name = self.shown(title);
+            let name = Name { text: self.shown(title), at: node.start_byte() };
             return self.define(node, name, Kind::Test, wrapper);
         }
         if let Some(name) = self.last_name(called) {
@@ -122,8 +131,8 @@ impl Reader<'_> {
         }
     }
 
-    fn define(&mut self, node: Node<'_>, name: String, kind: Kind, wrapper: Option<u32>) {
-        if self.symbols.definitions.len() >= MOST || name.is_empty() {
+    fn define(&mut self, node: Node<'_>, name: Name, kind: Kind, wrapper: Option<u32>) {
+        if self.symbols.definitions.len() >= MOST || name.text.is_empty() {
             return;
         }
         let start = wrapper.unwrap_or_else(|| first(node)).min(attributes(node));
@@ -133,12 +142,36 @@ impl Reader<'_> {
             None => end,
         };
         let signature = signature.clamp(start, end).min(first(node) + SIGNATURE).max(start);
-        self.symbols.definitions.push(Definition { name, kind, lines: start..=end, signature: start..=signature });
+        let heading = self.line_at(name.at);
+        let (lines, signature) = (start..=end, start..=signature);
+        self.symbols.definitions.push(Definition { name: name.text, kind, lines, signature, heading });
     }
 
-    fn refer(&mut self, name: String, usage: Usage, line: u32) {
-        if self.symbols.uses.len() < MOST && !name.is_empty() {
-            self.symbols.uses.push(Use { name, usage, line });
+    /// Returns the line that contains a byte, without white space around it, at most [`MAX_HEADING`] bytes.
+    fn line_at(&self, at: usize) -> Range<usize> {
+        // Of a long line, such as a minified file, only the part from the name on.
+        let start = self.line_start(at).unwrap_or(at);
+        let rest = &self.text[start..self.text.len().min(start + LINE)];
+        let line = &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())];
+        let start = start + (line.len() - line.trim_ascii_start().len());
+        let line = line.trim_ascii();
+        let is_start = |end: &usize| line.get(*end).is_none_or(|b| b & 0xc0 != 0x80);
+        let end = (0..=line.len().min(MAX_HEADING)).rev().find(is_start).unwrap_or(0);
+        start..start + line[..end].trim_ascii_end().len()
+    }
+
+    /// Returns the start of the line of a byte; `None` if it is more than [`LINE`] bytes before it.
+    fn line_start(&self, at: usize) -> Option<usize> {
+        let from = at.saturating_sub(LINE);
+        match memchr::memrchr(b'\n', &self.text[from..at]) {
+            Some(i) => Some(from + i + 1),
+            None => (from == 0).then_some(0),
+        }
+    }
+
+    fn refer(&mut self, name: Name, usage: Usage, line: u32) {
+        if self.symbols.uses.len() < MOST && !name.text.is_empty() {
+            self.symbols.uses.push(Use { name: name.text, usage, line });
         }
     }
 
@@ -164,13 +197,13 @@ impl Reader<'_> {
     /// Returns the last line of what stands before a body.
     fn before(&self, body: Node<'_>) -> u32 {
         let line = first(body);
-        let start = self.text[..body.start_byte()].iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
-        let is_alone = self.text[start..body.start_byte()].iter().all(u8::is_ascii_whitespace);
+        let start = self.line_start(body.start_byte());
+        let is_alone = start.is_some_and(|s| self.text[s..body.start_byte()].iter().all(u8::is_ascii_whitespace));
         // A brace on a line of its own belongs to the signature in no style.
         if is_alone { line.saturating_sub(1).max(1) } else { line }
     }
 
-    fn name(&self, node: Node<'_>, name: NameIn) -> Option<String> {
+    fn name(&self, node: Node<'_>, name: NameIn) -> Option<Name> {
         match name {
             NameIn::Field(field) => self.last_name(node.child_by_field_name(field)?),
             NameIn::Declarator => {
@@ -193,7 +226,7 @@ impl Reader<'_> {
     }
 
     /// Returns the last part of a name: `c` of `a.b.c`, `a::b::c`, `a->c`, `c<T>`.
-    fn last_name(&self, node: Node<'_>) -> Option<String> {
+    fn last_name(&self, node: Node<'_>) -> Option<Name> {
         /// Fields in which qualified names have their last part.
         const LAST: [&str; 8] = ["property", "attribute", "field", "name", "function", "method", "suffix", "operand"];
         let mut at = node;
@@ -215,13 +248,13 @@ impl Reader<'_> {
     }
 
     /// Returns the text of a leaf if it is a name.
-    fn leaf(&self, node: Node<'_>) -> Option<String> {
+    fn leaf(&self, node: Node<'_>) -> Option<Name> {
         let text = self.text.get(node.byte_range())?;
         let is_name = |b: &u8| b.is_ascii_alphanumeric() || b"_$!?=-~#@.".contains(b) || !b.is_ascii();
         if text.is_empty() || text.len() > NAME || !text.iter().all(is_name) {
             return None;
         }
-        Some(String::from_utf8_lossy(text).into_owned())
+        Some(Name { text: String::from_utf8_lossy(text).into_owned(), at: node.start_byte() })
     }
 
     /// Returns the start of a text, on one line.

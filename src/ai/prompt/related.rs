@@ -1,8 +1,10 @@
 //! Picks the related code that fits beside a chunk, and writes it.
 
+use super::show;
 use crate::ai::material::{Group, Shown};
 use crate::ai::plan::Chunk;
 use crate::ai::related::{Excerpt, Why};
+use crate::rules::is_test_path;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -24,7 +26,8 @@ impl<'g> Picked<'g> {
             piece.is_some_and(|p| p.hunks.iter().any(|h| e.hunks.contains(&h.hunk)))
         };
         let mut wanted: Vec<&Excerpt> = group.related.excerpts.iter().filter(is_about).collect();
-        wanted.sort_by_key(|e| e.why.max(Why::File));
+        let is_of_test = |e: &Excerpt| is_test_path(group.files[e.file].path().as_bytes());
+        wanted.sort_by_key(|e| (e.why > Why::File && is_of_test(e), e.why.max(Why::File)));
         Self::fit(group, wanted, chunk.room)
     }
 
@@ -65,9 +68,8 @@ impl<'g> Picked<'g> {
         let mut out = String::new();
         for excerpt in &self.others {
             heading(excerpt, &mut out);
-            for (number, line) in (excerpt.first..).zip(&excerpt.lines) {
-                let _ = writeln!(out, "{number} {line}");
-            }
+            let lines: Vec<(u32, &str)> = excerpt.lines.iter().map(|(n, text)| (*n, text.as_str())).collect();
+            show::unchanged(&lines, &mut out);
             out.push('\n');
         }
         if !self.left_out.is_empty() {
@@ -80,12 +82,13 @@ impl<'g> Picked<'g> {
 /// Returns the lines of an excerpt that no hunk of the file shows.
 fn unseen<'g>(file: &Shown, excerpt: &'g Excerpt) -> Vec<(u32, &'g str)> {
     let seen: BTreeSet<u32> = file.hunks.iter().flat_map(|h| &h.lines).filter_map(|l| l.new.map(|n| n.get())).collect();
-    let lines = (excerpt.first..).zip(excerpt.lines.iter().map(String::as_str));
+    let lines = excerpt.lines.iter().map(|(number, text)| (*number, text.as_str()));
     lines.filter(|(number, _)| !seen.contains(number)).collect()
 }
 
 fn heading(e: &Excerpt, out: &mut String) {
-    let place = format!("{}:{}-{}", e.path, e.first, e.last());
+    let (first, last) = e.ends();
+    let place = format!("{}:{first}-{last}", e.path);
     let inside = if e.inside.is_empty() { String::new() } else { format!(" in {}", e.inside) };
     let _ = match e.why {
         Why::Around | Why::File => writeln!(out, "{place}"),

@@ -42,7 +42,7 @@ fn piece(file: &Shown, piece: &Piece, around: Option<&BTreeMap<u32, &str>>, out:
 }
 
 /// Appends unchanged lines, with an ellipsis where lines between them are not shown.
-fn unchanged(lines: &[(u32, &str)], out: &mut String) {
+pub(super) fn unchanged(lines: &[(u32, &str)], out: &mut String) {
     let mut expected = lines.first().map_or(0, |(number, _)| *number);
     for (number, text) in lines {
         if *number != expected {

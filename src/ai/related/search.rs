@@ -1,6 +1,6 @@
 //! Searches the tree for the definitions of used names, and for the calls and tests of changed ones.
 
-use super::touched::{Changed, Touched, Used};
+use super::touched::{self, Changed, Touched, Used};
 use super::{Excerpt, Why, lines_of};
 use crate::ai::material::Group;
 use crate::ai::tree::Tree;
@@ -20,6 +20,8 @@ const MAX_BYTES: usize = 64 << 20;
 const MAX_PARSED: usize = 300;
 /// The longest time of a search.
 const TIME: Duration = Duration::from_secs(4);
+/// Uses of changed names in one file that are looked at.
+const MAX_HITS: usize = 500;
 /// Call sites of one name.
 const MAX_CALLS: usize = 10;
 /// Tests of one name.
@@ -28,15 +30,20 @@ const MAX_TESTS: usize = 3;
 const MAX_DEFINITIONS: usize = 3;
 /// Lines before and after a call.
 const NEAR_CALL: u32 = 2;
-/// Lines that are shown of a type.
+/// A function with no more lines is shown whole.
+const FUNCTION_LINES: u32 = 20;
+/// A type with no more lines is shown whole.
 const TYPE_LINES: u32 = 30;
+/// Lines that are shown of a longer type without a constructor.
+const TYPE_START: u32 = 15;
 /// Lines that are shown of a test.
 const TEST_LINES: u32 = 25;
 
 /// A definition or a call that the search found.
 struct Hit {
     path: RepoPath,
-    lines: RangeInclusive<u32>,
+    /// In order, not overlapping.
+    lines: Vec<RangeInclusive<u32>>,
     /// The function that contains a call.
     inside: String,
     /// The line of the call, or the first line of the definition.
@@ -134,12 +141,17 @@ fn collect(path: &RepoPath, symbols: &Symbols, changed: &HashSet<&str>, used: &H
     let is_test = rules::is_test_path(path.as_bytes());
     for d in symbols.definitions.iter().filter(|d| matches!(d.kind, Kind::Function | Kind::Type)) {
         if used.contains(d.name.as_str()) || changed.contains(d.name.as_str()) {
-            let hit =
-                Hit { path: path.clone(), lines: head(d), inside: String::new(), line: *d.lines.start(), is_test };
+            let hit = Hit {
+                path: path.clone(),
+                lines: head(d, &symbols.definitions),
+                inside: String::new(),
+                line: *d.lines.start(),
+                is_test,
+            };
             hits.definitions.entry(d.name.clone()).or_default().push(hit);
         }
     }
-    for u in symbols.uses.iter().filter(|u| changed.contains(u.name.as_str())) {
+    for u in symbols.uses.iter().filter(|u| changed.contains(u.name.as_str())).take(MAX_HITS) {
         let function = symbols.function_at(u.line);
         // A type names itself in its own definition.
         if u.usage == Usage::Type && function.is_none() {
@@ -147,7 +159,7 @@ fn collect(path: &RepoPath, symbols: &Symbols, changed: &HashSet<&str>, used: &H
         }
         let hit = Hit {
             path: path.clone(),
-            lines: call(u.line, function, is_test),
+            lines: vec![call(u.line, function, is_test)],
             inside: function.map(|f| f.name.clone()).unwrap_or_default(),
             line: u.line,
             is_test,
@@ -156,12 +168,23 @@ fn collect(path: &RepoPath, symbols: &Symbols, changed: &HashSet<&str>, used: &H
     }
 }
 
-/// Returns the lines to show of a definition: the signature, or the start of a type.
-fn head(d: &Definition) -> RangeInclusive<u32> {
-    let start = *d.lines.start();
-    match d.kind {
-        Kind::Type => start..=(*d.lines.end()).min(start + TYPE_LINES - 1),
-        _ => start..=*d.signature.end(),
+/// Returns the lines to show of a definition: all if it is short; else the signature, and of a type the constructor.
+fn head(d: &Definition, all: &[Definition]) -> Vec<RangeInclusive<u32>> {
+    let (start, end) = (*d.lines.start(), *d.lines.end());
+    if d.kind != Kind::Type {
+        return vec![if end - start < FUNCTION_LINES { start..=end } else { d.signature.clone() }];
+    }
+    if end - start < TYPE_LINES {
+        return vec![start..=end];
+    }
+    let is_inside = |other: &&Definition| *other.lines.start() > start && *other.lines.end() <= end;
+    let is_constructor =
+        |other: &&Definition| touched::CONSTRUCTORS.contains(&other.name.as_str()) || other.name == d.name;
+    match all.iter().filter(is_inside).find(is_constructor) {
+        Some(constructor) if constructor.lines.start() > d.signature.end() => {
+            vec![d.signature.clone(), constructor.signature.clone()]
+        }
+        Some(_) | None => vec![start..=start + TYPE_START - 1],
     }
 }
 
@@ -193,7 +216,7 @@ impl Builder<'_, '_, '_> {
             for d in same.into_iter().take(MAX_DEFINITIONS) {
                 let hit = Hit {
                     path: path.clone(),
-                    lines: head(d),
+                    lines: head(d, &touched.own),
                     inside: String::new(),
                     line: *d.lines.start(),
                     is_test: false,
@@ -211,8 +234,9 @@ impl Builder<'_, '_, '_> {
             return;
         }
         let mut all: Vec<&Hit> = all.iter().filter(|hit| symbols::share_names(own, &hit.path)).collect();
-        let is_code = all.iter().any(|hit| !hit.is_test);
-        all.retain(|hit| !is_code || !hit.is_test);
+        // Programs do not call tests.
+        let may_be_test = rules::is_test_path(own.as_bytes()) && all.iter().all(|hit| hit.is_test);
+        all.retain(|hit| may_be_test || !hit.is_test);
         all.sort_by_key(|hit| distance(own, &hit.path));
         if all.len() > MAX_DEFINITIONS {
             // Of many, those in the same folder are the likely ones.
@@ -247,12 +271,13 @@ impl Builder<'_, '_, '_> {
     }
 
     fn push(&mut self, why: Why, file: usize, hunk: usize, name: &str, hit: &Hit) {
-        if !self.shown.insert((hit.path.clone(), *hit.lines.start())) || self.is_changed_line(hit) {
+        let first = hit.lines.first().map_or(0, |l| *l.start());
+        if !self.shown.insert((hit.path.clone(), first)) || self.is_changed_line(hit) {
             return;
         }
         let Ok(text) = self.tree.text(&hit.path) else { return };
         let all: Vec<&str> = text.lines().collect();
-        let lines = lines_of(&all, &hit.lines);
+        let lines: Vec<(u32, String)> = hit.lines.iter().flat_map(|range| lines_of(&all, range)).collect();
         if !lines.is_empty() {
             self.excerpts.push(Excerpt {
                 why,
@@ -261,7 +286,6 @@ impl Builder<'_, '_, '_> {
                 path: self.tree.name(&hit.path),
                 name: name.to_owned(),
                 inside: if hit.inside == name { String::new() } else { hit.inside.clone() },
-                first: *hit.lines.start(),
                 lines,
             });
         }

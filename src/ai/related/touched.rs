@@ -14,6 +14,116 @@ const WHOLE_FILE: usize = 100;
 const AROUND: u32 = 25;
 /// Names that one file's change uses, at most.
 const MAX_USED: usize = 48;
+/// Names of constructors: callers use the name of the type.
+pub(super) const CONSTRUCTORS: [&str; 5] = ["__init__", "constructor", "initialize", "__construct", "new"];
+/// Names that the containers, strings and streams of most languages have: a definition of the same name is likely
+/// another one.
+const COMMON: &[&str] = &[
+    "add",
+    "all",
+    "any",
+    "append",
+    "apply",
+    "assert",
+    "assertEqual",
+    "bind",
+    "call",
+    "clear",
+    "clone",
+    "close",
+    "collect",
+    "concat",
+    "contains",
+    "copy",
+    "count",
+    "delete",
+    "endsWith",
+    "equals",
+    "error",
+    "exists",
+    "expect",
+    "extend",
+    "filter",
+    "find",
+    "first",
+    "flush",
+    "forEach",
+    "format",
+    "from",
+    "get",
+    "has",
+    "hash",
+    "includes",
+    "index",
+    "indexOf",
+    "info",
+    "init",
+    "insert",
+    "into",
+    "isEmpty",
+    "items",
+    "iter",
+    "join",
+    "keys",
+    "last",
+    "len",
+    "length",
+    "list",
+    "log",
+    "lower",
+    "main",
+    "map",
+    "match",
+    "max",
+    "merge",
+    "min",
+    "next",
+    "open",
+    "parse",
+    "pop",
+    "print",
+    "println",
+    "push",
+    "put",
+    "raise",
+    "range",
+    "read",
+    "reduce",
+    "remove",
+    "replace",
+    "require",
+    "resolve",
+    "reverse",
+    "run",
+    "set",
+    "shift",
+    "size",
+    "slice",
+    "sort",
+    "split",
+    "start",
+    "startsWith",
+    "stop",
+    "str",
+    "string",
+    "String",
+    "strip",
+    "substring",
+    "sum",
+    "test",
+    "then",
+    "toString",
+    "trim",
+    "unwrap",
+    "update",
+    "upper",
+    "value",
+    "values",
+    "warn",
+    "with",
+    "write",
+    "zip",
+];
 /// Names of fewer bytes say too little to be searched for.
 const MIN_NAME: usize = 3;
 
@@ -66,7 +176,6 @@ impl Span {
             path: path.to_owned(),
             name: String::new(),
             inside: String::new(),
-            first: *self.lines.start(),
             lines,
         })
     }
@@ -206,7 +315,6 @@ fn matters(definition: &Definition) -> bool {
 
 /// Returns the name by which callers know a definition: constructors have that of their type.
 fn called_as(symbols: &Symbols, definition: &Definition) -> Option<String> {
-    const CONSTRUCTORS: [&str; 5] = ["__init__", "constructor", "initialize", "__construct", "new"];
     if !CONSTRUCTORS.contains(&definition.name.as_str()) {
         return Some(definition.name.clone());
     }
@@ -223,7 +331,7 @@ fn used(path: &RepoPath, symbols: &Symbols, edits: &[Edits]) -> Vec<Used> {
     let is_shell = path.as_bytes().ends_with(b"sh") || path.as_bytes().ends_with(b".bats");
     for (hunk, edits) in edits.iter().enumerate() {
         for symbol in symbols.uses.iter().filter(|u| edits.added.contains(&u.line)) {
-            let is_long = symbol.name.len() >= MIN_NAME;
+            let is_long = symbol.name.len() >= MIN_NAME && !COMMON.contains(&symbol.name.as_str());
             let is_wanted = symbol.usage == Usage::Type || !is_shell || is_own(&symbol.name);
             if is_long && is_wanted && out.len() < MAX_USED && seen.insert(symbol.name.clone()) {
                 out.push(Used { name: symbol.name.clone(), hunk });
