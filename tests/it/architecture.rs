@@ -18,6 +18,7 @@ const ORDER: &[&str] = &[
     "request",
     "ci",
     "policy",
+    "symbols",
     "git",
     "hooks",
     "rules",
