@@ -105,7 +105,13 @@ fn hid_06_a_name_of_two_languages_is_searched_for_the_origins_of_both() {
 fn hid_09_a_comment_or_a_statement_beside_a_line_excuses_nothing() {
     assert_block(&[
         ("app/a.rb", b"redirect_to params[:next] # url_from(params[:next])\n".to_vec(), "ruby-redirect-request", 1),
-        ("app/b.rb", b"system \"convert #{params[:name]}\" # safe\n".to_vec(), "ruby-shell-interpolation", 1),
+        ("app/b.rb", b"system \"convert #{params[:name]}\" # safe\n".to_vec(), "ruby-command-request", 1),
+        (
+            "app/c.rb",
+            b"name = params[:name]\nsystem \"convert #{name}\" # safe\n".to_vec(),
+            "ruby-shell-interpolation",
+            2,
+        ),
         ("src/a.ts", b"const empty = map !== {} // never\n".to_vec(), "js-compare-new-literal", 1),
         ("test/a.test.js", b"setUp(); it.only('adds', () => {});\n".to_vec(), "js-test-focused", 1),
         ("spec/a_spec.rb", b"x = 1; it 'adds', focus: true do\n".to_vec(), "ruby-test-focused", 1),

@@ -142,7 +142,7 @@ fn what_no_model_has_anything_to_see_of_gets_no_receipt_and_needs_none() {
     project.git(&dir, &["commit", "-q", "-m", "names and modes"]);
 
     let run = project.sign(&dir, "alice", &[], 0);
-    assert!(run.stderr.contains("receipt: not needed: no model has anything to see"), "{}", said(&run));
+    assert!(run.stderr.contains("receipt: not needed: the change has nothing for models to review"), "{}", said(&run));
     assert!(
         project
             .repo
@@ -197,7 +197,7 @@ fn a_receipt_holds_elsewhere_and_what_decides_otherwise_is_named() {
 
     std::fs::write(&config, "version = 1\n[review]\ndepth = \"thorough\"\n").unwrap();
     let run = project.run(&dir, &[&VERIFY[..], &["--block-on", "critical"]].concat()).run(3);
-    assert!(said(&run).contains("the policy differs in: [review] depth, block_on"), "{}", said(&run));
+    assert!(said(&run).contains("the policy differs in [review] depth, block_on"), "{}", said(&run));
     assert!(!said(&run).contains("--offline"), "{}", said(&run));
     assert!(said(&run).contains("openai was not asked, and no receipt covers it"), "{}", said(&run));
     assert_eq!(project.server.questions().len(), asked);
@@ -291,7 +291,7 @@ fn a_partial_clone_that_lacks_the_notes_says_how_they_come() {
     project.git(&dir, &["checkout", "-q", "topic"]);
     project.git(&dir, &["fetch", "-q", "origin", "refs/notes/claude-reviewer:refs/notes/claude-reviewer"]);
     let run = project.run(&dir, &VERIFY).run(3);
-    assert!(said(&run).contains("--fetch asks the remote for them"), "{}", said(&run));
+    assert!(said(&run).contains("--fetch reads them from the remote"), "{}", said(&run));
     let run = project.run(&dir, &[&VERIFY[..], &["--fetch"]].concat()).run(0);
     assert!(said(&run).contains("receipt signed by alice@example.com"), "{}", said(&run));
 }
