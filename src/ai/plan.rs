@@ -57,8 +57,8 @@ pub struct Limits {
     pub requests: usize,
 }
 
-/// Bytes of related code in one request.
-pub const MAX_RELATED: usize = 20 << 10;
+/// Bytes of related code in one request, as far as the backend takes them: this, or twice the part of the change.
+const RELATED: usize = 20 << 10;
 
 /// The requests of a review, and what they leave out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -236,7 +236,7 @@ impl Packer<'_> {
     fn close(&mut self) {
         let mut pieces = std::mem::take(&mut self.open);
         pieces.sort_by_key(|p| p.file);
-        let room = self.limits.bytes.saturating_sub(self.weight.bytes).min(MAX_RELATED);
+        let room = self.limits.bytes.saturating_sub(self.weight.bytes).min(RELATED.max(2 * self.weight.bytes));
         self.weight = Weight::default();
         if !pieces.is_empty() {
             self.full.push(Chunk { group: self.group, pieces, room });

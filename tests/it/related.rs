@@ -1,6 +1,6 @@
 //! The context that models get beside a change: functions around hunks, definitions, callers, tests, the list of files.
 
-use crate::loopback::Server;
+use crate::loopback::{Server, finding};
 use crate::support::Repo;
 use claude_reviewer::rules::expand;
 
@@ -195,5 +195,25 @@ fn hunks_have_the_heading_of_their_definition() {
         project.repo.stage(path, text.replace("return 60 ", "return 61 "));
         let prompt = project.prompt();
         assert!(prompt.contains(&format!("\n{heading}\n")), "{path}: {prompt}");
+    }
+}
+
+#[test]
+fn the_judge_of_a_claim_sees_the_function_and_its_callers() {
+    let server = Server::start(|r| match r.is_refutation() {
+        true => r.verdict(false),
+        false => r.review(&[finding("src/a.py", 31, "x_29 = 30")]),
+    });
+    let repo = Repo::new();
+    repo.stage(".claude-reviewer.toml", server.policy("openai"));
+    let text = format!("def charge(total):\n{}    return total\n", filler("x", 110));
+    repo.stage("src/a.py", &text).stage("web/view.py", "def show():\n    return charge(2)\n").commit("one");
+    repo.stage("src/a.py", text.replace("    x_29 = 29\n", "    x_29 = 30\n"));
+    repo.reviewer(&["review", "staged", "--no-save", "--depth", "thorough"]).run_any();
+    let prompts: Vec<String> = server.questions().iter().filter(|r| r.is_refutation()).map(|r| r.prompt()).collect();
+    assert!(!prompts.is_empty());
+    for prompt in prompts {
+        assert!(prompt.contains("\n1 def charge(total):\n2     x_0 = 0\n"), "{prompt}");
+        assert!(prompt.contains("\n31+    x_29 = 30\n") && prompt.contains("use of charge in show"), "{prompt}");
     }
 }

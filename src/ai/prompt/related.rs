@@ -63,6 +63,11 @@ impl<'g> Picked<'g> {
         self.around.get(&file)
     }
 
+    /// Returns the lines of the excerpts that are not part of the change's own files.
+    pub(super) fn lines(&self) -> impl Iterator<Item = &'g str> + use<'g, '_> {
+        self.others.iter().flat_map(|e| &e.lines).map(|(_, text)| text.as_str())
+    }
+
     /// Writes the excerpts that are not part of the change's own files; empty if there are none.
     pub(super) fn write(&self) -> String {
         let mut out = String::new();
