@@ -13,6 +13,7 @@ mod perturb;
 
 use claude_reviewer::ai::material::{Group, Shown};
 use claude_reviewer::ai::plan::{self, Limits};
+use claude_reviewer::ai::related::Related;
 use claude_reviewer::diff::ObjectId;
 use claude_reviewer::env::Env;
 use claude_reviewer::git::Repo;
@@ -124,7 +125,7 @@ fn group(repo: &Repo, commit: ObjectId, rules: &RuleSet) -> Group {
             files.extend(file.and_then(|f| Shown::new(f, rules, &Policy::default()).ok().flatten()));
         }
     }
-    Group { commit: Some(commit), tree: None, messages: Vec::new(), files }
+    Group { commit: Some(commit), tree: None, messages: Vec::new(), files, related: Related::default() }
 }
 
 fn limits() -> Limits {

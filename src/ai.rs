@@ -18,6 +18,7 @@ pub mod plan;
 pub mod prompt;
 pub mod quota;
 pub mod redact;
+pub mod related;
 pub mod reply;
 pub mod run;
 mod section;

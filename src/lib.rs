@@ -30,6 +30,7 @@ pub mod rounds;
 pub mod rules;
 pub mod shell;
 pub mod stop;
+pub mod symbols;
 pub mod untrusted;
 pub mod verdict;
 pub mod wire;

@@ -34,6 +34,7 @@ mod unicode;
 mod walk;
 mod weaken;
 
+pub(crate) use role::is_test_path;
 pub use sample::{Report, expand};
 
 use crate::diff::{Entry, FileChange, LineNo, RepoPath};

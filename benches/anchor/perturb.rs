@@ -5,6 +5,7 @@ use claude_reviewer::ai::ask::Read;
 use claude_reviewer::ai::claim::{Claim, Reply};
 use claude_reviewer::ai::material::{Group, Shown};
 use claude_reviewer::ai::plan::Chunk;
+use claude_reviewer::ai::related::Related;
 use claude_reviewer::diff::{
     Attribute, Body, ChangeKind, Entry, FileChange, FileMode, LineKind, LineNo, RepoPath, Side,
 };
@@ -210,7 +211,7 @@ pub fn made_up(random: &mut fastrand::Rng, rules: &RuleSet) -> Group {
         };
         files.extend(Shown::new(change, rules, &Policy::default()).ok().flatten());
     }
-    Group { commit: None, tree: None, messages: Vec::new(), files }
+    Group { commit: None, tree: None, messages: Vec::new(), files, related: Related::default() }
 }
 
 /// A claim as it is told.

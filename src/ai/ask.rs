@@ -34,11 +34,22 @@ pub struct Prompt {
     pub system: &'static str,
     /// The run's context (conventions, documents, the request): the same for all requests of a run. May be empty.
     pub context: String,
+    /// The files of the whole change.
+    pub manifest: Manifest,
     /// The part of the change: the same for all lenses.
     pub chunk: String,
     /// What to do with it; its last line is `nonce: VALUE`.
     pub task: String,
     pub nonce: Nonce,
+}
+
+/// The list of the files of the whole change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Manifest {
+    /// As it is sent; may be empty.
+    pub text: String,
+    /// Its paths. A cached answer is valid for a manifest with the same paths: the counts of other files do not matter.
+    pub key: String,
 }
 
 /// The form of an answer.

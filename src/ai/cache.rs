@@ -88,7 +88,7 @@ impl Key {
             }
         };
         field(env!("CARGO_PKG_VERSION"));
-        for part in [prompt.system, &prompt.context, &prompt.chunk, &prompt.task] {
+        for part in [prompt.system, &prompt.context, &prompt.manifest.key, &prompt.chunk, &prompt.task] {
             field(part);
         }
         field(schema.name);

@@ -48,7 +48,7 @@ impl Prompts {
     pub(super) fn append(&self, backend: &str, ask: &Ask<'_>) {
         let p = ask.prompt;
         let mut text = format!("=== {backend}\n--- system\n{}\n--- context\n{}\n", p.system, p.context);
-        text.push_str(&format!("--- chunk\n{}\n--- task\n{}\n", p.chunk, p.task));
+        text.push_str(&format!("--- chunk\n{}{}\n--- task\n{}\n", p.manifest.text, p.chunk, p.task));
         if let Some(repair) = ask.repair {
             text.push_str(&format!("--- repair ({})\n{}\n", repair.problem, repair.reply));
         }

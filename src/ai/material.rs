@@ -4,11 +4,13 @@
 
 use super::kept::{Sight, sight};
 use super::redact::{self, Sieve};
+use super::related::Related;
 use super::section::Language;
 use crate::diff::{FileChange, Hunk, Line, LineKind, LineNo, ObjectId, RepoPath, Text, TextChange, trim_line_end};
 use crate::git::State;
 use crate::policy::Policy;
 use crate::rules::RuleSet;
+use crate::symbols::Symbols;
 use crate::verdict::Skip;
 use std::ops::Range;
 
@@ -22,6 +24,8 @@ pub struct Group {
     /// What the authors say of the change: commit messages, oldest first, redacted.
     pub messages: Vec<String>,
     pub files: Vec<Shown>,
+    /// Unchanged code that helps to judge the change.
+    pub related: Related,
 }
 
 /// A changed file as a model sees it.
@@ -144,11 +148,16 @@ struct Side<'t, 'r> {
     /// Where the search for sections stopped, and what it found above.
     searched: usize,
     section: Option<Range<usize>>,
+    /// The symbols of the whole file, if its language has a grammar.
+    symbols: Option<Symbols>,
+    /// Number of the line at `searched`.
+    line: u32,
 }
 
 impl<'t, 'r> Side<'t, 'r> {
-    fn new(rules: &'r RuleSet, text: &'t Text) -> Self {
-        Self { rules, text, run: None, searched: 0, section: None }
+    fn new(rules: &'r RuleSet, text: &'t Text, path: &RepoPath) -> Self {
+        let symbols = text.whole().and_then(|text| Symbols::read(path, text));
+        Self { rules, text, run: None, searched: 0, section: None, symbols, line: 1 }
     }
 
     /// Makes the run that a part of the text lies in the current one; tells where the part starts in it.
@@ -156,7 +165,7 @@ impl<'t, 'r> Side<'t, 'r> {
         let (run, at) = self.text.around(part)?;
         if self.run.as_ref().is_none_or(|(known, _)| !std::ptr::eq(*known, run)) {
             self.run = Some((run, Sieve::new(self.rules, run)));
-            (self.searched, self.section) = (0, None);
+            (self.searched, self.section, self.line) = (0, None, 1);
         }
         Some(at)
     }
@@ -175,9 +184,13 @@ impl<'t, 'r> Side<'t, 'r> {
         let Some(at) = self.enter(part) else { return out };
         let Some((run, sieve)) = &self.run else { return out };
         // What lies above the hunk before was searched for that one.
-        let fresh = language.find(run, self.searched.min(at)..at);
+        let fresh = self.searched.min(at)..at;
+        self.line += memchr::memchr_iter(b'\n', &run[fresh.clone()]).count() as u32;
         self.searched = at;
-        self.section = fresh.or(self.section.take());
+        self.section = match &self.symbols {
+            Some(symbols) => symbols.section_at(self.line).map(|d| d.heading.clone()),
+            None => language.find(run, fresh).or(self.section.take()),
+        };
         if let Some(section) = self.section.clone() {
             sieve.write(section, &mut out, &mut Vec::new());
         }
@@ -193,8 +206,8 @@ impl<'t, 'r> Renderer<'t, 'r> {
             text,
             language: Language::of(change.path()),
             ends_differ: ends.any(|end| Some(end) != first),
-            old: Side::new(rules, &text.old),
-            new: Side::new(rules, &text.new),
+            old: Side::new(rules, &text.old, change.path()),
+            new: Side::new(rules, &text.new, change.path()),
         }
     }
 

@@ -19,6 +19,8 @@ pub struct Chunk {
     pub group: usize,
     /// In the order of the change; at least one.
     pub pieces: Vec<Piece>,
+    /// Bytes of related code that fit in the request.
+    pub room: usize,
 }
 
 /// A file, or a part of one, in a chunk.
@@ -54,6 +56,9 @@ pub struct Limits {
     /// Requests for the whole change.
     pub requests: usize,
 }
+
+/// Bytes of related code in one request, as far as the backend takes them: this, or twice the part of the change.
+const RELATED: usize = 20 << 10;
 
 /// The requests of a review, and what they leave out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -231,9 +236,10 @@ impl Packer<'_> {
     fn close(&mut self) {
         let mut pieces = std::mem::take(&mut self.open);
         pieces.sort_by_key(|p| p.file);
+        let room = self.limits.bytes.saturating_sub(self.weight.bytes).min(RELATED.max(2 * self.weight.bytes));
         self.weight = Weight::default();
         if !pieces.is_empty() {
-            self.full.push(Chunk { group: self.group, pieces });
+            self.full.push(Chunk { group: self.group, pieces, room });
         }
     }
 }

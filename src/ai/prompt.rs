@@ -6,10 +6,12 @@
 mod consult;
 mod criteria;
 mod fence;
+mod manifest;
+mod related;
 mod show;
 
 use super::anchor::section_of;
-use super::ask::{Nonce, Prompt};
+use super::ask::{Manifest, Nonce, Prompt};
 use super::context::shortened;
 use super::kept::Kept;
 use super::material::{Document, Group, Shown, ShownHunk, ShownLine};
@@ -21,6 +23,8 @@ use crate::request::{Criterion, Depth, Previous};
 pub use consult::{Exhibit, consult};
 pub use criteria::criteria;
 use fence::fenced;
+use related::Picked;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -110,6 +114,8 @@ const AREAS: &str = include_str!("prompt/areas.md");
 const CITED: usize = 4 << 10;
 /// Lines around a claim that its judge is shown, at most.
 const CLAIM_LINES: usize = 80;
+/// Bytes of related code that the judge of a claim sees.
+const CLAIM_RELATED: usize = 12 << 10;
 /// Names of kept files that a request tells at most.
 const KEPT_NAMES: usize = 10;
 
@@ -137,6 +143,7 @@ fn review_after(rounds: usize, brief: &Brief, group: &Group, chunk: &Chunk, lens
     Prompt {
         system: SYSTEM,
         context: context(brief, previous, nonce),
+        manifest: manifest::manifest(group, &brief.kept, chunk, nonce),
         chunk: part(brief, group, chunk, nonce),
         task: task(brief, previous, lens, group.tree.is_some(), is_part(group, chunk), nonce),
         nonce: nonce.clone(),
@@ -148,56 +155,94 @@ fn is_part(group: &Group, chunk: &Chunk) -> bool {
     chunk.pieces.len() < group.files.len() || chunk.pieces.iter().any(|p| p.split)
 }
 
-/// The code that the judge of a claim is shown: lines of one hunk.
+/// The code that the judge of a claim sees: lines of one hunk, and what is related to it.
 #[derive(Debug)]
 struct ClaimCode<'g> {
     file: &'g Shown,
     hunk: &'g ShownHunk,
     lines: Range<usize>,
+    picked: Picked<'g>,
+    /// Lines of the function around the hunk, by number.
+    around: BTreeMap<u32, &'g str>,
+}
+
+impl<'g> ClaimCode<'g> {
+    /// Returns the unchanged lines before and after those of the hunk.
+    fn unchanged(&self) -> [Vec<(u32, &'g str)>; 2] {
+        let numbers = || self.hunk.lines[self.lines.clone()].iter().filter_map(|l| l.new.map(|n| n.get()));
+        let (Some(first), Some(last)) = (numbers().next(), numbers().next_back()) else {
+            return [const { Vec::new() }; 2];
+        };
+        [related::between(&self.around, 0, first), related::between(&self.around, last, u32::MAX)]
+    }
 }
 
 /// Returns the code around a claim. `None` where it is tied to no line that can be shown.
 fn claim_code<'g>(draft: &Draft, group: &'g Group) -> Option<ClaimCode<'g>> {
     let location = draft.location.as_ref()?;
     let first = location.lines?.first;
-    let file = group.files.iter().find(|f| *f.path() == location.file)?;
+    let index = group.files.iter().position(|f| *f.path() == location.file)?;
+    let file = &group.files[index];
     // Of a long line in pieces, the one that is quoted.
     let is_quoted = |l: &&ShownLine| !draft.quote.is_empty() && l.text.contains(draft.quote.trim());
-    let (hunk, at) = file.hunks.iter().find_map(|h| {
+    let (number, hunk, at) = file.hunks.iter().enumerate().find_map(|(number, h)| {
         let at = h.lines.iter().position(|l| l.new == Some(first))?;
         let pieces = h.lines[at..].iter().take_while(|l| l.new == Some(first));
         let piece = pieces.enumerate().find(|(_, l)| is_quoted(l)).map_or(0, |(i, _)| i);
-        Some((h, at + piece))
+        Some((number, h, at + piece))
     })?;
-    Some(ClaimCode { file, hunk, lines: around(hunk, at) })
+    let about = group.related.excerpts.iter().filter(|e| e.file == index && e.hunks.contains(&number));
+    let mut about: Vec<_> = about.collect();
+    about.sort_by_key(|e| e.why);
+    let picked = Picked::fit(group, about, CLAIM_RELATED);
+    let around_hunk = picked.around(index).cloned().unwrap_or_default();
+    Some(ClaimCode { file, hunk, lines: around(hunk, at), picked, around: around_hunk })
 }
 
 /// Returns the lines that a refutation of a claim can quote: those that [`refute`] shows and that
 /// the change leaves in the file.
 pub fn refutable_lines<'g>(draft: &Draft, group: &'g Group) -> Vec<&'g str> {
-    let Some(ClaimCode { hunk, lines, .. }) = claim_code(draft, group) else { return Vec::new() };
+    let Some(code) = claim_code(draft, group) else { return Vec::new() };
+    let unchanged = code.unchanged().concat().into_iter().map(|(_, text)| text).chain(code.picked.lines());
+    let unchanged: Vec<&str> = unchanged.collect();
+    let ClaimCode { hunk, lines, .. } = code;
     let is_gone = hunk.lines.iter().all(|l| l.kind == LineKind::Removed);
     let shown = hunk.lines[lines].iter().filter(|l| is_gone || l.kind != LineKind::Removed);
-    shown.map(|l| l.text.as_str()).collect()
+    shown.map(|l| l.text.as_str()).chain(unchanged).collect()
 }
 
 /// Asks for the refutation of one claim, alone with its code. `None` where it is tied to no line
 /// that can be shown.
 pub fn refute(brief: &Brief, draft: &Draft, group: &Group, nonce: &Nonce) -> Option<Prompt> {
-    let ClaimCode { file, hunk, lines: shown } = claim_code(draft, group)?;
+    let found = claim_code(draft, group)?;
+    let [before, after] = found.unchanged();
+    let ClaimCode { file, hunk, lines: shown, picked, .. } = found;
     let mut chunk = String::new();
     let mut code = String::new();
     show::heading(file, false, &mut code);
     show::section(file, hunk, shown.start, &mut code);
+    show::unchanged(&before, &mut code);
     show::lines(hunk, shown, &mut code);
+    show::unchanged(&after, &mut code);
     fenced(nonce, "code", &code, &mut chunk);
+    let related = picked.write();
+    if !related.is_empty() {
+        fenced(nonce, "related code", &related, &mut chunk);
+    }
     if let Some(section) = draft.convention.as_deref().and_then(|label| cited(brief, file, label)) {
         document(nonce, "conventions", &section, &mut chunk);
     }
     fenced(nonce, "claim", &claim(draft, file), &mut chunk);
     let mut task = DECIDE.to_owned();
     ending(brief, group.tree.is_some(), nonce, &mut task);
-    Some(Prompt { system: REFUTE, context: String::new(), chunk, task, nonce: nonce.clone() })
+    Some(Prompt {
+        system: REFUTE,
+        manifest: Manifest::default(),
+        context: String::new(),
+        chunk,
+        task,
+        nonce: nonce.clone(),
+    })
 }
 
 /// Returns what stands where a claim cites, no more than [`CITED`] bytes of it.
@@ -264,9 +309,14 @@ fn part(brief: &Brief, group: &Group, chunk: &Chunk, nonce: &Nonce) -> String {
         fenced(nonce, "commit messages", &group.messages.join("\n\n"), &mut out);
     }
     let mut text = String::new();
-    show::chunk(group, chunk, &mut text);
+    let picked = Picked::of(group, chunk);
+    show::chunk(group, chunk, &picked, &mut text);
     kept(brief, &files, &mut text);
     fenced(nonce, "change", &text, &mut out);
+    let related = picked.write();
+    if !related.is_empty() {
+        fenced(nonce, "related code", &related, &mut out);
+    }
     out
 }
 

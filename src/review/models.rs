@@ -8,7 +8,9 @@ use crate::ai::debug::Prompts;
 use crate::ai::kept::Kept;
 use crate::ai::material::{Group, Shown};
 use crate::ai::prompt::Brief;
+use crate::ai::related::{self, Related};
 use crate::ai::run::{self, Job};
+use crate::ai::tree::Tree;
 use crate::ai::{Models, context};
 use crate::diff::{FileChange, ObjectId, RepoPath};
 use crate::error::Result;
@@ -173,8 +175,9 @@ impl Asking<'_> {
             return asked;
         }
         let deadline = Instant::now() + self.policy().review.timeout;
-        let gathered = self.gather(deadline, MOST);
+        let mut gathered = self.gather(deadline, MOST);
         let owed = gathered.is_owed();
+        gathered.groups.iter_mut().for_each(|group| self.relate(group));
         let brief = self.brief(&gathered, &mut asked);
         let Gathered { groups, skipped, failed, cut, unread, .. } = gathered;
         asked.coverage.skipped.extend(skipped);
@@ -291,7 +294,13 @@ impl Asking<'_> {
                     Err(e) => out.failed.push((None, format!("commit {}: {e}", id.short()))),
                 },
                 (Content::Given(files), _) => {
-                    let mut group = Group { commit: part.commit, tree: None, messages: Vec::new(), files: Vec::new() };
+                    let mut group = Group {
+                        commit: part.commit,
+                        tree: None,
+                        messages: Vec::new(),
+                        files: Vec::new(),
+                        related: Related::default(),
+                    };
                     for file in files.iter().filter(|f| self.floor.scan.is_wanted(&f.entry)) {
                         match self.is_enough(&out) {
                             Some(why) => out.leave_unread(file.path(), why),
@@ -312,6 +321,7 @@ impl Asking<'_> {
             tree: Some(change.head.clone()),
             messages: context::messages(reader, change, part.commit, self.floor.scan.rules),
             files: Vec::new(),
+            related: Related::default(),
         };
         for index in 0..change.entries.len() {
             let path = change.entries[index].path();
@@ -332,6 +342,14 @@ impl Asking<'_> {
             }
         }
         out.push(group);
+    }
+
+    /// Finds the code that is related to a change of the repository.
+    fn relate(&self, group: &mut Group) {
+        let (Some(repo), Some(state)) = (self.floor.scan.repo, group.tree.clone()) else { return };
+        let paths = group.files.iter().filter(|f| f.change.entry.new.is_some()).map(|f| f.path().clone());
+        let tree = Tree::new(repo, state, self.floor.scan.rules).without_records_of(self.policy()).with_new(paths);
+        group.related = related::find(group, &tree);
     }
 
     /// Says why nothing more is read, where that is so.

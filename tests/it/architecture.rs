@@ -19,6 +19,7 @@ const ORDER: &[&str] = &[
     "request",
     "ci",
     "policy",
+    "symbols",
     "git",
     "hooks",
     "rules",

@@ -2,7 +2,7 @@
 
 use crate::loopback::{Reply, Server, finding};
 use crate::support::Repo;
-use claude_reviewer::ai::ask::{Nonce, Prompt, Read, Schema};
+use claude_reviewer::ai::ask::{Manifest, Nonce, Prompt, Read, Schema};
 use claude_reviewer::ai::cache::{Cache, Kept, Key, Question};
 use claude_reviewer::diff::{LineNo, RepoPath};
 use claude_reviewer::env::Env;
@@ -32,6 +32,7 @@ fn prompt(nonce: &Nonce, chunk: &str) -> Prompt {
     Prompt {
         system: "review",
         context: "context".to_owned(),
+        manifest: Manifest::default(),
         chunk: format!("<{0}>{chunk}</{0}>", nonce.as_str()),
         task: format!("nonce: {}", nonce.as_str()),
         nonce: nonce.clone(),

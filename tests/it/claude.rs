@@ -5,7 +5,7 @@ mod answers;
 mod through;
 
 use crate::support::{Repo, line_with_key};
-use claude_reviewer::ai::ask::{Answer, Ask, Cause, Failure, Nonce, Prompt, Repair, Schema, Spent};
+use claude_reviewer::ai::ask::{Answer, Ask, Cause, Failure, Manifest, Nonce, Prompt, Repair, Schema, Spent};
 use claude_reviewer::ai::backend::{Backend, Pool};
 use claude_reviewer::ai::quota::Quota;
 use claude_reviewer::ai::tree::Tree;
@@ -137,6 +137,7 @@ impl Fake {
         let prompt = Prompt {
             system: "You review changes.",
             context: "# CLAUDE.md\nBe brief.\n".to_owned(),
+            manifest: Manifest::default(),
             chunk: self.chunk.clone(),
             task: format!("Review it.\nnonce: {NONCE}"),
             nonce: Nonce::new(std::array::from_fn(|i| i as u8)),

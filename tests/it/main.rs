@@ -45,6 +45,7 @@ mod policy;
 mod prompt;
 mod receipt;
 mod records;
+mod related;
 mod report;
 mod review;
 mod rounds;

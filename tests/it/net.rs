@@ -7,7 +7,7 @@ mod secure;
 mod tools;
 
 use crate::loopback::{Reply, Request, Says, Server};
-use claude_reviewer::ai::ask::{Answer, Ask, Cause, Failure, Nonce, Prompt, Repair, Schema};
+use claude_reviewer::ai::ask::{Answer, Ask, Cause, Failure, Manifest, Nonce, Prompt, Repair, Schema};
 use claude_reviewer::ai::backend::{Backend, Pool};
 use claude_reviewer::ai::quota::Quota;
 use claude_reviewer::env::Env;
@@ -68,6 +68,7 @@ fn prompt() -> Prompt {
     Prompt {
         system: "You review changes.",
         context: "# CLAUDE.md\nBe brief.".to_owned(),
+        manifest: Manifest::default(),
         chunk: "file: a.rs\n1 +let x = 1;".to_owned(),
         task: format!("Review it.\nnonce: {NONCE}"),
         nonce: Nonce::new(std::array::from_fn(|i| u8::try_from(i).unwrap())),

@@ -4,6 +4,7 @@ use super::*;
 use crate::ai::claim::{self, Claim};
 use crate::ai::material::Shown;
 use crate::ai::plan::{HunkPart, Piece};
+use crate::ai::related::Related;
 use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, Side};
 use crate::finding::{Category, Severity};
 use crate::policy::{Policy, RulesPolicy};
@@ -23,7 +24,7 @@ impl Case {
         let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
         let files: Vec<Shown> = files.iter().map(|(path, old, new)| shown(path, path, old, new, &rules)).collect();
         let chunk = whole(&files);
-        let group = Group { commit: None, tree: None, messages: Vec::new(), files };
+        let group = Group { commit: None, tree: None, messages: Vec::new(), files, related: Related::default() };
         Self { group, chunk, conventions: Vec::new(), read: Vec::new(), rules }
     }
 
@@ -91,7 +92,7 @@ fn whole(files: &[Shown]) -> Chunk {
         hunks: of.hunks.iter().enumerate().map(|(hunk, h)| HunkPart { hunk, lines: 0..h.lines.len() }).collect(),
         split: false,
     };
-    Chunk { group: 0, pieces: files.iter().enumerate().map(piece).collect() }
+    Chunk { group: 0, pieces: files.iter().enumerate().map(piece).collect(), room: 0 }
 }
 
 /// Makes a claim about a line.

@@ -49,6 +49,9 @@ fn body(talk: &Talk<'_>) -> Value {
     if !prompt.context.is_empty() {
         front.push(cached(&prompt.context));
     }
+    if !prompt.manifest.text.is_empty() {
+        front.push(plain(&prompt.manifest.text));
+    }
     match talk.tools {
         _ if prompt.chunk.is_empty() => {}
         Tools::Absent => front.push(plain(&prompt.chunk)),

@@ -383,7 +383,7 @@ const FORM: &str = "Answer with exactly one call of StructuredOutput. All other 
 
 /// Puts a question together. Its last line is the prompt's.
 fn stdin(ask: &Ask<'_>, snapshot: Option<&Snapshot>) -> String {
-    let Prompt { context, chunk, task, .. } = ask.prompt;
+    let Prompt { context, manifest, chunk, task, .. } = ask.prompt;
     let around = snapshot.map(Snapshot::describe).map(|about| match ask.quota.share() {
         share if share < TURNS_AROUND => {
             format!("{about} Look around in at most {} messages, then answer.", share.saturating_sub(1).max(1))
@@ -402,7 +402,7 @@ fn stdin(ask: &Ask<'_>, snapshot: Option<&Snapshot>) -> String {
         )
     });
     let repair = repair.unwrap_or_default();
-    let parts = [FORM, &around, context, chunk, &repair, task].map(|p| p.trim_end_matches('\n'));
+    let parts = [FORM, &around, context, &manifest.text, chunk, &repair, task].map(|p| p.trim_end_matches('\n'));
     let mut text = parts.into_iter().filter(|p| !p.is_empty()).collect::<Vec<_>>().join("\n\n");
     text.push('\n');
     text

@@ -149,7 +149,10 @@ pub(super) struct Complaint {
 impl Prompt {
     /// Returns the parts behind the instructions that are not empty.
     pub(super) fn parts(&self) -> impl Iterator<Item = &str> {
-        [&self.context, &self.chunk, &self.task].into_iter().map(String::as_str).filter(|p| !p.is_empty())
+        [&self.context, &self.manifest.text, &self.chunk, &self.task]
+            .into_iter()
+            .map(String::as_str)
+            .filter(|p| !p.is_empty())
     }
 }
 
@@ -384,6 +387,7 @@ mod tests {
         let prompt = |bytes: usize| Prompt {
             system: "",
             context: String::new(),
+            manifest: crate::ai::ask::Manifest::default(),
             chunk: "x".repeat(bytes),
             task: String::new(),
             nonce: Nonce::new([0; 16]),

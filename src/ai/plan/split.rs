@@ -84,7 +84,7 @@ fn best_cut(hunk: &ShownHunk, start: usize, end: usize) -> usize {
 pub fn halve(chunk: &Chunk, groups: &[Group]) -> Option<(Chunk, Chunk)> {
     let files = &groups.get(chunk.group)?.files;
     let two = |first: Vec<Piece>, second: Vec<Piece>| {
-        let of = |pieces| Chunk { group: chunk.group, pieces };
+        let of = |pieces| Chunk { group: chunk.group, pieces, room: chunk.room / 2 };
         Some((of(first), of(second)))
     };
     if let [piece] = &chunk.pieces[..] {

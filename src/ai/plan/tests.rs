@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::ai::material::ShownLine;
+use crate::ai::related::Related;
 use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, LineKind, LineNo, RepoPath, Side};
 
 /// Makes a file with a hunk for each number: so many added lines.
@@ -30,7 +31,7 @@ fn file(path: &str, hunks: &[usize]) -> Shown {
 }
 
 fn group(files: Vec<Shown>) -> Group {
-    Group { commit: None, tree: None, messages: Vec::new(), files }
+    Group { commit: None, tree: None, messages: Vec::new(), files, related: Related::default() }
 }
 
 const WIDE: Limits = Limits { files: 50, lines: 2_000, bytes: 1_000_000, requests: 40 };

@@ -1,7 +1,7 @@
 //! A question about documents, beside any change.
 
 use super::{document, fenced};
-use crate::ai::ask::{Nonce, Prompt};
+use crate::ai::ask::{Manifest, Nonce, Prompt};
 use crate::ai::material::Document;
 
 /// A document that a question is about, and what it is: `proposal`, `contract`.
@@ -17,5 +17,5 @@ pub fn consult(system: &'static str, task: &str, exhibits: &[Exhibit], nonce: &N
         }
     }
     let task = format!("{}\nnonce: {}", task.trim_end(), nonce.as_str());
-    Prompt { system, context: String::new(), chunk, task, nonce: nonce.clone() }
+    Prompt { system, context: String::new(), manifest: Manifest::default(), chunk, task, nonce: nonce.clone() }
 }

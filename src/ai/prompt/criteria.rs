@@ -1,5 +1,6 @@
 //! The question how the criteria of a contract stand.
 
+use super::manifest::manifest;
 use super::{Brief, PART, context, ending, fenced, is_part, part};
 use crate::ai::ask::{Nonce, Prompt};
 use crate::ai::material::Group;
@@ -18,7 +19,14 @@ pub fn criteria(brief: &Brief, group: &Group, chunk: &Chunk, nonce: &Nonce) -> P
         task.push_str(PART);
     }
     ending(brief, group.tree.is_some(), nonce, &mut task);
-    Prompt { system: SYSTEM, context, chunk: part(brief, group, chunk, nonce), task, nonce: nonce.clone() }
+    Prompt {
+        system: SYSTEM,
+        context,
+        manifest: manifest(group, &brief.kept, chunk, nonce),
+        chunk: part(brief, group, chunk, nonce),
+        task,
+        nonce: nonce.clone(),
+    }
 }
 
 /// Returns how many bytes the question has beyond those of a review.

@@ -1,9 +1,11 @@
 //! Puts a chunk of the change into lines.
 
+use super::related::{self, Picked};
 use crate::ai::material::{Group, Shown, ShownHunk, ShownLine};
-use crate::ai::plan::{Chunk, HunkPart, Piece};
+use crate::ai::plan::{Chunk, Piece};
 use crate::ai::section::Language;
 use crate::diff::{ChangeKind, FileMode, LineKind};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -11,19 +13,43 @@ use std::ops::Range;
 const LOOK_BACK: usize = 2_000;
 
 /// Appends the files of a chunk.
-pub(super) fn chunk(group: &Group, chunk: &Chunk, out: &mut String) {
+pub(super) fn chunk(group: &Group, chunk: &Chunk, picked: &Picked<'_>, out: &mut String) {
     for (i, piece) in chunk.pieces.iter().enumerate() {
         if i > 0 {
             out.push('\n');
         }
-        self::piece(&group.files[piece.file], piece, out);
+        self::piece(&group.files[piece.file], piece, picked.around(piece.file), out);
     }
 }
 
-fn piece(file: &Shown, piece: &Piece, out: &mut String) {
+fn piece(file: &Shown, piece: &Piece, around: Option<&BTreeMap<u32, &str>>, out: &mut String) {
     heading(file, piece.split, out);
+    let nothing = BTreeMap::new();
+    let around = around.unwrap_or(&nothing);
+    let mut last = 0;
     for part in &piece.hunks {
-        hunk(file, part, out);
+        let hunk = &file.hunks[part.hunk];
+        section(file, hunk, part.lines.start, out);
+        let numbers = || hunk.lines[part.lines.clone()].iter().filter_map(|l| l.new.map(|n| n.get()));
+        if let Some(first) = numbers().next() {
+            unchanged(&related::between(around, last, first), out);
+        }
+        lines(hunk, part.lines.clone(), out);
+        last = numbers().next_back().unwrap_or(last);
+    }
+    let beyond = related::between(around, last, u32::MAX);
+    unchanged(&beyond, out);
+}
+
+/// Appends unchanged lines, with an ellipsis where lines between them are not shown.
+pub(super) fn unchanged(lines: &[(u32, &str)], out: &mut String) {
+    let mut expected = lines.first().map_or(0, |(number, _)| *number);
+    for (number, text) in lines {
+        if *number != expected {
+            out.push_str("…\n");
+        }
+        let _ = writeln!(out, "{number} {text}");
+        expected = number + 1;
     }
 }
 
@@ -52,12 +78,6 @@ pub(super) fn heading(file: &Shown, split: bool, out: &mut String) {
     if !about.is_empty() {
         let _ = writeln!(out, "({})", about.join("; "));
     }
-}
-
-fn hunk(file: &Shown, part: &HunkPart, out: &mut String) {
-    let hunk = &file.hunks[part.hunk];
-    section(file, hunk, part.lines.start, out);
-    lines(hunk, part.lines.clone(), out);
 }
 
 /// Appends the line that says what the lines from `start` on lie in: inside a hunk, what starts above in it.

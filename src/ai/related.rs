@@ -1,0 +1,107 @@
+//! Unchanged code that helps to judge a change: the functions around its hunks, the definitions of what it calls, and
+//! the callers and tests of what it changes.
+//!
+//! Names are matched, not resolved: an excerpt says which name it is about, and a model judges whether it is the same.
+//! All texts come from [`Tree`], which replaces secrets and shows hidden characters.
+
+mod search;
+mod touched;
+
+use super::material::Group;
+use super::tree::Tree;
+use std::ops::RangeInclusive;
+
+pub use touched::Touched;
+
+/// What is known about the surroundings of a change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Related {
+    /// The names that each file's change touches, in order; by position in [`Group::files`].
+    pub changed: Vec<Vec<String>>,
+    /// In the order of the change.
+    pub excerpts: Vec<Excerpt>,
+}
+
+/// Why an excerpt is shown. In the order of their worth, the most useful first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Why {
+    /// The function or type that contains changed lines, or a part of it.
+    Around,
+    /// The whole file, which is short.
+    File,
+    /// The definition of a name that added lines call or name as a type, in the same file.
+    DefinitionHere,
+    /// The call of a name whose definition is removed or has a new signature.
+    CallOfNew,
+    /// The same definition elsewhere.
+    Definition,
+    /// A test that uses a changed name.
+    Test,
+    /// The call of a name whose body is changed.
+    Call,
+}
+
+/// Lines of a file, as a model sees them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Excerpt {
+    pub why: Why,
+    /// The file whose change it is about: position in [`Group::files`].
+    pub file: usize,
+    /// The hunks that it is about: positions in [`Shown::hunks`](super::material::Shown::hunks).
+    pub hunks: RangeInclusive<usize>,
+    /// The path of the excerpt, as it is shown.
+    pub path: String,
+    /// The name that it defines, calls or contains.
+    pub name: String,
+    /// The function or test that contains it; empty: none, or the excerpt shows it.
+    pub inside: String,
+    /// With their numbers, ascending; at least one.
+    pub lines: Vec<(u32, String)>,
+}
+
+impl Excerpt {
+    /// Returns the numbers of the first and the last line.
+    pub fn ends(&self) -> (u32, u32) {
+        let number = |line: Option<&(u32, String)>| line.map_or(0, |(number, _)| *number);
+        (number(self.lines.first()), number(self.lines.last()))
+    }
+
+    /// Returns how many bytes it takes at most.
+    pub fn size(&self) -> usize {
+        let head = self.path.len() + self.name.len() + self.inside.len() + 48;
+        head + self.lines.iter().map(|(_, text)| text.len() + 9).sum::<usize>()
+    }
+}
+
+/// Bytes of a line of an excerpt.
+const MAX_LINE: usize = 240;
+
+/// Finds what is related to the change of a group. Reads the tree under review, within fixed limits.
+pub fn find(group: &Group, tree: &Tree<'_>) -> Related {
+    let touched: Vec<Touched> =
+        group.files.iter().enumerate().map(|(file, shown)| Touched::of(file, &shown.change)).collect();
+    let mut excerpts = Vec::new();
+    for (file, touched) in group.files.iter().zip(&touched) {
+        if let Ok(text) = tree.text(file.path()) {
+            let lines: Vec<&str> = text.lines().collect();
+            excerpts.extend(touched.spans.iter().filter_map(|span| span.excerpt(&file.name, &lines)));
+        }
+    }
+    excerpts.extend(search::find(group, &touched, tree));
+    let changed = touched.into_iter().map(|t| t.changed.into_iter().map(|c| c.name).collect()).collect();
+    Related { changed, excerpts }
+}
+
+/// Returns lines of a file, numbered from 1, each cut to [`MAX_LINE`] bytes; empty if there are none.
+fn lines_of(lines: &[&str], range: &RangeInclusive<u32>) -> Vec<(u32, String)> {
+    let (first, last) = (*range.start() as usize, *range.end() as usize);
+    let shown = lines.get(first.saturating_sub(1)..last.min(lines.len())).unwrap_or_default();
+    (*range.start()..).zip(shown.iter().map(|line| cut(line))).collect()
+}
+
+fn cut(line: &str) -> String {
+    match line.len() > MAX_LINE {
+        true => format!("{}…", &line[..line.floor_char_boundary(MAX_LINE - 3)]),
+        false => line.to_owned(),
+    }
+}

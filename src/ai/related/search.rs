@@ -1,0 +1,311 @@
+//! Searches the tree for the definitions of used names, and for the calls and tests of changed ones.
+
+use super::touched::{self, Changed, Touched, Used};
+use super::{Excerpt, Why, lines_of};
+use crate::ai::material::Group;
+use crate::ai::tree::Tree;
+use crate::diff::RepoPath;
+use crate::rules;
+use crate::symbols::{self, Definition, Kind, Symbols, Usage};
+use aho_corasick::AhoCorasick;
+use std::collections::{HashMap, HashSet};
+use std::ops::RangeInclusive;
+use std::time::{Duration, Instant};
+
+/// Files that are searched for names.
+const MAX_SEARCHED: usize = 6_000;
+/// Bytes that are searched.
+const MAX_BYTES: usize = 64 << 20;
+/// Files that are parsed.
+const MAX_PARSED: usize = 300;
+/// The longest time of a search.
+const TIME: Duration = Duration::from_secs(4);
+/// Uses of changed names in one file that are looked at.
+const MAX_HITS: usize = 500;
+/// Call sites of one name.
+const MAX_CALLS: usize = 10;
+/// Tests of one name.
+const MAX_TESTS: usize = 3;
+/// A name with more definitions is too common: none of them is known to be the right one.
+const MAX_DEFINITIONS: usize = 3;
+/// Lines before and after a call.
+const NEAR_CALL: u32 = 2;
+/// A function with no more lines is shown whole.
+const FUNCTION_LINES: u32 = 20;
+/// A type with no more lines is shown whole.
+const TYPE_LINES: u32 = 30;
+/// Lines that are shown of a longer type without a constructor.
+const TYPE_START: u32 = 15;
+/// Lines that are shown of a test.
+const TEST_LINES: u32 = 25;
+
+/// A definition or a call that the search found.
+struct Hit {
+    path: RepoPath,
+    /// In order, not overlapping.
+    lines: Vec<RangeInclusive<u32>>,
+    /// The function that contains a call.
+    inside: String,
+    /// The line of the call, or the first line of the definition.
+    line: u32,
+    is_test: bool,
+}
+
+/// What the search found, by name.
+#[derive(Default)]
+struct Hits {
+    definitions: HashMap<String, Vec<Hit>>,
+    calls: HashMap<String, Vec<Hit>>,
+}
+
+/// Finds definitions, calls and tests.
+pub(super) fn find(group: &Group, touched: &[Touched], tree: &Tree<'_>) -> Vec<Excerpt> {
+    let changed: HashSet<&str> = touched.iter().flat_map(|t| &t.changed).map(|c| c.name.as_str()).collect();
+    let used: HashSet<&str> = touched.iter().flat_map(|t| &t.used).map(|u| u.name.as_str()).collect();
+    let hits = search(group, &changed, &used, tree);
+    let mut builder = Builder { group, tree, excerpts: Vec::new(), shown: HashSet::new() };
+    for (file, touched) in touched.iter().enumerate() {
+        builder.own(file, touched);
+        for used in &touched.used {
+            builder.definition(file, used, &hits);
+        }
+        for changed in &touched.changed {
+            builder.calls(file, changed, &hits);
+        }
+    }
+    builder.excerpts
+}
+
+/// Reads the files that may use or define the names, the nearest to the change first.
+fn search(group: &Group, changed: &HashSet<&str>, used: &HashSet<&str>, tree: &Tree<'_>) -> Hits {
+    let mut hits = Hits::default();
+    let mut names: Vec<&str> = changed.union(used).copied().collect();
+    names.sort_unstable();
+    let Ok(finder) = AhoCorasick::new(&names) else { return hits };
+    let Ok(paths) = tree.paths() else { return hits };
+    if names.is_empty() {
+        return hits;
+    }
+    let end = Instant::now() + TIME;
+    let (mut bytes, mut parsed) = (0, 0);
+    for path in nearest(group, paths) {
+        if bytes > MAX_BYTES || parsed >= MAX_PARSED || Instant::now() > end {
+            break;
+        }
+        let Ok(text) = tree.bytes(path) else { continue };
+        bytes += text.len();
+        if !mentions(&finder, &text) {
+            continue;
+        }
+        let Some(symbols) = Symbols::read(path, &text) else { continue };
+        parsed += 1;
+        collect(path, &symbols, changed, used, &mut hits);
+    }
+    hits
+}
+
+/// Returns the files in which names of the change can occur, the nearest first.
+fn nearest<'p>(group: &Group, paths: &'p [RepoPath]) -> Vec<&'p RepoPath> {
+    let changed: Vec<&RepoPath> = group.files.iter().map(|f| f.path()).collect();
+    let may_share = |path: &&RepoPath| changed.iter().any(|c| symbols::share_names(c, path));
+    let mut near: Vec<(usize, &RepoPath)> = paths
+        .iter()
+        .filter(may_share)
+        .map(|path| (changed.iter().map(|c| distance(c, path)).min().unwrap_or(usize::MAX), path))
+        .collect();
+    near.sort();
+    near.into_iter().take(MAX_SEARCHED).map(|(_, path)| path).collect()
+}
+
+/// Counts the folders that are between two files.
+fn distance(one: &RepoPath, other: &RepoPath) -> usize {
+    let folders = |path: &RepoPath| {
+        let mut parts: Vec<Vec<u8>> = path.as_bytes().split(|b| *b == b'/').map(<[u8]>::to_vec).collect();
+        parts.pop();
+        parts
+    };
+    let (one, other) = (folders(one), folders(other));
+    let common = one.iter().zip(&other).take_while(|(a, b)| a == b).count();
+    one.len() + other.len() - 2 * common
+}
+
+/// Returns true if one of the names occurs as a word.
+fn mentions(finder: &AhoCorasick, text: &[u8]) -> bool {
+    let is_word = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    finder
+        .find_overlapping_iter(text)
+        .any(|m| !is_word(m.start().checked_sub(1).and_then(|i| text.get(i))) && !is_word(text.get(m.end())))
+}
+
+fn collect(path: &RepoPath, symbols: &Symbols, changed: &HashSet<&str>, used: &HashSet<&str>, hits: &mut Hits) {
+    let is_test = rules::is_test_path(path.as_bytes());
+    for d in symbols.definitions.iter().filter(|d| matches!(d.kind, Kind::Function | Kind::Type)) {
+        if used.contains(d.name.as_str()) || changed.contains(d.name.as_str()) {
+            let hit = Hit {
+                path: path.clone(),
+                lines: head(d, &symbols.definitions),
+                inside: String::new(),
+                line: *d.lines.start(),
+                is_test,
+            };
+            hits.definitions.entry(d.name.clone()).or_default().push(hit);
+        }
+    }
+    for u in symbols.uses.iter().filter(|u| changed.contains(u.name.as_str())).take(MAX_HITS) {
+        let function = symbols.function_at(u.line);
+        // A type names itself in its own definition.
+        if u.usage == Usage::Type && function.is_none() {
+            continue;
+        }
+        let hit = Hit {
+            path: path.clone(),
+            lines: vec![call(u.line, function, is_test)],
+            inside: function.map(|f| f.name.clone()).unwrap_or_default(),
+            line: u.line,
+            is_test,
+        };
+        hits.calls.entry(u.name.clone()).or_default().push(hit);
+    }
+}
+
+/// Returns the lines to show of a definition: all if it is short; else the signature, and of a type the constructor.
+fn head(d: &Definition, all: &[Definition]) -> Vec<RangeInclusive<u32>> {
+    let (start, end) = (*d.lines.start(), *d.lines.end());
+    if d.kind != Kind::Type {
+        return vec![if end - start < FUNCTION_LINES { start..=end } else { d.signature.clone() }];
+    }
+    if end - start < TYPE_LINES {
+        return vec![start..=end];
+    }
+    let is_inside = |other: &&Definition| *other.lines.start() > start && *other.lines.end() <= end;
+    let is_constructor =
+        |other: &&Definition| touched::CONSTRUCTORS.contains(&other.name.as_str()) || other.name == d.name;
+    match all.iter().filter(is_inside).find(is_constructor) {
+        Some(constructor) if constructor.lines.start() > d.signature.end() => {
+            vec![d.signature.clone(), constructor.signature.clone()]
+        }
+        Some(_) | None => vec![start..=start + TYPE_START - 1],
+    }
+}
+
+/// Returns the lines to show of a call: those around it, or its test.
+fn call(line: u32, function: Option<&Definition>, is_test: bool) -> RangeInclusive<u32> {
+    let whole = function.map_or(1..=u32::MAX, |f| f.lines.clone());
+    let near = |lines: u32| line.saturating_sub(lines).max(*whole.start())..=(line + lines).min(*whole.end());
+    match function {
+        Some(test) if is_test && test.lines.end() - test.lines.start() < TEST_LINES => test.lines.clone(),
+        _ if is_test => near(TEST_LINES / 2),
+        _ => near(NEAR_CALL),
+    }
+}
+
+struct Builder<'g, 't, 'r> {
+    group: &'g Group,
+    tree: &'t Tree<'r>,
+    excerpts: Vec<Excerpt>,
+    /// First lines of what is shown: an excerpt helps once.
+    shown: HashSet<(RepoPath, u32)>,
+}
+
+impl Builder<'_, '_, '_> {
+    /// Adds the definitions of the file itself that its change uses.
+    fn own(&mut self, file: usize, touched: &Touched) {
+        let path = self.group.files[file].path().clone();
+        for used in &touched.used {
+            let same: Vec<&Definition> = touched.own.iter().filter(|d| d.name == used.name).collect();
+            for d in same.into_iter().take(MAX_DEFINITIONS) {
+                let hit = Hit {
+                    path: path.clone(),
+                    lines: head(d, &touched.own),
+                    inside: String::new(),
+                    line: *d.lines.start(),
+                    is_test: false,
+                };
+                self.push(Why::DefinitionHere, file, used.hunk, &used.name, &hit);
+            }
+        }
+    }
+
+    /// Adds the definition of a used name, if there are few of that name.
+    fn definition(&mut self, file: usize, used: &Used, hits: &Hits) {
+        let own = self.group.files[file].path();
+        let Some(all) = hits.definitions.get(&used.name) else { return };
+        if all.iter().any(|hit| hit.path == *own) {
+            return;
+        }
+        let mut all: Vec<&Hit> = all.iter().filter(|hit| symbols::share_names(own, &hit.path)).collect();
+        // Programs do not call tests.
+        let may_be_test = rules::is_test_path(own.as_bytes()) && all.iter().all(|hit| hit.is_test);
+        all.retain(|hit| may_be_test || !hit.is_test);
+        all.sort_by_key(|hit| distance(own, &hit.path));
+        if all.len() > MAX_DEFINITIONS {
+            // Of many, those in the same folder are the likely ones.
+            all.retain(|hit| distance(own, &hit.path) == 0);
+        }
+        if all.len() > MAX_DEFINITIONS {
+            return;
+        }
+        for hit in all {
+            self.push(Why::Definition, file, used.hunk, &used.name, hit);
+        }
+    }
+
+    /// Adds the calls and the tests of a changed name.
+    fn calls(&mut self, file: usize, changed: &Changed, hits: &Hits) {
+        let own = self.group.files[file].path().clone();
+        let Some(all) = hits.calls.get(&changed.name) else { return };
+        // Of a common name, only calls nearby are likely to mean this one.
+        let is_common = hits.definitions.get(&changed.name).is_some_and(|d| d.len() > MAX_DEFINITIONS);
+        let mut all: Vec<&Hit> = all
+            .iter()
+            .filter(|hit| symbols::share_names(&own, &hit.path))
+            .filter(|hit| !is_common || distance(&own, &hit.path) == 0)
+            .collect();
+        all.sort_by_key(|hit| (distance(&own, &hit.path), hit.path.clone(), hit.line));
+        let why = if changed.breaks { Why::CallOfNew } else { Why::Call };
+        for (is_test, most, why) in [(false, MAX_CALLS, why), (true, MAX_TESTS, Why::Test)] {
+            for hit in one_a_file_first(all.iter().copied().filter(|h| h.is_test == is_test)).into_iter().take(most) {
+                self.push(why, file, changed.hunk, &changed.name, hit);
+            }
+        }
+    }
+
+    fn push(&mut self, why: Why, file: usize, hunk: usize, name: &str, hit: &Hit) {
+        let first = hit.lines.first().map_or(0, |l| *l.start());
+        if !self.shown.insert((hit.path.clone(), first)) || self.is_changed_line(hit) {
+            return;
+        }
+        let Ok(text) = self.tree.text(&hit.path) else { return };
+        let all: Vec<&str> = text.lines().collect();
+        let lines: Vec<(u32, String)> = hit.lines.iter().flat_map(|range| lines_of(&all, range)).collect();
+        if !lines.is_empty() {
+            self.excerpts.push(Excerpt {
+                why,
+                file,
+                hunks: hunk..=hunk,
+                path: self.tree.name(&hit.path),
+                name: name.to_owned(),
+                inside: if hit.inside == name { String::new() } else { hit.inside.clone() },
+                lines,
+            });
+        }
+    }
+
+    /// Returns true if a hunk shows the line already.
+    fn is_changed_line(&self, hit: &Hit) -> bool {
+        let file = self.group.files.iter().find(|f| *f.path() == hit.path);
+        let mut lines = file.into_iter().flat_map(|f| &f.hunks).flat_map(|h| &h.lines);
+        lines.any(|l| l.new.is_some_and(|n| n.get() == hit.line))
+    }
+}
+
+/// Puts the first hit of each file before the second ones.
+fn one_a_file_first<'h>(hits: impl Iterator<Item = &'h Hit>) -> Vec<&'h Hit> {
+    let (mut first, mut rest) = (Vec::new(), Vec::new());
+    let mut seen: HashSet<&RepoPath> = HashSet::new();
+    for hit in hits {
+        if seen.insert(&hit.path) { first.push(hit) } else { rest.push(hit) }
+    }
+    first.extend(rest);
+    first
+}

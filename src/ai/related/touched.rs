@@ -1,0 +1,342 @@
+//! What the change of a file touches: the functions around its hunks, the names that it defines and those that it uses.
+
+use super::{Excerpt, Why, lines_of};
+use crate::diff::{FileChange, Hunk, LineKind, RepoPath, TextChange};
+use crate::symbols::{Definition, Kind, Symbols, Usage};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::RangeInclusive;
+
+/// A function or type with no more lines is shown whole.
+const WHOLE: u32 = 120;
+/// A file with no more lines is shown whole.
+const WHOLE_FILE: usize = 100;
+/// Lines before and after a changed line that are shown of a longer function.
+const AROUND: u32 = 25;
+/// Names that one file's change uses, at most.
+const MAX_USED: usize = 48;
+/// Names of constructors: callers use the name of the type.
+pub(super) const CONSTRUCTORS: [&str; 5] = ["__init__", "constructor", "initialize", "__construct", "new"];
+/// Names that the containers, strings and streams of most languages have: a definition of the same name is likely
+/// another one.
+const COMMON: &[&str] = &[
+    "add",
+    "all",
+    "any",
+    "append",
+    "apply",
+    "assert",
+    "assertEqual",
+    "bind",
+    "call",
+    "clear",
+    "clone",
+    "close",
+    "collect",
+    "concat",
+    "contains",
+    "copy",
+    "count",
+    "delete",
+    "endsWith",
+    "equals",
+    "error",
+    "exists",
+    "expect",
+    "extend",
+    "filter",
+    "find",
+    "first",
+    "flush",
+    "forEach",
+    "format",
+    "from",
+    "get",
+    "has",
+    "hash",
+    "includes",
+    "index",
+    "indexOf",
+    "info",
+    "init",
+    "insert",
+    "into",
+    "isEmpty",
+    "items",
+    "iter",
+    "join",
+    "keys",
+    "last",
+    "len",
+    "length",
+    "list",
+    "log",
+    "lower",
+    "main",
+    "map",
+    "match",
+    "max",
+    "merge",
+    "min",
+    "next",
+    "open",
+    "parse",
+    "pop",
+    "print",
+    "println",
+    "push",
+    "put",
+    "raise",
+    "range",
+    "read",
+    "reduce",
+    "remove",
+    "replace",
+    "require",
+    "resolve",
+    "reverse",
+    "run",
+    "set",
+    "shift",
+    "size",
+    "slice",
+    "sort",
+    "split",
+    "start",
+    "startsWith",
+    "stop",
+    "str",
+    "string",
+    "String",
+    "strip",
+    "substring",
+    "sum",
+    "test",
+    "then",
+    "toString",
+    "trim",
+    "unwrap",
+    "update",
+    "upper",
+    "value",
+    "values",
+    "warn",
+    "with",
+    "write",
+    "zip",
+];
+/// Names of fewer bytes say too little to be searched for.
+const MIN_NAME: usize = 3;
+
+/// What a change touches.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Touched {
+    /// Lines of the new side to show, in order and not overlapping.
+    pub(super) spans: Vec<Span>,
+    /// What the changed lines define, or contain a part of.
+    pub(super) changed: Vec<Changed>,
+    /// Names that added lines call, or name as a type.
+    pub(super) used: Vec<Used>,
+    /// The definitions of the new side that [`Touched::spans`] does not show.
+    pub(super) own: Vec<Definition>,
+}
+
+/// Lines of the file itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) file: usize,
+    pub(super) hunks: RangeInclusive<usize>,
+    pub(super) why: Why,
+    pub(super) lines: RangeInclusive<u32>,
+}
+
+/// A changed definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Changed {
+    pub(super) name: String,
+    pub(super) hunk: usize,
+    /// The definition is removed, or its signature is changed: callers may break.
+    pub(super) breaks: bool,
+}
+
+/// A name that an added line uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Used {
+    pub(super) name: String,
+    pub(super) hunk: usize,
+}
+
+impl Span {
+    /// Returns the lines as a model sees them; `None` if the file has none of them.
+    pub(super) fn excerpt(&self, path: &str, lines: &[&str]) -> Option<Excerpt> {
+        let lines = lines_of(lines, &self.lines);
+        (!lines.is_empty()).then(|| Excerpt {
+            why: self.why,
+            file: self.file,
+            hunks: self.hunks.clone(),
+            path: path.to_owned(),
+            name: String::new(),
+            inside: String::new(),
+            lines,
+        })
+    }
+}
+
+impl Touched {
+    /// Reads both sides of a change. `file`: its position in the group. Empty for files that are not text, are not
+    /// known as a whole, or are new: those show everything already.
+    pub fn of(file: usize, change: &FileChange) -> Self {
+        let Some(text) = change.text() else { return Self::default() };
+        let Some(new) = text.new.whole() else { return Self::default() };
+        let path = change.path();
+        let symbols = Symbols::read(path, new).unwrap_or_default();
+        let edits: Vec<Edits> = text.hunks.iter().map(|hunk| Edits::of(text, hunk)).collect();
+        let is_new = change.entry.old.is_none();
+        let spans = if is_new { Vec::new() } else { spans(file, new, &symbols, &edits) };
+        let old = text.old.whole().filter(|_| !is_new).and_then(|old| Symbols::read(path, old));
+        let changed = if is_new { Vec::new() } else { changed(&symbols, &old.unwrap_or_default(), &edits) };
+        let used = used(path, &symbols, &edits);
+        let is_hidden = |d: &&Definition| !spans.iter().any(|s| s.lines.contains(d.lines.start()));
+        let own = symbols.definitions.iter().filter(is_hidden).filter(|_| !is_new).cloned().collect();
+        Self { spans, changed, used, own }
+    }
+}
+
+/// The changed lines of a hunk.
+struct Edits {
+    /// Numbers on the new side.
+    added: BTreeSet<u32>,
+    /// Numbers on the old side.
+    removed: BTreeSet<u32>,
+    /// Lines of the new side beside removed ones, for hunks that only remove.
+    beside: BTreeSet<u32>,
+}
+
+impl Edits {
+    fn of(text: &TextChange, hunk: &Hunk) -> Self {
+        let mut edits = Self { added: BTreeSet::new(), removed: BTreeSet::new(), beside: BTreeSet::new() };
+        let mut last = None;
+        let mut follows = false;
+        for line in text.lines(hunk) {
+            let number = line.new.map(|n| n.get());
+            match line.kind {
+                LineKind::Added => edits.added.extend(number),
+                LineKind::Removed => {
+                    edits.removed.extend(line.old.map(|n| n.get()));
+                    edits.beside.extend(last);
+                    follows = true;
+                    continue;
+                }
+                LineKind::Context if follows => edits.beside.extend(number),
+                LineKind::Context => {}
+            }
+            (last, follows) = (number, false);
+        }
+        edits
+    }
+
+    /// Returns the lines of the new side that the hunk is about.
+    fn places(&self) -> &BTreeSet<u32> {
+        if self.added.is_empty() { &self.beside } else { &self.added }
+    }
+}
+
+/// Picks the lines around each hunk.
+fn spans(file: usize, new: &[u8], symbols: &Symbols, edits: &[Edits]) -> Vec<Span> {
+    let count = memchr::memchr_iter(b'\n', new).count() + usize::from(!new.is_empty() && !new.ends_with(b"\n"));
+    if count > 0 && count <= WHOLE_FILE && !edits.is_empty() {
+        let lines = 1..=u32::try_from(count).unwrap_or(u32::MAX);
+        return vec![Span { file, hunks: 0..=edits.len() - 1, why: Why::File, lines }];
+    }
+    // By first line; a hunk may be in several functions, and a function around several hunks.
+    let mut wanted: BTreeMap<(u32, u32), RangeInclusive<usize>> = BTreeMap::new();
+    for (hunk, edits) in edits.iter().enumerate() {
+        for place in edits.places() {
+            for lines in around(symbols, *place) {
+                let hunks = wanted.entry((*lines.start(), *lines.end())).or_insert(hunk..=hunk);
+                *hunks = *hunks.start()..=hunk;
+            }
+        }
+    }
+    let mut spans: Vec<Span> = Vec::new();
+    for ((first, last), hunks) in wanted {
+        match spans.last_mut().filter(|s| first <= s.lines.end() + 1) {
+            Some(span) => {
+                span.lines = *span.lines.start()..=last.max(*span.lines.end());
+                span.hunks = *span.hunks.start().min(hunks.start())..=*span.hunks.end().max(hunks.end());
+            }
+            None => spans.push(Span { file, hunks, why: Why::Around, lines: first..=last }),
+        }
+    }
+    spans
+}
+
+/// Returns the lines to show around a changed line: its function or type, or the signature and the nearest lines.
+fn around(symbols: &Symbols, line: u32) -> Vec<RangeInclusive<u32>> {
+    let length = |d: &Definition| d.lines.end() - d.lines.start() + 1;
+    let function = symbols.function_at(line).filter(|d| d.kind == Kind::Function || length(d) <= WHOLE);
+    let container = || symbols.enclosing(line).find(|d| matches!(d.kind, Kind::Type | Kind::Group));
+    let Some(definition) = function.or_else(container) else { return Vec::new() };
+    // The function around a short closure says more than the closure.
+    if length(definition) <= WHOLE {
+        return vec![definition.lines.clone()];
+    }
+    let (start, end) = (*definition.lines.start(), *definition.lines.end());
+    let near = line.saturating_sub(AROUND).max(start)..=(line + AROUND).min(end);
+    vec![definition.signature.clone(), near]
+}
+
+/// Returns the definitions that the change edits, adds to or removes.
+fn changed(new: &Symbols, old: &Symbols, edits: &[Edits]) -> Vec<Changed> {
+    let mut found: Vec<Changed> = Vec::new();
+    let mut add = |changed: Changed| match found.iter_mut().find(|f| f.name == changed.name) {
+        Some(known) => known.breaks |= changed.breaks,
+        None => found.push(changed),
+    };
+    for (hunk, edits) in edits.iter().enumerate() {
+        for (symbols, lines, is_old) in [(new, edits.places(), false), (old, &edits.removed, true)] {
+            for line in lines {
+                let Some(definition) = symbols.enclosing(*line).find(|d| matters(d)) else { continue };
+                let Some(name) = called_as(symbols, definition) else { continue };
+                let is_signature = definition.signature.contains(line);
+                let is_gone = is_old && !new.definitions.iter().any(|d| d.name == definition.name);
+                // A new definition has no callers that could break.
+                let is_known = old.definitions.iter().any(|d| d.name == definition.name);
+                add(Changed { name, hunk, breaks: is_gone || is_signature && is_known });
+            }
+        }
+    }
+    found.retain(|c| c.name.len() >= MIN_NAME);
+    found
+}
+
+fn matters(definition: &Definition) -> bool {
+    matches!(definition.kind, Kind::Function | Kind::Type)
+}
+
+/// Returns the name by which callers know a definition: constructors have that of their type.
+fn called_as(symbols: &Symbols, definition: &Definition) -> Option<String> {
+    if !CONSTRUCTORS.contains(&definition.name.as_str()) {
+        return Some(definition.name.clone());
+    }
+    let outer = symbols.enclosing(*definition.lines.start()).find(|d| matches!(d.kind, Kind::Type | Kind::Group))?;
+    Some(outer.name.clone())
+}
+
+/// Returns the names that added lines use, in order.
+fn used(path: &RepoPath, symbols: &Symbols, edits: &[Edits]) -> Vec<Used> {
+    let mut seen = HashSet::new();
+    let mut out = Vec::new();
+    // In a shell script each command is a call; only its own functions are definitions.
+    let is_own = |name: &str| symbols.definitions.iter().any(|d| d.name == name);
+    let is_shell = path.as_bytes().ends_with(b"sh") || path.as_bytes().ends_with(b".bats");
+    for (hunk, edits) in edits.iter().enumerate() {
+        for symbol in symbols.uses.iter().filter(|u| edits.added.contains(&u.line)) {
+            let is_long = symbol.name.len() >= MIN_NAME && !COMMON.contains(&symbol.name.as_str());
+            let is_wanted = symbol.usage == Usage::Type || !is_shell || is_own(&symbol.name);
+            if is_long && is_wanted && out.len() < MAX_USED && seen.insert(symbol.name.clone()) {
+                out.push(Used { name: symbol.name.clone(), hunk });
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,111 @@
+//! Definitions and calls in a source file, read with tree-sitter.
+//!
+//! Only the context that models get uses them. Every name and line comes from the file itself; which definition a name
+//! refers to is not resolved here.
+
+mod grammar;
+mod walk;
+
+use crate::diff::RepoPath;
+use grammar::Grammar;
+use std::ops::{Range, RangeInclusive};
+
+/// Files with more bytes are not parsed.
+pub const MAX_BYTES: usize = 1 << 20;
+
+/// Bytes of the heading of a definition, as many as git shows.
+const MAX_HEADING: usize = 80;
+
+/// What a definition defines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A function, method, constructor or macro.
+    Function,
+    /// A class, struct, enum, interface, trait or type alias.
+    Type,
+    /// A test case that is a call with a description: `it("…", () => …)`.
+    Test,
+    /// A namespace, a module, an `impl` block: a group of definitions without a type of its own.
+    Group,
+}
+
+/// A definition with its lines, counted from 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// Without qualifiers: `load` of `Store::load`.
+    pub name: String,
+    pub kind: Kind,
+    /// With attributes and decorators, without comments before it.
+    pub lines: RangeInclusive<u32>,
+    /// From the name's line, or an attribute before it, to the line in which the body starts.
+    pub signature: RangeInclusive<u32>,
+    /// The line with the name, in bytes of the file: without white space around it, at most [`MAX_HEADING`] bytes.
+    pub heading: Range<usize>,
+}
+
+/// How a name is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Usage {
+    Call,
+    Type,
+}
+
+/// The use of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// Without qualifiers: `load` of `store.load()`.
+    pub name: String,
+    pub usage: Usage,
+    /// Counted from 1.
+    pub line: u32,
+}
+
+/// The symbols of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Symbols {
+    /// In order of their first lines; an outer one stands before those inside it.
+    pub definitions: Vec<Definition>,
+    /// In order.
+    pub uses: Vec<Use>,
+}
+
+impl Symbols {
+    /// Reads a file. `None`: the language has no grammar here, the file is too large, or parsing took too long.
+    pub fn read(path: &RepoPath, text: &[u8]) -> Option<Self> {
+        let grammar = Grammar::of(path).filter(|_| text.len() <= MAX_BYTES)?;
+        walk::read(grammar, text)
+    }
+
+    /// Returns the innermost function or test that contains a line.
+    pub fn function_at(&self, line: u32) -> Option<&Definition> {
+        self.enclosing(line).find(|d| matches!(d.kind, Kind::Function | Kind::Test))
+    }
+
+    /// Returns the definition that a reader of a line looks for above it: the innermost one that contains the line and
+    /// starts before it, or else the last one before it.
+    pub fn section_at(&self, line: u32) -> Option<&Definition> {
+        let above = || self.definitions.iter().rev().filter(|d| *d.lines.start() < line);
+        above().find(|d| d.lines.contains(&line)).or_else(|| above().next())
+    }
+
+    /// Returns the definitions that contain a line, the innermost first.
+    pub fn enclosing(&self, line: u32) -> impl Iterator<Item = &Definition> {
+        self.definitions.iter().rev().filter(move |d| d.lines.contains(&line))
+    }
+}
+
+/// Returns true if files of this name have symbols.
+pub fn is_supported(path: &RepoPath) -> bool {
+    Grammar::of(path).is_some()
+}
+
+/// Returns true if a name that one file defines can be used in the other.
+pub fn share_names(one: &RepoPath, other: &RepoPath) -> bool {
+    match (Grammar::of(one), Grammar::of(other)) {
+        (Some(one), Some(other)) => one.family == other.family,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,345 @@
+//! The languages: which nodes of their grammars define and use names.
+
+use super::{Kind, Usage};
+use crate::diff::RepoPath;
+use std::sync::OnceLock;
+use tree_sitter::Language;
+use tree_sitter_language::LanguageFn;
+
+/// Where a node has its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NameIn {
+    /// A field.
+    Field(&'static str),
+    /// The innermost `declarator`, as in C.
+    Declarator,
+    /// The left side, if the right side is a function or a class: `exports.load = function () {}`.
+    Assigned { left: &'static str, right: &'static str },
+    /// The first child that is named and of one of these kinds.
+    Child(&'static [&'static str]),
+}
+
+/// What a node of a kind says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Define(Kind, NameIn),
+    /// The node uses the name.
+    Use(Usage, NameIn),
+    /// A leaf that is the name of a type.
+    TypeName,
+    /// A call that is a test case if its function has one of these names and a text comes first.
+    Case {
+        function: &'static str,
+        names: &'static [&'static str],
+    },
+    /// A wrapper whose lines belong to the definition inside: decorators, `export`.
+    Wrapper,
+}
+
+/// A language.
+pub(super) struct Grammar {
+    /// Languages of one family share names: C and C++, JavaScript and TypeScript.
+    pub(super) family: &'static str,
+    extensions: &'static [&'static str],
+    language: LanguageFn,
+    roles: &'static [(&'static str, Role)],
+    /// Kinds of nodes that are the body of a definition without a field of that name.
+    pub(super) bodies: &'static [&'static str],
+    table: OnceLock<Table>,
+}
+
+/// The language as the parser needs it.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) language: Language,
+    /// By the ID of a kind of nodes.
+    roles: Vec<Option<Role>>,
+}
+
+impl Table {
+    pub(super) fn role(&self, kind: u16) -> Option<Role> {
+        self.roles.get(usize::from(kind)).copied().flatten()
+    }
+}
+
+impl Grammar {
+    /// Returns the grammar of a file, by its name.
+    pub(super) fn of(path: &RepoPath) -> Option<&'static Self> {
+        let name = String::from_utf8_lossy(path.file_name()).to_ascii_lowercase();
+        let extension = match name.as_str() {
+            "rakefile" | "gemfile" => "rb",
+            _ => name.rsplit_once('.').map_or("", |(_, extension)| extension),
+        };
+        GRAMMARS.iter().find(|g| g.extensions.contains(&extension))
+    }
+
+    pub(super) fn table(&self) -> &Table {
+        self.table.get_or_init(|| {
+            let language = Language::new(self.language);
+            let role = |id: u16| {
+                let kind = language.node_kind_for_id(id).filter(|_| language.node_kind_is_named(id))?;
+                self.roles.iter().find(|(name, _)| *name == kind).map(|(_, role)| *role)
+            };
+            let roles = (0..language.node_kind_count()).map(|id| u16::try_from(id).ok().and_then(role)).collect();
+            Table { language, roles }
+        })
+    }
+}
+
+const NAME: NameIn = NameIn::Field("name");
+const FUNCTION: Role = Role::Define(Kind::Function, NAME);
+const TYPE: Role = Role::Define(Kind::Type, NAME);
+const GROUP: Role = Role::Define(Kind::Group, NAME);
+const CALLED: Role = Role::Use(Usage::Call, NameIn::Field("function"));
+const NAMED: Role = Role::Use(Usage::Call, NAME);
+
+const fn grammar(
+    family: &'static str,
+    extensions: &'static [&'static str],
+    language: LanguageFn,
+    roles: &'static [(&'static str, Role)],
+    bodies: &'static [&'static str],
+) -> Grammar {
+    Grammar { family, extensions, language, roles, bodies, table: OnceLock::new() }
+}
+
+const CASES: &[&str] = &["describe", "context", "suite", "it", "test", "specify", "feature", "scenario"];
+
+const SCRIPT: &[(&str, Role)] = &[
+    ("function_declaration", FUNCTION),
+    ("generator_function_declaration", FUNCTION),
+    ("function_signature", FUNCTION),
+    ("method_definition", FUNCTION),
+    ("method_signature", FUNCTION),
+    ("abstract_method_signature", FUNCTION),
+    ("class_declaration", TYPE),
+    ("abstract_class_declaration", TYPE),
+    ("interface_declaration", TYPE),
+    ("type_alias_declaration", TYPE),
+    ("enum_declaration", TYPE),
+    ("internal_module", GROUP),
+    ("module", GROUP),
+    ("variable_declarator", Role::Define(Kind::Function, NameIn::Assigned { left: "name", right: "value" })),
+    ("assignment_expression", Role::Define(Kind::Function, NameIn::Assigned { left: "left", right: "right" })),
+    ("pair", Role::Define(Kind::Function, NameIn::Assigned { left: "key", right: "value" })),
+    ("field_definition", Role::Define(Kind::Function, NameIn::Assigned { left: "property", right: "value" })),
+    ("public_field_definition", Role::Define(Kind::Function, NameIn::Assigned { left: "name", right: "value" })),
+    ("call_expression", Role::Case { function: "function", names: CASES }),
+    ("new_expression", Role::Use(Usage::Call, NameIn::Field("constructor"))),
+    ("jsx_opening_element", NAMED),
+    ("jsx_self_closing_element", NAMED),
+    ("type_identifier", Role::TypeName),
+    ("lexical_declaration", Role::Wrapper),
+    ("variable_declaration", Role::Wrapper),
+    ("expression_statement", Role::Wrapper),
+    ("export_statement", Role::Wrapper),
+];
+
+const C: &[(&str, Role)] = &[
+    ("function_definition", Role::Define(Kind::Function, NameIn::Declarator)),
+    ("preproc_function_def", FUNCTION),
+    ("struct_specifier", TYPE),
+    ("union_specifier", TYPE),
+    ("enum_specifier", TYPE),
+    ("class_specifier", TYPE),
+    ("concept_definition", TYPE),
+    ("alias_declaration", TYPE),
+    ("type_definition", Role::Define(Kind::Type, NameIn::Declarator)),
+    ("namespace_definition", GROUP),
+    ("template_declaration", Role::Wrapper),
+    ("call_expression", CALLED),
+    ("new_expression", Role::Use(Usage::Call, NameIn::Field("type"))),
+    ("type_identifier", Role::TypeName),
+];
+
+static GRAMMARS: [Grammar; 15] = [
+    grammar(
+        "python",
+        &["py", "pyi", "pyw"],
+        tree_sitter_python::LANGUAGE,
+        &[
+            ("function_definition", FUNCTION),
+            ("class_definition", TYPE),
+            ("decorated_definition", Role::Wrapper),
+            ("call", CALLED),
+            (
+                "type",
+                Role::Use(Usage::Type, NameIn::Child(&["identifier", "attribute", "generic_type", "member_type"])),
+            ),
+        ],
+        &[],
+    ),
+    grammar("script", &["js", "mjs", "cjs", "jsx"], tree_sitter_javascript::LANGUAGE, SCRIPT, &[]),
+    grammar("script", &["ts", "mts", "cts"], tree_sitter_typescript::LANGUAGE_TYPESCRIPT, SCRIPT, &[]),
+    grammar("script", &["tsx"], tree_sitter_typescript::LANGUAGE_TSX, SCRIPT, &[]),
+    grammar(
+        "go",
+        &["go"],
+        tree_sitter_go::LANGUAGE,
+        &[
+            ("function_declaration", FUNCTION),
+            ("method_declaration", FUNCTION),
+            ("method_elem", FUNCTION),
+            ("type_spec", TYPE),
+            ("type_alias", TYPE),
+            ("type_declaration", Role::Wrapper),
+            ("call_expression", CALLED),
+            ("type_identifier", Role::TypeName),
+        ],
+        &["struct_type", "interface_type"],
+    ),
+    grammar(
+        "jvm",
+        &["java"],
+        tree_sitter_java::LANGUAGE,
+        &[
+            ("method_declaration", FUNCTION),
+            ("constructor_declaration", FUNCTION),
+            ("compact_constructor_declaration", FUNCTION),
+            ("annotation_type_element_declaration", FUNCTION),
+            ("class_declaration", TYPE),
+            ("interface_declaration", TYPE),
+            ("annotation_type_declaration", TYPE),
+            ("enum_declaration", TYPE),
+            ("record_declaration", TYPE),
+            ("method_invocation", NAMED),
+            ("object_creation_expression", Role::Use(Usage::Call, NameIn::Field("type"))),
+            ("type_identifier", Role::TypeName),
+        ],
+        &[],
+    ),
+    grammar(
+        "jvm",
+        &["kt", "kts"],
+        tree_sitter_kotlin_ng::LANGUAGE,
+        &[
+            ("function_declaration", FUNCTION),
+            ("class_declaration", TYPE),
+            ("object_declaration", TYPE),
+            ("companion_object", GROUP),
+            ("call_expression", Role::Use(Usage::Call, NameIn::Child(&["identifier", "navigation_expression"]))),
+            ("constructor_invocation", Role::Use(Usage::Call, NameIn::Child(&["user_type"]))),
+            ("user_type", Role::Use(Usage::Type, NameIn::Child(&["identifier"]))),
+        ],
+        &["function_body", "class_body", "enum_class_body"],
+    ),
+    grammar(
+        "ruby",
+        &["rb", "rake", "gemspec", "ru"],
+        tree_sitter_ruby::LANGUAGE,
+        &[
+            ("method", FUNCTION),
+            ("singleton_method", FUNCTION),
+            ("class", TYPE),
+            ("module", GROUP),
+            ("call", Role::Case { function: "method", names: CASES }),
+            ("constant", Role::TypeName),
+        ],
+        &[],
+    ),
+    grammar(
+        "php",
+        &["php", "phtml", "inc"],
+        tree_sitter_php::LANGUAGE_PHP,
+        &[
+            ("function_definition", FUNCTION),
+            ("method_declaration", FUNCTION),
+            ("class_declaration", TYPE),
+            ("interface_declaration", TYPE),
+            ("trait_declaration", TYPE),
+            ("enum_declaration", TYPE),
+            ("namespace_definition", GROUP),
+            ("function_call_expression", CALLED),
+            ("member_call_expression", NAMED),
+            ("nullsafe_member_call_expression", NAMED),
+            ("scoped_call_expression", NAMED),
+            ("object_creation_expression", Role::Use(Usage::Call, NameIn::Child(&["name", "qualified_name"]))),
+            ("named_type", Role::Use(Usage::Type, NameIn::Child(&["name", "qualified_name"]))),
+        ],
+        &[],
+    ),
+    grammar(
+        "rust",
+        &["rs"],
+        tree_sitter_rust::LANGUAGE,
+        &[
+            ("function_item", FUNCTION),
+            ("function_signature_item", FUNCTION),
+            ("macro_definition", FUNCTION),
+            ("struct_item", TYPE),
+            ("enum_item", TYPE),
+            ("union_item", TYPE),
+            ("trait_item", TYPE),
+            ("type_item", TYPE),
+            ("impl_item", Role::Define(Kind::Group, NameIn::Field("type"))),
+            ("mod_item", GROUP),
+            ("call_expression", CALLED),
+            ("macro_invocation", Role::Use(Usage::Call, NameIn::Field("macro"))),
+            ("struct_expression", Role::Use(Usage::Type, NAME)),
+            ("type_identifier", Role::TypeName),
+        ],
+        &[],
+    ),
+    grammar("c", &["c"], tree_sitter_c::LANGUAGE, C, &[]),
+    grammar(
+        "c",
+        &["h", "cc", "cpp", "cxx", "c++", "hpp", "hh", "hxx", "ipp", "inl", "cu", "cuh"],
+        tree_sitter_cpp::LANGUAGE,
+        C,
+        &[],
+    ),
+    grammar(
+        "csharp",
+        &["cs", "csx"],
+        tree_sitter_c_sharp::LANGUAGE,
+        &[
+            ("method_declaration", FUNCTION),
+            ("constructor_declaration", FUNCTION),
+            ("destructor_declaration", FUNCTION),
+            ("local_function_statement", FUNCTION),
+            ("property_declaration", FUNCTION),
+            ("class_declaration", TYPE),
+            ("struct_declaration", TYPE),
+            ("record_declaration", TYPE),
+            ("interface_declaration", TYPE),
+            ("enum_declaration", TYPE),
+            ("delegate_declaration", TYPE),
+            ("namespace_declaration", GROUP),
+            ("invocation_expression", CALLED),
+            ("object_creation_expression", Role::Use(Usage::Call, NameIn::Field("type"))),
+            ("parameter", Role::Use(Usage::Type, NameIn::Field("type"))),
+            ("variable_declaration", Role::Use(Usage::Type, NameIn::Field("type"))),
+        ],
+        &[],
+    ),
+    grammar(
+        "shell",
+        &["sh", "bash", "ksh", "bats"],
+        tree_sitter_bash::LANGUAGE,
+        &[("function_definition", FUNCTION), ("command", NAMED)],
+        &[],
+    ),
+    grammar(
+        "python",
+        &["bzl", "star"],
+        tree_sitter_python::LANGUAGE,
+        &[("function_definition", FUNCTION), ("call", CALLED)],
+        &[],
+    ),
+];
+
+#[cfg(test)]
+pub(super) fn all() -> &'static [Grammar] {
+    &GRAMMARS
+}
+
+#[cfg(test)]
+impl Grammar {
+    /// Returns the kinds of nodes in the table that the grammar does not have. C++ has kinds that C lacks.
+    pub(super) fn unknown_kinds(&self) -> Vec<&'static str> {
+        let table = self.table();
+        let is_known = |kind: &str| table.language.id_for_node_kind(kind, true) != 0;
+        let roles = self.roles.iter().map(|(kind, _)| *kind).chain(self.bodies.iter().copied());
+        roles.filter(|kind| !is_known(kind)).collect()
+    }
+}

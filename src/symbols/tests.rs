@@ -1,0 +1,168 @@
+//! Tests of the symbols, by language.
+
+use super::*;
+
+fn symbols(path: &str, text: &str) -> Symbols {
+    Symbols::read(&RepoPath::from(path), text.as_bytes()).unwrap()
+}
+
+/// Definitions as `kind name first-last signature`.
+fn definitions(path: &str, text: &str) -> Vec<String> {
+    let shown = |d: &Definition| {
+        let kind = format!("{:?}", d.kind).to_lowercase();
+        format!("{kind} {} {}-{} {}", d.name, d.lines.start(), d.lines.end(), d.signature.end())
+    };
+    symbols(path, text).definitions.iter().map(shown).collect()
+}
+
+fn uses(path: &str, text: &str, usage: Usage) -> Vec<String> {
+    let symbols = symbols(path, text);
+    symbols.uses.into_iter().filter(|u| u.usage == usage).map(|u| format!("{} {}", u.name, u.line)).collect()
+}
+
+#[test]
+fn every_kind_of_node_is_one_of_the_grammar() {
+    let all = grammar::all();
+    for grammar in all {
+        // Languages of a family share one table: C lacks what only C++ has.
+        let relatives = all.iter().filter(|g| g.family == grammar.family);
+        let lacking: Vec<Vec<&str>> = relatives.map(grammar::Grammar::unknown_kinds).collect();
+        let unknown: Vec<&str> =
+            grammar.unknown_kinds().into_iter().filter(|kind| lacking.iter().all(|l| l.contains(kind))).collect();
+        assert_eq!(unknown, [""; 0], "{}", grammar.family);
+    }
+}
+
+#[test]
+fn definitions_have_their_lines_in_every_language() {
+    let cases: &[(&str, &str, &[&str])] = &[
+        (
+            "a.py",
+            "@cached\nclass A(B):\n    @property\n    def f(\n        self,\n    ):\n        return 1\n\n\nasync def g():\n    pass\n",
+            &["type A 1-7 2", "function f 3-7 6", "function g 10-11 10"],
+        ),
+        (
+            "a.js",
+            "exports.load = function load(a) {\n  return a\n}\nconst f = async (x) => {\n  go(x)\n}\nclass A {\n  run() {\n    x()\n  }\n}\nmodule.exports = { go: function () {\n} }\n",
+            &[
+                "function load 1-3 1",
+                "function f 4-6 4",
+                "type A 7-11 7",
+                "function run 8-10 8",
+                "function go 12-13 12",
+            ],
+        ),
+        (
+            "a.test.ts",
+            "describe('a', () => {\n  it.only(\"b c\", async () => {\n    run()\n  })\n})\nexport interface T { a(): void }\nexport type U = T\n",
+            &["test a 1-5 5", "test b c 2-4 4", "type T 6-6 6", "function a 6-6 6", "type U 7-7 7"],
+        ),
+        ("a.tsx", "export default function App() {\n  return <Menu x={1} />\n}\n", &["function App 1-3 1"]),
+        (
+            "a.go",
+            "package a\n\ntype S struct {\n\tx int\n}\n\nfunc (s *S) Do(\n\tx int,\n) error {\n\treturn nil\n}\n",
+            &["type S 3-5 3", "function Do 7-11 9"],
+        ),
+        (
+            "A.java",
+            "class A {\n    @Override\n    public int f(int x)\n    {\n        return g(x);\n    }\n    record R(int a) {}\n}\n",
+            &["type A 1-8 1", "function f 2-6 3", "type R 7-7 7"],
+        ),
+        (
+            "a.kt",
+            "class A(val x: Int) {\n    fun f(): Int {\n        return g(x)\n    }\n    companion object {\n        fun of() = A(1)\n    }\n}\nobject O\n",
+            &["type A 1-8 1", "function f 2-4 2", "function of 6-6 6", "type O 9-9 9"],
+        ),
+        (
+            "a.rb",
+            "module M\n  class A\n    def self.go(x)\n      x.run\n    end\n    def ok? = true\n  end\nend\n",
+            &["group M 1-8 1", "type A 2-7 2", "function go 3-5 3", "function ok? 6-6 6"],
+        ),
+        (
+            "a.php",
+            "<?php\nfinal class A {\n    public static function go(int $x): int\n    {\n        return f($x);\n    }\n}\n",
+            &["type A 2-7 2", "function go 3-6 3"],
+        ),
+        (
+            "a.rs",
+            "#[derive(Debug)]\nstruct A;\n\nimpl A {\n    #[must_use]\n    fn go(\n        &self,\n    ) -> u8 {\n        1\n    }\n}\n",
+            &["type A 1-2 2", "group A 4-11 4", "function go 5-10 8"],
+        ),
+        (
+            "a.c",
+            "struct p { int x; };\n\nstatic struct p *\nmake(int a)\n{\n\treturn f(a);\n}\n",
+            &["type p 1-1 1", "function make 3-7 4"],
+        ),
+        (
+            "a.cpp",
+            "namespace n {\ntemplate <typename T>\nclass B {\n  void f() { g(); }\n};\nvoid B<int>::h() {\n}\n}\n",
+            &["group n 1-8 1", "type B 2-5 3", "function f 4-4 4", "function h 6-7 6"],
+        ),
+        (
+            "a.cs",
+            "namespace N {\n  class A {\n    public A(int x) { }\n    public async Task<int> Go(string s) {\n      return await X(s);\n    }\n  }\n}\n",
+            &["group N 1-8 1", "type A 2-7 2", "function A 3-3 3", "function Go 4-6 4"],
+        ),
+        ("a.sh", "go() {\n  echo x\n}\nfunction b {\n  go\n}\n", &["function go 1-3 1", "function b 4-6 4"]),
+    ];
+    for (path, text, expected) in cases {
+        assert_eq!(definitions(path, text), *expected, "{path}");
+    }
+}
+
+#[test]
+fn calls_have_the_last_part_of_their_name() {
+    for (path, text, expected) in [
+        ("a.py", "x = a.b.load(c(1))\nA()\n", &["load 1", "c 1", "A 2"][..]),
+        ("a.js", "a.b.load(c(1))\nnew A()\nthis.x()\nf``\n", &["load 1", "c 1", "A 2", "x 3", "f 4"]),
+        ("a.go", "package a\nfunc f() { a.Load(c(1)) }\n", &["Load 2", "c 2"]),
+        ("A.java", "class A { void f() { a.b.load(c(1)); new B<C>(); } }\n", &["load 1", "c 1", "B 1"]),
+        ("a.kt", "fun f() { a.b.load(c(1)) }\n", &["load 1", "c 1"]),
+        ("a.rb", "a.b.load(c(1))\nrun x\n", &["load 1", "b 1", "c 1", "run 2"]),
+        ("a.php", "<?php $a->b->load(c(1)); A::go(); new B();\n", &["load 1", "c 1", "go 1", "B 1"]),
+        ("a.rs", "fn f() { a.b.load(c::d(1)); x!(); g::<T>(); }\n", &["load 1", "d 1", "x 1", "g 1"]),
+        ("a.cpp", "void f() { a->load(n::c(1)); new B(); t<int>(1); }\n", &["load 1", "c 1", "B 1", "t 1"]),
+        ("a.cs", "class A { void F() { a.b.Load(C(1)); new B(); } }\n", &["Load 1", "C 1", "B 1"]),
+        ("a.sh", "go a | sort\n", &["go 1", "sort 1"]),
+    ] {
+        assert_eq!(uses(path, text, Usage::Call), expected, "{path}");
+    }
+}
+
+#[test]
+fn a_chain_of_calls_has_each_call_on_its_line() {
+    assert_eq!(uses("a.js", "app\n  .use(x)\n  .listen(1)\n", Usage::Call), ["use 2", "listen 3"]);
+}
+
+#[test]
+fn the_innermost_function_encloses_a_line() {
+    let symbols = symbols("a.py", "def f():\n    def g():\n        x\n    y\nz\n");
+    let name = |line| symbols.function_at(line).map(|d| d.name.as_str());
+    assert_eq!([name(3), name(4), name(5)], [Some("g"), Some("f"), None]);
+}
+
+#[test]
+fn broken_code_keeps_the_definitions_around_it() {
+    let found = definitions("a.py", "def f():\n    x = (\n\ndef g():\n    return 1\n");
+    assert!(found.iter().any(|d| d.starts_with("function g ")), "{found:?}");
+}
+
+#[test]
+fn hostile_files_end_in_time_and_without_a_crash() {
+    for (path, unit) in
+        [("a.js", "(["), ("a.py", "f("), ("a.cpp", "a<"), ("a.rb", "%w["), ("a.sh", "$(("), ("a.rs", "{")]
+    {
+        let text = unit.repeat(100_000);
+        // Parsed, or given up.
+        let _ = Symbols::read(&RepoPath::from(path), text.as_bytes());
+    }
+    let large = vec![b' '; MAX_BYTES + 1];
+    assert_eq!(Symbols::read(&RepoPath::from("a.py"), &large), None);
+}
+
+#[test]
+fn files_of_other_languages_have_no_symbols() {
+    assert!(!is_supported(&RepoPath::from("a.md")) && is_supported(&RepoPath::from("src/A.KT")));
+    let share = |a: &str, b: &str| share_names(&RepoPath::from(a), &RepoPath::from(b));
+    assert!(share("a.ts", "b.js") && share("a.h", "b.c") && !share("a.py", "b.go") && !share("a.md", "b.md"));
+}

@@ -1,0 +1,219 @@
+//! The context that models get beside a change: functions around hunks, definitions, callers, tests, the list of files.
+
+use crate::loopback::{Server, finding};
+use crate::support::Repo;
+use claude_reviewer::rules::expand;
+
+/// Lines of Python that change nothing.
+fn filler(name: &str, lines: usize) -> String {
+    (0..lines).map(|i| format!("    {name}_{i} = {i}\n")).collect()
+}
+
+struct Project {
+    repo: Repo,
+    server: Server,
+}
+
+impl Project {
+    fn new() -> Self {
+        let server = Server::start(|r| r.review(&[]));
+        let repo = Repo::new();
+        repo.stage(".claude-reviewer.toml", server.policy("openai"));
+        Self { repo, server }
+    }
+
+    /// Reviews what is staged and returns the prompts.
+    fn prompts(&self, args: &[&str]) -> Vec<String> {
+        let before = self.server.questions().len();
+        self.repo.reviewer(&[&["review", "staged", "--no-save"], args].concat()).run(0);
+        self.server.questions()[before..].iter().map(|r| r.prompt()).collect()
+    }
+
+    fn prompt(&self) -> String {
+        let prompts = self.prompts(&["--no-cache"]);
+        assert_eq!(prompts.len(), 1);
+        prompts.concat()
+    }
+}
+
+#[test]
+fn the_function_around_a_hunk_is_shown_whole() {
+    let project = Project::new();
+    let one = format!("def one(a):\n{}    return a\n\n\n", filler("x", 50));
+    let two = format!("def two(b):\n{}    return b\n", filler("y", 60));
+    project.repo.stage("src/a.py", format!("{one}{two}")).commit("one");
+    project.repo.stage("src/a.py", format!("{one}{two}").replace("    y_30 = 30\n", "    y_30 = 31\n"));
+    let prompt = project.prompt();
+    assert!(prompt.contains("\n55 def two(b):\n56     y_0 = 0\n"), "{prompt}");
+    assert!(prompt.contains("\n86+    y_30 = 31\n") && prompt.contains("\n116     return b\n"), "{prompt}");
+    assert_eq!(prompt.matches("y_30 = 3").count(), 2, "no line is shown twice");
+    assert!(!prompt.contains("x_3 = 3"), "the other function is not shown");
+}
+
+#[test]
+fn of_a_long_function_the_signature_and_the_nearest_lines_are_shown() {
+    let project = Project::new();
+    let text = format!("def long(\n    a,\n):\n{}    return a\n", filler("x", 200));
+    project.repo.stage("src/a.py", &text).commit("one");
+    project.repo.stage("src/a.py", text.replace("    x_150 = 150\n", "    x_150 = 151\n"));
+    let prompt = project.prompt();
+    assert!(prompt.contains("\n1 def long(\n2     a,\n3 ):\n…\n"), "{prompt}");
+    assert!(prompt.contains("x_125 = 125") && prompt.contains("x_175 = 175"), "{prompt}");
+    assert!(!prompt.contains("x_124 = 124") && !prompt.contains("x_176 = 176"), "{prompt}");
+}
+
+#[test]
+fn a_short_file_is_shown_whole_in_every_language() {
+    let project = Project::new();
+    let text = (0..60).map(|i| format!("key{i}: {i}\n")).collect::<String>();
+    project.repo.stage("config/a.yml", &text).commit("one");
+    project.repo.stage("config/a.yml", text.replace("key30: 30", "key30: 31"));
+    let prompt = project.prompt();
+    assert!(prompt.contains("\n1 key0: 0\n") && prompt.contains("\n60 key59: 59\n"), "{prompt}");
+}
+
+#[test]
+fn definitions_of_what_added_lines_call_are_shown_with_their_places() {
+    let project = Project::new();
+    let body = filler("x", 120);
+    let library = format!("import os\n\n\ndef load(\n    path,\n    strict=False,\n):\n{body}    return path\n");
+    let class = format!("class Store:\n    \"\"\"Text.\"\"\"\n\n    def __init__(self, root):\n{body}\n");
+    project.repo.stage("lib/store.py", format!("{library}\n\n{class}"));
+    project.repo.stage("app/main.py", "def main():\n    pass\n").commit("one");
+    project.repo.stage("app/main.py", "def main():\n    return Store(load('a'))\n");
+    let prompt = project.prompt();
+    assert!(prompt.contains("lib/store.py:4-7: definition of load\n4 def load(\n5     path,\n"), "{prompt}");
+    let store = "definition of Store\n131 class Store:\n…\n134     def __init__(self, root):\n";
+    assert!(prompt.contains(store), "{prompt}");
+}
+
+#[test]
+fn callers_and_tests_of_what_changes_are_shown_and_those_of_a_removed_function_too() {
+    for (path, old, new, caller, test, call) in [
+        (
+            "src/a.py",
+            "def charge(total):\n    return total\n",
+            "def charge(total, fee):\n    return total + fee\n",
+            ("web/view.py", "def show():\n    x = 1\n    return charge(2)\n"),
+            ("tests/test_a.py", "def test_charge():\n    assert charge(1) == 1\n"),
+            "use of charge in show",
+        ),
+        (
+            "src/a.js",
+            "exports.charge = function (total) {\n  return total\n}\n",
+            "exports.other = function () {}\n",
+            ("web/view.ts", "export function show() {\n  return api.charge(2)\n}\n"),
+            ("test/a.test.js", "it('charges', () => {\n  charge(1)\n})\n"),
+            "use of charge in show",
+        ),
+        (
+            "pay/a.go",
+            "package pay\n\nfunc Charge(total int) int {\n\treturn total\n}\n",
+            "package pay\n\nfunc Charge(total int) int {\n\treturn total + 1\n}\n",
+            ("web/view.go", "package web\n\nfunc Show() int {\n\treturn pay.Charge(2)\n}\n"),
+            ("pay/a_test.go", "package pay\n\nfunc TestCharge(t *testing.T) {\n\tCharge(1)\n}\n"),
+            "use of Charge in Show",
+        ),
+    ] {
+        let project = Project::new();
+        project.repo.stage(path, old).stage(caller.0, caller.1).stage(test.0, test.1).commit("one");
+        project.repo.stage(path, new);
+        let prompt = project.prompt();
+        assert!(prompt.contains(&format!("{}:", caller.0)) && prompt.contains(call), "{path}: {prompt}");
+        assert!(prompt.contains(&format!("{}:", test.0)) && prompt.contains(": test of "), "{path}: {prompt}");
+    }
+}
+
+#[test]
+fn a_small_change_with_many_callers_stays_within_the_budget() {
+    let project = Project::new();
+    let body = filler("x", 100);
+    for i in 0..40 {
+        let calls: String = (0..30).map(|n| format!("def use{n}_{i}():\n    return charge({n})\n")).collect();
+        project.repo.stage(&format!("web/view{i}.py"), calls);
+    }
+    let text = format!("def charge(total):\n{body}    return total\n\n\ndef fee(total):\n{body}    return total\n");
+    project.repo.stage("src/a.py", &text).stage("src/b.py", text.replace("charge", "refund")).commit("one");
+    project.repo.stage("src/a.py", text.replace("total):", "total, rate):"));
+    project.repo.stage("src/b.py", text.replace("charge", "refund").replace("x_50 = 50", "x_50 = 51"));
+    let prompt = project.prompt();
+    assert!(prompt.len() < 40_000, "{} bytes", prompt.len());
+    let uses = prompt.matches(": use of charge in ").count();
+    assert!((5..=10).contains(&uses), "{uses}: {prompt}");
+}
+
+#[test]
+fn sec_01_secrets_in_related_code_are_replaced() {
+    let project = Project::new();
+    let line = expand("    key = '${aws-key-id:AKIA}'\n", "related");
+    project.repo.stage("web/view.py", format!("def show():\n{line}    return charge(2)\n"));
+    project.repo.stage("src/a.py", "def charge(total):\n    return total\n").commit("one");
+    project.repo.stage("src/a.py", "def charge(total):\n    return total + 1\n");
+    let prompt = project.prompt();
+    assert!(prompt.contains("use of charge in show") && prompt.contains("<secret:aws-access-key-id"), "{prompt}");
+    assert!(!prompt.contains(line.trim().trim_start_matches("key = ").trim_matches('\'')), "{prompt}");
+}
+
+#[test]
+fn every_part_lists_the_files_of_the_whole_change() {
+    let project = Project::new();
+    let policy = project.server.policy("openai").replace("[review]\n", "[review]\nmax_files = 1\n");
+    project.repo.stage(".claude-reviewer.toml", policy);
+    project.repo.stage("a/one.py", "def one():\n    pass\n").stage("b/two.py", "def two():\n    pass\n").commit("one");
+    project.repo.stage("a/one.py", "def one():\n    return 1\n").stage("b/two.py", "def two():\n    return 2\n");
+    let prompts = project.prompts(&[]);
+    assert_eq!(prompts.len(), 2);
+    for prompt in &prompts {
+        assert!(prompt.contains("\na/one.py +1 -1: one\n") && prompt.contains("\nb/two.py +1 -1: two\n"), "{prompt}");
+    }
+    // The counts of another file do not matter, another file does.
+    project.repo.stage("a/one.py", "def one():\n    x = 1\n    return x\n");
+    let again = project.prompts(&[]);
+    assert_eq!(again.len(), 1, "{again:?}");
+    assert!(again[0].contains("file: a/one.py"), "{again:?}");
+    project.repo.stage("c/three.py", "three = 3\n");
+    assert_eq!(project.prompts(&[]).len(), 3);
+}
+
+#[test]
+fn hunks_have_the_heading_of_their_definition() {
+    for (path, before, end, heading) in [
+        ("lib/a.js", "app.use = function use(fn) {\n", "}\n", "@@ app.use = function use(fn) {"),
+        ("lib/b.js", "module.exports = {\n  load: async (path) => {\n", "}}\n", "@@ load: async (path) => {"),
+        (
+            "lib/c.test.ts",
+            "describe('a', () => {\n  it('works', async () => {\n",
+            "})\n})\n",
+            "@@ it('works', async () => {",
+        ),
+        ("A.java", "class A {\n    @Override\n    public int f(int x) {\n", "}\n}\n", "@@ public int f(int x) {"),
+    ] {
+        let project = Project::new();
+        let body: String = (0..130).map(|i| format!("    call{i}(function () {{ return {i} }})\n")).collect();
+        let text = format!("{before}{body}{end}");
+        project.repo.stage(path, &text).commit("one");
+        project.repo.stage(path, text.replace("return 60 ", "return 61 "));
+        let prompt = project.prompt();
+        assert!(prompt.contains(&format!("\n{heading}\n")), "{path}: {prompt}");
+    }
+}
+
+#[test]
+fn the_judge_of_a_claim_sees_the_function_and_its_callers() {
+    let server = Server::start(|r| match r.is_refutation() {
+        true => r.verdict(false),
+        false => r.review(&[finding("src/a.py", 31, "x_29 = 30")]),
+    });
+    let repo = Repo::new();
+    repo.stage(".claude-reviewer.toml", server.policy("openai"));
+    let text = format!("def charge(total):\n{}    return total\n", filler("x", 110));
+    repo.stage("src/a.py", &text).stage("web/view.py", "def show():\n    return charge(2)\n").commit("one");
+    repo.stage("src/a.py", text.replace("    x_29 = 29\n", "    x_29 = 30\n"));
+    repo.reviewer(&["review", "staged", "--no-save", "--depth", "thorough"]).run_any();
+    let prompts: Vec<String> = server.questions().iter().filter(|r| r.is_refutation()).map(|r| r.prompt()).collect();
+    assert!(!prompts.is_empty());
+    for prompt in prompts {
+        assert!(prompt.contains("\n1 def charge(total):\n2     x_0 = 0\n"), "{prompt}");
+        assert!(prompt.contains("\n31+    x_29 = 30\n") && prompt.contains("use of charge in show"), "{prompt}");
+    }
+}
