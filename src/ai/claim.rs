@@ -14,23 +14,24 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
-/// A reply: one JSON document.
+/// A reply: one JSON document. The fields are in the order in which a model should write them: the evidence before the
+/// judgement, the summary last.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 pub struct Reply {
     /// The value of the prompt's last line.
     pub nonce: String,
-    /// Two or three sentences on the change.
-    pub summary: String,
+    pub findings: Vec<Claim>,
+    /// Null unless design documents were given.
+    pub design_compliance: Option<Compliance>,
+    /// Empty unless documents with requirements were given.
+    pub missing_requirements: Vec<Missing>,
     /// Every file that was reviewed completely, by its path as shown.
     pub files_reviewed: Vec<String>,
     /// Files, or parts of them, that could not be reviewed.
     pub not_reviewed: Vec<NotReviewed>,
-    pub findings: Vec<Claim>,
-    /// Null unless design documents were given.
-    pub design_compliance: Option<Compliance>,
-    /// Empty unless documents were given that ask for something.
-    pub missing_requirements: Vec<Missing>,
-    /// What has to be said about how the reply was read: keys that it should not have. Foreign text.
+    /// Two or three sentences on the change.
+    pub summary: String,
+    /// Remarks about how the reply was read: unknown keys. Foreign text.
     #[schemars(skip)]
     pub notes: Vec<String>,
 }
@@ -43,36 +44,36 @@ pub struct NotReviewed {
     pub why: String,
 }
 
-/// Something that a model says is wrong.
+/// A defect that a model claims.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 pub struct Claim {
     /// The path as shown; null: the change as a whole.
     pub file: Option<String>,
     /// The number in front of the line, on the new side.
     pub line: Option<i64>,
-    /// The number of the last line, where it is more than one.
+    /// The number of the last line, if there is more than one.
     pub end_line: Option<i64>,
-    /// The offending line, verbatim and whole; several lines where one alone occurs more than once.
+    /// The offending line, verbatim and whole; several lines if one alone occurs more than once.
     pub quote: Option<String>,
+    /// One concrete input or state, and the wrong outcome.
+    pub failure: Option<String>,
+    /// The defect and its cause.
+    pub message: String,
     #[schemars(schema_with = "severities")]
     pub severity: String,
     #[schemars(schema_with = "categories")]
     pub category: String,
-    /// The number of the weakness in the CWE list; required when the category is security.
+    /// The number of the weakness in the CWE list; required for the category security.
     pub cwe: Option<i64>,
     /// A few words.
     pub title: String,
-    /// What is wrong, and why.
-    pub message: String,
-    /// A concrete way it goes wrong: input, and the wrong outcome.
-    pub failure: Option<String>,
-    /// What to do, in words.
+    /// A fix, in words.
     pub suggestion: Option<String>,
-    /// Code that can take the place of the lines `line` to `end_line`, or null.
+    /// Code to replace exactly the lines `line` to `end_line`, or null.
     pub replacement: Option<String>,
-    /// The convention that is broken, as `FILE#Heading: "its words, verbatim"`, or null.
+    /// The violated convention, as `FILE#Heading: "its words, verbatim"`, or null.
     pub convention: Option<String>,
-    /// What has to be said about how the claim was read (an unknown severity). Foreign text.
+    /// Remarks about how the claim was read: an unknown severity. Foreign text.
     #[schemars(skip)]
     pub notes: Vec<String>,
 }
@@ -106,17 +107,17 @@ pub struct Missing {
     pub severity: String,
 }
 
-/// The last word on one claim.
+/// The decision on one claim.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 pub struct Rebuttal {
     /// The value of the prompt's last line.
     pub nonce: String,
-    /// The claim does not hold.
-    pub refuted: bool,
-    /// One or two sentences: what in the code shows it.
+    /// The fact in the code that decides, in one or two sentences.
     pub reason: String,
     /// The line of code that decides, verbatim and whole; empty if the claim is not refuted.
     pub quote: String,
+    /// True if the claim does not hold.
+    pub refuted: bool,
 }
 
 /// Returns the form of a [`Reply`]: always the same text.
@@ -216,19 +217,19 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_is_what_the_contract_says() {
+    fn the_schema_has_the_evidence_before_the_judgement_and_the_summary_last() {
         let fields = |v: &Value| v["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
         let value = &schema().value;
         assert_eq!(
             fields(value),
             [
                 "nonce",
-                "summary",
-                "files_reviewed",
-                "not_reviewed",
                 "findings",
                 "design_compliance",
-                "missing_requirements"
+                "missing_requirements",
+                "files_reviewed",
+                "not_reviewed",
+                "summary"
             ]
         );
         let claim = &value["properties"]["findings"]["items"];
@@ -239,12 +240,12 @@ mod tests {
                 "line",
                 "end_line",
                 "quote",
+                "failure",
+                "message",
                 "severity",
                 "category",
                 "cwe",
                 "title",
-                "message",
-                "failure",
                 "suggestion",
                 "replacement",
                 "convention",
@@ -257,7 +258,7 @@ mod tests {
         assert_eq!(compliance[1], json!({ "type": "null" }));
         let violation = &compliance[0]["properties"]["violations"]["items"];
         assert_eq!(fields(violation), ["issue", "description", "impact", "reference", "recommendation"]);
-        assert_eq!(fields(&rebuttal_schema().value), ["nonce", "refuted", "reason", "quote"]);
+        assert_eq!(fields(&rebuttal_schema().value), ["nonce", "reason", "quote", "refuted"]);
         assert_eq!(fields(&value["properties"]["not_reviewed"]["items"]), ["file", "why"]);
     }
 
