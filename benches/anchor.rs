@@ -74,8 +74,8 @@ fn measure(
 /// Prints the figures, and fails when they are not good enough.
 fn conclude(figures: &[Figures; Way::ALL.len()]) {
     println!(
-        "{:24} {:>24} {:>23} {:>9} {:>9} {:>7} {:>5}",
-        "", "unique: landed", "others: landed", "unplaced", "elsewhere", "medium", "high"
+        "{:24} {:>24} {:>23} {:>9} {:>9} {:>9} {:>7} {:>5}",
+        "", "unique: landed", "others: landed", "can block", "unplaced", "elsewhere", "medium", "high"
     );
     let mut total = Figures::default();
     for (way, f) in Way::ALL.iter().zip(figures) {
@@ -94,10 +94,11 @@ fn print(name: &str, f: &Figures) {
     };
     let precise = 100.0 * f64::from(f.landed) / f64::from(f.unique.max(1));
     println!(
-        "{name:24} {:>7} of {:>6} {precise:>5.2}% {} {:>9} {:>9} {:>7} {:>5}",
+        "{name:24} {:>7} of {:>6} {precise:>5.2}% {} {:>8.1}% {:>9} {:>9} {:>7} {:>5}",
         f.landed,
         f.unique,
         of(f.others_landed, f.others),
+        100.0 * f64::from(f.believed) / f64::from((f.landed + f.others_landed).max(1)),
         f.unplaced,
         f.elsewhere,
         f.medium,

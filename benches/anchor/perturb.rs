@@ -24,12 +24,24 @@ pub enum Way {
     QuotePrefix,
     WhiteSpace,
     Truncated,
+    /// The first 60 % of the line.
+    FirstPart,
+    /// An expression in the middle.
+    MiddlePart,
+    /// The end, behind an ellipsis.
+    Tail,
+    /// Without the spaces around operators.
+    Operators,
+    /// With typographic quotation marks, in back-ticks.
+    Typographic,
+    /// With another word in the place of one.
+    WordChanged,
     Neighbour,
     Several,
 }
 
 impl Way {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 16] = [
         Self::AsItIs,
         Self::LineOff,
         Self::NoLine,
@@ -38,6 +50,12 @@ impl Way {
         Self::QuotePrefix,
         Self::WhiteSpace,
         Self::Truncated,
+        Self::FirstPart,
+        Self::MiddlePart,
+        Self::Tail,
+        Self::Operators,
+        Self::Typographic,
+        Self::WordChanged,
         Self::Neighbour,
         Self::Several,
     ];
@@ -52,6 +70,12 @@ impl Way {
             Self::QuotePrefix => "a prefix at the quote",
             Self::WhiteSpace => "changed white space",
             Self::Truncated => "truncated quote",
+            Self::FirstPart => "first 60 %",
+            Self::MiddlePart => "middle expression",
+            Self::Tail => "tail behind …",
+            Self::Operators => "operators without spaces",
+            Self::Typographic => "typographic quotes",
+            Self::WordChanged => "one word changed",
             Self::Neighbour => "a neighbouring file",
             Self::Several => "several of these",
         }
@@ -64,6 +88,8 @@ pub struct Figures {
     /// Claims whose quote stands once in what was shown, and those of them that landed on the true line.
     pub unique: u32,
     pub landed: u32,
+    /// Those that landed with confidence medium or high, of either kind: they can block.
+    pub believed: u32,
     /// The other claims, and those that landed, that became remarks or were dropped, that point elsewhere.
     pub others: u32,
     pub others_landed: u32,
@@ -79,6 +105,7 @@ impl Figures {
     pub fn add(&mut self, o: &Self) {
         self.unique += o.unique;
         self.landed += o.landed;
+        self.believed += o.believed;
         self.others += o.others;
         self.others_landed += o.others_landed;
         self.unplaced += o.unplaced;
@@ -269,6 +296,28 @@ impl Told {
                 let dots = ["", "…", "..."][random.usize(..3)];
                 self.quote = format!("{}{dots}", self.kept);
             }
+            Way::FirstPart => self.cut_to(0, 60),
+            Way::MiddlePart => self.cut_to(20, 80),
+            Way::Tail => {
+                self.cut_to(40, 100);
+                self.quote.insert(0, '…');
+            }
+            Way::Operators => {
+                for operator in ["=", "==", "+", "-", "*", "<", ">", ":=", "!=", "&&", "||"] {
+                    self.quote = self.quote.replace(&format!(" {operator} "), operator);
+                }
+            }
+            Way::Typographic => {
+                let quote = self.quote.trim().replace('"', "”").replace('\'', "’");
+                self.quote = format!("`{quote}`");
+            }
+            Way::WordChanged => {
+                let words: Vec<&str> =
+                    self.quote.split(|c: char| !c.is_alphanumeric()).filter(|w| w.len() > 2).collect();
+                if let Some(word) = (!words.is_empty()).then(|| words[random.usize(..words.len())].to_owned()) {
+                    self.quote = self.quote.replacen(&word, "another", 1);
+                }
+            }
             Way::Neighbour => {
                 let others: Vec<usize> = chunk.pieces.iter().map(|p| p.file).filter(|f| *f != line.file).collect();
                 if !others.is_empty() {
@@ -285,6 +334,15 @@ impl Told {
             }
         }
         self
+    }
+
+    /// Keeps a part of the quote, in percent of its characters.
+    fn cut_to(&mut self, from: usize, to: usize) {
+        let whole: Vec<char> = self.quote.trim().chars().collect();
+        let (from, to) = (whole.len() * from / 100, (whole.len() * to).div_ceil(100));
+        self.kept = whole[from..to].iter().collect();
+        self.is_whole = self.kept.chars().count() == whole.len();
+        self.quote.clone_from(&self.kept);
     }
 
     fn outcome(self, lines: &[Line], truth: &Line, context: &Context<'_>) -> Figures {
@@ -314,6 +372,7 @@ impl Told {
             let number = finding.lines().map(|l| l.first.get());
             if finding.file() == Some(own) && number == Some(truth.number) {
                 figures.landed += u32::from(unique);
+                figures.believed += u32::from(finding.confidence() >= Confidence::Medium);
                 figures.others_landed += u32::from(!unique);
             } else if number.is_none() {
                 // The file, and the lines that it may be.

@@ -149,7 +149,17 @@ impl<'a> Lines<'a> {
 
 /// Takes out all white space.
 pub(super) fn fold(text: &str) -> String {
-    text.chars().filter(|c| !c.is_whitespace()).collect()
+    text.chars().filter(|c| !c.is_whitespace()).map(plain).collect()
+}
+
+/// Returns the character that a keyboard has for one that word processors put in its place.
+fn plain(c: char) -> char {
+    match c {
+        '‘' | '’' | '‚' | '‛' | '′' => '\'',
+        '“' | '”' | '„' | '‟' | '″' => '"',
+        '‐' | '‑' | '‒' | '–' | '—' | '−' => '-',
+        other => other,
+    }
 }
 
 /// Cuts off white space, and the mark of a line end that is shown where line ends differ.

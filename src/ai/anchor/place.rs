@@ -2,11 +2,13 @@
 
 use super::Quoted;
 use super::lines::Lines;
-use super::quote::{Found, Occurrence, Quote};
+use super::quote::{Fit, Found, Occurrence, Quote};
 use crate::diff::{LineKind, LineNo};
 
 /// Lines by which a model may be wrong and still mean the line.
 const NEAR: u32 = 30;
+/// Lines by which a number may be wrong and still decide between equal lines that are more than [`NEAR`] apart.
+const CLOSE: u32 = 5;
 /// Lines by which a claim without a quote may miss a changed line.
 const BESIDE: u32 = 3;
 /// Lines around the claimed one among which a paraphrased quote is looked for.
@@ -71,7 +73,7 @@ fn by_quote(lines: &Lines<'_>, said: Said<'_>, quote: &Quote) -> Place {
             // Not seen, and nowhere near the number, while what was seen of another file is.
             return match (said.line, near()) {
                 (Some(n), Some(found)) if line.abs_diff(n) > NEAR => {
-                    chosen(lines, Said { file: None, ..said }, &Found { exact: false, ..found.clone() })
+                    chosen(lines, Said { file: None, ..said }, &Found { fit: Fit::Similar, ..found.clone() })
                 }
                 _ => place,
             };
@@ -85,7 +87,7 @@ fn by_quote(lines: &Lines<'_>, said: Said<'_>, quote: &Quote) -> Place {
         }
         // Too short to say which line it is, if the number did not.
         if let Some(found) = near() {
-            return chosen(lines, Said { file: None, ..said }, &Found { exact: false, ..found.clone() });
+            return chosen(lines, Said { file: None, ..said }, &Found { fit: Fit::Similar, ..found.clone() });
         }
         if let Some(found) = said.line.and_then(|n| quote.find_start(lines, file, n, NEAR)) {
             return chosen(lines, said, &found);
@@ -97,8 +99,14 @@ fn by_quote(lines: &Lines<'_>, said: Said<'_>, quote: &Quote) -> Place {
     if let (Some(file), Some(n)) = (named, said.line)
         && let Some(entry) = quote.find_akin(lines, file, n, AKIN)
     {
-        let found = Found { all: vec![Occurrence { first: entry, last: entry }], exact: false };
+        let found = Found { all: vec![Occurrence { first: entry, last: entry }], fit: Fit::Similar };
         return chosen(lines, said, &found);
+    }
+    // File and line are part of the change: a person can judge the claim, though its quote has other words.
+    if let (Some(file), Some(n)) = (named, said.line)
+        && lines.numbered(file, n).is_some()
+    {
+        return by_number(lines, file, n, said.further);
     }
     Place::Nowhere("its quote is not in the text sent to the model")
 }
@@ -122,7 +130,12 @@ fn unseen(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Quote) -> Opti
 
 /// Decides which of the lines that fit is meant, and how sure that is.
 fn chosen(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Place {
-    let cap = |quoted: Quoted| if found.exact { quoted } else { Quoted::Loosely };
+    if found.fit == Fit::Piece
+        && let Some(place) = by_piece(lines, said, found)
+    {
+        return place;
+    }
+    let cap = |quoted: Quoted| if found.fit == Fit::Equal { quoted } else { Quoted::Loosely };
     let exactly = |o: Occurrence| match said.line {
         _ if !is_tied(lines, o, said) => Quoted::Loosely,
         _ if !may_be_part(lines, o, said.line) => cap(Quoted::Exactly),
@@ -148,7 +161,9 @@ fn chosen(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Place {
     if let (Some(only), None) = (candidates.next(), candidates.next())
         && is_here(only)
     {
-        return at(lines, *only, said, exactly(*only));
+        // An equal line further away may be meant just as well, unless the number is almost that of this one.
+        let is_close = distance(only) <= CLOSE;
+        return at(lines, *only, said, if is_close { exactly(*only) } else { Quoted::Loosely });
     }
     if let Some(o) = here.iter().find(|o| lines.entries[o.first].number() == Some(n)) {
         return at(lines, *o, said, cap(Quoted::AsNumbered));
@@ -165,6 +180,22 @@ fn chosen(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Place {
         return at(lines, *o, said, Quoted::Loosely);
     }
     of_several(lines, said, &here)
+}
+
+/// Finds the changed line of the named file that a part of a line means: the one with the claimed number, or the only one
+/// that has the part. `None`: there is no such line, or several.
+fn by_piece(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Option<Place> {
+    let is_here = |o: &&Occurrence| said.file.is_none_or(|f| lines.entries[o.first].file == f);
+    let is_added = |o: &&Occurrence| lines.entries[o.first].shown.kind == LineKind::Added;
+    let is_numbered = |o: &&Occurrence| said.line.is_some() && lines.entries[o.first].number() == said.line;
+    let added: Vec<Occurrence> = found.all.iter().filter(is_here).filter(is_added).copied().collect();
+    if let Some(o) = added.iter().find(is_numbered) {
+        return Some(at(lines, *o, said, Quoted::AsNumbered));
+    }
+    match (&added[..], said.file) {
+        ([only], Some(_)) => Some(at(lines, *only, said, Quoted::AsNumbered)),
+        _ => None,
+    }
 }
 
 /// Tells whether quote and number tie a claim to lines: a quote that every file has (`}`) does only near the number.

@@ -9,6 +9,8 @@ const SAYING: usize = 3;
 const TELLING: usize = 4;
 /// Characters that a part of a line must have.
 const PART: usize = 6;
+/// Characters of a part of a line that says which line it is, white space apart.
+const PIECE: usize = 8;
 /// Characters that a quote must have to be looked for in another file, or by its letters alone.
 const LONG: usize = 12;
 
@@ -31,13 +33,23 @@ pub(super) struct Quote {
     elided: bool,
 }
 
+/// How well a quote fits a line. Ordered: the worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fit {
+    /// Some words are equal, or the line is a part of the quote.
+    Similar,
+    /// The quote is a part of the line, of at least [`PIECE`] characters and two words.
+    Piece,
+    /// Equal, but for white space, typographic quotes and dashes, and marks of a display.
+    Equal,
+}
+
 /// Where a quote was found.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
     /// At least one.
     pub(super) all: Vec<Occurrence>,
-    /// Every line is equal, but for white space around it and marks of a display.
-    pub(super) exact: bool,
+    pub(super) fit: Fit,
 }
 
 impl Quote {
@@ -102,20 +114,21 @@ impl Quote {
             }
             several => sequences(several, lines, |i| lines.entries[i].text),
         };
-        let exact = !self.elided;
-        (!all.is_empty()).then_some(Found { all, exact })
+        let fit = if self.elided { Fit::Similar } else { Fit::Equal };
+        (!all.is_empty()).then_some(Found { all, fit })
     }
 
     /// Looks for lines that are similar: other white space, a part of a line, the same letters. With `file` only in
-    /// that one; without, only for what is long enough.
+    /// that one; without, only for a quote that is long enough.
     pub(super) fn find_similar(&self, lines: &Lines<'_>, file: Option<usize>) -> Option<Found> {
-        let found = |all: Vec<Occurrence>| (!all.is_empty()).then_some(Found { all, exact: false });
+        let found = |all: Vec<Occurrence>, fit: Fit| (!all.is_empty()).then_some(Found { all, fit });
         let within = |o: &Occurrence| file.is_none_or(|f| lines.entries[o.first].file == f);
         if let several @ [_, _, ..] = &self.lines[..] {
             let several: Vec<Vec<String>> = several.iter().map(|r| r.iter().map(|r| fold(r)).collect()).collect();
             let mut all = sequences(&several, lines, |i| &lines.folded()[i]);
             all.retain(within);
-            return found(all).or_else(|| self.find_best_line(lines, file));
+            let fit = if self.elided { Fit::Similar } else { Fit::Equal };
+            return found(all, fit).or_else(|| self.find_best_line(lines, file));
         }
         let shortest = if file.is_some() { PART } else { LONG };
         let all = lines.entries.iter().zip(lines.folded()).enumerate();
@@ -123,9 +136,9 @@ impl Quote {
             .filter(|(_, (e, _))| file.is_none_or(|f| e.file == f) && !e.text.is_empty())
             .map(|(i, (_, folded))| (i, folded.as_str()))
             .collect();
-        let matching = |fits: &dyn Fn(&str) -> bool| {
+        let matching = |fit: Fit, fits: &dyn Fn(&str) -> bool| {
             let hits = entries.iter().filter(|(_, text)| fits(text));
-            found(hits.map(|(i, _)| Occurrence { first: *i, last: *i }).collect())
+            found(hits.map(|(i, _)| Occurrence { first: *i, last: *i }).collect(), fit)
         };
         for reading in self.lines.first()? {
             let bare = without_ellipsis(reading);
@@ -133,19 +146,24 @@ impl Quote {
             if part.is_empty() || (file.is_none() && part.chars().count() < LONG) {
                 continue;
             }
-            let equal = if is_part { None } else { matching(&|text| text == part) };
+            let equal = if is_part { None } else { matching(Fit::Equal, &|text| text == part) };
             let count = part.chars().count();
             let long = count >= shortest;
-            let starts = || if long { matching(&|text| text.starts_with(&part)) } else { None };
-            let contains = || if long { matching(&|text| text.contains(&part)) } else { None };
+            let piece = if count >= PIECE && words(bare).len() >= 2 { Fit::Piece } else { Fit::Similar };
+            // Of a piece, all lines that have it: none of several is the only one.
+            let starts = || match piece {
+                Fit::Similar if long => matching(piece, &|text| text.starts_with(&part)),
+                _ => None,
+            };
+            let contains = || if long { matching(piece, &|text| text.contains(&part)) } else { None };
             let pieces: Vec<String> = bare.split("...").flat_map(|p| p.split('…')).map(fold).collect();
             let in_pieces = || match pieces.len() {
-                2.. if long => matching(&|text| in_order(text, &pieces)),
+                2.. if long => matching(piece, &|text| in_order(text, &pieces)),
                 _ => None,
             };
             // The line was cut, or the quote goes on with something else.
             let goes_on = || {
-                matching(&|text| {
+                matching(Fit::Similar, &|text| {
                     let length = text.chars().count();
                     length >= LONG && length * 10 >= count * 6 && part.contains(text)
                 })
@@ -159,7 +177,8 @@ impl Quote {
         if own.chars().count() < LONG {
             return None;
         }
-        matching(&|text| letters(text) == own).or_else(|| matching(&|text| letters(text).contains(&own)))
+        matching(Fit::Similar, &|text| letters(text) == own)
+            .or_else(|| matching(Fit::Similar, &|text| letters(text).contains(&own)))
     }
 
     /// Of a quote of several lines that do not stand together, the one that says most about where it is.
@@ -176,7 +195,7 @@ impl Quote {
             let telling = readings.last().is_some_and(|r| letters(r).chars().count() >= PART);
             if !hits.is_empty() && telling {
                 let all = hits.into_iter().map(|i| Occurrence { first: i, last: i }).collect();
-                return Some(Found { all, exact: false });
+                return Some(Found { all, fit: Fit::Similar });
             }
         }
         None
@@ -191,7 +210,7 @@ impl Quote {
             is_near && starts.iter().any(|s| s.chars().count() >= 2 && folded[*i].starts_with(s))
         });
         let (only, _) = hits.next()?;
-        hits.next().is_none().then(|| Found { all: vec![Occurrence { first: only, last: only }], exact: false })
+        hits.next().is_none().then(|| Found { all: vec![Occurrence { first: only, last: only }], fit: Fit::Similar })
     }
 
     /// Looks in the neighbourhood of a line for the one that shares most words with the quote.

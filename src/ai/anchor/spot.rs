@@ -3,7 +3,7 @@
 use super::cite;
 use super::lines::Lines;
 use super::path::Names;
-use super::quote::{Occurrence, Quote};
+use super::quote::{Fit, Occurrence, Quote};
 use crate::ai::Spot;
 use crate::ai::material::Group;
 use crate::ai::plan::Chunk;
@@ -17,7 +17,7 @@ const KEPT: usize = 10;
 pub fn spot(quote: &str, file: Option<&str>, group: &Group, chunk: &Chunk) -> Option<Spot> {
     let quote = Quote::new(quote).filter(Quote::is_telling)?;
     let lines = Lines::new(group, chunk, None);
-    let found = quote.find_exactly(&lines).filter(|f| f.exact)?;
+    let found = quote.find_exactly(&lines).filter(|f| f.fit == Fit::Equal)?;
     let named = match file.map(str::trim).filter(|f| !f.is_empty()) {
         Some(name) => Some(Names::new(&group.files).find(name)?),
         None => None,

@@ -61,8 +61,9 @@ fn confidence_follows_from_the_evidence_by_the_table() {
     assert_eq!(one(reading(&case, "a", bug(exact))), "major high a quote+read");
     // What is tied loosely stays low, whatever else there is.
     assert_eq!(one(by(&case, "a", bug(""))), "major low a");
-    assert_eq!(one(by(&case, "a", bug("db.last[name]"))), "major low a");
-    assert_eq!(one(reading(&case, "a", bug("db.last[name]"))), "major low a read");
+    assert_eq!(one(by(&case, "a", bug("return db.newest[name]"))), "major low a");
+    assert_eq!(one(reading(&case, "a", bug("return db.newest[name]"))), "major low a read");
+    assert_eq!(one(by(&case, "a", bug("db.last[name]"))), "major medium a quote");
     let numbered = |c: Candidate| Candidate { quoted: Quoted::AsNumbered, ..c };
     assert_eq!(one(numbered(by(&case, "a", bug(exact)))), "major medium a quote");
     assert_eq!(one(numbered(reading(&case, "a", bug(exact)))), "major medium a quote+read");
@@ -135,7 +136,7 @@ fn a_listed_weakness_is_critical_from_confidence_medium_up() {
         assert_eq!(with(QUERY, cwe), (Severity::Critical, 1), "{cwe}");
     }
     assert_eq!(with(QUERY, 476), (Severity::Minor, 0));
-    assert_eq!(with("db.execute(", 89), (Severity::Minor, 0), "low confidence raises nothing");
+    assert_eq!(with("database.run(", 89), (Severity::Minor, 0), "low confidence raises nothing");
 }
 
 #[test]
