@@ -336,7 +336,7 @@ fn span(lines: &Lines<'_>, first: usize, last: usize, said: Said<'_>) -> Option<
     Some(LineSpan { first: from, last: to, columns: if from == to { columns() } else { None } })
 }
 
-/// Returns where in a line a quote stands; `None` where it was shown in other words, or stands there twice.
+/// Returns the columns of a quote in a line; `None` if the line was shown in other words, or has the quote twice.
 fn columns(change: &TextChange, line: LineNo, shown: &str, quote: &Quote) -> Option<(u32, u32)> {
     let raw = std::str::from_utf8(change.new.line(line)?).ok()?;
     if raw.trim() != shown {
@@ -344,8 +344,10 @@ fn columns(change: &TextChange, line: LineNo, shown: &str, quote: &Quote) -> Opt
     }
     let quoted = quote.only_line()?;
     let start = raw.find(quoted)?;
-    let once = raw[start + 1..].char_indices().all(|(i, _)| !raw[start + 1 + i..].starts_with(quoted));
-    once.then(|| Some((u32::try_from(start).ok()?, u32::try_from(start + quoted.len()).ok()?)))?
+    if raw.rfind(quoted) != Some(start) {
+        return None;
+    }
+    Some((u32::try_from(start).ok()?, u32::try_from(start + quoted.len()).ok()?))
 }
 
 /// Looks up a citation in everything that the model was given.

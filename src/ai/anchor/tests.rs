@@ -375,6 +375,18 @@ fn columns_are_those_of_the_quote_in_the_file() {
 }
 
 #[test]
+fn a_quote_may_start_with_a_character_of_several_bytes() {
+    let case = Case::new(&[("a.md", "", "é = „x“ und é\nö\n„Zitat“\n")]);
+    let columns = |line: i64, quote: &str| {
+        case.candidate(claim("a.md", line, quote)).draft.location.unwrap().lines.unwrap().columns
+    };
+    assert_eq!(columns(1, "é = „x“ und é"), Some((0, 19)));
+    assert_eq!(columns(2, "ö"), Some((0, 2)));
+    assert_eq!(columns(3, "„Zitat“"), Some((0, 11)));
+    assert_eq!(columns(1, "é"), None, "it stands there twice");
+}
+
+#[test]
 fn out_06_an_unknown_severity_is_major_and_said() {
     let case = case();
     for (said, severity, noted) in [
