@@ -62,7 +62,7 @@ pub(super) fn find(lines: &Lines<'_>, said: Said<'_>) -> Place {
 fn by_quote(lines: &Lines<'_>, said: Said<'_>, quote: &Quote) -> Place {
     let named = said.file;
     let in_named = |found: &Found| named.is_none_or(|f| found.all.iter().any(|o| lines.entries[o.first].file == f));
-    let exact = quote.find_exactly(lines);
+    let exact = quote.find_exactly(lines).or_else(|| quote.find_equal(lines));
     if let Some(found) = exact.as_ref().filter(|found| in_named(found)) {
         return chosen(lines, said, found);
     }

@@ -118,7 +118,25 @@ impl Quote {
         (!all.is_empty()).then_some(Found { all, fit })
     }
 
-    /// Looks for lines that are similar: other white space, a part of a line, the same letters. With `file` only in
+    /// Looks for lines that are equal but for white space and typographic characters.
+    pub(super) fn find_equal(&self, lines: &Lines<'_>) -> Option<Found> {
+        let folded: Vec<Vec<String>> = self.lines.iter().map(|r| r.iter().map(|r| fold(r)).collect()).collect();
+        let all = match &folded[..] {
+            [one] => {
+                let all = lines.folded().iter().enumerate().filter(|(_, text)| !text.is_empty());
+                let hits: Vec<(usize, &String)> = all.filter(|(_, text)| one.contains(text)).collect();
+                // The reading that comes first, as for equal lines.
+                let first = one.iter().find(|reading| hits.iter().any(|(_, text)| text == reading));
+                let of_first = hits.iter().filter(|(_, text)| Some(*text) == first);
+                of_first.map(|(i, _)| Occurrence { first: *i, last: *i }).collect()
+            }
+            several => sequences(several, lines, |i| &lines.folded()[i]),
+        };
+        let fit = if self.elided { Fit::Similar } else { Fit::Equal };
+        (!all.is_empty()).then_some(Found { all, fit })
+    }
+
+    /// Looks for lines that are similar: a part of a line, the same letters. With `file` only in
     /// that one; without, only for a quote that is long enough.
     pub(super) fn find_similar(&self, lines: &Lines<'_>, file: Option<usize>) -> Option<Found> {
         let found = |all: Vec<Occurrence>, fit: Fit| (!all.is_empty()).then_some(Found { all, fit });
@@ -127,8 +145,7 @@ impl Quote {
             let several: Vec<Vec<String>> = several.iter().map(|r| r.iter().map(|r| fold(r)).collect()).collect();
             let mut all = sequences(&several, lines, |i| &lines.folded()[i]);
             all.retain(within);
-            let fit = if self.elided { Fit::Similar } else { Fit::Equal };
-            return found(all, fit).or_else(|| self.find_best_line(lines, file));
+            return found(all, Fit::Similar).or_else(|| self.find_best_line(lines, file));
         }
         let shortest = if file.is_some() { PART } else { LONG };
         let all = lines.entries.iter().zip(lines.folded()).enumerate();
@@ -146,7 +163,7 @@ impl Quote {
             if part.is_empty() || (file.is_none() && part.chars().count() < LONG) {
                 continue;
             }
-            let equal = if is_part { None } else { matching(Fit::Equal, &|text| text == part) };
+            let equal = if is_part { None } else { matching(Fit::Similar, &|text| text == part) };
             let count = part.chars().count();
             let long = count >= shortest;
             let piece = if count >= PIECE && words(bare).len() >= 2 { Fit::Piece } else { Fit::Similar };
