@@ -171,6 +171,15 @@ pub struct LineSpan {
     pub columns: Option<(u32, u32)>,
 }
 
+/// Another line that a finding involves: unchanged code that the change breaks, or the other half of a contradiction.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Also {
+    pub file: RepoPath,
+    pub line: LineNo,
+    /// The line without white space around it, secrets masked, at most 400 characters.
+    pub quote: String,
+}
+
 /// What supports a finding.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Evidence {
@@ -221,6 +230,8 @@ pub struct Draft {
     pub rule_id: String,
     /// `None`: the change as a whole.
     pub location: Option<Location>,
+    /// The other lines that it involves, in the order of the claim.
+    pub also: Vec<Also>,
     pub severity: Severity,
     pub category: Category,
     pub title: String,
@@ -312,6 +323,10 @@ impl Finding {
     /// Returns the lines, where the finding has some.
     pub fn lines(&self) -> Option<LineSpan> {
         self.draft.location.as_ref().and_then(|l| l.lines)
+    }
+    /// Returns the other lines that the finding involves.
+    pub fn also(&self) -> &[Also] {
+        &self.draft.also
     }
     pub fn severity(&self) -> Severity {
         self.draft.severity
@@ -445,6 +460,7 @@ pub fn arrange(mut findings: Vec<Finding>) -> Vec<Finding> {
             }
             a.confidence = a.confidence.max(b.confidence);
             a.draft.severity = a.draft.severity.max(b.draft.severity);
+            add_places(&mut a.draft.also, &b.draft.also);
             // A claim that is refuted about one branch of a push still stands about the other.
             if *a.origin() != Origin::Rules && b.disputed.is_none() {
                 a.disputed = None;
@@ -462,6 +478,15 @@ pub fn arrange(mut findings: Vec<Finding>) -> Vec<Finding> {
         *n += 1;
     }
     findings
+}
+
+/// Adds places that are not known yet.
+pub(crate) fn add_places(to: &mut Vec<Also>, from: &[Also]) {
+    for place in from {
+        if !to.iter().any(|known| (&known.file, known.line) == (&place.file, place.line)) {
+            to.push(place.clone());
+        }
+    }
 }
 
 type SortKey<'a> = (Option<&'a RepoPath>, Option<(LineNo, LineNo)>, Option<(u32, u32)>, &'a str, Option<ObjectId>);

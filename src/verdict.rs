@@ -321,6 +321,7 @@ mod tests {
             quote: "quote".to_owned(),
             cwe: None,
             convention: None,
+            also: Vec::new(),
             references: Vec::new(),
         };
         Finding::new(Proof::rule("rule", Confidence::Low), draft)

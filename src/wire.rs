@@ -242,6 +242,9 @@ pub struct Finding {
     pub line: Option<u32>,
     /// Last line, inclusive.
     pub end_line: Option<u32>,
+    /// Other lines that the finding involves, such as unchanged code that the change breaks.
+    #[serde(default)]
+    pub also: Vec<Also>,
     /// Commit of the range that contains the finding.
     pub commit: Option<String>,
     /// Severity of the finding.
@@ -281,6 +284,17 @@ pub struct Finding {
     pub suppressed: Option<Suppression>,
     /// URLs with more information.
     pub references: Vec<String>,
+}
+
+/// Another line that a finding involves.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Also {
+    /// Path from the repository root.
+    pub file: String,
+    /// Line on the new side, from 1.
+    pub line: u32,
+    /// The line without white space around it, secrets masked.
+    pub quote: String,
 }
 
 /// A person's waiver of a finding, for one run.

@@ -3,6 +3,7 @@
 //! A claim becomes a [`Candidate`] only where its quote or its line stands in what was shown; what supports it
 //! decides how far it is believed, and nothing that the model says of itself does.
 
+mod also;
 mod cite;
 mod draft;
 mod lines;
@@ -15,11 +16,13 @@ mod same;
 mod seal;
 mod spot;
 mod text;
+mod tied;
 
 use super::ask::Read;
 use super::claim::Reply;
 use super::material::{Document, Group};
 use super::plan::Chunk;
+use super::tree::Tree;
 use super::{Compliance, Missing, Violation};
 use crate::diff::{LineNo, ObjectId, RepoPath};
 use crate::finding::{Draft, Evidence};
@@ -29,6 +32,8 @@ use draft::{Documented, Drafter};
 pub use refutation::{Unfounded, check_refutation};
 pub use seal::{Dispute, Echo, Noted, Sealed, alike, seal};
 pub use spot::{empty_sections, line_of, says, spot, titles};
+use std::fmt::Debug;
+use std::rc::Rc;
 
 /// What a reply was asked about.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +51,26 @@ pub struct Context<'a> {
     pub backend: &'a str,
     /// For masking what a claim says.
     pub rules: &'a RuleSet,
+    /// The tree under review; `None` for a patch or files outside a repository.
+    pub tree: Option<&'a dyn Files>,
+}
+
+/// The files of the tree under review, as models see them.
+pub trait Files: Debug {
+    /// Returns the text of a file, with secrets replaced and hidden characters visible. `None`: it cannot be shown.
+    fn text(&self, path: &RepoPath) -> Option<Rc<str>>;
+    /// Returns the paths of all files, in byte order.
+    fn paths(&self) -> &[RepoPath];
+}
+
+impl Files for Tree<'_> {
+    fn text(&self, path: &RepoPath) -> Option<Rc<str>> {
+        Tree::text(self, path).ok()
+    }
+
+    fn paths(&self) -> &[RepoPath] {
+        Tree::paths(self).unwrap_or_default()
+    }
 }
 
 /// What became of a claim.

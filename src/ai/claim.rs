@@ -55,6 +55,8 @@ pub struct Claim {
     pub end_line: Option<i64>,
     /// The offending line, verbatim and whole; several lines if one alone occurs more than once.
     pub quote: Option<String>,
+    /// Other lines that the finding involves; empty if there are none.
+    pub also: Vec<Elsewhere>,
     /// One concrete input or state, and the wrong outcome.
     pub failure: Option<String>,
     /// The defect and its cause.
@@ -76,6 +78,16 @@ pub struct Claim {
     /// Remarks about how the claim was read: an unknown severity. Foreign text.
     #[schemars(skip)]
     pub notes: Vec<String>,
+}
+
+/// Another line that a finding involves.
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
+pub struct Elsewhere {
+    /// The path as shown.
+    pub file: Option<String>,
+    pub line: Option<i64>,
+    /// The line, verbatim.
+    pub quote: Option<String>,
 }
 
 /// Whether the change follows the documents.
@@ -240,6 +252,7 @@ mod tests {
                 "line",
                 "end_line",
                 "quote",
+                "also",
                 "failure",
                 "message",
                 "severity",
@@ -254,6 +267,7 @@ mod tests {
         assert_eq!(claim["properties"]["severity"]["enum"][0], "critical");
         assert_eq!(claim["properties"]["category"]["enum"].as_array().unwrap().len(), 9);
         assert_eq!(claim["properties"]["line"]["type"], json!(["integer", "null"]));
+        assert_eq!(fields(&claim["properties"]["also"]["items"]), ["file", "line", "quote"]);
         let compliance = &value["properties"]["design_compliance"]["anyOf"];
         assert_eq!(compliance[1], json!({ "type": "null" }));
         let violation = &compliance[0]["properties"]["violations"]["items"];

@@ -357,9 +357,11 @@ impl<'a> Session<'a> {
 
     /// Returns the tree that a group's reviewer may look around in, at depth thorough.
     fn around(&self, group: usize) -> Option<&Tree<'a>> {
-        if self.job.policy.review.depth == Depth::Quick {
-            return None;
-        }
+        (self.job.policy.review.depth == Depth::Thorough).then(|| self.tree(group)).flatten()
+    }
+
+    /// Returns the tree under review of a group; `None` for a patch or files outside a repository.
+    fn tree(&self, group: usize) -> Option<&Tree<'a>> {
         let (repo, g) = (self.job.repo?, self.groups.get(group)?);
         let state = g.tree.clone()?;
         let paths = || g.files.iter().filter(|f| f.change.entry.new.is_some()).map(|f| f.path().clone());

@@ -262,6 +262,7 @@ mod tests {
             quote: String::new(),
             cwe: None,
             convention: None,
+            also: Vec::new(),
             references: Vec::new(),
         };
         Finding::sample(draft, Confidence::High)

@@ -247,6 +247,9 @@ fn finding(page: &mut Page<'_>, f: &Finding, news: bool) -> io::Result<()> {
     if news {
         page.prose_block(Line::new(), f.message(), 2)?;
     }
+    for also in words::also(f) {
+        page.wrapped(&Line::new().space(2).put(BOLD, "also: ").put(PLAIN, Inert::new(also)), 4)?;
+    }
     if let Some(failure) = f.failure() {
         page.prose_block(Line::new().put(BOLD, "fails when: "), failure, 2)?;
     }

@@ -215,6 +215,7 @@ fn finding(index: usize, f: &finding::Finding) -> wire::Finding {
         file: f.file().map(RepoPath::to_wire),
         line: lines.map(|l| l.first.get()),
         end_line: lines.map(|l| l.last.get()),
+        also: f.also().iter().map(also).collect(),
         commit: f.commit.map(|c| c.to_string()),
         severity: severity(f.severity()),
         category: match f.category() {
@@ -249,6 +250,10 @@ fn finding(index: usize, f: &finding::Finding) -> wire::Finding {
         suppressed: f.suppressed.as_ref().map(|s| wire::Suppression { by: s.by.to_owned(), reason: s.reason.clone() }),
         references: f.references().to_vec(),
     }
+}
+
+fn also(a: &finding::Also) -> wire::Also {
+    wire::Also { file: a.file.to_wire(), line: a.line.get(), quote: a.quote.clone() }
 }
 
 fn severity(s: finding::Severity) -> wire::Severity {

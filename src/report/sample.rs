@@ -8,7 +8,8 @@ use crate::diff::{LineNo, ObjectId, RepoPath};
 use crate::error::ExitStatus;
 use crate::finding::listing::Unlisted;
 use crate::finding::{
-    Category, Confidence, Draft, Finding, Frame, FrameLine, LineSpan, Location, Severity, Suppression, Waiver, arrange,
+    Also, Category, Confidence, Draft, Finding, Frame, FrameLine, LineSpan, Location, Severity, Suppression, Waiver,
+    arrange,
 };
 use crate::review::{Note, PolicyInfo, Review, SourceInfo, SourceKind, Stat, TestResults};
 use crate::verdict::{Coverage, Outcome, Share, Skip, TestOutcome, Verdict};
@@ -38,6 +39,7 @@ pub(crate) fn sketch(rule: &str, severity: Severity, category: Category, title: 
         quote: String::new(),
         cwe: None,
         convention: None,
+        also: Vec::new(),
         references: Vec::new(),
     };
     Sketch { draft, confidence: Confidence::High, frame: None }
@@ -92,6 +94,13 @@ impl Sketch {
             *start += bytes;
             *end += bytes;
         }
+        self
+    }
+
+    /// Adds another line that the finding involves.
+    pub(crate) fn also(mut self, path: &str, line: u32, quote: &str) -> Self {
+        let line = LineNo::new(line).unwrap();
+        self.draft.also.push(Also { file: RepoPath::from(path), line, quote: quote.to_owned() });
         self
     }
 
@@ -299,6 +308,7 @@ pub(crate) fn full() -> Review {
                 b" \treturn out.Run()",
             ],
         )
+        .also("cmd/serve/route.go", 7, "go list(r.URL.Path)")
         .cwe(78)
         .done(),
     );

@@ -12,7 +12,7 @@ mod rule;
 use self::rule::sentence;
 use super::words::{self, columns, inside, placed, somewhere, worst};
 use crate::diff::RepoPath;
-use crate::finding::{Finding, LineSpan, Location, Origin, Severity};
+use crate::finding::{Also, Finding, LineSpan, Location, Origin, Severity};
 use crate::review::Review;
 use crate::untrusted;
 use serde_json::{Value, json};
@@ -191,6 +191,9 @@ fn result(
     r.rule_index = rules.iter().position(|d| d.id == f.rule_id()).and_then(|i| i64::try_from(i).ok());
     r.level = Some(level(f.severity()));
     r.locations = Some(vec![place(f, review, fallback)]);
+    if !f.also().is_empty() {
+        r.related_locations = Some((1i64..).zip(f.also()).map(|(id, also)| related(id, also)).collect());
+    }
     let fingerprint = f.fingerprint().as_str();
     r.partial_fingerprints = Some(BTreeMap::from([
         // The name under which GitHub looks for one, in the form of its own.
@@ -246,6 +249,14 @@ fn place(f: &Finding, review: &Review, fallback: &Location) -> sarif::Location {
     physical.region = Some(region);
     physical.context_region = own.and_then(|own| context(f, own.lines?));
     location(physical)
+}
+
+/// Returns another line that a finding involves.
+fn related(id: i64, also: &Also) -> sarif::Location {
+    let mut physical = physical(&also.file);
+    physical.region = Some(sarif::Region { start_line: Some(i64::from(also.line.get())), ..Default::default() });
+    let text = untrusted::plain(&also.quote);
+    sarif::Location { id: Some(id), message: Some(message(text)), ..location(physical) }
 }
 
 /// Returns the lines around a finding, where they are known in full and are more than the finding's own:

@@ -17,6 +17,9 @@ use std::time::Duration;
 /// The longest message, help or failure of a finding, in bytes, in formats whose readers set limits.
 pub(super) const PROSE: usize = 4_000;
 
+/// The longest line of another place of a finding, in bytes.
+const LINE: usize = 200;
+
 /// The level of a finding in formats with three levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
@@ -307,8 +310,14 @@ pub(super) enum Part<'f> {
     Code(Cow<'f, str>),
 }
 
-/// Returns the parts of a finding's text in order: title, message, the commit unless it is the head, failure,
-/// convention, dispute, help, and the replacement.
+/// Returns the other lines that a finding involves, one text each: `src/a.rs:12: CODE`. They are foreign text, which the
+/// format escapes.
+pub(super) fn also(f: &Finding) -> impl Iterator<Item = String> {
+    f.also().iter().map(|a| format!("{}:{}: {}", a.file.to_wire(), a.line, untrusted::clipped(&a.quote, LINE)))
+}
+
+/// Returns the parts of a finding's text in order: title, message, the commit unless it is the head, the other lines,
+/// failure, convention, dispute, help, and the replacement.
 pub(super) fn parts<'f>(f: &'f Finding, review: &Review) -> Vec<Part<'f>> {
     let text = |label, text: &'f str| Part::Text(label, untrusted::clipped(text.trim(), PROSE));
     let mut out = vec![text("", f.title())];
@@ -316,6 +325,7 @@ pub(super) fn parts<'f>(f: &'f Finding, review: &Review) -> Vec<Part<'f>> {
         out.push(text("", f.message()));
     }
     out.extend(inside(f.commit, review).map(|text| Part::Text("", text.into())));
+    out.extend(also(f).map(|place| Part::Text("Also: ", place.into())));
     let labelled = [
         ("Fails when: ", f.failure()),
         ("Convention: ", f.convention()),

@@ -10,8 +10,8 @@ use crate::diff::{FileChange, LineKind, LineNo, ObjectId, RepoPath, trim_line_en
 use crate::error::ExitStatus;
 use crate::finding::listing::Unlisted;
 use crate::finding::{
-    Category, Confidence, Draft, Evidence, Finding, Frame, FrameLine, LineSpan, Location, Origin, Proof, Severity,
-    Suppression, Waiver,
+    Also, Category, Confidence, Draft, Evidence, Finding, Frame, FrameLine, LineSpan, Location, Origin, Proof,
+    Severity, Suppression, Waiver,
 };
 use crate::policy::Policy;
 use crate::request::OnTestFailure;
@@ -103,6 +103,7 @@ fn finding(f: &wire::Finding) -> Finding {
     let draft = Draft {
         rule_id: f.rule_id.clone(),
         location: f.file.as_deref().map(|file| Location { file: path(file), lines: span(f) }),
+        also: f.also.iter().filter_map(also).collect(),
         severity: severity(f.severity),
         category: category(f.category),
         title: f.title.clone(),
@@ -131,6 +132,11 @@ fn finding(f: &wire::Finding) -> Finding {
     out.disputed.clone_from(&f.disputed);
     out.blocking = f.blocking;
     out
+}
+
+/// Returns another line of a recorded finding; `None` if it has no number.
+fn also(a: &wire::Also) -> Option<Also> {
+    Some(Also { file: path(&a.file), line: LineNo::new(a.line)?, quote: a.quote.clone() })
 }
 
 fn framed(f: &wire::Finding, files: &[(Option<String>, FileChange)]) -> Finding {

@@ -28,6 +28,7 @@ pub(super) fn claim(line: u32, title: &str) -> Finding {
         quote: format!("quote of {title}"),
         cwe: None,
         convention: None,
+        also: Vec::new(),
         evidence: vec!["quote".to_owned()],
         blocking: true,
         disputed: None,

@@ -269,6 +269,7 @@ fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>, masked: Cow<'
         quote: String::from_utf8_lossy(quote.trim_ascii()).into_owned(),
         cwe: rule.cwe,
         convention: None,
+        also: Vec::new(),
         references: rule.references.iter().map(|r| r.clone().into_owned()).collect(),
     };
     Finding::new(Proof::rule(&rule.id, confidence), draft)

@@ -271,6 +271,7 @@ fn draft(path: &str, line: u32) -> Draft {
         quote: "let text = fs::read_to_string(path).unwrap();".to_owned(),
         cwe: None,
         convention: None,
+        also: Vec::new(),
         references: Vec::new(),
     }
 }

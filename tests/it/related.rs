@@ -3,6 +3,7 @@
 use crate::loopback::{Server, finding};
 use crate::support::Repo;
 use claude_reviewer::rules::expand;
+use serde_json::{Value, json};
 
 /// Lines of Python that change nothing.
 fn filler(name: &str, lines: usize) -> String {
@@ -215,5 +216,38 @@ fn the_judge_of_a_claim_sees_the_function_and_its_callers() {
     for prompt in prompts {
         assert!(prompt.contains("\n1 def charge(total):\n2     x_0 = 0\n"), "{prompt}");
         assert!(prompt.contains("\n31+    x_29 = 30\n") && prompt.contains("use of charge in show"), "{prompt}");
+    }
+}
+
+#[test]
+fn a_claim_about_the_caller_that_a_change_breaks_is_a_finding_at_the_change_with_both_places() {
+    let quote = "    return charge(2)";
+    let at_caller = finding("web/view.py", 3, quote);
+    let mut at_change = finding("src/a.py", 1, "def charge(total, fee):");
+    at_change["also"] = json!([{ "file": "web/view.py", "line": 3, "quote": quote },
+        { "file": "web/view.py", "line": 2, "quote": "not there at all" }]);
+    for claim in [at_caller, at_change] {
+        let server = Server::start(move |r| r.text(&r.document(std::slice::from_ref(&claim)).to_string()));
+        let repo = Repo::new();
+        repo.stage(".claude-reviewer.toml", server.policy("openai"));
+        repo.stage("src/a.py", "def charge(total):\n    return total\n");
+        repo.stage("web/view.py", "def show():\n    x = 1\n    return charge(2)\n").commit("one");
+        repo.stage("src/a.py", "def charge(total, fee):\n    return total + fee\n");
+        let review = |format: &str| repo.reviewer(&["review", "staged", "--format", format]).run(1).stdout;
+        let report: Value = serde_json::from_str(&review("json")).unwrap();
+        let found = &report["findings"][0];
+        assert_eq!((&found["file"], &found["line"]), (&json!("src/a.py"), &json!(1)), "{report}");
+        assert_eq!(found["confidence"], "medium");
+        assert_eq!(found["blocking"], true);
+        let also = json!([{ "file": "web/view.py", "line": 3, "quote": "return charge(2)" }]);
+        assert_eq!(found["also"], also, "{report}");
+        assert!(review("human").contains("also: web/view.py:3: return charge(2)"));
+        let sarif: Value = serde_json::from_str(&review("sarif")).unwrap();
+        let related = &sarif["runs"][0]["results"][0]["relatedLocations"][0]["physicalLocation"];
+        assert_eq!(related["artifactLocation"]["uri"], "web/view.py");
+        assert_eq!(related["region"]["startLine"], 3);
+        let shown = repo.reviewer(&["history", "show", "latest", "--format", "json"]).run(0).stdout;
+        let stored: Value = serde_json::from_str(&shown).unwrap();
+        assert_eq!(stored["findings"][0]["also"], also);
     }
 }

@@ -6,11 +6,12 @@ use super::path::{self, Names};
 use super::place::{self, Place, Said};
 use super::quote::Quote;
 use super::replace::{self, Target};
-use super::{Anchored, Candidate, Context, Quoted, seal, text};
+use super::tied::{self, Relation};
+use super::{Anchored, Candidate, Context, Quoted, also, seal, text};
 use crate::ai::claim::{Claim, Missing, Violation};
 use crate::ai::material::{Document, Shown};
 use crate::diff::{LineNo, TextChange};
-use crate::finding::{Category, Draft, Evidence, LineSpan, Location, Severity};
+use crate::finding::{self, Also, Category, Draft, Evidence, LineSpan, Location, Severity};
 use std::collections::HashMap;
 
 /// Characters of a quote.
@@ -27,6 +28,7 @@ pub(super) struct Drafter<'a> {
     lines: Lines<'a>,
     /// The same with a further file of the group that a claim names.
     further: HashMap<usize, Lines<'a>>,
+    budget: also::Budget,
 }
 
 /// A violation of the design, or what the change lacks.
@@ -67,7 +69,13 @@ impl<'c> Documented<'c> {
 impl<'a> Drafter<'a> {
     pub(super) fn new(cx: Context<'a>) -> Self {
         let names = Names::new(&cx.group.files);
-        Self { cx, names, lines: Lines::new(cx.group, cx.chunk, None), further: HashMap::new() }
+        Self {
+            cx,
+            names,
+            lines: Lines::new(cx.group, cx.chunk, None),
+            further: HashMap::new(),
+            budget: also::Budget::default(),
+        }
     }
 
     /// Finds one claim again in the change.
@@ -87,6 +95,9 @@ impl<'a> Drafter<'a> {
             Some(named) => match self.names.find(named) {
                 Some(found) => (Some(found), path::strip_number(named).1),
                 None => {
+                    if let Some(candidate) = self.tied(claim, &title, named) {
+                        return Anchored::Candidate(Box::new(candidate));
+                    }
                     let line = claim.line.map(|n| format!(":{n}")).unwrap_or_default();
                     let about = format!("about `{}{line}`, which is not part of the change: ", text::cut(named, 200));
                     return Anchored::Remark { file: None, line: None, text: remark(&about) };
@@ -110,10 +121,33 @@ impl<'a> Drafter<'a> {
             }
             Place::Unchanged { file, line } => {
                 let path = self.cx.group.files[file].path().clone();
+                if let Some(candidate) = self.tied(claim, &title, &path.to_wire()) {
+                    return Anchored::Candidate(Box::new(candidate));
+                }
                 Anchored::Remark { file: Some(path), line, text: remark("") }
             }
-            _ => Anchored::Candidate(Box::new(self.candidate(claim, title, &place, said))),
+            _ => Anchored::Candidate(Box::new(self.candidate(claim, title, &place, said, None))),
         }
+    }
+
+    /// Ties a claim about an unchanged line to the changed line that it depends on. `None`: the quote is not in the file,
+    /// the model did not see the line, or nothing connects it to the change.
+    fn tied(&mut self, claim: &Claim, title: &str, named: &str) -> Option<Candidate> {
+        let cx = self.cx;
+        let number = claim.line.and_then(|n| u32::try_from(n).ok()).or(path::strip_number(named).1);
+        let quote = claim.quote.as_deref().and_then(Quote::new).filter(Quote::is_telling)?;
+        let unchanged = also::find(&cx, &mut self.budget, named, number, &quote)?;
+        let relation: Relation = tied::relation(&cx, &unchanged)?;
+        let lines = self.lines_with(Some(relation.file));
+        let (entry, quoted) = tied::changed_line(lines, &relation, &unchanged)?;
+        let place = match lines.entries[entry].number() {
+            Some(_) => Place::Changed { first: entry, last: entry, quoted },
+            None => Place::Removed { entry, at: lines.stand_in(entry), quoted },
+        };
+        // Lines, columns and code of the claim are those of the unchanged line.
+        let said = Said { file: Some(relation.file), line: None, further: 0, quote: None };
+        let claim = Claim { replacement: None, ..claim.clone() };
+        Some(self.candidate(&claim, title.to_owned(), &place, said, Some(unchanged)))
     }
 
     /// Makes a finding of what cites a place of a document that exists, and a remark of the rest.
@@ -138,6 +172,7 @@ impl<'a> Drafter<'a> {
         let draft = Draft {
             rule_id: rule_id(said.category),
             location: None,
+            also: Vec::new(),
             severity,
             category: said.category,
             message: text::some(rules, Some(said.message), text::BODY).unwrap_or_else(|| title.clone()),
@@ -185,7 +220,16 @@ impl<'a> Drafter<'a> {
         self.further.entry(file).or_insert_with(|| Lines::new(cx.group, cx.chunk, Some(file)))
     }
 
-    fn candidate(&mut self, claim: &Claim, title: String, place: &Place, said: Said<'_>) -> Candidate {
+    /// Makes a finding of a claim that has a place. `unchanged` is the line that the claim is about where that is not the
+    /// place.
+    fn candidate(
+        &mut self,
+        claim: &Claim,
+        title: String,
+        place: &Place,
+        said: Said<'_>,
+        unchanged: Option<also::Line>,
+    ) -> Candidate {
         let cx = self.cx;
         let rules = cx.rules;
         let lines = self.lines_with(said.file);
@@ -197,6 +241,10 @@ impl<'a> Drafter<'a> {
         let mut at = At::new(lines, place, said);
         notes.append(&mut at.notes);
         let mut message = text::some(rules, Some(&claim.message), text::BODY).unwrap_or_else(|| title.clone());
+        if let Some(line) = &unchanged {
+            let place = format!("{}:{}", text::cut(&line.file.to_wire(), 200), line.number);
+            message = format!("{message}\n\nThis is about unchanged code at {place}, which the change affects.");
+        }
         if let Some(more) = at.more {
             message = format!("{message}\n\n{more}");
         }
@@ -233,9 +281,16 @@ impl<'a> Drafter<'a> {
             severity = severity.max(Severity::Major);
             notes.push("security claim without a CWE number; at least major".to_owned());
         }
+        let also = {
+            let own = at.location.as_ref().and_then(|l| Some((&l.file, l.lines?.first)));
+            let mut also: Vec<Also> = unchanged.map(also::Line::also).into_iter().collect();
+            finding::add_places(&mut also, &also::checked(&cx, &mut self.budget, &claim.also, own));
+            also
+        };
         let draft = Draft {
             rule_id: rule_id(category),
             location: at.location,
+            also,
             severity,
             category,
             title,

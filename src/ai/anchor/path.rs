@@ -17,9 +17,9 @@ impl<'a> Names<'a> {
     pub(crate) fn new(files: impl IntoIterator<Item = &'a Shown>) -> Self {
         let (mut own, mut old) = (Vec::new(), Vec::new());
         for (i, file) in files.into_iter().enumerate() {
-            own.push((path(file.path()), i));
+            own.push((text(file.path()), i));
             own.push((Cow::Borrowed(file.name.as_str()), i));
-            old.extend(file.change.entry.old.as_ref().map(|side| (path(&side.path), i)));
+            old.extend(file.change.entry.old.as_ref().map(|side| (text(&side.path), i)));
             old.extend(file.old_name.as_deref().map(|name| (Cow::Borrowed(name), i)));
         }
         // Of a change of type, a deletion and an addition of one path, the addition is meant.
@@ -39,11 +39,12 @@ impl<'a> Names<'a> {
 }
 
 /// Returns a path as text; a name that is no UTF-8 in git's quoted form.
-fn path(path: &RepoPath) -> Cow<'_, str> {
+pub(super) fn text(path: &RepoPath) -> Cow<'_, str> {
     std::str::from_utf8(path.as_bytes()).map_or_else(|_| Cow::Owned(path.to_wire()), Cow::Borrowed)
 }
 
-fn find(named: &str, files: &[(Cow<'_, str>, usize)]) -> Option<usize> {
+/// Finds the one of several paths that a text names, however the model spells it; see [`Names::find`].
+pub(super) fn find(named: &str, files: &[(Cow<'_, str>, usize)]) -> Option<usize> {
     let exactly = |path: &str| files.iter().find(|(own, _)| own == path).map(|(_, i)| *i);
     let trimmed = named.trim();
     if let Some(file) = exactly(named).or_else(|| exactly(trimmed)) {
@@ -156,7 +157,7 @@ mod tests {
             .into_iter()
             .chain([RepoPath::new(b"caf\xe9.txt".to_vec())])
             .collect();
-        let names: Vec<_> = files.iter().enumerate().map(|(i, f)| (path(f), i)).collect();
+        let names: Vec<_> = files.iter().enumerate().map(|(i, f)| (text(f), i)).collect();
         let find = |named: &str| find(named, &names).map(|i| files[i].to_wire());
         for (named, found) in [
             ("src/a.rs", "src/a.rs"),
@@ -187,7 +188,7 @@ mod tests {
     fn mod_01_any_spelling_with_the_end_of_exactly_one_changed_path_names_it() {
         let files = ["src/a.py", "src/deep/b.py", "c d.py", "caf\u{e9}.py", "x/twin.py", "y/twin.py", "we\\ird.py"]
             .map(RepoPath::from);
-        let names: Vec<_> = files.iter().enumerate().map(|(i, f)| (path(f), i)).collect();
+        let names: Vec<_> = files.iter().enumerate().map(|(i, f)| (text(f), i)).collect();
         for (named, found) in [
             ("/home/u/repo/src/a.py", "src/a.py"),
             ("/tmp/claude-reviewer-x1/tree/src/a.py", "src/a.py"),
@@ -233,7 +234,7 @@ mod tests {
         }
         // Both paths end the text.
         let both = ["a.py", "src/a.py"].map(RepoPath::from);
-        let names: Vec<_> = both.iter().enumerate().map(|(i, f)| (path(f), i)).collect();
+        let names: Vec<_> = both.iter().enumerate().map(|(i, f)| (text(f), i)).collect();
         assert_eq!(find("/repo/src/a.py", &names), None);
         assert_eq!(find("src/a.py", &names), Some(1));
     }
@@ -241,7 +242,7 @@ mod tests {
     #[test]
     fn what_is_no_file_of_the_change_is_not_taken_for_one() {
         let files = ["src/a.rs", "src/ab/lib.rs", "x/lib.rs", "etc/passwd"].map(RepoPath::from);
-        let names: Vec<_> = files.iter().enumerate().map(|(i, f)| (path(f), i)).collect();
+        let names: Vec<_> = files.iter().enumerate().map(|(i, f)| (text(f), i)).collect();
         for named in [
             "SRC/A.rs",
             "src/A.rs",

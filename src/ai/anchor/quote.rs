@@ -260,6 +260,37 @@ impl Quote {
         let first = found.next()?;
         found.next().is_none().then(|| first.iter().map(|(n, _)| *n).collect())
     }
+
+    /// Finds the line of a text that the quote, or its first line, means: an equal one, else one that contains it.
+    ///
+    /// Of several, `number` chooses the nearest that is at most `within` lines away. Lines are given with their numbers.
+    pub(super) fn find_line<'t>(
+        &self,
+        lines: &[(u32, &'t str)],
+        number: Option<u32>,
+        within: u32,
+    ) -> Option<(u32, &'t str)> {
+        let readings = self.lines.first()?;
+        let equal: Vec<String> = readings.iter().map(|r| fold(r)).collect();
+        let is_piece = |r: &&String| fold(r).chars().count() >= PIECE && words(r).len() >= 2;
+        let pieces: Vec<String> = readings.iter().map(|r| without_ellipsis(r).to_owned()).collect();
+        let pieces: Vec<String> = pieces.iter().filter(is_piece).map(|r| fold(r)).collect();
+        let folded: Vec<String> = lines.iter().map(|(_, text)| fold(text)).collect();
+        let chosen = |fits: &dyn Fn(&String) -> bool| {
+            let mut hits: Vec<usize> = (0..lines.len()).filter(|i| fits(&folded[*i])).collect();
+            let away = |i: &usize| number.map_or(0, |n| lines[*i].0.abs_diff(n));
+            hits.sort_by_key(away);
+            match hits[..] {
+                [only] => Some(lines[only]),
+                [nearest, second, ..] if away(&nearest) < away(&second) && away(&nearest) <= within => {
+                    Some(lines[nearest])
+                }
+                _ => None,
+            }
+        };
+        chosen(&|text| equal.contains(text))
+            .or_else(|| chosen(&|text| pieces.iter().any(|piece| text.contains(piece.as_str()))))
+    }
 }
 
 /// Finds the places where lines of a quote stand one after another, blank lines apart: on the new side, in the

@@ -2,6 +2,7 @@
 
 use super::lines::{bare, fold};
 use super::quote::Quote;
+use super::text::identifiers;
 use crate::ai::claim::Rebuttal;
 
 /// Letters and digits that a quote must have in all.
@@ -46,7 +47,7 @@ impl Unfounded {
 ///
 /// What the refutation lacks.
 pub fn check_refutation<'c>(rebuttal: &Rebuttal, code: impl IntoIterator<Item = &'c str>) -> Result<(), Unfounded> {
-    if words(&rebuttal.reason).count() < REASON_WORDS {
+    if identifiers(&rebuttal.reason).count() < REASON_WORDS {
         return Err(Unfounded::NoReason);
     }
     let quote = Quote::new(&rebuttal.quote).ok_or(Unfounded::NoQuote)?;
@@ -70,16 +71,12 @@ fn is_trivial(quote: &Quote) -> bool {
     let text = quote.readings().iter().filter_map(|r| r.last()).fold(String::new(), |all, line| all + " " + line);
     let letters = text.chars().filter(|c| c.is_alphanumeric()).count();
     let says_something = |w: &str| !COMMON.contains(&w.to_lowercase().as_str());
-    let is_long_enough = letters >= LETTERS || words(&text).count() >= REASON_WORDS;
-    !(is_long_enough && words(&text).any(says_something))
+    let is_long_enough = letters >= LETTERS || identifiers(&text).count() >= REASON_WORDS;
+    !(is_long_enough && identifiers(&text).any(says_something))
 }
 
 fn is_comment(line: &str) -> bool {
     COMMENTS.iter().any(|mark| line.starts_with(mark))
-}
-
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty())
 }
 
 #[cfg(test)]

@@ -7,7 +7,9 @@
 use super::same::Words;
 use super::{Candidate, Quoted};
 use crate::diff::{ObjectId, RepoPath};
-use crate::finding::{Category, Confidence, Draft, Evidence, Finding, LineSpan, Location, Origin, Proof, Severity};
+use crate::finding::{
+    self, Category, Confidence, Draft, Evidence, Finding, LineSpan, Location, Origin, Proof, Severity,
+};
 use crate::rules::RuleSet;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -348,6 +350,9 @@ impl Merged {
             let who = if is_another { format!("{} says", theirs.backend) } else { "Also".to_owned() };
             let more = format!("{}\n\n{who}: {}: {}", own.message, draft.title, draft.message);
             own.message = super::text::cut(&more, MESSAGE);
+        }
+        if counts {
+            finding::add_places(&mut own.also, &draft.also);
         }
         let same_lines = own.location == draft.location;
         if counts && (theirs.quoted >= Quoted::AsNumbered || self.quoted < Quoted::AsNumbered) {

@@ -4,7 +4,7 @@ use super::*;
 use crate::ai::claim::{self, Claim};
 use crate::ai::material::Shown;
 use crate::ai::plan::{HunkPart, Piece};
-use crate::ai::related::Related;
+use crate::ai::related::{Excerpt, Related, Why};
 use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, Side};
 use crate::finding::{Category, Severity};
 use crate::policy::{Policy, RulesPolicy};
@@ -16,6 +16,24 @@ pub(super) struct Case {
     conventions: Vec<Document>,
     read: Vec<Read>,
     pub(super) rules: RuleSet,
+    tree: Option<Texts>,
+}
+
+/// A tree under review: its files, in byte order.
+#[derive(Debug, Default)]
+struct Texts {
+    paths: Vec<RepoPath>,
+    texts: Vec<Rc<str>>,
+}
+
+impl Files for Texts {
+    fn text(&self, path: &RepoPath) -> Option<Rc<str>> {
+        self.paths.iter().position(|p| p == path).map(|i| self.texts[i].clone())
+    }
+
+    fn paths(&self) -> &[RepoPath] {
+        &self.paths
+    }
 }
 
 impl Case {
@@ -25,7 +43,7 @@ impl Case {
         let files: Vec<Shown> = files.iter().map(|(path, old, new)| shown(path, path, old, new, &rules)).collect();
         let chunk = whole(&files);
         let group = Group { commit: None, tree: None, messages: Vec::new(), files, related: Related::default() };
-        Self { group, chunk, conventions: Vec::new(), read: Vec::new(), rules }
+        Self { group, chunk, conventions: Vec::new(), read: Vec::new(), rules, tree: None }
     }
 
     pub(super) fn convention(mut self, name: &str, text: &str) -> Self {
@@ -39,6 +57,14 @@ impl Case {
         self
     }
 
+    /// Adds a file of the tree that the change does not touch.
+    fn unchanged(mut self, path: &str, text: &str) -> Self {
+        let tree = self.tree.get_or_insert_default();
+        tree.paths.push(RepoPath::from(path));
+        tree.texts.push(text.into());
+        self
+    }
+
     pub(super) fn context(&self) -> Context<'_> {
         Context {
             group: &self.group,
@@ -48,6 +74,7 @@ impl Case {
             read: &self.read,
             backend: "one",
             rules: &self.rules,
+            tree: self.tree.as_ref().map(|t| t as &dyn Files),
         }
     }
 
@@ -578,6 +605,125 @@ fn the_call_that_read_the_lines_is_evidence() {
     let line = |n| LineNo::new(n).unwrap();
     let read = Evidence::Read { path: RepoPath::from("src/a.rs"), first: line(15), last: line(25) };
     assert_eq!(c.evidence, [read]);
+}
+
+/// Writes out the other places of a candidate.
+fn also(c: &Candidate) -> Vec<String> {
+    c.draft.also.iter().map(|a| format!("{}:{} {}", a.file.to_wire(), a.line, a.quote)).collect()
+}
+
+fn elsewhere(file: &str, line: i64, quote: &str) -> claim::Elsewhere {
+    claim::Elsewhere { file: Some(file.to_owned()), line: Some(line), quote: Some(quote.to_owned()) }
+}
+
+const CALLERS: &str = "use a::sum;\n\nfn report(v: &[u32]) -> u32 {\n    let n = compute_20(v);\n    n + 1\n}\n\nfn other() {\n    n + 1;\n}\n";
+
+#[test]
+fn other_places_of_a_claim_are_kept_where_their_quote_is_in_the_file() {
+    let case = case().unchanged("lib/callers.rs", CALLERS).unchanged("src/a.rs", "fn unrelated() {}\n");
+    let total = claim("src/a.rs", 20, "let total = sum(&values[1..]);");
+    let with = |also: Vec<claim::Elsewhere>| case.candidate(Claim { also, ..total.clone() });
+    for (said, expected) in [
+        (elsewhere("lib/callers.rs", 4, "    let n = compute_20(v);"), "lib/callers.rs:4 let n = compute_20(v);"),
+        // Another spelling of the path, a number that is off, a part of the line, other white space.
+        (elsewhere("./lib/callers.rs", 90, "let n = compute_20(v);"), "lib/callers.rs:4 let n = compute_20(v);"),
+        (elsewhere("callers.rs", 0, "compute_20(v)"), "lib/callers.rs:4 let n = compute_20(v);"),
+        (elsewhere("lib/callers.rs", 4, "let n=compute_20( v );"), "lib/callers.rs:4 let n = compute_20(v);"),
+        // The number decides between equal lines.
+        (elsewhere("lib/callers.rs", 9, "n + 1;"), "lib/callers.rs:9 n + 1;"),
+    ] {
+        assert_eq!(also(&with(vec![said.clone()])), [expected], "{said:?}");
+    }
+    for said in [
+        elsewhere("lib/callers.rs", 4, "let n = compute_21(v);"),
+        elsewhere("lib/missing.rs", 4, "let n = compute_20(v);"),
+        elsewhere("../lib/callers.rs", 4, "let n = compute_20(v);"),
+        elsewhere("lib/callers.rs", 4, ""),
+        elsewhere("lib/callers.rs", 4, "v"),
+        claim::Elsewhere::default(),
+    ] {
+        assert_eq!(also(&with(vec![said.clone()])), [""; 0], "{said:?}");
+    }
+    let place = elsewhere("lib/callers.rs", 4, "let n = compute_20(v);");
+    assert_eq!(also(&with(vec![place.clone(), place])).len(), 1);
+}
+
+#[test]
+fn other_places_of_a_patch_are_looked_up_in_its_lines() {
+    let also_of = |said| also(&case().candidate(Claim { also: vec![said], ..claim("src/a.rs", 31, "free(buffer);") }));
+    assert_eq!(also_of(elsewhere("new.rs", 2, "loop_forever(1, 2);")), ["new.rs:2 loop_forever(1, 2);"]);
+    assert_eq!(also_of(elsewhere("src/a.rs", 31, "free(buffer);")), [""; 0]);
+    assert_eq!(also_of(elsewhere("lib/callers.rs", 4, "let n = compute_20(v);")), [""; 0]);
+}
+
+#[test]
+fn a_claim_about_an_unchanged_line_that_was_read_is_tied_to_the_change() {
+    let base = || {
+        let mut case = case().unchanged("lib/callers.rs", CALLERS);
+        case.group.related.changed = vec![vec!["compute_20".to_owned()], vec!["b".to_owned()]];
+        case
+    };
+    let call = claim("lib/callers.rs", 4, "let n = compute_20(v);");
+    // No one has seen the line.
+    assert_eq!(place(&base().anchor(call.clone())), "remark -");
+    // It was read, and names a definition that the change touches.
+    let case = base().read("lib/callers.rs", 1, 6);
+    let c = case.candidate(call.clone());
+    assert_eq!(also(&c), ["lib/callers.rs:4 let n = compute_20(v);"]);
+    // The line that named it is removed; shown is the one that took its place.
+    assert_eq!(place(&Anchored::Candidate(Box::new(c.clone()))), "src/a.rs:20 as numbered");
+    assert!(c.draft.message.contains("unchanged code at lib/callers.rs:4"), "{}", c.draft.message);
+    assert_eq!(c.draft.replacement, None);
+    // A line of the change names the definition.
+    let mut case = base().read("lib/callers.rs", 1, 6);
+    case.group.related.changed[0] = vec!["sum".to_owned()];
+    let c = case.candidate(claim("lib/callers.rs", 1, "use a::sum;"));
+    assert_eq!(
+        (place(&Anchored::Candidate(Box::new(c.clone()))).as_str(), also(&c).len()),
+        ("src/a.rs:20 as numbered", 1)
+    );
+    // A line that names nothing of the change stays a remark, and so does one that is not in the file.
+    assert_eq!(place(&case.anchor(claim("lib/callers.rs", 8, "fn other() {"))), "remark -");
+    assert_eq!(place(&case.anchor(claim("lib/callers.rs", 1, "use a::sum::total;"))), "remark -");
+}
+
+#[test]
+fn a_claim_about_related_code_is_tied_to_the_change_that_uses_it() {
+    let mut case = case().unchanged("lib/open.rs", "pub fn open(path: &str, mode: u32) {\n    assert!(mode > 0);\n}\n");
+    let lines = [(1, "pub fn open(path: &str, mode: u32) {"), (2, "    assert!(mode > 0);")];
+    case.group.related.excerpts.push(Excerpt {
+        why: Why::Definition,
+        file: 1,
+        hunks: 0..=0,
+        path: "lib/open.rs".to_owned(),
+        name: "open".to_owned(),
+        inside: String::new(),
+        lines: lines.map(|(n, text)| (n, text.to_owned())).to_vec(),
+    });
+    let c = case.candidate(claim("lib/open.rs", 2, "assert!(mode > 0);"));
+    assert_eq!(also(&c), ["lib/open.rs:2 assert!(mode > 0);"]);
+    assert_eq!(place(&Anchored::Candidate(Box::new(c))), "src/b.rs:2 as numbered");
+}
+
+#[test]
+fn an_unchanged_line_of_a_changed_file_that_was_read_is_tied_to_the_nearest_changed_line() {
+    let case = case();
+    let whole = case.group.files[0].change.text().unwrap().new.whole().unwrap().to_vec();
+    let case = case.unchanged("src/a.rs", &String::from_utf8(whole).unwrap()).read("src/a.rs", 50, 60);
+    let c = case.candidate(claim("src/a.rs", 51, "let value_50 = compute_50(input);"));
+    assert_eq!(place(&Anchored::Candidate(Box::new(c.clone()))), "src/a.rs:31 loosely");
+}
+
+#[test]
+fn out_02_thousands_of_other_places_are_worked_through() {
+    let mut case = case();
+    for i in 0..2_000 {
+        case = case.unchanged(&format!("lib/{i:04}.rs"), CALLERS);
+    }
+    let also = |i: i64| elsewhere(&format!("nowhere/{i}.rs"), i, "let n = compute_20(v);");
+    let of = |i: i64| Claim { also: (0..20).map(also).collect(), ..claim("src/a.rs", 20, &format!("free({i})")) };
+    let reply = Reply { findings: (0..1_000).map(of).collect(), ..Reply::default() };
+    assert_eq!(claims(&reply, &case.context()).len(), 1_000);
 }
 
 #[test]

@@ -39,3 +39,8 @@ pub(super) fn cut(text: &str, most: usize) -> String {
         None => text.to_owned(),
     }
 }
+
+/// Returns the identifiers, numbers and words of a text, in order.
+pub(super) fn identifiers(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty())
+}

@@ -2,11 +2,14 @@
 
 use super::json::{Json, Object};
 use super::{MAX_FINDINGS, Problem};
-use crate::ai::claim::{Claim, Compliance, Missing, NotReviewed, Rebuttal, Reply, Violation};
+use crate::ai::claim::{Claim, Compliance, Elsewhere, Missing, NotReviewed, Rebuttal, Reply, Violation};
 use crate::untrusted::Inert;
 
 /// Keys that a reply should not have and that are told of, at most.
 const MAX_NOTES: usize = 20;
+
+/// Other places of a claim that are read, at most.
+const MAX_ALSO: usize = 20;
 
 /// Reads the members of a reply.
 ///
@@ -125,6 +128,7 @@ fn claim(mut o: Object) -> Claim {
         line,
         end_line: end_line.or(to),
         quote: text(&mut o, &["quote"]),
+        also: o.take("also").map(elsewhere).unwrap_or_default(),
         severity: text(&mut o, &["severity"]).unwrap_or_default(),
         category: text(&mut o, &["category"]).unwrap_or_default(),
         cwe: o.take("cwe").as_ref().and_then(weakness),
@@ -136,6 +140,24 @@ fn claim(mut o: Object) -> Claim {
         convention: text(&mut o, &["convention"]),
         notes,
     }
+}
+
+/// Reads the other places of a claim: a list, or one. What has another form names no place.
+fn elsewhere(value: Json) -> Vec<Elsewhere> {
+    let all = match value {
+        Json::List(list) => list,
+        one => vec![one],
+    };
+    let objects = all.into_iter().take(MAX_ALSO).filter_map(|value| match value {
+        Json::Object(o) => Some(o),
+        _ => None,
+    });
+    let place = |mut o: Object| Elsewhere {
+        file: text(&mut o, &["file", "path"]),
+        line: number(o.take_any(&["line", "line_number", "start_line"]), "line", &mut Vec::new()).0,
+        quote: text(&mut o, &["quote"]),
+    };
+    objects.map(place).collect()
 }
 
 fn compliance(mut o: Object) -> Result<Compliance, Problem> {

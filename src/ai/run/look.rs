@@ -5,7 +5,7 @@ use super::member::Member;
 use super::question::{Asked, Why};
 use super::{Remark, Session, Team, described, foreign};
 use crate::ai::anchor::path::Names;
-use crate::ai::anchor::{self, Anchored, Candidate};
+use crate::ai::anchor::{self, Anchored, Candidate, Files};
 use crate::ai::ask::Cause;
 use crate::ai::claim::{self, NotReviewed};
 use crate::ai::plan::{self, Chunk};
@@ -129,6 +129,7 @@ impl<'a> Session<'a> {
             read: &read,
             backend: name,
             rules: self.job.rules,
+            tree: self.tree(chunk.group).map(|tree| tree as &dyn Files),
         };
         let text = foreign(reply.summary.trim(), self.job.rules);
         if !text.is_empty() {

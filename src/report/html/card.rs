@@ -5,6 +5,7 @@ use super::markup::Markup;
 use super::paint;
 use crate::finding::{Confidence, Evidence, Finding, Frame};
 use crate::report::remedy;
+use crate::report::words;
 use crate::untrusted::{self, Inert};
 use std::collections::HashMap;
 
@@ -72,6 +73,9 @@ pub(super) fn write<'r>(
         let first = first as u64 + 1;
         out.raw("<p class=again>Same as <a href=#F").digits(first).raw(">F").digits(first).raw("</a>.\n");
     }
+    for also in words::also(f) {
+        out.raw("<p><b>Also</b> <code>").text(&also).raw("</code></p>\n");
+    }
     if let Some(failure) = f.failure() {
         prose("<b>Fails when</b> ", failure, out);
     }
@@ -97,7 +101,7 @@ pub(super) fn write<'r>(
     }
     // A paragraph ends where the next one begins. A repeated message continues its paragraph.
     let is_plain = !is_news && f.failure().is_none() && f.convention().is_none() && f.disputed.is_none();
-    let is_plain = is_plain && f.replacement().is_none() && !f.blocking;
+    let is_plain = is_plain && f.also().is_empty() && f.replacement().is_none() && !f.blocking;
     out.raw(if is_plain { " " } else { "<p class=fp>" });
     out.raw("Fingerprint <code>").text(f.fingerprint().as_str()).raw("</code>");
     if f.blocking {

@@ -2,7 +2,7 @@
 
 use super::Flavor;
 use crate::finding::{Confidence, Finding, FrameLine, LineSpan, Severity};
-use crate::report::words::{applicable, line_of};
+use crate::report::words::{self, applicable, line_of};
 use crate::untrusted::{Inert, clipped, code, fenced, markdown, prose};
 
 /// Bytes of a title.
@@ -89,6 +89,7 @@ pub(super) fn block(f: &Finding, look: &Look) -> String {
     if look.news && f.message().trim() != f.title().trim() {
         parts.push(text("", f.message()));
     }
+    parts.extend(words::also(f).map(|place| format!("**Also:** {}", code(place.as_bytes()))));
     let labelled = [
         ("Fails when", f.failure()),
         ("Convention", f.convention()),

@@ -6,7 +6,7 @@ use super::text;
 use crate::diff::{LineNo, RepoPath};
 use crate::error::ExitStatus;
 use crate::finding::listing::Unlisted;
-use crate::finding::{Category, Finding, LineSpan, Location, Severity, Suppression, Waiver, arrange};
+use crate::finding::{Also, Category, Finding, LineSpan, Location, Severity, Suppression, Waiver, arrange};
 use crate::review::{Note, Review};
 use crate::untrusted;
 use crate::verdict::Verdict;
@@ -76,6 +76,7 @@ pub(super) fn filled(with: &str, bytes: &[u8]) -> Review {
         if let Some(at) = &mut draft.location {
             at.file = path(n);
         }
+        draft.also = vec![Also { file: path(50), line: LineNo::new(1).unwrap(), quote: with.to_owned() }];
         let mut made = Finding::sample(draft, f.confidence());
         made.frame = f.frame.clone();
         for line in made.frame.iter_mut().flat_map(|f| &mut f.lines) {

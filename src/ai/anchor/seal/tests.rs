@@ -268,6 +268,7 @@ fn draft_of(finding: &Finding) -> Draft {
         quote: finding.quote().to_owned(),
         cwe: finding.cwe(),
         convention: None,
+        also: Vec::new(),
         references: Vec::new(),
     }
 }

@@ -1,0 +1,113 @@
+//! The other places of a claim: each is checked against the file that it names.
+
+use super::path;
+use super::quote::Quote;
+use super::{Context, Files, text};
+use crate::ai::claim::Elsewhere;
+use crate::diff::{LineNo, RepoPath};
+use crate::finding::Also;
+use std::borrow::Cow;
+
+/// Other places of a finding, at most.
+const MOST: usize = 5;
+/// Other places of a claim that are checked, at most.
+const CHECKED: usize = 10;
+/// Lines by which a number may be wrong and still choose between equal lines.
+const NEAR: u32 = 30;
+/// Characters of a quote.
+const QUOTE: usize = 400;
+
+/// Bytes of a file that is searched.
+const SEARCHED: usize = 1 << 20;
+
+/// How many lines are still looked up for one reply. A hostile reply can name thousands.
+#[derive(Debug)]
+pub(super) struct Budget(u32);
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(100)
+    }
+}
+
+/// A line of a file, as a model sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Line {
+    pub(super) file: RepoPath,
+    pub(super) number: LineNo,
+    /// Without white space around it.
+    pub(super) text: String,
+}
+
+/// Returns the places that exist, in the order of the claim, without repeats and without `own`.
+pub(super) fn checked(
+    cx: &Context<'_>,
+    budget: &mut Budget,
+    said: &[Elsewhere],
+    own: Option<(&RepoPath, LineNo)>,
+) -> Vec<Also> {
+    let mut out: Vec<Also> = Vec::new();
+    for said in said.iter().take(CHECKED) {
+        let number = said.line.and_then(|n| u32::try_from(n).ok());
+        let quote = said.quote.as_deref().and_then(Quote::new);
+        let Some(line) = said.file.as_deref().and_then(|file| find(cx, budget, file, number, quote.as_ref()?)) else {
+            continue;
+        };
+        let is_known = out.iter().any(|a| (&a.file, a.line) == (&line.file, line.number));
+        if !is_known && own != Some((&line.file, line.number)) && out.len() < MOST {
+            out.push(line.also());
+        }
+    }
+    out
+}
+
+/// Finds the line of a file of the tree, or of the change, that has the quote.
+///
+/// `number` chooses between several lines that have it. Without a number, or with one that is not near any of them,
+/// the line must be the only one.
+pub(super) fn find(
+    cx: &Context<'_>,
+    budget: &mut Budget,
+    named: &str,
+    number: Option<u32>,
+    quote: &Quote,
+) -> Option<Line> {
+    budget.0 = budget.0.checked_sub(1)?;
+    let file = file(cx, named)?;
+    let text = cx.tree.and_then(|tree| tree.text(&file));
+    let lines: Vec<(u32, &str)> = match &text {
+        Some(text) if text.len() > SEARCHED => return None,
+        Some(text) => (1..).zip(text.lines()).collect(),
+        None => shown(cx, &file),
+    };
+    let (number, text) = quote.find_line(&lines, number, NEAR)?;
+    Some(Line { file, number: LineNo::new(number)?, text: text.trim().to_owned() })
+}
+
+/// Returns the path that a text names, of the change or of the tree.
+fn file(cx: &Context<'_>, named: &str) -> Option<RepoPath> {
+    let exact = RepoPath::from(named.trim());
+    if cx.tree.is_some_and(|tree| tree.text(&exact).is_some()) {
+        return Some(exact);
+    }
+    if let Some(changed) = path::Names::new(&cx.group.files).find(named) {
+        return Some(cx.group.files[changed].path().clone());
+    }
+    let paths = cx.tree.map(Files::paths).unwrap_or_default();
+    let names: Vec<(Cow<'_, str>, usize)> = paths.iter().enumerate().map(|(i, p)| (path::text(p), i)).collect();
+    path::find(named, &names).map(|i| paths[i].clone())
+}
+
+/// Returns the lines of the new side of a changed file that were shown, with their numbers.
+fn shown<'a>(cx: &Context<'a>, file: &RepoPath) -> Vec<(u32, &'a str)> {
+    let file = cx.group.files.iter().find(|f| f.path() == file);
+    let lines = file.into_iter().flat_map(|f| &f.hunks).flat_map(|h| &h.lines);
+    lines.filter_map(|l| Some((l.new?.get(), l.text.as_str()))).collect()
+}
+
+impl Line {
+    /// Returns the line as a place of a finding.
+    pub(super) fn also(self) -> Also {
+        Also { quote: text::cut(&self.text, QUOTE), file: self.file, line: self.number }
+    }
+}
