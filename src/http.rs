@@ -5,6 +5,7 @@
 //! [`Server::shown`]: without keys, escaped, short.
 
 pub mod key;
+mod pace;
 mod proxy;
 mod reply;
 pub mod retry;
@@ -14,6 +15,7 @@ pub use reply::{Refusal, Reply};
 pub use reqwest::header::HeaderMap;
 pub use reqwest::{Method, StatusCode, Url};
 
+use self::pace::Pace;
 use crate::log::millis;
 use crate::stop::Stop;
 use crate::untrusted::Inert;
@@ -21,10 +23,8 @@ use reqwest::Client;
 use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
 use serde_json::Value;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use tokio::sync::MutexGuard;
 use tokio::time::{sleep_until, timeout_at};
 
 /// To the end of the handshakes.
@@ -156,19 +156,24 @@ pub struct Server {
     is_patient: bool,
     proxies: Proxies,
     pool: Pool,
-    /// Until then the server does not want to be asked.
-    quiet: Mutex<Option<Instant>>,
-    /// It turned a request away and has answered none since.
-    is_limited: AtomicBool,
-    /// Held by the one request that is sent while it is limited.
-    turn: tokio::sync::Mutex<()>,
+    pace: Pace,
+}
+
+/// A try of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Try {
+    First,
+    /// After a failure.
+    Retry,
+    /// After the server turned the request away and said when to come back.
+    Again,
 }
 
 /// Called before each try of a request; an error ends the request.
-pub type Admit<'a> = dyn FnMut() -> Result<(), Failure> + 'a;
+pub type Admit<'a> = dyn FnMut(Try) -> Result<(), Failure> + 'a;
 
 /// Admits every try.
-pub fn admit_all() -> Result<(), Failure> {
+pub fn admit_all(_: Try) -> Result<(), Failure> {
     Ok(())
 }
 
@@ -337,9 +342,7 @@ impl Server {
             is_patient,
             proxies,
             pool,
-            quiet: Mutex::new(None),
-            is_limited: AtomicBool::new(false),
-            turn: tokio::sync::Mutex::new(()),
+            pace: Pace::default(),
         }
     }
 
@@ -377,8 +380,8 @@ impl Server {
     /// Sends a request as often as it makes sense, and returns what the protocol reads of the answer.
     /// `admit` is called before each try and can refuse it.
     ///
-    /// A patient server that says when to come back is asked again until the deadline; `max_retries` bounds
-    /// the other tries.
+    /// A patient server that answers 429 or 529 and says when to come back is asked again until the deadline.
+    /// `max_retries` bounds the other tries.
     ///
     /// # Errors
     ///
@@ -391,28 +394,29 @@ impl Server {
         admit: &mut Admit<'_>,
     ) -> Result<P::Answer, Failure> {
         let (mut tries, mut retries) = (0_u32, 0_u32);
+        let mut next = Try::First;
         loop {
-            let _turn = self.wait(limits).await?;
+            let place = self.place(limits).await?;
             limits.check()?;
-            admit()?;
+            admit(next)?;
             tries += 1;
             let sent = Instant::now();
             let outcome = limits.hold(self.attempt(request, protocol)).await?;
             request.log(tries, sent, outcome.as_ref().err());
             let trouble = match outcome {
                 Ok(value) => {
-                    self.is_limited.store(false, Ordering::Relaxed);
+                    self.pace.answered();
                     return Ok(value);
                 }
                 Err(trouble) => trouble,
             };
-            match trouble.floor {
-                Some(floor) if self.is_patient => self.be_quiet(floor),
-                floor => {
-                    retries += 1;
-                    floor.into_iter().for_each(|floor| self.be_quiet(floor));
-                }
+            if let Some(floor) = trouble.floor {
+                self.pace.pause(floor);
             }
+            drop(place);
+            let is_turned_away = trouble.floor.is_some() && matches!(trouble.failure.status, Some(429 | 529));
+            next = if self.is_patient && is_turned_away { Try::Again } else { Try::Retry };
+            retries += u32::from(next == Try::Retry);
             let twice = trouble.maybe_done && request.repeat == Repeat::Makes;
             if !trouble.passing || twice || retries > self.max_retries {
                 return Err(trouble.failure);
@@ -431,40 +435,27 @@ impl Server {
         }
     }
 
-    /// Waits while the server wants to be left alone: what it told one request holds for all. Afterwards
-    /// one request at a time goes out, with the returned guard, until one is answered: requests that come
-    /// back together would be turned away together.
-    async fn wait(&self, limits: &Limits<'_>) -> Result<Option<MutexGuard<'_, ()>>, Failure> {
-        self.wait_until_wanted(limits).await?;
-        if !self.is_limited.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        let turn = limits.hold(self.turn.lock()).await?;
-        self.wait_until_wanted(limits).await?;
-        Ok(self.is_limited.load(Ordering::Relaxed).then_some(turn))
-    }
-
-    async fn wait_until_wanted(&self, limits: &Limits<'_>) -> Result<(), Failure> {
-        let quiet =
-            || self.quiet.lock().unwrap_or_else(PoisonError::into_inner).filter(|until| *until > Instant::now());
-        while let Some(until) = quiet() {
-            if until >= limits.deadline {
-                let wait = until.saturating_duration_since(Instant::now());
-                let message = format!("the server rejected another request; retry after {} s", ceil(wait));
-                let mut failure = Failure::new(Cause::Refused, message);
-                failure.retry_after = Some(wait);
-                return Err(failure);
+    /// Waits for a place among the requests to the server.
+    ///
+    /// # Errors
+    ///
+    /// The server is to be left alone until after the deadline; the deadline, and the end of the run.
+    async fn place(&self, limits: &Limits<'_>) -> Result<pace::Place<'_>, Failure> {
+        loop {
+            match self.pace.take() {
+                Ok(place) => return Ok(place),
+                Err(pace::Wait::ForOthers) => limits.hold(self.pace.freed()).await?,
+                Err(pace::Wait::Until(until)) if until < limits.deadline => {
+                    limits.hold(sleep_until(until.into())).await?;
+                }
+                Err(pace::Wait::Until(until)) => {
+                    let wait = until.saturating_duration_since(Instant::now());
+                    let message = format!("the server rejected another request; retry after {} s", ceil(wait));
+                    let mut failure = Failure::new(Cause::Refused, message);
+                    failure.retry_after = Some(wait);
+                    return Err(failure);
+                }
             }
-            limits.hold(sleep_until(until.into())).await?;
-        }
-        Ok(())
-    }
-
-    fn be_quiet(&self, floor: Duration) {
-        self.is_limited.store(true, Ordering::Relaxed);
-        let mut quiet = self.quiet.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(until) = Instant::now().checked_add(floor) {
-            *quiet = (*quiet).max(Some(until));
         }
     }
 

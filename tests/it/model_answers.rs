@@ -3,7 +3,8 @@
 use crate::loopback::{Reply, Request, Says, Server};
 use crate::support::{Repo, Reviewer};
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 const FLAW: &str = "def half(n):\n    return n / (n - n)\n";
 
@@ -379,6 +380,28 @@ fn mod_06_a_rate_limit_with_time_left_is_waited_out_by_the_whole_backend() {
         assert_eq!(report["outcome"], "reviewed", "{report:#}");
         // Those that wait do not come back together.
         assert_eq!(server.questions().len(), 5 + 3, "{kind}");
+    }
+}
+
+#[test]
+fn mod_06_many_parts_get_through_a_limit_of_one_request_at_a_time() {
+    for (status, kind) in [(429, "openai"), (529, "anthropic"), (429, "google")] {
+        let free_at = Mutex::new(Instant::now());
+        let server = Server::start(move |r: &Request| {
+            let mut free_at = free_at.lock().unwrap();
+            let now = Instant::now();
+            if now < *free_at {
+                return Reply::error_with(status, ("retry-after-ms", "100"), "rate_limit_error", "slow down");
+            }
+            *free_at = now + Duration::from_millis(100);
+            r.review(&[])
+        });
+        let repo = staged(&server, kind, "max_files = 1\njobs = 8\nmax_requests = 20\n", "");
+        for i in 0..13 {
+            repo.stage(&format!("src/file_{i}.py"), format!("VALUE = {i}\n"));
+        }
+        let report = report(&repo, &[], 0);
+        assert_eq!(report["outcome"], "reviewed", "{kind}: {report:#}");
     }
 }
 

@@ -169,10 +169,10 @@ impl Http {
             repeat: Repeat::Harmless,
         };
         let mut tries = 0;
-        let mut admit = || {
+        let mut admit = |attempt: http::Try| {
             tries += 1;
-            // The first try is what the grant is for.
-            let admitted = if tries > 1 { quota.take_retry() } else { Ok(()) };
+            // The first try is what the grant is for. A try that was turned away was not answered, and costs nothing.
+            let admitted = if attempt == http::Try::Retry { quota.take_retry() } else { Ok(()) };
             admitted.map_err(|limit| http::Failure::new(http::Cause::Limit, limit.message))
         };
         let answer = self.server.send(&request, self, limits, &mut admit).await;
