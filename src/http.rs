@@ -153,6 +153,7 @@ pub struct Server {
     headers: &'static [(&'static str, &'static str)],
     key: key::Source,
     max_retries: u32,
+    retry_delay: Duration,
     is_patient: bool,
     proxies: Proxies,
     pool: Pool,
@@ -188,6 +189,8 @@ pub struct Setup {
     pub headers: &'static [(&'static str, &'static str)],
     pub key: key::Source,
     pub max_retries: u32,
+    /// The longest pause before the first retry; it doubles with every retry.
+    pub retry_delay: Duration,
     /// Tries that the server turned away with a time to come back do not count as retries.
     pub is_patient: bool,
     pub proxies: Proxies,
@@ -329,7 +332,8 @@ fn build(secure: bool, proxies: &Proxies) -> Result<Client, reqwest::Error> {
 impl Server {
     /// Makes a server. Opens no connection.
     pub fn new(setup: Setup) -> Self {
-        let Setup { address, setting, carries, headers, key, max_retries, is_patient, proxies, pool } = setup;
+        let Setup { address, setting, carries, headers, key, max_retries, retry_delay, is_patient, proxies, pool } =
+            setup;
         Self {
             name: address.to_string(),
             secure: address.scheme() == "https",
@@ -339,6 +343,7 @@ impl Server {
             headers,
             key,
             max_retries,
+            retry_delay,
             is_patient,
             proxies,
             pool,
@@ -423,7 +428,7 @@ impl Server {
             }
             // A server that says when needs less on top: only one request at a time comes back.
             let step = if trouble.floor.is_some() { tries.div_ceil(PATIENT_TRIES) } else { tries };
-            let pause = retry::pause(step, trouble.floor, fastrand::f64());
+            let pause = retry::pause(self.retry_delay, step, trouble.floor, fastrand::f64());
             // Of the pause only the floor counts here: jitter must not cost a try that there is time for.
             if trouble.floor.unwrap_or(pause) >= limits.left() {
                 return Err(trouble.failure);

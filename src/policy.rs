@@ -145,6 +145,12 @@ pub struct Backend {
     /// A command line that prints the key.
     pub api_key_command: Option<String>,
     pub max_retries: u32,
+    /// The longest pause before the first retry; it doubles with every retry.
+    pub retry_delay: Duration,
+    /// Time limit of one request. `None`: only that of the review.
+    pub timeout: Option<Duration>,
+    /// How much the model reasons before it answers. `None`: its default.
+    pub effort: Option<Effort>,
     /// Context size of prompt and answer together; `None`: the smallest of the kind.
     pub context_tokens: Option<u32>,
     /// USD per million tokens.
@@ -154,6 +160,29 @@ pub struct Backend {
     pub keyless: bool,
     /// The full key of an operator-only value that was ignored. Such a backend must not be asked.
     pub withheld: Option<String>,
+}
+
+/// How much a model reasons before it answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effort {
+    Low,
+    Medium,
+    High,
+}
+
+impl Effort {
+    /// Returns the canonical name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+
+    fn parse(s: &str) -> Option<Self> {
+        [Self::Low, Self::Medium, Self::High].into_iter().find(|e| e.name() == s)
+    }
 }
 
 /// The protocol of a backend.
@@ -589,6 +618,9 @@ impl Backend {
             api_key_env: None,
             api_key_command: None,
             max_retries: 3,
+            retry_delay: Duration::from_millis(500),
+            timeout: None,
+            effort: None,
             context_tokens: None,
             price: None,
             keyless: false,

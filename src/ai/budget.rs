@@ -10,8 +10,8 @@ use std::collections::HashMap;
 
 /// Bytes of a token, for an estimate of a prompt; on the safe side for code.
 const BYTES: u64 = 3;
-/// Tokens that one answer may have where a limit of tokens or cost applies.
-const LONGEST: u64 = 16_000;
+/// Tokens that one answer may have, unless more effort is configured. All current models can write as many.
+pub const LONGEST: u64 = 16_000;
 /// Tokens of an answer that is not cut short. With less to spend, a request waits for others to end.
 const ENOUGH: u64 = 4_000;
 /// Tokens of an answer below which a request is not worth sending.
@@ -75,6 +75,8 @@ pub struct Want<'w> {
     pub price: Option<&'w Price>,
     /// Of the request.
     pub bytes: usize,
+    /// Tokens that the answer may have at most.
+    pub longest: u64,
 }
 
 /// The reservation of one round trip, held until it is settled.
@@ -198,7 +200,7 @@ impl Budget {
         if room < LEAST || (room < ENOUGH && self.in_flight > 0) {
             return if self.in_flight > 0 { Reservation::Later } else { Reservation::Refused(limit) };
         }
-        let output = (room < u64::MAX).then(|| room.min(LONGEST));
+        let output = (room < u64::MAX).then(|| room.min(want.longest));
         let tokens = input + output.unwrap_or(UNCOUNTED);
         let usd = price.map_or(0.0, |p| cost_of(&p, input, output.unwrap_or(UNCOUNTED)));
         self.held_tokens += tokens;

@@ -58,6 +58,8 @@ pub struct Question<'a> {
     pub endpoint: &'a str,
     /// As policy or the backend's default names it.
     pub model: &'a str,
+    /// How much the model is to reason: `high`; empty: its default.
+    pub effort: &'a str,
     pub depth: Depth,
     /// The tree that tools can look around in; `None`: there are none.
     pub tree: Option<&'a str>,
@@ -76,7 +78,7 @@ pub struct Kept {
 impl Key {
     /// Returns the key of a question. The run's nonce is not part of it.
     pub fn of(question: &Question<'_>) -> Self {
-        let Question { prompt, schema, kind, endpoint, model, depth, tree } = question;
+        let Question { prompt, schema, kind, endpoint, model, effort, depth, tree } = question;
         let mut hash = Sha256::new();
         let mut field = |text: &str| {
             // Split where the nonce stands: no text can look like another one's gap.
@@ -93,7 +95,7 @@ impl Key {
         }
         field(schema.name);
         field(&schema.value.to_string());
-        for part in [kind, endpoint, model] {
+        for part in [kind, endpoint, model, effort] {
             field(part);
         }
         field(match depth {

@@ -1,7 +1,7 @@
 //! The quota of one question: every round trip is reserved here before it starts.
 
 use super::ask::{Cause, Failure, Spent, Until};
-use super::budget::{Budget, Limits, Reservation, Ticket, Want, cost};
+use super::budget::{Budget, LONGEST, Limits, Reservation, Ticket, Want, cost};
 use crate::policy::Price;
 use std::cell::{Cell, RefCell};
 use tokio::sync::Notify;
@@ -75,23 +75,25 @@ impl Quota<'static> {
 }
 
 impl<'a> Quota<'a> {
-    fn want(&self, bytes: usize) -> Want<'a> {
-        Want { backend: self.backend, price: self.price, bytes }
+    fn want(&self, bytes: usize, longest: u64) -> Want<'a> {
+        Want { backend: self.backend, price: self.price, bytes, longest }
     }
 
-    /// Reserves a round trip that sends so many bytes. Waits for others to end where only they stand in the
-    /// way.
+    /// Reserves a round trip that sends so many bytes, for an answer of up to `longest` tokens. Waits while only requests
+    /// in flight prevent it.
     ///
     /// # Errors
     ///
     /// `Limit`, with the limit that would be passed; the deadline and the end of the run.
-    pub async fn reserve(&self, bytes: usize, limits: &Until<'_>) -> Result<Grant<'_>, Failure> {
-        let Some(ledger) = self.ledger else { return Ok(Grant { quota: self, ticket: Cell::new(None), bytes }) };
+    pub async fn reserve(&self, bytes: usize, longest: u64, limits: &Until<'_>) -> Result<Grant<'_>, Failure> {
+        let Some(ledger) = self.ledger else {
+            return Ok(Grant { quota: self, ticket: Cell::new(None), bytes, longest });
+        };
         loop {
-            let reservation = ledger.budget.borrow_mut().reserve(&self.want(bytes));
+            let reservation = ledger.budget.borrow_mut().reserve(&self.want(bytes, longest));
             match reservation {
                 Reservation::Granted(ticket) => {
-                    let grant = Grant { quota: self, ticket: Cell::new(Some(ticket)), bytes };
+                    let grant = Grant { quota: self, ticket: Cell::new(Some(ticket)), bytes, longest };
                     self.take()?;
                     return Ok(grant);
                 }
@@ -135,7 +137,7 @@ impl<'a> Quota<'a> {
     /// fit what is left of the question's share.
     pub fn affords_tools(&self, bytes: usize) -> bool {
         let Some(ledger) = self.ledger else { return true };
-        self.share.get() >= 2 && ledger.budget.borrow().affords_tools(&self.want(bytes))
+        self.share.get() >= 2 && ledger.budget.borrow().affords_tools(&self.want(bytes, LONGEST))
     }
 
     /// Returns how many requests the question was promised and has not sent.
@@ -159,6 +161,7 @@ pub struct Grant<'q> {
     quota: &'q Quota<'q>,
     ticket: Cell<Option<Ticket>>,
     bytes: usize,
+    longest: u64,
 }
 
 impl Grant<'_> {
@@ -171,7 +174,7 @@ impl Grant<'_> {
     pub fn settle(self, spent: &Spent) {
         if let (Some(ticket), Some(ledger)) = (self.ticket.take(), self.quota.ledger) {
             let spent = Spent { cost_usd: cost(spent, self.quota.price), ..*spent };
-            ledger.budget.borrow_mut().settle(ticket, &self.quota.want(self.bytes), &spent);
+            ledger.budget.borrow_mut().settle(ticket, &self.quota.want(self.bytes, self.longest), &spent);
             ledger.freed.notify_waiters();
         }
     }

@@ -411,6 +411,7 @@ mod tests {
             headers: &[],
             key: Source::Keyless,
             max_retries: 0,
+            retry_delay: crate::http::retry::DELAY,
             is_patient: false,
             proxies: Proxies::default(),
             pool: Pool::default(),

@@ -331,6 +331,7 @@ impl Site {
             headers,
             key,
             max_retries: RETRIES,
+            retry_delay: http::retry::DELAY,
             is_patient: false,
             proxies: if secure { Proxies::of(operator.env)? } else { Proxies::default() },
             pool: Pool::default(),

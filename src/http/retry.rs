@@ -6,8 +6,8 @@
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use std::time::{Duration, SystemTime};
 
-/// The longest first pause; it doubles with every try.
-const BASE: Duration = Duration::from_millis(500);
+/// The longest first pause where no other is configured.
+pub const DELAY: Duration = Duration::from_millis(500);
 /// The longest pause that nobody asked for.
 const MAX_PAUSE: Duration = Duration::from_secs(20);
 /// Longer than any deadline.
@@ -22,12 +22,12 @@ pub fn is_passing(status: u16, retry_after: Option<Duration>) -> bool {
     }
 }
 
-/// Returns how long to wait before try `tries` + 1: full jitter over a window that doubles, on top of what the
-/// server asked for. `random` is in 0..1.
+/// Returns how long to wait before try `tries` + 1: full jitter over a window that starts with `delay` and doubles, on
+/// top of what the server asked for. `random` is in 0..1.
 ///
 /// Jitter stands on top, not beside: requests that were turned away together must not come back together.
-pub fn pause(tries: u32, floor: Option<Duration>, random: f64) -> Duration {
-    let window = BASE.saturating_mul(1 << tries.saturating_sub(1).min(16)).min(MAX_PAUSE);
+pub fn pause(delay: Duration, tries: u32, floor: Option<Duration>, random: f64) -> Duration {
+    let window = delay.saturating_mul(1 << tries.saturating_sub(1).min(16)).min(MAX_PAUSE.max(delay));
     floor.unwrap_or_default().saturating_add(window.mul_f64(random.clamp(0.0, 1.0)))
 }
 
@@ -55,7 +55,7 @@ pub fn seconds(text: &str, unit: f64) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_passing, pause, retry_after};
+    use super::{DELAY, is_passing, pause, retry_after};
     use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
     use std::time::{Duration, SystemTime};
 
@@ -73,19 +73,21 @@ mod tests {
 
     #[test]
     fn net_05_pauses_grow_and_are_spread() {
-        let most: Vec<_> = (1..=8).map(|n| pause(n, None, 1.0).as_millis()).collect();
+        let most: Vec<_> = (1..=8).map(|n| pause(DELAY, n, None, 1.0).as_millis()).collect();
         assert_eq!(most, [500, 1000, 2000, 4000, 8000, 16000, 20000, 20000]);
-        assert_eq!(pause(3, None, 0.0), Duration::ZERO);
-        assert_eq!(pause(3, None, 0.5), Duration::from_secs(1));
-        assert_eq!(pause(u32::MAX, None, 1.0), Duration::from_secs(20));
+        let minute = Duration::from_secs(60);
+        assert_eq!(pause(minute, 1, None, 1.0), minute);
+        assert_eq!(pause(DELAY, 3, None, 0.0), Duration::ZERO);
+        assert_eq!(pause(DELAY, 3, None, 0.5), Duration::from_secs(1));
+        assert_eq!(pause(DELAY, u32::MAX, None, 1.0), Duration::from_secs(20));
     }
 
     #[test]
     fn net_02_what_the_server_asks_for_is_the_least() {
         let floor = Duration::from_secs(7);
-        assert_eq!(pause(1, Some(floor), 0.0), floor);
-        assert!(pause(1, Some(floor), 0.9) > floor);
-        assert_eq!(pause(1, Some(Duration::MAX), 0.9), Duration::MAX);
+        assert_eq!(pause(DELAY, 1, Some(floor), 0.0), floor);
+        assert!(pause(DELAY, 1, Some(floor), 0.9) > floor);
+        assert_eq!(pause(DELAY, 1, Some(Duration::MAX), 0.9), Duration::MAX);
     }
 
     #[test]

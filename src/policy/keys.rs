@@ -5,7 +5,7 @@
 
 use super::kind::Kind;
 use super::value::Value;
-use super::{Backend, BackendKind, Guideline, HookMode, Mode, PathRule, Policy, Price};
+use super::{Backend, BackendKind, Effort, Guideline, HookMode, Mode, PathRule, Policy, Price};
 use crate::finding::Severity;
 use crate::request::{Depth, OnIncomplete, OnTestFailure};
 
@@ -108,6 +108,7 @@ const CONFIDENCES: &[&str] = &["low", "medium", "high"];
 const HOOK_MODES: &[&str] = &["full", "rules", "off"];
 const MODES: &[&str] = &["all", "first"];
 const DEPTHS: &[&str] = &["thorough", "quick"];
+const EFFORTS: &[&str] = &["low", "medium", "high"];
 const KINDS: &[&str] = &["anthropic", "claude", "google", "openai"];
 
 static TOP: &[Key<Policy>] = &[
@@ -524,6 +525,33 @@ pub(super) static BACKEND: &[Key<Backend>] = &[
         weaker: Weaker::Never,
         get: |b| Value::Count(b.max_retries),
         set: |b, v| b.max_retries = v.count(),
+    },
+    Key {
+        name: "retry_delay",
+        about: "Longest pause before the first retry of a request; it doubles with every retry. A server that names a waiting time gets at least that time.",
+        kind: Kind::Span(0, 60),
+        trust: Trust::Open,
+        weaker: Weaker::Never,
+        get: |b| Value::Span(b.retry_delay),
+        set: |b, v| b.retry_delay = v.span(),
+    },
+    Key {
+        name: "timeout",
+        about: "Time limit of one question to the backend, with its retries and tool calls. Unset: only review.timeout.",
+        kind: Kind::Span(1, 86_400),
+        trust: Trust::Open,
+        weaker: Weaker::Never,
+        get: |b| b.timeout.map_or(Value::Unset, Value::Span),
+        set: |b, v| b.timeout = Some(v.span()),
+    },
+    Key {
+        name: "effort",
+        about: "How much the model reasons before it answers. Unset: the default of the model. More effort allows longer answers.",
+        kind: Kind::Choice(EFFORTS),
+        trust: Trust::Open,
+        weaker: Weaker::Never,
+        get: |b| b.effort.map_or(Value::Unset, |e| Value::Text(e.name().to_owned())),
+        set: |b, v| b.effort = Effort::parse(v.text()),
     },
     Key {
         name: "context_tokens",

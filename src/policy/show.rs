@@ -50,7 +50,7 @@ impl Policy {
     /// digits.
     pub fn judging(&self) -> BTreeMap<String, String> {
         // Limits do not change the result of a complete review.
-        const EFFORT: [&str; 9] = [
+        const LIMITS: [&str; 10] = [
             "jobs",
             "timeout",
             "max_rounds",
@@ -58,6 +58,7 @@ impl Policy {
             "max_files",
             "max_lines",
             "max_retries",
+            "retry_delay",
             "context_tokens",
             "price",
         ];
@@ -67,7 +68,7 @@ impl Policy {
         let mut out = BTreeMap::new();
         for section in sections(self) {
             let counts =
-                |r: &&Row<'_>| r.trust == Trust::Open && r.value != Value::Unset && !EFFORT.contains(&r.name.as_str());
+                |r: &&Row<'_>| r.trust == Trust::Open && r.value != Value::Unset && !LIMITS.contains(&r.name.as_str());
             let rows = section.rows.iter().filter(counts);
             let line = |r: &Row<'_>| format!("{} = {}\n", r.name, r.value.to_toml());
             match &section.header {

@@ -52,6 +52,7 @@ fn question<'a>(prompt: &'a Prompt, schema: &'a Schema) -> Question<'a> {
         kind: "openai",
         endpoint: "http://127.0.0.1:1/v1",
         model: "m",
+        effort: "",
         depth: Depth::Quick,
         tree: None,
     }

@@ -411,7 +411,7 @@ fn mod_06_at_the_deadline_the_review_is_incomplete() {
         Reply::error_with(429, ("retry-after-ms", "10"), "rate_limit_error", "slow down")
             .after(Duration::from_millis(1))
     });
-    let repo = staged(&server, "openai", "timeout = \"1s\"\n", "");
+    let repo = staged(&server, "openai", "timeout = \"2s\"\n", "retry_delay = \"20ms\"\n");
     let report = report(&repo, &[], 3);
     assert!(server.questions().len() > 2, "{report:#}");
     let far = Server::start(|_: &Request| Reply::error_with(429, ("retry-after", "3600"), "rate_limit_error", "no"));

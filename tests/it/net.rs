@@ -2,6 +2,7 @@
 
 mod answers;
 mod faults;
+mod limits;
 mod run;
 mod secure;
 mod tools;
@@ -46,6 +47,9 @@ fn question(kind: BackendKind, url: &str) -> Question {
             api_key_env: None,
             api_key_command: None,
             max_retries: 1,
+            retry_delay: Duration::from_millis(500),
+            timeout: None,
+            effort: None,
             context_tokens: None,
             price: None,
             keyless: false,

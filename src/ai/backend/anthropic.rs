@@ -10,9 +10,6 @@ use crate::ai::ask::{Cause, Failure, Spent};
 use crate::ai::tools::SPECS;
 use serde_json::{Value, json};
 
-/// Tokens of an answer; every current model can write more.
-const MAX_TOKENS: u32 = 16_000;
-
 pub(super) static DIALECT: Dialect = Dialect {
     home: "https://api.anthropic.com",
     version: "v1",
@@ -24,7 +21,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     schema_beside_tools: true,
     path: |_| vec!["messages".to_owned()],
     body,
-    bound: |body, tokens, _| body["max_tokens"] = tokens.min(u64::from(MAX_TOKENS)).into(),
+    bound: |body, tokens, _| body["max_tokens"] = tokens.into(),
+    // <https://platform.claude.com/docs/en/build-with-claude/effort>
+    effort: |body, effort, _| body["output_config"]["effort"] = effort.name().into(),
     read,
     stream,
     is_whole: |message| message["done"] == true,
@@ -70,7 +69,6 @@ fn body(talk: &Talk<'_>) -> Value {
     }
     let mut body = json!({
         "model": talk.model,
-        "max_tokens": MAX_TOKENS,
         "stream": true,
         "system": [cached(talk.instructions)],
         "messages": messages,
@@ -114,7 +112,7 @@ fn read(message: &Value) -> Result<Said, Failure> {
         .collect();
     let stopped = match message["stop_reason"].as_str() {
         Some("end_turn" | "stop_sequence" | "tool_use") => None,
-        Some("max_tokens") => Some((Cause::CutOff, format!("the answer reached its limit of {MAX_TOKENS} tokens"))),
+        Some("max_tokens") => Some((Cause::CutOff, "the answer reached the limit of its length".to_owned())),
         Some("refusal") => Some((Cause::Declined, "the model refused to answer".to_owned())),
         Some("model_context_window_exceeded") => {
             Some((Cause::TooLarge, "prompt and answer do not fit the model's context".to_owned()))

@@ -12,12 +12,14 @@ mod log;
 
 use super::talk::check_tokens;
 use crate::ai::ask::{Answer, Ask, Cause, Failure, Prompt};
+use crate::ai::budget::LONGEST;
 use crate::ai::snapshot::{Desk, Snapshot};
 use crate::ai::tree::Tree;
 use crate::env::Env;
 use crate::http::Limits;
 use crate::http::key::Key;
 use crate::policy;
+use crate::policy::Effort;
 use crate::process::{self, End, Output, Program};
 use crate::stop::Stop;
 use events::{Expected, Session};
@@ -62,6 +64,7 @@ const DEFAULT_MODEL: &str = "default";
 pub(super) struct Claude {
     path: PathBuf,
     model: Option<String>,
+    effort: Option<Effort>,
     env: Vec<(OsString, OsString)>,
     /// What is not to be shown, wherever it turns up.
     secrets: Vec<Key>,
@@ -121,6 +124,7 @@ impl Claude {
             env: env::allowed(env, repo_top, policy.max_retries),
             secrets: env::secrets(env),
             parent,
+            effort: policy.effort,
             capacity: policy.context_tokens.map_or(CAPACITY, super::url::bytes_of).min(MAX_PROMPT / 2),
             version: OnceCell::new(),
             desk: OnceCell::new(),
@@ -225,7 +229,7 @@ impl Claude {
         let limits = Limits::new(ask.deadline, ask.stop);
         let stdin = stdin(ask, around.map(|(snapshot, _)| snapshot));
         let bytes = ask.prompt.system.len() + stdin.len();
-        let grant = ask.quota.reserve(bytes, &limits).await?;
+        let grant = ask.quota.reserve(bytes, LONGEST, &limits).await?;
         let mut env = self.env_at(desk);
         bound(&mut env, grant.output());
         let mut session = Session::new(Expected { tools, folder: desk.work() }, Some(&grant), around);
@@ -295,6 +299,9 @@ impl Claude {
         add(&["-p", "--output-format", "stream-json", "--verbose"]);
         if let Some(model) = &self.model {
             add(&["--model", model]);
+        }
+        if let Some(effort) = self.effort {
+            add(&["--effort", effort.name()]);
         }
         add(&["--system-prompt", ask.prompt.system, "--tools", &tools.join(",")]);
         if !tools.is_empty() {

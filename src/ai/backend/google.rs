@@ -7,6 +7,7 @@ use super::talk::{Call, Complaint, Dialect, Said, Talk, Tools, Turn};
 use crate::ai::ask::{Cause, Failure, Spent};
 use crate::ai::tools::SPECS;
 use crate::http::retry;
+use crate::policy::Effort;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     path,
     body,
     bound: |body, tokens, _| body["generationConfig"]["maxOutputTokens"] = tokens.into(),
+    effort,
     read,
     // It is not asked to stream.
     stream: |_, _| {},
@@ -33,6 +35,19 @@ pub(super) static DIALECT: Dialect = Dialect {
     drops: false,
     newest_first: false,
 };
+
+/// Sets the thinking budget of models before Gemini 3, in tokens, and the thinking level of later ones: each takes only
+/// its own (<https://ai.google.dev/gemini-api/docs/thinking>).
+fn effort(body: &mut Value, effort: Effort, model: &str) {
+    let has_budget = model.rsplit('/').next().is_some_and(|name| name.starts_with("gemini-2"));
+    let budget = match effort {
+        Effort::Low => 1_024,
+        Effort::Medium => 8_192,
+        Effort::High => 24_576,
+    };
+    body["generationConfig"]["thinkingConfig"] =
+        if has_budget { json!({ "thinkingBudget": budget }) } else { json!({ "thinkingLevel": effort.name() }) };
+}
 
 /// Returns `models/NAME:generateContent`; a name may say itself what it is (`tunedModels/NAME`).
 fn path(model: &str) -> Vec<String> {

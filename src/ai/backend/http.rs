@@ -9,6 +9,7 @@ use super::sse::Events;
 use super::talk::{self, Complaint, Dialect, Said, Talk};
 use super::url::{Address, bytes_of};
 use crate::ai::ask::{Answer, Ask, Cause, Failure, Spent};
+use crate::ai::budget::LONGEST;
 use crate::ai::quota::Quota;
 use crate::ai::tree::Tree;
 use crate::env::Env;
@@ -17,6 +18,7 @@ use crate::http::{
     Limits, Method, Pool, Protocol, Proxies, Refusal, Repeat, Reply, Request, Server, StatusCode, Trouble,
 };
 use crate::policy;
+use crate::policy::{BackendKind, Effort};
 use crate::stop::Stop;
 use serde_json::Value;
 use std::path::Path;
@@ -41,6 +43,9 @@ pub(super) struct Http {
     name: String,
     model: OnceCell<String>,
     capacity: usize,
+    effort: Option<Effort>,
+    /// Tokens that an answer may have.
+    longest: u64,
 }
 
 impl Http {
@@ -62,6 +67,7 @@ impl Http {
             headers: dialect.headers,
             key,
             max_retries: policy.max_retries,
+            retry_delay: policy.retry_delay,
             is_patient: true,
             proxies: if address.is_secure() { Proxies::of(env)? } else { Proxies::default() },
             pool: pool.clone(),
@@ -73,6 +79,8 @@ impl Http {
             name: policy.name.clone(),
             model: OnceCell::new_with(policy.model.clone()),
             capacity: policy.context_tokens.map_or_else(|| address.capacity(dialect), bytes_of),
+            effort: policy.effort,
+            longest: longest(policy, &address),
             address,
         })
     }
@@ -157,10 +165,12 @@ impl Http {
         let path = (self.dialect.path)(talk.model);
         let path: Vec<_> = path.iter().map(String::as_str).collect();
         let mut body = (self.dialect.body)(talk);
-        let grant = quota.reserve(body.to_string().len(), limits).await?;
-        if let Some(tokens) = grant.output() {
-            (self.dialect.bound)(&mut body, tokens, self.is_own());
+        if let Some(effort) = self.effort {
+            (self.dialect.effort)(&mut body, effort, talk.model);
         }
+        let grant = quota.reserve(body.to_string().len(), self.longest, limits).await?;
+        let tokens = grant.output().map_or(self.longest, |tokens| tokens.min(self.longest));
+        (self.dialect.bound)(&mut body, tokens, self.is_own());
         let body = body.to_string();
         let request = Request {
             method: Method::POST,
@@ -274,6 +284,23 @@ impl Http {
     fn shown(&self, text: &str) -> String {
         self.server.shown(text)
     }
+}
+
+/// Returns how many tokens an answer may have. More effort needs more: providers count what a model thinks.
+///
+/// A server that is compatible with OpenAI's gets half of its context: some reject a request whose prompt and answer
+/// together do not fit.
+fn longest(policy: &policy::Backend, address: &Address) -> u64 {
+    let longest = match policy.effort {
+        None | Some(Effort::Low) => LONGEST,
+        Some(Effort::Medium) => 2 * LONGEST,
+        Some(Effort::High) => 4 * LONGEST,
+    };
+    if address.is_own() || policy.kind != Some(BackendKind::OpenAi) {
+        return longest;
+    }
+    let context = policy.context_tokens.map_or_else(|| address.context_tokens(), u64::from);
+    longest.min(context / 2)
 }
 
 impl Protocol for Http {

@@ -24,6 +24,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     body,
     // Compatible servers know the older name.
     bound: |body, tokens, own| body[if own { "max_completion_tokens" } else { "max_tokens" }] = tokens.into(),
+    effort: |body, effort, _| body["reasoning_effort"] = effort.name().into(),
     read,
     // It is not asked to stream.
     stream: |_, _| {},

@@ -8,6 +8,7 @@ use crate::ai::ask::{Answer, Ask, Cause, Failure, Prompt, Repair, Schema, Spent}
 use crate::ai::tools::Session;
 use crate::ai::tree::Tree;
 use crate::http::Limits;
+use crate::policy::Effort;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::time::Duration;
@@ -44,6 +45,8 @@ pub(super) struct Dialect {
     pub(super) body: fn(&Talk<'_>) -> Value,
     /// Limits the tokens of the answer in the body of a question; the flag: the provider itself is asked.
     pub(super) bound: fn(&mut Value, u64, bool),
+    /// Sets the effort of a model in the body of a question.
+    pub(super) effort: fn(&mut Value, Effort, &str),
     /// Reads the body of an answer, or says why it is none.
     pub(super) read: fn(&Value) -> Result<Said, Failure>,
     /// Puts the events of a streamed answer together.

@@ -8,8 +8,12 @@ use std::fmt;
 /// Bytes of prompt for a server of this machine: about 8,000 tokens with the answer, the smallest context that such
 /// servers are commonly started with.
 const LOCAL: usize = 24_000;
+/// Tokens of the context of such a server.
+const LOCAL_TOKENS: u64 = 8_000;
 /// Bytes of prompt for a compatible server elsewhere: 32,000 tokens with the answer.
 const ELSEWHERE: usize = 64_000;
+/// Tokens of the context of such a server.
+const ELSEWHERE_TOKENS: u64 = 32_000;
 
 /// Returns how many bytes of prompt a context takes, with room for an answer: three for a token, of which code has
 /// mostly four.
@@ -74,6 +78,11 @@ impl Address {
 
     pub(super) fn is_secure(&self) -> bool {
         self.base.scheme() == "https"
+    }
+
+    /// Returns how many tokens of prompt and answer together a compatible server takes at least.
+    pub(super) fn context_tokens(&self) -> u64 {
+        if is_local(&self.base) { LOCAL_TOKENS } else { ELSEWHERE_TOKENS }
     }
 
     /// Returns how many bytes of prompt can be sent there.

@@ -9,7 +9,7 @@ fn limits(requests: u32, usd: f64, tokens: Option<u64>) -> Limits {
 }
 
 fn want(bytes: usize, price: Option<&Price>) -> Want<'_> {
-    Want { backend: "b", price, bytes }
+    Want { backend: "b", price, bytes, longest: LONGEST }
 }
 
 #[track_caller]

@@ -6,6 +6,7 @@ use crate::ai::backend::{Backend, Pool};
 use crate::ai::cache::{Key, Question};
 use crate::ai::tree::Tree;
 use crate::git::Repo;
+use crate::policy::Effort;
 use crate::request::Depth;
 
 /// One who answers.
@@ -14,6 +15,8 @@ pub(super) enum Member<'a> {
         backend: Box<Backend>,
         /// As it is configured, which is known before anybody is asked; empty: the backend's own choice.
         model: String,
+        /// As it is configured; empty: the model's default.
+        effort: &'static str,
     },
     Script {
         name: String,
@@ -33,7 +36,8 @@ impl<'a> Member<'a> {
         let top = job.repo.and_then(Repo::worktree);
         let backend = Box::new(Backend::open(policy, job.env, top, pool)?);
         let model = backend.model().unwrap_or_default().to_owned();
-        Ok(Self::Backend { backend, model })
+        let effort = policy.effort.map_or("", Effort::name);
+        Ok(Self::Backend { backend, model, effort })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -60,13 +64,14 @@ impl<'a> Member<'a> {
 
     /// Returns what an answer is known by.
     pub(super) fn key(&self, prompt: &Prompt, schema: &Schema, depth: Depth, tree: Option<&str>) -> Option<Key> {
-        let Self::Backend { backend, model } = self else { return None };
+        let Self::Backend { backend, model, effort } = self else { return None };
         Some(Key::of(&Question {
             prompt,
             schema,
             kind: backend.kind().name(),
             endpoint: &backend.endpoint(),
             model,
+            effort,
             depth,
             tree,
         }))

@@ -112,12 +112,15 @@ impl<'a> Session<'a> {
         if Instant::now() >= job.deadline {
             return Err(Why::Limit(format!("timeout = {:?}", job.policy.review.timeout)));
         }
-        let price = job.policy.backend(member.name()).and_then(|b| b.price.as_ref());
+        let backend = job.policy.backend(member.name());
+        let price = backend.and_then(|b| b.price.as_ref());
+        let own = backend.and_then(|b| Instant::now().checked_add(b.timeout?));
+        let deadline = own.map_or(job.deadline, |own| own.min(job.deadline));
         // Several are asked at once, and none knows of the others: together they may spend what is left.
         let open = self.planned.get().saturating_sub(self.answered.get());
         let together = open.clamp(1, job.policy.review.jobs.max(1) as usize);
         let budget_usd = Some(self.ledger.usd_left() / together as f64);
-        let ask = Ask { prompt, schema, repair, deadline: job.deadline, budget_usd, quota, stop: job.stop };
+        let ask = Ask { prompt, schema, repair, deadline, budget_usd, quota, stop: job.stop };
         if let Some(prompts) = job.prompts {
             prompts.append(member.name(), &ask);
         }

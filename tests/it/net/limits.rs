@@ -1,0 +1,78 @@
+//! Limits and settings of one backend: length of an answer, effort, time, pauses.
+
+use super::question;
+use crate::loopback::{Reply, Says, Server};
+use crate::support::Repo;
+use claude_reviewer::ai::ask::Cause;
+use claude_reviewer::policy::{self, BackendKind, Effort};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// Returns the output limit and the effort of the only question.
+fn sent(kind: BackendKind, change: impl FnOnce(&mut policy::Backend)) -> (Value, Value) {
+    let server = Server::start(|r| r.answer(&Says { text: "{}".to_owned(), ..Says::default() }));
+    question(kind, &server.url()).with(change).ask().unwrap();
+    let body = server.questions()[0].json();
+    match kind {
+        BackendKind::Anthropic => (body["max_tokens"].clone(), body["output_config"]["effort"].clone()),
+        BackendKind::Google => {
+            let config = &body["generationConfig"];
+            (config["maxOutputTokens"].clone(), config["thinkingConfig"].clone())
+        }
+        _ => (body["max_tokens"].clone(), body["reasoning_effort"].clone()),
+    }
+}
+
+#[test]
+fn every_server_gets_a_limit_for_the_answer() {
+    for (kind, context, limit) in [
+        (BackendKind::Anthropic, None, 16_000),
+        (BackendKind::Google, None, 16_000),
+        // A compatible server of this machine: half of 8,000 tokens, or of its context.
+        (BackendKind::OpenAi, None, 4_000),
+        (BackendKind::OpenAi, Some(20_000), 10_000),
+        (BackendKind::OpenAi, Some(200_000), 16_000),
+    ] {
+        assert_eq!(sent(kind, |b| b.context_tokens = context), (json!(limit), Value::Null), "{kind:?}");
+    }
+}
+
+#[test]
+fn effort_is_sent_in_the_words_of_the_provider_and_allows_longer_answers() {
+    let with = |kind, effort, model: &str| {
+        let model = Some(model.to_owned());
+        sent(kind, |b| *b = policy::Backend { effort: Some(effort), model, context_tokens: Some(900_000), ..b.clone() })
+    };
+    let [low, medium, high] = [Effort::Low, Effort::Medium, Effort::High];
+    assert_eq!(with(BackendKind::Anthropic, low, "m"), (json!(16_000), json!("low")));
+    assert_eq!(with(BackendKind::Anthropic, high, "m"), (json!(64_000), json!("high")));
+    assert_eq!(with(BackendKind::OpenAi, medium, "m"), (json!(32_000), json!("medium")));
+    assert_eq!(with(BackendKind::Google, low, "gemini-2.5-pro"), (json!(16_000), json!({ "thinkingBudget": 1_024 })));
+    assert_eq!(with(BackendKind::Google, high, "gemini-3-pro"), (json!(64_000), json!({ "thinkingLevel": "high" })));
+}
+
+#[test]
+fn a_question_ends_at_the_time_limit_of_its_backend() {
+    let server = Server::start(|r| r.review(&[]).after(Duration::from_secs(60)));
+    let repo = Repo::new();
+    repo.stage(".claude-reviewer.toml", server.policy("openai") + "timeout = \"1s\"\n");
+    repo.stage("src/a.py", "A = 1\n");
+    let started = Instant::now();
+    let run = repo.reviewer(&["review", "staged", "--format", "json", "--timeout", "50s"]).run(3);
+    assert!(started.elapsed() < Duration::from_secs(30));
+    assert!(run.stdout.contains("no answer within 1 s"), "{}", run.stdout);
+}
+
+#[test]
+fn net_05_the_first_pause_before_a_retry_is_the_configured_one() {
+    let time = |delay: u64| {
+        let server = Server::start(|_| Reply::error(503, "api_error", "sorry"));
+        let started = Instant::now();
+        let change = |b: &mut policy::Backend| (b.max_retries, b.retry_delay) = (8, Duration::from_millis(delay));
+        question(BackendKind::OpenAi, &server.url()).with(change).fails(Cause::Unreachable);
+        assert_eq!(server.requests().len(), 9);
+        started.elapsed()
+    };
+    // Pauses of up to 0.5, 1, 2, 4, 8, 16 and 20 seconds without the setting: none of them here.
+    assert!(time(0) < Duration::from_secs(8));
+}
