@@ -15,6 +15,7 @@ pub mod debug;
 pub mod kept;
 pub mod material;
 pub mod plan;
+pub mod price;
 pub mod prompt;
 pub mod quota;
 pub mod redact;

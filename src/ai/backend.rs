@@ -91,6 +91,11 @@ impl Backend {
         }
     }
 
+    /// Returns true if the provider itself is asked, not a compatible server or a gateway.
+    pub fn is_own(&self) -> bool {
+        matches!(&self.speaker, Speaker::Http(http) if http.is_own())
+    }
+
     /// Returns where it is asked, for people: an address without a key, or a program.
     pub fn endpoint(&self) -> String {
         match &self.speaker {

@@ -338,7 +338,7 @@ impl<'a> Session<'a> {
             .collect()
     }
 
-    /// Says of which backends a limit of cost that somebody set could not be held.
+    /// Returns a remark for each backend whose cost is not known, if a person set a limit of cost.
     fn unpriced(&self, usage: &[Usage]) -> Vec<Remark> {
         if self.job.policy.origin_of("review.max_cost_usd").layer == Layer::Default {
             return Vec::new();
@@ -346,7 +346,10 @@ impl<'a> Session<'a> {
         let unknown = usage.iter().filter(|u| u.spent.requests > 0 && u.spent.cost_usd.is_none());
         let say = |u: &Usage| {
             let name = &u.backend;
-            format!("max_cost_usd could not be held for {name}: it names no cost, and [backend.{name}] no price")
+            let model = if u.model.is_empty() { "its model" } else { &u.model };
+            format!(
+                "max_cost_usd has no effect for {name}: no price of {model} is known; set price in [backend.{name}]"
+            )
         };
         unknown.map(|u| Remark::of_the_run(say(u))).collect()
     }

@@ -455,7 +455,7 @@ fn some_requests_are_kept_for_the_second_look_and_what_was_not_had_is_named() {
 fn a_limit_of_cost_that_nobody_can_hold_is_told() {
     let server = Server::start(|r: &Request| r.review(&[]));
     let repo = staged(&server, "openai", "");
-    let told = |args: &[&str]| report(&repo, args, 0)["notes"].to_string().contains("max_cost_usd could not be held");
+    let told = |args: &[&str]| report(&repo, args, 0)["notes"].to_string().contains("max_cost_usd has no effect for");
     assert!(!told(&["staged", "--no-cache"]));
     assert!(told(&["staged", "--no-cache", "--max-cost", "0.5"]));
 }

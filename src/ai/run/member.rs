@@ -4,10 +4,12 @@ use super::{Job, Script};
 use crate::ai::ask::{Answer, Ask, Cause, Failure, Prompt, Schema};
 use crate::ai::backend::{Backend, Pool};
 use crate::ai::cache::{Key, Question};
+use crate::ai::price;
 use crate::ai::tree::Tree;
 use crate::git::Repo;
-use crate::policy::Effort;
+use crate::policy::{Effort, Policy, Price};
 use crate::request::Depth;
+use std::cell::OnceCell;
 
 /// One who answers.
 pub(super) enum Member<'a> {
@@ -17,6 +19,8 @@ pub(super) enum Member<'a> {
         model: String,
         /// As it is configured; empty: the model's default.
         effort: &'static str,
+        /// The listed price of the model, once that is known.
+        listed: OnceCell<Option<Price>>,
     },
     Script {
         name: String,
@@ -37,7 +41,7 @@ impl<'a> Member<'a> {
         let backend = Box::new(Backend::open(policy, job.env, top, pool)?);
         let model = backend.model().unwrap_or_default().to_owned();
         let effort = policy.effort.map_or("", Effort::name);
-        Ok(Self::Backend { backend, model, effort })
+        Ok(Self::Backend { backend, model, effort, listed: OnceCell::new() })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -62,9 +66,19 @@ impl<'a> Member<'a> {
         }
     }
 
+    /// Returns what a token costs: as the policy says, or as the provider lists it for the model.
+    pub(super) fn price<'m>(&'m self, policy: &'m Policy) -> Option<&'m Price> {
+        let Self::Backend { backend, listed, .. } = self else { return None };
+        if let Some(price) = policy.backend(backend.name()).and_then(|b| b.price.as_ref()) {
+            return Some(price);
+        }
+        let model = backend.model().filter(|_| backend.is_own())?;
+        listed.get_or_init(|| price::listed(backend.kind(), model).map(|l| l.price)).as_ref()
+    }
+
     /// Returns what an answer is known by.
     pub(super) fn key(&self, prompt: &Prompt, schema: &Schema, depth: Depth, tree: Option<&str>) -> Option<Key> {
-        let Self::Backend { backend, model, effort } = self else { return None };
+        let Self::Backend { backend, model, effort, .. } = self else { return None };
         Some(Key::of(&Question {
             prompt,
             schema,

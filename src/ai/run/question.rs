@@ -62,7 +62,7 @@ impl<'a> Session<'a> {
         }
         // Nobody can close it.
         let _permit = self.permits.acquire().await;
-        let price = self.job.policy.backend(member.name()).and_then(|b| b.price.as_ref());
+        let price = member.price(self.job.policy);
         let quota = self.ledger.open(member.name(), price, member.most_requests(around.is_some()));
         let quota = quota.map_err(Why::Limit)?;
         let mut repair: Option<Repair> = None;
@@ -113,7 +113,6 @@ impl<'a> Session<'a> {
             return Err(Why::Limit(format!("timeout = {:?}", job.policy.review.timeout)));
         }
         let backend = job.policy.backend(member.name());
-        let price = backend.and_then(|b| b.price.as_ref());
         let own = backend.and_then(|b| Instant::now().checked_add(b.timeout?));
         let deadline = own.map_or(job.deadline, |own| own.min(job.deadline));
         // Several are asked at once, and none knows of the others: together they may spend what is left.
@@ -129,7 +128,7 @@ impl<'a> Session<'a> {
             Ok(answer) => answer.usage,
             Err(failure) => failure.usage,
         };
-        spent.cost_usd = cost(&spent, price);
+        spent.cost_usd = cost(&spent, member.price(job.policy));
         let model = answer.as_ref().map_or("", |a| &a.model);
         self.used(member.name(), model, Some(&spent));
         self.tell();

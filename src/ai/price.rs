@@ -1,0 +1,117 @@
+//! Known prices of models, for providers that report no cost.
+
+use crate::policy::{BackendKind, Price};
+use serde::Deserialize;
+use std::sync::LazyLock;
+
+/// The list of prices.
+const PRICES: &str = include_str!("price/prices.toml");
+
+/// The prices of one provider.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Vendor {
+    /// The kind of its backend.
+    kind: String,
+    /// When the prices were read: `2026-10-10`.
+    date: String,
+    source: String,
+    models: Vec<Model>,
+}
+
+/// US dollars per million tokens.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Model {
+    name: String,
+    input: f64,
+    cached: f64,
+    output: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct List {
+    vendor: Vec<Vendor>,
+}
+
+/// A price, and the day on which it was the provider's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listed {
+    pub price: Price,
+    pub date: String,
+    pub source: String,
+}
+
+/// Returns the listed price of a model at its own provider; `None`: it is not in the list.
+pub fn listed(kind: BackendKind, model: &str) -> Option<Listed> {
+    static LIST: LazyLock<Vec<Vendor>> =
+        LazyLock::new(|| toml::from_str(PRICES).map_or(Vec::new(), |l: List| l.vendor));
+    let vendor = LIST.iter().find(|v| v.kind == kind.name())?;
+    let model = model.rsplit('/').next().unwrap_or(model);
+    let m = vendor.models.iter().find(|m| is_version(model, &m.name))?;
+    let price = Price { input: m.input, cached: m.cached, output: m.output };
+    Some(Listed { price, date: vendor.date.clone(), source: vendor.source.clone() })
+}
+
+/// Returns true if a model is the listed one, or a dated version of it. Another word behind the name is another model.
+fn is_version(model: &str, name: &str) -> bool {
+    let Some(rest) = model.strip_prefix(name) else { return false };
+    let is_date = |part: &str| matches!(part.len(), 2 | 4 | 8) && part.bytes().all(|b| b.is_ascii_digit());
+    rest.is_empty()
+        || rest.strip_prefix('-').is_some_and(|rest| {
+            matches!(rest, "latest" | "preview") || rest.trim_start_matches("preview-").split('-').all(is_date)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn the_list_names_its_sources_and_has_each_model_once_with_plausible_prices() {
+        let list: List = toml::from_str(PRICES).unwrap();
+        let kinds: Vec<&str> = list.vendor.iter().map(|v| v.kind.as_str()).collect();
+        assert_eq!(kinds, ["anthropic", "openai", "google"]);
+        for vendor in &list.vendor {
+            assert!(vendor.source.starts_with("https://"), "{vendor:?}");
+            assert!(vendor.date.parse::<jiff::civil::Date>().is_ok(), "{vendor:?}");
+            let names: HashSet<&str> = vendor.models.iter().map(|m| m.name.as_str()).collect();
+            assert_eq!(names.len(), vendor.models.len());
+            for m in &vendor.models {
+                assert!(0.0 < m.cached && m.cached <= m.input && m.input < m.output && m.output < 200.0, "{m:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_covers_its_dated_versions_and_no_other_model() {
+        let input = |kind, model: &str| listed(kind, model).map(|l| l.price.input);
+        for (model, price) in [
+            ("claude-opus-4-5", Some(5.0)),
+            ("claude-opus-4-5-20251101", Some(5.0)),
+            ("claude-opus-4-5-latest", Some(5.0)),
+            ("claude-opus-5-5", Some(4.0)),
+            ("claude-opus-5-5-fast", None),
+            ("claude-opus", None),
+            ("", None),
+        ] {
+            assert_eq!(input(BackendKind::Anthropic, model), price, "{model}");
+        }
+        for (model, price) in [
+            ("gpt-5", Some(1.25)),
+            ("gpt-5-2025-08-07", Some(1.25)),
+            ("gpt-5-pro", None),
+            ("gpt-5-mini", Some(0.25)),
+            ("gpt-5-mini-2025-08-07", Some(0.25)),
+            ("gpt-4o-audio-preview", None),
+            ("claude-opus-4-5", None),
+        ] {
+            assert_eq!(input(BackendKind::OpenAi, model), price, "{model}");
+        }
+        assert_eq!(input(BackendKind::Google, "models/gemini-3.1-pro-preview"), Some(2.0));
+        assert_eq!(input(BackendKind::Google, "gemini-2.5-flash-lite-preview-09-2025"), Some(0.1));
+        assert_eq!(input(BackendKind::Google, "gemini-2.5-flash-image"), None);
+    }
+}
