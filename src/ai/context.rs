@@ -228,7 +228,8 @@ pub fn messages(reader: &mut Reader<'_>, change: &Change, commit: Option<ObjectI
         }
         room -= text.len().min(room);
         let more = if rest > 0 { format!("\n[{rest} more bytes]") } else { String::new() };
-        out.push(format!("commit {}:\n{text}{more}", id.short()));
+        // Without its ID: an amended commit with the same message is nothing new.
+        out.push(format!("commit:\n{text}{more}"));
     }
     let left = commits.len() - out.len();
     if left > 0 && !out.is_empty() {

@@ -142,15 +142,27 @@ fn review_after(rounds: usize, brief: &Brief, group: &Group, chunk: &Chunk, lens
     let previous = &brief.previous[..rounds];
     Prompt {
         system: SYSTEM,
-        context: context(brief, previous, nonce),
-        manifest: manifest::manifest(group, &brief.kept, chunk, nonce),
-        chunk: part(brief, group, chunk, nonce),
-        task: task(brief, previous, lens, group.tree.is_some(), is_part(group, chunk), nonce),
+        context: context(brief, previous),
+        manifest: manifest::manifest(group, &brief.kept, chunk),
+        chunk: part(brief, group, chunk),
+        task: messages(group, chunk, lens)
+            + &task(brief, previous, lens, group.tree.is_some(), is_part(group, chunk), nonce),
         nonce: nonce.clone(),
     }
 }
 
-/// Tells whether others are asked about more of the same change.
+/// Writes the commit messages, for the one question that has the whole change. A part goes without them: it is reviewed
+/// anew only if its own code changes, not with every commit.
+fn messages(group: &Group, chunk: &Chunk, lens: Lens) -> String {
+    let mut out = String::new();
+    let is_asked = matches!(lens, Lens::Whole | Lens::Conventions) && !is_part(group, chunk);
+    if is_asked && !group.messages.is_empty() {
+        fenced("commit messages", &group.messages.join("\n\n"), &mut out);
+    }
+    out
+}
+
+/// Returns true if others are asked about more of the same change.
 fn is_part(group: &Group, chunk: &Chunk) -> bool {
     chunk.pieces.len() < group.files.len() || chunk.pieces.iter().any(|p| p.split)
 }
@@ -224,15 +236,15 @@ pub fn refute(brief: &Brief, draft: &Draft, group: &Group, nonce: &Nonce) -> Opt
     show::unchanged(&before, &mut code);
     show::lines(hunk, shown, &mut code);
     show::unchanged(&after, &mut code);
-    fenced(nonce, "code", &code, &mut chunk);
+    fenced("code", &code, &mut chunk);
     let related = picked.write();
     if !related.is_empty() {
-        fenced(nonce, "related code", &related, &mut chunk);
+        fenced("related code", &related, &mut chunk);
     }
     if let Some(section) = draft.convention.as_deref().and_then(|label| cited(brief, file, label)) {
-        document(nonce, "conventions", &section, &mut chunk);
+        document("conventions", &section, &mut chunk);
     }
-    fenced(nonce, "claim", &claim(draft, file), &mut chunk);
+    fenced("claim", &claim(draft, file), &mut chunk);
     let mut task = DECIDE.to_owned();
     ending(brief, group.tree.is_some(), nonce, &mut task);
     Some(Prompt {
@@ -260,62 +272,59 @@ pub fn fixed_bytes(brief: &Brief) -> usize {
     let lenses = Lens::THOROUGH.iter().chain([&Lens::Whole]);
     let task = lenses.map(|l| task(brief, &brief.previous, *l, true, true, &nonce).len()).max().unwrap_or_default();
     let scoped: usize = brief.conventions.iter().filter(|d| !d.folder.is_empty()).map(|d| d.text.len() + 200).sum();
-    let context = context(brief, &brief.previous, &nonce).len();
-    SYSTEM.len() + context + scoped + task + criteria::bytes(brief, &nonce) + 400
+    let context = context(brief, &brief.previous).len();
+    SYSTEM.len() + context + scoped + task + criteria::bytes(brief) + 400
 }
 
 /// Writes what all requests of a run share.
-fn context(brief: &Brief, previous: &[Previous], nonce: &Nonce) -> String {
+fn context(brief: &Brief, previous: &[Previous]) -> String {
     let mut out = String::new();
     for d in brief.conventions.iter().filter(|d| d.folder.is_empty()) {
-        document(nonce, "conventions", d, &mut out);
+        document("conventions", d, &mut out);
     }
     for d in &brief.documents {
-        document(nonce, "document", d, &mut out);
+        document("document", d, &mut out);
     }
     if let Some(summary) = &brief.summary {
-        fenced(nonce, "request", summary, &mut out);
+        fenced("request", summary, &mut out);
     }
     if !brief.areas.is_empty() {
-        fenced(nonce, "focus", &brief.areas.join("\n"), &mut out);
+        fenced("focus", &brief.areas.join("\n"), &mut out);
     }
     if let Some(tests) = &brief.tests {
-        fenced(nonce, "test results", tests, &mut out);
+        fenced("test results", tests, &mut out);
     }
     for round in previous {
-        fenced(nonce, "previous round", &round.text, &mut out);
+        fenced("previous round", &round.text, &mut out);
     }
     out
 }
 
-fn document(nonce: &Nonce, kind: &str, document: &Document, out: &mut String) {
-    fenced(nonce, kind, &format!("name: {}\n\n{}", document.name, document.text), out);
+fn document(kind: &str, document: &Document, out: &mut String) {
+    fenced(kind, &format!("name: {}\n\n{}", document.name, document.text), out);
 }
 
 /// Writes a chunk, with what is told of its files only.
-fn part(brief: &Brief, group: &Group, chunk: &Chunk, nonce: &Nonce) -> String {
+fn part(brief: &Brief, group: &Group, chunk: &Chunk) -> String {
     let files: Vec<&Shown> = chunk.pieces.iter().map(|p| &group.files[p.file]).collect();
     let mut out = String::new();
     for d in brief.conventions.iter().filter(|d| !d.folder.is_empty()) {
         if files.iter().any(|f| is_inside(f.path().as_bytes(), &d.folder)) {
-            document(nonce, "conventions", d, &mut out);
+            document("conventions", d, &mut out);
         }
     }
     let guidelines = guidelines(&files);
     if !guidelines.is_empty() {
-        fenced(nonce, "guidelines", &guidelines, &mut out);
-    }
-    if !group.messages.is_empty() {
-        fenced(nonce, "commit messages", &group.messages.join("\n\n"), &mut out);
+        fenced("guidelines", &guidelines, &mut out);
     }
     let mut text = String::new();
     let picked = Picked::of(group, chunk);
     show::chunk(group, chunk, &picked, &mut text);
     kept(brief, &files, &mut text);
-    fenced(nonce, "change", &text, &mut out);
+    fenced("change", &text, &mut out);
     let related = picked.write();
     if !related.is_empty() {
-        fenced(nonce, "related code", &related, &mut out);
+        fenced("related code", &related, &mut out);
     }
     out
 }

@@ -1,5 +1,6 @@
 //! A change judged by the task that it was made for: what models say of the criteria, and what counts of that.
 
+use crate::fences;
 use crate::loopback::{Reply, Request, Server, Step, finding};
 use crate::mcp::client::Client;
 use crate::support::{Repo, line_with_key};
@@ -428,9 +429,7 @@ fn inj_02_a_hostile_contract_stays_data() {
     }
     for request in server.questions() {
         let prompt = request.prompt();
-        let fence = format!("untrusted-{}", request.nonce());
-        let (open, close) = (format!("<{fence} "), format!("</{fence}>"));
-        assert_eq!(prompt.matches(&open).count(), prompt.matches(&close).count());
+        fences::apart(&prompt);
         assert!(!prompt.lines().any(|l| l.starts_with("</untrusted-0001")), "{prompt}");
     }
 }

@@ -1,5 +1,6 @@
 //! What a model is told: whole prompts against recorded ones, what never leaves, what cannot break out of its fence.
 
+use crate::fences;
 use crate::support::{Repo, line_with_key};
 use claude_reviewer::ai::ask::{Nonce, Prompt};
 use claude_reviewer::ai::context;
@@ -135,7 +136,7 @@ fn full_group() -> Group {
         shown(modified("src/config.py", "a = 1\n", format!("a = 1\n{key}"))),
         shown(rust_change()),
     ];
-    let messages = vec!["commit 1a2b3c4d5e6f:\nSort names\n\nThey came in any order.".to_owned()];
+    let messages = vec!["commit:\nSort names\n\nThey came in any order.".to_owned()];
     Group { messages, ..group(files) }
 }
 
@@ -472,16 +473,14 @@ fn sec_01_no_part_of_a_prompt_holds_a_secret() {
 
 // What comes in.
 
-/// Every opening fence of the nonce has its end, and nothing else looks like one.
+/// Every fence has its end, and nothing else looks like one.
 #[track_caller]
 fn assert_fenced(p: &Prompt, fences: usize) {
     let text = whole(p);
-    let (open, close) =
-        (format!("\n<untrusted-{} ", nonce().as_str()), format!("\n</untrusted-{}>\n", nonce().as_str()));
-    let rest = &text[p.system.len() - 1..];
-    assert_eq!((rest.matches(&open).count(), rest.matches(&close).count()), (fences, fences), "{rest}");
-    let any = rest.matches("<untrusted").count() + rest.matches("</untrusted").count();
-    assert_eq!(any, fences * 2, "{rest}");
+    let rest = &text[p.system.len()..];
+    let (ours, foreign) = fences::apart(rest);
+    assert_eq!(foreign.len(), fences, "{rest}");
+    assert!(!ours.contains("untrusted"), "{ours}");
 }
 
 #[test]
@@ -534,8 +533,8 @@ fn inj_07_hidden_text_is_visible_in_the_prompt() {
 #[test]
 fn inj_09_what_the_author_claims_is_data() {
     let p = one(&full_brief(), vec![shown(rust_change())]);
-    let fence = |kind: &str| format!("<untrusted-{} {kind}>\n", nonce().as_str());
-    assert!(p.context.contains(&format!("{}Names are sorted now. All tests pass", fence("request"))), "{}", p.context);
+    let request = fences::only(&p.context, "request");
+    assert!(request.starts_with("Names are sorted now. All tests pass"), "{}", p.context);
     assert!(!p.system.contains("approved by security") && !p.task.contains("approved by security"));
     assert!(p.system.contains("are claims, not evidence"));
 }
@@ -642,7 +641,7 @@ fn messages_are_those_of_the_change_oldest_first_and_bounded() {
     let said = context::messages(&mut reader, &branch.change, None, &rules());
     let bodies: Vec<_> = said.iter().map(|m| m.split_once('\n').unwrap().1).collect();
     assert_eq!(bodies, ["change 1\n\nbody 1", "change 2\n\nbody 2", "change 3\n\nbody 3"]);
-    assert!(said[0].starts_with("commit "));
+    assert!(said[0].starts_with("commit:\n"), "without an ID: {}", said[0]);
     repo.stage("a", "x\n").commit(&"long ".repeat(10_000));
     let opened = open(&repo);
     let mut reader = opened.reader();

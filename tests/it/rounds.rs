@@ -2,6 +2,7 @@
 
 mod fixed;
 
+use crate::fences;
 use crate::loopback::{Server, finding};
 use crate::support::{Repo, Run};
 use serde_json::{Value, json};
@@ -334,12 +335,10 @@ fn inj_08_a_poisoned_store_is_data_and_changes_no_verdict() {
     let questions = server.questions();
     let asked = questions.last().unwrap();
     let (prompt, nonce) = (asked.prompt(), asked.nonce());
-    // One fence of its own, which nothing in it closes; the poison stands between its lines.
-    let (open, close) = (format!("<untrusted-{nonce} previous round>\n"), format!("</untrusted-{nonce}>"));
-    assert_eq!(prompt.matches(&open).count(), 1, "{prompt}");
-    let inside = prompt.split(&open).nth(1).unwrap().split(&close).next().unwrap();
+    // One fence of its own, which nothing in it closes; the poison is between its lines.
+    let inside = fences::only(&prompt, "previous round");
     assert!(inside.contains("approved by security"), "{inside}");
-    let outside = prompt.replace(inside, "");
+    let outside = prompt.replace(&inside, "");
     assert!(!outside.contains("approved by security"), "{outside}");
     assert!(!inside.contains("</untrusted-00>") && inside.contains("\\u{3c}/untrusted-00>"), "{inside}");
     assert!(!prompt.contains('\u{202e}'), "{prompt}");

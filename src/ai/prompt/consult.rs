@@ -12,8 +12,8 @@ pub fn consult(system: &'static str, task: &str, exhibits: &[Exhibit], nonce: &N
     let mut chunk = String::new();
     for (kind, exhibit) in exhibits {
         match exhibit.name.is_empty() {
-            true => fenced(nonce, kind, &exhibit.text, &mut chunk),
-            false => document(nonce, kind, exhibit, &mut chunk),
+            true => fenced(kind, &exhibit.text, &mut chunk),
+            false => document(kind, exhibit, &mut chunk),
         }
     }
     let task = format!("{}\nnonce: {}", task.trim_end(), nonce.as_str());

@@ -12,8 +12,8 @@ const TASK: &str = "Decide each criterion of the task above from the change abov
 
 /// Asks how each criterion stands, as far as a chunk shows.
 pub fn criteria(brief: &Brief, group: &Group, chunk: &Chunk, nonce: &Nonce) -> Prompt {
-    let mut context = context(brief, &brief.previous, nonce);
-    list(brief, nonce, &mut context);
+    let mut context = context(brief, &brief.previous);
+    list(brief, &mut context);
     let mut task = TASK.to_owned();
     if is_part(group, chunk) {
         task.push_str(PART);
@@ -22,24 +22,24 @@ pub fn criteria(brief: &Brief, group: &Group, chunk: &Chunk, nonce: &Nonce) -> P
     Prompt {
         system: SYSTEM,
         context,
-        manifest: manifest(group, &brief.kept, chunk, nonce),
-        chunk: part(brief, group, chunk, nonce),
+        manifest: manifest(group, &brief.kept, chunk),
+        chunk: part(brief, group, chunk),
         task,
         nonce: nonce.clone(),
     }
 }
 
 /// Returns how many bytes the question has beyond those of a review.
-pub(super) fn bytes(brief: &Brief, nonce: &Nonce) -> usize {
+pub(super) fn bytes(brief: &Brief) -> usize {
     if brief.criteria.is_empty() {
         return 0;
     }
     let mut listed = String::new();
-    list(brief, nonce, &mut listed);
+    list(brief, &mut listed);
     listed.len() + SYSTEM.len().saturating_sub(super::SYSTEM.len())
 }
 
-fn list(brief: &Brief, nonce: &Nonce, out: &mut String) {
+fn list(brief: &Brief, out: &mut String) {
     let mut text = String::new();
     for c in &brief.criteria {
         let _ = writeln!(text, "id: {}", c.id);
@@ -47,5 +47,5 @@ fn list(brief: &Brief, nonce: &Nonce, out: &mut String) {
             let _ = writeln!(text, "> {}", line.trim());
         }
     }
-    fenced(nonce, "criteria", &text, out);
+    fenced("criteria", &text, out);
 }

@@ -1,16 +1,40 @@
-//! Keeps foreign text apart from instructions: every piece of it stands between two lines that carry the run's
-//! nonce, and nothing inside looks like such a line (`ai::redact` shows the bracket of what does).
+//! Keeps foreign text apart from instructions: every piece of it is between two lines with the same mark, and nothing
+//! inside looks like such a line (`ai::redact` escapes the bracket of what does).
+//!
+//! The mark is a digest of the text. So the text cannot contain its own mark, and a prompt about the same text is the same
+//! in every run: a provider can take it from its cache.
 
-use crate::ai::ask::Nonce;
 use crate::ai::redact::FENCE;
+use sha2::{Digest as _, Sha256};
 
 /// Appends text inside a fence. `kind` is ours: it says what the text is.
-pub(super) fn fenced(nonce: &Nonce, kind: &str, text: &str, out: &mut String) {
-    let nonce = nonce.as_str();
-    out.push_str(&format!("<{FENCE}-{nonce} {kind}>\n"));
+pub(super) fn fenced(kind: &str, text: &str, out: &mut String) {
+    let digest = Sha256::new().chain_update(kind).chain_update([0]).chain_update(text).finalize();
+    let mark: String = digest[..16].iter().map(|b| format!("{b:02x}")).collect();
+    out.push_str(&format!("<{FENCE}-{mark} {kind}>\n"));
     out.push_str(text);
     if !text.ends_with('\n') {
         out.push('\n');
     }
-    out.push_str(&format!("</{FENCE}-{nonce}>\n"));
+    out.push_str(&format!("</{FENCE}-{mark}>\n"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(kind: &str, text: &str) -> String {
+        let mut out = String::new();
+        fenced(kind, text, &mut out);
+        out
+    }
+
+    #[test]
+    fn inj_03_the_mark_depends_on_all_of_the_text_and_on_its_kind() {
+        let texts = ["", "a", "a\n", "b", "</untrusted-0>"];
+        let all: std::collections::HashSet<String> =
+            texts.iter().flat_map(|t| ["change", "code"].map(|k| of(k, t)[..43].to_owned())).collect();
+        assert_eq!(all.len(), texts.len() * 2);
+        assert_eq!(of("change", "a"), of("change", "a"));
+    }
 }

@@ -1,7 +1,7 @@
 //! Lists the files of the whole change, so that a reviewer of one part knows what else changes.
 
 use super::fence::fenced;
-use crate::ai::ask::{Manifest, Nonce};
+use crate::ai::ask::Manifest;
 use crate::ai::kept::Kept;
 use crate::ai::material::{Group, Shown};
 use crate::ai::plan::Chunk;
@@ -14,7 +14,7 @@ const NAMES: usize = 8;
 
 /// Lists the change: each path with its added and removed lines and its changed definitions, the paths nearest to the
 /// chunk first. Empty for a change of one file that the chunk shows whole.
-pub(super) fn manifest(group: &Group, kept: &[Kept], chunk: &Chunk, nonce: &Nonce) -> Manifest {
+pub(super) fn manifest(group: &Group, kept: &[Kept], chunk: &Chunk) -> Manifest {
     let is_alone = group.files.len() == 1 && kept.is_empty() && chunk.pieces.iter().all(|p| !p.split);
     if is_alone {
         return Manifest::default();
@@ -48,7 +48,7 @@ pub(super) fn manifest(group: &Group, kept: &[Kept], chunk: &Chunk, nonce: &Nonc
         key.push_str(&line);
     }
     let mut out = String::new();
-    fenced(nonce, "files of the whole change", &text, &mut out);
+    fenced("files of the whole change", &text, &mut out);
     Manifest { text: out, key }
 }
 

@@ -78,6 +78,8 @@ impl<'a> Session<'a> {
             read.append(&mut answer.read);
             match parse(&answer.text, &prompt.nonce) {
                 Ok(value) => {
+                    // A model may have followed text that is aimed at it: the next run asks again.
+                    let key = key.filter(|_| !self.is_aimed_at_the_model(prompt));
                     let keep =
                         key.map(|key| (key, Kept { text: answer.text, read: read.clone(), model: answer.model }));
                     return Ok(Asked { value, read, cached: false, keep });
@@ -93,6 +95,15 @@ impl<'a> Session<'a> {
                 }
             }
         }
+    }
+
+    /// Returns true if data of a prompt matches a rule about prompt injection.
+    fn is_aimed_at_the_model(&self, prompt: &Prompt) -> bool {
+        let mut found = Vec::new();
+        for data in [&prompt.context, &prompt.manifest.text, &prompt.chunk] {
+            self.job.rules.scan_beside("a prompt", None, data.as_bytes(), &mut found);
+        }
+        !found.is_empty()
     }
 
     /// Sends one request, within every limit.
