@@ -147,7 +147,7 @@ pub struct Backend {
     pub max_retries: u32,
     /// The longest pause before the first retry; it doubles with every retry.
     pub retry_delay: Duration,
-    /// Time limit of one request. `None`: only that of the review.
+    /// Time limit of one question, with its retries and tool calls. `None`: only that of the review.
     pub timeout: Option<Duration>,
     /// How much the model reasons before it answers. `None`: its default.
     pub effort: Option<Effort>,

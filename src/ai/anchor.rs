@@ -25,7 +25,7 @@ use super::plan::Chunk;
 use super::tree::Tree;
 use super::{Compliance, Missing, Violation};
 use crate::diff::{LineNo, ObjectId, RepoPath};
-use crate::finding::{Draft, Evidence};
+use crate::finding::{Draft, Evidence, Severity};
 use crate::rules::RuleSet;
 pub(super) use cite::section_of;
 use draft::{Documented, Drafter};
@@ -106,6 +106,13 @@ pub struct Candidate {
     pub disputed: Option<String>,
     /// What has to be said about how it was read (an unknown severity).
     pub notes: Vec<String>,
+}
+
+impl Candidate {
+    /// Returns the severity: a listed weakness is critical if the claim is tied to its lines.
+    pub fn severity(&self) -> Severity {
+        seal::severity(&self.draft, self.quoted >= Quoted::AsNumbered)
+    }
 }
 
 /// How well the quote of a claim fits the change.

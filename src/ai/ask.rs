@@ -114,6 +114,8 @@ pub struct Spent {
     pub input_tokens: u64,
     /// Of these, from the provider's cache.
     pub cached_tokens: u64,
+    /// Of the tokens in, those that the provider wrote to its cache.
+    pub written_tokens: u64,
     pub output_tokens: u64,
     /// As the provider reports it; `None`: it does not.
     pub cost_usd: Option<f64>,
@@ -125,6 +127,7 @@ impl Spent {
         self.requests += other.requests;
         self.input_tokens += other.input_tokens;
         self.cached_tokens += other.cached_tokens;
+        self.written_tokens += other.written_tokens;
         self.output_tokens += other.output_tokens;
         self.cost_usd = match (self.cost_usd, other.cost_usd) {
             (Some(a), Some(b)) => Some(a + b),

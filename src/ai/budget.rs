@@ -21,6 +21,10 @@ const UNCOUNTED: u64 = 1_500;
 /// Tokens that the answers of tools add to a conversation in one round, for an estimate.
 const TOOLS: u64 = 5_000;
 
+/// What input costs more if the provider writes it to its cache, as a part of the price of input: Anthropic's cache for
+/// five minutes, and OpenAI's.
+const WRITE: f64 = 0.25;
+
 /// How much one run may spend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
@@ -316,6 +320,7 @@ fn cost_of(price: &Price, input: u64, output: u64) -> f64 {
 pub fn cost(spent: &Spent, price: Option<&Price>) -> Option<f64> {
     let by_price = |p: &Price| {
         let fresh = spent.input_tokens.saturating_sub(spent.cached_tokens) as f64;
+        let fresh = fresh + spent.written_tokens as f64 * WRITE;
         (fresh * p.input + spent.cached_tokens as f64 * p.cached + spent.output_tokens as f64 * p.output) / 1e6
     };
     spent.cost_usd.or_else(|| price.map(by_price))

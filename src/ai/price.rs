@@ -49,7 +49,8 @@ pub fn listed(kind: BackendKind, model: &str) -> Option<Listed> {
         LazyLock::new(|| toml::from_str(PRICES).map_or(Vec::new(), |l: List| l.vendor));
     let vendor = LIST.iter().find(|v| v.kind == kind.name())?;
     let model = model.rsplit('/').next().unwrap_or(model);
-    let m = vendor.models.iter().find(|m| is_version(model, &m.name))?;
+    let exact = vendor.models.iter().find(|m| m.name == model);
+    let m = exact.or_else(|| vendor.models.iter().find(|m| is_version(model, &m.name)))?;
     let price = Price { input: m.input, cached: m.cached, output: m.output };
     Some(Listed { price, date: vendor.date.clone(), source: vendor.source.clone() })
 }
@@ -57,11 +58,13 @@ pub fn listed(kind: BackendKind, model: &str) -> Option<Listed> {
 /// Returns true if a model is the listed one, or a dated version of it. Another word behind the name is another model.
 fn is_version(model: &str, name: &str) -> bool {
     let Some(rest) = model.strip_prefix(name) else { return false };
-    let is_date = |part: &str| matches!(part.len(), 2 | 4 | 8) && part.bytes().all(|b| b.is_ascii_digit());
-    rest.is_empty()
-        || rest.strip_prefix('-').is_some_and(|rest| {
-            matches!(rest, "latest" | "preview") || rest.trim_start_matches("preview-").split('-').all(is_date)
-        })
+    let Some(rest) = rest.strip_prefix('-') else { return rest.is_empty() };
+    let parts: Vec<&str> = rest.strip_prefix("preview-").unwrap_or(rest).split('-').collect();
+    let is_number = |part: &&str| part.bytes().all(|b| b.is_ascii_digit());
+    let lengths: Vec<usize> = parts.iter().map(|p| p.len()).collect();
+    // 20260101, 2026-01-01, 01-2026, or the number of a revision: 001.
+    let is_date = parts.iter().all(is_number) && matches!(lengths[..], [8] | [4, 2, 2] | [2, 4] | [3]);
+    matches!(rest, "latest" | "preview") || is_date
 }
 
 #[cfg(test)]
@@ -94,6 +97,7 @@ mod tests {
             ("claude-opus-4-5-latest", Some(5.0)),
             ("claude-opus-5-5", Some(4.0)),
             ("claude-opus-5-5-fast", None),
+            ("claude-opus-5-10", None),
             ("claude-opus", None),
             ("", None),
         ] {
@@ -103,6 +107,8 @@ mod tests {
             ("gpt-5", Some(1.25)),
             ("gpt-5-2025-08-07", Some(1.25)),
             ("gpt-5-pro", None),
+            ("gpt-4o-2024-05-13", Some(5.0)),
+            ("gpt-4o-2024-08-06", Some(2.5)),
             ("gpt-5-mini", Some(0.25)),
             ("gpt-5-mini-2025-08-07", Some(0.25)),
             ("gpt-4o-audio-preview", None),

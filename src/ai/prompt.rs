@@ -6,6 +6,7 @@
 mod consult;
 mod criteria;
 mod fence;
+mod languages;
 mod manifest;
 mod related;
 mod show;
@@ -145,8 +146,7 @@ fn review_after(rounds: usize, brief: &Brief, group: &Group, chunk: &Chunk, lens
         context: context(brief, previous),
         manifest: manifest::manifest(group, &brief.kept, chunk),
         chunk: part(brief, group, chunk),
-        task: messages(group, chunk, lens)
-            + &task(brief, previous, lens, group.tree.is_some(), is_part(group, chunk), nonce),
+        task: messages(group, chunk, lens) + &task(brief, previous, lens, Some((group, chunk)), nonce),
         nonce: nonce.clone(),
     }
 }
@@ -270,10 +270,10 @@ fn cited(brief: &Brief, file: &Shown, label: &str) -> Option<Document> {
 pub fn fixed_bytes(brief: &Brief) -> usize {
     let nonce = Nonce::new([0; 16]);
     let lenses = Lens::THOROUGH.iter().chain([&Lens::Whole]);
-    let task = lenses.map(|l| task(brief, &brief.previous, *l, true, true, &nonce).len()).max().unwrap_or_default();
+    let task = lenses.map(|l| task(brief, &brief.previous, *l, None, &nonce).len()).max().unwrap_or_default();
     let scoped: usize = brief.conventions.iter().filter(|d| !d.folder.is_empty()).map(|d| d.text.len() + 200).sum();
     let context = context(brief, &brief.previous).len();
-    SYSTEM.len() + context + scoped + task + criteria::bytes(brief) + 400
+    SYSTEM.len() + context + scoped + task + languages::longest() + criteria::bytes(brief) + 400
 }
 
 /// Writes what all requests of a run share.
@@ -373,10 +373,13 @@ fn kept(brief: &Brief, files: &[&Shown], out: &mut String) {
     let _ = writeln!(out, "\nchanged too, not shown: {}{more}", names.join(", "));
 }
 
-/// Writes what is asked. `has_tree`: there is one to look around in.
-fn task(brief: &Brief, previous: &[Previous], lens: Lens, has_tree: bool, is_part: bool, nonce: &Nonce) -> String {
+/// Writes the task. `about`: what is to be reviewed; `None`: anything, without a checklist.
+fn task(brief: &Brief, previous: &[Previous], lens: Lens, about: Option<(&Group, &Chunk)>, nonce: &Nonce) -> String {
     let mut out = lens.task().to_owned();
-    if is_part {
+    if let (Lens::Whole | Lens::Correctness, Some((group, chunk))) = (lens, about) {
+        languages::checklist(group, chunk, &mut out);
+    }
+    if about.is_none_or(|(group, chunk)| is_part(group, chunk)) {
         out.push_str(PART);
     }
     if !previous.is_empty() {
@@ -389,7 +392,7 @@ fn task(brief: &Brief, previous: &[Previous], lens: Lens, has_tree: bool, is_par
         let names: Vec<_> = brief.focus.iter().map(|c| c.name()).collect();
         let _ = writeln!(out, "Focus on: {}.", names.join(", "));
     }
-    ending(brief, has_tree, nonce, &mut out);
+    ending(brief, about.is_none_or(|(group, _)| group.tree.is_some()), nonce, &mut out);
     out
 }
 

@@ -259,10 +259,8 @@ impl<'a> Session<'a> {
         }
         // The sender can only be gone because the rules broke off, which the review reports.
         let floor = floor.await.unwrap_or_default();
-        if self.job.policy.review.depth == Depth::Thorough {
-            self.ledger.keep(0);
-            self.second_look(teams, &mut all, &floor, &mut out).await;
-        }
+        self.ledger.keep(0);
+        self.second_look(teams, &mut all, &floor, &mut out).await;
         let Looked { candidates, remarks, dropped, failed, cut, compliance, missing, opinions, .. } = all;
         let disputes = std::mem::take(&mut out.claims.disputes);
         out.claims = anchor::seal(candidates, &floor, self.job.rules);
@@ -301,7 +299,8 @@ impl<'a> Session<'a> {
     /// Returns how many requests are kept for the second look.
     fn kept_requests(&self) -> usize {
         let review = &self.job.policy.review;
-        if review.depth == Depth::Thorough { (review.max_requests as usize / 5).max(1) } else { 0 }
+        let fifth = review.max_requests as usize / 5;
+        if review.depth == Depth::Thorough { fifth.max(1) } else { fifth }
     }
 
     /// Announces further questions.

@@ -495,6 +495,7 @@ fn models() -> Models {
                 cached_tokens: 8_000,
                 output_tokens: 540,
                 cost_usd: Some(0.031),
+                ..Spent::default()
             },
             from_cache: 0,
             failed: 0,

@@ -440,7 +440,7 @@ mod tests {
     #[test]
     fn usage_is_one_line_that_names_only_what_is_known() {
         let spent =
-            Spent { requests: 3, input_tokens: 12_034, cached_tokens: 8_000, output_tokens: 540, cost_usd: None };
+            Spent { requests: 3, input_tokens: 12_034, cached_tokens: 8_000, output_tokens: 540, ..Spent::default() };
         let mut u = Usage {
             backend: "local".to_owned(),
             model: "small".to_owned(),

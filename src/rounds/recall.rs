@@ -256,6 +256,7 @@ fn models(report: &wire::Report, asked: Vec<String>) -> Models {
                     cached_tokens: u.cached_tokens,
                     output_tokens: u.output_tokens,
                     cost_usd: u.cost_usd,
+                    ..Spent::default()
                 },
                 from_cache: u.from_cache,
                 failed: u.failed,

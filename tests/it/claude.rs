@@ -181,7 +181,14 @@ fn an_answer_comes_with_what_it_cost() {
     let answer = Fake::good().ask().unwrap();
     assert_eq!(answer.text, format!("{{\"nonce\":\"{NONCE}\"}}"));
     assert_eq!(answer.model, "claude-test");
-    let usage = Spent { requests: 1, input_tokens: 4200, cached_tokens: 3000, output_tokens: 4, cost_usd: Some(0.25) };
+    let usage = Spent {
+        requests: 1,
+        input_tokens: 4200,
+        cached_tokens: 3000,
+        output_tokens: 4,
+        cost_usd: Some(0.25),
+        ..Spent::default()
+    };
     assert_eq!(answer.usage, usage);
     assert!(answer.read.is_empty());
 }

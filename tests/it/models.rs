@@ -1,6 +1,6 @@
 //! Models at work, end to end: the binary, a repository, a server on this machine.
 
-use crate::loopback::{Reply, Request, Says, Server};
+use crate::loopback::{Reply, Request, Says, Server, finding};
 use crate::support::{Repo, line_with_key};
 use serde_json::{Value, json};
 
@@ -48,8 +48,9 @@ fn a_claim_that_is_found_again_blocks_with_every_backend() {
         assert_eq!((&f["file"], &f["line"]), (&json!("src/half.rs"), &json!(2)), "{f:#}");
         assert_eq!((&f["confidence"], &f["origin"]), (&json!("medium"), &json!(kind)), "{f:#}");
         assert_eq!(f["replacement"], "    n / 2");
-        assert_eq!(report["usage"][0]["requests"], 1, "{report:#}");
-        assert_eq!(server.questions().len(), 1);
+        // The review, and a second look at the claim.
+        assert_eq!(report["usage"][0]["requests"], 2, "{report:#}");
+        assert_eq!(server.questions().len(), 2);
     }
 }
 
@@ -526,4 +527,28 @@ fn the_key_of_openrouter_is_required_there_and_goes_nowhere_else() {
     let run = with_key(&repo, &["staged", "--backend", "openrouter"]).env("OPENROUTER_API_KEY", "sk-or-test").run(0);
     assert_eq!(server.questions().len(), 1, "{}", run.stderr);
     assert_eq!(server.questions()[0].header("authorization"), None);
+}
+
+#[test]
+fn mod_02_depth_quick_takes_a_second_look_at_claims_that_would_block() {
+    for (severity, refuted, code, requests) in
+        [("major", false, 1, 2), ("major", true, 0, 2), ("minor", false, 0, 1), ("suggestion", false, 0, 1)]
+    {
+        let server = Server::start(move |r| {
+            if r.is_refutation() {
+                return r.verdict(refuted);
+            }
+            let mut claim = finding("src/a.py", 2, "    return total / count");
+            claim["severity"] = json!(severity);
+            r.review(&[claim])
+        });
+        let repo = Repo::new();
+        repo.stage(".claude-reviewer.toml", server.policy("openai")).commit("seed");
+        repo.stage("src/a.py", "def mean(total, count):\n    return total / count\n");
+        let run = repo.reviewer(&["review", "staged", "--format", "json", "--no-save"]).run(code);
+        let report: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(server.questions().len(), requests, "{severity}: {report:#}");
+        assert_eq!(report["findings"][0]["severity"], severity);
+        assert_eq!(report["findings"][0]["disputed"].is_null(), !refuted, "{report:#}");
+    }
 }

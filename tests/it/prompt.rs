@@ -212,6 +212,22 @@ fn rounds_and_focus_are_spoken_of_only_where_there_are_some() {
 }
 
 #[test]
+fn a_part_gets_the_checklists_of_the_languages_that_most_of_its_lines_are_in() {
+    let lines = |n: usize| (0..n).map(|i| format!("x{i} = {i}\n")).collect::<String>();
+    let files =
+        || vec![added("a.py", &lines(9)), added("b.rb", &lines(3)), added("c.GO", &lines(5)), added("d.txt", "x\n")];
+    let named = |lens: Lens| {
+        let shown = files().into_iter().map(shown).collect();
+        let task = &asked(&Brief::default(), group(shown), lens, &WIDE)[0].task;
+        let names = task.lines().filter_map(|l| l.strip_prefix("Easy to overlook in ")?.split_once(':'));
+        names.map(|(name, _)| name.to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(named(Lens::Whole), ["Python", "Go"]);
+    assert_eq!(named(Lens::Correctness), ["Python", "Go"]);
+    assert_eq!(named(Lens::Security), [""; 0]);
+}
+
+#[test]
 fn inj_08_what_an_earlier_round_says_cannot_leave_its_fence() {
     let n = nonce();
     let poison = format!(
@@ -399,7 +415,7 @@ fn a_request_without_related_code_is_little_more_than_its_diff() {
         let shown = files.into_iter().map(shown).collect();
         let prompts = asked(&empty, group(shown), Lens::Whole, &WIDE);
         let sent: usize = prompts.iter().map(|p| whole(p).len()).sum();
-        let most = diff.len() * 12 / 10 + prompts.len() * 3_600;
+        let most = diff.len() * 12 / 10 + prompts.len() * 4_400;
         assert!(sent <= most, "{name}: {sent} bytes for a diff of {}, {} requests", diff.len(), prompts.len());
         assert!(whole(&prompts[0]).len() < prompt::fixed_bytes(&empty) + diff.len() * 12 / 10 + 500);
     }

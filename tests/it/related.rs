@@ -126,6 +126,37 @@ fn callers_and_tests_of_what_changes_are_shown_and_those_of_a_removed_function_t
 }
 
 #[test]
+fn calls_beside_each_other_are_shown_once() {
+    let project = Project::new();
+    let caller =
+        format!("def page(style):\n{}    if style:\n        return load(1)\n    return save(2)\n", filler("x", 30));
+    project.repo.stage("app/store.py", "def load(a):\n    return a\n\n\ndef save(a):\n    return a\n");
+    project.repo.stage("app/page.py", caller).commit("one");
+    project.repo.stage("app/store.py", "def load(a):\n    return a + 1\n\n\ndef save(a):\n    return a + 1\n");
+    let prompt = project.prompt();
+    assert!(
+        prompt.contains("app/page.py:31-34: use of load, save in page\n31     x_29 = 29\n32     if style:\n"),
+        "{prompt}"
+    );
+    assert_eq!(prompt.matches("return save(2)").count(), 1, "{prompt}");
+}
+
+#[test]
+fn what_a_test_defines_is_not_looked_for_in_programs() {
+    let project = Project::new();
+    project.repo.stage("app/log.py", "def log(stream):\n    stream.flush_all()\n");
+    let test = |n: u32| {
+        format!(
+            "class Stream:\n    def flush_all(self):\n        return {n}\n\n\ndef test_log():\n    Stream().flush_all()\n"
+        )
+    };
+    project.repo.stage("tests/test_log.py", test(1)).commit("one");
+    project.repo.stage("tests/test_log.py", test(2));
+    let prompt = project.prompt();
+    assert!(!prompt.contains("app/log.py"), "{prompt}");
+}
+
+#[test]
 fn a_small_change_with_many_callers_stays_within_the_budget() {
     let project = Project::new();
     let body = filler("x", 100);

@@ -3,7 +3,7 @@
 mod fixed;
 
 use crate::fences;
-use crate::loopback::{Server, finding};
+use crate::loopback::{Request, Server, finding};
 use crate::support::{Repo, Run};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -18,6 +18,11 @@ fn model() -> (Server, Says) {
     let says = Says::default();
     let said = Arc::clone(&says);
     (Server::start(move |r| r.review(&said.lock().unwrap())), says)
+}
+
+/// Returns the requests to review, without those to refute a claim.
+fn about_the_change(server: &Server) -> Vec<Request> {
+    server.questions().into_iter().filter(|r| !r.is_refutation()).collect()
 }
 
 /// A repository with a first commit, and a policy that is none of the change; `review` goes into its `[review]`.
@@ -218,7 +223,7 @@ fn an_explanation_does_not_silence_a_model_that_insists() {
     let second = round(&repo, 2, &["--response", "answer.md"], 1);
     assert_eq!(told(&second), ["still_there F1 F1"]);
     assert_eq!(second["report"]["findings"][0]["disputed"], Value::Null);
-    assert_eq!(server.questions().len(), 2);
+    assert_eq!(about_the_change(&server).len(), 2);
 }
 
 #[test]
@@ -332,7 +337,7 @@ fn inj_08_a_poisoned_store_is_data_and_changes_no_verdict() {
     repo.write("src/a.rs", body(30, &[(3, "setup();"), (20, BAD)]));
     *says.lock().unwrap() = vec![finding("src/a.rs", 22, BAD)];
     let second = round(&repo, 2, &["--response", "answer.json"], 1);
-    let questions = server.questions();
+    let questions = about_the_change(&server);
     let asked = questions.last().unwrap();
     let (prompt, nonce) = (asked.prompt(), asked.nonce());
     // One fence of its own, which nothing in it closes; the poison is between its lines.
@@ -379,8 +384,8 @@ fn policy_test_shows_which_verdicts_another_policy_would_flip() {
     let json: Value = serde_json::from_str(&test(&["--format", "json", "--limit", "1"])).unwrap();
     assert_eq!((&json["flips"], &json["rounds"][0]["would_be"]["verdict"]), (&json!(1), &json!("pass")), "{json:#}");
     assert_eq!(json["rounds"][0]["because"][0]["what"], "gone: its file is ignored");
-    // Nobody was asked for it.
-    assert_eq!(server.questions().len(), 2);
+    // No model was asked for it.
+    assert_eq!(about_the_change(&server).len(), 2);
 }
 
 /// Reviews from a source of its own, as a further round, and returns what is stored.

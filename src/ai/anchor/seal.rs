@@ -390,8 +390,7 @@ impl Merged {
 
     /// Returns the severity; that of a listed weakness, where the claim is `sure`.
     fn severity(&self, sure: bool) -> Severity {
-        let listed = self.draft.cwe.is_some_and(|c| INJECTION.contains(&c) || SECRET.contains(&c));
-        if listed && sure { Severity::Critical } else { self.draft.severity }
+        severity(&self.draft, sure)
     }
 
     fn is_about_a_secret(&self) -> bool {
@@ -416,6 +415,12 @@ impl Merged {
     fn says_it_is_a_false_alarm(&self) -> bool {
         speaks_of_a_false_alarm(&self.draft.title, &self.draft.message) && self.severity(false) < Severity::Major
     }
+}
+
+/// Returns the severity of a draft; that of a listed weakness, where the claim is `sure`.
+pub(super) fn severity(draft: &Draft, sure: bool) -> Severity {
+    let is_listed = draft.cwe.is_some_and(|c| INJECTION.contains(&c) || SECRET.contains(&c));
+    if is_listed && sure { Severity::Critical } else { draft.severity }
 }
 
 /// Returns true if a claim calls something a false positive.

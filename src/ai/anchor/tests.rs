@@ -668,7 +668,7 @@ fn a_claim_about_an_unchanged_line_that_was_read_is_tied_to_the_change() {
     assert_eq!(place(&base().anchor(call.clone())), "remark -");
     // It was read, and names a definition that the change touches.
     let case = base().read("lib/callers.rs", 1, 6);
-    let c = case.candidate(call.clone());
+    let c = case.candidate(call);
     assert_eq!(also(&c), ["lib/callers.rs:4 let n = compute_20(v);"]);
     // The line that named it is removed; shown is the one that took its place.
     assert_eq!(place(&Anchored::Candidate(Box::new(c.clone()))), "src/a.rs:20 as numbered");
@@ -711,7 +711,7 @@ fn an_unchanged_line_of_a_changed_file_that_was_read_is_tied_to_the_nearest_chan
     let whole = case.group.files[0].change.text().unwrap().new.whole().unwrap().to_vec();
     let case = case.unchanged("src/a.rs", &String::from_utf8(whole).unwrap()).read("src/a.rs", 50, 60);
     let c = case.candidate(claim("src/a.rs", 51, "let value_50 = compute_50(input);"));
-    assert_eq!(place(&Anchored::Candidate(Box::new(c.clone()))), "src/a.rs:31 loosely");
+    assert_eq!(place(&Anchored::Candidate(Box::new(c))), "src/a.rs:31 loosely");
 }
 
 #[test]

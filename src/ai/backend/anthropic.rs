@@ -132,6 +132,7 @@ fn read(message: &Value) -> Result<Said, Failure> {
                 .saturating_add(count("cache_creation_input_tokens"))
                 .saturating_add(cached),
             cached_tokens: cached,
+            written_tokens: count("cache_creation_input_tokens"),
             output_tokens: count("output_tokens"),
             ..Spent::default()
         },

@@ -122,6 +122,7 @@ fn read(body: &Value) -> Result<Said, Failure> {
             // The cached tokens are a part of the prompt's. Where they are more, the server counts them apart.
             input_tokens: if cached > prompt { prompt.saturating_add(cached) } else { prompt },
             cached_tokens: cached,
+            written_tokens: usage["prompt_tokens_details"]["cache_write_tokens"].as_u64().unwrap_or(0),
             output_tokens: usage["completion_tokens"].as_u64().unwrap_or(0),
             // OpenRouter's.
             cost_usd: usage["cost"].as_f64().filter(|c| c.is_finite() && *c >= 0.0),

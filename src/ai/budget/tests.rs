@@ -142,6 +142,9 @@ fn cached_tokens_have_their_own_price() {
     let price = Price { input: 3.0, cached: 0.3, output: 15.0 };
     let spent = Spent { input_tokens: 1_000_000, cached_tokens: 900_000, output_tokens: 100_000, ..Spent::default() };
     assert!((cost(&spent, Some(&price)).unwrap() - (0.3 + 0.27 + 1.5)).abs() < 1e-9);
+    // What is written to the cache costs a quarter more.
+    let written = Spent { written_tokens: 100_000, ..spent };
+    assert!((cost(&written, Some(&price)).unwrap() - (0.375 + 0.27 + 1.5)).abs() < 1e-9);
     assert_eq!(cost(&Spent { cost_usd: Some(2.0), ..spent }, Some(&price)), Some(2.0));
     assert_eq!(cost(&spent, None), None);
 }

@@ -260,6 +260,8 @@ impl Builder<'_, '_, '_> {
             .iter()
             .filter(|hit| symbols::share_names(&own, &hit.path))
             .filter(|hit| !is_common || distance(&own, &hit.path) == 0)
+            // Programs do not call tests.
+            .filter(|hit| hit.is_test || !rules::is_test_path(own.as_bytes()))
             .collect();
         all.sort_by_key(|hit| (distance(&own, &hit.path), hit.path.clone(), hit.line));
         let why = if changed.breaks { Why::CallOfNew } else { Why::Call };
@@ -277,18 +279,38 @@ impl Builder<'_, '_, '_> {
         }
         let Ok(text) = self.tree.text(&hit.path) else { return };
         let all: Vec<&str> = text.lines().collect();
-        let lines: Vec<(u32, String)> = hit.lines.iter().flat_map(|range| lines_of(&all, range)).collect();
-        if !lines.is_empty() {
-            self.excerpts.push(Excerpt {
-                why,
-                file,
-                hunks: hunk..=hunk,
-                path: self.tree.name(&hit.path),
-                name: name.to_owned(),
-                inside: if hit.inside == name { String::new() } else { hit.inside.clone() },
-                lines,
-            });
+        let excerpt = Excerpt {
+            why,
+            file,
+            hunks: hunk..=hunk,
+            path: self.tree.name(&hit.path),
+            name: name.to_owned(),
+            inside: if hit.inside == name { String::new() } else { hit.inside.clone() },
+            lines: hit.lines.iter().flat_map(|range| lines_of(&all, range)).collect(),
+        };
+        let is_call = matches!(why, Why::Call | Why::CallOfNew);
+        if !(is_call && self.extend(&excerpt, &all)) && !excerpt.lines.is_empty() {
+            self.excerpts.push(excerpt);
         }
+    }
+
+    /// Adds the lines of a call to those of another one that is next to it in the same function. Returns true if there is
+    /// such a call.
+    fn extend(&mut self, new: &Excerpt, text: &[&str]) -> bool {
+        let (first, last) = new.ends();
+        let is_beside = |old: &&mut Excerpt| {
+            let (start, end) = old.ends();
+            let same = |e: &Excerpt| (e.why, e.file, e.path.clone(), e.inside.clone());
+            same(old) == same(new) && first <= end + 1 && start <= last + 1
+        };
+        let Some(old) = self.excerpts.iter_mut().find(is_beside) else { return false };
+        let (start, end) = old.ends();
+        old.lines = lines_of(text, &(start.min(first)..=end.max(last)));
+        old.hunks = *old.hunks.start().min(new.hunks.start())..=*old.hunks.end().max(new.hunks.end());
+        if !old.name.split(", ").any(|known| known == new.name) {
+            old.name = format!("{}, {}", old.name, new.name);
+        }
+        true
     }
 
     /// Returns true if a hunk shows the line already.

@@ -1,15 +1,17 @@
-//! The second look of depth thorough: grave findings, alone, with the instruction to refute them.
+//! The second look: severe claims, each alone, with the instruction to refute it. At depth quick, those that would block;
+//! at depth thorough, also others and findings of the rules.
 
 use super::look::Looked;
 use super::member::Member;
 use super::question::{Asked, Why};
 use super::{Outcome, Remark, Session, Team, described, foreign};
-use crate::ai::anchor::{self, Dispute, Unfounded, check_refutation};
+use crate::ai::anchor::{self, Candidate, Dispute, Quoted, Unfounded, check_refutation};
 use crate::ai::ask::{Prompt, Read};
 use crate::ai::claim::{self, Rebuttal};
 use crate::ai::tree::Tree;
 use crate::ai::{prompt, reply};
-use crate::finding::{Draft, Finding, Location, Severity};
+use crate::finding::{Confidence, Draft, Finding, Location, Severity};
+use crate::request::Depth;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
 /// Rules' findings that are asked about, at most.
@@ -43,7 +45,17 @@ enum Refuted {
 }
 
 impl<'a> Session<'a> {
-    /// Puts each grave claim back, alone, to be refuted; and what the rules found.
+    /// Returns true if a second look is taken at a claim.
+    fn is_severe(&self, c: &Candidate) -> bool {
+        if self.job.policy.review.depth == Depth::Thorough {
+            return c.draft.severity >= Severity::Major;
+        }
+        let t = self.job.policy.thresholds(c.draft.location.as_ref().map(|l| &l.file));
+        let is_believed = c.quoted >= Quoted::AsNumbered || t.min_confidence == Confidence::Low;
+        is_believed && t.block_on.iter().any(|s| c.severity() >= *s)
+    }
+
+    /// Sends each severe claim back, alone, to be refuted; at depth thorough also findings of the rules.
     pub(super) async fn second_look(&self, teams: &[Team<'a>], all: &mut Looked, floor: &[Finding], out: &mut Outcome) {
         let judge = |backend: &str| {
             let members = || teams.iter().flat_map(|t| &t.members);
@@ -55,12 +67,12 @@ impl<'a> Session<'a> {
             .iter()
             .enumerate()
             .filter(|(_, f)| f.counts() && f.severity() >= Severity::Major && can_be_shown(f))
-            .take(DOUBTS)
+            .take(if self.job.policy.review.depth == Depth::Thorough { DOUBTS } else { 0 })
             .collect();
         let mut looks = FuturesUnordered::new();
         for same in claims {
-            let grave = same.iter().map(|i| &all.candidates[*i]).filter(|c| c.draft.severity >= Severity::Major);
-            let mut shown = grave.filter_map(|c| Some((c, self.challenge(&c.draft, c.group)?)));
+            let severe = same.iter().map(|i| &all.candidates[*i]).filter(|c| self.is_severe(c));
+            let mut shown = severe.filter_map(|c| Some((c, self.challenge(&c.draft, c.group)?)));
             let Some((c, challenge)) = shown.next() else { continue };
             let Some(member) = judge(&c.backend) else { continue };
             drop(shown);

@@ -101,15 +101,25 @@ impl Setup {
     }
 }
 
+/// The answer that a claim stands, as a command.
+const STANDS: &str =
+    "result \"{\\\"nonce\\\":\\\"$nonce\\\",\\\"refuted\\\":false,\\\"reason\\\":\\\"It divides by zero.\\\"}\"";
+
 #[test]
 fn what_the_program_finds_is_found_again_and_blocks() {
-    let setup = Setup::new(&format!("heard\nready\n{}", replies(&json!([claim()]))));
+    let body =
+        format!("heard\nready\ncase \"$*\" in *refuted*) {STANDS};; *)\n{}\n;; esac", replies(&json!([claim()])));
+    let setup = Setup::new(&body);
     let (report, said) = setup.report(&[], 1);
     let f = &report["findings"][0];
     assert_eq!((&f["file"], &f["line"], &f["origin"]), (&json!("src/half.rs"), &json!(2), &json!("claude")), "{f:#}");
     assert_eq!(f["confidence"], "medium");
     let usage = &report["usage"][0];
-    assert_eq!((&usage["model"], &usage["cost_usd"]), (&json!("claude-test"), &json!(0.25)), "{usage:#}");
+    assert_eq!(
+        (&usage["model"], &usage["cost_usd"]),
+        (&json!("claude-test"), &json!(0.5)),
+        "with a second look: {usage:#}"
+    );
     assert!(said.contains("review: complete files=1/1 backend=rules,claude"), "{said}");
     let clean = Setup::new(&format!("heard\nready\n{}", replies(&json!([]))));
     assert_eq!(clean.report(&[], 0).0["verdict"], "pass");
@@ -121,10 +131,8 @@ fn lines_that_the_program_read_raise_the_confidence() {
 printf '{"type":"assistant","message":{"id":"m1","model":"claude-test","content":[{"type":"tool_use","id":"t1","name":"Read","input":{"file_path":"%s/src/half.rs"}}]},"parent_tool_use_id":null}\n' "$(pwd -P)"
 printf '%s\n' '{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"1\tfn half(n: u32) -> u32 {\n2\t    n / (n - n)\n3\t}\n"}]},"parent_tool_use_id":null}'
 "#;
-    let verdict =
-        "result \"{\\\"nonce\\\":\\\"$nonce\\\",\\\"refuted\\\":false,\\\"reason\\\":\\\"It divides by zero.\\\"}\"";
     let body = format!(
-        "heard\nready '{AROUND}'\n{read}\ncase \"$*\" in *refuted*) {verdict};; *)\n{}\n;; esac",
+        "heard\nready '{AROUND}'\n{read}\ncase \"$*\" in *refuted*) {STANDS};; *)\n{}\n;; esac",
         replies(&json!([claim()]))
     );
     let setup = Setup::new(&body);

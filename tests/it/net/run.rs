@@ -44,9 +44,10 @@ fn a_finding_of_each_provider_is_verified_and_blocks() {
         let usage = &report["usage"][0];
         assert_eq!(
             (&usage["backend"], &usage["requests"], &usage["input_tokens"]),
-            (&json!(kind.name()), &json!(1), &json!(1000))
+            (&json!(kind.name()), &json!(2), &json!(2000)),
+            "the review, and a second look at the claim"
         );
-        assert_eq!(server.questions().len(), 1);
+        assert_eq!(server.questions().len(), 2);
     }
 }
 
@@ -378,7 +379,7 @@ fn net_06_net_15_what_is_too_large_is_asked_about_in_parts() {
         let repo = repo(&server.policy(kind.name()));
         repo.stage("docs/other.txt", "A text of some length.\n".repeat(60));
         let report = repo.review_json(&["staged"], 1);
-        assert_eq!((&report["outcome"], &report["usage"][0]["requests"]), (&json!("reviewed"), &json!(3)), "{report}");
+        assert_eq!((&report["outcome"], &report["usage"][0]["requests"]), (&json!("reviewed"), &json!(4)), "{report}");
     }
 }
 

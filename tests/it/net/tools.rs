@@ -127,7 +127,7 @@ fn prose_where_the_form_could_not_be_prescribed_is_asked_about_once_more() {
         let asked = server.questions();
         let prescribed = |r: &Request| {
             let body = r.json();
-            !body["response_format"].is_null() || !body["generationConfig"].is_null()
+            !body["response_format"].is_null() || !body["generationConfig"]["responseJsonSchema"].is_null()
         };
         assert_eq!((prescribed(&asked[0]), prescribed(&asked[1])), (false, true));
         assert!(!may_call(&asked[1]));

@@ -281,6 +281,7 @@ fn spent(usage: &Value) -> Spent {
         requests: 0,
         input_tokens: count("input_tokens").saturating_add(cached).saturating_add(made),
         cached_tokens: cached,
+        written_tokens: made,
         output_tokens: count("output_tokens"),
         cost_usd: None,
     }
