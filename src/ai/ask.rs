@@ -147,7 +147,7 @@ pub struct Failure {
     /// When the provider says that it makes sense to ask again.
     pub retry_after: Option<Duration>,
     /// What was spent all the same.
-    pub usage: Spent,
+    pub usage: Box<Spent>,
 }
 
 /// The kinds of failure that callers handle differently.
@@ -178,7 +178,7 @@ pub enum Cause {
 impl Failure {
     /// Makes a failure that cost nothing.
     pub fn new(cause: Cause, message: impl Into<String>) -> Self {
-        Self { cause, message: message.into(), hint: None, retry_after: None, usage: Spent::default() }
+        Self { cause, message: message.into(), hint: None, retry_after: None, usage: Box::default() }
     }
 
     /// Adds what to do about it.
@@ -202,6 +202,6 @@ impl From<http::Failure> for Failure {
             http::Cause::Limit => Cause::Limit,
         };
         let http::Failure { message, hint, retry_after, .. } = failure;
-        Self { cause, message, hint, retry_after, usage: Spent::default() }
+        Self { cause, message, hint, retry_after, usage: Box::default() }
     }
 }

@@ -215,7 +215,7 @@ fn rounds_and_focus_are_spoken_of_only_where_there_are_some() {
 fn a_part_gets_the_checklists_of_the_languages_that_most_of_its_lines_are_in() {
     let lines = |n: usize| (0..n).map(|i| format!("x{i} = {i}\n")).collect::<String>();
     let files =
-        || vec![added("a.py", &lines(9)), added("b.rb", &lines(3)), added("c.GO", &lines(5)), added("d.txt", "x\n")];
+        || vec![added("a.py", lines(9)), added("b.rb", lines(3)), added("c.GO", lines(5)), added("d.txt", "x\n")];
     let named = |lens: Lens| {
         let shown = files().into_iter().map(shown).collect();
         let task = &asked(&Brief::default(), group(shown), lens, &WIDE)[0].task;

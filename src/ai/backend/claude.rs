@@ -255,7 +255,7 @@ impl Claude {
             grant.settle(&usage);
         }
         answer.map_err(|mut failure| {
-            failure.usage = usage;
+            failure.usage = Box::new(usage);
             failure
         })
     }

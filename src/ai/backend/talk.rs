@@ -164,7 +164,7 @@ pub(super) async fn hold(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>) 
     let mut spent = Spent::default();
     let result = converse(http, ask, around, &mut spent).await;
     result.map_err(|mut failure| {
-        failure.usage = spent;
+        failure.usage = Box::new(spent);
         failure
     })
 }

@@ -289,9 +289,10 @@ impl Builder<'_, '_, '_> {
             lines: hit.lines.iter().flat_map(|range| lines_of(&all, range)).collect(),
         };
         let is_call = matches!(why, Why::Call | Why::CallOfNew);
-        if !(is_call && self.extend(&excerpt, &all)) && !excerpt.lines.is_empty() {
-            self.excerpts.push(excerpt);
+        if excerpt.lines.is_empty() || is_call && self.extend(&excerpt, &all) {
+            return;
         }
+        self.excerpts.push(excerpt);
     }
 
     /// Adds the lines of a call to those of another one that is next to it in the same function. Returns true if there is

@@ -137,7 +137,7 @@ impl<'a> Session<'a> {
         let answer = member.ask(&ask, around).await;
         let mut spent = match &answer {
             Ok(answer) => answer.usage,
-            Err(failure) => failure.usage,
+            Err(failure) => *failure.usage,
         };
         spent.cost_usd = cost(&spent, member.price(job.policy));
         let model = answer.as_ref().map_or("", |a| &a.model);
