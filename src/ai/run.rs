@@ -296,11 +296,11 @@ impl<'a> Session<'a> {
         out
     }
 
-    /// Returns how many requests are kept for the second look.
+    /// Returns how many requests are kept for the second look. At depth quick it gets what the parts leave: a part that is
+    /// not reviewed is worse than a claim that stands.
     fn kept_requests(&self) -> usize {
         let review = &self.job.policy.review;
-        let fifth = review.max_requests as usize / 5;
-        if review.depth == Depth::Thorough { fifth.max(1) } else { fifth }
+        if review.depth == Depth::Thorough { (review.max_requests as usize / 5).max(1) } else { 0 }
     }
 
     /// Announces further questions.
@@ -368,7 +368,10 @@ impl<'a> Session<'a> {
         let state = g.tree.clone()?;
         let paths = || g.files.iter().filter(|f| f.change.entry.new.is_some()).map(|f| f.path().clone());
         Some(self.trees[group].get_or_init(|| {
-            Tree::new(repo, state, self.job.rules).without_records_of(self.job.policy).with_new(paths())
+            Tree::new(repo, state, self.job.rules)
+                .without_records_of(self.job.policy)
+                .with_new(paths())
+                .with_change(&g.files)
         }))
     }
 

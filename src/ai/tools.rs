@@ -1,11 +1,13 @@
-//! What a model may look at besides the change: four tools over the tree under review, the same for every provider.
+//! What a model can read besides its part of the change: tools over the tree under review, the same for every provider.
 //!
 //! They run in this process and see nothing but [`Tree`]: no file system, no program, no network. Every answer
 //! is bounded, without secrets, and logged line by line, so that a claim can be checked against what was really
 //! seen. A call cannot fail: what is wrong with it is its answer, in words that tell the model what to do.
 
 mod argument;
+mod diff;
 mod list;
+mod names;
 mod outline;
 mod page;
 mod read;
@@ -102,7 +104,42 @@ pub const SPECS: &[Spec] = &[
         }],
         call: outline::call,
     },
+    Spec {
+        name: "definition",
+        description: "Shows the definitions of a function, method or type in the tree under review. Names are compared \
+            as text, so it can be another one of the same name.",
+        parameters: &[NAME, GLOB],
+        call: names::definition,
+    },
+    Spec {
+        name: "references",
+        description: "Finds the lines of the tree under review that have an identifier as a whole word, each with the \
+            function that contains it.",
+        parameters: &[NAME, GLOB],
+        call: names::references,
+    },
+    Spec {
+        name: "callers",
+        description: "Finds the calls of a function or method in the tree under review, each with the function that \
+            contains it. Names are compared as text.",
+        parameters: &[NAME, GLOB],
+        call: names::callers,
+    },
+    Spec {
+        name: "diff_of",
+        description: "Shows the change of one file of this review: of a file of another part, too.",
+        parameters: &[Parameter { name: "path", kind: "string", description: "Path of a changed file." }],
+        call: diff::call,
+    },
 ];
+
+const NAME: Parameter =
+    Parameter { name: "name", kind: "string", description: "One identifier: load, Store. A qualifier is ignored." };
+const GLOB: Parameter = Parameter {
+    name: "glob",
+    kind: "string",
+    description: "Read only files that match: *.rs, src/api/**, or a folder. Empty: all files.",
+};
 
 /// How much one question may look around.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 //! what the change adds. No link is followed, nothing ignored is listed, and no file that is there to hold
 //! credentials, or is a stored review, is ever read.
 
+use crate::ai::material::Shown;
 use crate::ai::redact;
 use crate::diff::{self, RepoPath};
 use crate::error::{Error, Result};
@@ -38,6 +39,8 @@ pub struct Tree<'r> {
     kept: Cell<usize>,
     read: Cell<usize>,
     id: OnceCell<Option<String>>,
+    /// The changed files, as a model sees them.
+    change: &'r [Shown],
 }
 
 #[derive(Debug)]
@@ -98,7 +101,19 @@ impl<'r> Tree<'r> {
             kept: Cell::new(0),
             read: Cell::new(0),
             id: OnceCell::new(),
+            change: &[],
         }
+    }
+
+    /// Adds the changed files, as a model sees them.
+    #[must_use]
+    pub fn with_change(self, change: &'r [Shown]) -> Self {
+        Self { change, ..self }
+    }
+
+    /// Returns the changed files; empty if they are not known.
+    pub(super) fn change(&self) -> &'r [Shown] {
+        self.change
     }
 
     /// Adds the files that the change brings to the worktree and that git does not track yet; those that it does

@@ -137,6 +137,7 @@ fn assert_tools_are_clean(repo: &Repo, leaks: &[Leak]) {
             calls.push(("read_lines", json!({"path": path, "first": first, "last": last})));
         }
         calls.push(("outline", json!({"path": path})));
+        calls.push(("diff_of", json!({"path": path})));
     }
     for (tool, arguments) in calls {
         let shown = Session::new(&tree).call(tool, &arguments);

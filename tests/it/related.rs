@@ -282,3 +282,30 @@ fn a_claim_about_the_caller_that_a_change_breaks_is_a_finding_at_the_change_with
         assert_eq!(stored["findings"][0]["also"], also);
     }
 }
+
+#[test]
+fn a_reviewer_of_one_part_can_read_the_change_of_another() {
+    let server = Server::start(|r| {
+        let has_read = String::from_utf8_lossy(&r.body).contains("1+B = 2");
+        match r.files() == ["src/a.py"] && !has_read && !r.is_refutation() {
+            true => r.calls(&[("diff_of", json!({ "path": "src/b.py" })), ("diff_of", json!({ "path": "src/c.py" }))]),
+            false => r.review(&[]),
+        }
+    });
+    let repo = Repo::new();
+    repo.stage(".claude-reviewer.toml", server.policy("openai").replace("[review]\n", "[review]\nmax_files = 1\n"));
+    repo.commit("seed");
+    repo.stage("src/a.py", "A = 1\n").stage("src/b.py", "B = 2\n");
+    repo.reviewer(&["review", "staged", "--no-save", "--depth", "thorough"]).run(0);
+    let answers: Vec<String> = server
+        .questions()
+        .iter()
+        .map(|r| String::from_utf8_lossy(&r.body).into_owned())
+        .filter(|b| b.contains("\"tool\""))
+        .collect();
+    assert!(!answers.is_empty());
+    for body in answers {
+        assert!(body.contains("file: src/b.py\\n@@\\n1+B = 2"), "{body}");
+        assert!(body.contains("`src/c.py` is not part of the change; its files: src/a.py, src/b.py"), "{body}");
+    }
+}

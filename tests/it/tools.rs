@@ -56,6 +56,11 @@ fn sec_01_no_tool_shows_a_secret() {
                 ("read_lines", json!({"path": "src/wide.txt", "first": 1, "last": 9})),
                 ("read_lines", json!({"path": named, "first": 1, "last": 9})),
                 ("outline", json!({"path": "src/config.py"})),
+                ("definition", json!({"name": "load", "glob": ""})),
+                ("definition", json!({"name": key, "glob": ""})),
+                ("references", json!({"name": "aws_access_key_id", "glob": ""})),
+                ("references", json!({"name": key, "glob": ""})),
+                ("callers", json!({"name": key, "glob": ""})),
                 ("search", json!({"pattern": "aws_access", "glob": ""})),
                 ("search", json!({"pattern": "plain|class", "glob": ""})),
                 ("list_files", json!({"glob": ""})),
@@ -373,7 +378,7 @@ fn many_files_are_counted_by_folder() {
 
 #[test]
 fn the_schema_of_each_tool_is_strict() {
-    assert_eq!(SPECS.len(), 4);
+    assert_eq!(SPECS.len(), 8);
     for spec in SPECS {
         let schema = spec.schema();
         let names: Vec<_> = schema["properties"].as_object().unwrap().keys().cloned().collect();
@@ -384,4 +389,65 @@ fn the_schema_of_each_tool_is_strict() {
             assert!(["string", "integer"].contains(&property["type"].as_str().unwrap()));
         }
     }
+}
+
+/// A repository with a function that two others call, one of them in another file.
+fn called() -> Repo {
+    let repo = Repo::new();
+    repo.stage("lib/store.py", "class Store:\n    def load(self, path):\n        return open(path)\n\n\ndef reload(store):\n    # load it again\n    return store.load('b')\n");
+    repo.stage(
+        "app/main.py",
+        "from lib.store import Store\n\n\ndef main():\n    preload()\n    return Store().load('a')\n",
+    );
+    repo.stage("app/main.js", "function load () {}\n\nload()\n");
+    repo.stage("notes.txt", "load\n").commit("seed");
+    repo
+}
+
+#[test]
+fn definitions_references_and_callers_of_a_name_are_found_with_their_functions() {
+    look(&called(), head, |tree| {
+        let ask = |tool: &str, name: &str, glob: &str| call(tree, tool, &json!({ "name": name, "glob": glob }));
+        for name in ["load", "Store.load", "store::load()", "`load`"] {
+            let shown = ask("definition", name, "*.py");
+            let body =
+                "lib/store.py:\n2:     def load(self, path):\n3:         return open(path)\n(1 definition shown)";
+            assert_eq!(shown, body, "{name}");
+        }
+        assert!(ask("definition", "load", "").contains("app/main.js:\n1: function load () {}"));
+        let callers = "app/main.py in main:\n6:     return Store().load('a')\nlib/store.py in reload:\n8:     return store.load('b')\n(2 calls shown)";
+        assert_eq!(ask("callers", "load", "**/*.py"), callers);
+        let references = ask("references", "load", "lib");
+        let lines = "lib/store.py in load:\n2:     def load(self, path):\nlib/store.py in reload:\n7:     # load it again\n8:     return store.load('b')\n(3 lines shown)";
+        assert_eq!(references, lines);
+        assert_eq!(ask("callers", "nothing", ""), "(no call found)");
+        for (name, glob, why) in
+            [("", "", "one identifier"), ("a b -", "", "one identifier"), ("load", "*.txt", "use search")]
+        {
+            let shown = ask("definition", name, glob);
+            assert!(shown.contains(why), "{name}: {shown}");
+        }
+    });
+}
+
+#[test]
+fn lines_that_the_tools_about_names_show_are_on_record() {
+    look(&called(), head, |tree| {
+        let mut session = Session::new(tree);
+        session.call("callers", &json!({ "name": "load", "glob": "app" }));
+        let read: Vec<_> =
+            session.into_read().iter().map(|r| (r.path.to_wire(), r.first.get(), r.last.get())).collect();
+        assert_eq!(read, [("app/main.js".to_owned(), 3, 3), ("app/main.py".to_owned(), 6, 6)]);
+    });
+}
+
+#[test]
+fn a_name_with_many_uses_fills_one_answer_and_says_what_is_left_out() {
+    let repo = Repo::new();
+    let text = "def f():\n".to_owned() + &"    g()\n".repeat(500);
+    repo.stage("a.py", text).commit("seed");
+    look(&repo, head, |tree| {
+        let shown = call(tree, "callers", &json!({ "name": "g", "glob": "" }));
+        assert!(shown.ends_with("(120 calls shown; 380 more: give a glob)"), "{shown}");
+    });
 }

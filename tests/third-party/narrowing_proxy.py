@@ -1,4 +1,6 @@
-"""A proxy in front of a model server that narrows the form of an answer.
+"""A proxy in front of a model server that narrows the form of an answer, or only its length.
+
+    narrowing_proxy.py PORT TOKENS   forwards to PORT, with answers of at most TOKENS; prints its own port
 
 A model of 135 million parameters cannot repeat 32 digits, and does not know when to stop. So the grammar says it:
 the nonce and the files are constants, lists and texts are short. Everything else is the model's, and the server's.
@@ -8,6 +10,7 @@ import http.client
 import http.server
 import json
 import re
+import sys
 import threading
 
 
@@ -49,10 +52,13 @@ def shorten(node):
 
 
 class Proxy(http.server.ThreadingHTTPServer):
-    """Listens on a free port; `asked` holds the status of every answer to a question."""
+    """Listens on a free port; `asked` holds the status of every answer to a question.
 
-    def __init__(self, target, brief=False):
-        self.target, self.brief, self.asked = target, brief, []
+    `most`: the limit of an answer in tokens, and the form stays as it is.
+    """
+
+    def __init__(self, target, brief=False, most=None):
+        self.target, self.brief, self.most, self.asked = target, brief, most, []
         super().__init__(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -68,8 +74,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.forward(None)
 
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["content-length"]))
-        self.forward(json.dumps(narrowed(json.loads(body), self.server.brief)).encode())
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if self.server.most is None:
+            body = narrowed(body, self.server.brief)
+        else:
+            body["max_tokens"] = min(body["max_tokens"], self.server.most)
+        self.forward(json.dumps(body).encode())
 
     def forward(self, body):
         there = http.client.HTTPConnection("127.0.0.1", self.server.target, timeout=400)
@@ -86,3 +96,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *args):
         pass
+
+
+if __name__ == "__main__":
+    print(Proxy(int(sys.argv[1]), most=int(sys.argv[2])).server_port, flush=True)
+    threading.Event().wait()

@@ -11,7 +11,7 @@ mod failure;
 mod log;
 
 use super::talk::check_tokens;
-use crate::ai::ask::{Answer, Ask, Cause, Failure, Prompt};
+use crate::ai::ask::{Answer, Ask, Cause, Failure, Prompt, Schema};
 use crate::ai::budget::LONGEST;
 use crate::ai::snapshot::{Desk, Snapshot};
 use crate::ai::tree::Tree;
@@ -23,6 +23,7 @@ use crate::policy::Effort;
 use crate::process::{self, End, Output, Program};
 use crate::stop::Stop;
 use events::{Expected, Session};
+use serde_json::Value;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -102,6 +103,16 @@ impl std::fmt::Display for Version {
 fn too_old(has: &str) -> Failure {
     Failure::new(Cause::Setup, format!("{has}; claude >= {OLDEST} is needed"))
         .hint("update it: claude update, or npm install -g @anthropic-ai/claude-code")
+}
+
+/// Returns the form of an answer as text. The program rejects an answer that lacks a required member and asks again, up to
+/// five times; a list that is mostly empty may be absent.
+fn form(schema: &Schema) -> String {
+    let mut value = schema.value.clone();
+    if let Some(Value::Array(required)) = value.pointer_mut("/properties/findings/items/required") {
+        required.retain(|name| name != "also");
+    }
+    value.to_string()
 }
 
 impl Claude {
@@ -310,7 +321,7 @@ impl Claude {
         }
         add(&["--permission-mode", "dontAsk", "--setting-sources=", "--strict-mcp-config"]);
         add(&["--disable-slash-commands", "--no-session-persistence"]);
-        add(&["--json-schema", &ask.schema.value.to_string()]);
+        add(&["--json-schema", &form(ask.schema)]);
         // The first request is reserved already.
         let turns = match tools {
             [] => TURNS,

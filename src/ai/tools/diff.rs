@@ -1,0 +1,45 @@
+//! `diff_of`: the change of another file, as the prompt of its own part shows it.
+
+use super::argument;
+use super::page::{Page, cut};
+use crate::ai::anchor::path::Names;
+use crate::ai::tree::Tree;
+use crate::diff::LineKind;
+use serde_json::Value;
+
+/// Bytes of a line.
+const MAX_LINE: usize = 1_000;
+/// Paths that an answer lists.
+const MAX_PATHS: usize = 40;
+
+pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page) -> Result<Page, String> {
+    let given = argument::string(arguments, "path")?.trim();
+    let change = tree.change();
+    if change.is_empty() {
+        return Err("the change has no other files".to_owned());
+    }
+    let Some(file) = Names::new(change).find(given).map(|i| &change[i]) else {
+        let names: Vec<&str> = change.iter().take(MAX_PATHS).map(|f| f.name.as_str()).collect();
+        let shown = argument::shown(tree, given);
+        return Err(format!("{shown} is not part of the change; its files: {}", names.join(", ")));
+    };
+    let mut left = file.hunks.iter().map(|h| h.lines.len()).sum::<usize>();
+    let mut has_room = page.say(&format!("file: {}", file.name));
+    for hunk in &file.hunks {
+        has_room = has_room && page.say(format!("@@ {}", hunk.section).trim_end());
+        for line in &hunk.lines {
+            let text = cut(&line.text, MAX_LINE);
+            let shown = match (line.kind, line.new) {
+                (LineKind::Added, Some(n)) => format!("{n}+{text}"),
+                (LineKind::Context, Some(n)) => format!("{n} {text}"),
+                _ => format!("-{text}"),
+            };
+            has_room = has_room && page.say(&shown);
+            left -= usize::from(has_room);
+        }
+    }
+    if left > 0 {
+        page.close(&format!("({left} more lines: read the file with read_lines)"));
+    }
+    Ok(page)
+}

@@ -1,0 +1,204 @@
+//! `definition`, `references` and `callers`: where a name is defined and used.
+//!
+//! Names are read with tree-sitter and compared as text: a definition or a call found here can be of another thing with the
+//! same name.
+
+use super::page::{Page, cut};
+use super::{argument, list};
+use crate::ai::tree::{Tree, Unread};
+use crate::diff::{LineNo, RepoPath};
+use crate::symbols::{self, Kind, Symbols, Usage};
+use memchr::memmem;
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+/// Bytes of a name.
+const MAX_NAME: usize = 200;
+/// Bytes that one call reads.
+const MAX_BYTES: usize = 48 << 20;
+/// Files that one call parses.
+const MAX_PARSED: usize = 400;
+/// The longest time of one call.
+const TIME: Duration = Duration::from_secs(4);
+/// Definitions that one call shows with their lines.
+const MAX_DEFINITIONS: usize = 5;
+/// Lines of a definition.
+const DEFINITION_LINES: u32 = 120;
+/// Lines of one answer that use the name.
+const MAX_LINES: usize = 120;
+/// Bytes of a line.
+const MAX_LINE: usize = 300;
+
+/// What is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    Definitions,
+    /// Every line with the name as a whole word.
+    References,
+    Calls,
+}
+
+/// How much of the tree a call has read.
+#[derive(Debug)]
+struct Searched {
+    end: Instant,
+    bytes: usize,
+    parsed: usize,
+    /// Files that were not read, since one call reads no more.
+    late: usize,
+    /// Definitions or lines that were shown.
+    shown: usize,
+    /// Definitions or lines that were found, and not shown.
+    more: usize,
+}
+
+pub(super) fn definition(tree: &Tree<'_>, arguments: &Value, page: Page) -> Result<Page, String> {
+    call(tree, arguments, page, Wanted::Definitions)
+}
+
+pub(super) fn references(tree: &Tree<'_>, arguments: &Value, page: Page) -> Result<Page, String> {
+    call(tree, arguments, page, Wanted::References)
+}
+
+pub(super) fn callers(tree: &Tree<'_>, arguments: &Value, page: Page) -> Result<Page, String> {
+    call(tree, arguments, page, Wanted::Calls)
+}
+
+fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page, wanted: Wanted) -> Result<Page, String> {
+    let given = argument::string(arguments, "name")?;
+    let name = last_part(given).filter(|n| n.len() <= MAX_NAME);
+    let name = name.ok_or("name must be one identifier, such as load or Store")?;
+    let files = list::matching(tree, argument::string(arguments, "glob")?.trim())?;
+    let known: Vec<&RepoPath> = files.into_iter().filter(|path| symbols::is_supported(path)).collect();
+    if known.is_empty() {
+        return Err("no file of a known language matches: use search".to_owned());
+    }
+    let mut searched = Searched { end: Instant::now() + TIME, bytes: 0, parsed: 0, late: 0, shown: 0, more: 0 };
+    let finder = memmem::Finder::new(name);
+    for (at, path) in known.iter().enumerate() {
+        if searched.bytes > MAX_BYTES || searched.parsed >= MAX_PARSED || Instant::now() > searched.end {
+            searched.late = known.len() - at;
+            break;
+        }
+        let bytes = match tree.bytes(path) {
+            Ok(bytes) => bytes,
+            Err(Unread::Exhausted) => {
+                searched.late = known.len() - at;
+                break;
+            }
+            Err(_) => continue,
+        };
+        searched.bytes += bytes.len();
+        if finder.find(&bytes).is_none() {
+            continue;
+        }
+        // Only the text as it is shown counts: a name cannot be part of a secret.
+        let text = tree.show(path, &bytes);
+        let Some(symbols) = Symbols::read(path, text.as_bytes()) else { continue };
+        searched.parsed += 1;
+        let file = File { path, name: tree.name(path), text: &text, symbols: &symbols };
+        match wanted {
+            Wanted::Definitions => file.definitions(name, &mut searched, &mut page),
+            Wanted::References => file.lines(&whole_words(&text, name), &mut searched, &mut page),
+            Wanted::Calls => file.lines(&calls(&symbols, name), &mut searched, &mut page),
+        }
+    }
+    page.close(&searched.summary(wanted));
+    Ok(page)
+}
+
+/// Returns the identifier at the end of a qualified name: `load` of `Store::load()`. `None`: there is none.
+fn last_part(given: &str) -> Option<&str> {
+    let bare = given.trim().trim_matches('`').trim_end_matches("()");
+    let part = bare.rsplit(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '$' | '?' | '!')).next()?;
+    (!part.is_empty()).then_some(part)
+}
+
+/// Returns the lines that have the name as a whole word.
+fn whole_words(text: &str, name: &str) -> Vec<u32> {
+    let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let has = |line: &str| {
+        let ends = |at: usize| (line[..at].chars().next_back(), line[at + name.len()..].chars().next());
+        line.match_indices(name).map(|(at, _)| ends(at)).any(|(before, after)| !is_word(before) && !is_word(after))
+    };
+    (1..).zip(text.lines()).filter(|(_, line)| has(line)).map(|(number, _)| number).collect()
+}
+
+/// Returns the lines that call the name.
+fn calls(symbols: &Symbols, name: &str) -> Vec<u32> {
+    let uses = symbols.uses.iter().filter(|u| u.usage == Usage::Call && u.name == name);
+    let mut lines: Vec<u32> = uses.map(|u| u.line).collect();
+    lines.dedup();
+    lines
+}
+
+/// A file that has the name.
+struct File<'f> {
+    path: &'f RepoPath,
+    /// As it is shown.
+    name: String,
+    text: &'f str,
+    symbols: &'f Symbols,
+}
+
+impl File<'_> {
+    /// Shows the definitions of a name: the first ones with their lines, the others with their signature.
+    fn definitions(&self, name: &str, searched: &mut Searched, page: &mut Page) {
+        let is_it = |d: &&symbols::Definition| d.name == name && !matches!(d.kind, Kind::Test);
+        for d in self.symbols.definitions.iter().filter(is_it) {
+            let all = *d.lines.start()..=(*d.lines.end()).min(d.lines.start() + DEFINITION_LINES - 1);
+            let lines = if searched.shown < MAX_DEFINITIONS { all } else { d.signature.clone() };
+            let lines: Vec<u32> = lines.collect();
+            let is_shown = page.say(&format!("{}:", self.name)) && self.show(&lines, page);
+            if is_shown { searched.shown += 1 } else { searched.more += 1 }
+        }
+    }
+
+    /// Shows lines, each below the function that contains it.
+    fn lines(&self, numbers: &[u32], searched: &mut Searched, page: &mut Page) {
+        let mut above: Option<String> = None;
+        for number in numbers {
+            let inside = self.symbols.function_at(*number).map(|f| format!(" in {}", f.name)).unwrap_or_default();
+            let heading = format!("{}{inside}:", self.name);
+            let is_new = above.as_ref() != Some(&heading);
+            let has_room = searched.shown < MAX_LINES && (!is_new || page.say(&heading));
+            if has_room && self.show(&[*number], page) {
+                searched.shown += 1;
+                above = Some(heading);
+            } else {
+                searched.more += 1;
+            }
+        }
+    }
+
+    /// Adds lines of the file; false if there is no room for all of them.
+    fn show(&self, numbers: &[u32], page: &mut Page) -> bool {
+        let Some(first) = numbers.first() else { return true };
+        let lines = self.text.lines().skip(*first as usize - 1);
+        numbers.iter().zip(lines).all(|(number, line)| {
+            LineNo::new(*number).is_some_and(|number| page.show(self.path, number, &cut(line, MAX_LINE)))
+        })
+    }
+}
+
+impl Searched {
+    fn summary(&self, wanted: Wanted) -> String {
+        let what = match wanted {
+            Wanted::Definitions => "definition",
+            Wanted::References => "line",
+            Wanted::Calls => "call",
+        };
+        let mut out = match self.shown {
+            0 => format!("no {what} found"),
+            1 => format!("1 {what} shown"),
+            n => format!("{n} {what}s shown"),
+        };
+        if self.more > 0 {
+            out += &format!("; {} more: give a glob", self.more);
+        }
+        if self.late > 0 {
+            out += &format!("; {} files were not read: give a glob", self.late);
+        }
+        format!("({out})")
+    }
+}
