@@ -185,9 +185,9 @@ fn an_answer_comes_with_what_it_cost() {
         requests: 1,
         input_tokens: 4200,
         cached_tokens: 3000,
+        written_tokens: 200,
         output_tokens: 4,
         cost_usd: Some(0.25),
-        ..Spent::default()
     };
     assert_eq!(answer.usage, usage);
     assert!(answer.read.is_empty());
