@@ -242,7 +242,8 @@ impl<'a> Drafter<'a> {
         notes.append(&mut at.notes);
         let mut message = text::some(rules, Some(&claim.message), text::BODY).unwrap_or_else(|| title.clone());
         if let Some(line) = &unchanged {
-            let place = format!("{}:{}", text::cut(&line.file.to_wire(), 200), line.number);
+            // A path can contain a secret, and the message goes back to a model.
+            let place = format!("{}:{}", text::clean(rules, &line.file.to_wire(), text::TITLE), line.number);
             message = format!("{message}\n\nThis is about unchanged code at {place}, which the change affects.");
         }
         if let Some(more) = at.more {

@@ -577,6 +577,17 @@ fn violations_and_requirements_need_a_place_in_a_document() {
     assert_eq!((compliance.violations.len(), missing.len()), (1, 1));
 }
 
+/// A change of a definition that an unchanged file of this path calls, which was read.
+fn case_with(path: &str) -> Case {
+    let mut case = case().unchanged(path, CALLERS).read(path, 1, 6);
+    case.group.related.changed = vec![vec!["compute_20".to_owned()]];
+    case
+}
+
+fn claim_at_caller() -> Claim {
+    claim("callers.rs", 4, "let n = compute_20(v);")
+}
+
 #[test]
 fn sec_08_secrets_in_what_a_claim_says_are_masked() {
     let case = case();
@@ -594,6 +605,10 @@ fn sec_08_secrets_in_what_a_claim_says_are_masked() {
     let c = case.candidate(claim.clone());
     assert!(!format!("{c:?}").contains(&key[8..]), "{c:?}");
     assert!(c.draft.title.contains("AKIA****"), "{}", c.draft.title);
+    let path = format!("lib/{key}/callers.rs");
+    let named = case_with(&path);
+    let tied = named.candidate(claim_at_caller());
+    assert!(!tied.draft.message.contains(&key[8..]) && tied.draft.message.contains("unchanged code"), "{tied:?}");
     let remark = case.anchor(Claim { file: Some(key.clone()), ..claim });
     assert!(!format!("{remark:?}").contains(&key[8..]), "{remark:?}");
 }
