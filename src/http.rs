@@ -11,7 +11,7 @@ mod reply;
 pub mod retry;
 
 pub use proxy::Proxies;
-pub use reply::{Refusal, Reply};
+pub use reply::{IDLE, Refusal, Reply};
 pub use reqwest::header::HeaderMap;
 pub use reqwest::{Method, StatusCode, Url};
 

@@ -144,6 +144,12 @@ pub struct Backend {
     pub api_key_env: Option<String>,
     /// A command line that prints the key.
     pub api_key_command: Option<String>,
+    /// The header that carries the key. `None`: the default of the kind, and `api-key` for Azure.
+    pub key_header: Option<KeyHeader>,
+    /// The API of a backend of kind `openai`. `None`: Chat Completions.
+    pub api: Option<Api>,
+    /// The value of `api-version` in every address (Azure).
+    pub api_version: Option<String>,
     pub max_retries: u32,
     /// The longest pause before the first retry; it doubles with every retry.
     pub retry_delay: Duration,
@@ -182,6 +188,54 @@ impl Effort {
 
     fn parse(s: &str) -> Option<Self> {
         [Self::Low, Self::Medium, Self::High].into_iter().find(|e| e.name() == s)
+    }
+}
+
+/// The API of a backend of kind `openai`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Api {
+    /// Chat Completions.
+    Chat,
+    Responses,
+}
+
+impl Api {
+    /// Returns the canonical name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Responses => "responses",
+        }
+    }
+
+    fn parse(s: &str) -> Option<Self> {
+        [Self::Chat, Self::Responses].into_iter().find(|a| a.name() == s)
+    }
+}
+
+/// The header that carries the key of a backend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyHeader {
+    /// `Authorization: Bearer KEY`.
+    Authorization,
+    /// `api-key: KEY`.
+    ApiKey,
+    /// `x-api-key: KEY`.
+    XApiKey,
+}
+
+impl KeyHeader {
+    /// Returns the name of the header, in lower case.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Authorization => "authorization",
+            Self::ApiKey => "api-key",
+            Self::XApiKey => "x-api-key",
+        }
+    }
+
+    fn parse(s: &str) -> Option<Self> {
+        [Self::Authorization, Self::ApiKey, Self::XApiKey].into_iter().find(|h| h.name() == s)
     }
 }
 
@@ -617,6 +671,9 @@ impl Backend {
             base_url: preset.map(|p| p.base_url.to_owned()),
             api_key_env: None,
             api_key_command: None,
+            key_header: None,
+            api: None,
+            api_version: None,
             max_retries: 3,
             retry_delay: Duration::from_millis(500),
             timeout: None,

@@ -4,7 +4,9 @@ use super::quota::Quota;
 use crate::diff::{LineNo, RepoPath};
 use crate::http;
 use crate::stop::Stop;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tokio::sync::Notify;
 
 /// When a question ends: at its deadline or with the run.
 pub use http::Limits as Until;
@@ -83,6 +85,31 @@ pub struct Ask<'a> {
     /// What the question may spend; every round trip is reserved here.
     pub quota: &'a Quota<'a>,
     pub stop: &'a Stop,
+    /// Set when the answer begins, where the backend streams it.
+    pub begun: Option<&'a Begun>,
+}
+
+/// Set when an answer begins: from then on the provider's cache has the front of the prompt.
+#[derive(Debug, Default)]
+pub struct Begun {
+    is_set: AtomicBool,
+    notify: Notify,
+}
+
+impl Begun {
+    /// Wakes all that wait.
+    pub fn set(&self) {
+        self.is_set.store(true, Ordering::Release);
+        self.notify.notify_waiters();
+    }
+
+    /// Waits until it is set.
+    pub async fn wait(&self) {
+        let notified = self.notify.notified();
+        if !self.is_set.load(Ordering::Acquire) {
+            notified.await;
+        }
+    }
 }
 
 /// What came back.

@@ -10,6 +10,7 @@ mod google;
 mod http;
 mod key;
 mod openai;
+mod responses;
 mod schema;
 mod sse;
 mod talk;
@@ -21,7 +22,7 @@ use crate::ai::ask::{Answer, Ask, Cause, Failure};
 use crate::ai::tree::Tree;
 use crate::env::Env;
 use crate::policy;
-use crate::policy::BackendKind;
+use crate::policy::{Api, BackendKind};
 use crate::stop::Stop;
 use std::path::Path;
 use std::time::Instant;
@@ -66,8 +67,12 @@ impl Backend {
             let hint = format!("add to [backend.{}]: kind = \"openai\"", policy.name);
             return Err(Failure::new(Cause::Setup, "its kind is not known").hint(hint));
         };
-        let speaker = match DIALECTS.iter().find(|(k, _)| *k == kind) {
-            Some((_, dialect)) => Speaker::Http(Box::new(http::Http::open(policy, dialect, env, repo_top, pool)?)),
+        let dialect = match policy.api {
+            Some(Api::Responses) => Some(&responses::DIALECT),
+            Some(Api::Chat) | None => DIALECTS.iter().find(|(k, _)| *k == kind).map(|(_, dialect)| *dialect),
+        };
+        let speaker = match dialect {
+            Some(dialect) => Speaker::Http(Box::new(http::Http::open(policy, dialect, env, repo_top, pool)?)),
             None => Speaker::Claude(Box::new(claude::Claude::open(policy, env, repo_top)?)),
         };
         Ok(Self { name: policy.name.clone(), kind, speaker })

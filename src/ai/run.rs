@@ -12,7 +12,7 @@ mod question;
 mod second;
 
 use super::anchor::{self, Sealed};
-use super::ask::{Failure, Nonce};
+use super::ask::{Begun, Failure, Nonce};
 use super::backend::Pool;
 use super::budget::Limits;
 use super::cache::Cache;
@@ -229,9 +229,13 @@ impl<'a> Session<'a> {
         let views: Vec<(usize, &Team<'a>, Lens)> =
             numbered().flat_map(|(i, t)| lenses.iter().map(move |l| (i, t, *l))).collect();
         let mut ledger = FileLedger::new(teams);
+        let begun: Vec<Vec<Begun>> =
+            teams.iter().map(|t| t.chunks.iter().map(|_| Begun::default()).collect()).collect();
         let mut looks = FuturesUnordered::new();
-        for (view, (_, team, lens)) in views.iter().enumerate() {
-            looks.extend(team.chunks.iter().map(|c| async move { (view, self.look(team, c.clone(), *lens).await) }));
+        for (view, (t, team, lens)) in views.iter().enumerate() {
+            let chunks = team.chunks.iter().zip(&begun[*t]);
+            looks
+                .extend(chunks.map(|(c, begun)| async move { (view, self.look_in_turn(team, c, *lens, begun).await) }));
         }
         // What is known to every view was not asked about.
         let mut cached = vec![0; views.len()];

@@ -6,8 +6,8 @@ use reqwest::{Response, StatusCode};
 use std::time::{Duration, SystemTime};
 use tokio::time::timeout;
 
-/// Between two pieces of a body.
-const IDLE: Duration = Duration::from_secs(60);
+/// Between two chunks of a body.
+pub const IDLE: Duration = Duration::from_secs(60);
 /// For the end of a stream behind its last event.
 const TRAILER: Duration = Duration::from_millis(100);
 /// Bytes of an error's body that are read.
@@ -59,7 +59,7 @@ impl<'a> Reply<'a> {
     /// `Malformed`: the body is larger. `Unreachable`: the connection was lost, or is too slow.
     pub async fn body(mut self, most: usize) -> Result<Vec<u8>, Trouble> {
         let mut bytes = Vec::new();
-        while let Some(chunk) = self.chunk().await? {
+        while let Some(chunk) = self.chunk(IDLE).await? {
             if bytes.len() + chunk.len() > most {
                 return Err(Trouble::malformed(format!("the answer is larger than {} MiB", most >> 20)));
             }
@@ -68,17 +68,17 @@ impl<'a> Reply<'a> {
         Ok(bytes)
     }
 
-    /// Reads the next chunk of a body. A server that sends no data for too long counts as unreachable.
+    /// Reads the next chunk of a body. A server that sends no data for as long as `idle` counts as unreachable.
     ///
     /// # Errors
     ///
     /// `Unreachable`.
-    pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Trouble> {
-        match timeout(IDLE, self.response.chunk()).await {
+    pub async fn chunk(&mut self, idle: Duration) -> Result<Option<Vec<u8>>, Trouble> {
+        match timeout(idle, self.response.chunk()).await {
             Ok(Ok(chunk)) => Ok(chunk.map(Into::into)),
             Ok(Err(e)) => Err(self.server.broken(&e, "lost the connection to")),
             Err(_) => {
-                let message = format!("no data for {} s", IDLE.as_secs());
+                let message = format!("no data for {} s", idle.as_secs());
                 Err(Trouble::passing(Failure::new(Cause::Unreachable, message)))
             }
         }

@@ -5,7 +5,7 @@
 
 use super::kind::Kind;
 use super::value::Value;
-use super::{Backend, BackendKind, Effort, Guideline, HookMode, Mode, PathRule, Policy, Price};
+use super::{Api, Backend, BackendKind, Effort, Guideline, HookMode, KeyHeader, Mode, PathRule, Policy, Price};
 use crate::finding::Severity;
 use crate::request::{Depth, OnIncomplete, OnTestFailure};
 
@@ -108,6 +108,8 @@ const CONFIDENCES: &[&str] = &["low", "medium", "high"];
 const HOOK_MODES: &[&str] = &["full", "rules", "off"];
 const MODES: &[&str] = &["all", "first"];
 const DEPTHS: &[&str] = &["thorough", "quick"];
+const APIS: &[&str] = &["chat", "responses"];
+const KEY_HEADERS: &[&str] = &["authorization", "api-key", "x-api-key"];
 const EFFORTS: &[&str] = &["low", "medium", "high"];
 const KINDS: &[&str] = &["anthropic", "claude", "google", "openai"];
 
@@ -518,6 +520,33 @@ pub(super) static BACKEND: &[Key<Backend>] = &[
         set: |b, v| b.api_key_command = v.to_optional(),
     },
     Key {
+        name: "key_header",
+        about: "HTTP header that carries the key: authorization (as a bearer token), api-key (Azure), or x-api-key. Unset: the header of the kind; api-key for a host of azure.com, unless api_key_command prints a token.",
+        kind: Kind::Choice(KEY_HEADERS),
+        trust: Trust::Operator,
+        weaker: Weaker::Changes,
+        get: |b| b.key_header.map_or(Value::Unset, |h| Value::Text(h.name().to_owned())),
+        set: |b, v| b.key_header = KeyHeader::parse(v.text()),
+    },
+    Key {
+        name: "api",
+        about: "API of a backend of kind openai: chat (Chat Completions, the default) or responses (Responses).",
+        kind: Kind::Choice(APIS),
+        trust: Trust::Open,
+        weaker: Weaker::Never,
+        get: |b| b.api.map_or(Value::Unset, |a| Value::Text(a.name().to_owned())),
+        set: |b, v| b.api = Api::parse(v.text()),
+    },
+    Key {
+        name: "api_version",
+        about: "Value of the query parameter api-version in every request, as Azure requires.",
+        kind: Kind::Line(64),
+        trust: Trust::Open,
+        weaker: Weaker::Never,
+        get: |b| Value::optional(b.api_version.as_ref()),
+        set: |b, v| b.api_version = v.to_optional(),
+    },
+    Key {
         name: "max_retries",
         about: "Most retries of a request.",
         kind: Kind::Count(0, 20),
@@ -580,6 +609,16 @@ pub(super) static BACKEND: &[Key<Backend>] = &[
         },
     },
 ];
+
+/// Returns true if a key of `[backend.NAME]` is valid for a kind of backend.
+pub(super) fn is_valid_for(key: &str, kind: BackendKind) -> bool {
+    match key {
+        "path" => kind == BackendKind::Claude,
+        "base_url" | "api_key_env" | "api_key_command" | "key_header" => kind != BackendKind::Claude,
+        "api" | "api_version" => kind == BackendKind::OpenAi,
+        _ => true,
+    }
+}
 
 /// `[[path]]`.
 pub(super) static PATH: &[Key<PathRule>] = &[

@@ -1,6 +1,6 @@
 //! Merges the settings of all layers into one policy.
 
-use super::keys::{self, Key, Trust};
+use super::keys::{self, BACKEND, Key, Trust, is_valid_for};
 use super::kind::{Url, did_you_mean};
 use super::parse::{Parsed, Problem, Setting, Slot};
 use super::value::{Value, closest};
@@ -332,17 +332,8 @@ impl Merge<'_> {
                 );
                 continue;
             }
-            let foreign = match kind {
-                BackendKind::Claude => [
-                    ("base_url", &b.base_url),
-                    ("api_key_env", &b.api_key_env),
-                    ("api_key_command", &b.api_key_command),
-                ]
-                .into_iter()
-                .find(|(_, v)| v.is_some())
-                .map(|(k, _)| k),
-                _ => b.path.is_some().then_some("path"),
-            };
+            let is_set = |k: &&Key<Backend>| (k.get)(b) != Value::Unset;
+            let foreign = BACKEND.iter().filter(is_set).map(|k| k.name).find(|name| !is_valid_for(name, kind));
             if let Some(k) = foreign {
                 problem(&key(k), format!("is not valid for a backend of kind {:?}", kind.name()), None);
             }

@@ -3,7 +3,7 @@
 //! It uses draft 7, the newest that the TOML plug-ins of common editors support. It is generated from the table of
 //! keys. `schemas/policy.schema.json` is a copy.
 
-use super::keys::{self, BACKEND, GUIDELINE, Key, PATH, TABLES, Trust, VERSION};
+use super::keys::{self, BACKEND, GUIDELINE, Key, PATH, TABLES, Trust, VERSION, is_valid_for};
 use super::kind::{Kind, TOOLS};
 use super::value::Value;
 use super::{Backend, BackendKind, FILE_NAME, Guideline, Origin, PRESETS, PathRule, Policy, preset};
@@ -71,12 +71,7 @@ fn backends() -> Json {
             BackendKind::OpenAi => "OpenAI's Chat Completions. The key is in OPENAI_API_KEY by default.",
             BackendKind::Google => "Google's Gemini API. The key is in GEMINI_API_KEY by default.",
         };
-        let fits = |key: &str| match key {
-            "kind" => false,
-            "path" => kind == BackendKind::Claude,
-            "base_url" | "api_key_env" | "api_key_command" => kind != BackendKind::Claude,
-            _ => true,
-        };
+        let fits = |key: &str| key != "kind" && is_valid_for(key, kind);
         let backend = Backend::new(kind.name());
         known.insert(
             kind.name().to_owned(),
@@ -84,7 +79,7 @@ fn backends() -> Json {
         );
     }
     for preset in PRESETS {
-        let fits = |key: &str| !matches!(key, "kind" | "path");
+        let fits = |key: &str| key != "kind" && is_valid_for(key, BackendKind::OpenAi);
         let properties = properties("backend.NAME", BACKEND, Some(&Backend::new(preset.name)), fits);
         known.insert(preset.name.to_owned(), object(preset.about, properties, &[]));
     }

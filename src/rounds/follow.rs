@@ -6,6 +6,7 @@ use super::recall;
 use super::region::Side;
 use super::sight::Sight;
 use super::{stored, words};
+use crate::ai::Usage;
 use crate::diff::ObjectId;
 use crate::env::Env;
 use crate::error::{Error, Result};
@@ -13,7 +14,7 @@ use crate::finding::Origin;
 use crate::git::Repo;
 use crate::history::{SessionId, Store};
 use crate::request::{ReviewRequest, Source};
-use crate::review::{self, Record, Review, World};
+use crate::review::{self, Note, Record, Review, World};
 use crate::rules::RuleSet;
 use crate::wire;
 use crate::wire::SourceKind;
@@ -238,7 +239,24 @@ impl Follow {
             off.iter().any(|id| id == rule) || is_team && *hash != report.tool.rules_hash
         });
         let again = comparison.again(&report, &since);
+        let notes = review.models.usage.iter().filter_map(|usage| self.other_model(usage)).collect::<Vec<_>>();
+        review.notes.extend(notes);
         Ok(Compared { since, again })
+    }
+
+    /// Returns a note if a backend answers with another model than in the last round that it answered.
+    fn other_model(&self, usage: &Usage) -> Option<Note> {
+        let of = |round: &Round| {
+            let mut all = round.review.report.usage.iter();
+            let known = all.find(|u| u.backend == usage.backend && !u.model.is_empty())?;
+            Some((round.round, known.model.clone()))
+        };
+        let (round, model) = self.session.rounds.iter().rev().find_map(of)?;
+        if usage.model.is_empty() || model == usage.model {
+            return None;
+        }
+        let text = format!("answered by {}, and by {model} in round {round}: findings can differ", usage.model);
+        Some(Note::general(&usage.backend, text))
     }
 
     /// Takes "fixed" from what a rule found that is silent by now, as `is_silent` tells of a rule and of the rules that

@@ -110,6 +110,9 @@ impl Fake {
             base_url: None,
             api_key_env: None,
             api_key_command: None,
+            key_header: None,
+            api: None,
+            api_version: None,
             max_retries: 1,
             retry_delay: Duration::from_millis(500),
             timeout: None,
@@ -154,6 +157,7 @@ impl Fake {
             budget_usd: self.budget,
             quota: &Quota::unlimited(),
             stop: &self.stop,
+            begun: None,
         };
         block_on(backend.ask(&ask, tree))
     }

@@ -5,7 +5,7 @@
 //! repo.write(".claude-reviewer.toml", server.policy("openai"));
 //! ```
 //!
-//! It speaks Anthropic's Messages (streamed, if that is asked for), Chat Completions and `generateContent`, told
+//! It speaks Messages, Chat Completions, Responses and `streamGenerateContent`, streamed where that is asked for, told
 //! apart by their paths. An answer is a list of [`Step`]s, so that it can also be slow, wrong, endless or cut off.
 
 use serde_json::{Value, json};
@@ -291,6 +291,8 @@ fn read_body<S: Read>(stream: &mut S, request: &mut Request, rest: Vec<u8>) -> b
 pub enum Dialect {
     Anthropic,
     OpenAi,
+    /// OpenAI's Responses.
+    Responses,
     Google,
 }
 
@@ -324,7 +326,8 @@ impl Request {
     pub fn dialect(&self) -> Dialect {
         match self.path.split('?').next().unwrap_or_default() {
             p if p.ends_with("/messages") => Dialect::Anthropic,
-            p if p.contains(":generateContent") => Dialect::Google,
+            p if p.ends_with(":streamGenerateContent") => Dialect::Google,
+            p if p.ends_with("/responses") => Dialect::Responses,
             _ => Dialect::OpenAi,
         }
     }
@@ -333,7 +336,7 @@ impl Request {
     pub fn prompt(&self) -> String {
         let body = self.json();
         let mut parts = Vec::new();
-        for key in ["system", "systemInstruction", "messages", "contents"] {
+        for key in ["system", "systemInstruction", "instructions", "messages", "contents", "input"] {
             texts(&body[key], &mut parts);
         }
         parts.join("\n")
@@ -408,10 +411,13 @@ impl Request {
     /// Answers in the words of the request's dialect; streamed where the request asks for it.
     pub fn answer(&self, says: &Says) -> Reply {
         let body = self.body_of(says);
-        if self.dialect() == Dialect::Anthropic && self.json()["stream"] == true {
-            return Reply::events(&events(&body));
+        match self.dialect() {
+            Dialect::Google => Reply::events(&google_events(&body)),
+            _ if self.json()["stream"] != true => Reply::json(200, &body),
+            Dialect::Anthropic => Reply::events(&events(&body)),
+            Dialect::OpenAi => Reply::events(&chat_events(&body)),
+            Dialect::Responses => Reply::events(&responses_events(&body)),
         }
-        Reply::json(200, &body)
     }
 
     /// Returns the body of an answer in one piece.
@@ -459,6 +465,29 @@ impl Request {
                     "usage": {
                         "prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output,
                         "prompt_tokens_details": { "cached_tokens": cached },
+                    },
+                })
+            }
+            Dialect::Responses => {
+                let mut items = vec![json!({ "type": "reasoning", "id": "rs_1", "summary": [] })];
+                if !says.text.is_empty() {
+                    let content = json!([{ "type": "output_text", "text": says.text, "annotations": [] }]);
+                    items.push(json!({ "type": "message", "id": "msg_1", "role": "assistant", "content": content }));
+                }
+                items.extend(says.calls.iter().enumerate().map(|(i, (name, arguments))| {
+                    let id = format!("call_{}_{i}", self.number);
+                    json!({ "type": "function_call", "id": format!("fc_{i}"), "call_id": id, "name": name, "arguments": arguments.to_string() })
+                }));
+                let (status, why) = match &says.stop {
+                    None => ("completed", Value::Null),
+                    Some(reason) => ("incomplete", json!({ "reason": reason })),
+                };
+                json!({
+                    "id": "resp_1", "object": "response", "model": "stub-1", "error": null, "output": items,
+                    "status": status, "incomplete_details": why,
+                    "usage": {
+                        "input_tokens": input, "input_tokens_details": { "cached_tokens": cached },
+                        "output_tokens": output,
                     },
                 })
             }
@@ -535,9 +564,7 @@ pub fn events(message: &Value) -> Vec<Value> {
             _ => empty["input"] = json!({}),
         }
         out.push(json!({ "type": "content_block_start", "index": index, "content_block": empty }));
-        let characters: Vec<char> = text.chars().collect();
-        for piece in characters.chunks(40) {
-            let piece: String = piece.iter().collect();
+        for piece in pieces_of(&text) {
             out.push(json!({ "type": "content_block_delta", "index": index, "delta": { "type": kind, field: piece } }));
         }
         out.push(json!({ "type": "content_block_stop", "index": index }));
@@ -549,6 +576,72 @@ pub fn events(message: &Value) -> Vec<Value> {
     );
     out.push(json!({ "type": "message_stop" }));
     out
+}
+
+/// Cuts an answer of Chat Completions into the events of a stream.
+pub fn chat_events(body: &Value) -> Vec<Value> {
+    let event = |choices: Value| json!({ "id": body["id"], "object": "chat.completion.chunk", "model": body["model"], "choices": choices });
+    let delta = |delta: Value, end: &Value| event(json!([{ "index": 0, "delta": delta, "finish_reason": end }]));
+    let message = &body["choices"][0]["message"];
+    let mut out = vec![delta(json!({ "role": "assistant", "content": "", "refusal": null }), &Value::Null)];
+    let pieces = |text: &Value| pieces_of(text.as_str().unwrap_or_default());
+    out.extend(pieces(&message["content"]).map(|piece| delta(json!({ "content": piece }), &Value::Null)));
+    for (i, call) in message["tool_calls"].as_array().into_iter().flatten().enumerate() {
+        let name = json!({ "name": call["function"]["name"], "arguments": "" });
+        let first = json!({ "index": i, "id": call["id"], "type": "function", "function": name });
+        out.push(delta(json!({ "tool_calls": [first] }), &Value::Null));
+        out.extend(pieces(&call["function"]["arguments"]).map(|piece| {
+            delta(json!({ "tool_calls": [{ "index": i, "function": { "arguments": piece } }] }), &Value::Null)
+        }));
+    }
+    out.push(delta(json!({}), &body["choices"][0]["finish_reason"]));
+    let mut last = event(json!([]));
+    last["usage"] = body["usage"].clone();
+    out.extend([last, json!("[DONE]")]);
+    out
+}
+
+/// Cuts an answer of Responses into the events of a stream.
+pub fn responses_events(body: &Value) -> Vec<Value> {
+    let start =
+        json!({ "type": "response.created", "response": { "status": "in_progress", "output": [], "error": null } });
+    let mut out = vec![start];
+    for (i, item) in body["output"].as_array().unwrap().iter().enumerate() {
+        out.push(json!({ "type": "response.output_text.delta", "output_index": i, "delta": "…" }));
+        out.push(json!({ "type": "response.output_item.done", "output_index": i, "item": item }));
+    }
+    out.push(json!({ "type": format!("response.{}", body["status"].as_str().unwrap()), "response": body }));
+    out
+}
+
+/// Cuts an answer of `generateContent` into the events of a stream.
+pub fn google_events(body: &Value) -> Vec<Value> {
+    let candidate = &body["candidates"][0];
+    let mut parts = Vec::new();
+    for part in candidate["content"]["parts"].as_array().unwrap() {
+        match part["text"].as_str() {
+            Some(text) => parts.extend(pieces_of(text).map(|piece| {
+                let mut cut = part.clone();
+                cut["text"] = piece.into();
+                cut
+            })),
+            None => parts.push(part.clone()),
+        }
+    }
+    let event = |part: Value| json!({ "candidates": [{ "content": { "role": "model", "parts": [part] }, "index": 0 }], "modelVersion": body["modelVersion"], "usageMetadata": { "promptTokenCount": body["usageMetadata"]["promptTokenCount"] } });
+    let mut out: Vec<Value> = parts.into_iter().map(event).collect();
+    let mut last = event(json!({ "text": "" }));
+    last["candidates"][0]["finishReason"] = candidate["finishReason"].clone();
+    last["usageMetadata"] = body["usageMetadata"].clone();
+    out.push(last);
+    out
+}
+
+/// Cuts a text into pieces of 40 characters.
+fn pieces_of(text: &str) -> impl Iterator<Item = String> + use<> {
+    let characters: Vec<char> = text.chars().collect();
+    let pieces: Vec<String> = characters.chunks(40).map(|piece| piece.iter().collect()).collect();
+    pieces.into_iter()
 }
 
 impl Reply {
@@ -625,6 +718,9 @@ pub fn head(status: u16, headers: &[(&str, &str)]) -> Vec<u8> {
 
 /// Returns an event as it is sent.
 pub fn event(data: &Value) -> Vec<u8> {
+    if data == "[DONE]" {
+        return b"data: [DONE]\n\n".to_vec();
+    }
     format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap_or("message")).into_bytes()
 }
 

@@ -5,6 +5,7 @@ mod faults;
 mod limits;
 mod run;
 mod secure;
+mod streams;
 mod tools;
 
 use crate::loopback::{Reply, Request, Says, Server};
@@ -46,6 +47,9 @@ fn question(kind: BackendKind, url: &str) -> Question {
             base_url: Some(url.to_owned()),
             api_key_env: None,
             api_key_command: None,
+            key_header: None,
+            api: None,
+            api_version: None,
             max_retries: 1,
             retry_delay: Duration::from_millis(500),
             timeout: None,
@@ -123,6 +127,7 @@ impl Question {
             budget_usd: None,
             quota: &self.quota,
             stop: &self.stop,
+            begun: None,
         }
     }
 

@@ -1,8 +1,11 @@
 //! What is asked a second time, and what is not.
 
 use crate::fences;
-use crate::loopback::Server;
+use crate::loopback::{Reply, Server, Step};
 use crate::support::Repo;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// A branch with six files, each a part of its own.
 struct Branch {
@@ -62,6 +65,39 @@ fn commit_messages_are_in_the_one_question_about_a_small_change_and_without_ids(
     let [second] = &branch.asked(&["--no-cache"])[..] else { panic!("one request") };
     let same = first.bytes().zip(second.bytes()).take_while(|(a, b)| a == b).count();
     assert!(first[same..].len() < 1_500 && same * 10 > first.len() * 6, "{same} of {}", first.len());
+}
+
+#[test]
+fn the_first_question_about_a_part_starts_alone_until_its_answer_begins() {
+    for kind in ["anthropic", "openai", "google"] {
+        let early = Arc::new(AtomicUsize::new(0));
+        let others = Arc::new(AtomicUsize::new(0));
+        let (seen, came) = (Arc::clone(&early), Arc::clone(&others));
+        let server = Server::start(move |r| {
+            if r.number > 0 {
+                came.fetch_add(1, Ordering::SeqCst);
+                return r.review(&[]);
+            }
+            // Nothing of the answer is sent before this returns.
+            std::thread::sleep(Duration::from_millis(300));
+            seen.store(came.load(Ordering::SeqCst), Ordering::SeqCst);
+            let whole = r.review(&[]).bytes();
+            let head = whole.windows(4).position(|w| w == b"\r\n\r\n").unwrap() + 4;
+            let cut = whole[head..].windows(3).position(|w| w == b"\n\r\n").unwrap() + head + 3;
+            let first = Reply::raw(&whole[..cut]);
+            first.then(Step::Wait(Duration::from_secs(4))).then(Step::Send(whole[cut..].to_vec()))
+        });
+        let repo = Repo::new();
+        let policy = server.policy(kind).replace("[review]\n", "[review]\ndepth = \"thorough\"\n");
+        repo.stage(".claude-reviewer.toml", policy).commit("seed");
+        repo.stage("src/a.py", "A = 1\n");
+        repo.reviewer(&["review", "staged"]).run_any();
+        assert_eq!(early.load(Ordering::SeqCst), 0, "{kind}: the others wait");
+        let asked = server.questions();
+        assert_eq!(asked.len(), 4, "{kind}");
+        let last = asked.iter().map(|r| r.at - asked[0].at).max().unwrap();
+        assert!(last < Duration::from_secs(4), "{kind}: they start before the first answer ends: {last:?}");
+    }
 }
 
 #[test]

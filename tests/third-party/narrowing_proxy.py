@@ -89,7 +89,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if body is not None:
             self.server.asked.append(answer.status)
         self.send_response(answer.status)
-        self.send_header("content-type", "application/json")
+        self.send_header("content-type", answer.headers.get("content-type", "application/json"))
         self.send_header("content-length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)

@@ -8,6 +8,7 @@ use super::schema;
 use super::talk::{Call, Complaint, Dialect, Outcome, Said, Talk, Tools, Turn};
 use crate::ai::ask::{Cause, Failure, Spent};
 use crate::ai::tools::SPECS;
+use crate::http;
 use serde_json::{Value, json};
 
 pub(super) static DIALECT: Dialect = Dialect {
@@ -20,13 +21,17 @@ pub(super) static DIALECT: Dialect = Dialect {
     capacity: 400_000,
     schema_beside_tools: true,
     path: |_| vec!["messages".to_owned()],
+    query: "",
     body,
     bound: |body, tokens, _| body["max_tokens"] = tokens.into(),
     // <https://platform.claude.com/docs/en/build-with-claude/effort>
     effort: |body, effort, _| body["output_config"]["effort"] = effort.name().into(),
     read,
     stream,
-    is_whole: |message| message["done"] == true,
+    is_over: is_done,
+    is_whole: is_done,
+    unstream: |_| false,
+    idle: http::IDLE,
     complaint,
     models_query: "limit=1000",
     models: |list| names(list, "data"),
@@ -142,7 +147,6 @@ fn read(message: &Value) -> Result<Said, Failure> {
     })
 }
 
-/// Adds an event to the message that a stream makes: afterwards it is what an answer in one piece would have been.
 fn stream(message: &mut Value, event: &Value) {
     let index = usize::try_from(event["index"].as_u64().unwrap_or(0)).unwrap_or(0);
     match event["type"].as_str() {
@@ -192,19 +196,24 @@ fn stream(message: &mut Value, event: &Value) {
     }
 }
 
+fn is_done(message: &Value) -> bool {
+    message["done"] == true
+}
+
 fn block(message: &mut Value, index: usize) -> Option<&mut Value> {
     message.get_mut("content")?.get_mut(index)
 }
 
-/// Returns a field to write to. What is no object becomes one: events may hold anything.
-fn field<'v>(value: &'v mut Value, name: &str) -> &'v mut Value {
+/// Returns a field to write to. Another value than an object becomes an object: events may hold anything.
+pub(super) fn field<'v>(value: &'v mut Value, name: &str) -> &'v mut Value {
     if !value.is_object() {
         *value = json!({});
     }
     &mut value[name]
 }
 
-fn append(target: &mut Value, text: &str) {
+/// Adds text to a value. Another value than a text is replaced.
+pub(super) fn append(target: &mut Value, text: &str) {
     match target {
         Value::String(s) => s.push_str(text),
         other => *other = Value::String(text.to_owned()),

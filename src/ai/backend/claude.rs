@@ -217,6 +217,10 @@ impl Claude {
             return Err(Failure::new(Cause::Refused, "the cost limit is reached"));
         }
         self.ready(ask.deadline, ask.stop).await?;
+        if let Some(begun) = ask.begun {
+            // The program does not report when an answer begins.
+            begun.set();
+        }
         // A reply that could not be read is put right from memory.
         let affords = ask.quota.share() >= LEAST_AROUND && ask.quota.affords_tools(stdin_size);
         match around.filter(|_| ask.repair.is_none() && affords) {

@@ -2,8 +2,9 @@
 //!
 //! The key goes into a header, never into the address, where logs would keep it.
 
+use super::anthropic::{append, field};
 use super::schema;
-use super::talk::{Call, Complaint, Dialect, Said, Talk, Tools, Turn};
+use super::talk::{Call, Complaint, Dialect, QUIET, Said, Talk, Tools, Turn};
 use crate::ai::ask::{Cause, Failure, Spent};
 use crate::ai::tools::SPECS;
 use crate::http::retry;
@@ -22,13 +23,17 @@ pub(super) static DIALECT: Dialect = Dialect {
     // Not every model takes `responseMimeType` beside functions.
     schema_beside_tools: false,
     path,
+    query: "alt=sse",
     body,
     bound: |body, tokens, _| body["generationConfig"]["maxOutputTokens"] = tokens.into(),
     effort,
     read,
-    // It is not asked to stream.
-    stream: |_, _| {},
-    is_whole: |_| false,
+    stream,
+    // The count of tokens may follow the reason why it stopped.
+    is_over: |_| false,
+    is_whole,
+    unstream: |_| false,
+    idle: QUIET,
     complaint,
     models_query: "pageSize=1000",
     models,
@@ -49,12 +54,12 @@ fn effort(body: &mut Value, effort: Effort, model: &str) {
         if has_budget { json!({ "thinkingBudget": budget }) } else { json!({ "thinkingLevel": effort.name() }) };
 }
 
-/// Returns `models/NAME:generateContent`; a name may say itself what it is (`tunedModels/NAME`).
+/// Returns `models/NAME:streamGenerateContent`; a name may say itself what it is (`tunedModels/NAME`).
 fn path(model: &str) -> Vec<String> {
     let full = if model.contains('/') { model.to_owned() } else { format!("models/{model}") };
     let mut path: Vec<_> = full.split('/').map(str::to_owned).collect();
     if let Some(last) = path.last_mut() {
-        last.push_str(":generateContent");
+        last.push_str(":streamGenerateContent");
     }
     path
 }
@@ -143,6 +148,52 @@ fn read(body: &Value) -> Result<Said, Failure> {
         usage,
         model: body["modelVersion"].as_str().map(str::to_owned),
     })
+}
+
+/// Adds an event. Each one is an answer with the next parts of the candidate
+/// (<https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent>).
+fn stream(answer: &mut Value, event: &Value) {
+    for (name, value) in event.as_object().into_iter().flatten().filter(|(name, _)| *name != "candidates") {
+        *field(answer, name) = value.clone();
+    }
+    let Some(candidates) = event["candidates"].as_array() else { return };
+    let Some([candidate]) = candidates.first_chunk().filter(|_| candidates.len() == 1) else {
+        // More than one is an error, and none stays none.
+        *field(answer, "candidates") = candidates.clone().into();
+        return;
+    };
+    let kept = field(answer, "candidates");
+    if kept.as_array().is_none_or(|list| list.len() != 1) {
+        *kept = json!([{}]);
+    }
+    let kept = &mut kept[0];
+    for (name, value) in candidate.as_object().into_iter().flatten().filter(|(name, _)| *name != "content") {
+        *field(kept, name) = value.clone();
+    }
+    let Some(parts) = candidate["content"]["parts"].as_array() else { return };
+    let all = field(field(kept, "content"), "parts");
+    if !all.is_array() {
+        *all = json!([]);
+    }
+    let Some(all) = all.as_array_mut() else { return };
+    for part in parts {
+        match all.last_mut().filter(|last| continues(last, part)) {
+            Some(last) => append(&mut last["text"], part["text"].as_str().unwrap_or_default()),
+            None => all.push(part.clone()),
+        }
+    }
+}
+
+/// Returns true if a part only goes on with the text of the last one: both are text alone, both thought or both not.
+fn continues(last: &Value, part: &Value) -> bool {
+    let is_text = |part: &Value| {
+        part["text"].is_string() && part.as_object().is_some_and(|o| o.keys().all(|k| k == "text" || k == "thought"))
+    };
+    is_text(last) && is_text(part) && last["thought"] == part["thought"]
+}
+
+fn is_whole(answer: &Value) -> bool {
+    !answer["candidates"][0]["finishReason"].is_null() || !answer["promptFeedback"]["blockReason"].is_null()
 }
 
 fn complaint(body: &Value) -> Complaint {

@@ -8,20 +8,21 @@ use super::key;
 use super::sse::Events;
 use super::talk::{self, Complaint, Dialect, Said, Talk};
 use super::url::{Address, bytes_of};
-use crate::ai::ask::{Answer, Ask, Cause, Failure, Spent};
+use crate::ai::ask::{Answer, Ask, Begun, Cause, Failure, Spent};
 use crate::ai::budget::LONGEST;
 use crate::ai::quota::Quota;
 use crate::ai::tree::Tree;
 use crate::env::Env;
 use crate::http;
 use crate::http::{
-    Limits, Method, Pool, Protocol, Proxies, Refusal, Repeat, Reply, Request, Server, StatusCode, Trouble,
+    Limits, Method, Pool, Protocol, Proxies, Refusal, Repeat, Reply, Request, Server, StatusCode, Trouble, Url,
 };
 use crate::policy;
-use crate::policy::{BackendKind, Effort};
+use crate::policy::{BackendKind, Effort, KeyHeader};
 use crate::stop::Stop;
 use serde_json::Value;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
 
@@ -46,6 +47,17 @@ pub(super) struct Http {
     effort: Option<Effort>,
     /// Tokens that an answer may have.
     longest: u64,
+    /// The value of `api-version` in every address (Azure).
+    api_version: Option<String>,
+    /// The server refused to stream its answers.
+    is_unstreamed: AtomicBool,
+}
+
+/// One request and what its answer means.
+struct Exchange<'a> {
+    http: &'a Http,
+    /// Set when the answer begins.
+    begun: Option<&'a Begun>,
 }
 
 impl Http {
@@ -63,7 +75,7 @@ impl Http {
         let server = Server::new(http::Setup {
             address: address.url().clone(),
             setting: "base_url",
-            carries: dialect.key,
+            carries: carries(policy, dialect, &address),
             headers: dialect.headers,
             key,
             max_retries: policy.max_retries,
@@ -81,6 +93,8 @@ impl Http {
             capacity: policy.context_tokens.map_or_else(|| address.capacity(dialect), bytes_of),
             effort: policy.effort,
             longest: longest(policy, &address),
+            api_version: policy.api_version.clone(),
+            is_unstreamed: AtomicBool::new(false),
             address,
         })
     }
@@ -147,11 +161,21 @@ impl Http {
     }
 
     async fn list(&self, limits: &Limits<'_>) -> Result<Vec<String>, Failure> {
-        let mut url = self.address.join(&["models"]);
-        url.set_query(Some(self.dialect.models_query).filter(|q| !q.is_empty()));
+        let url = self.url(&["models"], self.dialect.models_query);
         let request = Request { method: Method::GET, url, body: None, repeat: Repeat::Harmless };
-        let list = self.server.send(&request, self, limits, &mut http::admit_all).await?;
+        let exchange = Exchange { http: self, begun: None };
+        let list = self.server.send(&request, &exchange, limits, &mut http::admit_all).await?;
         Ok((self.dialect.models)(&list))
+    }
+
+    /// Returns the address of something below the version.
+    fn url(&self, path: &[&str], query: &str) -> Url {
+        let mut url = self.address.join(path);
+        url.set_query(Some(query).filter(|q| !q.is_empty()));
+        if let Some(version) = &self.api_version {
+            url.query_pairs_mut().append_pair("api-version", version);
+        }
+        url
     }
 
     /// Sends one question of a conversation, reserved before it starts.
@@ -162,8 +186,6 @@ impl Http {
         limits: &Limits<'_>,
         spent: &mut Spent,
     ) -> Result<Said, Failure> {
-        let path = (self.dialect.path)(talk.model);
-        let path: Vec<_> = path.iter().map(String::as_str).collect();
         let mut body = (self.dialect.body)(talk);
         if let Some(effort) = self.effort {
             (self.dialect.effort)(&mut body, effort, talk.model);
@@ -171,24 +193,12 @@ impl Http {
         let grant = quota.reserve(body.to_string().len(), self.longest, limits).await?;
         let tokens = grant.output().map_or(self.longest, |tokens| tokens.min(self.longest));
         (self.dialect.bound)(&mut body, tokens, self.is_own());
-        let body = body.to_string();
-        let request = Request {
-            method: Method::POST,
-            url: self.address.join(&path),
-            body: Some(body.as_bytes()),
-            repeat: Repeat::Harmless,
-        };
-        let mut tries = 0;
-        let mut admit = |attempt: http::Try| {
-            tries += 1;
-            // The first try is what the grant is for. A try that was turned away was not answered, and costs nothing.
-            let admitted = if attempt == http::Try::Retry { quota.take_retry() } else { Ok(()) };
-            admitted.map_err(|limit| http::Failure::new(http::Cause::Limit, limit.message))
-        };
-        let answer = self.server.send(&request, self, limits, &mut admit).await;
-        // A try that was refused was not sent.
-        let refused = matches!(&answer, Err(failure) if failure.cause == http::Cause::Limit);
-        spent.requests += tries - u64::from(refused);
+        let is_streamed = !self.is_unstreamed.load(Ordering::Relaxed) || !(self.dialect.unstream)(&mut body);
+        let mut answer = self.post(talk, &body, http::Try::First, quota, limits, spent).await;
+        if is_streamed && refuses_stream(&answer) && (self.dialect.unstream)(&mut body) {
+            self.is_unstreamed.store(true, Ordering::Relaxed);
+            answer = self.post(talk, &body, http::Try::Retry, quota, limits, spent).await;
+        }
         let answer = answer?;
         let clean = |mut failure: Failure| {
             failure.message = self.shown(&failure.message);
@@ -203,37 +213,102 @@ impl Http {
         Ok(said)
     }
 
+    /// Sends the body of a question. `first`: how its first try counts.
+    async fn post(
+        &self,
+        talk: &Talk<'_>,
+        body: &Value,
+        first: http::Try,
+        quota: &Quota<'_>,
+        limits: &Limits<'_>,
+        spent: &mut Spent,
+    ) -> Result<Value, http::Failure> {
+        let path = (self.dialect.path)(talk.model);
+        let path: Vec<_> = path.iter().map(String::as_str).collect();
+        let body = body.to_string();
+        let request = Request {
+            method: Method::POST,
+            url: self.url(&path, self.dialect.query),
+            body: Some(body.as_bytes()),
+            repeat: Repeat::Harmless,
+        };
+        let mut tries = 0;
+        let mut admit = |attempt: http::Try| {
+            tries += 1;
+            let attempt = if attempt == http::Try::First { first } else { attempt };
+            // The first try is what the grant is for. A try that was turned away was not answered, and costs nothing.
+            let admitted = if attempt == http::Try::Retry { quota.take_retry() } else { Ok(()) };
+            admitted.map_err(|limit| http::Failure::new(http::Cause::Limit, limit.message))
+        };
+        let exchange = Exchange { http: self, begun: talk.begun };
+        let answer = self.server.send(&request, &exchange, limits, &mut admit).await;
+        // A try that was refused was not sent.
+        let refused = matches!(&answer, Err(failure) if failure.cause == http::Cause::Limit);
+        spent.requests += tries - u64::from(refused);
+        answer
+    }
+
     /// Reads a streamed answer to its end.
-    async fn stream(&self, mut reply: Reply<'_>) -> Result<Value, Trouble> {
+    async fn stream(&self, mut reply: Reply<'_>, begun: Option<&Begun>) -> Result<Value, Trouble> {
         let mut events = Events::default();
         let mut answer = Value::Null;
         let mut read = 0;
-        while let Some(chunk) = reply.chunk().await? {
+        while let Some(chunk) = reply.chunk(self.dialect.idle).await? {
             read += chunk.len();
             if read > MAX_BODY {
                 return Err(Trouble::malformed(format!("the answer has more than {} MiB", MAX_BODY >> 20)));
             }
-            let mut trouble = None;
-            events.push(&chunk, |data| match http::json(data) {
-                _ if trouble.is_some() => {}
-                Some(event) if !event["error"].is_null() => trouble = Some(self.complained(&event)),
-                Some(event) => (self.dialect.stream)(&mut answer, &event),
-                // Some servers end a stream with this word.
-                None if data == b"[DONE]" => {}
-                None => {
-                    let said = self.shown(&String::from_utf8_lossy(data));
-                    trouble = Some(Trouble::malformed(format!("an event of the answer is not JSON: {said}")));
+            if let Some(begun) = begun {
+                begun.set();
+            }
+            let mut end = Ok(false);
+            events.push(&chunk, |data| {
+                if matches!(end, Ok(false)) {
+                    end = self.event(&mut answer, data);
                 }
             });
-            if let Some(trouble) = trouble {
-                return Err(trouble);
-            }
-            if (self.dialect.is_whole)(&answer) {
+            if end? {
                 reply.finish().await;
                 return Ok(answer);
             }
         }
+        // Not every server marks the end of a stream.
+        if (self.dialect.is_whole)(&answer) {
+            return Ok(answer);
+        }
         Err(Trouble::passing(http::Failure::new(http::Cause::Unreachable, "the answer broke off")))
+    }
+
+    /// Adds an event to an answer. Returns true if it is the last one.
+    fn event(&self, answer: &mut Value, data: &[u8]) -> Result<bool, Trouble> {
+        let Some(event) = http::json(data) else {
+            // The last event of OpenAI and of servers compatible with it.
+            if data == b"[DONE]" {
+                return Ok(true);
+            }
+            let said = self.shown(&String::from_utf8_lossy(data));
+            return Err(Trouble::malformed(format!("an event of the answer is not JSON: {said}")));
+        };
+        if !event["error"].is_null() {
+            return Err(self.complained(&event));
+        }
+        (self.dialect.stream)(answer, &event);
+        match &answer["error"] {
+            Value::Null => Ok((self.dialect.is_over)(answer)),
+            _ => Err(self.complained(answer)),
+        }
+    }
+
+    /// Returns the answer that a list of events makes; an error among them takes its place.
+    fn folded(&self, events: &[Value]) -> Value {
+        let mut answer = Value::Null;
+        for event in events {
+            if !event["error"].is_null() {
+                return event.clone();
+            }
+            (self.dialect.stream)(&mut answer, event);
+        }
+        answer
     }
 
     /// Says what an error means that came inside of an answer with a good status.
@@ -286,6 +361,26 @@ impl Http {
     }
 }
 
+/// Returns the header that carries the key, and what stands before the key in it.
+///
+/// Azure takes its own keys in `api-key`, and the tokens of a command as any server does
+/// (<https://learn.microsoft.com/azure/ai-services/openai/reference>).
+fn carries(policy: &policy::Backend, dialect: &Dialect, address: &Address) -> (&'static str, &'static str) {
+    let is_azure = address.url().host_str().is_some_and(|host| host.ends_with(".azure.com"));
+    match policy.key_header {
+        Some(header) => (header.name(), if header == KeyHeader::Authorization { "Bearer " } else { "" }),
+        None if is_azure && policy.api_key_command.is_none() => (KeyHeader::ApiKey.name(), ""),
+        None => dialect.key,
+    }
+}
+
+/// Returns true if a server refused a request because of a field that asks for a stream. Not every compatible server
+/// knows `stream_options`.
+fn refuses_stream(answer: &Result<Value, http::Failure>) -> bool {
+    let Err(failure) = answer else { return false };
+    matches!(failure.status, Some(400 | 422)) && failure.message.to_ascii_lowercase().contains("stream")
+}
+
 /// Returns how many tokens an answer may have. More effort needs more: providers count what a model thinks.
 ///
 /// A server that is compatible with OpenAI's gets half of its context: some reject a request whose prompt and answer
@@ -303,21 +398,29 @@ fn longest(policy: &policy::Backend, address: &Address) -> u64 {
     longest.min(context / 2)
 }
 
-impl Protocol for Http {
+impl Protocol for Exchange<'_> {
     type Answer = Value;
 
     async fn read(&self, reply: Reply<'_>) -> Result<Value, Trouble> {
         if reply.is_type("text/event-stream") {
-            return self.stream(reply).await;
+            return self.http.stream(reply, self.begun).await;
+        }
+        if let Some(begun) = self.begun {
+            begun.set();
         }
         let bytes = reply.body(MAX_BODY).await?;
         let Some(value) = http::json(&bytes) else {
-            let said = self.shown(&String::from_utf8_lossy(&bytes));
+            let said = self.http.shown(&String::from_utf8_lossy(&bytes));
             return Err(Trouble::malformed(format!("the answer is not JSON: {said}")));
+        };
+        // Google sends the events of a stream as one list where it is not asked for server-sent events.
+        let value = match value {
+            Value::Array(events) => self.http.folded(&events),
+            value => value,
         };
         match &value["error"] {
             Value::Null => Ok(value),
-            _ => Err(self.complained(&value)),
+            _ => Err(self.http.complained(&value)),
         }
     }
 
@@ -325,13 +428,13 @@ impl Protocol for Http {
         let insists = refusal.headers.get("x-should-retry").is_some_and(|v| v == "false");
         let (complaint, said) = match http::json(&refusal.body) {
             Some(value) if value.is_object() || value.is_array() => {
-                let complaint = (self.dialect.complaint)(&value);
+                let complaint = (self.http.dialect.complaint)(&value);
                 let said = if complaint.message.is_empty() { value.to_string() } else { complaint.message.clone() };
                 (complaint, said)
             }
             _ => (Complaint::default(), String::from_utf8_lossy(&refusal.body).into_owned()),
         };
-        let mut trouble = self.judged(refusal.status, refusal.after, &complaint, &said);
+        let mut trouble = self.http.judged(refusal.status, refusal.after, &complaint, &said);
         trouble.passing &= !insists;
         trouble
     }

@@ -4,12 +4,15 @@
 //! Compatible servers differ in what they leave out and what they add. What a review rests on (an answer, and the
 //! reason why it ended) must be there; usage, ids and names need not.
 
-use super::anthropic::names;
+use super::anthropic::{append, field, names};
 use super::schema;
-use super::talk::{Call, Complaint, Dialect, Said, Talk, Tools, Turn};
+use super::talk::{Call, Complaint, Dialect, QUIET, Said, Talk, Tools, Turn};
 use crate::ai::ask::{Cause, Failure, Spent};
 use crate::ai::tools::SPECS;
 use serde_json::{Value, json};
+
+/// Choices of an answer, and tool calls of a message, that are told apart.
+const MAX_ELEMENTS: usize = 256;
 
 pub(super) static DIALECT: Dialect = Dialect {
     home: "https://api.openai.com",
@@ -21,14 +24,18 @@ pub(super) static DIALECT: Dialect = Dialect {
     capacity: 240_000,
     schema_beside_tools: true,
     path: |_| vec!["chat".to_owned(), "completions".to_owned()],
+    query: "",
     body,
     // Compatible servers know the older name.
     bound: |body, tokens, own| body[if own { "max_completion_tokens" } else { "max_tokens" }] = tokens.into(),
     effort: |body, effort, _| body["reasoning_effort"] = effort.name().into(),
     read,
-    // It is not asked to stream.
-    stream: |_, _| {},
-    is_whole: |_| false,
+    stream,
+    // The count of tokens follows the reason why it stopped, and `[DONE]` follows both.
+    is_over: |_| false,
+    is_whole: |answer| !answer["choices"][0]["finish_reason"].is_null(),
+    unstream,
+    idle: QUIET,
     complaint,
     models_query: "",
     models: |list| names(list, "data"),
@@ -50,7 +57,12 @@ fn body(talk: &Talk<'_>) -> Value {
                 .extend(outcomes.iter().map(|o| json!({ "role": "tool", "tool_call_id": o.id, "content": o.text }))),
         }
     }
-    let mut body = json!({ "model": talk.model, "messages": messages });
+    let mut body = json!({
+        "model": talk.model,
+        "messages": messages,
+        "stream": true,
+        "stream_options": { "include_usage": true },
+    });
     if talk.own {
         // A field that not every compatible server knows.
         body["store"] = false.into();
@@ -85,6 +97,7 @@ fn read(body: &Value) -> Result<Said, Failure> {
         for (i, call) in list.iter_mut().enumerate() {
             let Some(call) = call.as_object_mut() else { continue };
             // Some servers give their calls no ids; the answers need something to refer to.
+            call.remove("index");
             let id = call.entry("id").or_insert(Value::Null);
             if id.as_str().is_none_or(str::is_empty) {
                 *id = format!("call_{i}").into();
@@ -132,6 +145,91 @@ fn read(body: &Value) -> Result<Said, Failure> {
     })
 }
 
+/// Removes what asks for a stream.
+pub(super) fn unstream(body: &mut Value) -> bool {
+    let Some(body) = body.as_object_mut() else { return false };
+    let was_streamed = body.remove("stream").is_some();
+    body.remove("stream_options");
+    was_streamed
+}
+
+/// Adds an event (<https://platform.openai.com/docs/api-reference/chat-streaming>). Its choices hold the next parts of
+/// the message; the last one has none, and the count of tokens.
+fn stream(answer: &mut Value, event: &Value) {
+    for name in ["model", "usage"] {
+        if !event[name].is_null() {
+            *field(answer, name) = event[name].clone();
+        }
+    }
+    for choice in event["choices"].as_array().into_iter().flatten() {
+        let kept = element(field(answer, "choices"), choice);
+        if !choice["finish_reason"].is_null() {
+            *field(kept, "finish_reason") = choice["finish_reason"].clone();
+        }
+        let message = field(kept, "message");
+        if !message.is_object() {
+            *message = json!({ "role": "assistant", "content": null });
+        }
+        for (name, value) in choice["delta"].as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
+            extend(field(message, name), name, value);
+        }
+    }
+}
+
+/// Adds a part of a field of a message, or of a tool call.
+fn extend(kept: &mut Value, name: &str, value: &Value) {
+    match (name, value) {
+        ("role" | "id" | "type" | "name" | "index", _) => {
+            if kept.as_str().is_none_or(str::is_empty) {
+                *kept = value.clone();
+            }
+        }
+        ("content", Value::Array(_)) => append(kept, &text(value)),
+        (_, Value::String(text)) => append(kept, text),
+        ("tool_calls", Value::Array(calls)) => {
+            for call in calls {
+                let kept = element(kept, call);
+                for (name, value) in call.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
+                    extend(field(kept, name), name, value);
+                }
+            }
+        }
+        ("function", Value::Object(parts)) => {
+            for (name, value) in parts.iter().filter(|(_, value)| !value.is_null()) {
+                extend(field(kept, name), name, value);
+            }
+        }
+        // OpenRouter's: every part goes back as it came.
+        ("reasoning_details", Value::Array(details)) => match kept.as_array_mut() {
+            Some(kept) => kept.extend(details.iter().cloned()),
+            None => *kept = value.clone(),
+        },
+        _ => *kept = value.clone(),
+    }
+}
+
+/// Returns the element of a list that a part of an event belongs to: the one of the same number, unless their IDs
+/// differ, since some servers give the same number to each of several calls. Beyond [`MAX_ELEMENTS`] the last one counts.
+fn element<'v>(list: &'v mut Value, part: &Value) -> &'v mut Value {
+    if !list.is_array() {
+        *list = json!([]);
+    }
+    let count = list.as_array().map_or(0, Vec::len);
+    let numbered = |kept: &Value| {
+        let (ours, theirs) = (kept["id"].as_str().unwrap_or_default(), part["id"].as_str().unwrap_or_default());
+        kept["index"] == part["index"] && (ours.is_empty() || theirs.is_empty() || ours == theirs)
+    };
+    // A server that does not number its calls sends each of them whole.
+    let known = list.as_array().filter(|_| part["index"].is_u64()).and_then(|all| all.iter().rposition(numbered));
+    let at = known.unwrap_or(count.min(MAX_ELEMENTS - 1));
+    if at == count
+        && let Some(list) = list.as_array_mut()
+    {
+        list.push(json!({ "index": part["index"] }));
+    }
+    &mut list[at]
+}
+
 /// Returns the text of a message: as it is, or in parts.
 fn text(content: &Value) -> String {
     match content {
@@ -147,7 +245,7 @@ fn text(content: &Value) -> String {
 
 /// Reads an error. `code` is text at OpenAI and a number elsewhere; some servers put the whole error at the top, or
 /// say it in one string.
-fn complaint(body: &Value) -> Complaint {
+pub(super) fn complaint(body: &Value) -> Complaint {
     let error = if body["error"].is_object() { &body["error"] } else { body };
     let word = |name: &str| error[name].as_str().unwrap_or_default();
     let (code, kind) = (word("code"), word("type"));
@@ -166,5 +264,20 @@ fn complaint(body: &Value) -> Complaint {
         kind: if code.is_empty() { kind } else { code }.to_owned(),
         retry_after: None,
         message,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DIALECT;
+    use serde_json::json;
+
+    #[test]
+    fn the_provider_and_compatible_servers_get_the_limit_under_their_own_names() {
+        let (mut own, mut other) = (json!({}), json!({}));
+        (DIALECT.bound)(&mut own, 16_000, true);
+        (DIALECT.bound)(&mut other, 4_000, false);
+        assert_eq!(own, json!({ "max_completion_tokens": 16_000 }));
+        assert_eq!(other, json!({ "max_tokens": 4_000 }));
     }
 }

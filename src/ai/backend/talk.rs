@@ -4,7 +4,7 @@
 //! their log are the same for all of them.
 
 use super::http::Http;
-use crate::ai::ask::{Answer, Ask, Cause, Failure, Prompt, Repair, Schema, Spent};
+use crate::ai::ask::{Answer, Ask, Begun, Cause, Failure, Prompt, Repair, Schema, Spent};
 use crate::ai::tools::Session;
 use crate::ai::tree::Tree;
 use crate::http::Limits;
@@ -19,6 +19,8 @@ const MAX_ROUNDS: usize = 12;
 pub(super) const MOST_REQUESTS: u32 = MAX_ROUNDS as u32 + 2;
 /// Bytes of prompt that one token stands for at most. English and code have 3 to 5.
 const MOST_BYTES: u64 = 12;
+/// The longest silence within a stream without pings: a model that thinks, or a slow server that reads its prompt.
+pub(super) const QUIET: Duration = Duration::from_secs(600);
 /// Bytes of one argument of a call that are given back to the model at most.
 const MAX_TEXT: usize = 16 << 20;
 
@@ -41,6 +43,8 @@ pub(super) struct Dialect {
     pub(super) schema_beside_tools: bool,
     /// Where questions go, below the version, for a model.
     pub(super) path: fn(&str) -> Vec<String>,
+    /// What follows the path; may be empty.
+    pub(super) query: &'static str,
     /// The body of a question.
     pub(super) body: fn(&Talk<'_>) -> Value,
     /// Limits the tokens of the answer in the body of a question; the flag: the provider itself is asked.
@@ -49,10 +53,16 @@ pub(super) struct Dialect {
     pub(super) effort: fn(&mut Value, Effort, &str),
     /// Reads the body of an answer, or says why it is none.
     pub(super) read: fn(&Value) -> Result<Said, Failure>,
-    /// Puts the events of a streamed answer together.
+    /// Adds an event to a streamed answer: in the end it is what an answer in one piece would have been.
     pub(super) stream: fn(&mut Value, &Value),
-    /// Tells whether a streamed answer is complete.
+    /// Returns true if nothing follows the last event.
+    pub(super) is_over: fn(&Value) -> bool,
+    /// Returns true if a streamed answer may end here.
     pub(super) is_whole: fn(&Value) -> bool,
+    /// Removes what asks for a stream from the body of a question; false: the dialect only streams.
+    pub(super) unstream: fn(&mut Value) -> bool,
+    /// The longest silence within a stream. Only Anthropic sends pings while a model thinks.
+    pub(super) idle: Duration,
     /// Reads the body of an error.
     pub(super) complaint: fn(&Value) -> Complaint,
     /// What follows `models` in the address of the list.
@@ -79,6 +89,7 @@ pub(super) struct Talk<'a> {
     pub(super) turns: &'a [Turn],
     /// The provider itself is asked, not a server that is compatible.
     pub(super) own: bool,
+    pub(super) begun: Option<&'a Begun>,
 }
 
 /// What a model may do in addition to answering.
@@ -199,6 +210,7 @@ async fn converse(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>, spent: 
             tools,
             turns: &turns,
             own: http.is_own(),
+            begun: ask.begun,
         };
         let said = http.say(&talk, ask.quota, &limits, spent).await?;
         spent.add(&said.usage);
@@ -351,6 +363,14 @@ mod tests {
             json!({ "error": { "code": 429, "type": "t", "status": "s", "message": "m", "details": [
                 { "@type": "google.rpc.RetryInfo", "retryDelay": "1s" },
                 { "@type": "google.rpc.QuotaFailure", "violations": [{ "quotaId": "PerDay" }] }] } }),
+            json!({ "output": [{ "type": "message", "content": [{ "type": "output_text", "text": "x" }] },
+                { "type": "function_call", "call_id": "1", "name": "n", "arguments": "{}" },
+                { "type": "reasoning", "encrypted_content": "x" }], "status": "completed", "model": "m",
+                "usage": { "input_tokens": 1, "input_tokens_details": { "cached_tokens": 1 } } }),
+            json!({ "type": "response.output_item.done", "item": { "type": "message" } }),
+            json!({ "type": "response.completed", "response": { "output": [], "status": "completed" } }),
+            json!({ "choices": [{ "index": 0, "delta": { "content": "x", "reasoning_details": [{ "type": "t" }],
+                "tool_calls": [{ "index": 0, "id": "1", "function": { "name": "n", "arguments": "{" } }] } }] }),
             json!({ "data": [{ "id": "m" }], "models": [{ "name": "m", "supportedGenerationMethods": ["x"] }] }),
             json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": "x" } }),
             json!({ "type": "message_start", "message": { "content": [], "usage": {} } }),
@@ -369,7 +389,8 @@ mod tests {
             json!({ "": null }),
         ];
         let mut tried = 0;
-        for (_, dialect) in DIALECTS {
+        let responses = &super::super::responses::DIALECT;
+        for dialect in DIALECTS.iter().map(|(_, dialect)| *dialect).chain([responses]) {
             let mut message = Value::Null;
             for (document, odd) in documents.iter().flat_map(|d| odd.iter().map(move |o| (d, o))) {
                 each_place(document, odd, &mut |changed| {
@@ -378,6 +399,7 @@ mod tests {
                     (dialect.models)(changed);
                     (dialect.stream)(&mut message, changed);
                     (dialect.is_whole)(&message);
+                    (dialect.is_over)(&message);
                     tried += 1;
                 });
             }

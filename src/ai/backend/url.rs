@@ -119,6 +119,21 @@ mod tests {
             (1, Some("http://[::1]:8080"), "http://[::1]:8080/v1/x"),
             (1, Some("https://openrouter.example/api/v1"), "https://openrouter.example/api/v1/x"),
             (1, Some("https://server.example/openai"), "https://server.example/openai/x"),
+            (
+                1,
+                Some("https://r.openai.azure.com/openai/deployments/d"),
+                "https://r.openai.azure.com/openai/deployments/d/x",
+            ),
+            (
+                1,
+                Some("https://l-aiplatform.googleapis.com/v1/projects/p/locations/l/endpoints/openapi"),
+                "https://l-aiplatform.googleapis.com/v1/projects/p/locations/l/endpoints/openapi/x",
+            ),
+            (
+                1,
+                Some("https://bedrock-runtime.r.amazonaws.com/openai/v1"),
+                "https://bedrock-runtime.r.amazonaws.com/openai/v1/x",
+            ),
             (2, None, "https://generativelanguage.googleapis.com/v1beta/x"),
             (2, Some("https://gateway.example"), "https://gateway.example/v1beta/x"),
         ] {

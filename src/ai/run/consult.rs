@@ -1,6 +1,6 @@
 //! One question that is no review of a change: documents, a form, an answer from the first who has one.
 
-use super::question::{Asked, Why};
+use super::question::{Asked, Query, Why};
 use super::{Job, Outcome, Session, described, open};
 use crate::ai::ask::{Cause, Nonce, Schema};
 use crate::ai::prompt::{self, Brief, Exhibit};
@@ -63,7 +63,7 @@ pub async fn consult<T>(job: &Job<'_>, question: &Question<T>) -> Consulted<T> {
             out.failed.push(format!("{name}: the documents do not fit"));
             continue;
         }
-        match session.question(member, &prompt, &[], question.schema, None, question.parse).await {
+        match session.question(member, &Query::new(&prompt, question.schema, None), question.parse).await {
             Ok(Asked { value, keep, .. }) => {
                 session.store(keep);
                 out.answer = Some((name.to_owned(), value));

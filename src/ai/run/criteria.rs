@@ -1,7 +1,7 @@
 //! The criteria of a contract, asked beside the review: models say how each stands, code checks what they quote.
 
 use super::member::Member;
-use super::question::{Asked, Why};
+use super::question::{Asked, Query, Why};
 use super::{Session, Team, described, foreign};
 use crate::ai::anchor;
 use crate::ai::ask::Cause;
@@ -156,7 +156,7 @@ impl<'a> Session<'a> {
         let group = &self.groups[chunk.group];
         let prompt = prompt::criteria(self.brief, group, chunk, &self.nonce);
         let around = self.around(chunk.group);
-        let asked = self.question(member, &prompt, &[], form::schema(), around, reply::criteria).await?;
+        let asked = self.question(member, &Query::new(&prompt, form::schema(), around), reply::criteria).await?;
         let Asked { value, keep, .. } = asked;
         let criteria = &self.brief.criteria;
         let mut votes = Vec::new();

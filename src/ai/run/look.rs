@@ -2,11 +2,11 @@
 
 use super::ledger::Entry;
 use super::member::Member;
-use super::question::{Asked, Why};
+use super::question::{Asked, Query, Why};
 use super::{Remark, Session, Team, described, foreign};
 use crate::ai::anchor::path::Names;
 use crate::ai::anchor::{self, Anchored, Candidate, Files};
-use crate::ai::ask::Cause;
+use crate::ai::ask::{Begun, Cause};
 use crate::ai::claim::{self, NotReviewed};
 use crate::ai::plan::{self, Chunk};
 use crate::ai::prompt::{self, Lens};
@@ -45,12 +45,23 @@ pub(super) struct Looked {
 }
 
 impl<'a> Session<'a> {
+    /// Asks about one chunk in its turn. The first lens starts alone: once its answer begins, the provider's cache has
+    /// the front of the prompt, which the other lenses share.
+    pub(super) async fn look_in_turn(&self, team: &Team<'a>, chunk: &Chunk, lens: Lens, begun: &Begun) -> Looked {
+        if self.job.lenses().first() != Some(&lens) {
+            begun.wait().await;
+        }
+        let looked = self.look(team, chunk.clone(), lens, begun).await;
+        begun.set();
+        looked
+    }
+
     /// Asks about one chunk, and in smaller parts where it is too large.
-    pub(super) fn look<'f>(&'f self, team: &'f Team<'a>, chunk: Chunk, lens: Lens) -> Boxed<'f, Looked> {
+    fn look<'f>(&'f self, team: &'f Team<'a>, chunk: Chunk, lens: Lens, begun: &'f Begun) -> Boxed<'f, Looked> {
         Box::pin(async move {
             let (mut said, mut setbacks) = (Vec::new(), Vec::new());
             for member in &team.members {
-                match self.look_with(member, &chunk, lens).await {
+                match self.look_with(member, &chunk, lens, begun).await {
                     Ok(mut looked) => {
                         self.step();
                         let passed =
@@ -73,8 +84,8 @@ impl<'a> Session<'a> {
                             // One question became two.
                             self.planned.set(self.planned.get() + 1);
                             self.ledger.plan(2);
-                            let mut both = self.look(team, one, lens).await;
-                            both.merge(self.look(team, other, lens).await);
+                            let mut both = self.look(team, one, lens, begun).await;
+                            both.merge(self.look(team, other, lens, begun).await);
                             return both;
                         }
                         let stopped = f.cause == Cause::Stopped;
@@ -95,13 +106,13 @@ impl<'a> Session<'a> {
     }
 
     /// Asks one backend about one chunk and ties what it claims to the change.
-    async fn look_with(&self, member: &Member<'a>, chunk: &Chunk, lens: Lens) -> Result<Looked, Why> {
+    async fn look_with(&self, member: &Member<'a>, chunk: &Chunk, lens: Lens, begun: &Begun) -> Result<Looked, Why> {
         let group = &self.groups[chunk.group];
         let prompt = prompt::review(self.brief, group, chunk, lens, &self.nonce);
         let earlier = prompt::earlier(self.brief, group, chunk, lens, &self.nonce);
-        let schema = claim::schema();
         let around = self.around(chunk.group);
-        let asked = self.question(member, &prompt, &earlier, schema, around, reply::parse).await?;
+        let query = Query { prompt: &prompt, earlier: &earlier, schema: claim::schema(), around, begun: Some(begun) };
+        let asked = self.question(member, &query, reply::parse).await?;
         let Asked { value: reply, read, cached, keep } = asked;
         let name = member.name();
         let mut out = Looked::default();

@@ -3,7 +3,7 @@
 use super::Session;
 use super::member::Member;
 use crate::ai::Usage;
-use crate::ai::ask::{Answer, Ask, Cause, Failure, Nonce, Prompt, Read, Repair, Schema, Spent};
+use crate::ai::ask::{Answer, Ask, Begun, Cause, Failure, Nonce, Prompt, Read, Repair, Schema, Spent};
 use crate::ai::budget::cost;
 use crate::ai::cache::{Kept, Key};
 use crate::ai::quota::Quota;
@@ -13,6 +13,26 @@ use std::time::Instant;
 
 /// Bytes of an unreadable reply that are sent back to be repaired.
 const REPAIR: usize = 64 << 10;
+
+/// A question to a backend.
+#[derive(Clone, Copy)]
+pub(super) struct Query<'q, 'a> {
+    pub(super) prompt: &'q Prompt,
+    /// Prompts of which a cached answer will do.
+    pub(super) earlier: &'q [Prompt],
+    pub(super) schema: &'static Schema,
+    /// The tree that the model may look around in.
+    pub(super) around: Option<&'q Tree<'a>>,
+    /// Set when the answer begins.
+    pub(super) begun: Option<&'q Begun>,
+}
+
+impl<'q, 'a> Query<'q, 'a> {
+    /// Makes a question whose answer stands by itself.
+    pub(super) fn new(prompt: &'q Prompt, schema: &'static Schema, around: Option<&'q Tree<'a>>) -> Self {
+        Self { prompt, earlier: &[], schema, around, begun: None }
+    }
+}
 
 /// Why a question has no answer that counts.
 pub(super) enum Why {
@@ -32,16 +52,14 @@ pub(super) struct Asked<T> {
 
 impl<'a> Session<'a> {
     /// Asks a question until there is an answer that can be read: from the cache, from the backend, or after one
-    /// request to repair it. An answer that the cache has to one of the `earlier` questions will do, too.
+    /// request to repair it.
     pub(super) async fn question<T>(
         &self,
         member: &Member<'a>,
-        prompt: &Prompt,
-        earlier: &[Prompt],
-        schema: &'static Schema,
-        around: Option<&Tree<'a>>,
+        query: &Query<'_, 'a>,
         parse: fn(&str, &Nonce) -> Result<T, Problem>,
     ) -> Result<Asked<T>, Why> {
+        let Query { prompt, earlier, schema, around, .. } = *query;
         let tree = around.and_then(Tree::id);
         // What a worktree holds has no name: a model that looks around in it is asked anew.
         let nameless = around.is_some() && tree.is_none();
@@ -68,7 +86,7 @@ impl<'a> Session<'a> {
         let mut repair: Option<Repair> = None;
         let mut read = Vec::new();
         loop {
-            let mut answer = match self.ask(member, prompt, schema, around, repair.as_ref(), &quota).await {
+            let mut answer = match self.ask(member, query, repair.as_ref(), &quota).await {
                 Ok(answer) => answer,
                 Err(why) => {
                     self.unanswered(member.name(), &why);
@@ -110,12 +128,11 @@ impl<'a> Session<'a> {
     async fn ask(
         &self,
         member: &Member<'a>,
-        prompt: &Prompt,
-        schema: &'static Schema,
-        around: Option<&Tree<'a>>,
+        query: &Query<'_, 'a>,
         repair: Option<&Repair>,
         quota: &Quota<'_>,
     ) -> Result<Answer, Why> {
+        let Query { prompt, schema, around, begun, .. } = *query;
         let job = self.job;
         if let Some(signal) = job.stop.signal() {
             return Err(Why::Failed(Failure::new(Cause::Stopped, format!("stopped ({signal:?})").to_lowercase())));
@@ -130,7 +147,7 @@ impl<'a> Session<'a> {
         let open = self.planned.get().saturating_sub(self.answered.get());
         let together = open.clamp(1, job.policy.review.jobs.max(1) as usize);
         let budget_usd = Some(self.ledger.usd_left() / together as f64);
-        let ask = Ask { prompt, schema, repair, deadline, budget_usd, quota, stop: job.stop };
+        let ask = Ask { prompt, schema, repair, deadline, budget_usd, quota, stop: job.stop, begun };
         if let Some(prompts) = job.prompts {
             prompts.append(member.name(), &ask);
         }

@@ -3,7 +3,7 @@
 
 use super::look::Looked;
 use super::member::Member;
-use super::question::{Asked, Why};
+use super::question::{Asked, Query, Why};
 use super::{Outcome, Remark, Session, Team, described, foreign};
 use crate::ai::anchor::{self, Candidate, Dispute, Quoted, Unfounded, check_refutation};
 use crate::ai::ask::{Prompt, Read};
@@ -137,8 +137,8 @@ impl<'a> Session<'a> {
         what: Doubted,
     ) -> (Doubted, Option<Location>, Result<Refuted, String>) {
         let around = self.around(challenge.group);
-        let schema = claim::rebuttal_schema();
-        let answer = self.question(member, &challenge.prompt, &[], schema, around, reply::rebuttal).await;
+        let query = Query::new(&challenge.prompt, claim::rebuttal_schema(), around);
+        let answer = self.question(member, &query, reply::rebuttal).await;
         self.step();
         let answer = match answer {
             Ok(Asked { value, keep, read, .. }) => {

@@ -7,12 +7,12 @@ use claude_reviewer::ai::ask::{Answer, Cause, Failure};
 use claude_reviewer::ai::tree::Tree;
 use claude_reviewer::env::Env;
 use claude_reviewer::git::{self, State};
-use claude_reviewer::policy::{BackendKind, RulesPolicy};
+use claude_reviewer::policy::{Api, BackendKind, RulesPolicy};
 use claude_reviewer::rules::RuleSet;
 use serde_json::{Value, json};
 
 /// Asks a server that looks around in a small repository.
-fn look_around(kind: BackendKind, server: &Server) -> Result<Answer, Failure> {
+pub(super) fn look_around(kind: BackendKind, api: Option<Api>, server: &Server) -> Result<Answer, Failure> {
     let repo = Repo::new();
     repo.stage("src/a.rs", "fn helper() {}\nfn main() { helper(); }\n");
     repo.stage(".env", "PASSWORD=canary-in-a-file\n");
@@ -20,7 +20,7 @@ fn look_around(kind: BackendKind, server: &Server) -> Result<Answer, Failure> {
     let opened = git::Repo::open(&repo.path(), &env).unwrap();
     let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
     let tree = Tree::new(&opened, State::Index, &rules);
-    let question = question(kind, &server.url());
+    let question = question(kind, &server.url()).with(|b| b.api = api);
     let (prompt, schema) = (super::prompt(), super::schema());
     let ask = question.as_ask(&prompt, &schema);
     block_on(async { question.backend()?.ask(&ask, Some(&tree)).await })
@@ -54,7 +54,7 @@ fn every_dialect_looks_around_with_the_same_tools_and_the_same_log() {
             1 => r.calls(&[("read_lines", json!({ "path": ".env", "first": 1, "last": 9 }))]),
             _ => r.text("{\"done\":true}"),
         });
-        let answer = look_around(kind, &server).unwrap();
+        let answer = look_around(kind, None, &server).unwrap();
         assert_eq!(answer.text, "{\"done\":true}", "{kind:?}");
         let read: Vec<_> = answer.read.iter().map(|r| (r.path.to_wire(), r.first.get(), r.last.get())).collect();
         assert_eq!(read, [("src/a.rs".into(), 1, 1), ("src/a.rs".into(), 2, 2)], "{kind:?}");
@@ -100,11 +100,11 @@ fn a_model_that_never_stops_calling_is_made_to_answer() {
     for kind in KINDS {
         let call = |r: &Request| r.calls(&[("list_files", json!({ "glob": "" }))]);
         let server = Server::start(move |r| if may_call(r) { call(r) } else { r.text("{}") });
-        let answer = look_around(kind, &server).unwrap();
+        let answer = look_around(kind, None, &server).unwrap();
         assert_eq!(answer.text, "{}");
         assert!((3..=30).contains(&answer.usage.requests), "{}", answer.usage.requests);
         let stubborn = Server::start(call);
-        let failure = look_around(kind, &stubborn).unwrap_err();
+        let failure = look_around(kind, None, &stubborn).unwrap_err();
         assert_eq!(failure.cause, Cause::Malformed, "{}", failure.message);
         assert_eq!(failure.usage.requests, answer.usage.requests);
         // Many calls at once end it too.
@@ -112,7 +112,7 @@ fn a_model_that_never_stops_calling_is_made_to_answer() {
             true => r.calls(&vec![("list_files", json!({ "glob": "" })); 500]),
             false => r.text("{}"),
         });
-        assert_eq!(look_around(kind, &flood).unwrap().usage.requests, 2);
+        assert_eq!(look_around(kind, None, &flood).unwrap().usage.requests, 2);
     }
 }
 
@@ -123,7 +123,7 @@ fn prose_where_the_form_could_not_be_prescribed_is_asked_about_once_more() {
             0 => r.text("I have looked at it and would say that"),
             _ => r.text("{\"done\":true}"),
         });
-        let answer = look_around(kind, &server).unwrap();
+        let answer = look_around(kind, None, &server).unwrap();
         assert_eq!((answer.text.as_str(), answer.usage.requests), ("{\"done\":true}", 2));
         let asked = server.questions();
         let prescribed = |r: &Request| {
@@ -161,7 +161,7 @@ fn calls_may_be_anything() {
             }
             Reply::json(200, &body)
         });
-        let answer = look_around(kind, &server).unwrap();
+        let answer = look_around(kind, None, &server).unwrap();
         assert_eq!((answer.text.as_str(), answer.read.len()), ("{}", 0));
         if kind == BackendKind::OpenAi {
             let messages = server.questions()[1].json()["messages"].clone();
