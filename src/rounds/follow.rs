@@ -249,7 +249,7 @@ impl Follow {
         let of = |round: &Round| {
             let mut all = round.review.report.usage.iter();
             let known = all.find(|u| u.backend == usage.backend && !u.model.is_empty())?;
-            Some((round.round, known.model.clone()))
+            Some((round.review.round, known.model.clone()))
         };
         let (round, model) = self.session.rounds.iter().rev().find_map(of)?;
         if usage.model.is_empty() || model == usage.model {

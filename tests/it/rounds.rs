@@ -3,7 +3,7 @@
 mod fixed;
 
 use crate::fences;
-use crate::loopback::{Request, Server, finding};
+use crate::loopback::{self, Reply, Request, Server, finding};
 use crate::support::{Repo, Run};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -526,6 +526,30 @@ fn what_is_mended_is_fixed_wherever_it_went_meanwhile() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn a_round_that_another_model_answers_has_a_note() {
+    let model = Arc::new(Mutex::new("reviewer-1"));
+    let named = Arc::clone(&model);
+    let server = Server::start(move |r| {
+        let mut body = r.body_of(&loopback::Says { text: r.document(&[]).to_string(), ..loopback::Says::default() });
+        body["model"] = json!(*named.lock().unwrap());
+        Reply::json(200, &body)
+    });
+    let repo = repo(&server.policy("openai"), "");
+    let notes = |report: &Value| -> Vec<String> {
+        let all = report["report"]["notes"].as_array().unwrap().iter();
+        all.filter(|n| n["origin"] == "openai").map(|n| n["text"].as_str().unwrap().to_owned()).collect()
+    };
+    repo.write("src/a.py", "A = 1\n");
+    assert!(notes(&round(&repo, 1, &[], 0)).is_empty());
+    repo.write("src/a.py", "A = 2\n");
+    assert!(notes(&round(&repo, 2, &[], 0)).is_empty());
+    *model.lock().unwrap() = "reviewer-2";
+    repo.write("src/a.py", "A = 3\n");
+    let expected = "answered by reviewer-2, and by reviewer-1 in round 2: findings can differ";
+    assert_eq!(notes(&round(&repo, 3, &[], 0)), [expected]);
 }
 
 #[test]
