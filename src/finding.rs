@@ -7,6 +7,7 @@
 pub mod listing;
 
 use crate::diff::{LineNo, ObjectId, RepoPath};
+use crate::untrusted::Inert;
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 
@@ -160,6 +161,15 @@ pub struct Location {
     pub file: RepoPath,
     /// `None`: the file as a whole.
     pub lines: Option<LineSpan>,
+}
+
+/// Returns a place as one line of text names it: the first line of a location, `src/a.py:3`.
+pub fn place(location: Option<&Location>) -> String {
+    match location {
+        Some(Location { file, lines: Some(lines) }) => format!("{}:{}", Inert::new(file.as_bytes()), lines.first),
+        Some(Location { file, lines: None }) => Inert::new(file.as_bytes()).to_string(),
+        None => "the change as a whole".to_owned(),
+    }
 }
 
 /// Lines of the new side, both ends included.

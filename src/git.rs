@@ -99,6 +99,17 @@ impl State {
     }
 }
 
+/// A commit that brought a version of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    pub commit: ObjectId,
+    /// When it was committed, in seconds since 1970.
+    pub seconds: i64,
+    /// Its first parent; [`State::Empty`] for a root commit.
+    pub before: State,
+    pub after: State,
+}
+
 /// A branch compared with its merge base.
 #[derive(Debug)]
 pub struct Branch {

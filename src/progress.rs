@@ -23,7 +23,7 @@ pub trait Progress: Sync {
     /// `done` of `total` requests are answered by a model, for `usd` so far where somebody names a price.
     fn requests(&self, done: usize, total: usize, usd: Option<f64>);
 
-    /// What is known already while a model still looks: lines for people.
+    /// Findings of the rules, and claims of models that other questions can still refute: one line each.
     fn so_far(&self, lines: &[Inert]);
 }
 

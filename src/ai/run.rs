@@ -5,12 +5,14 @@
 
 mod consult;
 mod criteria;
+mod early;
 mod ledger;
 mod look;
 mod member;
 mod question;
 mod second;
 
+use self::early::Early;
 use super::anchor::{self, Sealed};
 use super::ask::{Begun, Failure, Nonce};
 use super::backend::Pool;
@@ -244,9 +246,14 @@ impl<'a> Session<'a> {
         self.ledger.keep(u32::try_from(self.kept_requests()).unwrap_or(u32::MAX));
         self.tell();
         let mut all = Looked::default();
+        let mut early = Early::default();
         let reviewed = async {
             while let Some((view, mut looked)) = looks.next().await {
                 cached[view] += looked.cached;
+                let lines = early.lines(&looked.candidates);
+                if !lines.is_empty() {
+                    self.job.progress.so_far(&lines);
+                }
                 ledger.add(views[view].0, std::mem::take(&mut looked.entries));
                 all.merge(looked);
             }

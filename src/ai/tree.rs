@@ -6,9 +6,9 @@
 
 use crate::ai::material::Shown;
 use crate::ai::redact;
-use crate::diff::{self, RepoPath};
+use crate::diff::{self, ObjectId, RepoPath};
 use crate::error::{Error, Result};
-use crate::git::{Reader, Repo, State};
+use crate::git::{Edit, Reader, Repo, State};
 use crate::policy::Policy;
 use crate::rules::RuleSet;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -22,11 +22,14 @@ const MAX_PATHS: usize = 200_000;
 pub const MAX_FILE: usize = 4 << 20;
 /// Bytes that are read in all, the same file twice counted twice.
 const MAX_READ: usize = 1 << 30;
+/// Bytes of a commit message that are read for its first line.
+const MAX_SUBJECT: usize = 1_000;
 /// Bytes of redacted text that are kept.
 const MAX_KEPT: usize = 32 << 20;
 
 /// The tree under review. Of one thread; a listing and texts are kept once they were asked for.
 pub struct Tree<'r> {
+    repo: &'r Repo,
     state: State,
     rules: &'r RuleSet,
     /// Says which files are stored reviews: what those tell of earlier rounds steers a model.
@@ -91,6 +94,7 @@ impl<'r> Tree<'r> {
     /// Looks at a state of a repository. Nothing is read yet.
     pub fn new(repo: &'r Repo, state: State, rules: &'r RuleSet) -> Self {
         Self {
+            repo,
             state,
             rules,
             policy: None,
@@ -207,6 +211,42 @@ impl<'r> Tree<'r> {
             self.texts.borrow_mut().insert(path.clone(), text.clone());
         }
         text
+    }
+
+    /// Returns the commit whose history is that of the tree: the tree's own commit, or HEAD.
+    pub(super) fn tip(&self) -> Option<State> {
+        match &self.state {
+            State::Commit { .. } => Some(self.state.clone()),
+            _ => self.repo.head().ok().flatten().and_then(|head| self.repo.state_of(head).ok()),
+        }
+    }
+
+    /// Returns the commit that brought a version of a file. See [`Reader::last_edit`].
+    ///
+    /// # Errors
+    /// Incomplete, when the history is not all here.
+    pub(super) fn last_edit(&self, from: ObjectId, path: &RepoPath, most: &mut u32) -> Result<Option<Edit>> {
+        self.reader.borrow_mut().last_edit(from, path, most)
+    }
+
+    /// Returns the text of a file in another state: every secret replaced, every hidden character visible. `None` if there
+    /// is no such text file, or if the limit for reading files is reached.
+    ///
+    /// # Errors
+    /// Usage, when the file is too large; incomplete, when it cannot be read.
+    pub(super) fn version(&self, state: &State, path: &RepoPath) -> Result<Option<String>> {
+        if redact::is_sensitive(path) || self.read.get() >= MAX_READ {
+            return Ok(None);
+        }
+        let Some(bytes) = self.reader.borrow_mut().read(state, path, MAX_FILE)? else { return Ok(None) };
+        self.read.set(self.read.get() + bytes.len());
+        Ok(diff::code::text_of(path, bytes).map(|bytes| redact::text(self.rules, &bytes).text))
+    }
+
+    /// Returns the first line of a commit's message, as it may be shown.
+    pub(super) fn subject(&self, commit: ObjectId) -> String {
+        let message = self.reader.borrow_mut().message(commit, MAX_SUBJECT).unwrap_or_default();
+        redact::text(self.rules, &message).text.lines().next().unwrap_or_default().to_owned()
     }
 
     /// Returns a path as it is shown: without a secret, and nothing hidden in it.

@@ -4,7 +4,7 @@ use super::attributes::{Attributes, Marks};
 use super::checkout::{Blobs, Checkout};
 use super::files::{Bytes, Kind};
 use super::worktree::{self, Content};
-use super::{Change, Repo, State, gix_id, own, revision, tree};
+use super::{Change, Edit, Repo, State, gix_id, own, revision, tree};
 use crate::diff::{Body, ChangeKind, Entry, FileChange, FileMode, ObjectId, RepoPath, Side};
 use crate::error::{Error, Result};
 
@@ -217,6 +217,15 @@ impl<'r> Reader<'r> {
     /// Incomplete, when an attribute file cannot be read.
     pub fn generated(&mut self, state: &State, path: &RepoPath) -> Result<Option<bool>> {
         Ok(self.marks(state, path)?.generated)
+    }
+
+    /// Returns the commit that brought the version of a path that `from` has; `None` if `from` has no such file, or if
+    /// `most` commits were read before. A merge that has the version of one of its parents did not bring it.
+    ///
+    /// # Errors
+    /// Incomplete, when a shallow clone lacks a parent, or an object cannot be read.
+    pub fn last_edit(&mut self, from: ObjectId, path: &RepoPath, most: &mut u32) -> Result<Option<Edit>> {
+        revision::last_edit(&self.repo, from, path.as_bytes(), most)
     }
 
     /// Returns the message of a commit, at most `max` bytes of it.

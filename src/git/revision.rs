@@ -1,7 +1,7 @@
 //! Resolves revisions to commits, and finds the commits that a change is compared with.
 
 use super::reach::{self, Joined};
-use super::{Branch, Change, Repo, State, gix_id, names, own, refs, tree};
+use super::{Branch, Change, Edit, Repo, State, gix_id, names, own, refs, tree};
 use crate::diff::ObjectId;
 use crate::error::{Error, Result};
 use crate::request::PushRange;
@@ -134,6 +134,35 @@ pub(super) fn touched(repo: &gix::Repository, id: ObjectId, path: &[u8]) -> Resu
     Ok((base != State::Empty || now.is_some()).then(|| (base, commit.state())))
 }
 
+/// Finds the commit that brought the version of a path. See [`super::Reader::last_edit`].
+pub(super) fn last_edit(repo: &gix::Repository, from: ObjectId, path: &[u8], most: &mut u32) -> Result<Option<Edit>> {
+    let mut at = from;
+    while *most > 0 {
+        *most -= 1;
+        let commit = Commit::read(repo, at)?;
+        let version = tree::find(repo, commit.tree, path)?;
+        let (mut same, mut first) = (None, None);
+        for parent in &commit.parents {
+            let state = commit.parent(repo, *parent)?;
+            let tree = state.tree().map(|t| tree::find(repo, gix_id(&t), path)).transpose()?.flatten();
+            if tree == version {
+                same = Some(own(parent));
+                break;
+            }
+            first.get_or_insert(state);
+        }
+        match same {
+            Some(parent) => at = parent,
+            None if version.is_none() => return Ok(None),
+            None => {
+                let before = first.unwrap_or(State::Empty);
+                return Ok(Some(Edit { commit: at, seconds: commit.seconds, before, after: commit.state() }));
+            }
+        }
+    }
+    Ok(None)
+}
+
 /// Returns the ids of a commit's parents, here or not.
 pub(super) fn parents(repo: &gix::Repository, id: ObjectId) -> Result<Vec<gix::ObjectId>> {
     Ok(Commit::read(repo, id)?.parents)
@@ -144,6 +173,8 @@ struct Commit {
     id: ObjectId,
     tree: gix::ObjectId,
     parents: Vec<gix::ObjectId>,
+    /// Of the committer, since 1970.
+    seconds: i64,
 }
 
 impl Commit {
@@ -153,7 +184,9 @@ impl Commit {
         tree::load(repo, &commit, gix::objs::Kind::Commit, &mut buf)?;
         let iter = || gix::objs::CommitRefIter::from_bytes(&buf, repo.object_hash());
         let tree = iter().tree_id().map_err(|e| super::unreadable(repo, &commit, Some(&e)))?;
-        Ok(Self { id, tree, parents: iter().parent_ids().collect() })
+        // A commit with a malformed date is read all the same.
+        let seconds = iter().committer().ok().and_then(|c| c.time().ok()).map_or(0, |time| time.seconds);
+        Ok(Self { id, tree, parents: iter().parent_ids().collect(), seconds })
     }
 
     fn state(&self) -> State {

@@ -19,6 +19,8 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 #[derive(Debug, Default)]
 pub(super) struct Bridge {
     counts: Mutex<Counts>,
+    /// Findings that were not reported yet.
+    findings: Mutex<Vec<Inert>>,
     changed: Notify,
 }
 
@@ -59,6 +61,10 @@ impl Bridge {
         *self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn take_findings(&self) -> Vec<Inert> {
+        std::mem::take(&mut *self.findings.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Tells the client for as long as this is polled.
     pub(super) async fn tell(&self, peer: &Peer<RoleServer>, token: ProgressToken) {
         let mut climb = Climb::default();
@@ -69,6 +75,9 @@ impl Bridge {
             let mut words = counts.words();
             if began.elapsed() >= SIGN_OF_LIFE {
                 words.push_str(&format!(" ({} s)", began.elapsed().as_secs()));
+            }
+            for finding in self.take_findings() {
+                words.push_str(&format!("\nfound {finding}"));
             }
             let mut param = ProgressNotificationParam::new(token.clone(), progress).with_message(words);
             param.total = total;
@@ -92,7 +101,10 @@ impl Progress for Bridge {
         self.update(|c| (c.requests, c.usd) = ((c.requests.0.max(done), c.requests.1.max(total)), usd));
     }
 
-    fn so_far(&self, _lines: &[Inert]) {}
+    fn so_far(&self, lines: &[Inert]) {
+        self.findings.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(lines);
+        self.changed.notify_one();
+    }
 }
 
 /// Numbers that only grow, as the protocol demands, also where nothing was done meanwhile.

@@ -14,7 +14,7 @@ use crate::ai::tree::Tree;
 use crate::ai::{Models, context};
 use crate::diff::{FileChange, ObjectId, RepoPath};
 use crate::error::Result;
-use crate::finding::Finding;
+use crate::finding::{self, Finding};
 use crate::git::{Change, Reader, Repo, State};
 use crate::policy::Policy;
 use crate::request::{OnIncomplete, Previous, ReviewRequest};
@@ -512,18 +512,14 @@ pub(super) fn hear(stop: &Stop, over: oneshot::Receiver<()>) {
     });
 }
 
-/// Puts the rules' findings into lines for who waits.
+/// Returns lines about the rules' findings, to show while models are asked.
 fn so_far(findings: &[Finding]) -> Vec<Inert> {
     let counting: Vec<&Finding> = findings.iter().filter(|f| f.counts()).collect();
     let mut lines: Vec<Inert> = counting
         .iter()
         .take(SO_FAR)
         .map(|f| {
-            let place = match (f.file(), f.lines()) {
-                (Some(p), Some(l)) => format!("{}:{}", Inert::new(p.as_bytes()), l.first),
-                (Some(p), None) => Inert::new(p.as_bytes()).to_string(),
-                (None, _) => "the change as a whole".to_owned(),
-            };
+            let place = finding::place(f.location());
             Inert::new(format!("{place}: {} {} ({})", f.severity(), f.title(), f.rule_id()))
         })
         .collect();

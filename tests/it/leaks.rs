@@ -138,6 +138,7 @@ fn assert_tools_are_clean(repo: &Repo, leaks: &[Leak]) {
         }
         calls.push(("outline", json!({"path": path})));
         calls.push(("diff_of", json!({"path": path})));
+        calls.push(("history", json!({"path": path, "first": 1, "last": 60})));
     }
     for (tool, arguments) in calls {
         let shown = Session::new(&tree).call(tool, &arguments);

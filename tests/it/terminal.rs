@@ -1,9 +1,11 @@
 //! What the program prints to a person at a terminal, and what diagnostic events it prints on request.
 
+use crate::loopback::{Server, finding};
 use crate::support::{Repo, Reviewer, line_with_key};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::process::Stdio;
+use std::time::Duration;
 
 const BAD: &str = "a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> topic\n";
 
@@ -113,4 +115,28 @@ fn the_log_variable_selects_modules_and_refuses_other_words() {
     assert!(!run("http=trace", 0).contains("phase="));
     let refused = run("loud", 2);
     assert!(refused.contains("invalid CLAUDE_REVIEWER_LOG=loud") && refused.contains("\nhint: "), "{refused}");
+}
+
+#[test]
+fn findings_are_shown_before_every_question_is_answered() {
+    // The first part is answered at once, the other one after the lines were drawn.
+    let server = Server::start(|r| {
+        let slow = r.files().iter().any(|f| f == "src/b.py");
+        let reply = r.review(&[finding("src/a.py", 2, "    return 1 / n")]);
+        if slow { reply.after(Duration::from_secs(2)) } else { reply }
+    });
+    let repo = Repo::new();
+    let policy = server.policy("openai").replace("[review]\n", "[review]\nmax_files = 1\n");
+    repo.stage(".claude-reviewer.toml", policy).commit("seed");
+    repo.stage("src/a.py", "def rate(n):\n    return 1 / n\n").stage("src/b.py", "B = 1\n").stage("merge.txt", BAD);
+    let (code, text) = review(&repo, &[]);
+    assert_eq!(code, 1, "{text}");
+    let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("no {words:?} in {text}"));
+    let report = at("BLOCK");
+    assert!(at("merge.txt:2: ") < report, "{text}");
+    assert!(at("src/a.py:2: major Wrong result (openai, unconfirmed)") < report, "{text}");
+    assert_eq!(text.matches("unconfirmed").count(), 1, "{text}");
+    // Another program than a terminal gets the report alone.
+    let run = repo.review(&["staged", "--no-cache"], 1);
+    assert!(!format!("{}{}", run.stdout, run.stderr).contains("unconfirmed"));
 }

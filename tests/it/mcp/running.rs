@@ -1,7 +1,7 @@
 //! Reviews that take a while: progress, cancelling, and what is left when the client goes away.
 
 use super::client::Client;
-use crate::loopback::{Reply, Request, Server, Step};
+use crate::loopback::{Reply, Request, Server, Step, finding};
 use crate::support::Repo;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
@@ -64,6 +64,28 @@ fn progress_is_told_to_who_asked_for_it_and_grows() {
     // Nobody asked: nothing is told. The answer is known by now.
     client.content("review_staged", json!({}));
     assert!(client.aside.is_empty(), "{:?}", client.aside);
+    assert_eq!(client.close().code, Some(0));
+}
+
+#[test]
+fn progress_carries_what_is_found_before_the_last_answer() {
+    let server = Server::start(|r| {
+        let slow = r.files().iter().any(|f| f == "src/b.py");
+        let reply = r.review(&[finding("src/a.py", 2, "    return 1 / n")]);
+        if slow { reply.after(Duration::from_secs(1)) } else { reply }
+    });
+    let repo = Repo::new();
+    let policy = server.policy("openai").replace("[review]\n", "[review]\nmax_files = 1\n");
+    repo.stage(".claude-reviewer.toml", policy).commit("seed");
+    repo.stage("src/a.py", "def rate(n):\n    return 1 / n\n").stage("src/b.py", "B = 1\n");
+    let mut client = client(&repo);
+    let with = json!({"name": "review_staged", "arguments": {}, "_meta": {"progressToken": "mine"}});
+    let id = client.ask("tools/call", with);
+    let answer = client.answer(id);
+    assert_eq!(answer["result"]["structuredContent"]["verdict"], "block", "{answer:#}");
+    let words: Vec<_> = client.aside.drain(..).map(|m| m["params"]["message"].as_str().unwrap().to_owned()).collect();
+    let found = "\nfound src/a.py:2: major Wrong result (openai, unconfirmed)";
+    assert_eq!(words.iter().filter(|w| w.contains(found)).count(), 1, "{words:?}");
     assert_eq!(client.close().code, Some(0));
 }
 

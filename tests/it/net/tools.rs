@@ -61,7 +61,17 @@ fn every_dialect_looks_around_with_the_same_tools_and_the_same_log() {
         assert_eq!((answer.usage.requests, answer.usage.input_tokens, answer.usage.output_tokens), (3, 3000, 300));
 
         let asked = server.questions();
-        let all = ["read_lines", "search", "list_files", "outline", "definition", "references", "callers", "diff_of"];
+        let all = [
+            "read_lines",
+            "search",
+            "list_files",
+            "outline",
+            "definition",
+            "references",
+            "callers",
+            "diff_of",
+            "history",
+        ];
         assert_eq!(offered(&asked[0]), all, "{kind:?}");
         let second = String::from_utf8_lossy(&asked[1].body).into_owned();
         assert!(second.contains("fn helper() {}") && second.contains("helper(); }"), "{second}");

@@ -1,0 +1,201 @@
+//! `history`: the commits that last changed lines of a file.
+//!
+//! Lines are followed back through the versions of the file, as `git log -L` does, along the parents that have the same
+//! version. A file is not followed to an earlier name.
+
+use super::argument;
+use super::page::{Page, cut};
+use crate::ai::tree::{Tree, Unread};
+use crate::diff::{LineNo, RepoPath, replaced};
+use crate::git::Edit;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::Value;
+use std::ops::Range;
+
+/// Lines that are followed.
+const MAX_LINES: u32 = 200;
+/// Commits that are read. A commit takes about 20 µs.
+const MAX_COMMITS: u32 = 20_000;
+/// Commits that an answer shows.
+const MAX_SHOWN: usize = 8;
+/// Lines of one commit that an answer shows, removed and added ones apart.
+const MAX_SIDE: usize = 12;
+/// Bytes of a line.
+const MAX_LINE: usize = 300;
+
+pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page) -> Result<Page, String> {
+    let path = argument::file(tree, arguments)?;
+    let name = tree.name(path);
+    let now = tree.text(path).map_err(|why: Unread| format!("`{name}` is not shown: {why}"))?;
+    let count = u32::try_from(now.lines().count()).unwrap_or(u32::MAX);
+    let first = argument::line(arguments, "first")?.unwrap_or(LineNo::FIRST);
+    let last = argument::line(arguments, "last")?.unwrap_or(first);
+    let (first, last) = (first.min(last).get(), first.max(last).get().min(count));
+    if first > count {
+        return Err(format!("`{name}` has only {count} lines"));
+    }
+    let last = last.min(first.saturating_add(MAX_LINES - 1));
+    let tip = tree.tip();
+    let Some((newest, state)) = tip.and_then(|tip| Some((tip.commit()?, tip))) else {
+        return Err("the repository has no commits".to_owned());
+    };
+    if !page.say(&format!("{name}, lines {first} to {last}, newest commit first:")) {
+        return Err("no room is left to show it: answer now".to_owned());
+    }
+    let mut past = Past { tree, path, text: now.to_string(), lines: first - 1..last, most: MAX_COMMITS };
+    // The worktree and the index can differ from the commit below them.
+    let committed = tree.version(&state, path).map_err(|e| e.on_one_line())?;
+    let end = match committed {
+        None => Err("(no commit has the file)".to_owned()),
+        Some(text) => past.back_to(text).map_err(|()| "(no commit has these lines)".to_owned()),
+    };
+    let end = end.and_then(|()| past.walk(newest, &mut page));
+    if let Err(end) = end {
+        page.close(&end);
+    }
+    Ok(page)
+}
+
+/// Lines on their way back through the versions of a file.
+struct Past<'t, 'r> {
+    tree: &'t Tree<'r>,
+    path: &'t RepoPath,
+    /// The version that the lines are in.
+    text: String,
+    /// Counted from 0.
+    lines: Range<u32>,
+    /// Commits that may still be read.
+    most: u32,
+}
+
+impl Past<'_, '_> {
+    /// Shows the commits that changed the lines, from a commit on.
+    ///
+    /// # Errors
+    ///
+    /// The line that says why no more are shown.
+    fn walk(&mut self, mut from: crate::diff::ObjectId, page: &mut Page) -> Result<(), String> {
+        let mut shown = 0;
+        loop {
+            let edit = self.tree.last_edit(from, self.path, &mut self.most);
+            let edit = edit.map_err(|e| format!("(the history ends here: {})", e.on_one_line()))?;
+            let Some(edit) = edit else { return Err("(no earlier commit was searched)".to_owned()) };
+            let before = self.tree.version(&edit.before, self.path).map_err(|e| format!("({})", e.on_one_line()))?;
+            let Some(before) = before else {
+                let line = format!("{}: brought the file, or renamed it", self.heading(&edit));
+                let _ = page.say(&line);
+                return Ok(());
+            };
+            let touched = self.touched(&before);
+            if !touched.is_empty() {
+                shown += 1;
+                if shown > MAX_SHOWN || !self.show(&edit, &before, &touched, page) {
+                    return Err("(earlier commits are not shown)".to_owned());
+                }
+            }
+            self.back_to(before).map_err(|()| "(these lines have no earlier version)".to_owned())?;
+            let Some(parent) = edit.before.commit() else { return Ok(()) };
+            from = parent;
+        }
+    }
+
+    fn heading(&self, edit: &Edit) -> String {
+        let date = Timestamp::from_second(edit.seconds).map(|t| t.to_zoned(TimeZone::UTC).date().to_string());
+        let subject = self.tree.subject(edit.commit);
+        format!("{} {} {}", edit.commit.short(), date.unwrap_or_default(), cut(&subject, MAX_LINE))
+            .trim_end()
+            .to_owned()
+    }
+
+    /// Returns the edits from an older version that concern the lines: of the older version and of this one.
+    fn touched(&self, before: &str) -> Vec<(Range<u32>, Range<u32>)> {
+        let edits = replaced(before.as_bytes(), self.text.as_bytes());
+        edits.into_iter().filter(|(_, new)| concerns(new, &self.lines)).collect()
+    }
+
+    /// Follows the lines to an older version.
+    ///
+    /// # Errors
+    ///
+    /// All of them are new.
+    fn back_to(&mut self, before: String) -> Result<(), ()> {
+        let edits = replaced(before.as_bytes(), self.text.as_bytes());
+        self.lines = back(&edits, &self.lines);
+        self.text = before;
+        if self.lines.is_empty() { Err(()) } else { Ok(()) }
+    }
+
+    /// Shows a commit with the lines that it removed and added; false if there is no room.
+    fn show(&self, edit: &Edit, before: &str, touched: &[(Range<u32>, Range<u32>)], page: &mut Page) -> bool {
+        let mut has_room = page.say(&self.heading(edit));
+        for (old, new) in touched {
+            for (sign, text, lines) in [('-', before, old), ('+', self.text.as_str(), new)] {
+                let all = text.lines().skip(lines.start as usize).take(lines.len());
+                for line in all.clone().take(MAX_SIDE) {
+                    has_room = has_room && page.say(&format!("{sign}{}", cut(line, MAX_LINE)));
+                }
+                let more = lines.len().saturating_sub(MAX_SIDE);
+                if more > 0 {
+                    has_room = has_room && page.say(&format!("{sign}({more} more lines)"));
+                }
+            }
+        }
+        has_room
+    }
+}
+
+/// Returns true if an edit changes lines of a range, or removes lines within it.
+fn concerns(new: &Range<u32>, lines: &Range<u32>) -> bool {
+    match new.is_empty() {
+        true => lines.start < new.start && new.start < lines.end,
+        false => new.start < lines.end && lines.start < new.end,
+    }
+}
+
+/// Returns where the lines of a range are in the older version. Lines within an edit stand for all lines that it replaced.
+fn back(edits: &[(Range<u32>, Range<u32>)], lines: &Range<u32>) -> Range<u32> {
+    // The position of a line that no edit contains moves by the edits before it.
+    let moved = |line: u32| {
+        let before = edits.iter().rfind(|(_, new)| new.end <= line);
+        before.map_or(line, |(old, new)| line - new.end + old.end)
+    };
+    let within = |line: u32| edits.iter().find(|(_, new)| new.contains(&line));
+    let last = lines.end.saturating_sub(1);
+    let start = within(lines.start).map_or_else(|| moved(lines.start), |(old, _)| old.start);
+    let end = within(last).map_or_else(|| moved(last) + 1, |(old, _)| old.end);
+    start..end.max(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{back, concerns};
+
+    #[test]
+    fn lines_are_followed_through_edits_before_around_and_within_them() {
+        // Of 20 lines: one became three, two were removed, one was added.
+        let edits = [(2..3, 2..5), (10..12, 12..12), (15..15, 15..16)];
+        for (lines, expected) in [
+            (0..2, 0..2),
+            (2..5, 2..3),
+            (3..4, 2..3),
+            (5..8, 3..6),
+            (11..13, 9..13),
+            (12..14, 12..14),
+            (15..16, 15..15),
+            (16..18, 15..17),
+            (1..18, 1..17),
+        ] {
+            assert_eq!(back(&edits, &lines), expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn removed_lines_concern_a_range_that_they_were_within() {
+        let cases =
+            [(5..5, 5..8, false), (6..6, 5..8, true), (8..8, 5..8, false), (7..9, 5..8, true), (8..9, 5..8, false)];
+        for (edit, lines, expected) in cases {
+            assert_eq!(concerns(&edit, &lines), expected, "{edit:?} {lines:?}");
+        }
+    }
+}
