@@ -45,6 +45,23 @@ pub struct Shown {
     pub redacted: Vec<String>,
     /// Added lines of which not all is shown: longer than [`MAX_ADDED`] bytes. No model has reviewed the rest.
     pub cut: Vec<LineNo>,
+    /// The definitions and uses of both sides.
+    pub symbols: SideSymbols,
+}
+
+/// The symbols of both sides of a change. `None`: the side is not known as a whole, or its language has no grammar.
+#[derive(Debug, Default)]
+pub struct SideSymbols {
+    pub old: Option<Symbols>,
+    pub new: Option<Symbols>,
+}
+
+impl SideSymbols {
+    fn of(change: &FileChange) -> Self {
+        let Some(text) = change.text() else { return Self::default() };
+        let read = |side: &Text| side.whole().and_then(|bytes| Symbols::read(change.path(), bytes));
+        Self { old: read(&text.old), new: read(&text.new) }
+    }
 }
 
 /// A hunk as a model sees it.
@@ -100,8 +117,9 @@ impl Shown {
         }
         let mut redacted = Vec::new();
         let mut cut = Vec::new();
+        let symbols = SideSymbols::of(&change);
         let hunks = match change.text() {
-            Some(text) => Renderer::new(&change, text, rules).hunks(&mut redacted, &mut cut),
+            Some(text) => Renderer::new(&change, text, &symbols, rules).hunks(&mut redacted, &mut cut),
             None => Vec::new(),
         };
         let guideline = |text: &str| redact::text(rules, text.trim().as_bytes()).text;
@@ -109,7 +127,7 @@ impl Shown {
         let name = redact::path(rules, change.path());
         let old = change.entry.old.as_ref().filter(|old| old.path != *change.path());
         let old_name = old.map(|old| redact::path(rules, &old.path));
-        Ok(Some(Self { change, name, old_name, hunks, guidelines, redacted, cut }))
+        Ok(Some(Self { change, name, old_name, hunks, guidelines, redacted, cut, symbols }))
     }
 
     /// Returns the path on the new side, or the old one of a deletion.
@@ -149,14 +167,13 @@ struct Side<'t, 'r> {
     searched: usize,
     section: Option<Range<usize>>,
     /// The symbols of the whole file, if its language has a grammar.
-    symbols: Option<Symbols>,
+    symbols: Option<&'t Symbols>,
     /// Number of the line at `searched`.
     line: u32,
 }
 
 impl<'t, 'r> Side<'t, 'r> {
-    fn new(rules: &'r RuleSet, text: &'t Text, path: &RepoPath) -> Self {
-        let symbols = text.whole().and_then(|text| Symbols::read(path, text));
+    fn new(rules: &'r RuleSet, text: &'t Text, symbols: Option<&'t Symbols>) -> Self {
         Self { rules, text, run: None, searched: 0, section: None, symbols, line: 1 }
     }
 
@@ -187,7 +204,7 @@ impl<'t, 'r> Side<'t, 'r> {
         let fresh = self.searched.min(at)..at;
         self.line += memchr::memchr_iter(b'\n', &run[fresh.clone()]).count() as u32;
         self.searched = at;
-        self.section = match &self.symbols {
+        self.section = match self.symbols {
             Some(symbols) => symbols.section_at(self.line).map(|d| d.heading.clone()),
             None => language.find(run, fresh).or(self.section.take()),
         };
@@ -199,15 +216,15 @@ impl<'t, 'r> Side<'t, 'r> {
 }
 
 impl<'t, 'r> Renderer<'t, 'r> {
-    fn new(change: &FileChange, text: &'t TextChange, rules: &'r RuleSet) -> Self {
+    fn new(change: &FileChange, text: &'t TextChange, symbols: &'t SideSymbols, rules: &'r RuleSet) -> Self {
         let mut ends = text.added().chain(text.removed()).map(|b| first_line(b.text).ends_with(b"\r\n"));
         let first = ends.next();
         Self {
             text,
             language: Language::of(change.path()),
             ends_differ: ends.any(|end| Some(end) != first),
-            old: Side::new(rules, &text.old, change.path()),
-            new: Side::new(rules, &text.new, change.path()),
+            old: Side::new(rules, &text.old, symbols.old.as_ref()),
+            new: Side::new(rules, &text.new, symbols.new.as_ref()),
         }
     }
 

@@ -4,6 +4,8 @@
 //! Names are matched, not resolved: an excerpt says which name it is about, and a model judges whether it is the same.
 //! All texts come from [`Tree`], which replaces secrets and shows hidden characters.
 
+mod constants;
+mod head;
 mod search;
 mod touched;
 
@@ -33,7 +35,9 @@ pub enum Why {
     DefinitionHere,
     /// The call of a name whose definition is removed or has a new signature.
     CallOfNew,
-    /// The same definition elsewhere.
+    /// The type that a changed function belongs to, or names in its signature.
+    Owner,
+    /// The definition of a name that added lines use, elsewhere.
     Definition,
     /// A test that uses a changed name.
     Test,
@@ -78,8 +82,7 @@ const MAX_LINE: usize = 240;
 
 /// Finds what is related to the change of a group. Reads the tree under review, within fixed limits.
 pub fn find(group: &Group, tree: &Tree<'_>) -> Related {
-    let touched: Vec<Touched> =
-        group.files.iter().enumerate().map(|(file, shown)| Touched::of(file, &shown.change)).collect();
+    let touched: Vec<Touched> = group.files.iter().enumerate().map(|(file, shown)| Touched::of(file, shown)).collect();
     let mut excerpts = Vec::new();
     for (file, touched) in group.files.iter().zip(&touched) {
         if let Ok(text) = tree.text(file.path()) {

@@ -63,8 +63,35 @@ fn commit_messages_are_in_the_one_question_about_a_small_change_and_without_ids(
     assert_eq!(branch.asked(&[]).len(), 1);
     // What comes before the message is the same as before: a provider can take it from its cache.
     let [second] = &branch.asked(&["--no-cache"])[..] else { panic!("one request") };
-    let same = first.bytes().zip(second.bytes()).take_while(|(a, b)| a == b).count();
+    let same = shared(first, second);
     assert!(first[same..].len() < 1_500 && same * 10 > first.len() * 6, "{same} of {}", first.len());
+}
+
+/// Returns how many bytes two texts share at their start.
+fn shared(one: &str, other: &str) -> usize {
+    one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count()
+}
+
+#[test]
+fn the_questions_about_a_part_start_with_the_same_four_fifths() {
+    let server = Server::start(|r| r.review(&[]));
+    let repo = Repo::new();
+    let policy = server.policy("openai").replace("[review]\n", "[review]\ndepth = \"thorough\"\n");
+    let code = |from: usize| -> String {
+        (from..from + 40).map(|i| format!("def load_{i}(store, key):\n    return store.get(key, {i})\n\n\n")).collect()
+    };
+    repo.stage(".claude-reviewer.toml", policy).stage("CLAUDE.md", "# Style\n\nName functions by verbs.\n");
+    repo.stage("src/store.py", code(0)).commit("seed");
+    repo.stage("src/store.py", code(0) + &code(100)).stage("src/cli.py", code(200)).commit("add loaders");
+    repo.reviewer(&["review", "commit", "HEAD"]).run_any();
+    let asked: Vec<String> = server.questions().iter().map(|r| r.prompt()).collect();
+    assert_eq!(asked.len(), 4);
+    for (i, one) in asked.iter().enumerate() {
+        for other in &asked[i + 1..] {
+            let (same, longest) = (shared(one, other), one.len().max(other.len()));
+            assert!(same * 5 >= longest * 4, "{same} of {longest}");
+        }
+    }
 }
 
 #[test]

@@ -126,6 +126,46 @@ fn callers_and_tests_of_what_changes_are_shown_and_those_of_a_removed_function_t
 }
 
 #[test]
+fn the_type_of_a_changed_method_is_shown_with_the_fields_that_added_lines_name() {
+    let fields: String = (0..40).map(|i| format!("\tField{i} int\n")).collect();
+    let rest: String = (0..60).map(|i| format!("func Other{i}() int {{\n\treturn {i}\n}}\n\n")).collect();
+    let context = format!("type Context struct {{\n{fields}\tmu sync.RWMutex\n\tKeys map[string]any\n}}\n");
+    let set = |body: &str| format!("func (c *Context) Set(key string, value any) {{\n{body}}}\n");
+    let project = Project::new();
+    // In the same file, and in another one.
+    let here = |body: &str| format!("package gin\n\n{context}\n{rest}{}", set(body));
+    let there = |body: &str| format!("package gin\n\n{rest}{}", set(body));
+    project.repo.stage("here/context.go", here("\treturn\n"));
+    project
+        .repo
+        .stage("there/context.go", format!("package gin\n\n{context}"))
+        .stage("there/set.go", there("\treturn\n"));
+    project.repo.commit("one");
+    let owner = "context.go:3-45: definition of Context\n3 type Context struct {\n…\n44 \tmu sync.RWMutex\n45 \tKeys map[string]any\n";
+    project.repo.stage("here/context.go", here("\tc.mu.Lock()\n\tc.Keys[key] = value\n"));
+    let prompt = project.prompt();
+    assert!(prompt.contains(&format!("here/{owner}")), "{prompt}");
+    project.repo.git(&["reset", "-q", "--hard"]);
+    project.repo.stage("there/set.go", there("\tc.mu.Lock()\n\tc.Keys[key] = value\n"));
+    let prompt = project.prompt();
+    assert!(prompt.contains(&format!("there/{owner}")), "{prompt}");
+}
+
+#[test]
+fn constants_that_added_lines_name_are_shown_with_their_values() {
+    let project = Project::new();
+    let rest = format!("def other():\n{}", filler("x", 120));
+    project.repo.stage("app/limits.py", "LIMITS = {\n    \"upload\": 10,\n}\nLIMITS_OFF = 1\n");
+    project.repo.stage("app/main.py", format!("RETRIES: int = 3\n\n\n{rest}\n\ndef main():\n    pass\n")).commit("one");
+    let body = "    for _ in range(RETRIES):\n        send(LIMITS[\"upload\"])\n";
+    project.repo.stage("app/main.py", format!("RETRIES: int = 3\n\n\n{rest}\n\ndef main():\n{body}"));
+    let prompt = project.prompt();
+    assert!(prompt.contains("app/main.py:1-1: definition of RETRIES\n1 RETRIES: int = 3\n"), "{prompt}");
+    assert!(prompt.contains("app/limits.py:1-3: definition of LIMITS\n1 LIMITS = {\n"), "{prompt}");
+    assert!(!prompt.contains("LIMITS_OFF"), "{prompt}");
+}
+
+#[test]
 fn calls_beside_each_other_are_shown_once() {
     let project = Project::new();
     let caller =
@@ -135,7 +175,9 @@ fn calls_beside_each_other_are_shown_once() {
     project.repo.stage("app/store.py", "def load(a):\n    return a + 1\n\n\ndef save(a):\n    return a + 1\n");
     let prompt = project.prompt();
     assert!(
-        prompt.contains("app/page.py:31-34: use of load, save in page\n31     x_29 = 29\n32     if style:\n"),
+        prompt.contains(
+            "app/page.py:30-34: use of load, save in page\n30     x_28 = 28\n31     x_29 = 29\n32     if style:\n"
+        ),
         "{prompt}"
     );
     assert_eq!(prompt.matches("return save(2)").count(), 1, "{prompt}");

@@ -1,7 +1,7 @@
 //! Cases of the plan: what is together, what is cut, what is left out.
 
 use super::*;
-use crate::ai::material::ShownLine;
+use crate::ai::material::{ShownLine, SideSymbols};
 use crate::ai::related::Related;
 use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, LineKind, LineNo, RepoPath, Side};
 
@@ -27,6 +27,7 @@ fn file(path: &str, hunks: &[usize]) -> Shown {
         guidelines: Vec::new(),
         redacted: Vec::new(),
         cut: Vec::new(),
+        symbols: SideSymbols::default(),
     }
 }
 

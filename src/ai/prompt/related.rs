@@ -97,7 +97,7 @@ fn heading(e: &Excerpt, out: &mut String) {
     let inside = if e.inside.is_empty() { String::new() } else { format!(" in {}", e.inside) };
     let _ = match e.why {
         Why::Around | Why::File => writeln!(out, "{place}"),
-        Why::DefinitionHere | Why::Definition => writeln!(out, "{place}: definition of {}", e.name),
+        Why::DefinitionHere | Why::Owner | Why::Definition => writeln!(out, "{place}: definition of {}", e.name),
         Why::CallOfNew | Why::Call => writeln!(out, "{place}: use of {}{inside}", e.name),
         Why::Test => writeln!(out, "{place}: test of {}{inside}", e.name),
     };
@@ -109,7 +109,7 @@ fn counted(excerpts: &[&Excerpt]) -> String {
     for e in excerpts {
         let kind = match e.why {
             Why::Around | Why::File => "functions around hunks",
-            Why::DefinitionHere | Why::Definition => "definitions",
+            Why::DefinitionHere | Why::Owner | Why::Definition => "definitions",
             Why::CallOfNew | Why::Call => "uses",
             Why::Test => "tests",
         };

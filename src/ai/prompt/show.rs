@@ -116,6 +116,7 @@ pub(super) fn lines(hunk: &ShownHunk, range: Range<usize>, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ai::material::SideSymbols;
     use crate::diff::{Attribute, Body, Entry, FileChange, RepoPath, Side};
     use std::time::{Duration, Instant};
 
@@ -139,6 +140,7 @@ mod tests {
             guidelines: Vec::new(),
             redacted: Vec::new(),
             cut: Vec::new(),
+            symbols: SideSymbols::default(),
         };
         let (mut out, begun) = (String::new(), Instant::now());
         section(&file, &hunk(std::mem::take(&mut lines)), 200_000, &mut out);

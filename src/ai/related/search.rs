@@ -1,6 +1,8 @@
 //! Searches the tree for the definitions of used names, and for the calls and tests of changed ones.
 
-use super::touched::{self, Changed, Touched, Used};
+use super::constants;
+use super::head::head;
+use super::touched::{Changed, Need, Touched, Used};
 use super::{Excerpt, Why, lines_of};
 use crate::ai::material::Group;
 use crate::ai::tree::Tree;
@@ -29,13 +31,9 @@ const MAX_TESTS: usize = 3;
 /// A name with more definitions is too common: none of them is known to be the right one.
 const MAX_DEFINITIONS: usize = 3;
 /// Lines before and after a call.
-const NEAR_CALL: u32 = 2;
-/// A function with no more lines is shown whole.
-const FUNCTION_LINES: u32 = 20;
-/// A type with no more lines is shown whole.
-const TYPE_LINES: u32 = 30;
-/// Lines that are shown of a longer type without a constructor.
-const TYPE_START: u32 = 15;
+const NEAR_CALL: u32 = 3;
+/// A function with no more lines is shown whole around a call.
+const CALLER_LINES: u32 = 12;
 /// Lines that are shown of a test.
 const TEST_LINES: u32 = 25;
 
@@ -58,16 +56,51 @@ struct Hits {
     calls: HashMap<String, Vec<Hit>>,
 }
 
+/// The names of a change.
+struct Wanted<'t> {
+    changed: HashSet<&'t str>,
+    /// Functions and types whose definitions are looked up.
+    used: HashSet<&'t str>,
+    constants: HashSet<&'t str>,
+    /// The identifiers of added lines.
+    words: HashSet<&'t str>,
+}
+
+impl<'t> Wanted<'t> {
+    fn of(touched: &'t [Touched]) -> Self {
+        let used = |is_constant: bool| {
+            let used = touched.iter().flat_map(|t| &t.used).filter(|u| (u.need == Need::Constant) == is_constant);
+            used.map(|u| u.name.as_str()).collect()
+        };
+        Self {
+            changed: touched.iter().flat_map(|t| &t.changed).map(|c| c.name.as_str()).collect(),
+            used: used(false),
+            constants: used(true),
+            words: touched.iter().flat_map(|t| &t.words).map(String::as_str).collect(),
+        }
+    }
+
+    fn names(&self) -> Vec<&'t str> {
+        let mut names: Vec<&str> = self.changed.iter().chain(&self.used).chain(&self.constants).copied().collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
 /// Finds definitions, calls and tests.
 pub(super) fn find(group: &Group, touched: &[Touched], tree: &Tree<'_>) -> Vec<Excerpt> {
-    let changed: HashSet<&str> = touched.iter().flat_map(|t| &t.changed).map(|c| c.name.as_str()).collect();
-    let used: HashSet<&str> = touched.iter().flat_map(|t| &t.used).map(|u| u.name.as_str()).collect();
-    let hits = search(group, &changed, &used, tree);
-    let mut builder = Builder { group, tree, excerpts: Vec::new(), shown: HashSet::new() };
+    let wanted = Wanted::of(touched);
+    let hits = search(group, &wanted, tree);
+    let mut builder = Builder { group, tree, wanted, excerpts: Vec::new(), shown: HashSet::new() };
     for (file, touched) in touched.iter().enumerate() {
         builder.own(file, touched);
         for used in &touched.used {
-            builder.definition(file, used, &hits);
+            match used.need {
+                Need::Use => builder.definition(Why::Definition, file, used, &hits),
+                Need::Owner => builder.definition(Why::Owner, file, used, &hits),
+                Need::Constant => builder.constant(file, used, touched, &hits),
+            }
         }
         for changed in &touched.changed {
             builder.calls(file, changed, &hits);
@@ -77,10 +110,9 @@ pub(super) fn find(group: &Group, touched: &[Touched], tree: &Tree<'_>) -> Vec<E
 }
 
 /// Reads the files that may use or define the names, the nearest to the change first.
-fn search(group: &Group, changed: &HashSet<&str>, used: &HashSet<&str>, tree: &Tree<'_>) -> Hits {
+fn search(group: &Group, wanted: &Wanted<'_>, tree: &Tree<'_>) -> Hits {
     let mut hits = Hits::default();
-    let mut names: Vec<&str> = changed.union(used).copied().collect();
-    names.sort_unstable();
+    let names = wanted.names();
     let Ok(finder) = AhoCorasick::new(&names) else { return hits };
     let Ok(paths) = tree.paths() else { return hits };
     if names.is_empty() {
@@ -97,11 +129,21 @@ fn search(group: &Group, changed: &HashSet<&str>, used: &HashSet<&str>, tree: &T
         if !mentions(&finder, &text) {
             continue;
         }
-        let Some(symbols) = Symbols::read(path, &text) else { continue };
-        parsed += 1;
-        collect(path, &symbols, changed, used, &mut hits);
+        if let Some(symbols) = known(group, path, &text) {
+            collect(path, &text, symbols, wanted, &mut hits);
+        } else if let Some(symbols) = Symbols::read(path, &text) {
+            parsed += 1;
+            collect(path, &text, &symbols, wanted, &mut hits);
+        }
     }
     hits
+}
+
+/// Returns the symbols of a changed file, if this is its text.
+fn known<'g>(group: &'g Group, path: &RepoPath, text: &[u8]) -> Option<&'g Symbols> {
+    let file = group.files.iter().find(|f| f.path() == path)?;
+    let is_same = file.change.text()?.new.whole() == Some(text);
+    file.symbols.new.as_ref().filter(|_| is_same)
 }
 
 /// Returns the files in which names of the change can occur, the nearest first.
@@ -137,13 +179,23 @@ fn mentions(finder: &AhoCorasick, text: &[u8]) -> bool {
         .any(|m| !is_word(m.start().checked_sub(1).and_then(|i| text.get(i))) && !is_word(text.get(m.end())))
 }
 
-fn collect(path: &RepoPath, symbols: &Symbols, changed: &HashSet<&str>, used: &HashSet<&str>, hits: &mut Hits) {
+fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>, hits: &mut Hits) {
     let is_test = rules::is_test_path(path.as_bytes());
+    let text = String::from_utf8_lossy(text);
+    let lines: Vec<&str> = text.lines().collect();
+    for name in &wanted.constants {
+        for lines in constants::find(&text, name) {
+            let line = *lines.start();
+            let hit = Hit { path: path.clone(), lines: vec![lines], inside: String::new(), line, is_test };
+            hits.definitions.entry((*name).to_owned()).or_default().push(hit);
+        }
+    }
+    let Wanted { changed, used, words, .. } = wanted;
     for d in symbols.definitions.iter().filter(|d| matches!(d.kind, Kind::Function | Kind::Type)) {
         if used.contains(d.name.as_str()) || changed.contains(d.name.as_str()) {
             let hit = Hit {
                 path: path.clone(),
-                lines: head(d, &symbols.definitions),
+                lines: head(d, &symbols.definitions, &lines, words),
                 inside: String::new(),
                 line: *d.lines.start(),
                 is_test,
@@ -168,32 +220,13 @@ fn collect(path: &RepoPath, symbols: &Symbols, changed: &HashSet<&str>, used: &H
     }
 }
 
-/// Returns the lines to show of a definition: all if it is short; else the signature, and of a type the constructor.
-fn head(d: &Definition, all: &[Definition]) -> Vec<RangeInclusive<u32>> {
-    let (start, end) = (*d.lines.start(), *d.lines.end());
-    if d.kind != Kind::Type {
-        return vec![if end - start < FUNCTION_LINES { start..=end } else { d.signature.clone() }];
-    }
-    if end - start < TYPE_LINES {
-        return vec![start..=end];
-    }
-    let is_inside = |other: &&Definition| *other.lines.start() > start && *other.lines.end() <= end;
-    let is_constructor =
-        |other: &&Definition| touched::CONSTRUCTORS.contains(&other.name.as_str()) || other.name == d.name;
-    match all.iter().filter(is_inside).find(is_constructor) {
-        Some(constructor) if constructor.lines.start() > d.signature.end() => {
-            vec![d.signature.clone(), constructor.signature.clone()]
-        }
-        Some(_) | None => vec![start..=start + TYPE_START - 1],
-    }
-}
-
 /// Returns the lines to show of a call: those around it, or its test.
 fn call(line: u32, function: Option<&Definition>, is_test: bool) -> RangeInclusive<u32> {
     let whole = function.map_or(1..=u32::MAX, |f| f.lines.clone());
     let near = |lines: u32| line.saturating_sub(lines).max(*whole.start())..=(line + lines).min(*whole.end());
     match function {
         Some(test) if is_test && test.lines.end() - test.lines.start() < TEST_LINES => test.lines.clone(),
+        Some(caller) if caller.lines.end() - caller.lines.start() < CALLER_LINES => caller.lines.clone(),
         _ if is_test => near(TEST_LINES / 2),
         _ => near(NEAR_CALL),
     }
@@ -202,6 +235,7 @@ fn call(line: u32, function: Option<&Definition>, is_test: bool) -> RangeInclusi
 struct Builder<'g, 't, 'r> {
     group: &'g Group,
     tree: &'t Tree<'r>,
+    wanted: Wanted<'g>,
     excerpts: Vec<Excerpt>,
     /// First lines of what is shown: an excerpt helps once.
     shown: HashSet<(RepoPath, u32)>,
@@ -211,23 +245,40 @@ impl Builder<'_, '_, '_> {
     /// Adds the definitions of the file itself that its change uses.
     fn own(&mut self, file: usize, touched: &Touched) {
         let path = self.group.files[file].path().clone();
+        let Ok(text) = self.tree.text(&path) else { return };
+        let lines: Vec<&str> = text.lines().collect();
         for used in &touched.used {
             let same: Vec<&Definition> = touched.own.iter().filter(|d| d.name == used.name).collect();
+            let why = if used.need == Need::Owner { Why::Owner } else { Why::DefinitionHere };
             for d in same.into_iter().take(MAX_DEFINITIONS) {
                 let hit = Hit {
                     path: path.clone(),
-                    lines: head(d, &touched.own),
+                    lines: head(d, &touched.own, &lines, &self.wanted.words),
                     inside: String::new(),
                     line: *d.lines.start(),
                     is_test: false,
                 };
-                self.push(Why::DefinitionHere, file, used.hunk, &used.name, &hit);
+                self.push(why, file, used.hunk, &used.name, &hit);
             }
         }
     }
 
+    /// Adds the definition of a constant: the one of the file itself, or else the nearest ones.
+    fn constant(&mut self, file: usize, used: &Used, touched: &Touched, hits: &Hits) {
+        let own = self.group.files[file].path();
+        let here = hits.definitions.get(&used.name).into_iter().flatten().filter(|hit| hit.path == *own);
+        let here: Vec<&Hit> = here.collect();
+        if here.is_empty() {
+            return self.definition(Why::Definition, file, used, hits);
+        }
+        let is_hidden = |hit: &&&Hit| !touched.spans.iter().any(|s| s.lines.contains(&hit.line));
+        for hit in here.iter().filter(is_hidden).take(MAX_DEFINITIONS) {
+            self.push(Why::DefinitionHere, file, used.hunk, &used.name, hit);
+        }
+    }
+
     /// Adds the definition of a used name, if there are few of that name.
-    fn definition(&mut self, file: usize, used: &Used, hits: &Hits) {
+    fn definition(&mut self, why: Why, file: usize, used: &Used, hits: &Hits) {
         let own = self.group.files[file].path();
         let Some(all) = hits.definitions.get(&used.name) else { return };
         if all.iter().any(|hit| hit.path == *own) {
@@ -246,7 +297,7 @@ impl Builder<'_, '_, '_> {
             return;
         }
         for hit in all {
-            self.push(Why::Definition, file, used.hunk, &used.name, hit);
+            self.push(why, file, used.hunk, &used.name, hit);
         }
     }
 

@@ -1,8 +1,11 @@
 //! What the change of a file touches: the functions around its hunks, the names that it defines and those that it uses.
 
+use super::constants::is_constant;
+use super::head::words;
 use super::{Excerpt, Why, lines_of};
-use crate::diff::{FileChange, Hunk, LineKind, RepoPath, TextChange};
-use crate::symbols::{Definition, Kind, Symbols, Usage};
+use crate::ai::material::Shown;
+use crate::diff::{Hunk, LineKind, RepoPath, TextChange};
+use crate::symbols::{Definition, Kind, Symbols, Usage, Use};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::RangeInclusive;
 
@@ -134,8 +137,10 @@ pub struct Touched {
     pub(super) spans: Vec<Span>,
     /// What the changed lines define, or contain a part of.
     pub(super) changed: Vec<Changed>,
-    /// Names that added lines call, or name as a type.
+    /// Names whose definitions say more about added lines.
     pub(super) used: Vec<Used>,
+    /// The identifiers of added lines.
+    pub(super) words: HashSet<String>,
     /// The definitions of the new side that [`Touched::spans`] does not show.
     pub(super) own: Vec<Definition>,
 }
@@ -158,11 +163,23 @@ pub(super) struct Changed {
     pub(super) breaks: bool,
 }
 
-/// A name that an added line uses.
+/// A name whose definition is looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Used {
     pub(super) name: String,
     pub(super) hunk: usize,
+    pub(super) need: Need,
+}
+
+/// Why a definition is looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    /// An added line calls it, or names it as a type.
+    Use,
+    /// A changed function belongs to it, or names it in its signature.
+    Owner,
+    /// An added line names it, and it is written as a constant.
+    Constant,
 }
 
 impl Span {
@@ -184,20 +201,26 @@ impl Span {
 impl Touched {
     /// Reads both sides of a change. `file`: its position in the group. Empty for files that are not text, are not
     /// known as a whole, or are new: those show everything already.
-    pub fn of(file: usize, change: &FileChange) -> Self {
+    pub fn of(file: usize, shown: &Shown) -> Self {
+        let change = &shown.change;
         let Some(text) = change.text() else { return Self::default() };
         let Some(new) = text.new.whole() else { return Self::default() };
         let path = change.path();
-        let symbols = Symbols::read(path, new).unwrap_or_default();
+        let none = Symbols::default();
+        let symbols = shown.symbols.new.as_ref().unwrap_or(&none);
         let edits: Vec<Edits> = text.hunks.iter().map(|hunk| Edits::of(text, hunk)).collect();
         let is_new = change.entry.old.is_none();
-        let spans = if is_new { Vec::new() } else { spans(file, new, &symbols, &edits) };
-        let old = text.old.whole().filter(|_| !is_new).and_then(|old| Symbols::read(path, old));
-        let changed = if is_new { Vec::new() } else { changed(&symbols, &old.unwrap_or_default(), &edits) };
-        let used = used(path, &symbols, &edits);
+        let spans = if is_new { Vec::new() } else { spans(file, new, symbols, &edits) };
+        let old = shown.symbols.old.as_ref().unwrap_or(&none);
+        let changed = if is_new { Vec::new() } else { changed(symbols, old, &edits) };
+        let mut used = used(path, symbols, &edits);
+        if !is_new {
+            owners(symbols, &edits, &mut used);
+        }
+        let words = constants(text, &mut used);
         let is_hidden = |d: &&Definition| !spans.iter().any(|s| s.lines.contains(d.lines.start()));
         let own = symbols.definitions.iter().filter(is_hidden).filter(|_| !is_new).cloned().collect();
-        Self { spans, changed, used, own }
+        Self { spans, changed, used, words, own }
     }
 }
 
@@ -334,9 +357,51 @@ fn used(path: &RepoPath, symbols: &Symbols, edits: &[Edits]) -> Vec<Used> {
             let is_long = symbol.name.len() >= MIN_NAME && !COMMON.contains(&symbol.name.as_str());
             let is_wanted = symbol.usage == Usage::Type || !is_shell || is_own(&symbol.name);
             if is_long && is_wanted && out.len() < MAX_USED && seen.insert(symbol.name.clone()) {
-                out.push(Used { name: symbol.name.clone(), hunk });
+                out.push(Used { name: symbol.name.clone(), hunk, need: Need::Use });
             }
         }
     }
     out
+}
+
+/// Adds the types that changed functions belong to, and those in their signatures.
+fn owners(symbols: &Symbols, edits: &[Edits], used: &mut Vec<Used>) {
+    for (hunk, edits) in edits.iter().enumerate() {
+        let functions: BTreeSet<(u32, u32)> = edits
+            .places()
+            .iter()
+            .filter_map(|line| symbols.function_at(*line))
+            .map(|f| (*f.signature.start(), *f.signature.end()))
+            .collect();
+        for (first, last) in functions {
+            let is_group = |d: &&Definition| matches!(d.kind, Kind::Type | Kind::Group) && *d.lines.start() < first;
+            let outer = symbols.enclosing(first).find(is_group).map(|d| d.name.as_str());
+            let is_named = |u: &&Use| u.usage == Usage::Type && (first..=last).contains(&u.line);
+            let named = symbols.uses.iter().filter(is_named).map(|u| u.name.as_str());
+            for name in outer.into_iter().chain(named) {
+                let is_new = name.len() >= MIN_NAME && !COMMON.contains(&name) && used.iter().all(|u| u.name != name);
+                if is_new && used.len() < MAX_USED {
+                    used.push(Used { name: name.to_owned(), hunk, need: Need::Owner });
+                }
+            }
+        }
+    }
+}
+
+/// Adds the constants that added lines name. Returns all identifiers of added lines.
+fn constants(text: &TextChange, used: &mut Vec<Used>) -> HashSet<String> {
+    let mut all = HashSet::new();
+    for (hunk, lines) in text.hunks.iter().enumerate() {
+        for line in text.lines(lines).filter(|line| line.kind == LineKind::Added) {
+            let line = String::from_utf8_lossy(line.text);
+            for word in words(&line).filter(|word| !all.contains(*word)).collect::<BTreeSet<_>>() {
+                all.insert(word.to_owned());
+                let is_new = is_constant(word) && used.iter().all(|u| u.name != word);
+                if is_new && used.len() < MAX_USED {
+                    used.push(Used { name: word.to_owned(), hunk, need: Need::Constant });
+                }
+            }
+        }
+    }
+    all
 }

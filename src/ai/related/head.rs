@@ -1,0 +1,124 @@
+//! Picks the lines of a definition that say most about it. Pure.
+
+use super::touched::CONSTRUCTORS;
+use crate::symbols::{Definition, Kind};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::RangeInclusive;
+
+/// A function with no more lines is shown whole.
+const FUNCTION_LINES: u32 = 20;
+/// A type with no more lines is shown whole.
+const TYPE_LINES: u32 = 30;
+/// Lines that are shown of a longer type without a constructor and without a field that the change names.
+const TYPE_START: u32 = 15;
+/// Lines with fields that the change names.
+const MAX_FIELDS: usize = 12;
+/// A word on more lines of a type is not the name of a field.
+const MAX_SAME: usize = 6;
+/// Bytes of the shortest word.
+const MIN_WORD: usize = 2;
+
+/// Returns the identifiers of a line.
+pub(super) fn words(line: &str) -> impl Iterator<Item = &str> {
+    let parts = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+    parts.filter(|word| word.len() >= MIN_WORD && !word.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Returns the lines to show of a definition: all if it is short; else the signature, and of a type also the constructor
+/// and the fields that the change names.
+///
+/// `all`: the definitions of the file. `text`: its lines. `named`: identifiers of the change.
+pub(super) fn head(
+    d: &Definition,
+    all: &[Definition],
+    text: &[&str],
+    named: &HashSet<&str>,
+) -> Vec<RangeInclusive<u32>> {
+    let (start, end) = (*d.lines.start(), *d.lines.end());
+    if d.kind != Kind::Type {
+        return vec![if end - start < FUNCTION_LINES { start..=end } else { d.signature.clone() }];
+    }
+    if end - start < TYPE_LINES {
+        return vec![start..=end];
+    }
+    let is_inside = |other: &&Definition| *other.lines.start() > start && *other.lines.end() <= end;
+    let inner: Vec<&Definition> = all.iter().filter(is_inside).collect();
+    let is_constructor = |other: &Definition| CONSTRUCTORS.contains(&other.name.as_str()) || other.name == d.name;
+    let constructor = inner.iter().find(|other| is_constructor(other));
+    let mut shown: BTreeSet<u32> = d.signature.clone().collect();
+    shown.extend(constructor.into_iter().flat_map(|c| c.signature.clone()));
+    let without = shown.len();
+    let is_field = |line: u32| {
+        let within = |other: &&&Definition| other.kind == Kind::Function && other.lines.contains(&line);
+        inner.iter().filter(within).all(|other| is_constructor(other))
+    };
+    shown.extend(fields(start..=end, text, named, is_field).into_iter().take(MAX_FIELDS));
+    if constructor.is_none() && shown.len() == without {
+        return vec![start..=start + TYPE_START - 1];
+    }
+    ranges(&shown)
+}
+
+/// Returns the lines of a type that have one of the words, where a field can be.
+fn fields(
+    lines: RangeInclusive<u32>,
+    text: &[&str],
+    named: &HashSet<&str>,
+    is_field: impl Fn(u32) -> bool,
+) -> BTreeSet<u32> {
+    let mut places: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+    for line in lines.filter(|line| is_field(*line)) {
+        let Some(text) = text.get(line as usize - 1) else { break };
+        for word in words(text).filter(|word| named.contains(*word)) {
+            places.entry(word).or_default().insert(line);
+        }
+    }
+    places.into_values().filter(|lines| lines.len() <= MAX_SAME).flatten().collect()
+}
+
+/// Joins lines to ranges.
+fn ranges(lines: &BTreeSet<u32>) -> Vec<RangeInclusive<u32>> {
+    let mut out: Vec<RangeInclusive<u32>> = Vec::new();
+    for line in lines {
+        match out.last_mut().filter(|range| range.end() + 1 == *line) {
+            Some(range) => *range = *range.start()..=*line,
+            None => out.push(*line..=*line),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::head;
+    use crate::diff::RepoPath;
+    use crate::symbols::Symbols;
+    use std::collections::HashSet;
+    use std::ops::RangeInclusive;
+
+    fn shown(path: &str, text: &str, named: &[&str]) -> Vec<RangeInclusive<u32>> {
+        let symbols = Symbols::read(&RepoPath::from(path), text.as_bytes()).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        head(&symbols.definitions[0], &symbols.definitions, &lines, &named.iter().copied().collect::<HashSet<&str>>())
+    }
+
+    #[test]
+    fn a_long_struct_shows_the_fields_that_the_change_names() {
+        let fields: String = (0..40).map(|i| format!("\tfield{i} int\n")).collect();
+        let text = format!("type Context struct {{\n{fields}\tmu sync.RWMutex\n\tkeys map[string]any\n}}\n");
+        assert_eq!(shown("a.go", &text, &["keys", "field3"]), [1..=1, 5..=5, 43..=43]);
+        assert_eq!(shown("a.go", &text, &[]), [1..=15], "its start");
+        // A word that is everywhere is not the name of a field.
+        assert_eq!(shown("a.go", &text, &["int"]), [1..=15]);
+    }
+
+    #[test]
+    fn a_long_class_shows_its_constructor_and_what_that_sets() {
+        let methods: String = (0..20).map(|i| format!("    def get_{i}(self):\n        return self.limit\n")).collect();
+        let text = format!(
+            "class Store:\n    limit = 3\n    def __init__(self, path):\n        self.path = path\n        self.lock = Lock()\n{methods}"
+        );
+        assert_eq!(shown("a.py", &text, &["lock", "limit"]), [1..=3, 5..=5]);
+        assert_eq!(shown("a.py", &text, &["other"]), [1..=1, 3..=3]);
+    }
+}
