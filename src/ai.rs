@@ -4,6 +4,7 @@
 //! `plan` cuts it into chunks, `prompt` puts a chunk into words, `backend` asks, `reply` reads the answer,
 //! `anchor` finds each claim again in the change. Nothing of a provider is known outside of `backend`.
 
+pub mod agent;
 pub mod anchor;
 pub mod ask;
 pub mod backend;

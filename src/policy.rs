@@ -326,6 +326,27 @@ pub enum HookMode {
 pub struct McpPolicy {
     /// `None`: all.
     pub tools: Option<Vec<String>>,
+    pub agent_review: AgentReview,
+}
+
+/// What a review by the author's own agent is worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AgentReview {
+    /// Its findings are added. The backends of the policy still have to review.
+    #[default]
+    Adds,
+    /// It stands for the backends of the policy.
+    Counts,
+}
+
+impl AgentReview {
+    /// Returns the canonical name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Adds => "adds",
+            Self::Counts => "counts",
+        }
+    }
 }
 
 /// `[receipt]`: signers and the key of signed reviews.

@@ -15,6 +15,7 @@ mod scan;
 mod source;
 mod testing;
 
+use crate::ai::agent::{self, Agent};
 use crate::ai::{Models, Script};
 use crate::diff::{FileChange, LineNo, ObjectId, RepoPath};
 use crate::env::Env;
@@ -24,7 +25,7 @@ use crate::finding::{Finding, Location, Origin, Waiver, arrange};
 use crate::git::Repo;
 use crate::hooks::Hook;
 use crate::log::Phases;
-use crate::policy::{self, HookMode, Layer, Policy, Waive};
+use crate::policy::{self, AgentReview, HookMode, Layer, Policy, Waive};
 use crate::progress::Progress;
 use crate::request::{Authority, Checkout, Fetching, OnBlock, ReviewRequest, Source};
 use crate::rules::{RuleSet, Scope, Suppressions};
@@ -212,6 +213,8 @@ pub struct World<'a> {
     pub stop: &'a Stop,
     /// Answers in place of every backend's: for the program's test of itself.
     pub script: Option<&'a Script>,
+    /// The author's own agent, which is asked in place of the backends.
+    pub agent: Option<&'a Agent>,
 }
 
 impl std::fmt::Debug for World<'_> {
@@ -294,7 +297,12 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         waivers: &waivers,
         env: world.env,
     };
-    let ask = if request.offline || mode == Some(HookMode::Rules) { &[][..] } else { backends };
+    let author = [agent::NAME.to_owned()];
+    let ask = match world.agent {
+        _ if request.offline || mode == Some(HookMode::Rules) => &[][..],
+        Some(_) => &author,
+        None => backends,
+    };
     let asking = models::Asking { request, world, governing: &governing, floor: &floor, backends: ask };
     phases.end("compile the rules");
     let (found, asked) = if asking.is_needed() { asking.beside_the_rules()? } else { (floor.review(), None) };
@@ -335,6 +343,15 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         notes.extend(said);
         models = Models { owed: models.owed || did.owed, ..did };
         tests = results;
+    }
+    if world.agent.is_some() && models.owed {
+        notes.push(Note::general(agent::NAME, "the author's own agent reviewed this change"));
+        let required = if policy.mcp.agent_review == AgentReview::Counts { &[][..] } else { backends };
+        for name in required {
+            coverage.failed.push((None, format!("backend {name} was not asked: the author's own agent reviewed")));
+            coverage.by_reviewer.insert(name.clone(), Share { files_reviewed: 0, ..of_rules });
+            coverage.lose(Lost::Everything);
+        }
     }
     notes.extend(unused_waivers(&findings, &waivers));
     if !nothing {

@@ -22,6 +22,22 @@ impl Nonce {
         Self(random.iter().map(|b| format!("{b:02x}")).collect())
     }
 
+    /// Makes one that cannot be guessed.
+    pub fn random() -> Self {
+        let mut random = [0; 16];
+        if getrandom::fill(&mut random).is_err() {
+            // No entropy: the clock and addresses of memory are worse, but the author of the change does not know them.
+            random.iter_mut().for_each(|b| *b = fastrand::u8(..));
+        }
+        Self::new(random)
+    }
+
+    /// Reads 32 lowercase hexadecimal digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        (text.len() == 32 && text.bytes().all(is_digit)).then(|| Self(text.to_owned()))
+    }
+
     /// Returns the digits.
     pub fn as_str(&self) -> &str {
         &self.0

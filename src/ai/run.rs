@@ -13,6 +13,7 @@ mod question;
 mod second;
 
 use self::early::Early;
+use super::agent::Agent;
 use super::anchor::{self, Sealed};
 use super::ask::{Begun, Failure, Nonce};
 use super::backend::Pool;
@@ -63,6 +64,8 @@ pub struct Job<'a> {
     pub max_tokens: Option<u64>,
     pub deadline: Instant,
     pub script: Option<&'a Script>,
+    /// Asked in place of the backends.
+    pub agent: Option<&'a Agent>,
     pub prompts: Option<&'a Prompts>,
 }
 
@@ -138,6 +141,9 @@ fn open<'a>(job: &Job<'a>, out: &mut Outcome) -> Vec<Vec<Member<'a>>> {
     let pool = Pool::default();
     let mut open: Vec<Member<'a>> = Vec::new();
     let mut failures = Vec::new();
+    if let Some(agent) = job.agent {
+        return vec![vec![Member::Agent(agent)]];
+    }
     for name in job.backends {
         match Member::open(name, job, &pool) {
             Ok(member) => open.push(member),
@@ -204,15 +210,15 @@ impl<'a> Session<'a> {
             usd_is_set: job.policy.origin_of("review.max_cost_usd").layer != Layer::Default,
             tokens: job.max_tokens,
         };
-        let cache = match (job.cache, job.script) {
-            (CacheUse::Allowed, None) => Cache::open(job.env, job.repo.and_then(Repo::worktree)),
+        let cache = match (job.cache, job.script, job.agent) {
+            (CacheUse::Allowed, None, None) => Cache::open(job.env, job.repo.and_then(Repo::worktree)),
             _ => None,
         };
         Self {
             job,
             groups,
             brief,
-            nonce: nonce(),
+            nonce: job.agent.map_or_else(Nonce::random, |agent| agent.nonce().clone()),
             cache,
             ledger: Ledger::new(limits),
             permits: Semaphore::new(review.jobs.max(1) as usize),
@@ -408,16 +414,6 @@ fn described(f: &Failure) -> String {
         Some(hint) => format!("{} ({hint})", f.message),
         None => f.message.clone(),
     }
-}
-
-/// Makes the mark of this run.
-fn nonce() -> Nonce {
-    let mut random = [0; 16];
-    if getrandom::fill(&mut random).is_err() {
-        // No entropy: the clock and the allocator's addresses are worse, but still unknown to who wrote the change.
-        random.iter_mut().for_each(|b| *b = fastrand::u8(..));
-    }
-    Nonce::new(random)
 }
 
 /// Takes the secrets out of what a model says.

@@ -120,7 +120,8 @@ fn review(patient: &Patient<'_>, lines: &[String], backends: &[String], script: 
     request.cache = CacheUse::Refused;
     request.backends = backends.to_vec();
     let stop = Stop::default();
-    let world = World { env: patient.env, progress: &Silent, now: jiff::Timestamp::now(), stop: &stop, script };
+    let world =
+        World { env: patient.env, progress: &Silent, now: jiff::Timestamp::now(), stop: &stop, script, agent: None };
     review::run(&request, &world)
 }
 

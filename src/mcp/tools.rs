@@ -5,6 +5,7 @@
 
 mod answers;
 mod brief;
+mod delegate;
 mod judge;
 pub(super) mod review_words;
 pub(super) mod session;
@@ -77,7 +78,7 @@ impl std::fmt::Debug for Call<'_> {
 }
 
 /// Every tool, in the order in which clients see them.
-pub(super) const ALL: &[&[Tool]] = &[session::TOOLS, stateless::TOOLS, judge::TOOLS];
+pub(super) const ALL: &[&[Tool]] = &[session::TOOLS, stateless::TOOLS, judge::TOOLS, delegate::TOOLS];
 
 impl Tool {
     /// Returns the tool as clients see it.
@@ -105,7 +106,7 @@ impl Tool {
 impl Call<'_> {
     /// Returns what a review sees of the world.
     pub(super) fn world(&self) -> World<'_> {
-        World { env: self.env, progress: self.progress, now: self.now, stop: self.stop, script: None }
+        World { env: self.env, progress: self.progress, now: self.now, stop: self.stop, script: None, agent: None }
     }
 
     /// Asks for a review as a client may: under the policy at HEAD, which the one under review cannot write.

@@ -5,7 +5,9 @@
 
 use super::kind::Kind;
 use super::value::Value;
-use super::{Api, Backend, BackendKind, Effort, Guideline, HookMode, KeyHeader, Mode, PathRule, Policy, Price};
+use super::{
+    AgentReview, Api, Backend, BackendKind, Effort, Guideline, HookMode, KeyHeader, Mode, PathRule, Policy, Price,
+};
 use crate::finding::Severity;
 use crate::request::{Depth, OnIncomplete, OnTestFailure};
 
@@ -108,6 +110,7 @@ const CONFIDENCES: &[&str] = &["low", "medium", "high"];
 const HOOK_MODES: &[&str] = &["full", "rules", "off"];
 const MODES: &[&str] = &["all", "first"];
 const DEPTHS: &[&str] = &["thorough", "quick"];
+const AGENT_REVIEWS: &[&str] = &["adds", "counts"];
 const APIS: &[&str] = &["chat", "responses"];
 const KEY_HEADERS: &[&str] = &["authorization", "api-key", "x-api-key"];
 const EFFORTS: &[&str] = &["low", "medium", "high"];
@@ -389,15 +392,28 @@ static HOOKS: &[Key<Policy>] = &[
     },
 ];
 
-static MCP: &[Key<Policy>] = &[Key {
-    name: "tools",
-    about: "Tools that serve-mcp offers. Unset: all.",
-    kind: Kind::Tools,
-    trust: Trust::Narrows,
-    weaker: Weaker::Never,
-    get: |p| p.mcp.tools.as_ref().map_or(Value::Unset, |t| Value::List(t.clone())),
-    set: |p, v| p.mcp.tools = Some(v.list().to_vec()),
-}];
+static MCP: &[Key<Policy>] = &[
+    Key {
+        name: "tools",
+        about: "Tools that serve-mcp offers. Unset: all.",
+        kind: Kind::Tools,
+        trust: Trust::Narrows,
+        weaker: Weaker::Never,
+        get: |p| p.mcp.tools.as_ref().map_or(Value::Unset, |t| Value::List(t.clone())),
+        set: |p, v| p.mcp.tools = Some(v.list().to_vec()),
+    },
+    Key {
+        name: "agent_review",
+        about: "What submit_findings is worth if backends have to review: adds its findings, or counts as the review of the backends.",
+        kind: Kind::Choice(AGENT_REVIEWS),
+        trust: Trust::Operator,
+        weaker: Weaker::Steps(AGENT_REVIEWS),
+        get: |p| Value::Text(p.mcp.agent_review.name().to_owned()),
+        set: |p, v| {
+            p.mcp.agent_review = if v.text() == "counts" { AgentReview::Counts } else { AgentReview::Adds };
+        },
+    },
+];
 
 static RECEIPT: &[Key<Policy>] = &[
     Key {

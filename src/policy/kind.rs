@@ -56,7 +56,7 @@ pub(super) struct Complaint {
 }
 
 /// The tools of `serve-mcp`.
-pub(super) const TOOLS: [&str; 13] = [
+pub(super) const TOOLS: [&str; 15] = [
     "request_review",
     "get_review_history",
     "mark_review_complete",
@@ -70,6 +70,8 @@ pub(super) const TOOLS: [&str; 13] = [
     "claude_security_audit",
     "claude_resolve_conflict",
     "claude_health",
+    "review_plan",
+    "submit_findings",
 ];
 
 /// The most bytes that the patterns of one list may have in total. A review compiles that many in milliseconds.

@@ -84,6 +84,7 @@ impl Consultation {
             max_tokens: self.request.overrides.max_tokens,
             deadline,
             script: None,
+            agent: None,
             prompts: None,
         };
         // Not on the caller's thread, which may be one of a runtime.

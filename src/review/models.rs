@@ -196,6 +196,7 @@ impl Asking<'_> {
             max_tokens: self.request.overrides.max_tokens,
             deadline,
             script: self.world.script,
+            agent: self.world.agent,
             prompts,
         };
         for side in groups.iter().filter(|g| g.tree == Some(State::Worktree)).flat_map(|g| &g.files) {

@@ -1,6 +1,7 @@
 //! `serve-mcp`: the real binary, spoken to in raw lines.
 
 pub mod client;
+mod delegate;
 mod lines;
 mod menu;
 mod reviews;

@@ -13,7 +13,7 @@ const [binary, repository, slow] = process.argv.slice(2);
 const TOOLS = [
   "claude_health", "claude_judge_review", "claude_resolve_conflict", "claude_security_audit",
   "claude_validate_proposal", "get_review_history", "mark_review_complete", "request_review", "review_branch",
-  "review_code", "review_commit", "review_staged", "review_unstaged",
+  "review_code", "review_commit", "review_plan", "review_staged", "review_unstaged", "submit_findings",
 ];
 
 async function connect(root) {

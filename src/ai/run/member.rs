@@ -1,6 +1,7 @@
 //! Who is asked: a backend, or a script in its place.
 
 use super::{Job, Script};
+use crate::ai::agent::{self, Agent};
 use crate::ai::ask::{Answer, Ask, Cause, Failure, Prompt, Schema};
 use crate::ai::backend::{Backend, Pool};
 use crate::ai::cache::{Key, Question};
@@ -26,6 +27,8 @@ pub(super) enum Member<'a> {
         name: String,
         script: &'a Script,
     },
+    /// The author's own agent.
+    Agent(&'a Agent),
 }
 
 impl<'a> Member<'a> {
@@ -48,13 +51,20 @@ impl<'a> Member<'a> {
         match self {
             Self::Backend { backend, .. } => backend.name(),
             Self::Script { name, .. } => name,
+            Self::Agent(_) => agent::NAME,
         }
+    }
+
+    /// Returns true for the author's own agent: a question without an answer is open, not failed.
+    pub(super) fn is_agent(&self) -> bool {
+        matches!(self, Self::Agent(_))
     }
 
     pub(super) fn capacity(&self) -> usize {
         match self {
             Self::Backend { backend, .. } => backend.capacity(),
             Self::Script { .. } => 100_000,
+            Self::Agent(_) => agent::CAPACITY,
         }
     }
 
@@ -62,7 +72,7 @@ impl<'a> Member<'a> {
     pub(super) fn most_requests(&self, looks_around: bool) -> u32 {
         match self {
             Self::Backend { backend, .. } => backend.most_requests(looks_around),
-            Self::Script { .. } => 1,
+            Self::Script { .. } | Self::Agent(_) => 1,
         }
     }
 
@@ -94,6 +104,7 @@ impl<'a> Member<'a> {
     pub(super) async fn ask(&self, ask: &Ask<'_>, around: Option<&Tree<'_>>) -> Result<Answer, Failure> {
         match self {
             Self::Backend { backend, .. } => backend.ask(ask, around).await,
+            Self::Agent(agent) => agent.answer(ask),
             Self::Script { script, .. } => {
                 let reply = if ask.schema.name == "review" { &script.review } else { &script.verdict };
                 let text = reply.replace("NONCE", ask.prompt.nonce.as_str());

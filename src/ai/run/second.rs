@@ -145,6 +145,8 @@ impl<'a> Session<'a> {
                 self.store(keep);
                 Ok(self.weigh(member.name(), &value, &challenge.code, around, &read))
             }
+            // The agent can still answer; until then the claim stands.
+            Err(Why::Failed(_)) if member.is_agent() => Ok(Refuted::Stands),
             Err(Why::Failed(f)) => Err(format!("a second look was not had: {}: {}", member.name(), described(&f))),
             Err(Why::Limit(limit)) => Err(format!("a second look was not had: {limit}")),
         };

@@ -1,6 +1,7 @@
 //! The schema of an answer in `tools/list`: small, because clients send the list to a model with every request.
 //!
-//! It has the type of each member, and of each field of a finding. Other nested values are plain objects and arrays.
+//! It has the type of each member, and of each field of a finding. Other nested values are plain objects and arrays. Which
+//! members are required is left out: only how many every answer has, errors included.
 //! The resource `schema://TOOL` has the complete schema.
 
 use serde_json::{Map, Value, json};
@@ -24,13 +25,9 @@ pub(super) fn brief(full: &Value) -> Value {
         }
         properties.insert(name.clone(), shown);
     }
-    let ways: Vec<Value> = full["anyOf"].as_array().into_iter().flatten().map(required).collect();
-    json!({"type": "object", "properties": properties, "anyOf": ways})
-}
-
-/// Returns the part of a way to answer that lists the required members.
-fn required(way: &Value) -> Value {
-    way.get("required").map_or_else(|| json!({}), |names| json!({ "required": names }))
+    let ways = full["anyOf"].as_array().into_iter().flatten();
+    let least = ways.map(|way| way["required"].as_array().map_or(0, Vec::len)).min().unwrap_or_default();
+    json!({"type": "object", "properties": properties, "minProperties": least})
 }
 
 /// What a schema allows, with references followed.
@@ -163,7 +160,7 @@ mod tests {
                     "name": {"type": "string"},
                     "since": {"type": "object"},
                 },
-                "anyOf": [{"required": ["verdict"]}],
+                "minProperties": 1,
             })
         );
     }

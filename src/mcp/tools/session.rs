@@ -135,7 +135,7 @@ pub(super) const TOOLS: &[Tool] = &[
 /// What a client asks of the store.
 impl Call<'_> {
     /// Returns a request about the repository that is served.
-    fn stored(&self) -> Result<ReviewRequest> {
+    pub(super) fn stored(&self) -> Result<ReviewRequest> {
         let served = self.fence.repository(None, self.env)?.whole();
         Ok(self.request(Source::Auto, &served))
     }
@@ -218,7 +218,7 @@ fn documents(call: &Call<'_>, top: &Path) -> (Vec<PathBuf>, Vec<RefusedDocument>
 }
 
 /// Reads what is to be reviewed, and which files of it.
-fn source(value: &Value) -> Result<(Source, Vec<String>)> {
+pub(super) fn source(value: &Value) -> Result<(Source, Vec<String>)> {
     let bad = |what: String| {
         Error::usage(format!("source: {what}")).hint(format!(
             "one of {}, or an object with kind and, as it needs them, base, head, commit, files",

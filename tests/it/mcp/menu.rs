@@ -23,6 +23,8 @@ const MENU: &[(&str, &[&str])] = &[
     ("claude_security_audit", &["files*", "working_directory"]),
     ("claude_resolve_conflict", &["contract_path*", "rebuttal_path*", "judge_report_path*"]),
     ("claude_health", &[]),
+    ("review_plan", &["source", "summary", "question", "plan_id"]),
+    ("submit_findings", &["plan_id*", "answers*", "source", "summary"]),
 ];
 
 #[test]
@@ -146,8 +148,15 @@ fn every_answer_is_what_its_tool_says_that_it_answers() {
     schemas.call(client, "review_staged", json!({}), false);
     schemas.call(client, "review_unstaged", json!({}), false);
     schemas.call(client, "review_code", json!({"code": line_with_key(), "language": "python"}), false);
+    let plan = schemas.call(client, "review_plan", json!({"source": "staged", "summary": "s"}), false);
+    let question = plan["questions"][0]["id"].as_str().unwrap();
+    let answers = json!({question: {"nonce": plan["plan_id"]}});
+    let submission = json!({"source": "staged", "summary": "s", "plan_id": plan["plan_id"], "answers": answers});
+    schemas.call(client, "submit_findings", submission, false);
+    schemas.call(client, "submit_findings", json!({"plan_id": "x", "answers": {}}), true);
     repo.commit("second");
     schemas.call(client, "review_staged", json!({}), false);
+    schemas.call(client, "review_plan", json!({"source": "staged"}), false);
     schemas.call(client, "review_commit", json!({"commit_sha": "HEAD"}), false);
     schemas.call(client, "review_branch", json!({"branch": "HEAD", "base_branch": "HEAD~1"}), false);
     let empty = schemas.call(client, "request_review", json!({"summary": "x", "source": "staged"}), false);

@@ -1,0 +1,236 @@
+//! A review by the agent that calls: it gets the questions that a backend would get, and submits its answers.
+//!
+//! Nothing is kept between the calls. The ID of a plan is the nonce of its questions, and a question is known by a
+//! digest of its text: an answer to a question about another state of the change fits none.
+
+use super::answers::{kind, schema};
+use super::session::source;
+use super::stateless::told;
+use super::{Call, Effect, Tool};
+use crate::ai::agent::{Agent, Question};
+use crate::ai::ask::Nonce;
+use crate::error::{Error, Result};
+use crate::mcp::answer::{Answer, object};
+use crate::mcp::args::{Arg, Kind, TEXT};
+use crate::report;
+use crate::request::{CacheUse, Depth, Source};
+use crate::review::{self, Review};
+use crate::wire;
+use crate::wire::answer::{Plan, PlannedQuestion, Submitted};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// Bytes of questions that one answer of `review_plan` shows.
+const SHOWN: usize = 100_000;
+/// Bytes of one submitted answer.
+const MAX_ANSWER: usize = 1 << 20;
+
+const SOURCE: Arg = Arg {
+    name: "source",
+    about: "The change to review, as in request_review: changes (the default), staged, unstaged, or an object.",
+    kind: Kind::TextOrObject(|| json!({"type": ["string", "object"]})),
+    required: false,
+};
+const SUMMARY: Arg = Arg {
+    name: "summary",
+    about: "The task, the work done, and the decisions made. The same in both calls.",
+    kind: Kind::Text(TEXT),
+    required: false,
+};
+
+pub(super) const TOOLS: &[Tool] = &[
+    Tool {
+        name: "review_plan",
+        title: "Plan a review by yourself",
+        about: "Returns the questions that a reviewer would get about your changes, for you to answer: each by its \
+                instructions and answer_schema. Then call submit_findings. Stores nothing.",
+        args: &[
+            SOURCE,
+            SUMMARY,
+            Arg {
+                name: "question",
+                about: "Show only this question: an ID of a plan. Default: all that fit.",
+                kind: Kind::Text(64),
+                required: false,
+            },
+            Arg {
+                name: "plan_id",
+                about: "The plan of question. Default: a new plan.",
+                kind: Kind::Text(64),
+                required: false,
+            },
+        ],
+        answers: || schema(&[kind::<Plan>]),
+        effect: Effect::Reads,
+        asks: false,
+        run: plan,
+        refused: None,
+    },
+    Tool {
+        name: "submit_findings",
+        title: "Submit your findings",
+        about: "Checks your answers to review_plan and returns the review. A question without an answer leaves its files \
+                unreviewed. open_questions ask you to check claims that block: call again with all answers. Stores nothing.",
+        args: &[
+            Arg {
+                name: "plan_id",
+                about: "plan_id of review_plan. Every answer repeats it as nonce.",
+                kind: Kind::Text(64),
+                required: true,
+            },
+            Arg {
+                name: "answers",
+                about: "An object: for the ID of each question your answer, a JSON object by its answer_schema.",
+                kind: Kind::TextOrObject(answers_schema),
+                required: true,
+            },
+            SOURCE,
+            SUMMARY,
+        ],
+        answers: || schema(&[kind::<Submitted>]),
+        effect: Effect::Reads,
+        asks: false,
+        run: submit,
+        refused: None,
+    },
+];
+
+fn answers_schema() -> Value {
+    json!({"type": "object", "additionalProperties": {"type": "object"}})
+}
+
+/// Runs the review with the agent in place of the backends.
+fn reviewed(call: &Call<'_>, agent: &Agent) -> Result<Review> {
+    let mut request = call.stored()?;
+    request.source = Source::Changes { base: None };
+    if let Some(value) = call.given.value("source") {
+        (request.source, request.files) = source(value)?;
+    }
+    let summary = call.given.text("summary").map(str::trim).filter(|summary| !summary.is_empty());
+    request.brief.summary = summary.map(str::to_owned);
+    // It reads other files with its own tools.
+    request.overrides.depth = Some(Depth::Quick);
+    request.cache = CacheUse::Refused;
+    let world = review::World { agent: Some(agent), ..call.world() };
+    review::run(&request, &world)
+}
+
+fn plan_id(text: &str) -> Result<Nonce> {
+    Nonce::parse(text.trim()).ok_or_else(|| {
+        let error = Error::usage(format!("plan_id {} is not the ID of a plan", super::args::shown(text)));
+        error.hint("call review_plan and pass its plan_id")
+    })
+}
+
+fn plan(call: &Call<'_>) -> Result<Answer> {
+    let nonce = call.given.text("plan_id").map_or_else(|| Ok(Nonce::random()), plan_id)?;
+    let agent = Agent::new(nonce.clone(), BTreeMap::new());
+    let review = reviewed(call, &agent)?;
+    let questions = agent.questions();
+    let wanted = call.given.text("question").map(str::trim);
+    if let Some(id) = wanted.filter(|id| questions.iter().all(|q| q.id != *id)) {
+        let error = Error::usage(format!("question {} is not part of the plan", super::args::shown(id)));
+        return Err(
+            error.hint("the change, the summary or the plan_id is another one: call review_plan without question")
+        );
+    }
+    let mut left = SHOWN;
+    let mut all = Vec::with_capacity(questions.len());
+    for question in &questions {
+        let is_wanted = wanted.is_none_or(|id| id == question.id);
+        let fits = is_wanted && question.text.len() <= left;
+        left -= if fits { question.text.len() } else { 0 };
+        all.push(listed(question, fits || wanted == Some(question.id.as_str())));
+    }
+    let shown = all.iter().filter(|q| q.text.is_some()).count();
+    let mut text = format!("plan {}: {} questions, {shown} of them shown\n", nonce.as_str(), all.len());
+    if all.is_empty() {
+        text.push_str("The change has nothing for a reviewer: the rules have read all of it.\n");
+    }
+    for question in all.iter().filter(|q| q.text.is_some()) {
+        text.push_str(&format!(
+            "question {}\n{}\n{}\n",
+            question.id,
+            question.instructions,
+            question.text.as_deref().unwrap_or_default()
+        ));
+    }
+    let plan = Plan { plan_id: nonce.as_str().to_owned(), source: review.source.label.clone(), questions: all };
+    Ok(Answer::new(object(wire::value(&plan)), text))
+}
+
+/// Returns a question as an answer lists it.
+fn listed(question: &Question, is_shown: bool) -> PlannedQuestion {
+    PlannedQuestion {
+        id: question.id.clone(),
+        is_about_a_claim: question.is_about_a_claim,
+        bytes: question.text.len(),
+        instructions: question.instructions.to_owned(),
+        answer_schema: question.schema.clone(),
+        text: is_shown.then(|| question.text.clone()),
+    }
+}
+
+/// Reads the submitted answers, by the IDs of their questions.
+fn answers(value: &Value) -> Result<BTreeMap<String, String>> {
+    let bad = |what: &str| {
+        Error::usage(format!("answers {what}")).hint("pass an object: for the ID of each question a JSON object")
+    };
+    let parsed = match value {
+        Value::String(text) => serde_json::from_str(text).map_err(|_| bad("is not JSON"))?,
+        other => other.clone(),
+    };
+    let Value::Object(all) = parsed else { return Err(bad("is not an object")) };
+    if all.is_empty() {
+        return Err(bad("is empty: nothing would be reviewed"));
+    }
+    let text = |answer: Value| match answer {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    let all: BTreeMap<String, String> = all.into_iter().map(|(id, answer)| (id, text(answer))).collect();
+    match all.iter().find(|(_, answer)| answer.len() > MAX_ANSWER) {
+        Some((id, _)) => Err(bad(&format!("has more than {MAX_ANSWER} bytes for {}", super::args::shown(id)))),
+        None => Ok(all),
+    }
+}
+
+fn submit(call: &Call<'_>) -> Result<Answer> {
+    let nonce = plan_id(call.given.text("plan_id").unwrap_or_default())?;
+    let answers = answers(call.given.value("answers").unwrap_or(&Value::Null))?;
+    let plan_id = nonce.as_str().to_owned();
+    let agent = Agent::new(nonce, answers.clone());
+    let review = reviewed(call, &agent)?;
+    let questions = agent.questions();
+    if let Some(unknown) = answers.keys().find(|id| questions.iter().all(|q| q.id != **id)) {
+        let error = Error::usage(format!("answers: {} is no question of this plan", super::args::shown(unknown)));
+        return Err(error.hint("the change, the source or the summary differs from the plan's: call review_plan again"));
+    }
+    let open: Vec<PlannedQuestion> = questions.iter().filter(|q| !q.is_answered).map(|q| listed(q, true)).collect();
+    let Answer { content: report, mut text, is_error } = told(&review);
+    if !open.is_empty() {
+        let count = open.len();
+        text.push_str(&format!(
+            "open questions: {count}. Answer them and call submit_findings again with all answers.\n"
+        ));
+    }
+    let verdict = report::json::report(&review).verdict;
+    let submitted = Submitted { plan_id, verdict, report, open_questions: open };
+    Ok(Answer { content: object(wire::value(&submitted)), text, is_error })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_an_object_in_any_form() {
+        let expected = BTreeMap::from([("a".to_owned(), "{\"x\":1}".to_owned())]);
+        for value in [json!({"a": {"x": 1}}), json!({"a": "{\"x\":1}"}), json!("{\"a\": {\"x\": 1}}")] {
+            assert_eq!(answers(&value).unwrap(), expected, "{value}");
+        }
+        for bad in [json!({}), json!("{}"), json!("x"), json!([1]), json!({"a": "x".repeat(MAX_ANSWER + 1)})] {
+            assert!(answers(&bad).is_err());
+        }
+    }
+}
