@@ -30,7 +30,14 @@ fn main() {
     let source = Source::Code(names.into_iter().map(Input::File).collect());
     let request = ReviewRequest { offline: true, ..ReviewRequest::new(source, dir.path().to_owned()) };
     let stop = Stop::default();
-    let world = World { env: &env, progress: &Silent, now: jiff::Timestamp::UNIX_EPOCH, stop: &stop, script: None };
+    let world = World {
+        env: &env,
+        progress: &Silent,
+        now: jiff::Timestamp::UNIX_EPOCH,
+        stop: &stop,
+        script: None,
+        agent: None,
+    };
     let review = run(&request, &world).expect("a review");
     println!("{} findings", review.findings.len());
     for format in Format::ALL {

@@ -397,6 +397,13 @@ fn review_of(path: &str, content: &[u8]) -> Result<ExitStatus, String> {
     let request = ReviewRequest::new(Source::Code(vec![Input::File(PathBuf::from(path))]), dir.path().to_owned());
     let none: [(&str, &str); 0] = [];
     let (env, stop) = (Env::from_pairs(dir.path().to_owned(), none), Stop::default());
-    let world = World { env: &env, progress: &Silent, now: jiff::Timestamp::UNIX_EPOCH, stop: &stop, script: None };
+    let world = World {
+        env: &env,
+        progress: &Silent,
+        now: jiff::Timestamp::UNIX_EPOCH,
+        stop: &stop,
+        script: None,
+        agent: None,
+    };
     review::run(&request, &world).map(|r| r.exit).map_err(|e| format!("{path}: {}", e.message))
 }

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::mcp::answer::{Answer, object};
 use crate::mcp::args::{Arg, Kind, TEXT};
 use crate::report;
+use crate::report::names::Names;
 use crate::request::{CacheUse, Depth, Source};
 use crate::review::{self, Review};
 use crate::wire;
@@ -155,7 +156,8 @@ fn plan(call: &Call<'_>) -> Result<Answer> {
             question.text.as_deref().unwrap_or_default()
         ));
     }
-    let plan = Plan { plan_id: nonce.as_str().to_owned(), source: review.source.label.clone(), questions: all };
+    let source = Names::of(&review).masked(&review.source.label);
+    let plan = Plan { plan_id: nonce.as_str().to_owned(), source, questions: all };
     Ok(Answer::new(object(wire::value(&plan)), text))
 }
 
