@@ -378,7 +378,9 @@ fn carries(policy: &policy::Backend, dialect: &Dialect, address: &Address) -> (&
 /// knows `stream_options`.
 fn refuses_stream(answer: &Result<Value, http::Failure>) -> bool {
     let Err(failure) = answer else { return false };
-    matches!(failure.status, Some(400 | 422)) && failure.message.to_ascii_lowercase().contains("stream")
+    let mut words = failure.message.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let names_it = words.any(|word| ["stream", "stream_options", "streaming"].contains(&word));
+    matches!(failure.status, Some(400 | 422)) && names_it
 }
 
 /// Returns how many tokens an answer may have. More effort needs more: providers count what a model thinks.

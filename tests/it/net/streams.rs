@@ -155,9 +155,11 @@ fn net_20_a_server_that_refuses_to_stream_is_asked_without_it_from_then_on() {
             assert!(bodies[1..].iter().all(|b| b.get("stream").is_none() && b.get("stream_options").is_none()));
         }
     }
-    let server = Server::start(|_| Reply::error(400, "invalid_request_error", "model: field required"));
-    question(OpenAi, &server.url()).fails(Cause::Refused);
-    assert_eq!(server.questions().len(), 1);
+    for message in ["model: field required", "upstream rejected the request"] {
+        let server = Server::start(move |_| Reply::error(400, "invalid_request_error", message));
+        question(OpenAi, &server.url()).fails(Cause::Refused);
+        assert_eq!(server.questions().len(), 1, "{message}");
+    }
 }
 
 #[test]
