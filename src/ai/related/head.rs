@@ -69,11 +69,19 @@ fn fields(
     let mut places: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
     for line in lines.filter(|line| is_field(*line)) {
         let Some(text) = text.get(line as usize - 1) else { break };
+        if is_comment(text) {
+            continue;
+        }
         for word in words(text).filter(|word| named.contains(*word)) {
             places.entry(word).or_default().insert(line);
         }
     }
     places.into_values().filter(|lines| lines.len() <= MAX_SAME).flatten().collect()
+}
+
+/// Returns true if a line is likely a comment, or an attribute, in one of the languages that have symbols.
+fn is_comment(line: &str) -> bool {
+    ["//", "#", "*", "/*"].iter().any(|mark| line.trim_start().starts_with(mark))
 }
 
 /// Joins lines to ranges.
@@ -105,8 +113,9 @@ mod tests {
     #[test]
     fn a_long_struct_shows_the_fields_that_the_change_names() {
         let fields: String = (0..40).map(|i| format!("\tfield{i} int\n")).collect();
-        let text = format!("type Context struct {{\n{fields}\tmu sync.RWMutex\n\tkeys map[string]any\n}}\n");
-        assert_eq!(shown("a.go", &text, &["keys", "field3"]), [1..=1, 5..=5, 43..=43]);
+        let rest = "\tmu sync.RWMutex\n\t// keys are for one request\n\tkeys map[string]any\n";
+        let text = format!("type Context struct {{\n{fields}{rest}}}\n");
+        assert_eq!(shown("a.go", &text, &["keys", "field3"]), [1..=1, 5..=5, 44..=44]);
         assert_eq!(shown("a.go", &text, &[]), [1..=15], "its start");
         // A word that is everywhere is not the name of a field.
         assert_eq!(shown("a.go", &text, &["int"]), [1..=15]);

@@ -15,8 +15,8 @@ use std::ops::Range;
 
 /// Lines that are followed.
 const MAX_LINES: u32 = 200;
-/// Commits that are read. A commit takes about 20 µs.
-const MAX_COMMITS: u32 = 20_000;
+/// Commits that are read: other requests wait meanwhile.
+const MAX_COMMITS: u32 = 5_000;
 /// Commits that an answer shows.
 const MAX_SHOWN: usize = 8;
 /// Lines of one commit that an answer shows, removed and added ones apart.
