@@ -738,7 +738,12 @@ pub fn finding(file: &str, line: u32, quote: &str) -> Value {
     })
 }
 
-/// Returns a port of this machine where nobody listens.
+/// Returns a port of this machine that refuses connections. It stays taken, so that no server of another test gets it.
 pub fn closed_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
+    let taken = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&taken, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let port = SocketAddr::try_from(getsockname(&taken).unwrap()).unwrap().port();
+    std::mem::forget(taken);
+    port
 }
