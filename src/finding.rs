@@ -201,6 +201,8 @@ pub enum Evidence {
     Read { path: RepoPath, first: LineNo, last: LineNo },
     /// Another backend says the same.
     Backend(String),
+    /// A test fails on the change, and passes with a fix; see [`Reproduction`].
+    Reproduced,
     /// It was found in this round of the session, and by nobody since: its lines did not change.
     Carried { round: u32 },
 }
@@ -273,6 +275,15 @@ pub struct Waiver {
     pub actor: String,
 }
 
+/// A test that shows the defect. It ran in a sandbox: it fails on the change and passes with a fix. Foreign text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reproduction {
+    /// Shell command that runs the test in the top folder.
+    pub command: String,
+    /// Files of the test, which the repository does not have, as path and text.
+    pub files: Vec<(String, String)>,
+}
+
 /// A proven claim about the change.
 #[derive(Clone, Debug)]
 pub struct Finding {
@@ -290,6 +301,7 @@ pub struct Finding {
     pub waived: Option<Waiver>,
     /// Why a backend holds it for a false alarm. A rule's finding counts nevertheless.
     pub disputed: Option<String>,
+    pub reproduction: Option<Reproduction>,
     /// Set by the verdict: this finding blocks.
     pub blocking: bool,
     /// The code around it, for people.
@@ -312,6 +324,7 @@ impl Finding {
             suppressed: None,
             waived: None,
             disputed: None,
+            reproduction: None,
             blocking: false,
             frame: None,
         }
@@ -474,6 +487,9 @@ pub fn arrange(mut findings: Vec<Finding>) -> Vec<Finding> {
             // A claim that is refuted about one branch of a push still stands about the other.
             if *a.origin() != Origin::Rules && b.disputed.is_none() {
                 a.disputed = None;
+            }
+            if a.reproduction.is_none() {
+                a.reproduction.clone_from(&b.reproduction);
             }
             if a.suppressed.is_some() {
                 a.suppressed.clone_from(&b.suppressed);

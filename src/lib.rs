@@ -28,6 +28,7 @@ pub mod request;
 pub mod review;
 pub mod rounds;
 pub mod rules;
+pub mod sandbox;
 pub mod shell;
 pub mod stop;
 pub mod symbols;

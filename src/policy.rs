@@ -175,6 +175,12 @@ pub struct TestsPolicy {
     pub command: Option<String>,
     pub run: bool,
     pub on_failure: OnTestFailure,
+    /// Whether models write failing tests for severe claims.
+    pub reproduce: bool,
+    /// The container command for them; empty: bubblewrap.
+    pub sandbox: Vec<String>,
+    /// Further folders that bubblewrap shows.
+    pub sandbox_paths: Vec<String>,
 }
 
 /// `[hooks]`.

@@ -5,6 +5,7 @@
 //! it: at its deadline, when the run is stopped, and when it leaves children behind.
 
 mod find;
+mod memory;
 
 pub use find::{Unfit, find_program};
 
@@ -49,6 +50,8 @@ pub struct Program<'a> {
     pub max_stdout: usize,
     /// Bytes of standard error that are kept, the last ones; any number is read.
     pub max_stderr: usize,
+    /// Bytes of memory that it and its descendants may use at once, on Linux; more ends them.
+    pub max_memory: Option<u64>,
 }
 
 impl fmt::Debug for Program<'_> {
@@ -88,6 +91,8 @@ pub enum End {
     Stopped(Signal),
     /// It wrote more than it may.
     TooMuch,
+    /// It and its descendants used more memory than they may.
+    OutOfMemory,
     /// Whoever took its lines had seen enough.
     Ended,
 }
@@ -182,6 +187,7 @@ async fn supervise(program: &Program<'_>, stop: &Stop, take: &mut Take<'_>) -> i
     let started = Instant::now();
     let mut child = start(program).await?;
     let mut group = Group::of(&child);
+    let child_id = child.id();
     let (Some(mut stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
         return Err(io::Error::other("the program has no pipes"));
@@ -218,13 +224,16 @@ async fn supervise(program: &Program<'_>, stop: &Stop, take: &mut Take<'_>) -> i
                 }
                 status = child.wait() => break end_of(status?),
                 () = sleep_until(program.deadline.into()) => break End::TimedOut,
+                () = memory::exceeds(child_id, program.max_memory) => break End::OutOfMemory,
             }
         };
         // What it still says on its way out is read, so that no full pipe holds it up.
         let ending = async {
             match end {
                 End::Exit(_) | End::Signal(_) => group.end(&mut child, DRAIN).await,
-                End::Stopped(_) | End::TooMuch | End::Ended => group.end(&mut child, SHORT_GRACE).await,
+                End::Stopped(_) | End::TooMuch | End::OutOfMemory | End::Ended => {
+                    group.end(&mut child, SHORT_GRACE).await;
+                }
                 End::TimedOut => tokio::select! {
                     () = group.end(&mut child, GRACE) => {}
                     () = async { stop.wait().await; sleep(SHORT_GRACE).await } => {}

@@ -269,13 +269,16 @@ pub struct Finding {
     pub cwe: Option<u32>,
     /// Cited heading of the team's conventions.
     pub convention: Option<String>,
-    /// Evidence: `rule:ID`, `quote`, `read:FILE:FIRST-LAST`, `backend:NAME`, or `carried:round-N` for a finding that is
+    /// Evidence: `rule:ID`, `quote`, `read:FILE:FIRST-LAST`, `backend:NAME`, `reproduced`, or `carried:round-N` for a finding that is
     /// open since that round.
     pub evidence: Vec<String>,
     /// True if the finding blocks under the policy.
     pub blocking: bool,
     /// Reason why a backend disputes the finding. The finding still counts.
     pub disputed: Option<String>,
+    /// The test that shows the defect; null if none ran.
+    #[serde(default)]
+    pub reproduction: Option<Reproduction>,
     /// The waiver; null if the finding counts.
     pub waived: Option<Waiver>,
     /// The person's decision.
@@ -284,6 +287,24 @@ pub struct Finding {
     pub suppressed: Option<Suppression>,
     /// URLs with more information.
     pub references: Vec<String>,
+}
+
+/// A test that fails on the change and passes with a fix. A model wrote it; it ran in a sandbox.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reproduction {
+    /// Shell command that runs the test in the top folder of the repository. Untrusted text.
+    pub command: String,
+    /// Files of the test.
+    pub files: Vec<TestFile>,
+}
+
+/// A file that a test needs and the repository does not have.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TestFile {
+    /// Path from the repository root.
+    pub path: String,
+    /// Untrusted text, secrets masked.
+    pub text: String,
 }
 
 /// Another line that a finding involves.

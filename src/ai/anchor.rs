@@ -25,7 +25,7 @@ use super::plan::Chunk;
 use super::tree::Tree;
 use super::{Compliance, Missing, Violation};
 use crate::diff::{LineNo, ObjectId, RepoPath};
-use crate::finding::{Draft, Evidence, Severity};
+use crate::finding::{Draft, Evidence, Reproduction, Severity};
 use crate::rules::RuleSet;
 pub(super) use cite::section_of;
 use draft::{Documented, Drafter};
@@ -104,6 +104,8 @@ pub struct Candidate {
     pub evidence: Vec<Evidence>,
     /// Why another look refuted it.
     pub disputed: Option<String>,
+    /// The test that shows it.
+    pub reproduction: Option<Reproduction>,
     /// What has to be said about how it was read (an unknown severity).
     pub notes: Vec<String>,
 }

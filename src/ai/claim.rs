@@ -6,6 +6,7 @@
 
 pub mod counsel;
 pub mod criteria;
+pub mod reproduction;
 
 use super::ask;
 use crate::finding::{Category, Severity};
@@ -208,9 +209,14 @@ mod tests {
 
     #[test]
     fn every_object_of_a_schema_is_closed_and_requires_all_it_has() {
-        for schema in
-            [schema(), rebuttal_schema(), criteria::schema(), counsel::proposal_schema(), counsel::decision_schema()]
-        {
+        for schema in [
+            schema(),
+            rebuttal_schema(),
+            criteria::schema(),
+            reproduction::schema(),
+            counsel::proposal_schema(),
+            counsel::decision_schema(),
+        ] {
             let mut objects = 0;
             visit(&schema.value, &mut |o| {
                 for key in o.keys() {

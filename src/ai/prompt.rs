@@ -107,6 +107,8 @@ impl Brief {
 const SYSTEM: &str = include_str!("prompt/system.md");
 const REFUTE: &str = include_str!("prompt/refute.md");
 const AROUND: &str = include_str!("prompt/around.md");
+const REPRODUCE: &str = include_str!("prompt/reproduce.md");
+const PROVE: &str = include_str!("prompt/prove.md");
 const DECIDE: &str = include_str!("prompt/decide.md");
 const PART: &str = include_str!("prompt/part.md");
 const AGAIN: &str = include_str!("prompt/again.md");
@@ -226,6 +228,37 @@ pub fn refutable_lines<'g>(draft: &Draft, group: &'g Group) -> Vec<&'g str> {
 /// Asks for the refutation of one claim, alone with its code. `None` where it is tied to no line
 /// that can be shown.
 pub fn refute(brief: &Brief, draft: &Draft, group: &Group, nonce: &Nonce) -> Option<Prompt> {
+    let chunk = claim_with_code(brief, draft, group)?;
+    let mut task = DECIDE.to_owned();
+    ending(brief, group.tree.is_some(), nonce, &mut task);
+    Some(about_a_claim(REFUTE, chunk, task, nonce))
+}
+
+/// Asks for a test that shows the defect of one claim. `command` runs the project's tests. `None` where the claim is tied
+/// to no line that can be shown.
+pub fn reproduce(brief: &Brief, draft: &Draft, group: &Group, command: Option<&str>, nonce: &Nonce) -> Option<Prompt> {
+    let chunk = claim_with_code(brief, draft, group)?;
+    let mut task = PROVE.to_owned();
+    if let Some(command) = command {
+        let _ = writeln!(task, "The project's tests run with this command: {}", redact::visible(command.as_bytes()));
+    }
+    // A test needs more than the lines of the claim, at every depth.
+    if group.tree.is_some() {
+        task.push_str(AROUND);
+    }
+    task.push_str("nonce: ");
+    task.push_str(nonce.as_str());
+    Some(about_a_claim(REPRODUCE, chunk, task, nonce))
+}
+
+/// Makes a prompt that shows one claim and nothing else of the change.
+fn about_a_claim(system: &'static str, chunk: String, task: String, nonce: &Nonce) -> Prompt {
+    let (manifest, context) = (Manifest::default(), String::new());
+    Prompt { system, manifest, context, chunk, task, nonce: nonce.clone() }
+}
+
+/// Writes a claim and the code around it. `None` where it is tied to no line that can be shown.
+fn claim_with_code(brief: &Brief, draft: &Draft, group: &Group) -> Option<String> {
     let found = claim_code(draft, group)?;
     let [before, after] = found.unchanged();
     let ClaimCode { file, hunk, lines: shown, picked, .. } = found;
@@ -245,16 +278,7 @@ pub fn refute(brief: &Brief, draft: &Draft, group: &Group, nonce: &Nonce) -> Opt
         document("conventions", &section, &mut chunk);
     }
     fenced("claim", &claim(draft, file), &mut chunk);
-    let mut task = DECIDE.to_owned();
-    ending(brief, group.tree.is_some(), nonce, &mut task);
-    Some(Prompt {
-        system: REFUTE,
-        manifest: Manifest::default(),
-        context: String::new(),
-        chunk,
-        task,
-        nonce: nonce.clone(),
-    })
+    Some(chunk)
 }
 
 /// Returns what stands where a claim cites, no more than [`CITED`] bytes of it.

@@ -14,6 +14,7 @@ mod counsel;
 mod extras;
 mod json;
 mod read;
+mod reproduction;
 
 use super::anchor::path::Names;
 use super::ask::Nonce;
@@ -22,6 +23,7 @@ use super::material::Shown;
 use crate::diff::RepoPath;
 pub use counsel::{criteria, decision, proposal};
 use json::{Fault, Json, Object};
+pub use reproduction::reproduction;
 
 /// Bytes of a reply.
 pub const MAX_BYTES: usize = 16 << 20;

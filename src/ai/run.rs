@@ -10,6 +10,7 @@ mod ledger;
 mod look;
 mod member;
 mod question;
+mod reproduce;
 mod second;
 
 use self::early::Early;
@@ -64,6 +65,8 @@ pub struct Job<'a> {
     pub max_tokens: Option<u64>,
     pub deadline: Instant,
     pub script: Option<&'a Script>,
+    /// Whether tests that a model writes may run in the sandbox.
+    pub may_run_tests: bool,
     /// Asked in place of the backends.
     pub agent: Option<&'a Agent>,
     pub prompts: Option<&'a Prompts>,
@@ -278,6 +281,7 @@ impl<'a> Session<'a> {
         let floor = floor.await.unwrap_or_default();
         self.ledger.keep(0);
         self.second_look(teams, &mut all, &floor, &mut out).await;
+        self.reproduce(teams, &mut all.candidates, &mut out).await;
         let Looked { candidates, remarks, dropped, failed, cut, compliance, missing, opinions, .. } = all;
         let disputes = std::mem::take(&mut out.claims.disputes);
         out.claims = anchor::seal(candidates, &floor, self.job.rules);

@@ -7,6 +7,7 @@
 use crate::ai::ask::{Cause, Failure};
 use crate::ai::tree::{Tree, Unread};
 use crate::diff::RepoPath;
+use crate::env::Env;
 use crate::stop::Stop;
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, OpenOptions};
@@ -88,6 +89,18 @@ pub(super) struct Desk {
     _root: TempDir,
     work: PathBuf,
     scratch: PathBuf,
+}
+
+/// Returns the folder for temporary files: the system's, unless that lies in the repository.
+pub(super) fn temporary(env: &Env, top: Option<&Path>) -> Option<PathBuf> {
+    let top = top.and_then(|t| t.canonicalize().ok());
+    let named = ["TMPDIR", "TEMP", "TMP"].into_iter().filter_map(|name| env.os(name).map(PathBuf::from));
+    let usual = cfg!(unix).then(|| PathBuf::from("/tmp"));
+    named
+        .chain(usual)
+        .filter(|dir| dir.is_absolute())
+        .filter_map(|dir| dir.canonicalize().ok())
+        .find(|dir| dir.is_dir() && top.as_ref().is_none_or(|top| !dir.starts_with(top)))
 }
 
 impl Desk {
@@ -184,6 +197,31 @@ impl Snapshot {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o400);
         options.open(place)?.write_all(text.as_bytes())
+    }
+
+    /// Adds a file that the tree does not have.
+    ///
+    /// # Errors
+    /// The path leads out of the folder or to a file that is there, or it cannot be written.
+    pub(super) fn add(&self, path: &str, text: &str) -> io::Result<()> {
+        self.write(&RepoPath::from(path), text)
+    }
+
+    /// Replaces the one place of a text in a file of the tree.
+    ///
+    /// # Errors
+    /// It is no file of the tree, the text does not occur in it exactly once, or it cannot be written.
+    pub(super) fn replace(&self, path: &str, old: &str, new: &str) -> io::Result<()> {
+        let path = RepoPath::from(path);
+        let known = self.files.get(&path).and_then(native).ok_or(io::ErrorKind::NotFound)?;
+        let place = self.desk.work.join(known);
+        let text = std::fs::read_to_string(&place)?;
+        if old.is_empty() || text.matches(old).count() != 1 {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        // The file is read-only.
+        std::fs::remove_file(&place)?;
+        self.write(&path, &text.replacen(old, new, 1))
     }
 
     /// Returns the folder and what belongs to it.

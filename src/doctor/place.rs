@@ -8,6 +8,7 @@ use crate::hooks::{Hook, shim};
 use crate::policy::HookMode;
 use crate::process::{self, End, Program};
 use crate::rules;
+use crate::sandbox::{Sandbox, Settings};
 use crate::stop::Stop;
 use std::ffi::OsString;
 use std::io::Read as _;
@@ -27,7 +28,24 @@ pub(super) fn tools(patient: &Patient<'_>) -> Section {
         section.checks.push(hooks(repo, patient));
     }
     section.checks.push(cache(patient));
+    if patient.policy.tests.reproduce {
+        section.checks.push(sandbox(patient));
+    }
     section
+}
+
+/// Checks the sandbox for tests that a model writes. Without one, reviews work and run no such test.
+fn sandbox(patient: &Patient<'_>) -> Check {
+    let tests = &patient.policy.tests;
+    let top = patient.repo.and_then(Repo::worktree);
+    let settings = Settings { command: &tests.sandbox, paths: &tests.sandbox_paths, top };
+    match Sandbox::check(&settings, patient.env) {
+        Ok(name) => Check::good("sandbox", format!("{name}: no network, system folders are read-only")),
+        Err(why) => Check {
+            hint: Some("install bubblewrap, or set sandbox in [tests]".to_owned()),
+            ..Check::new("sandbox", State::Doubtful, format!("{why}; tests of models do not run"))
+        },
+    }
 }
 
 fn repository(patient: &Patient<'_>) -> Check {
@@ -67,6 +85,7 @@ fn git_version(path: &Path) -> Option<String> {
         deadline: Instant::now() + GIT_TIME,
         max_stdout: 4096,
         max_stderr: 0,
+        max_memory: None,
     };
     let out = runtime.block_on(process::run(&program, &Stop::default())).ok()?;
     let text = String::from_utf8_lossy(&out.stdout);

@@ -404,6 +404,7 @@ impl Call {
             deadline: self.deadline,
             max_stdout: MAX_STDOUT,
             max_stderr: MAX_STDERR,
+            max_memory: None,
         };
         let failed = |e: &std::io::Error| Error::usage(format!("cannot run {}", self.program.display())).caused_by(e);
         // A separate thread, because the caller may already be in a runtime.
@@ -427,7 +428,7 @@ impl Call {
                 format!("timed out after {} minutes: fetching {what} from {from}", DEADLINE.as_secs() / 60)
             }
             End::Stopped(_) => format!("fetching {what} from {from} was interrupted"),
-            End::Exit(_) | End::Signal(_) | End::TooMuch | End::Ended => {
+            End::Exit(_) | End::Signal(_) | End::TooMuch | End::OutOfMemory | End::Ended => {
                 format!("cannot fetch {what} from {from}")
             }
         };

@@ -165,6 +165,7 @@ impl Command {
             deadline: deadline.min(Instant::now() + COMMAND_TIME),
             max_stdout: MAX_KEY,
             max_stderr: 0,
+            max_memory: None,
         };
         let output = process::run(&program, stop).await.map_err(|e| fails(format!("failed to start: {e}")))?;
         match output.end {
@@ -173,7 +174,9 @@ impl Command {
             process::End::Exit(code) => return Err(fails(format!("failed with exit code {code}"))),
             process::End::Signal(n) => return Err(fails(format!("was killed by signal {n}"))),
             process::End::TimedOut => return Err(fails("timed out".to_owned())),
-            process::End::TooMuch | process::End::Ended => return Err(fails("printed too much for a key".to_owned())),
+            process::End::TooMuch | process::End::OutOfMemory | process::End::Ended => {
+                return Err(fails("printed too much for a key".to_owned()));
+            }
         }
         let key = std::str::from_utf8(&output.stdout).ok().and_then(Key::new);
         key.ok_or_else(|| fails("did not print a key".to_owned()))

@@ -35,6 +35,10 @@ pub(super) enum Kind {
     Tools,
     /// Lines of an OpenSSH allowed-signers file.
     Signers,
+    /// A container command: a program and its arguments, one of which contains `{tree}`.
+    Sandbox,
+    /// Folders: absolute, below `~/`, or inside the repository.
+    Folders,
     /// One line of at most this many bytes.
     Line(usize),
     /// Text of at most this many bytes.
@@ -104,6 +108,8 @@ impl Kind {
             Self::RuleIds => "a list of rule IDs".to_owned(),
             Self::Tools => "a list of tool names".to_owned(),
             Self::Signers => "a list of lines in the format of an OpenSSH allowed-signers file".to_owned(),
+            Self::Sandbox => "a list of a program and its arguments, one of which contains {tree}".to_owned(),
+            Self::Folders => "a list of folders".to_owned(),
             Self::Line(max) => format!("one line of text, at most {max} bytes"),
             Self::Text(max) => format!("text, at most {max} bytes"),
             Self::Program => "the name or the absolute path of a program".to_owned(),
@@ -137,7 +143,9 @@ impl Kind {
                 | Self::BackendNames
                 | Self::RuleIds
                 | Self::Tools
-                | Self::Signers,
+                | Self::Signers
+                | Self::Sandbox
+                | Self::Folders,
                 DeValue::Array(items),
             ) => self.list(items),
             (
@@ -148,7 +156,9 @@ impl Kind {
                 | Self::BackendNames
                 | Self::RuleIds
                 | Self::Tools
-                | Self::Signers,
+                | Self::Signers
+                | Self::Sandbox
+                | Self::Folders,
                 DeValue::String(s),
             ) => Err(wrong().hinted(format!("write it as a list: [{}]", super::value::quote(s)))),
             (Self::SeverityTable, DeValue::Table(table)) if table.len() > MAX_LIST => {
@@ -255,7 +265,8 @@ impl Kind {
                     .at(item.span()));
             };
             let s = self.item(s).map_err(|c| c.at(item.span()))?;
-            if !list.contains(&s) {
+            // The arguments of a command may repeat.
+            if matches!(self, Self::Sandbox) || !list.contains(&s) {
                 list.push(s);
             }
         }
@@ -270,6 +281,9 @@ impl Kind {
         }
         if let (Self::PatternOrPatterns, true) = (self, list.is_empty()) {
             return Err(complaint("must name at least one pattern"));
+        }
+        if let Self::Sandbox = self {
+            check_command(&list)?;
         }
         Ok(Value::List(list))
     }
@@ -309,6 +323,10 @@ impl Kind {
             Self::Tools if TOOLS.contains(&s) => Ok(s.to_owned()),
             Self::Tools => Err(unknown("tool", s, TOOLS)),
             Self::Signers => signer(s),
+            Self::Sandbox | Self::Folders if s.is_empty() || s.chars().any(char::is_control) => {
+                Err(complaint(format!("must be {}; an entry is empty or has a control character", self.expects())))
+            }
+            Self::Folders => folder(s),
             _ => Ok(s.to_owned()),
         }
     }
@@ -456,6 +474,32 @@ fn signer(s: &str) -> Result<String, Complaint> {
     }
 }
 
+/// Checks a container command.
+fn check_command(words: &[String]) -> Result<(), Complaint> {
+    let hint = "write [\"podman\", \"run\", \"--rm\", \"--network=none\", \"--volume={tree}:{tree}\", \"--workdir={tree}\", \"IMAGE\"]";
+    let bad = |why: &str| Err(complaint(format!("must be {}; {why}", Kind::Sandbox.expects())).hinted(hint));
+    match words.split_first() {
+        None => bad("it is empty"),
+        // A relative path would name a program of the repository under review.
+        Some((program, _)) if program.contains('/') && !std::path::Path::new(program).is_absolute() => {
+            bad("the program is a relative path")
+        }
+        Some((_, arguments)) if !arguments.iter().any(|a| a.contains("{tree}")) => bad("{tree} is missing"),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Checks a folder that a sandbox shows. A relative one is inside the repository.
+fn folder(s: &str) -> Result<String, Complaint> {
+    let is_free = s == "~" || s.starts_with("~/") || std::path::Path::new(s).is_absolute();
+    match inside(s) {
+        _ if is_free => Ok(s.to_owned()),
+        Some(path) => Ok(path),
+        None => Err(complaint(format!("has {s:?}, which is outside of the repository"))
+            .hinted("write an absolute folder, a folder below ~/, or a folder of the repository")),
+    }
+}
+
 fn complaint(text: impl Into<String>) -> Complaint {
     Complaint { text: text.into(), hint: None, span: None }
 }
@@ -584,6 +628,27 @@ mod tests {
             [(true, "claude"), (true, "/opt/claude"), (false, "./claude"), (false, "tools/claude"), (false, " ")]
         {
             assert_eq!(read(Kind::Program, &format!("{text:?}")).is_ok(), good, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_container_command_names_a_program_and_the_folder() {
+        let command = r#"["podman", "run", "-v", "{tree}:/a", "-v", "x:/b", "image"]"#;
+        assert_eq!(read(Kind::Sandbox, command).unwrap(), command, "repeated words stay");
+        assert!(read(Kind::Sandbox, r#"["/usr/bin/docker", "{tree}"]"#).is_ok());
+        for bad in
+            ["[]", r#"["podman", "run"]"#, r#"["./podman", "{tree}"]"#, r#"["podman", "{tree}", ""]"#, r#""podman""#]
+        {
+            assert!(read(Kind::Sandbox, bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn folders_of_a_sandbox_are_absolute_of_the_home_or_of_the_repository() {
+        let folders = r#"["node_modules", "~/.cargo", "/opt/tools"]"#;
+        assert_eq!(read(Kind::Folders, folders).unwrap(), folders);
+        for bad in ["../other", "a/../../b", ".git", "a\\u0000b", ""] {
+            assert!(read(Kind::Folders, &format!("[\"{bad}\"]")).is_err(), "{bad}");
         }
     }
 

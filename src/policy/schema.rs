@@ -196,6 +196,7 @@ impl Kind {
             })),
             Self::RuleIds => list(json!({ "type": "string", "pattern": "^[a-z0-9._/-]{1,128}$" })),
             Self::Tools => list(json!({ "enum": TOOLS })),
+            Self::Sandbox | Self::Folders => list(json!({ "type": "string", "minLength": 1 })),
             Self::Signers => list(json!({ "type": "string", "pattern": "(ssh-|ecdsa-sha2-|sk-)\\S+ \\S+" })),
             Self::Line(max) | Self::Text(max) => json!({ "type": "string", "minLength": 1, "maxLength": max }),
             Self::Program => {

@@ -30,6 +30,7 @@ impl Script {
             deadline: Instant::now() + Duration::from_secs(seconds),
             max_stdout: 1 << 20,
             max_stderr: 1000,
+            max_memory: None,
         }
     }
 
@@ -287,4 +288,22 @@ fn neither_values_nor_the_input_are_shown() {
     let program = Program { stdin: b"canary", ..script.program(&[], &env, 20) };
     let shown = format!("{program:?}");
     assert!(shown.contains("ANTHROPIC_API_KEY") && !shown.contains("canary"), "{shown}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_program_whose_descendants_use_too_much_memory_ends() {
+    // `tail` keeps what it has to write later, and nothing reads what it writes.
+    let script = Script::new("head -c 300000000 /dev/zero | tail -c 200000000 | sleep 20 & echo $! > pid; wait");
+    let env = path();
+    let program = Program { max_memory: Some(64 << 20), ..script.program(&[], &env, 30) };
+    let started = Instant::now();
+    let output = block_on(run(&program, &Stop::default())).unwrap();
+    assert_eq!(output.end, End::OutOfMemory);
+    assert!(started.elapsed() < Duration::from_secs(15));
+    assert!(!lives(script.numbers("pid")[0]), "the whole group ends");
+    let enough = Program { max_memory: Some(1 << 30), ..program };
+    let short = Script::new("head -c 300000000 /dev/zero | tail -c 200000000 > /dev/null");
+    let program = Program { path: &short.path, dir: short.dir.path(), ..enough };
+    assert_eq!(block_on(run(&program, &Stop::default())).unwrap().end, End::Exit(0));
 }

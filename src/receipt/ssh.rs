@@ -183,6 +183,7 @@ fn run(
         deadline: Instant::now() + DEADLINE,
         max_stdout: MOST,
         max_stderr: MOST,
+        max_memory: None,
     };
     let output = process::wait(&program, stop).map_err(|e| format!("{} cannot be run: {e}", path.display()))?;
     match output.end {

@@ -257,6 +257,9 @@ fn finding(page: &mut Page<'_>, f: &Finding, news: bool) -> io::Result<()> {
         let cited = Inert::new(convention);
         page.wrapped(&Line::new().space(2).put(BOLD, "convention: ").put(PLAIN, cited), 4)?;
     }
+    if let Some(shown) = words::reproduction(f) {
+        page.prose_block(Line::new().put(BOLD, "reproduced: "), &shown, 2)?;
+    }
     if let Some(doubt) = &f.disputed {
         page.prose_block(Line::new().put(CYAN, "disputed: "), doubt, 2)?;
     }

@@ -245,11 +245,17 @@ fn finding(index: usize, f: &finding::Finding) -> wire::Finding {
         evidence: f.evidence().iter().map(evidence).collect(),
         blocking: f.blocking,
         disputed: f.disputed.clone(),
+        reproduction: f.reproduction.as_ref().map(reproduction),
         waived: f.waived.as_ref().map(|w| wire::Waiver { reason: w.reason.clone(), actor: w.actor.clone() }),
         disposition: wire::Disposition::Pending,
         suppressed: f.suppressed.as_ref().map(|s| wire::Suppression { by: s.by.to_owned(), reason: s.reason.clone() }),
         references: f.references().to_vec(),
     }
+}
+
+fn reproduction(r: &finding::Reproduction) -> wire::Reproduction {
+    let file = |(path, text): &(String, String)| wire::TestFile { path: path.clone(), text: text.clone() };
+    wire::Reproduction { command: r.command.clone(), files: r.files.iter().map(file).collect() }
 }
 
 fn also(a: &finding::Also) -> wire::Also {
@@ -284,6 +290,7 @@ fn evidence(e: &Evidence) -> String {
     match e {
         Evidence::Rule(id) => format!("rule:{id}"),
         Evidence::Quote => "quote".to_owned(),
+        Evidence::Reproduced => "reproduced".to_owned(),
         Evidence::Read { path, first, last } => format!("read:{}:{first}-{last}", path.to_wire()),
         Evidence::Backend(name) => format!("backend:{name}"),
         Evidence::Carried { round } => format!("carried:round-{round}"),

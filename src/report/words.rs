@@ -316,6 +316,14 @@ pub(super) fn also(f: &Finding) -> impl Iterator<Item = String> {
     f.also().iter().map(|a| format!("{}:{}: {}", a.file.to_wire(), a.line, untrusted::clipped(&a.quote, LINE)))
 }
 
+/// Returns how the defect was shown by a test, if one ran.
+pub(super) fn reproduction(f: &Finding) -> Option<String> {
+    let r = f.reproduction.as_ref()?;
+    let files: Vec<&str> = r.files.iter().map(|(path, _)| path.as_str()).collect();
+    let (command, files) = (untrusted::clipped(&r.command, LINE), files.join(", "));
+    Some(format!("a test in {files} fails, and passes with a fix; run: {command}"))
+}
+
 /// Returns the parts of a finding's text in order: title, message, the commit unless it is the head, the other lines,
 /// failure, convention, dispute, help, and the replacement.
 pub(super) fn parts<'f>(f: &'f Finding, review: &Review) -> Vec<Part<'f>> {
@@ -326,6 +334,7 @@ pub(super) fn parts<'f>(f: &'f Finding, review: &Review) -> Vec<Part<'f>> {
     }
     out.extend(inside(f.commit, review).map(|text| Part::Text("", text.into())));
     out.extend(also(f).map(|place| Part::Text("Also: ", place.into())));
+    out.extend(reproduction(f).map(|text| Part::Text("Reproduced: ", text.into())));
     let labelled = [
         ("Fails when: ", f.failure()),
         ("Convention: ", f.convention()),

@@ -84,6 +84,7 @@ impl Consultation {
             max_tokens: self.request.overrides.max_tokens,
             deadline,
             script: None,
+            may_run_tests: false,
             agent: None,
             prompts: None,
         };

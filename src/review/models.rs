@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::finding::{self, Finding};
 use crate::git::{Change, Reader, Repo, State};
 use crate::policy::Policy;
-use crate::request::{OnIncomplete, Previous, ReviewRequest};
+use crate::request::{Authority, OnIncomplete, Previous, ReviewRequest};
 use crate::rules::{RuleSet, Scope, Seen};
 use crate::stop::{Signal, Stop};
 use crate::untrusted::Inert;
@@ -148,6 +148,12 @@ impl Asking<'_> {
         self.policy().tests.command.as_deref().filter(|_| self.policy().tests.run)
     }
 
+    /// Returns true if the operator wants tests that a model writes to run. Never where a change is gated.
+    fn may_run_tests(&self) -> bool {
+        let is_gate = self.request.authority == Authority::Base;
+        self.policy().tests.reproduce && !is_gate && !self.world.env.is_ci()
+    }
+
     fn ask(&self, prompts: Option<&Prompts>, told: oneshot::Receiver<Vec<Finding>>) -> Asked {
         let failed = |text: String| {
             let mut asked = Asked { lost: Lost::Everything, ..Asked::default() };
@@ -196,6 +202,7 @@ impl Asking<'_> {
             max_tokens: self.request.overrides.max_tokens,
             deadline,
             script: self.world.script,
+            may_run_tests: self.may_run_tests(),
             agent: self.world.agent,
             prompts,
         };

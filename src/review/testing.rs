@@ -8,6 +8,7 @@ mod output;
 use super::TestResults;
 use crate::env::Env;
 use crate::process::{End, Program, find_program, run};
+use crate::sandbox::TOOLCHAIN;
 use crate::stop::Stop;
 use crate::verdict::TestOutcome;
 use output::TestOutput;
@@ -15,43 +16,9 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Instant;
 
-/// What tests see of the environment: places of tools, the language, nothing that opens a door.
-const PASSED: &[&str] = &[
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "TZ",
-    "TMPDIR",
-    "TERM",
-    "XDG_CACHE_HOME",
-    "CARGO_HOME",
-    "RUSTUP_HOME",
-    "RUSTUP_TOOLCHAIN",
-    "GOPATH",
-    "GOROOT",
-    "GOCACHE",
-    "GOMODCACHE",
-    "GOFLAGS",
-    "JAVA_HOME",
-    "GRADLE_USER_HOME",
-    "MAVEN_HOME",
-    "NVM_DIR",
-    "NODE_PATH",
-    "PNPM_HOME",
-    "PYENV_ROOT",
-    "VIRTUAL_ENV",
-    "CONDA_PREFIX",
-    "GEM_HOME",
-    "RBENV_ROOT",
-    "DOTNET_ROOT",
-    "SystemRoot",
-    "USERPROFILE",
-];
+/// Variables that the tests get beside [`TOOLCHAIN`].
+const PERSONAL: &[&str] =
+    &["HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TERM", "XDG_CACHE_HOME", "GOCACHE", "SystemRoot", "USERPROFILE"];
 /// Bytes of output that are kept of each stream, the last ones of standard error.
 const MAX_OUTPUT: usize = 32 << 20;
 /// What a POSIX shell exits with where a command is found and cannot be executed.
@@ -76,6 +43,7 @@ pub(super) async fn tests(command: &str, top: &Path, env: &Env, deadline: Instan
         deadline,
         max_stdout: MAX_OUTPUT,
         max_stderr: MAX_OUTPUT,
+        max_memory: None,
     };
     let output = match run(&program, stop).await {
         Ok(output) => output,
@@ -90,7 +58,7 @@ pub(super) async fn tests(command: &str, top: &Path, env: &Env, deadline: Instan
 /// Returns the variables that the tests get.
 fn environment(env: &Env) -> Vec<(OsString, OsString)> {
     let known = |name: &&str| Some((OsString::from(name), env.os(name)?.clone()));
-    PASSED.iter().filter_map(known).collect()
+    TOOLCHAIN.iter().chain(PERSONAL).filter_map(known).collect()
 }
 
 /// Joins what the output says with how the command ended.
@@ -118,6 +86,7 @@ fn ending(end: &End) -> (TestOutcome, String) {
         End::Signal(signal) => (TestOutcome::Failed, format!("ended by signal {signal}")),
         End::TimedOut => (TestOutcome::TimedOut, "timed out".to_owned()),
         End::Stopped(_) => (TestOutcome::Stopped, "stopped".to_owned()),
+        End::OutOfMemory => (TestOutcome::Stopped, "stopped: out of memory".to_owned()),
         End::Ended | End::TooMuch => (TestOutcome::Stopped, format!("stopped after {MAX_OUTPUT} bytes of output")),
     }
 }

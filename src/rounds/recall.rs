@@ -11,7 +11,7 @@ use crate::error::ExitStatus;
 use crate::finding::listing::Unlisted;
 use crate::finding::{
     Also, Category, Confidence, Draft, Evidence, Finding, Frame, FrameLine, LineSpan, Location, Origin, Proof,
-    Severity, Suppression, Waiver,
+    Reproduction, Severity, Suppression, Waiver,
 };
 use crate::policy::Policy;
 use crate::request::OnTestFailure;
@@ -130,8 +130,14 @@ fn finding(f: &wire::Finding) -> Finding {
         .map(|s| Suppression { by: if s.by == "inline" { "inline" } else { "policy" }, reason: s.reason.clone() });
     out.waived = f.waived.as_ref().map(|w| Waiver { reason: w.reason.clone(), actor: w.actor.clone() });
     out.disputed.clone_from(&f.disputed);
+    out.reproduction = f.reproduction.as_ref().map(reproduction);
     out.blocking = f.blocking;
     out
+}
+
+fn reproduction(r: &wire::Reproduction) -> Reproduction {
+    let files = r.files.iter().map(|f| (f.path.clone(), f.text.clone())).collect();
+    Reproduction { command: r.command.clone(), files }
 }
 
 /// Returns another line of a recorded finding; `None` if it has no number.
@@ -307,6 +313,9 @@ fn span(f: &wire::Finding) -> Option<LineSpan> {
 fn evidence(text: &str) -> Option<Evidence> {
     if text == "quote" {
         return Some(Evidence::Quote);
+    }
+    if text == "reproduced" {
+        return Some(Evidence::Reproduced);
     }
     let (kind, rest) = text.split_once(':')?;
     match kind {

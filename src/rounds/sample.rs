@@ -32,6 +32,7 @@ pub(super) fn claim(line: u32, title: &str) -> Finding {
         evidence: vec!["quote".to_owned()],
         blocking: true,
         disputed: None,
+        reproduction: None,
         waived: None,
         disposition: Disposition::Pending,
         suppressed: None,

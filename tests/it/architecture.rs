@@ -12,6 +12,7 @@ const ORDER: &[&str] = &[
     "log",
     "stop",
     "process",
+    "sandbox",
     "progress",
     "http",
     "diff",

@@ -11,7 +11,7 @@ use claude_reviewer::ai::quota::Quota;
 use claude_reviewer::ai::tree::Tree;
 use claude_reviewer::env::Env;
 use claude_reviewer::git::{self, State};
-use claude_reviewer::policy::{self, BackendKind, RulesPolicy};
+use claude_reviewer::policy::{self, BackendKind, Effort, RulesPolicy};
 use claude_reviewer::rules::RuleSet;
 use claude_reviewer::stop::{Signal, Stop};
 use serde_json::json;
@@ -53,6 +53,7 @@ struct Fake {
     stop: Stop,
     repair: Option<Repair>,
     budget: Option<f64>,
+    effort: Option<Effort>,
     chunk: String,
 }
 
@@ -65,6 +66,7 @@ impl Fake {
             stop: Stop::default(),
             repair: None,
             budget: None,
+            effort: None,
             chunk: "file: a.rs\n1 +let x = 1;\n".to_owned(),
             dir,
         };
@@ -116,7 +118,7 @@ impl Fake {
             max_retries: 1,
             retry_delay: Duration::from_millis(500),
             timeout: None,
-            effort: None,
+            effort: self.effort,
             context_tokens: None,
             price: None,
             keyless: false,
@@ -394,6 +396,19 @@ fn inj_04_a_second_result_is_not_chosen_from() {
     // A reply in the words of the change is an event's text, and no event.
     let body = "heard\nready\nresult '{\"nonce\":\"from the change\"}' | sed 's/.*/\"&\"/'\nresult \"{}\"";
     Fake::new(body).fails(Cause::Malformed, "not an event");
+}
+
+#[test]
+fn the_program_gets_the_effort_of_the_policy() {
+    for (effort, expected) in [(None, ""), (Some(Effort::Low), "low"), (Some(Effort::High), "high")] {
+        let mut fake =
+            Fake::new("heard\nprintf '%s\\n' \"$@\" >\"$here/args\"\nready\nresult \"{\\\"nonce\\\":\\\"$nonce\\\"}\"");
+        fake.effort = effort;
+        fake.ask().unwrap();
+        let args = fake.wrote("args");
+        let given = args.lines().skip_while(|a| *a != "--effort").nth(1).unwrap_or_default();
+        assert_eq!(given, expected, "{args}");
+    }
 }
 
 #[test]

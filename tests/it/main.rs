@@ -49,6 +49,7 @@ mod receipt;
 mod records;
 mod related;
 mod report;
+mod reproduce;
 mod review;
 mod rounds;
 mod rules;

@@ -4,7 +4,7 @@
     model_server.py SCRIPT LOG
 
 SCRIPT is a JSON object of lists of turns: "review", "verdict" for requests to judge a claim, "criteria" of a contract,
-"proposal" and "decision" for questions about documents. The turn that is given is that of the position which the conversation has reached, the last one where it goes on longer. A turn is a
+"proposal" and "decision" for questions about documents, "reproduction" for a test that proves a claim. The turn that is given is that of the position which the conversation has reached, the last one where it goes on longer. A turn is a
 list of content blocks: {"type": "text", "text": "…"} or
 {"type": "tool_use", "name": "…", "input": {…}}. In every string, NONCE stands for what the prompt ends with, and
 DIR for the folder that the prompt names. LOG gets a line of JSON for every request. The port stands on the first
@@ -54,7 +54,8 @@ def events(request):
     with open(SCRIPT, encoding="utf-8") as f:
         script = json.load(f)
     form = json.dumps([request.get("tools"), request.get("output_config")])
-    kinds = {"refuted": "verdict", "standing": "criteria", "valid": "proposal", "floor_manager": "decision"}
+    kinds = {"refuted": "verdict", "standing": "criteria", "valid": "proposal", "floor_manager": "decision",
+             "fix": "reproduction"}
     turns = script[next((kind for word, kind in kinds.items() if f'"{word}"' in form), "review")]
     turn = filled(turns[min(position, len(turns) - 1)],
                   {"NONCE": nonces[-1] if nonces else "none", "DIR": folders[-1] if folders else "/nowhere"})

@@ -199,6 +199,7 @@ impl<'a> Drafter<'a> {
             quoted,
             evidence,
             disputed: None,
+            reproduction: None,
             notes,
         }
     }

@@ -8,7 +8,7 @@ use super::same::Words;
 use super::{Candidate, Quoted};
 use crate::diff::{ObjectId, RepoPath};
 use crate::finding::{
-    self, Category, Confidence, Draft, Evidence, Finding, LineSpan, Location, Origin, Proof, Severity,
+    self, Category, Confidence, Draft, Evidence, Finding, LineSpan, Location, Origin, Proof, Reproduction, Severity,
 };
 use crate::rules::RuleSet;
 use std::cmp::Reverse;
@@ -288,6 +288,7 @@ fn finish(cluster: Vec<Looked>, by_rules: &[&(usize, &Finding, Words)], rules: &
     let mut finding = Finding::new(Proof::claim(&merged.backend, deduped, confidence), draft);
     finding.commit = merged.commit;
     finding.disputed = merged.disputed;
+    finding.reproduction = merged.reproduction;
     sealed.findings.push(finding);
     sealed.groups.push(merged.group);
 }
@@ -306,6 +307,7 @@ struct Merged {
     /// Quote and tool calls.
     evidence: Vec<Evidence>,
     disputed: Option<String>,
+    reproduction: Option<Reproduction>,
     notes: Vec<String>,
     words: Words,
 }
@@ -327,11 +329,16 @@ impl Merged {
             evidence.push(Evidence::Quote);
         }
         evidence.extend(cluster.iter().filter(|l| counts(l)).flat_map(|l| l.candidate.evidence.iter().cloned()));
+        let reproduction = cluster.iter().filter(|l| counts(l)).find_map(|l| l.candidate.reproduction.clone());
+        if reproduction.is_some() {
+            evidence.push(Evidence::Reproduced);
+        }
         let mut looked = cluster.into_iter();
         let Looked { candidate: best, words, .. } = looked.next()?;
         let Candidate { draft, group, commit, backend, disputed, notes, .. } = best;
         let others = Vec::new();
-        let mut merged = Self { draft, group, commit, backend, others, quoted, evidence, disputed, notes, words };
+        let mut merged =
+            Self { draft, group, commit, backend, others, quoted, evidence, disputed, reproduction, notes, words };
         for other in looked {
             merged.add(&other, counts(&other));
         }
@@ -380,6 +387,7 @@ impl Merged {
         let agreed = !self.others.is_empty();
         let was_read = self.evidence.iter().any(|e| matches!(e, Evidence::Read { .. }));
         match self.quoted {
+            _ if self.reproduction.is_some() => Confidence::High,
             Quoted::Loosely => Confidence::Low,
             Quoted::AsNumbered if agreed => Confidence::High,
             Quoted::AsNumbered => Confidence::Medium,

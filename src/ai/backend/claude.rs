@@ -13,7 +13,7 @@ mod log;
 use super::talk::check_tokens;
 use crate::ai::ask::{Answer, Ask, Cause, Failure, Prompt, Schema};
 use crate::ai::budget::LONGEST;
-use crate::ai::snapshot::{Desk, Snapshot};
+use crate::ai::snapshot::{Desk, Snapshot, temporary};
 use crate::ai::tree::Tree;
 use crate::env::Env;
 use crate::http::Limits;
@@ -126,7 +126,7 @@ impl Claude {
             Failure::new(Cause::Setup, e.to_string())
                 .hint("install it: npm install -g @anthropic-ai/claude-code, or set CLAUDE_CLI_PATH to its place")
         })?;
-        let parent = env::temporary(env, repo_top)
+        let parent = temporary(env, repo_top)
             .ok_or_else(|| Failure::new(Cause::Setup, "no temporary directory outside of the repository"))?;
         let model = policy.model.clone().or_else(|| env.var("ANTHROPIC_MODEL").map(str::to_owned));
         Ok(Self {
@@ -194,6 +194,7 @@ impl Claude {
             deadline: deadline.min(own),
             max_stdout: 64 << 10,
             max_stderr: MAX_STDERR,
+            max_memory: None,
         };
         let out = process::run(&program, stop).await.map_err(|e| failure::start(&self.path, &e))?;
         match out.end {
@@ -257,6 +258,7 @@ impl Claude {
             deadline: ask.deadline,
             max_stdout: MAX_EVENTS,
             max_stderr: MAX_STDERR,
+            max_memory: None,
         };
         let out = process::run_lines(&program, ask.stop, MAX_EVENT, &mut |line| session.take(line)).await;
         let out = out.map_err(|e| failure::start(&self.path, &e))?;

@@ -76,7 +76,8 @@ pub fn decision(reply: &str, nonce: &Nonce) -> Result<Decision, Problem> {
     Ok(Decision { nonce: nonce.as_str().to_owned(), side, reasoning, quotes })
 }
 
-fn list<T>(o: &mut Object, name: &'static str, read: fn(Object) -> T) -> Result<Vec<T>, Problem> {
+/// Reads a list of objects that has to be there.
+pub(super) fn list<T>(o: &mut Object, name: &'static str, read: fn(Object) -> T) -> Result<Vec<T>, Problem> {
     match o.take(name) {
         Some(Json::List(list)) => entries(list, name, read),
         Some(_) => Err(Problem::repairable(format!("`{name}` is not a list"))),

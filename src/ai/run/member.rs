@@ -55,6 +55,11 @@ impl<'a> Member<'a> {
         }
     }
 
+    /// Returns true for a backend of the policy: not the author's own agent, nor a script.
+    pub(super) fn is_backend(&self) -> bool {
+        matches!(self, Self::Backend { .. })
+    }
+
     /// Returns true for the author's own agent: a question without an answer is open, not failed.
     pub(super) fn is_agent(&self) -> bool {
         matches!(self, Self::Agent(_))

@@ -82,6 +82,9 @@ pub(super) fn write<'r>(
     if let Some(convention) = f.convention() {
         prose("<b>Convention</b> ", convention, out);
     }
+    if let Some(shown) = words::reproduction(f) {
+        prose("<b>Reproduced</b> ", &shown, out);
+    }
     if let Some(doubt) = &f.disputed {
         prose("<b>Disputed</b> ", doubt, out);
     }
@@ -155,6 +158,7 @@ fn meta(f: &Finding, stand: Stand, out: &mut Markup) {
 fn support(e: &Evidence) -> Option<String> {
     match e {
         Evidence::Rule(_) | Evidence::Carried { .. } => None,
+        Evidence::Reproduced => Some("a failing test".to_owned()),
         Evidence::Quote => Some("its quote".to_owned()),
         Evidence::Read { path, first, last } => Some(format!("a reading of {} {first}–{last}", path.to_wire())),
         Evidence::Backend(name) => Some(name.clone()),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::error::ExitStatus;
-use crate::finding::{Category, arrange};
+use crate::finding::{Category, Reproduction, arrange};
 use crate::report::sample::{clean, empty, full, incomplete, sketch, warned};
 use crate::review::{Record, SourceInfo, SourceKind};
 use std::fmt::Write as _;
@@ -46,6 +46,8 @@ fn inj_16_hostile_text_is_shown_and_does_nothing() {
         .suggest(HOSTILE)
         .done();
     f.disputed = Some(HOSTILE.to_owned());
+    let file = (HOSTILE.to_owned(), HOSTILE.to_owned());
+    f.reproduction = Some(Reproduction { command: HOSTILE.to_owned(), files: vec![file] });
     review.findings = arrange(vec![f]);
     review.source.label = HOSTILE.to_owned();
     review.policy.origin = HOSTILE.to_owned();

@@ -90,7 +90,9 @@ pub(super) fn block(f: &Finding, look: &Look) -> String {
         parts.push(text("", f.message()));
     }
     parts.extend(words::also(f).map(|place| format!("**Also:** {}", code(place.as_bytes()))));
+    let reproduced = words::reproduction(f);
     let labelled = [
+        ("Reproduced", reproduced.as_deref()),
         ("Fails when", f.failure()),
         ("Convention", f.convention()),
         ("Disputed", f.disputed.as_deref()),

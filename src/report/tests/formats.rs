@@ -6,7 +6,9 @@ use super::text;
 use crate::diff::{LineNo, RepoPath};
 use crate::error::ExitStatus;
 use crate::finding::listing::Unlisted;
-use crate::finding::{Also, Category, Finding, LineSpan, Location, Severity, Suppression, Waiver, arrange};
+use crate::finding::{
+    Also, Category, Finding, LineSpan, Location, Reproduction, Severity, Suppression, Waiver, arrange,
+};
 use crate::review::{Note, Review};
 use crate::untrusted;
 use crate::verdict::Verdict;
@@ -86,6 +88,8 @@ pub(super) fn filled(with: &str, bytes: &[u8]) -> Review {
         made.suppressed = f.suppressed.as_ref().map(|_| Suppression { by: "inline", reason: with.to_owned() });
         made.waived = f.waived.as_ref().map(|_| Waiver { reason: with.to_owned(), actor: with.to_owned() });
         made.disputed = some();
+        made.reproduction =
+            Some(Reproduction { command: with.to_owned(), files: vec![(with.to_owned(), with.to_owned())] });
         made.blocking = f.blocking;
         made
     });

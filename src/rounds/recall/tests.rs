@@ -87,11 +87,12 @@ fn names_come_back_as_they_were() {
         let known = RepoPath::new(name);
         assert_eq!(path(&known.to_wire()), known);
     }
-    for text in ["rule:x", "quote", "read:a:b.rs:3-7", "backend:m"] {
+    for text in ["rule:x", "quote", "reproduced", "read:a:b.rs:3-7", "backend:m"] {
         let e = evidence(text).unwrap();
         let again = match &e {
             Evidence::Rule(id) => format!("rule:{id}"),
             Evidence::Quote => "quote".to_owned(),
+            Evidence::Reproduced => "reproduced".to_owned(),
             Evidence::Read { path, first, last } => format!("read:{}:{first}-{last}", path.to_wire()),
             Evidence::Backend(name) => format!("backend:{name}"),
             Evidence::Carried { round } => format!("carried:round-{round}"),

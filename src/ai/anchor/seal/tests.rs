@@ -40,6 +40,7 @@ fn listed(sealed: &Sealed) -> Vec<String> {
     let word = |e: &Evidence| match e {
         Evidence::Carried { round } => format!("carried:{round}"),
         Evidence::Quote => "quote".to_owned(),
+        Evidence::Reproduced => "reproduced".to_owned(),
         Evidence::Rule(id) => format!("rule:{id}"),
         Evidence::Read { .. } => "read".to_owned(),
         Evidence::Backend(name) => name.clone(),

@@ -113,18 +113,6 @@ fn search_path(env: &Env, top: Option<&Path>) -> Option<OsString> {
     (!joined.is_empty()).then_some(joined)
 }
 
-/// Returns the folder for temporary files: the system's, unless that lies in the repository.
-pub(super) fn temporary(env: &Env, top: Option<&Path>) -> Option<PathBuf> {
-    let top = top.and_then(|t| t.canonicalize().ok());
-    let named = ["TMPDIR", "TEMP", "TMP"].into_iter().filter_map(|name| env.os(name).map(PathBuf::from));
-    let usual = cfg!(unix).then(|| PathBuf::from("/tmp"));
-    named
-        .chain(usual)
-        .filter(|dir| dir.is_absolute())
-        .filter_map(|dir| dir.canonicalize().ok())
-        .find(|dir| dir.is_dir() && top.as_ref().is_none_or(|top| !dir.starts_with(top)))
-}
-
 /// Returns what must not turn up in a message: keys, tokens and the passwords of proxies.
 pub(super) fn secrets(env: &Env) -> Vec<Key> {
     let mut secrets = Vec::new();
@@ -144,6 +132,7 @@ pub(super) fn secrets(env: &Env) -> Vec<Key> {
 #[cfg(unix)]
 mod tests {
     use super::*;
+    use crate::ai::snapshot::temporary;
 
     fn names(vars: &[(&str, &str)]) -> Vec<String> {
         let env = Env::from_pairs(PathBuf::from("/"), vars.iter().copied());

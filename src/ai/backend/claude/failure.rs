@@ -50,7 +50,7 @@ pub(super) fn ended(out: &Output, secrets: &[Key]) -> Failure {
         End::Signal(number) => Failure::new(Cause::Unreachable, format!("ended by signal {number}{said}")),
         End::TimedOut => Failure::new(Cause::TimedOut, "it took too long"),
         End::Stopped(_) => Failure::new(Cause::Stopped, "the run was ended"),
-        End::TooMuch | End::Ended => Failure::new(Cause::Malformed, "it wrote more than it may"),
+        End::TooMuch | End::OutOfMemory | End::Ended => Failure::new(Cause::Malformed, "it wrote more than it may"),
     }
 }
 
