@@ -244,6 +244,11 @@ impl Packer<'_> {
     }
 }
 
+/// Returns all files of a group as one part, which no request shows: claims about the whole change are found in it.
+pub fn all_of(group: usize, files: &[Shown]) -> Chunk {
+    Chunk { group, pieces: (0..files.len()).map(|file| whole(files, file)).collect(), room: 0 }
+}
+
 fn whole(files: &[Shown], file: usize) -> Piece {
     let hunks = files[file].hunks.iter().enumerate().map(|(hunk, h)| HunkPart { hunk, lines: 0..h.lines.len() });
     Piece { file, hunks: hunks.collect(), split: false }

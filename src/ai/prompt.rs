@@ -16,7 +16,7 @@ use super::ask::{Manifest, Nonce, Prompt};
 use super::context::shortened;
 use super::kept::Kept;
 use super::material::{Document, Group, Shown, ShownHunk, ShownLine};
-use super::plan::{Chunk, Piece};
+use super::plan::{self, Chunk, Piece};
 use super::redact;
 use crate::diff::LineKind;
 use crate::finding::{Category, Draft};
@@ -109,6 +109,7 @@ const REFUTE: &str = include_str!("prompt/refute.md");
 const AROUND: &str = include_str!("prompt/around.md");
 const REPRODUCE: &str = include_str!("prompt/reproduce.md");
 const PROVE: &str = include_str!("prompt/prove.md");
+const CHANGE: &str = include_str!("prompt/change.md");
 const DECIDE: &str = include_str!("prompt/decide.md");
 const PART: &str = include_str!("prompt/part.md");
 const AGAIN: &str = include_str!("prompt/again.md");
@@ -149,6 +150,24 @@ fn review_after(rounds: usize, brief: &Brief, group: &Group, chunk: &Chunk, lens
         manifest: manifest::manifest(group, &brief.kept, chunk),
         chunk: part(brief, group, chunk),
         task: messages(group, chunk, lens) + &task(brief, previous, lens, Some((group, chunk)), nonce),
+        nonce: nonce.clone(),
+    }
+}
+
+/// Asks whether a whole change does what its commit messages say. The list of its files is part of the question, numbers
+/// included: an answer about another state of the change is none.
+pub fn whole_change(brief: &Brief, group: &Group, nonce: &Nonce) -> Prompt {
+    let chunk = plan::all_of(0, &group.files);
+    let mut text = manifest::manifest(group, &brief.kept, &chunk).text;
+    fenced("commit messages", &group.messages.join("\n\n"), &mut text);
+    let mut task = CHANGE.to_owned();
+    ending(brief, group.tree.is_some(), nonce, &mut task);
+    Prompt {
+        system: SYSTEM,
+        context: context(brief, &[]),
+        manifest: Manifest::default(),
+        chunk: text,
+        task,
         nonce: nonce.clone(),
     }
 }

@@ -12,6 +12,7 @@ mod member;
 mod question;
 mod reproduce;
 mod second;
+mod whole;
 
 use self::early::Early;
 use super::agent::Agent;
@@ -37,7 +38,7 @@ use crate::request::{CacheUse, Depth};
 use crate::rules::RuleSet;
 use crate::stop::Stop;
 pub use consult::{Consulted, Question, consult};
-use futures_util::future::join;
+use futures_util::future::join3;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use ledger::{FileKey, FileLedger};
 use look::Looked;
@@ -248,10 +249,14 @@ impl<'a> Session<'a> {
             looks
                 .extend(chunks.map(|(c, begun)| async move { (view, self.look_in_turn(team, c, *lens, begun).await) }));
         }
+        let mut wholes = FuturesUnordered::new();
+        for team in teams {
+            wholes.extend(self.wholes(team).into_iter().map(|group| self.look_at_the_whole(team, group)));
+        }
         // What is known to every view was not asked about.
         let mut cached = vec![0; views.len()];
         let judged = if self.brief.criteria.is_empty() { 0 } else { teams.iter().map(|t| t.chunks.len()).sum() };
-        self.expect(looks.len() + judged);
+        self.expect(looks.len() + judged + wholes.len());
         self.ledger.keep(u32::try_from(self.kept_requests()).unwrap_or(u32::MAX));
         self.tell();
         let mut all = Looked::default();
@@ -267,8 +272,9 @@ impl<'a> Session<'a> {
                 all.merge(looked);
             }
         };
-        let ((), votes) = join(reviewed, self.judged(teams)).await;
+        let ((), votes, about_the_whole) = join3(reviewed, self.judged(teams), wholes.collect::<Vec<Looked>>()).await;
         drop(looks);
+        about_the_whole.into_iter().for_each(|looked| all.merge(looked));
         out.failed.extend(votes.failed.iter().cloned());
         out.cut.extend(votes.cut.iter().cloned());
         out.missed = ledger.missed();

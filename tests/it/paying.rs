@@ -15,7 +15,10 @@ struct Branch {
 
 impl Branch {
     fn new(review: &str) -> Self {
-        let server = Server::start(|r| r.review(&[]));
+        Self::asking(Server::start(|r| r.review(&[])), review)
+    }
+
+    fn asking(server: Server, review: &str) -> Self {
         let repo = Repo::new();
         let policy = server.policy("openai").replace("[review]\n", &format!("[review]\n{review}"));
         repo.stage(".claude-reviewer.toml", policy).commit("seed");
@@ -25,6 +28,12 @@ impl Branch {
         }
         repo.commit("add parts\n\nEach has a value.");
         Self { server, repo }
+    }
+
+    /// Reviews the branch and returns the report.
+    fn report(&self) -> serde_json::Value {
+        let run = self.repo.reviewer(&["review", "branch", "--base", "main", "--format", "json"]).run_any();
+        serde_json::from_str(&run.stdout).unwrap()
     }
 
     /// Reviews the branch and returns the prompts of the requests that this took.
@@ -40,15 +49,49 @@ fn only_parts_with_new_code_are_asked_about_again() {
     for depth in ["quick", "thorough"] {
         let lenses = if depth == "quick" { 1 } else { 4 };
         let branch = Branch::new(&format!("max_files = 1\ndepth = \"{depth}\"\nmax_requests = 200\n"));
-        assert_eq!(branch.asked(&[]).len(), 6 * lenses);
+        // One more question compares the messages with the whole change.
+        let whole = if depth == "quick" { 0 } else { 1 };
+        assert_eq!(branch.asked(&[]).len(), 6 * lenses + whole);
         branch.repo.git(&["commit", "-q", "--allow-empty", "-m", "Nothing more"]);
-        assert_eq!(branch.asked(&[]).len(), 0, "{depth}: an empty commit");
+        assert_eq!(branch.asked(&[]).len(), whole, "{depth}: an empty commit");
         branch.repo.git(&["commit", "-q", "--amend", "--allow-empty", "-m", "Another message"]);
-        assert_eq!(branch.asked(&[]).len(), 0, "{depth}: another message");
+        assert_eq!(branch.asked(&[]).len(), whole, "{depth}: another message");
+        assert_eq!(branch.asked(&[]).len(), 0, "{depth}: nothing new");
         branch.repo.stage("src/part_3.py", "VALUE_3 = 33\n").commit("change one");
         // Tools see the whole tree, which is another one now.
-        let again = if depth == "quick" { 1 } else { 6 * lenses };
+        let again = if depth == "quick" { 1 } else { 6 * lenses + whole };
         assert_eq!(branch.asked(&[]).len(), again, "{depth}: one file");
+    }
+}
+
+#[test]
+fn a_change_of_several_parts_is_compared_with_its_messages_as_a_whole() {
+    let branch = Branch::new("max_files = 1\ndepth = \"thorough\"\nmax_requests = 200\n");
+    let asked = branch.asked(&[]);
+    let about: Vec<&String> = asked.iter().filter(|p| p.contains("commit messages")).collect();
+    let [whole] = &about[..] else { panic!("{} questions with messages", about.len()) };
+    assert_eq!(fences::only(whole, "commit messages"), "commit:\nadd parts\n\nEach has a value.\n");
+    let files = fences::only(whole, "files of the whole change");
+    assert!((0..6).all(|i| files.contains(&format!("src/part_{i}.py +1 -0"))), "{files}");
+    assert!(!whole.contains("VALUE_3 = 3"), "the code is read with tools");
+}
+
+#[test]
+fn a_claim_about_the_whole_change_is_found_in_its_file_and_a_failure_is_a_note() {
+    for fails in [false, true] {
+        let server = Server::start(move |r| match r.prompt().contains("Compare what the commit messages") {
+            true if fails => r.text("no document"),
+            true => r.text(&r.document(&[crate::loopback::finding("src/part_4.py", 1, "VALUE_4 = 4")]).to_string()),
+            false => r.review(&[]),
+        });
+        let branch = Branch::asking(server, "max_files = 1\ndepth = \"thorough\"\nmax_requests = 200\n");
+        let report = branch.report();
+        let noted =
+            report["notes"].to_string().contains("the commit messages were not compared with the change: openai");
+        let found: Vec<_> = report["findings"].as_array().unwrap().iter().map(|f| (&f["file"], &f["line"])).collect();
+        let expected = [(&"src/part_4.py".into(), &1.into())];
+        assert_eq!(found, if fails { &expected[..0] } else { &expected[..] }, "{report}");
+        assert_eq!((noted, report["exit_code"] == 2), (fails, false), "{report}");
     }
 }
 

@@ -1,0 +1,89 @@
+//! The question about the whole change: whether it does what its commit messages say. A part goes without the messages, so
+//! that a commit elsewhere does not ask about it again. At depth thorough, where tools show the files.
+
+use super::look::Looked;
+use super::question::{Asked, Query, Why};
+use super::{Remark, Session, Team, described};
+use crate::ai::anchor::{self, Anchored, Files};
+use crate::ai::claim;
+use crate::ai::plan;
+use crate::ai::{Dropped, prompt, reply};
+use crate::request::Depth;
+
+impl<'a> Session<'a> {
+    /// Returns the groups about whose whole a team is asked: they have commit messages and several parts, and tools can
+    /// read them.
+    pub(super) fn wholes(&self, team: &Team<'a>) -> Vec<usize> {
+        if self.job.policy.review.depth != Depth::Thorough || self.job.is_audit {
+            return Vec::new();
+        }
+        let is_asked = |group: &usize| {
+            let parts = team.chunks.iter().filter(|c| c.group == *group).count();
+            parts > 1 && !self.groups[*group].messages.is_empty() && self.tree(*group).is_some()
+        };
+        let has_backend = team.members.first().is_some_and(|m| m.is_backend());
+        (0..self.groups.len()).filter(is_asked).filter(|_| has_backend).collect()
+    }
+
+    /// Asks whether a whole change does what its messages say. The first member that answers does.
+    pub(super) async fn look_at_the_whole(&self, team: &Team<'a>, group: usize) -> Looked {
+        let mut said = Vec::new();
+        for member in &team.members {
+            let prompt = prompt::whole_change(self.brief, &self.groups[group], &self.nonce);
+            let query = Query::new(&prompt, claim::schema(), self.around(group));
+            let asked = match self.question(member, &query, reply::parse).await {
+                Ok(asked) => asked,
+                Err(Why::Limit(limit)) => {
+                    said.push(limit);
+                    break;
+                }
+                Err(Why::Failed(f)) => {
+                    said.push(format!("{}: {}", member.name(), described(&f)));
+                    continue;
+                }
+            };
+            self.step();
+            let Asked { value, read, keep, .. } = asked;
+            self.store(keep);
+            return self.claims_about_the_whole(&value, &read, member.name(), group);
+        }
+        self.step();
+        // Every line was reviewed with its part.
+        let text = format!("the commit messages were not compared with the change: {}", said.join("; "));
+        Looked { remarks: vec![Remark::of_the_run(text)], ..Looked::default() }
+    }
+
+    /// Finds the claims of an answer in any file of the change.
+    fn claims_about_the_whole(
+        &self,
+        reply: &claim::Reply,
+        read: &[crate::ai::ask::Read],
+        backend: &str,
+        group: usize,
+    ) -> Looked {
+        let chunk = plan::all_of(group, &self.groups[group].files);
+        let context = anchor::Context {
+            group: &self.groups[group],
+            chunk: &chunk,
+            conventions: &self.brief.conventions,
+            documents: &self.brief.documents,
+            read,
+            backend,
+            rules: self.job.rules,
+            tree: self.tree(group).map(|tree| tree as &dyn Files),
+        };
+        let mut out = Looked::default();
+        for anchored in anchor::claims(reply, &context) {
+            match anchored {
+                Anchored::Candidate(c) => out.candidates.push(*c),
+                Anchored::Remark { file, line, text } => {
+                    out.remarks.push(Remark { backend: backend.to_owned(), file, line, text });
+                }
+                Anchored::Dropped { claim, why } => {
+                    out.dropped.push(Dropped { backend: backend.to_owned(), claim, why });
+                }
+            }
+        }
+        out
+    }
+}
