@@ -1,6 +1,7 @@
 //! The command line: clap types, one file per subcommand, one place that prints errors.
 
 mod complete;
+mod decide;
 mod doctor;
 mod generate;
 mod history;
@@ -91,6 +92,14 @@ enum Command {
     History(history::Args),
     /// Close a stored review
     Complete(complete::Args),
+    /// List the findings of a stored review with the decisions on them
+    Findings(decide::Findings),
+    /// Accept findings: they are right and will be fixed
+    Accept(decide::Accept),
+    /// Reject findings: they no longer count
+    Reject(decide::Reject),
+    /// Defer findings: they do not count until a date
+    Defer(decide::Defer),
     /// Serve coding agents over the Model Context Protocol
     ServeMcp(serve::Args),
     /// Print a completion script
@@ -152,6 +161,10 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
         Command::Rules(args) => rules::run(&context, &args),
         Command::History(args) => history::run(&context, &args),
         Command::Complete(args) => complete::run(&context, &args),
+        Command::Findings(args) => decide::findings(&context, &args),
+        Command::Accept(args) => decide::accept(&context, &args),
+        Command::Reject(args) => decide::reject(&context, &args),
+        Command::Defer(args) => decide::defer(&context, &args),
         Command::ServeMcp(args) => serve::run(&context, &args),
         Command::Completions(args) => generate::completions(&args),
         Command::Man => generate::man(),

@@ -275,6 +275,51 @@ pub struct Waiver {
     pub actor: String,
 }
 
+/// A person's decision on a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Decision {
+    /// It is right, and someone will fix it. It still counts.
+    Accepted,
+    /// It is wrong, or nothing is to be done. It does not count.
+    Rejected,
+    /// It is right, and not for now. It does not count until it expires.
+    Deferred,
+}
+
+impl Decision {
+    pub const ALL: [Self; 3] = [Self::Accepted, Self::Rejected, Self::Deferred];
+
+    /// Returns the name in files and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Rejected => "rejected",
+            Self::Deferred => "deferred",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|d| d.name() == name)
+    }
+
+    /// Returns true if a finding with this decision does not count.
+    pub fn sets_aside(self) -> bool {
+        self != Self::Accepted
+    }
+}
+
+/// A decision that holds for a finding, with what was said about it. Texts of people, without secrets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disposition {
+    pub decision: Decision,
+    /// Empty if none was given.
+    pub reason: String,
+    /// Who decided.
+    pub owner: String,
+    /// The first day on which it no longer holds.
+    pub expires: Option<jiff::civil::Date>,
+}
+
 /// A test that shows the defect. It ran in a sandbox: it fails on the change and passes with a fix. Foreign text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reproduction {
@@ -299,6 +344,8 @@ pub struct Finding {
     pub commit: Option<ObjectId>,
     pub suppressed: Option<Suppression>,
     pub waived: Option<Waiver>,
+    /// What a person decided about it; `None`: nothing, it is pending.
+    pub disposition: Option<Disposition>,
     /// Why a backend holds it for a false alarm. A rule's finding counts nevertheless.
     pub disputed: Option<String>,
     pub reproduction: Option<Reproduction>,
@@ -323,6 +370,7 @@ impl Finding {
             commit: None,
             suppressed: None,
             waived: None,
+            disposition: None,
             disputed: None,
             reproduction: None,
             blocking: false,
@@ -411,7 +459,11 @@ impl Finding {
     }
     /// Tells whether the finding counts for the verdict.
     pub fn counts(&self) -> bool {
-        self.suppressed.is_none() && self.waived.is_none()
+        self.suppressed.is_none() && self.waived.is_none() && !self.is_set_aside()
+    }
+    /// Returns true if a person rejected or deferred the finding.
+    pub fn is_set_aside(&self) -> bool {
+        self.disposition.as_ref().is_some_and(|d| d.decision.sets_aside())
     }
 }
 

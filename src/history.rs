@@ -8,6 +8,7 @@
 //!                   …/round-2/         as before, and the changes.diff of the round
 //! .reviews/tmp/                        what is being written
 //! .reviews/.corrupt/                   sessions that could not be read; ID.removed once somebody removed them
+//! .reviews/dispositions.toml           the person's decisions on findings
 //! .reviews/lock                        one writer at a time
 //! ```
 //!
@@ -35,8 +36,10 @@ pub use prune::Pruned;
 pub use verify::{Checked, Edit};
 pub use write::{Closing, Saved};
 
+use crate::disposition;
 use crate::error::Result;
 use crate::review::Place;
+use crate::review::decided::OWN;
 use disk::{Folder, Missing};
 use lock::Lock;
 use std::path::Path;
@@ -50,7 +53,9 @@ const LATEST: &str = "latest.json";
 const GITIGNORE: &str = ".gitignore";
 /// What the folder's `.gitignore` says: everything, or what is this machine's own where reviews are committed.
 const IGNORE_ALL: &[u8] = b"*\n";
-const IGNORE_OWN: &[u8] = b"/.corrupt/\n/latest.json\n/lock\n/tmp/\n";
+const IGNORE_OWN: &[u8] = b"/.corrupt/\n/dispositions.toml\n/latest.json\n/lock\n/tmp/\n";
+/// As before there were dispositions.
+const IGNORE_OWN_BEFORE: &[u8] = b"/.corrupt/\n/latest.json\n/lock\n/tmp/\n";
 /// How long a writer waits for another one.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -136,12 +141,30 @@ impl Store {
         match self.root.read(GITIGNORE, 4096) {
             Ok(text) if text == wanted => {}
             // Somebody's own words stay.
-            Ok(text) if !text.is_empty() && text != IGNORE_ALL && text != IGNORE_OWN => {}
+            Ok(text) if !text.is_empty() && ![IGNORE_ALL, IGNORE_OWN, IGNORE_OWN_BEFORE].contains(&&*text) => {}
             Ok(_) | Err(Trouble::Absent) => self.replace(GITIGNORE, wanted)?,
             Err(t) => return Err(t),
         }
         self.root.make(SESSIONS)?;
         Ok(())
+    }
+
+    /// Replaces the file of the person's own decisions. `change` gets its content, if it exists, and returns the new one.
+    ///
+    /// # Errors
+    ///
+    /// What `change` returns, and then the file stays as it is; incomplete: the file cannot be read or written, or another
+    /// process holds the store.
+    pub fn decide(&self, change: impl FnOnce(Option<Vec<u8>>) -> Result<Vec<u8>>) -> Result<()> {
+        let fail = |t: Trouble| t.error(format!("{} cannot be written", self.root.shown(OWN)));
+        let _lock = self.lock().map_err(fail)?;
+        let before = match self.root.read(OWN, disposition::MAX_BYTES as u64) {
+            Ok(bytes) => Some(bytes),
+            Err(Trouble::Absent) => None,
+            Err(t) => return Err(fail(t)),
+        };
+        let after = change(before)?;
+        self.replace(OWN, &after).map_err(fail)
     }
 
     fn lock(&self) -> trouble::Result<Lock> {

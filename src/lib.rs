@@ -7,6 +7,7 @@ pub mod ci;
 pub mod cli;
 pub mod counsel;
 pub mod diff;
+pub mod disposition;
 pub mod doctor;
 pub mod env;
 pub mod error;

@@ -49,6 +49,7 @@ pub use backend::{Api, Backend, BackendKind, Effort, KeyHeader, Price};
 pub use parse::{MAX_BYTES, Problem};
 pub use preset::{PRESETS, Preset};
 pub use trust::{Pin, Pins};
+pub(crate) use value::quote as quoted;
 pub use waiver::{Waive, waivers};
 pub use weaken::{Weakening, asks_otherwise, rules_of, told, weakened};
 

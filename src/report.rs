@@ -125,6 +125,8 @@ pub struct Style {
     pub quiet: bool,
     /// All findings in full, suppressed ones, references and fingerprints.
     pub verbose: bool,
+    /// Rejected and deferred findings are listed.
+    pub dispositioned: bool,
     /// A CI system or a gate prints the report. Comments that the change adds do not count there.
     pub in_ci: bool,
 }
@@ -138,7 +140,16 @@ pub struct Links {
 
 impl Default for Style {
     fn default() -> Self {
-        Self { color: false, links: None, unicode: false, width: 80, quiet: false, verbose: false, in_ci: false }
+        Self {
+            color: false,
+            links: None,
+            unicode: false,
+            width: 80,
+            quiet: false,
+            verbose: false,
+            dispositioned: false,
+            in_ci: false,
+        }
     }
 }
 
@@ -214,6 +225,11 @@ fn totals(review: &Review) -> [(Severity, usize); 4] {
 fn blocking(review: &Review) -> [(Severity, usize); 4] {
     let listed = counts(review, |f| f.blocking);
     std::array::from_fn(|i| (listed[i].0, listed[i].1 + review.unlisted.blocking[i]))
+}
+
+/// Returns the number of findings that a person rejected or deferred.
+fn dispositioned(review: &Review) -> usize {
+    review.findings.iter().filter(|f| f.is_set_aside()).count()
 }
 
 /// Returns the number of suppressed findings.

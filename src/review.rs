@@ -4,6 +4,7 @@
 //! [`ReviewRequest`](crate::request::ReviewRequest) and call it.
 
 mod consult;
+pub(crate) mod decided;
 mod ends;
 mod files;
 mod frame;
@@ -18,11 +19,12 @@ mod testing;
 use crate::ai::agent::{self, Agent};
 use crate::ai::{Models, Script};
 use crate::diff::{FileChange, LineNo, ObjectId, RepoPath};
+use crate::disposition::Entries;
 use crate::env::Env;
 use crate::error::{Error, ExitStatus, Result};
 use crate::finding::listing::{Counted, Floor as Listing, Unlisted, text_of};
 use crate::finding::{Finding, Location, Origin, Waiver, arrange};
-use crate::git::Repo;
+use crate::git::{Repo, State};
 use crate::hooks::Hook;
 use crate::log::Phases;
 use crate::policy::{self, AgentReview, HookMode, Layer, Policy, Waive};
@@ -62,6 +64,8 @@ pub struct Review {
     /// The first changed line, for formats in which every finding needs a place.
     pub first_change: Option<Location>,
     pub policy: PolicyInfo,
+    /// What people decided, for findings that are added later.
+    pub decisions: Decisions,
     /// The policy itself, for whoever judges again.
     pub judged_by: Box<Policy>,
     pub rules_hash: String,
@@ -80,6 +84,14 @@ pub struct Review {
     pub unrecorded: Vec<Numbers>,
     /// The stored review that this is; `None` where nothing is stored.
     pub session: Option<SessionRef>,
+}
+
+/// The decisions of people that a review heeds.
+#[derive(Clone, Debug, Default)]
+pub struct Decisions {
+    entries: Entries,
+    /// What was reviewed, by the commit that findings belong to.
+    states: Vec<(Option<ObjectId>, State)>,
 }
 
 /// How many lines a change has, of all files that were looked at, also those whose text is not shown to anybody.
@@ -281,6 +293,15 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     }
     let stop = world.stop;
     let recorder = request.record.then(Recorder::new).transpose()?;
+    let place = resolved.repo.as_ref().and_then(|repo| Place::of(repo, policy, world.env));
+    let decisions = decided::load(
+        (resolved.repo.as_ref(), request.authority),
+        (&resolved.base, &resolved.other_bases),
+        governing.state.as_ref(),
+        place.as_ref(),
+        &mut notes,
+    )?;
+    let states = decided::states(resolved.repo.as_ref(), &parts);
     let floor = Floor {
         scan: scan::Scan {
             repo: resolved.repo.as_ref(),
@@ -295,6 +316,8 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         },
         parts: &parts,
         waivers: &waivers,
+        decisions: &decisions,
+        today: today(world.now),
         env: world.env,
     };
     let author = [agent::NAME.to_owned()];
@@ -339,6 +362,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         findings.extend(beside);
         findings = arrange(findings);
         waive(&mut findings, &waivers, &actor(world.env, resolved.repo.as_ref()));
+        decided::mark(&decisions, &mut findings, resolved.repo.as_ref(), &states, today(world.now));
         coverage.add(c);
         notes.extend(said);
         models = Models { owed: models.owed || did.owed, ..did };
@@ -374,7 +398,6 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         Some(Signal::Interrupt) => ExitStatus::Interrupted,
         Some(Signal::Terminate) => ExitStatus::Terminated,
     };
-    let place = resolved.repo.as_ref().and_then(|repo| Place::of(repo, policy, world.env));
     phases.end("judge");
     Ok(Review {
         source: resolved.info,
@@ -395,6 +418,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         timestamp: world.now,
         duration: started.elapsed(),
         place,
+        decisions: Decisions { entries: decisions, states },
         judged_by: Box::new(governing.policy),
         unrecorded: pieces.iter_mut().filter_map(|p| p.numbers.take()).collect(),
         record: recorder.map(|_| Record::of(pieces)),
@@ -454,6 +478,11 @@ impl Review {
         self.findings = arrange(std::mem::take(&mut self.findings));
         let actor = self.place.as_ref().map_or_else(|| actor(world.env, None), |p| p.actor.clone());
         waive(&mut self.findings, &waivers, &actor);
+        if !self.decisions.entries.is_empty() {
+            let repo = Repo::open(&request.dir, world.env).ok();
+            let Decisions { entries, states } = &self.decisions;
+            decided::mark(entries, &mut self.findings, repo.as_ref(), states, today(world.now));
+        }
         self.judge_again(request.on_block);
         Ok(())
     }
@@ -509,6 +538,8 @@ struct Floor<'a> {
     scan: scan::Scan<'a>,
     parts: &'a [Part],
     waivers: &'a [Waive],
+    decisions: &'a Entries,
+    today: jiff::civil::Date,
     env: &'a Env,
 }
 
@@ -550,6 +581,7 @@ impl Floor<'_> {
         if !self.waivers.is_empty() {
             waive(&mut findings, self.waivers, &actor(self.env, repo));
         }
+        decided::mark(self.decisions, &mut findings, repo, &decided::states(repo, self.parts), self.today);
         let unlisted = Unlisted::of(&counted, &findings);
         let Scanned { coverage, first, notes, seen, pieces, stat, .. } = scanned;
         Found { findings, unlisted, coverage, stat, first_change: first, notes, seen, pieces }
@@ -603,6 +635,11 @@ fn waive(findings: &mut [Finding], waivers: &[Waive], actor: &str) {
 fn unused_waivers(findings: &[Finding], waivers: &[Waive]) -> Vec<Note> {
     let unused = waivers.iter().filter(|w| !findings.iter().any(|f| w.covers(f.fingerprint().as_str())));
     unused.map(|w| Note::general("policy", format!("the waiver of {} matches no finding", w.fingerprint))).collect()
+}
+
+/// Returns the day of a time, in UTC.
+pub(crate) fn today(now: jiff::Timestamp) -> jiff::civil::Date {
+    now.to_zoned(jiff::tz::TimeZone::UTC).date()
 }
 
 /// Returns who runs the review, as far as the environment tells.

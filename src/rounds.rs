@@ -7,6 +7,7 @@
 pub mod advice;
 pub mod compare;
 pub mod cover;
+pub mod decide;
 mod follow;
 pub mod recall;
 pub mod region;

@@ -139,7 +139,7 @@ pub enum SourceKind {
     Pr,
 }
 
-/// Totals. The severity counts exclude suppressed and waived findings.
+/// Totals. The severity counts exclude suppressed, waived, rejected and deferred findings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// The review in one sentence.
@@ -154,6 +154,9 @@ pub struct Summary {
     pub suggestion: usize,
     /// Suppressed findings.
     pub suppressed: usize,
+    /// Findings that a person rejected or deferred.
+    #[serde(default)]
+    pub dispositioned: usize,
     /// Claims of models that could not be anchored to a line of the change.
     pub dropped: usize,
     /// Findings that are counted above and not listed; absent if all are listed.
@@ -281,8 +284,11 @@ pub struct Finding {
     pub reproduction: Option<Reproduction>,
     /// The waiver; null if the finding counts.
     pub waived: Option<Waiver>,
-    /// The person's decision.
+    /// The decision of a person; `fixed` only in lists of earlier findings.
     pub disposition: Disposition,
+    /// What was said about the decision; null if the finding is pending.
+    #[serde(default)]
+    pub decided: Option<Decided>,
     /// The suppression; null if the finding counts.
     pub suppressed: Option<Suppression>,
     /// URLs with more information.
@@ -305,6 +311,36 @@ pub struct TestFile {
     pub path: String,
     /// Untrusted text, secrets masked.
     pub text: String,
+}
+
+/// The findings of a stored review, as `findings --format json` lists them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Findings {
+    /// Version of the format.
+    pub schema_version: u32,
+    /// The stored review.
+    pub review_id: String,
+    /// Those of the last round with the decisions that hold now, then earlier ones that are fixed.
+    pub findings: Vec<Finding>,
+}
+
+/// A decision of a person on a finding. It holds until the lines change or it expires.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Decided {
+    /// Reason; empty if none was given.
+    pub reason: String,
+    /// Who decided.
+    pub owner: String,
+    /// First day on which the decision no longer holds, as `2026-01-31`.
+    pub expires: Option<String>,
+}
+
+impl Finding {
+    /// Returns true if the finding counts: not suppressed, waived, rejected or deferred.
+    pub fn counts(&self) -> bool {
+        let is_aside = matches!(self.disposition, Disposition::Rejected | Disposition::Deferred);
+        self.suppressed.is_none() && self.waived.is_none() && !is_aside
+    }
 }
 
 /// Another line that a finding involves.

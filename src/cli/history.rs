@@ -125,7 +125,7 @@ pub(super) fn store(context: &Context) -> Result<(Place, Option<Store>)> {
 }
 
 /// Finds a stored review by its id, or the newest by `latest`.
-fn find(context: &Context, name: &str) -> Result<(Store, SessionId, Session)> {
+pub(super) fn find(context: &Context, name: &str) -> Result<(Store, SessionId, Session)> {
     let id = rounds::named(name, &request(context), &context.env)?;
     let (_, store) = store(context)?;
     let store = store.ok_or_else(|| unknown(id))?;
@@ -244,7 +244,7 @@ pub(super) fn print(text: &str) -> Result<ExitStatus> {
     write(|out| out.write_all(text.as_bytes()))
 }
 
-fn write(f: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> Result<ExitStatus> {
+pub(super) fn write(f: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> Result<ExitStatus> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     match f(&mut out).and_then(|()| out.flush()) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {

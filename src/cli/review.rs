@@ -396,6 +396,7 @@ pub(super) fn style(context: &Context, env: &Env) -> Style {
         width: width.clamp(40, 200),
         quiet: context.global.quiet,
         verbose: context.global.verbose > 0,
+        dispositioned: false,
         in_ci: env.is_ci(),
     }
 }

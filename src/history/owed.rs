@@ -6,7 +6,7 @@
 
 use crate::finding::Origin;
 use crate::wire::stored::{Entry, Since, State};
-use crate::wire::{Finding, Report};
+use crate::wire::{Disposition, Finding, Report};
 
 /// Names of findings that a sentence tells.
 const NAMES: usize = 5;
@@ -155,7 +155,8 @@ fn returned<'r>(entry: &Entry, earlier: &[Told<'r>], report: &'r Report) -> Opti
 fn is_answered(f: &Finding) -> bool {
     // What a model doubts of a rule's finding takes nothing from it.
     let is_disputed = f.disputed.is_some() && f.origin != Origin::Rules.name();
-    f.waived.is_some() || f.suppressed.as_ref().is_some_and(|s| s.by == "inline") || is_disputed
+    let is_decided = matches!(f.disposition, Disposition::Rejected | Disposition::Deferred);
+    f.waived.is_some() || is_decided || f.suppressed.as_ref().is_some_and(|s| s.by == "inline") || is_disputed
 }
 
 #[cfg(test)]

@@ -104,7 +104,7 @@ impl Value {
 }
 
 /// Returns a TOML basic string without terminal control characters.
-pub(super) fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {

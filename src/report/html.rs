@@ -177,7 +177,7 @@ fn bar(review: &Review, origins: &[&Origin], out: &mut Markup) {
     }
     let aside = review.findings.iter().filter(|f| !f.counts()).count();
     if aside > 0 {
-        chip("waived, suppressed", aside, out);
+        chip("not counted", aside, out);
     }
     out.raw("</div>\n");
     if origins.len() > 1 {

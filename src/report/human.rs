@@ -257,6 +257,9 @@ fn finding(page: &mut Page<'_>, f: &Finding, news: bool) -> io::Result<()> {
         let cited = Inert::new(convention);
         page.wrapped(&Line::new().space(2).put(BOLD, "convention: ").put(PLAIN, cited), 4)?;
     }
+    if let Some(accepted) = words::accepted(f) {
+        page.prose_block(Line::new().put(CYAN, "decided: "), &accepted, 2)?;
+    }
     if let Some(shown) = words::reproduction(f) {
         page.prose_block(Line::new().put(BOLD, "reproduced: "), &shown, 2)?;
     }
@@ -306,13 +309,16 @@ fn briefly(page: &mut Page<'_>, findings: &[&Finding], more: bool) -> io::Result
     page.wrapped(&line, 4)
 }
 
-/// Writes waived findings, and suppressed ones with `-v`.
+/// Writes waived findings, suppressed ones with `-v`, and rejected and deferred ones if they are asked for.
 fn set_aside(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     let mut first = true;
     for f in &review.findings {
-        let (label, reason) = match (&f.waived, &f.suppressed) {
-            (Some(w), _) => ("waived", format!("{} ({})", w.reason, w.actor)),
-            (None, Some(s)) if page.style.verbose => ("suppressed", format!("{} ({})", s.reason, s.by)),
+        let (label, reason) = match (&f.waived, &f.suppressed, words::aside(f)) {
+            (Some(w), ..) => ("waived", format!("{} ({})", w.reason, w.actor)),
+            (None, Some(s), _) if page.style.verbose => ("suppressed", format!("{} ({})", s.reason, s.by)),
+            (None, None, Some(aside)) if page.style.dispositioned => {
+                ("dispositioned", format!("{} ({})", aside.reason, aside.label))
+            }
             _ => continue,
         };
         if std::mem::take(&mut first) {

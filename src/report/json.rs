@@ -1,6 +1,6 @@
 //! The JSON report: the review in the words of [`crate::wire`].
 
-use super::{counted, plural, suppressed, totals, words};
+use super::{counted, dispositioned, plural, suppressed, totals, words};
 use crate::ai;
 use crate::diff::RepoPath;
 use crate::finding::listing::Unlisted;
@@ -186,6 +186,7 @@ fn summary(review: &Review) -> wire::Summary {
         minor,
         suggestion,
         suppressed: suppressed(review),
+        dispositioned: dispositioned(review),
         dropped: review.models.dropped.len(),
         unlisted: unlisted(&review.unlisted),
     }
@@ -247,10 +248,25 @@ fn finding(index: usize, f: &finding::Finding) -> wire::Finding {
         disputed: f.disputed.clone(),
         reproduction: f.reproduction.as_ref().map(reproduction),
         waived: f.waived.as_ref().map(|w| wire::Waiver { reason: w.reason.clone(), actor: w.actor.clone() }),
-        disposition: wire::Disposition::Pending,
+        disposition: f.disposition.as_ref().map_or(wire::Disposition::Pending, |d| decision(d.decision)),
+        decided: f.disposition.as_ref().map(decided),
         suppressed: f.suppressed.as_ref().map(|s| wire::Suppression { by: s.by.to_owned(), reason: s.reason.clone() }),
         references: f.references().to_vec(),
     }
+}
+
+/// Returns a decision in the words of the report.
+pub(crate) fn decision(d: finding::Decision) -> wire::Disposition {
+    match d {
+        finding::Decision::Accepted => wire::Disposition::Accepted,
+        finding::Decision::Rejected => wire::Disposition::Rejected,
+        finding::Decision::Deferred => wire::Disposition::Deferred,
+    }
+}
+
+fn decided(d: &finding::Disposition) -> wire::Decided {
+    let expires = d.expires.map(|date| date.to_string());
+    wire::Decided { reason: d.reason.clone(), owner: d.owner.clone(), expires }
 }
 
 fn reproduction(r: &finding::Reproduction) -> wire::Reproduction {

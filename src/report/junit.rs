@@ -1,6 +1,6 @@
 //! JUnit XML for Jenkins, GitLab and Azure: a suite for each file, a case for each finding.
 //!
-//! A blocking finding is a failure, a file that was not reviewed is an error, and a waived or suppressed finding is a
+//! A blocking finding is a failure, a file that was not reviewed is an error, and a finding that does not count is a
 //! skipped case. Other findings are passed cases with output. A review without findings has one case, because Jenkins
 //! rejects a report without cases; it passed, or was skipped if there was nothing to review. Case names are unique,
 //! because GitLab keeps only the first case of a name.
@@ -200,10 +200,9 @@ fn case(f: &Finding, review: &Review) -> Case {
     let line = at.as_ref().and_then(|at| at.lines).map(|l| format!(" (line {})", l.first));
     let commit = f.commit.filter(|c| words::is_inside(Some(*c), review)).map(|c| format!(" (commit {})", c.short()));
     let name = format!("{}: {}{}", f.rule_id(), f.title(), line.or(commit).unwrap_or_default());
-    let end = match (&f.waived, &f.suppressed) {
-        (Some(w), _) => End::Skipped(format!("waived by {}: {}", w.actor, w.reason)),
-        (None, Some(s)) => End::Skipped(format!("suppressed ({}): {}", s.by, s.reason)),
-        (None, None) => {
+    let end = match words::aside(f) {
+        Some(aside) => End::Skipped(format!("{}: {}", aside.label, aside.reason)),
+        None => {
             let mut text = paragraphs(f, review).join("\n");
             if let Some(at) = at {
                 let line = at.lines.map(|l| format!(":{}", l.first)).unwrap_or_default();

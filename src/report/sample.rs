@@ -8,8 +8,8 @@ use crate::diff::{LineNo, ObjectId, RepoPath};
 use crate::error::ExitStatus;
 use crate::finding::listing::Unlisted;
 use crate::finding::{
-    Also, Category, Confidence, Draft, Finding, Frame, FrameLine, LineSpan, Location, Severity, Suppression, Waiver,
-    arrange,
+    Also, Category, Confidence, Decision, Disposition, Draft, Finding, Frame, FrameLine, LineSpan, Location, Severity,
+    Suppression, Waiver, arrange,
 };
 use crate::review::{Note, PolicyInfo, Review, SourceInfo, SourceKind, Stat, TestResults};
 use crate::verdict::{Coverage, Outcome, Share, Skip, TestOutcome, Verdict};
@@ -131,6 +131,7 @@ impl Sketch {
 /// A complete review of an empty change, by the rules alone.
 pub(crate) fn empty() -> Review {
     Review {
+        decisions: Default::default(),
         source: SourceInfo { kind: SourceKind::Staged, label: "staged changes".to_owned(), ..SourceInfo::default() },
         outcome: Outcome::NothingToReview,
         verdict: Verdict::Pass,
@@ -378,6 +379,22 @@ pub(crate) fn full() -> Review {
             .done();
     suppressed.suppressed = Some(Suppression { by: "inline", reason: "an ETag is not a secret".to_owned() });
     findings.push(suppressed);
+    let mut deferred = sketch(
+        "weak-digest",
+        Severity::Minor,
+        Category::Security,
+        "SHA-1 digest",
+        "SHA-1 collisions can be constructed.",
+    )
+    .code("src/cache.rs", 7, 7, "sha1", &[b"+let key = sha1(body);"])
+    .done();
+    deferred.disposition = Some(Disposition {
+        decision: Decision::Deferred,
+        reason: "after the migration".to_owned(),
+        owner: "a.thor".to_owned(),
+        expires: Some(jiff::civil::date(2026, 4, 1)),
+    });
+    findings.push(deferred);
     let mut waived = sketch(
         "tls-verify-off",
         Severity::Major,
@@ -408,6 +425,7 @@ pub(crate) fn full() -> Review {
         f.blocking = f.counts() && f.severity() >= Severity::Major;
     }
     Review {
+        decisions: Default::default(),
         source: SourceInfo {
             kind: SourceKind::Branch,
             base: Some("00112233445566778899aabbccddeeff00112233".to_owned()),

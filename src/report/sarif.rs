@@ -43,7 +43,7 @@ fn log(review: &Review) -> sarif::Sarif {
 }
 
 fn run(review: &Review) -> sarif::Run {
-    let kept = worst(review.findings.iter().filter(|f| f.counts()), MAX_RESULTS);
+    let kept = worst(review.findings.iter().filter(|f| is_result(f)), MAX_RESULTS);
     let rules = rule::of(&kept);
     let mut driver = sarif::ToolComponent::builder().name(crate::NAME).build();
     driver.version = Some(env!("CARGO_PKG_VERSION").to_owned());
@@ -97,7 +97,11 @@ fn properties(review: &Review) -> sarif::PropertyBag {
     let policy = json!({ "origin": review.policy.origin, "hash": review.policy.hash });
     let known = [("source", json!(s.kind.name())), ("verdict", json!(review.verdict.name())), ("policy", policy)];
     let waived = review.findings.iter().filter(|f| f.waived.is_some()).count();
-    let aside = [("suppressed", json!(super::suppressed(review))), ("waived", json!(waived))];
+    let aside = [
+        ("suppressed", json!(super::suppressed(review))),
+        ("waived", json!(waived)),
+        ("dispositioned", json!(super::dispositioned(review))),
+    ];
     let usage: Vec<_> = review.models.usage.iter().map(super::json::usage).collect();
     let usage = (!usage.is_empty()).then(|| ("usage", json!(usage)));
     let c = &review.coverage;
@@ -109,7 +113,7 @@ fn properties(review: &Review) -> sarif::PropertyBag {
 fn invocation(review: &Review, kept: usize) -> sarif::Invocation {
     let c = &review.coverage;
     let mut told = Vec::new();
-    let all = review.findings.iter().filter(|f| f.counts()).count() + review.unlisted.total();
+    let all = review.findings.iter().filter(|f| is_result(f)).count() + review.unlisted.total();
     if kept < all {
         let left = all - kept;
         let text = format!("The worst {kept} of {all} findings are listed; {left} are left out.");
@@ -147,14 +151,34 @@ fn invocation(review: &Review, kept: usize) -> sarif::Invocation {
     invocation
 }
 
-/// Returns who waived or suppressed a finding, and why; `None` if it counts.
+/// Returns who waived or suppressed a finding, and why; `None` if it is a result.
 fn let_through(f: &Finding) -> Option<String> {
-    let (by, reason) = match (&f.waived, &f.suppressed) {
-        (Some(w), _) => (format!("Waived by {}", w.actor), &w.reason),
-        (None, Some(s)) => (format!("Suppressed ({})", s.by), &s.reason),
-        (None, None) => return None,
-    };
-    Some(untrusted::plain(&format!("{by}: {reason} ({}: {})", f.rule_id(), f.title())))
+    let aside = words::aside(f).filter(|_| !is_result(f))?;
+    let text = format!("{}: {} ({}: {})", aside.label, aside.reason, f.rule_id(), f.title());
+    Some(untrusted::plain(&capitalized(&text)))
+}
+
+/// Returns a text with its first letter in upper case.
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// Returns true for findings that count, and for those that a person rejected or deferred: these are results with a
+/// suppression.
+fn is_result(f: &Finding) -> bool {
+    f.waived.is_none() && f.suppressed.is_none()
+}
+
+/// Returns the suppressions of a result. An empty list states that it is not suppressed; a missing one, that suppressions
+/// were not computed.
+fn suppressions(f: &Finding) -> Vec<sarif::Suppression> {
+    let Some(aside) = words::aside(f) else { return Vec::new() };
+    let text = untrusted::plain(&format!("{}: {}", aside.label, aside.reason));
+    let mut suppression = sarif::Suppression::builder().kind(json!("external")).build();
+    suppression.status = Some(json!("accepted"));
+    suppression.justification = Some(text);
+    vec![suppression]
 }
 
 /// Formats a time with milliseconds, as SARIF requires.
@@ -200,8 +224,7 @@ fn result(
         ("primaryLocationLineHash".to_owned(), format!("{fingerprint}:{ordinal}")),
         ("claudeReviewer/v1".to_owned(), fingerprint.to_owned()),
     ]));
-    // An empty list states that the result is not suppressed; a missing one, that suppressions were not computed.
-    r.suppressions = Some(Vec::new());
+    r.suppressions = Some(suppressions(f));
     let mut facts = vec![
         ("severity", json!(f.severity().name())),
         ("category", json!(f.category().name())),

@@ -1,6 +1,6 @@
 //! Texts that several formats share: the verdict, a finding's position and parts, cost, and the order of findings.
 
-use super::{counted, plural, suppressed, totals};
+use super::{counted, dispositioned, plural, suppressed, totals};
 use crate::ai::Usage;
 use crate::diff::ObjectId;
 use crate::error::ExitStatus;
@@ -209,6 +209,7 @@ pub(super) fn basis(review: &Review) -> String {
     let set_aside = |n: usize, what: &str| (n > 0).then(|| format!("{n} {what}"));
     parts.extend(set_aside(suppressed(review), "suppressed"));
     parts.extend(set_aside(review.findings.iter().filter(|f| f.waived.is_some()).count(), "waived"));
+    parts.extend(set_aside(dispositioned(review), "dispositioned"));
     parts.push(elapsed(review.duration));
     parts.extend(review.session.as_ref().map(|s| match s.round {
         1 => format!("stored as {}", s.id),
@@ -314,6 +315,34 @@ pub(super) enum Part<'f> {
 /// format escapes.
 pub(super) fn also(f: &Finding) -> impl Iterator<Item = String> {
     f.also().iter().map(|a| format!("{}:{}: {}", a.file.to_wire(), a.line, untrusted::clipped(&a.quote, LINE)))
+}
+
+/// Why a finding does not count.
+pub(super) struct Aside<'f> {
+    /// Such as `waived by ada` or `deferred by ada until 2026-01-31`. Foreign text.
+    pub(super) label: String,
+    pub(super) reason: &'f str,
+}
+
+/// Returns why a finding does not count; `None` if it does.
+pub(super) fn aside(f: &Finding) -> Option<Aside<'_>> {
+    match (&f.waived, &f.suppressed, &f.disposition) {
+        (Some(w), ..) => Some(Aside { label: format!("waived by {}", w.actor), reason: &w.reason }),
+        (None, Some(s), _) => Some(Aside { label: format!("suppressed ({})", s.by), reason: &s.reason }),
+        (None, None, Some(d)) if f.is_set_aside() => {
+            let until = d.expires.map(|date| format!(" until {date}")).unwrap_or_default();
+            let reason = if d.reason.is_empty() { "no reason was given" } else { &d.reason };
+            Some(Aside { label: format!("{} by {}{until}", d.decision.name(), d.owner), reason })
+        }
+        (None, None, _) => None,
+    }
+}
+
+/// Returns who accepted a finding, and what they said.
+pub(super) fn accepted(f: &Finding) -> Option<String> {
+    let d = f.disposition.as_ref().filter(|d| !d.decision.sets_aside())?;
+    let reason = if d.reason.is_empty() { String::new() } else { format!(": {}", d.reason) };
+    Some(format!("accepted by {}{reason}", d.owner))
 }
 
 /// Returns how the defect was shown by a test, if one ran.

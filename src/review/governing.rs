@@ -5,8 +5,9 @@ mod tip;
 
 use super::scan::Scanned;
 use super::source::{Content, Part, Resolved};
-use super::{Note, PolicyInfo};
+use super::{Note, PolicyInfo, decided};
 use crate::diff::{FileMode, LineNo, RepoPath};
+use crate::disposition::{self, SHARED};
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
 use crate::git::{Change, Reader, Repo, State};
@@ -178,8 +179,11 @@ pub(super) fn weakened(repo: &Repo, parts: &[Part], (rules, authority): (&RuleSe
         if let Err(e) = team::weakened(part, repo, &mut reader, rules, out) {
             out.coverage.failed.push((None, format!("the team's rules: {}", e.message)));
         }
+        dispositions(part, authority, &mut reader, rules, out);
         let ends = match &part.content {
-            Content::Change(change) if touches_policy(change) => Some((change.base.clone(), change.head.clone())),
+            Content::Change(change) if touches(change, policy::FILE_NAME) => {
+                Some((change.base.clone(), change.head.clone()))
+            }
             // The scan has said already what cannot be read.
             Content::Commit(id) => reader.touched(*id, &path).ok().flatten(),
             Content::Change(_) | Content::Given(_) => None,
@@ -232,7 +236,35 @@ fn first_policy(all: &[Weakening]) -> Vec<Weakening> {
     if all.is_empty() { Vec::new() } else { vec![Weakening { key: String::new(), line, text }] }
 }
 
-fn touches_policy(change: &Change) -> bool {
-    let is_policy = |p: &RepoPath| p.as_bytes() == policy::FILE_NAME.as_bytes();
-    change.entries.iter().any(|e| [&e.old, &e.new].into_iter().flatten().any(|s| is_policy(&s.path)))
+/// Reports what a change lets through by the shared file of dispositions, once it is merged: one finding for the file. At the
+/// desk it is the developer's own word.
+fn dispositions(part: &Part, authority: Authority, reader: &mut Reader<'_>, rules: &RuleSet, out: &mut Scanned) {
+    if authority == Authority::Worktree {
+        return;
+    }
+    let path = RepoPath::from(SHARED);
+    let ends = match &part.content {
+        Content::Change(change) if touches(change, SHARED) => Some((change.base.clone(), change.head.clone())),
+        Content::Commit(id) => reader.touched(*id, &path).ok().flatten(),
+        Content::Change(_) | Content::Given(_) => None,
+    };
+    let Some((base, head)) = ends else { return };
+    // What cannot be read at the base lets nothing through; the review has failed already where that matters.
+    let before = decided::shared(reader, &base).unwrap_or_default();
+    let text = match decided::shared(reader, &head) {
+        Ok(after) => disposition::weaker(&before, &after),
+        Err(e) => Some(e.message),
+    };
+    let first = out.findings.len();
+    if let Some(text) = text {
+        rules.policy_weakened(&path, None, &rules.masked(&text), &mut out.findings);
+    }
+    for f in &mut out.findings[first..] {
+        f.commit = part.commit;
+    }
+}
+
+fn touches(change: &Change, file: &str) -> bool {
+    let is_it = |p: &RepoPath| p.as_bytes() == file.as_bytes();
+    change.entries.iter().any(|e| [&e.old, &e.new].into_iter().flatten().any(|s| is_it(&s.path)))
 }

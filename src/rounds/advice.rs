@@ -276,8 +276,7 @@ impl Told<'_> {
         if let Some((action, text)) = self.unanswered() {
             return (action, text, None);
         }
-        let left: Vec<&Finding> =
-            self.report.findings.iter().filter(|f| f.suppressed.is_none() && f.waived.is_none()).collect();
+        let left: Vec<&Finding> = self.report.findings.iter().filter(|f| f.counts()).collect();
         if left.is_empty() && self.is_unread() {
             let (action, text) = Self::unread();
             return (action, text, None);
@@ -310,7 +309,7 @@ fn introduced(since: &Since, report: &Report) -> usize {
     let new = since.entries.iter().filter(|e| e.state == State::IntroducedByFix && e.severity != Severity::Suggestion);
     let counts = |id: &String| {
         let mut all = report.findings.iter();
-        all.any(|f| f.id == *id && f.suppressed.is_none() && f.waived.is_none())
+        all.any(|f| f.id == *id && f.counts())
     };
     new.filter(|e| e.id.as_ref().is_some_and(counts)).count()
 }

@@ -18,7 +18,7 @@ use super::cover::{Cover, same_base};
 use super::region::{Alignment, FileText, Kept, Line, Place, Side, Spot, lines};
 use super::words::{is_start, names};
 use crate::wire::stored::{Entry, Response, Review, Since, State};
-use crate::wire::{Finding, Outcome, Report, Severity, SourceKind};
+use crate::wire::{Disposition, Finding, Outcome, Report, Severity, SourceKind};
 use alike::Known;
 use look::{Aside, Look};
 use pair::{Pairs, Spans};
@@ -452,7 +452,7 @@ enum Fate {
 }
 
 fn counts(f: &Finding) -> bool {
-    f.suppressed.is_none() && f.waived.is_none()
+    f.counts()
 }
 
 /// Tells whether a round looked at a file as whoever found something in it does; `None` is the whole change.
@@ -500,6 +500,7 @@ fn carried(open: &Open<'_>, spot: Option<Spot>, response: Option<&Response>) -> 
     }
     // Who let it through does so again, or not.
     f.waived = None;
+    (f.disposition, f.decided) = (Disposition::Pending, None);
     // What is critical takes changed code, or a person's waiver: silence after an explanation is too little.
     if f.disputed.is_none() && f.severity != Severity::Critical {
         f.disputed = response.and_then(|r| explained(open, r));

@@ -10,8 +10,8 @@ use crate::diff::{FileChange, LineKind, LineNo, ObjectId, RepoPath, trim_line_en
 use crate::error::ExitStatus;
 use crate::finding::listing::Unlisted;
 use crate::finding::{
-    Also, Category, Confidence, Draft, Evidence, Finding, Frame, FrameLine, LineSpan, Location, Origin, Proof,
-    Reproduction, Severity, Suppression, Waiver,
+    Also, Category, Confidence, Decision, Disposition, Draft, Evidence, Finding, Frame, FrameLine, LineSpan, Location,
+    Origin, Proof, Reproduction, Severity, Suppression, Waiver,
 };
 use crate::policy::Policy;
 use crate::request::OnTestFailure;
@@ -31,6 +31,7 @@ pub fn review(report: &wire::Report, change: &[u8]) -> Review {
     let mut asked: Vec<String> = report.usage.iter().map(|u| u.backend.clone()).collect();
     asked.dedup();
     Review {
+        decisions: Default::default(),
         source: source(&report.source),
         outcome: match report.outcome {
             wire::Outcome::Reviewed => Outcome::Reviewed,
@@ -130,9 +131,22 @@ fn finding(f: &wire::Finding) -> Finding {
         .map(|s| Suppression { by: if s.by == "inline" { "inline" } else { "policy" }, reason: s.reason.clone() });
     out.waived = f.waived.as_ref().map(|w| Waiver { reason: w.reason.clone(), actor: w.actor.clone() });
     out.disputed.clone_from(&f.disputed);
+    out.disposition = disposition(f);
     out.reproduction = f.reproduction.as_ref().map(reproduction);
     out.blocking = f.blocking;
     out
+}
+
+fn disposition(f: &wire::Finding) -> Option<Disposition> {
+    let decision = match f.disposition {
+        wire::Disposition::Accepted => Decision::Accepted,
+        wire::Disposition::Rejected => Decision::Rejected,
+        wire::Disposition::Deferred => Decision::Deferred,
+        wire::Disposition::Pending | wire::Disposition::Fixed => return None,
+    };
+    let decided = f.decided.as_ref()?;
+    let expires = decided.expires.as_ref().and_then(|date| date.parse().ok());
+    Some(Disposition { decision, reason: decided.reason.clone(), owner: decided.owner.clone(), expires })
 }
 
 fn reproduction(r: &wire::Reproduction) -> Reproduction {

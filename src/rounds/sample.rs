@@ -35,6 +35,7 @@ pub(super) fn claim(line: u32, title: &str) -> Finding {
         reproduction: None,
         waived: None,
         disposition: Disposition::Pending,
+        decided: None,
         suppressed: None,
         references: Vec::new(),
     }

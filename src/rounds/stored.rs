@@ -83,8 +83,7 @@ pub(super) fn masked(text: &str, rules: &RuleSet) -> Option<String> {
 
 /// Returns what is stored of a round; `report` is that of the review, with its id and round.
 pub(super) fn review(review: &Review, report: Report, beside: Beside) -> stored::Review {
-    let counts: Vec<&Finding> =
-        report.findings.iter().filter(|f| f.suppressed.is_none() && f.waived.is_none()).collect();
+    let counts: Vec<&Finding> = report.findings.iter().filter(|f| f.counts()).collect();
     let of = |s: Severity| counts.iter().filter(|f| f.severity == s).count();
     let violations = report.design_compliance.as_ref().map_or(0, |c| c.violations.len());
     stored::Review {

@@ -21,7 +21,7 @@ const ITEMS: usize = 30;
 /// the author says of this round. Everything as it is stored: secrets masked.
 pub fn round(before: &Review, response: Option<&Response>, summary: Option<&str>) -> Previous {
     let mut out = format!("Findings of round {}:\n", before.round);
-    let counting = |f: &&Finding| f.suppressed.is_none() && f.waived.is_none();
+    let counting = |f: &&Finding| f.counts();
     let all: Vec<&Finding> = before.report.findings.iter().filter(counting).collect();
     // The worst first; of equals, as they stand.
     let mut order = all.clone();

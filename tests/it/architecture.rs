@@ -20,6 +20,7 @@ const ORDER: &[&str] = &[
     "request",
     "ci",
     "policy",
+    "disposition",
     "symbols",
     "git",
     "hooks",
@@ -297,7 +298,7 @@ fn programs_are_started_in_two_places() {
 #[test]
 fn only_wire_types_are_written_out() {
     only(&["wire", "ai"], &["Serialize"]);
-    only(&["wire", "policy", "rules/format", "rules/team/file", "ai"], &["Deserialize"]);
+    only(&["wire", "policy", "rules/format", "rules/team/file", "disposition/file", "ai"], &["Deserialize"]);
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod content;
 mod counsel;
 mod coverage;
 mod diff;
+mod dispositions;
 mod docs_examples;
 mod doctor;
 mod exempt;

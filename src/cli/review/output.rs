@@ -59,6 +59,7 @@ pub(super) fn write_reports(
     let mut style = style(context, &context.env);
     // No comment of the change counts there.
     style.in_ci |= authority == Authority::Base;
+    style.dispositioned = o.show_dispositioned;
     let plain = Style { color: false, links: None, width: 100, ..style };
     let files = o.report.iter().map(|(format, file)| (*format, file));
     let files = files.chain(o.output.iter().map(|file| (o.format, file)));

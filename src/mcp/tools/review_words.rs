@@ -31,7 +31,7 @@ pub(in crate::mcp) fn report(report: &wire::Report) -> String {
             text.push_str(&format!("failed test: {}\n", name.replace('\n', " ")));
         }
     }
-    let counted = || report.findings.iter().filter(|f| f.suppressed.is_none() && f.waived.is_none());
+    let counted = || report.findings.iter().filter(|f| f.counts());
     for f in counted().take(NAMED) {
         let place = match (&f.file, f.line) {
             (Some(file), Some(line)) => format!("{file}:{line}"),

@@ -53,11 +53,11 @@ pub(super) fn write<'r>(
     out.raw(heading.1);
     meta(f, stand, out);
     out.raw(" <a href=#F").digits(id).raw(">F").digits(id).raw("</a></p>\n");
-    if let Some(w) = &f.waived {
-        out.raw("<p class=note><b>Waived</b> by ").text(&w.actor).raw(": ").text(&w.reason).raw("</p>\n");
+    if let Some(aside) = words::aside(f) {
+        out.raw("<p class=note><b>").text(&aside.label).raw("</b>: ").text(aside.reason).raw("</p>\n");
     }
-    if let Some(s) = &f.suppressed {
-        out.raw("<p class=note><b>Suppressed</b> (").text(s.by).raw("): ").text(&s.reason).raw("</p>\n");
+    if let Some(text) = words::accepted(f) {
+        out.raw("<p class=note>").text(&text).raw("</p>\n");
     }
     if stand != Stand::InPlace {
         match &f.frame {

@@ -6,6 +6,7 @@ use super::markup::{Markup, cut};
 use crate::ai::{Models, Usage};
 use crate::diff::RepoPath;
 use crate::finding::{Finding, Severity};
+use crate::report::words;
 use crate::report::words::{conventions, elapsed, grouped, is_inside, let_through, missing, tests_word, zero_because};
 use crate::report::{backends, plural};
 use crate::review::Review;
@@ -225,23 +226,20 @@ pub(super) fn whole<'r>(files: &Files<'r>, page: &'r Page<'r>, out: &mut Markup)
     out.raw("</section>\n");
 }
 
-/// Lists waived and suppressed findings with the reasons.
+/// Lists the findings that do not count, with the reasons.
 pub(super) fn set_aside(review: &Review, page: &Page<'_>, out: &mut Markup) {
     let all: Vec<(usize, &Finding)> = review.findings.iter().enumerate().filter(|(_, f)| !f.counts()).collect();
     if all.is_empty() {
         return;
     }
-    out.raw("<section class=\"list index\" aria-labelledby=aside><h2 id=aside>Waived and suppressed</h2>\n<ul>\n");
+    out.raw("<section class=\"list index\" aria-labelledby=aside><h2 id=aside>Not counted</h2>\n<ul>\n");
     for (i, f) in all.iter().take(NAMES) {
         out.raw("<li class=").raw(f.severity().name()).raw("><span class=sev>").raw(f.severity().name());
         out.raw("</span> ").text(f.title()).raw(" <span class=at>");
         place(*i, f, review, page, out);
         out.raw("</span>");
-        if let Some(w) = &f.waived {
-            out.raw("<br><b>Waived</b> by ").text(&w.actor).raw(": ").text(&w.reason);
-        }
-        if let Some(s) = &f.suppressed {
-            out.raw("<br><b>Suppressed</b> (").text(s.by).raw("): ").text(&s.reason);
+        if let Some(aside) = words::aside(f) {
+            out.raw("<br><b>").text(&aside.label).raw("</b>: ").text(aside.reason);
         }
         out.raw("</li>\n");
     }

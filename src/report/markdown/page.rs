@@ -276,11 +276,7 @@ fn set_aside(review: &Review, detail: &Detail, room: usize) -> String {
         return String::new();
     }
     let items = all.iter().map(|f| {
-        let (label, why) = match (&f.waived, &f.suppressed) {
-            (Some(w), _) => (format!("waived by {}", item(&w.actor)), w.reason.as_str()),
-            (None, Some(s)) => (format!("suppressed ({})", s.by), s.reason.as_str()),
-            (None, None) => (String::new(), ""),
-        };
+        let (label, why) = words::aside(f).map_or_else(Default::default, |a| (item(&a.label), a.reason));
         let place = f.file().map(|p| format!(" in {}", name(p))).unwrap_or_default();
         let line = f.lines().map(|l| format!(" line {}", l.first)).unwrap_or_default();
         let commit = f.commit.map(|c| format!(" of commit {}", code(c.short()))).unwrap_or_default();
@@ -288,12 +284,13 @@ fn set_aside(review: &Review, detail: &Detail, room: usize) -> String {
         format!("{} {rule}{place}{line}{commit}, {label}: {}", f.severity(), item(why))
     });
     let of = |which: fn(&Finding) -> bool| all.iter().filter(|f| which(f)).count();
-    let (waived, suppressed) = (of(|f| f.waived.is_some()), of(|f| f.waived.is_none()));
-    let words = match (waived, suppressed) {
-        (0, n) => format!("{n} suppressed"),
-        (n, 0) => format!("{n} waived"),
-        (w, s) => format!("{w} waived, {s} suppressed"),
-    };
+    let counts = [
+        (of(|f| f.waived.is_some()), "waived"),
+        (of(|f| f.waived.is_none() && f.suppressed.is_some()), "suppressed"),
+        (of(|f| f.waived.is_none() && f.suppressed.is_none()), "dispositioned"),
+    ];
+    let words: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    let words = words.join(", ");
     section(detail.flavor, words, &list(items, detail.most, room))
 }
 

@@ -7,7 +7,7 @@ use crate::diff::{LineNo, RepoPath};
 use crate::error::ExitStatus;
 use crate::finding::listing::Unlisted;
 use crate::finding::{
-    Also, Category, Finding, LineSpan, Location, Reproduction, Severity, Suppression, Waiver, arrange,
+    Also, Category, Disposition, Finding, LineSpan, Location, Reproduction, Severity, Suppression, Waiver, arrange,
 };
 use crate::review::{Note, Review};
 use crate::untrusted;
@@ -88,6 +88,11 @@ pub(super) fn filled(with: &str, bytes: &[u8]) -> Review {
         made.suppressed = f.suppressed.as_ref().map(|_| Suppression { by: "inline", reason: with.to_owned() });
         made.waived = f.waived.as_ref().map(|_| Waiver { reason: with.to_owned(), actor: with.to_owned() });
         made.disputed = some();
+        made.disposition = f.disposition.as_ref().map(|d| Disposition {
+            reason: with.to_owned(),
+            owner: with.to_owned(),
+            ..d.clone()
+        });
         made.reproduction =
             Some(Reproduction { command: with.to_owned(), files: vec![(with.to_owned(), with.to_owned())] });
         made.blocking = f.blocking;
@@ -389,9 +394,15 @@ fn sarif_holds_no_result_that_was_let_through_and_tells_of_it() {
     let log = json(&review, Format::Sarif);
     let run = &log["runs"][0];
     let results = run["results"].as_array().unwrap();
-    assert_eq!(results.len(), review.findings.iter().filter(|f| f.counts()).count());
-    assert!(results.iter().all(|r| r["suppressions"] == serde_json::json!([])));
-    for f in review.findings.iter().filter(|f| !f.counts()) {
+    let is_result = |f: &&Finding| f.counts() || f.is_set_aside();
+    assert_eq!(results.len(), review.findings.iter().filter(is_result).count());
+    let deferred = "deferred by a.thor until 2026-04-01: after the migration";
+    let suppression = serde_json::json!([{ "kind": "external", "status": "accepted", "justification": deferred }]);
+    for r in results {
+        let is_deferred = r["ruleId"] == "sample-weak-digest";
+        assert_eq!(r["suppressions"], if is_deferred { suppression.clone() } else { serde_json::json!([]) });
+    }
+    for f in review.findings.iter().filter(|f| !is_result(f)) {
         // Nothing that makes an alert or a rule: GitHub reads no suppressions.
         assert!(results.iter().all(|r| r["ruleId"] != f.rule_id()));
         assert!(run["tool"]["driver"]["rules"].as_array().unwrap().iter().all(|r| r["id"] != f.rule_id()));

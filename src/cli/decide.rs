@@ -1,0 +1,277 @@
+//! `accept`, `reject`, `defer`: decisions on the findings of a stored review. `findings` lists them.
+
+use super::Context;
+use super::history::{find, print, request, write};
+use crate::diff::RepoPath;
+use crate::error::{Error, ExitStatus, Result};
+use crate::finding::Decision;
+use crate::git::Repo;
+use crate::history::{SessionId, Store};
+use crate::policy::RulesPolicy;
+use crate::policy::glob::Globs;
+use crate::review::Place;
+use crate::rounds;
+use crate::rounds::decide::{Choice, Here, Listed, decide, list};
+use crate::rules::RuleSet;
+use crate::untrusted::Inert;
+use crate::wire::stored::Session;
+use crate::wire::{self, Disposition};
+use jiff::civil::Date;
+
+const AFTER: &str = "A decision is about the lines as they are: if they change, or the decision expires, the finding is \
+    pending again. It is stored on this machine, beside the reviews. --share also writes \
+    .claude-reviewer/dispositions.toml, which is meant to be committed. In gate mode only that file counts, as it is at \
+    the merge base.";
+
+/// What all decisions have in common.
+#[derive(Debug, clap::Args)]
+struct Common {
+    /// Findings: IDs such as F3, or the first digits of fingerprints
+    #[arg(value_name = "FINDING", required = true)]
+    findings: Vec<String>,
+    /// Stored review that has the findings: an ID, or `latest`
+    #[arg(long, value_name = "ID", default_value = "latest")]
+    session: String,
+    /// Reason to record
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    reason: Option<String>,
+    /// Who decided [default: the git identity]
+    #[arg(long, value_name = "NAME")]
+    owner: Option<String>,
+    /// Write the decision to .claude-reviewer/dispositions.toml too
+    #[arg(long)]
+    share: bool,
+}
+
+/// Arguments of `accept`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "An accepted finding still counts: it is right, and someone will fix it.")]
+pub(super) struct Accept {
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Arguments of `reject`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER)]
+pub(super) struct Reject {
+    #[command(flatten)]
+    common: Common,
+    /// First day on which the finding is pending again [default: none]
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = date)]
+    until: Option<Date>,
+}
+
+/// Arguments of `defer`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER)]
+pub(super) struct Defer {
+    #[command(flatten)]
+    common: Common,
+    /// First day on which the finding is pending again [default: in 90 days]
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = date)]
+    until: Option<Date>,
+}
+
+/// Arguments of `findings`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Findings {
+    /// Stored review: an ID, or `latest`
+    #[arg(value_name = "REVIEW_ID", default_value = "latest")]
+    session: String,
+    /// Only findings with this status
+    #[arg(long, value_name = "STATUS", value_enum, value_delimiter = ',')]
+    status: Vec<Status>,
+    /// Only findings of this severity
+    #[arg(long, value_name = "SEVERITY", value_enum, value_delimiter = ',')]
+    severity: Vec<Severity>,
+    /// Only findings in files that match the pattern
+    #[arg(long, value_name = "GLOB")]
+    file: Vec<String>,
+    /// Output format
+    #[arg(long, value_enum, default_value = "human")]
+    format: Shape,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Status {
+    /// No decision holds
+    Pending,
+    Accepted,
+    Rejected,
+    Deferred,
+    /// Found in an earlier round and fixed since
+    Fixed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Severity {
+    Critical,
+    Major,
+    Minor,
+    Suggestion,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Shape {
+    /// Text
+    Human,
+    /// Versioned JSON
+    Json,
+}
+
+fn date(text: &str) -> std::result::Result<Date, String> {
+    text.parse().map_err(|_| "expected a date such as 2026-01-31".to_owned())
+}
+
+pub(super) fn accept(context: &Context, args: &Accept) -> Result<ExitStatus> {
+    record(context, &args.common, Decision::Accepted, None)
+}
+
+pub(super) fn reject(context: &Context, args: &Reject) -> Result<ExitStatus> {
+    record(context, &args.common, Decision::Rejected, args.until)
+}
+
+pub(super) fn defer(context: &Context, args: &Defer) -> Result<ExitStatus> {
+    record(context, &args.common, Decision::Deferred, args.until)
+}
+
+/// A stored review and what surrounds it.
+struct Opened {
+    id: SessionId,
+    session: Session,
+    store: Store,
+    place: Place,
+    repo: Repo,
+    rules: RuleSet,
+}
+
+impl Opened {
+    fn new(context: &Context, name: &str) -> Result<Self> {
+        let (store, id, session) = find(context, name)?;
+        let (place, _) = rounds::open(&request(context), &context.env)?;
+        let repo = Repo::open(&context.dir, &context.env)?;
+        let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
+        Ok(Self { id, session, store, place, repo, rules })
+    }
+
+    fn here<'a>(&'a self, context: &'a Context) -> Here<'a> {
+        let Self { store, place, repo, rules, .. } = self;
+        Here { repo, place, store, rules, env: &context.env, now: jiff::Timestamp::now() }
+    }
+}
+
+fn record(context: &Context, common: &Common, decision: Decision, until: Option<Date>) -> Result<ExitStatus> {
+    let opened = Opened::new(context, &common.session)?;
+    let choice = Choice {
+        findings: common.findings.clone(),
+        decision,
+        reason: common.reason.clone(),
+        until,
+        owner: common.owner.clone(),
+        share: common.share,
+    };
+    let decided = decide(&opened.here(context), &opened.session, &choice)?;
+    if context.global.quiet {
+        return Ok(ExitStatus::Pass);
+    }
+    let mut text = String::new();
+    for (finding, entry) in &decided {
+        let until = entry.expires.map(|date| format!(" until {date}")).unwrap_or_default();
+        let name = Inert::new(format!("{} ({}{})", finding.id, finding.rule_id, at(finding)));
+        text.push_str(&format!("{} {name}{until}\n", entry.decision.name()));
+    }
+    if common.share {
+        text.push_str(&format!("commit {} to share the decision\n", crate::disposition::SHARED));
+    }
+    print(&text)
+}
+
+/// Returns ` at FILE:LINE` of a finding.
+fn at(finding: &wire::Finding) -> String {
+    match (&finding.file, finding.line) {
+        (Some(file), Some(line)) => format!(" at {file}:{line}"),
+        (Some(file), None) => format!(" in {file}"),
+        (None, _) => String::new(),
+    }
+}
+
+pub(super) fn findings(context: &Context, args: &Findings) -> Result<ExitStatus> {
+    let opened = Opened::new(context, &args.session)?;
+    let globs = Globs::new(&args.file).map_err(|e| Error::usage(format!("--file: {e}")))?;
+    let mut all = list(&opened.here(context), &opened.session)?;
+    all.retain(|l| is_wanted(l, args, &globs));
+    if args.format == Shape::Json {
+        let findings = all.into_iter().map(|l| l.finding).collect();
+        let listed =
+            wire::Findings { schema_version: wire::SCHEMA_VERSION, review_id: opened.id.to_string(), findings };
+        return write(|out| wire::write(&listed, out));
+    }
+    let mut text = String::new();
+    for Listed { finding: f, entry } in &all {
+        let status = status(f.disposition);
+        let id = if f.disposition == Disposition::Fixed { "-" } else { &f.id };
+        let place = match (&f.file, f.line) {
+            (Some(file), Some(line)) => format!("{file}:{line}  "),
+            (Some(file), None) => format!("{file}  "),
+            (None, _) => String::new(),
+        };
+        let line = format!("{id:<4} {:<10} {status:<8}  {place}{}: {}", severity(f.severity), f.rule_id, f.title);
+        text.push_str(&format!("{}\n", Inert::new(line)));
+        if let Some(entry) = entry {
+            let until = entry.expires.map(|date| format!(" until {date}")).unwrap_or_default();
+            let reason = if entry.reason.is_empty() { String::new() } else { format!(": {}", entry.reason) };
+            text.push_str(&format!("     {}\n", Inert::new(format!("by {}{until}{reason}", entry.owner))));
+        }
+    }
+    if all.is_empty() && !context.global.quiet {
+        text.push_str(&format!("no such findings in review {}\n", opened.id));
+    }
+    print(&text)
+}
+
+fn is_wanted(listed: &Listed, args: &Findings, globs: &Globs) -> bool {
+    let f = &listed.finding;
+    let is_status = args.status.is_empty() || args.status.iter().any(|s| disposition(*s) == f.disposition);
+    let is_severity = args.severity.is_empty() || args.severity.iter().any(|s| of(*s) == f.severity);
+    let is_file = args.file.is_empty() || f.file.as_deref().is_some_and(|p| globs.matches(&RepoPath::from(p)));
+    is_status && is_severity && is_file
+}
+
+fn disposition(status: Status) -> Disposition {
+    match status {
+        Status::Pending => Disposition::Pending,
+        Status::Accepted => Disposition::Accepted,
+        Status::Rejected => Disposition::Rejected,
+        Status::Deferred => Disposition::Deferred,
+        Status::Fixed => Disposition::Fixed,
+    }
+}
+
+fn status(disposition: Disposition) -> &'static str {
+    match disposition {
+        Disposition::Pending => "pending",
+        Disposition::Accepted => "accepted",
+        Disposition::Rejected => "rejected",
+        Disposition::Deferred => "deferred",
+        Disposition::Fixed => "fixed",
+    }
+}
+
+fn of(severity: Severity) -> wire::Severity {
+    match severity {
+        Severity::Critical => wire::Severity::Critical,
+        Severity::Major => wire::Severity::Major,
+        Severity::Minor => wire::Severity::Minor,
+        Severity::Suggestion => wire::Severity::Suggestion,
+    }
+}
+
+fn severity(severity: wire::Severity) -> &'static str {
+    match severity {
+        wire::Severity::Critical => "critical",
+        wire::Severity::Major => "major",
+        wire::Severity::Minor => "minor",
+        wire::Severity::Suggestion => "suggestion",
+    }
+}

@@ -1,0 +1,157 @@
+//! The file of decisions: TOML, one table for each finding, sorted by path, rule and fingerprint.
+
+use super::{Digest, Entry};
+use crate::finding::Decision;
+use jiff::civil::Date;
+use serde::Deserialize;
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use toml::Spanned;
+
+/// The only version of the format.
+const VERSION: u32 = 1;
+/// Entries of a file, at most.
+const MAX_ENTRIES: usize = 20_000;
+
+const HEAD: &str = "\
+# Decisions on findings, written by `claude-reviewer reject --share` and `defer --share`.
+# An entry holds until its lines change or it expires.
+version = 1
+";
+
+/// Why a file cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// 1-based.
+    pub line: Option<usize>,
+    pub message: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    version: Spanned<u32>,
+    #[serde(default)]
+    disposition: Vec<Spanned<Table>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    fingerprint: Spanned<String>,
+    rule: String,
+    path: Option<String>,
+    #[serde(default)]
+    line: String,
+    digest: Option<Spanned<String>>,
+    status: Spanned<String>,
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    owner: String,
+    created: Spanned<String>,
+    expires: Option<Spanned<String>>,
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// The first thing that is wrong, with its line. No entry of such a file counts.
+pub fn parse(text: &str) -> Result<Vec<Entry>, Problem> {
+    let line = |offset: usize| Some(text[..offset.min(text.len())].matches('\n').count() + 1);
+    let file: File = toml::from_str(text).map_err(|e| Problem {
+        line: e.span().and_then(|span| line(span.start)),
+        message: e.message().lines().next().unwrap_or_default().to_owned(),
+    })?;
+    let at = |span: std::ops::Range<usize>, message: String| Problem { line: line(span.start), message };
+    if *file.version.get_ref() != VERSION {
+        let message = format!("version {} is not known; the newest is {VERSION}", file.version.get_ref());
+        return Err(at(file.version.span(), message));
+    }
+    if file.disposition.len() > MAX_ENTRIES {
+        return Err(Problem { line: None, message: format!("more than {MAX_ENTRIES} entries") });
+    }
+    let mut seen = HashSet::new();
+    let mut entries = Vec::with_capacity(file.disposition.len());
+    for table in file.disposition {
+        let entry = entry(table.into_inner()).map_err(|(span, message)| at(span, message))?;
+        if !seen.insert(entry.1.fingerprint.clone()) {
+            return Err(at(entry.0, format!("a second entry for {}", entry.1.fingerprint)));
+        }
+        entries.push(entry.1);
+    }
+    Ok(entries)
+}
+
+type Span = std::ops::Range<usize>;
+
+/// Validates a table. Returns the place of its fingerprint beside the entry.
+fn entry(t: Table) -> Result<(Span, Entry), (Span, String)> {
+    let fingerprint = t.fingerprint.get_ref();
+    if fingerprint.len() != 32 || !fingerprint.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
+        return Err((t.fingerprint.span(), "fingerprint must be 32 hexadecimal digits, lower case".to_owned()));
+    }
+    let decision = Decision::parse(t.status.get_ref());
+    let decision =
+        decision.ok_or_else(|| (t.status.span(), "status must be accepted, rejected or deferred".to_owned()))?;
+    let date = |text: &Spanned<String>, name: &str| {
+        let parsed = text.get_ref().parse::<Date>();
+        parsed.map_err(|_| (text.span(), format!("{name} must be a date such as \"2026-01-31\"")))
+    };
+    let created = date(&t.created, "created")?;
+    let expires = t.expires.as_ref().map(|text| date(text, "expires")).transpose()?;
+    let digest = match &t.digest {
+        None => None,
+        Some(text) => {
+            let digest = Digest::parse(text.get_ref());
+            Some(digest.ok_or_else(|| (text.span(), "digest must be scrypt:COST:SALT:HASH".to_owned()))?)
+        }
+    };
+    if decision == Decision::Deferred && expires.is_none() {
+        return Err((t.status.span(), "a deferred finding needs expires".to_owned()));
+    }
+    let span = t.fingerprint.span();
+    let entry = Entry {
+        fingerprint: t.fingerprint.into_inner(),
+        rule: t.rule,
+        path: t.path,
+        line: t.line,
+        digest,
+        decision,
+        reason: t.reason,
+        owner: t.owner,
+        created,
+        expires,
+    };
+    Ok((span, entry))
+}
+
+/// Writes a file. The order does not depend on that of the entries, so that two people who add one each rarely collide.
+pub fn render(entries: &[Entry]) -> String {
+    let mut sorted: Vec<&Entry> = entries.iter().collect();
+    sorted.sort_by(|a, b| (&a.path, &a.rule, &a.fingerprint).cmp(&(&b.path, &b.rule, &b.fingerprint)));
+    let mut out = HEAD.to_owned();
+    for e in sorted {
+        out.push_str("\n[[disposition]]\n");
+        let mut put = |name: &str, value: &str| {
+            let _ = writeln!(out, "{name} = {}", crate::policy::quoted(value));
+        };
+        put("fingerprint", &e.fingerprint);
+        put("rule", &e.rule);
+        if let Some(path) = &e.path {
+            put("path", path);
+        }
+        put("line", &e.line);
+        if let Some(digest) = &e.digest {
+            put("digest", &digest.to_string());
+        }
+        put("status", e.decision.name());
+        put("reason", &e.reason);
+        put("owner", &e.owner);
+        put("created", &e.created.to_string());
+        if let Some(expires) = e.expires {
+            put("expires", &expires.to_string());
+        }
+    }
+    out
+}

@@ -1,0 +1,168 @@
+//! Entries of people, their digests and their file.
+
+use super::*;
+use crate::finding::{Category, Confidence, Draft, Severity};
+
+fn day(text: &str) -> Date {
+    text.parse().unwrap()
+}
+
+fn digest(lines: &str) -> Digest {
+    Digest::of(lines.as_bytes(), [7; 16])
+}
+
+fn finding(quote: &str) -> Finding {
+    let draft = Draft {
+        rule_id: "eval-call".to_owned(),
+        location: None,
+        severity: Severity::Major,
+        category: Category::Security,
+        title: "title".to_owned(),
+        message: "message".to_owned(),
+        failure: None,
+        suggestion: None,
+        replacement: None,
+        quote: quote.to_owned(),
+        cwe: None,
+        convention: None,
+        also: Vec::new(),
+        references: Vec::new(),
+    };
+    Finding::sample(draft, Confidence::High)
+}
+
+fn entry(of: &Finding, decision: Decision) -> Entry {
+    Entry {
+        fingerprint: of.fingerprint().to_string(),
+        rule: of.rule_id().to_owned(),
+        path: Some("a.py".to_owned()),
+        line: "eval(x)  # \"\\ \u{1b}[2J".to_owned(),
+        digest: Some(digest("eval(x)")),
+        decision,
+        reason: "x is a number".to_owned(),
+        owner: "Ada <ada@example.com>".to_owned(),
+        created: day("2026-01-02"),
+        expires: (decision == Decision::Deferred).then(|| day("2026-04-02")),
+    }
+}
+
+#[test]
+fn a_digest_is_of_the_lines_without_the_white_space_around_them() {
+    let one = digest("  if x:\n    eval(x)\r\n");
+    assert!(one.is_of(b"if x:\n\teval(x)\n"));
+    for other in ["if x:\n  eval(y)\n", "if x:\neval(x)", "if x: eval(x)\n", ""] {
+        assert!(!one.is_of(other.as_bytes()), "{other:?}");
+    }
+    assert_ne!(digest("x").to_string(), Digest::of(b"x", [8; 16]).to_string());
+    assert_eq!(Digest::parse(&one.to_string()), Some(one.clone()));
+    let text = one.to_string();
+    for bad in [
+        text.replace("scrypt:", "sha256:"),
+        text.replace(":14:", ":31:"),
+        text.replace(":14:", ":1:"),
+        text[..text.len() - 1].to_owned(),
+        format!("{text}:00"),
+        text.replace('7', "é"),
+    ] {
+        assert_eq!(Digest::parse(&bad), None, "{bad}");
+    }
+}
+
+#[test]
+fn dsp_01_an_entry_holds_for_its_lines_until_it_expires() {
+    let found = finding("eval(x)");
+    let entries = Entries::new([entry(&found, Decision::Deferred)]);
+    let holds =
+        |lines: Option<&str>, date: &str| entries.of(&found, lines.map(str::as_bytes), day(date)).map(|d| d.decision);
+    assert_eq!(holds(Some("    eval(x)"), "2026-04-01"), Some(Decision::Deferred));
+    assert_eq!(holds(Some("eval(x)"), "2026-04-02"), None, "expired");
+    assert_eq!(holds(Some("eval(y)"), "2026-02-01"), None, "other lines");
+    assert_eq!(holds(None, "2026-02-01"), None, "no lines");
+    assert_eq!(entries.of(&finding("eval(y)"), Some(b"eval(x)"), day("2026-02-01")), None, "another finding");
+}
+
+#[test]
+fn the_newest_entry_that_holds_decides() {
+    let found = finding("eval(x)");
+    let old = entry(&found, Decision::Rejected);
+    let new = Entry { created: day("2026-01-03"), ..entry(&found, Decision::Accepted) };
+    let expired = Entry { created: day("2026-01-04"), expires: Some(day("2026-01-05")), ..old.clone() };
+    let entries = Entries::new([old, new, expired]);
+    let holds = entries.of(&found, Some(b"eval(x)"), day("2026-02-01")).unwrap();
+    assert_eq!(holds.decision, Decision::Accepted);
+}
+
+#[test]
+fn a_file_is_read_as_it_was_written_in_one_order() {
+    let (one, other) = (finding("eval(x)"), finding("eval(y)"));
+    let mut entries = vec![
+        Entry { path: Some("z.py".to_owned()), ..entry(&one, Decision::Rejected) },
+        Entry { digest: None, path: None, ..entry(&other, Decision::Deferred) },
+    ];
+    let text = render(&entries);
+    assert!(!text.contains('\u{1b}'), "{text}");
+    entries.reverse();
+    assert_eq!(render(&entries), text);
+    assert_eq!(parse(&text).unwrap(), entries);
+    assert_eq!(parse("version = 1\n").unwrap(), []);
+    let again = Entry { decision: Decision::Accepted, ..entries[0].clone() };
+    put(&mut entries, again);
+    assert_eq!(entries.iter().map(|e| e.decision).collect::<Vec<_>>(), [Decision::Rejected, Decision::Accepted]);
+}
+
+#[test]
+fn dsp_03_a_file_with_an_error_has_no_entries_and_names_the_line() {
+    let good = render(&[entry(&finding("eval(x)"), Decision::Deferred)]);
+    assert!(parse(&good).is_ok());
+    let line = |text: &str| good.lines().position(|l| l.starts_with(text)).unwrap() + 1;
+    let cases = [
+        (good.replace("status = \"deferred\"", "status = \"fixed\""), line("status")),
+        (good.replace("status = \"deferred\"", "status = deferred"), line("status")),
+        (good.replace("created = \"2026-01-02\"", "created = \"soon\""), line("created")),
+        (good.replace("expires = \"2026-04-02\"", "expires = \"2026-02-30\""), line("expires")),
+        (good.replace("expires = \"2026-04-02\"\n", ""), line("status")),
+        (good.replace("digest = \"scrypt:14", "digest = \"scrypt:15x"), line("digest")),
+        (good.replace("fingerprint = \"", "fingerprint = \"X"), line("fingerprint")),
+        (good.replace("owner = ", "owned = "), line("owner")),
+        (good.replace("version = 1", "version = 2"), line("version")),
+        (format!("{good}\n<<<<<<< HEAD\n"), good.lines().count() + 2),
+    ];
+    for (text, expected) in cases {
+        let problem = parse(&text).unwrap_err();
+        assert_eq!(problem.line, Some(expected), "{problem:?}\n{text}");
+    }
+    let twice = format!("{good}{}", good.split_once("\n\n").unwrap().1);
+    assert!(parse(&twice).unwrap_err().message.starts_with("a second entry for"), "{twice}");
+}
+
+#[test]
+fn dsp_02_new_and_wider_entries_are_weaker_and_others_are_not() {
+    let found = finding("eval(x)");
+    let deferred = entry(&found, Decision::Deferred);
+    let rejected = Entry { expires: None, ..entry(&finding("eval(y)"), Decision::Rejected) };
+    let accepted = entry(&finding("eval(z)"), Decision::Accepted);
+    let said = |before: &[Entry], after: &[Entry]| weaker(before, after).unwrap_or_default();
+    let both = [deferred.clone(), rejected.clone()];
+    assert_eq!(said(&[], &both), "the file of dispositions adds 1 rejected and 1 deferred findings");
+    assert_eq!(said(&[], std::slice::from_ref(&rejected)), "the file of dispositions adds 1 rejected finding");
+    let later = Entry { expires: Some(day("2027-01-01")), ..deferred.clone() };
+    let forever = Entry { expires: None, ..deferred.clone() };
+    let lines = Entry { digest: Some(digest("eval(q)")), ..deferred.clone() };
+    let silenced = Entry { decision: Decision::Rejected, ..accepted.clone() };
+    for wider in [later, forever, lines] {
+        assert_eq!(
+            said(std::slice::from_ref(&deferred), &[wider]),
+            "the file of dispositions covers more with 1 entry"
+        );
+    }
+    assert_eq!(said(std::slice::from_ref(&accepted), &[silenced]), "the file of dispositions adds 1 rejected finding");
+    let sooner = Entry { expires: Some(day("2026-02-01")), reason: "other words".to_owned(), ..deferred.clone() };
+    for (before, after) in [
+        (vec![deferred.clone()], vec![deferred.clone()]),
+        (vec![deferred.clone()], vec![sooner]),
+        (vec![deferred, rejected], vec![]),
+        (vec![], vec![accepted]),
+    ] {
+        assert_eq!(weaker(&before, &after), None);
+    }
+}

@@ -1,0 +1,39 @@
+//! How one file of decisions lets more through than another.
+
+use super::Entry;
+use crate::finding::Decision;
+use std::collections::BTreeMap;
+
+/// Says what a change of the shared file lets through: entries that are new, and those that are wider than before. `None`:
+/// nothing. One sentence for all of them.
+pub fn weaker(before: &[Entry], after: &[Entry]) -> Option<String> {
+    let known: BTreeMap<&str, &Entry> = before.iter().map(|e| (e.fingerprint.as_str(), e)).collect();
+    let mut added: BTreeMap<Decision, usize> = BTreeMap::new();
+    let mut wider = 0;
+    for entry in after.iter().filter(|e| e.decision.sets_aside()) {
+        match known.get(entry.fingerprint.as_str()).filter(|old| old.decision.sets_aside()) {
+            None => *added.entry(entry.decision).or_default() += 1,
+            Some(old) => wider += usize::from(is_wider(old, entry)),
+        }
+    }
+    let finding = |n: usize| if n == 1 { "finding" } else { "findings" };
+    let mut parts = Vec::new();
+    if !added.is_empty() {
+        let counts: Vec<String> = added.iter().map(|(decision, n)| format!("{n} {}", decision.name())).collect();
+        parts.push(format!("adds {} {}", counts.join(" and "), finding(added.values().sum())));
+    }
+    if wider > 0 {
+        parts.push(format!("covers more with {wider} {}", if wider == 1 { "entry" } else { "entries" }));
+    }
+    (!parts.is_empty()).then(|| format!("the file of dispositions {}", parts.join(" and ")))
+}
+
+/// Returns true if an entry covers what it did not cover before: other lines, another rule, or a later day.
+fn is_wider(old: &Entry, new: &Entry) -> bool {
+    let is_later = match (old.expires, new.expires) {
+        (Some(old), Some(new)) => new > old,
+        (Some(_), None) => true,
+        (None, _) => false,
+    };
+    is_later || old.digest != new.digest || old.rule != new.rule || old.path != new.path
+}

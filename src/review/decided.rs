@@ -1,0 +1,181 @@
+//! Applies the decisions of people to the findings of a review.
+//!
+//! In gate mode, only the shared file at the merge base counts: a change does not dismiss its own findings. Otherwise the
+//! shared file comes from where the policy comes from, and the file of the store counts too.
+
+use super::source::{Content, Part};
+use super::{Note, Place};
+use crate::diff::code::text_of;
+use crate::diff::{ObjectId, RepoPath};
+use crate::disposition::{self, Entries, Entry, MAX_BYTES, Problem, SHARED};
+use crate::error::{Error, Result};
+use crate::finding::{Finding, LineSpan};
+use crate::git::{Reader, Repo, State};
+use crate::request::Authority;
+use jiff::civil::Date;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{ErrorKind, Read as _};
+use std::path::Path;
+
+/// The file of a person's own decisions, in the folder of stored reviews.
+pub(crate) const OWN: &str = "dispositions.toml";
+/// Bytes of a source file whose lines are compared.
+const MAX_SOURCE: usize = 64 << 20;
+
+/// Reads the decisions that a review heeds: of the bases in gate mode, else of `state` and of the store in `place`.
+///
+/// # Errors
+/// Usage: a file is malformed, with its line; it is not a regular file, or too large.
+pub(super) fn load(
+    (repo, authority): (Option<&Repo>, Authority),
+    (base, other_bases): (&State, &[State]),
+    state: Option<&State>,
+    place: Option<&Place>,
+    notes: &mut Vec<Note>,
+) -> Result<Entries> {
+    let Some(repo) = repo else { return Ok(Entries::default()) };
+    let mut reader = repo.reader();
+    if authority == Authority::Base {
+        let shared = bytes_at(&mut reader, base)?;
+        for other in other_bases {
+            if bytes_at(&mut reader, other)? != shared {
+                let text = format!("{SHARED} differs between the bases of the pushed references and is not used");
+                notes.push(Note::general("policy", text));
+                return Ok(Entries::default());
+            }
+        }
+        return Ok(Entries::new(shared.map(|bytes| read(SHARED, &bytes)).transpose()?.unwrap_or_default()));
+    }
+    let mut all = match state {
+        Some(state) => shared(&mut reader, state)?,
+        None => Vec::new(),
+    };
+    if let Some(place) = place {
+        all.extend(own(&mut reader, place, notes)?);
+    }
+    Ok(Entries::new(all))
+}
+
+/// Reads the shared file of a state.
+///
+/// # Errors
+/// Usage: it is malformed or too large.
+pub(crate) fn shared(reader: &mut Reader<'_>, state: &State) -> Result<Vec<Entry>> {
+    Ok(bytes_at(reader, state)?.map(|bytes| read(SHARED, &bytes)).transpose()?.unwrap_or_default())
+}
+
+fn bytes_at(reader: &mut Reader<'_>, state: &State) -> Result<Option<Vec<u8>>> {
+    reader.read(state, &RepoPath::from(SHARED), MAX_BYTES)
+}
+
+/// Reads a person's own decisions. A file that git tracks came with somebody's commit and does not count.
+pub(crate) fn own(reader: &mut Reader<'_>, place: &Place, notes: &mut Vec<Note>) -> Result<Vec<Entry>> {
+    let path = place.folder().join(OWN);
+    let shown = format!("{}/{OWN}", place.history.path);
+    let Some(bytes) = own_bytes(&path, &shown)? else { return Ok(Vec::new()) };
+    let tracked = path.strip_prefix(&place.top).ok().and_then(Path::to_str).map(RepoPath::from);
+    if let Some(tracked) = tracked
+        && reader.mode(&State::Index, &tracked)?.is_some()
+    {
+        notes.push(Note::general("policy", format!("{shown} is tracked by git and is not used")));
+        return Ok(Vec::new());
+    }
+    read(&shown, &bytes)
+}
+
+fn own_bytes(path: &Path, shown: &str) -> Result<Option<Vec<u8>>> {
+    let unfit = |why: &str| Error::usage(format!("{shown} {why}"));
+    match std::fs::symlink_metadata(path) {
+        Ok(meta) if !meta.is_file() => return Err(unfit("is not a regular file")),
+        Ok(meta) if meta.len() > MAX_BYTES as u64 => return Err(unfit("is too large")),
+        Ok(_) => {}
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
+        Err(e) => return Err(unfit("cannot be read").caused_by(&e)),
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).and_then(|f| f.take(MAX_BYTES as u64).read_to_end(&mut bytes));
+    file.map_err(|e| unfit("cannot be read").caused_by(&e))?;
+    Ok(Some(bytes))
+}
+
+/// Parses a file of decisions.
+///
+/// # Errors
+/// Usage, with the line of the first problem. Nothing of the file counts.
+pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<Vec<Entry>> {
+    let fail = |Problem { line, message }: Problem| {
+        let place = line.map_or_else(|| name.to_owned(), |line| format!("{name}:{line}"));
+        Error::usage(format!("{place}: {message}"))
+            .hint("correct the line, or restore the file: no finding is dismissed by a file with an error")
+    };
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| fail(Problem { line: None, message: "the file is not UTF-8".to_owned() }))?;
+    disposition::parse(text).map_err(fail)
+}
+
+/// Returns the state under review of each part, by the commit that its findings belong to.
+pub(super) fn states(repo: Option<&Repo>, parts: &[Part]) -> Vec<(Option<ObjectId>, State)> {
+    let state = |part: &Part| match &part.content {
+        Content::Change(change) => Some(change.head.clone()),
+        Content::Commit(id) => repo?.state_of(*id).ok(),
+        Content::Given(_) => None,
+    };
+    parts.iter().filter_map(|part| Some((part.commit, state(part)?))).collect()
+}
+
+/// Marks the findings about which a decision holds. `states`: see [`states`].
+pub(super) fn mark(
+    entries: &Entries,
+    findings: &mut [Finding],
+    repo: Option<&Repo>,
+    states: &[(Option<ObjectId>, State)],
+    today: Date,
+) {
+    let Some(repo) = repo.filter(|_| !entries.is_empty()) else { return };
+    let mut texts = Texts { reader: repo.reader(), states, known: HashMap::new() };
+    for finding in findings.iter_mut().filter(|f| entries.names(f)) {
+        let lines = match (finding.file(), finding.lines()) {
+            (Some(path), Some(span)) => match texts.lines(finding.commit, path, span) {
+                Some(lines) => Some(lines),
+                // What cannot be compared is not dismissed.
+                None => continue,
+            },
+            _ => None,
+        };
+        finding.disposition = entries.of(finding, lines.as_deref(), today);
+    }
+}
+
+/// The texts of changed files, read once.
+struct Texts<'a> {
+    reader: Reader<'a>,
+    states: &'a [(Option<ObjectId>, State)],
+    known: HashMap<(Option<ObjectId>, RepoPath), Option<Vec<u8>>>,
+}
+
+impl Texts<'_> {
+    /// Returns lines as they are in the state under review.
+    fn lines(&mut self, commit: Option<ObjectId>, path: &RepoPath, span: LineSpan) -> Option<Vec<u8>> {
+        let key = (commit, path.clone());
+        if !self.known.contains_key(&key) {
+            let mut states = self.states.iter().filter(|(of, _)| *of == commit);
+            let text = states.find_map(|(_, state)| text_at(&mut self.reader, state, path));
+            self.known.insert(key.clone(), text);
+        }
+        self.known.get(&key)?.as_deref().and_then(|text| lines(text, span))
+    }
+}
+
+/// Returns the text of a file in a state; `None` if it has none.
+pub(crate) fn text_at(reader: &mut Reader<'_>, state: &State, path: &RepoPath) -> Option<Vec<u8>> {
+    let bytes = reader.read(state, path, MAX_SOURCE).ok().flatten()?;
+    text_of(path, bytes)
+}
+
+/// Returns lines of a text, both ends included; `None` if it has fewer.
+pub(crate) fn lines(text: &[u8], span: LineSpan) -> Option<Vec<u8>> {
+    let (first, last) = (span.first.get() as usize, span.last.get() as usize);
+    let all: Vec<&[u8]> = text.split(|b| *b == b'\n').collect();
+    all.get(first.checked_sub(1)?..last).map(|lines| lines.join(&b'\n'))
+}

@@ -1,0 +1,287 @@
+//! Records decisions of a person on the findings of a stored review.
+
+use super::recall;
+use crate::disposition::{self, DEFERRED_DAYS, Digest, Entries, Entry, SHARED};
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::finding::{Decision, Finding};
+use crate::git::{Reader, Repo, State};
+use crate::history::Store;
+use crate::review::decided;
+use crate::review::{Place, today};
+use crate::rules::RuleSet;
+use crate::wire;
+use crate::wire::stored::{Session, State as Fate};
+use jiff::civil::Date;
+use std::io::{ErrorKind, Write as _};
+use std::path::Path;
+
+/// Characters of a reason.
+const REASON: usize = 1_000;
+/// Characters of the line that an entry shows.
+const LINE: usize = 200;
+/// The least number of digits of a fingerprint that name a finding of a session.
+const DIGITS: usize = 4;
+
+/// What a person decides.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// IDs such as `F3`, or the first digits of fingerprints.
+    pub findings: Vec<String>,
+    pub decision: Decision,
+    pub reason: Option<String>,
+    /// The first day on which the decision no longer holds.
+    pub until: Option<Date>,
+    /// `None`: who runs the program.
+    pub owner: Option<String>,
+    /// Whether the shared file of the repository gets it too.
+    pub share: bool,
+}
+
+/// A finding of a session, and what holds about it now.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// As it was found, with the decision that holds now.
+    pub finding: wire::Finding,
+    /// The decision, for people.
+    pub entry: Option<Entry>,
+}
+
+/// What a decision needs to know of its surroundings.
+#[derive(Clone, Copy, Debug)]
+pub struct Here<'a> {
+    pub repo: &'a Repo,
+    pub place: &'a Place,
+    pub store: &'a Store,
+    pub rules: &'a RuleSet,
+    pub env: &'a Env,
+    pub now: jiff::Timestamp,
+}
+
+/// Records a decision. Nothing is written if a finding is unknown or its lines have changed. Returns the findings with their
+/// entries.
+///
+/// # Errors
+/// Usage: an unknown finding, lines that changed since the review, a critical finding that is rejected without a reason, a date
+/// that has passed, a file of decisions with an error. Incomplete: a file cannot be written.
+pub fn decide(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Vec<(wire::Finding, Entry)>> {
+    let day = today(here.now);
+    if choice.until.is_some_and(|date| date <= day) {
+        let until = choice.until.map(|d| d.to_string()).unwrap_or_default();
+        return Err(Error::usage(format!("--until {until} is not in the future"))
+            .hint("write a later date: --until YYYY-MM-DD"));
+    }
+    let expires = match (choice.decision, choice.until) {
+        (Decision::Deferred, None) => day.checked_add(jiff::Span::new().days(DEFERRED_DAYS)).ok(),
+        (_, until) => until,
+    };
+    let last = session.rounds.last().map(|r| &r.review.report);
+    let last = last.ok_or_else(|| Error::usage(format!("review {} has no round", session.review_id)))?;
+    let mut reader = here.repo.reader();
+    let mut decided: Vec<(wire::Finding, Entry)> = Vec::new();
+    let selected: Result<Vec<&wire::Finding>> =
+        choice.findings.iter().map(|name| select(&last.findings, name, &session.review_id)).collect();
+    for found in selected? {
+        if decided.iter().any(|(f, _)| f.fingerprint == found.fingerprint) {
+            continue;
+        }
+        let reason = choice.reason.as_deref().map(|text| clean(here.rules, text)).filter(|text| !text.is_empty());
+        if reason.is_none() && choice.decision == Decision::Rejected && found.severity == wire::Severity::Critical {
+            let error = Error::usage(format!("{} is critical and is not rejected without a reason", found.id));
+            return Err(error.hint(format!("claude-reviewer reject {} --reason \"WHY\"", found.id)));
+        }
+        let finding = recall::findings(std::slice::from_ref(found), b"").pop();
+        let finding = finding.ok_or_else(|| Error::usage(format!("{} cannot be read", found.id)))?;
+        let digest = match lines(here.repo, &mut reader, &finding, &last.source) {
+            Lines::None => None,
+            Lines::Same(lines) => Some(Digest::of(&lines, salt()?)),
+            Lines::Changed => return Err(changed(found)),
+        };
+        let owner = choice.owner.clone().unwrap_or_else(|| here.place.actor.clone());
+        let entry = Entry {
+            fingerprint: found.fingerprint.clone(),
+            rule: found.rule_id.clone(),
+            path: found.file.as_deref().map(|path| clean(here.rules, path)),
+            line: first_line(&found.quote),
+            digest,
+            decision: choice.decision,
+            reason: reason.unwrap_or_default(),
+            owner: clean(here.rules, &owner),
+            created: day,
+            expires,
+        };
+        decided.push((found.clone(), entry));
+    }
+    let entries = || decided.iter().map(|(_, entry)| entry.clone());
+    // The shared file first: it may have an error, and then nothing is recorded.
+    if choice.share {
+        share(&here.place.top, entries())?;
+    }
+    let name = format!("{}/{}", here.place.history.path, decided::OWN);
+    here.store.decide(|before| changed_file(&name, before, entries()))?;
+    Ok(decided)
+}
+
+/// Lists the findings of the last round of a session with the decisions that hold now, and earlier ones that are fixed.
+///
+/// # Errors
+/// Usage: a file of decisions with an error.
+pub fn list(here: &Here<'_>, session: &Session) -> Result<Vec<Listed>> {
+    let Some(last) = session.rounds.last() else { return Ok(Vec::new()) };
+    let mut reader = here.repo.reader();
+    let shared = decided::shared(&mut reader, &State::Worktree)?;
+    let own = decided::own(&mut reader, here.place, &mut Vec::new())?;
+    let entries = Entries::new(shared.into_iter().chain(own));
+    let mut all = Vec::new();
+    for found in &last.review.report.findings {
+        let Some(finding) = recall::findings(std::slice::from_ref(found), b"").pop() else { continue };
+        let holds = match lines(here.repo, &mut reader, &finding, &last.review.report.source) {
+            _ if !entries.names(&finding) => None,
+            Lines::None => entries.entry(&finding, None, today(here.now)),
+            Lines::Same(lines) => entries.entry(&finding, Some(&lines), today(here.now)),
+            Lines::Changed => None,
+        };
+        let mut listed = found.clone();
+        listed.disposition = holds.map_or(wire::Disposition::Pending, |e| crate::report::json::decision(e.decision));
+        listed.decided = holds.map(|e| wire::Decided {
+            reason: e.reason.clone(),
+            owner: e.owner.clone(),
+            expires: e.expires.map(|date| date.to_string()),
+        });
+        all.push(Listed { finding: listed, entry: holds.cloned() });
+    }
+    let fixed = last.review.since.iter().flat_map(|s| &s.entries).filter(|e| e.state == Fate::Fixed);
+    for entry in fixed {
+        let mut earlier = session.rounds.iter().rev().skip(1).flat_map(|r| &r.review.report.findings);
+        if let Some(found) = earlier.find(|f| f.fingerprint == entry.fingerprint) {
+            let finding = wire::Finding { disposition: wire::Disposition::Fixed, decided: None, ..found.clone() };
+            all.push(Listed { finding, entry: None });
+        }
+    }
+    Ok(all)
+}
+
+/// Finds a finding by its ID or by the first digits of its fingerprint.
+///
+/// # Errors
+/// Usage: none or several.
+pub fn select<'f>(findings: &'f [wire::Finding], name: &str, review: &str) -> Result<&'f wire::Finding> {
+    let hint = format!("list the findings: claude-reviewer findings {review}");
+    let is_prefix = name.len() >= DIGITS && name.bytes().all(|b| b.is_ascii_hexdigit());
+    let lower = name.to_ascii_lowercase();
+    let is_meant =
+        |f: &&wire::Finding| f.id.eq_ignore_ascii_case(name) || is_prefix && f.fingerprint.starts_with(&lower);
+    let mut found = findings.iter().filter(is_meant);
+    match (found.next(), found.next()) {
+        (Some(one), None) => Ok(one),
+        (None, _) => Err(Error::usage(format!("review {review} has no finding {name:?}")).hint(hint)),
+        (Some(_), Some(_)) => Err(Error::usage(format!("{name} names several findings of review {review}")).hint(hint)),
+    }
+}
+
+/// The lines of a finding in the state that was reviewed.
+enum Lines {
+    /// The finding has no lines.
+    None,
+    /// They are as they were reviewed.
+    Same(Vec<u8>),
+    Changed,
+}
+
+/// Reads the lines of a finding: where it was found, or else in the worktree or the index.
+fn lines(repo: &Repo, reader: &mut Reader<'_>, finding: &Finding, source: &wire::Source) -> Lines {
+    let (Some(path), Some(span)) = (finding.file(), finding.lines()) else { return Lines::None };
+    let head = source.head.as_deref().and_then(crate::diff::ObjectId::from_hex);
+    let reviewed = match (finding.commit.or(head), source.kind) {
+        (Some(commit), _) => repo.state_of(commit).ok(),
+        (None, wire::SourceKind::Staged) => Some(State::Index),
+        (None, _) => None,
+    };
+    for state in reviewed.into_iter().chain([State::Worktree, State::Index]) {
+        let text = decided::text_at(reader, &state, path);
+        if let Some(lines) = text.and_then(|text| decided::lines(&text, span))
+            && contains(&lines, finding.quote())
+        {
+            return Lines::Same(lines);
+        }
+    }
+    Lines::Changed
+}
+
+/// Returns true if lines contain a quote, apart from white space and from what is masked in the quote.
+fn contains(lines: &[u8], quote: &str) -> bool {
+    let fold = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lines = fold(&String::from_utf8_lossy(lines));
+    // A long quote is cut.
+    let quote = fold(quote.split(" …").next().unwrap_or_default());
+    let mut rest = lines.as_str();
+    quote.split("**").map(|piece| piece.trim_matches('*')).filter(|piece| !piece.is_empty()).all(|piece| {
+        let found = rest.find(piece);
+        rest = found.map_or("", |at| &rest[at + piece.len()..]);
+        found.is_some()
+    })
+}
+
+fn changed(found: &wire::Finding) -> Error {
+    let at = match (&found.file, found.line) {
+        (Some(file), Some(line)) => format!(" at {file}:{line}"),
+        _ => String::new(),
+    };
+    Error::usage(format!("the lines of {}{at} have changed since the review", found.id))
+        .hint("review again, and decide on the new findings: claude-reviewer review")
+}
+
+/// Adds entries to the shared file of a worktree, and makes it where it is missing.
+fn share(top: &Path, entries: impl Iterator<Item = Entry>) -> Result<()> {
+    let path = top.join(SHARED);
+    let folder = path.parent().unwrap_or(top);
+    let unfit = |why: &str| Error::usage(format!("{SHARED} {why}"));
+    for place in [folder, &path] {
+        if std::fs::symlink_metadata(place).is_ok_and(|m| m.file_type().is_symlink()) {
+            return Err(unfit("is a symbolic link, or in one").hint("replace the link with a regular file or folder"));
+        }
+    }
+    let failed = |e: &std::io::Error| Error::incomplete(format!("{SHARED} cannot be written")).caused_by(e);
+    let before = match std::fs::read(&path) {
+        Ok(bytes) => Some(bytes),
+        Err(e) if e.kind() == ErrorKind::NotFound => None,
+        Err(e) => return Err(failed(&e)),
+    };
+    let after = changed_file(SHARED, before, entries)?;
+    let write = || {
+        std::fs::create_dir_all(folder)?;
+        let mut file = tempfile::Builder::new();
+        #[cfg(unix)]
+        file.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
+        let mut file = file.tempfile_in(folder)?;
+        file.write_all(&after)?;
+        file.as_file().sync_all()?;
+        file.persist(&path).map_err(|e| e.error)?;
+        Ok(())
+    };
+    write().map_err(|e: std::io::Error| failed(&e))
+}
+
+/// Returns the content of a file of decisions with further entries.
+fn changed_file(name: &str, before: Option<Vec<u8>>, entries: impl Iterator<Item = Entry>) -> Result<Vec<u8>> {
+    let mut all = before.map(|bytes| decided::read(name, &bytes)).transpose()?.unwrap_or_default();
+    entries.for_each(|entry| disposition::put(&mut all, entry));
+    Ok(disposition::render(&all).into_bytes())
+}
+
+fn salt() -> Result<[u8; 16]> {
+    let mut salt = [0; 16];
+    getrandom::fill(&mut salt).map_err(|e| Error::incomplete(format!("no random numbers: {e}")))?;
+    Ok(salt)
+}
+
+/// Puts a person's words on one line, without secrets.
+fn clean(rules: &RuleSet, text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    rules.masked(&text).chars().take(REASON).collect()
+}
+
+/// Returns the first line of a quote, which is masked already.
+fn first_line(quote: &str) -> String {
+    quote.lines().next().unwrap_or_default().trim().chars().take(LINE).collect()
+}

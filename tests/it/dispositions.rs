@@ -1,0 +1,302 @@
+//! Decisions of people on findings: what they change in later reviews, and what they never do.
+
+use crate::loopback::{Server, finding};
+use crate::support::{Repo, Run};
+use serde_json::{Value, json};
+
+const SHARED: &str = ".claude-reviewer/dispositions.toml";
+const OWN: &str = ".reviews/dispositions.toml";
+const CODE: &str = "def run(url):\n    return requests.get(url, verify=False)\n";
+
+/// Returns a repository with a staged finding of a rule, reviewed and stored.
+fn reviewed() -> Repo {
+    let repo = Repo::new();
+    repo.stage("README", "Sums.\n").commit("seed");
+    repo.stage("web/run.py", CODE);
+    let report = repo.review_json(&["staged"], 1);
+    assert_eq!(report["findings"].as_array().unwrap().len(), 1, "{report}");
+    repo
+}
+
+/// Reviews what is staged and returns verdict, disposition of the first finding, and the count.
+fn staged(repo: &Repo) -> (String, String, u64) {
+    let run = repo.reviewer(&["review", "staged", "--format", "json"]).run_any();
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    let text = |v: &Value| v.as_str().unwrap_or_default().to_owned();
+    let first = text(&report["findings"][0]["disposition"]);
+    (text(&report["verdict"]), first, report["summary"]["dispositioned"].as_u64().unwrap())
+}
+
+fn state(verdict: &str, disposition: &str, n: u64) -> (String, String, u64) {
+    (verdict.to_owned(), disposition.to_owned(), n)
+}
+
+fn findings(repo: &Repo, args: &[&str]) -> Value {
+    let run = repo.reviewer(&[&["findings", "--format", "json"], args].concat()).run(0);
+    serde_json::from_str(&run.stdout).unwrap()
+}
+
+fn decide(repo: &Repo, args: &[&str]) -> Run {
+    repo.reviewer(args).run(0)
+}
+
+#[test]
+fn a_rejected_finding_does_not_come_back_and_an_accepted_one_does() {
+    let repo = reviewed();
+    let said = decide(&repo, &["reject", "F1", "--reason", "a test server"]).stdout;
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.starts_with("rejected F1 (") && said.contains("at web/run.py:2"), "{said}");
+    assert_eq!(staged(&repo), state("pass", "rejected", 1));
+    let text = repo.reviewer(&["review", "staged"]).run(0).stdout;
+    assert!(text.contains("1 dispositioned") && !text.contains("a test server"), "{text}");
+    let text = repo.reviewer(&["review", "staged", "--show-dispositioned"]).run(0).stdout;
+    assert!(text.contains("dispositioned: ") && text.contains("a test server (rejected by "), "{text}");
+    decide(&repo, &["accept", "f1"]);
+    assert_eq!(staged(&repo), state("block", "accepted", 0));
+}
+
+#[test]
+fn dsp_01_a_decision_ends_when_the_lines_change_or_at_its_date() {
+    let repo = reviewed();
+    decide(&repo, &["reject", "F1"]);
+    repo.stage("web/run.py", format!("import os\n\n\n{}", CODE.replace("    return", "        return")));
+    assert_eq!(staged(&repo), state("pass", "rejected", 1), "moved and indented");
+    // The fingerprint is that of the matched call; the rest of the line is not in it.
+    repo.stage("web/run.py", CODE.replace("return requests", "yield requests"));
+    assert_eq!(staged(&repo), state("block", "pending", 0), "another line");
+    repo.stage("web/run.py", CODE);
+    assert_eq!(staged(&repo), state("pass", "rejected", 1), "as it was");
+    let file = std::fs::read_to_string(repo.path().join(OWN)).unwrap();
+    repo.write(OWN, format!("{file}expires = \"2020-01-01\"\n"));
+    assert_eq!(staged(&repo), state("block", "pending", 0), "expired");
+}
+
+#[test]
+fn a_deferred_finding_expires_in_ninety_days_or_at_the_date() {
+    let repo = reviewed();
+    let said = decide(&repo, &["defer", "F1"]).stdout;
+    let date = said.trim().rsplit(' ').next().unwrap().parse::<jiff::civil::Date>().unwrap();
+    let today = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date();
+    let days = (date - today).get_days();
+    assert!((89..=90).contains(&days), "{said}");
+    let said = decide(&repo, &["defer", "F1", "--until", "2999-12-31", "--owner", "The team"]).stdout;
+    assert!(said.trim().ends_with("until 2999-12-31"), "{said}");
+    let listed = findings(&repo, &["--status", "deferred"]);
+    assert_eq!(listed["findings"][0]["decided"], json!({ "reason": "", "owner": "The team", "expires": "2999-12-31" }));
+    for (args, message) in [
+        (&["defer", "F1", "--until", "2001-01-01"][..], "--until 2001-01-01 is not in the future"),
+        (&["defer", "F1", "--until", "tomorrow"], "expected a date such as 2026-01-31"),
+        (&["accept", "F1", "--until", "2999-01-01"], "unexpected argument '--until'"),
+    ] {
+        let run = repo.reviewer(args).run(2);
+        assert!(run.stderr.contains(message), "{args:?}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn another_secret_on_the_line_is_pending() {
+    let repo = Repo::new();
+    repo.stage("README", "Keys.\n").commit("seed");
+    repo.stage("app/keys.ini", crate::support::line_with_key());
+    let first = repo.review_json(&["staged"], 1);
+    decide(&repo, &["reject", "F1", "--reason", "revoked", "--share"]);
+    let (verdict, ..) = staged(&repo);
+    assert_eq!(verdict, "pass");
+    repo.stage("app/keys.ini", crate::support::line_with_another_key());
+    let again = repo.review_json(&["staged"], 1);
+    assert_eq!(first["findings"][0]["fingerprint"], again["findings"][0]["fingerprint"], "both are masked alike");
+    assert_eq!(again["findings"][0]["disposition"], "pending");
+    for file in [SHARED, OWN] {
+        let text = std::fs::read_to_string(repo.path().join(file)).unwrap();
+        for line in [crate::support::line_with_key(), crate::support::line_with_another_key()] {
+            assert!(!text.contains(line.trim().rsplit(' ').next().unwrap()), "{file}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_critical_finding_is_not_rejected_without_a_reason() {
+    let repo = Repo::new();
+    repo.stage("README", "Keys.\n").commit("seed");
+    repo.stage("app/keys.ini", crate::support::line_with_key());
+    let report = repo.review_json(&["staged"], 1);
+    assert_eq!(report["findings"][0]["severity"], "critical");
+    for reason in [&[][..], &["--reason", "  "]] {
+        let run = repo.reviewer(&[&["reject", "F1"], reason].concat()).run(2);
+        assert!(run.stderr.contains("F1 is critical and is not rejected without a reason"), "{}", run.stderr);
+    }
+    assert!(!repo.path().join(OWN).exists());
+    decide(&repo, &["reject", "F1", "--reason", "revoked"]);
+    assert_eq!(staged(&repo), state("pass", "rejected", 1));
+    // Nor by hand.
+    let text = std::fs::read_to_string(repo.path().join(OWN)).unwrap();
+    repo.write(OWN, text.replace("reason = \"revoked\"", "reason = \"\""));
+    assert_eq!(staged(&repo), state("block", "pending", 0));
+}
+
+#[test]
+fn a_finding_is_named_by_its_id_or_fingerprint_and_nothing_is_written_for_an_unknown_one() {
+    let repo = reviewed();
+    let report = repo.review_json(&["staged"], 1);
+    let fingerprint = report["findings"][0]["fingerprint"].as_str().unwrap();
+    for (args, message) in [
+        (&["reject", "F1", "F2"][..], "has no finding \"F2\""),
+        (&["reject", "0"], "has no finding \"0\""),
+        (&["reject", "F1", "--session", "2020-01-01-001"], "2020-01-01-001"),
+        (&["reject", "F1", "--session", "newest"], "invalid review ID"),
+        (&["findings", "--status", "open"], "invalid value 'open'"),
+    ] {
+        let run = repo.reviewer(args).run(2);
+        assert!(run.stderr.contains(message), "{args:?}: {}", run.stderr);
+        assert!(!repo.path().join(OWN).exists(), "{args:?}");
+    }
+    decide(&repo, &["reject", &fingerprint[..8].to_uppercase()]);
+    assert_eq!(staged(&repo), state("pass", "rejected", 1));
+}
+
+#[test]
+fn a_finding_whose_lines_changed_since_the_review_is_not_decided_on() {
+    let repo = reviewed();
+    repo.stage("web/run.py", "def run(url):\n    return 1\n");
+    let run = repo.reviewer(&["reject", "F1"]).run(2);
+    assert!(run.stderr.contains("the lines of F1 at web/run.py:2 have changed since the review"), "{}", run.stderr);
+    assert!(run.stderr.contains("hint: "), "{}", run.stderr);
+}
+
+#[test]
+fn dsp_02_in_gate_mode_only_the_base_decides_and_a_new_entry_is_one_finding() {
+    let repo = reviewed();
+    repo.git(&["checkout", "-q", "-b", "topic"]);
+    repo.stage("web/other.py", CODE).commit("add run");
+    let branch = ["review", "branch", "--base", "main", "--gate", "--format", "json"];
+    let review = || -> Value { serde_json::from_str(&repo.reviewer(&branch).run_any().stdout).unwrap() };
+    let rules = |report: &Value| -> Vec<String> {
+        let all = report["findings"].as_array().unwrap();
+        all.iter()
+            .map(|f| format!("{} {}", f["rule_id"].as_str().unwrap(), f["disposition"].as_str().unwrap()))
+            .collect()
+    };
+    let before = review();
+    let [one, other] = &rules(&before)[..] else { panic!("{before}") };
+    assert!(one.ends_with(" pending") && one == other, "{before}");
+    // The person's own file never counts there.
+    repo.reviewer(&["review", "branch", "--base", "main"]).run(1);
+    decide(&repo, &["reject", "F1", "F2", "--share"]);
+    assert_eq!(rules(&review()), rules(&before));
+    // Nor does that of the change.
+    repo.git(&["add", SHARED]);
+    repo.commit("reject both");
+    let report = review();
+    let weakened: Vec<_> = rules(&report).into_iter().filter(|r| r.starts_with("policy-weakened")).collect();
+    assert_eq!(weakened, ["policy-weakened pending"], "{report}");
+    assert_eq!(rules(&report).iter().filter(|r| *r == one).count(), 2, "{report}");
+    assert_eq!(report["verdict"], "block");
+    // At the desk it does, without a finding about the file.
+    let desk = repo.review_json(&["branch", "--base", "main"], 0);
+    assert_eq!(desk["summary"]["dispositioned"], 2, "{desk}");
+    // Once it is merged, it counts for the next change.
+    repo.git(&["checkout", "-q", "main"]);
+    repo.git(&["checkout", "-q", "topic", "--", SHARED]);
+    repo.commit("take the decisions");
+    repo.git(&["checkout", "-q", "topic"]);
+    repo.git(&["rebase", "-q", "main"]);
+    let report = review();
+    assert_eq!((&report["verdict"], &report["summary"]["dispositioned"]), (&json!("pass"), &json!(2)), "{report}");
+}
+
+#[test]
+fn dsp_03_a_broken_file_is_an_error_with_its_line_and_dismisses_nothing() {
+    for file in [SHARED, OWN] {
+        let repo = reviewed();
+        decide(&repo, &["reject", "F1", "--share"]);
+        let text = std::fs::read_to_string(repo.path().join(file)).unwrap();
+        let broken = text.replace("status = \"rejected\"", "status = \"dismissed\"");
+        let line = broken.lines().position(|l| l.starts_with("status")).unwrap() + 1;
+        repo.write(file, &broken);
+        for args in [&["review", "staged"][..], &["accept", "F1", "--share"], &["findings"]] {
+            let run = repo.reviewer(args).run(2);
+            let expected = format!("{file}:{line}: status must be accepted, rejected or deferred");
+            assert!(run.stderr.contains(&expected), "{args:?}: {}", run.stderr);
+        }
+        assert_eq!(std::fs::read_to_string(repo.path().join(file)).unwrap(), broken, "the file stays");
+    }
+}
+
+#[test]
+fn a_file_of_the_store_that_git_tracks_does_not_count() {
+    let repo = reviewed();
+    decide(&repo, &["reject", "F1"]);
+    repo.git(&["add", "-f", OWN]);
+    let report = repo.review_json(&["staged"], 1);
+    assert_eq!(report["findings"][0]["disposition"], "pending", "{report}");
+    assert!(report["notes"].to_string().contains(".reviews/dispositions.toml is tracked by git"), "{report}");
+}
+
+#[test]
+fn a_link_in_the_place_of_the_shared_file_is_not_written_through() {
+    let repo = reviewed();
+    repo.write("../elsewhere.toml", "version = 1\n");
+    std::fs::create_dir(repo.path().join(".claude-reviewer")).unwrap();
+    std::os::unix::fs::symlink("../../elsewhere.toml", repo.path().join(SHARED)).unwrap();
+    let run = repo.reviewer(&["reject", "F1", "--share"]).run(2);
+    assert!(run.stderr.contains("is a symbolic link"), "{}", run.stderr);
+    assert_eq!(std::fs::read_to_string(repo.path().join("../elsewhere.toml")).unwrap(), "version = 1\n");
+    assert!(!repo.path().join(OWN).exists(), "nothing is recorded");
+}
+
+#[test]
+fn every_format_carries_the_decision() {
+    let repo = reviewed();
+    decide(&repo, &["defer", "F1", "--reason", "not <now>", "--until", "2999-01-01", "--owner", "Ada"]);
+    let format = |name: &str| repo.reviewer(&["review", "staged", "--format", name]).run(0).stdout;
+    let sarif: Value = serde_json::from_str(&format("sarif")).unwrap();
+    let result = &sarif["runs"][0]["results"][0];
+    let suppressions = json!([{
+        "kind": "external", "status": "accepted", "justification": "deferred by Ada until 2999-01-01: not <now>"
+    }]);
+    assert_eq!(result["suppressions"], suppressions, "{sarif}");
+    let said = "deferred by Ada until 2999-01-01";
+    assert!(format("html").contains(said) && format("junit").contains(said));
+    assert!(format("markdown").contains("1 dispositioned"));
+    decide(&repo, &["accept", "F1"]);
+    let sarif: Value =
+        serde_json::from_str(&repo.reviewer(&["review", "staged", "--format", "sarif"]).run(1).stdout).unwrap();
+    assert_eq!(sarif["runs"][0]["results"][0]["suppressions"], json!([]), "an accepted finding counts");
+}
+
+#[test]
+fn findings_lists_the_decisions_and_what_is_fixed() {
+    let repo = Repo::new();
+    repo.stage("README", "Sums.\n").commit("seed");
+    repo.stage("a.py", CODE).stage("b.py", CODE).stage("c/d.py", CODE);
+    repo.reviewer(&["review", "staged"]).run(1);
+    decide(&repo, &["reject", "F1", "--reason", "a \u{1b}[31mred\u{1b}[0m word"]);
+    repo.stage("b.py", "def run(url):\n    return 1\n");
+    repo.reviewer(&["review", "staged", "--follow-up", "latest"]).run(1);
+    let statuses = |args: &[&str]| -> Vec<String> {
+        let listed = findings(&repo, args);
+        let one = |f: &Value| format!("{} {}", f["file"].as_str().unwrap(), f["disposition"].as_str().unwrap());
+        listed["findings"].as_array().unwrap().iter().map(one).collect()
+    };
+    assert_eq!(statuses(&[]), ["a.py rejected", "c/d.py pending", "b.py fixed"]);
+    assert_eq!(statuses(&["--status", "fixed,rejected"]), ["a.py rejected", "b.py fixed"]);
+    assert_eq!(statuses(&["--file", "c/**"]), ["c/d.py pending"]);
+    assert_eq!(statuses(&["--severity", "suggestion"]), [""; 0]);
+    let text = repo.reviewer(&["findings"]).run(0).stdout;
+    assert!(text.contains("rejected") && text.contains("fixed") && !text.contains('\u{1b}'), "{text:?}");
+}
+
+#[test]
+fn a_rejected_claim_of_a_model_does_not_come_back() {
+    let server = Server::start(|r| r.review(&[finding("a.py", 1, "x = 1 / n")]));
+    let repo = Repo::new();
+    repo.stage(".claude-reviewer.toml", server.policy("openai")).commit("seed");
+    repo.stage("a.py", "x = 1 / n\n");
+    repo.reviewer(&["review", "staged"]).run(1);
+    decide(&repo, &["reject", "F1"]);
+    assert_eq!(staged(&repo), state("pass", "rejected", 1));
+    // A follow-up in which the model repeats it, and one in which it is carried over.
+    repo.stage("b.py", "y = 2\n");
+    let report = repo.review_json(&["staged", "--follow-up", "latest"], 0);
+    assert_eq!(report["findings"][0]["disposition"], "rejected", "{report}");
+}
