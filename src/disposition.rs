@@ -21,6 +21,8 @@ use std::collections::BTreeMap;
 pub const SHARED: &str = ".claude-reviewer/dispositions.toml";
 /// Bytes of a file.
 pub const MAX_BYTES: usize = 4 << 20;
+/// What the rule IDs of claims of models start with.
+const CLAIM: &str = "ai-";
 /// Days after which a deferred finding is pending again, unless a date is given.
 pub const DEFERRED_DAYS: i64 = 90;
 
@@ -83,6 +85,13 @@ impl Entries {
 
     pub fn is_empty(&self) -> bool {
         self.by_fingerprint.is_empty()
+    }
+
+    /// Returns the entries that reject claims of models and have not expired, in the order of their fingerprints.
+    pub fn rejected_claims(&self, today: Date) -> impl Iterator<Item = &Entry> {
+        let is_one =
+            move |e: &&Entry| e.decision == Decision::Rejected && e.rule.starts_with(CLAIM) && !e.is_expired(today);
+        self.by_fingerprint.values().flatten().filter(is_one)
     }
 
     /// Returns true if an entry names the finding. Whether it holds depends on the lines.

@@ -51,6 +51,19 @@ pub struct Brief {
     pub kept: Vec<Kept>,
     /// What the task asks for, one by one; the task itself is among the documents.
     pub criteria: Vec<Criterion>,
+    /// Claims of models that a person rejected; each goes with the chunks that show its line.
+    pub rejections: Vec<Rejection>,
+}
+
+/// A claim that a person rejected. Texts are redacted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejection {
+    /// As reports write paths.
+    pub path: String,
+    pub rule: String,
+    /// The line that it was about.
+    pub line: String,
+    pub reason: String,
 }
 
 /// The kind of defect that a request asks for.
@@ -113,6 +126,7 @@ const CHANGE: &str = include_str!("prompt/change.md");
 const DECIDE: &str = include_str!("prompt/decide.md");
 const PART: &str = include_str!("prompt/part.md");
 const AGAIN: &str = include_str!("prompt/again.md");
+const REJECTED: &str = include_str!("prompt/rejected.md");
 const AREAS: &str = include_str!("prompt/areas.md");
 /// Bytes of a cited section that the judge of a claim is shown.
 const CITED: usize = 4 << 10;
@@ -120,6 +134,8 @@ const CITED: usize = 4 << 10;
 const CLAIM_LINES: usize = 80;
 /// Bytes of related code that the judge of a claim sees.
 const CLAIM_RELATED: usize = 12 << 10;
+/// Rejected claims that a request lists, at most.
+const REJECTIONS: usize = 20;
 /// Names of kept files that a request tells at most.
 const KEPT_NAMES: usize = 10;
 
@@ -365,9 +381,28 @@ fn part(brief: &Brief, group: &Group, chunk: &Chunk) -> String {
     show::chunk(group, chunk, &picked, &mut text);
     kept(brief, &files, &mut text);
     fenced("change", &text, &mut out);
+    let rejected = rejected(brief, &files);
+    if !rejected.is_empty() {
+        fenced("rejected before", &rejected, &mut out);
+    }
     let related = picked.write();
     if !related.is_empty() {
         fenced("related code", &related, &mut out);
+    }
+    out
+}
+
+/// Lists the rejected claims about lines that are shown.
+fn rejected(brief: &Brief, files: &[&Shown]) -> String {
+    let is_shown = |r: &&Rejection| {
+        let mut own = files.iter().filter(|f| f.path().to_wire() == r.path);
+        own.any(|f| f.hunks.iter().flat_map(|h| &h.lines).any(|l| l.text.contains(&r.line)))
+    };
+    let mut out = String::new();
+    for r in brief.rejections.iter().filter(is_shown).take(REJECTIONS) {
+        let reason = if r.reason.is_empty() { "no reason was given" } else { &r.reason };
+        let text = format!("{}: {} ({}): rejected before: {reason}", r.path, r.line, r.rule);
+        let _ = writeln!(out, "{}", redact::visible(text.as_bytes()));
     }
     out
 }
@@ -427,6 +462,12 @@ fn task(brief: &Brief, previous: &[Previous], lens: Lens, about: Option<(&Group,
     }
     if !previous.is_empty() {
         out.push_str(AGAIN);
+    }
+    if let Some((group, chunk)) = about {
+        let files: Vec<&Shown> = chunk.pieces.iter().map(|p| &group.files[p.file]).collect();
+        if !rejected(brief, &files).is_empty() {
+            out.push_str(REJECTED);
+        }
     }
     if !brief.areas.is_empty() {
         out.push_str(AREAS);

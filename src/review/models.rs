@@ -7,7 +7,7 @@ use crate::ai::anchor::Sealed;
 use crate::ai::debug::Prompts;
 use crate::ai::kept::Kept;
 use crate::ai::material::{Group, Shown};
-use crate::ai::prompt::Brief;
+use crate::ai::prompt::{Brief, Rejection};
 use crate::ai::related::{self, Related};
 use crate::ai::run::{self, Job};
 use crate::ai::tree::Tree;
@@ -429,6 +429,13 @@ impl Asking<'_> {
         let mut look = |what: &str, file: Option<&RepoPath>, text: &str| {
             rules.scan_beside(what, file, text.as_bytes(), &mut asked.beside);
         };
+        for entry in self.floor.decisions.rejected_claims(self.floor.today) {
+            let Some(path) = entry.path.clone().filter(|_| !entry.line.is_empty()) else { continue };
+            look("the reason of a rejected finding", Some(&RepoPath::from(path.as_str())), &entry.reason);
+            let words = |text: &str| context::summary(text, rules);
+            let (rule, line, reason) = (words(&entry.rule), words(&entry.line), words(&entry.reason));
+            brief.rejections.push(Rejection { path, rule, line, reason });
+        }
         for d in brief.conventions.iter().chain(&brief.documents) {
             look("a document that a model is given", Some(&RepoPath::from(d.name.as_str())), &d.text);
         }

@@ -293,10 +293,29 @@ fn a_rejected_claim_of_a_model_does_not_come_back() {
     repo.stage(".claude-reviewer.toml", server.policy("openai")).commit("seed");
     repo.stage("a.py", "x = 1 / n\n");
     repo.reviewer(&["review", "staged"]).run(1);
-    decide(&repo, &["reject", "F1"]);
+    decide(&repo, &["reject", "F1", "--reason", "n is never 0"]);
     assert_eq!(staged(&repo), state("pass", "rejected", 1));
-    // A follow-up in which the model repeats it, and one in which it is carried over.
+    let prompts: Vec<String> = server.questions().iter().map(|r| r.prompt()).filter(|p| p.contains("Review")).collect();
+    let [first, second] = &prompts[..] else { panic!("{} questions", prompts.len()) };
+    assert!(!first.contains("rejected before"), "{first}");
+    let listed = crate::fences::only(second, "rejected before");
+    assert_eq!(listed, "a.py: x = 1 / n (ai-bug): rejected before: n is never 0\n");
+    assert!(second.contains("Do not report them again"), "{second}");
+    // It is carried over to a follow-up.
     repo.stage("b.py", "y = 2\n");
     let report = repo.review_json(&["staged", "--follow-up", "latest"], 0);
     assert_eq!(report["findings"][0]["disposition"], "rejected", "{report}");
+}
+
+#[test]
+fn a_rejected_claim_about_another_line_or_file_is_not_shown_to_the_model() {
+    let server = Server::start(|r| r.review(&[finding("a.py", 1, "x = 1 / n")]));
+    let repo = Repo::new();
+    repo.stage(".claude-reviewer.toml", server.policy("openai")).commit("seed");
+    repo.stage("a.py", "x = 1 / n\n");
+    repo.reviewer(&["review", "staged"]).run(1);
+    decide(&repo, &["reject", "F1"]);
+    repo.stage("a.py", "x = 1 // n\n").stage("b.py", "x = 1 / n\n");
+    repo.reviewer(&["review", "staged"]).run_any();
+    assert!(!server.questions().last().unwrap().prompt().contains("rejected before"));
 }
