@@ -52,6 +52,11 @@ impl Entry {
         !needs_reason || !self.reason.trim().is_empty()
     }
 
+    /// Returns true for a claim of a model.
+    pub fn is_claim(&self) -> bool {
+        self.rule.starts_with(CLAIM)
+    }
+
     fn is_expired(&self, today: Date) -> bool {
         self.expires.is_some_and(|date| date <= today)
     }
@@ -89,8 +94,7 @@ impl Entries {
 
     /// Returns the entries that reject claims of models and have not expired, in the order of their fingerprints.
     pub fn rejected_claims(&self, today: Date) -> impl Iterator<Item = &Entry> {
-        let is_one =
-            move |e: &&Entry| e.decision == Decision::Rejected && e.rule.starts_with(CLAIM) && !e.is_expired(today);
+        let is_one = move |e: &&Entry| e.decision == Decision::Rejected && e.is_claim() && !e.is_expired(today);
         self.by_fingerprint.values().flatten().filter(is_one)
     }
 

@@ -120,7 +120,7 @@ enum Shape {
     Json,
 }
 
-fn date(text: &str) -> std::result::Result<Date, String> {
+pub(super) fn date(text: &str) -> std::result::Result<Date, String> {
     text.parse().map_err(|_| "expected a date such as 2026-01-31".to_owned())
 }
 

@@ -132,7 +132,7 @@ fn review(context: &Context, args: &Args, word: Word, stop: &Stop) -> Result<Exi
 }
 
 /// Does what shows its progress, and clears that away.
-fn in_world<T>(context: &Context, stop: &Stop, work: impl FnOnce(&World<'_>) -> T) -> T {
+pub(super) fn in_world<T>(context: &Context, stop: &Stop, work: impl FnOnce(&World<'_>) -> T) -> T {
     let progress = progress::of(&context.env, context.global.quiet);
     let now = jiff::Timestamp::now();
     work(&World { env: &context.env, progress: progress.as_ref(), now, stop, script: None, agent: None })

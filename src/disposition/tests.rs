@@ -58,8 +58,8 @@ fn a_digest_is_of_the_lines_without_the_white_space_around_them() {
     let text = one.to_string();
     for bad in [
         text.replace("scrypt:", "sha256:"),
-        text.replace(":14:", ":31:"),
-        text.replace(":14:", ":1:"),
+        text.replace(":13:", ":31:"),
+        text.replace(":13:", ":1:"),
         text[..text.len() - 1].to_owned(),
         format!("{text}:00"),
         text.replace('7', "é"),
@@ -121,7 +121,7 @@ fn dsp_03_a_file_with_an_error_has_no_entries_and_names_the_line() {
         (good.replace("created = \"2026-01-02\"", "created = \"soon\""), line("created")),
         (good.replace("expires = \"2026-04-02\"", "expires = \"2026-02-30\""), line("expires")),
         (good.replace("expires = \"2026-04-02\"\n", ""), line("status")),
-        (good.replace("digest = \"scrypt:14", "digest = \"scrypt:15x"), line("digest")),
+        (good.replace("digest = \"scrypt:13", "digest = \"scrypt:15x"), line("digest")),
         (good.replace("fingerprint = \"", "fingerprint = \"X"), line("fingerprint")),
         (good.replace("owner = ", "owned = "), line("owner")),
         (good.replace("version = 1", "version = 2"), line("version")),

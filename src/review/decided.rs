@@ -124,7 +124,7 @@ pub(super) fn states(repo: Option<&Repo>, parts: &[Part]) -> Vec<(Option<ObjectI
     parts.iter().filter_map(|part| Some((part.commit, state(part)?))).collect()
 }
 
-/// Marks the findings about which a decision holds. `states`: see [`states`].
+/// Marks the findings about which a decision holds, and that have none yet. `states`: see [`states`].
 pub(super) fn mark(
     entries: &Entries,
     findings: &mut [Finding],
@@ -134,7 +134,7 @@ pub(super) fn mark(
 ) {
     let Some(repo) = repo.filter(|_| !entries.is_empty()) else { return };
     let mut texts = Texts { reader: repo.reader(), states, known: HashMap::new() };
-    for finding in findings.iter_mut().filter(|f| entries.names(f)) {
+    for finding in findings.iter_mut().filter(|f| f.disposition.is_none() && entries.names(f)) {
         let lines = match (finding.file(), finding.lines()) {
             (Some(path), Some(span)) => match texts.lines(finding.commit, path, span) {
                 Some(lines) => Some(lines),

@@ -118,7 +118,10 @@ pub fn decide(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Vec
         share(&here.place.top, entries())?;
     }
     let name = format!("{}/{}", here.place.history.path, decided::OWN);
-    here.store.decide(|before| changed_file(&name, before, entries()))?;
+    here.store.decide(|before| {
+        let all = changed_file(&name, before, entries())?;
+        Ok(disposition::render(&all).into_bytes())
+    })?;
     Ok(decided)
 }
 
@@ -232,7 +235,12 @@ fn changed(found: &wire::Finding) -> Error {
 }
 
 /// Adds entries to the shared file of a worktree, and makes it where it is missing.
-fn share(top: &Path, entries: impl Iterator<Item = Entry>) -> Result<()> {
+pub(super) fn share(top: &Path, entries: impl Iterator<Item = Entry>) -> Result<()> {
+    rewrite(top, |name, before| Ok(disposition::render(&changed_file(name, before, entries)?).into_bytes()))
+}
+
+/// Replaces the shared file of a worktree. `change` gets its name and content, and returns the new content.
+pub(super) fn rewrite(top: &Path, change: impl FnOnce(&str, Option<Vec<u8>>) -> Result<Vec<u8>>) -> Result<()> {
     let path = top.join(SHARED);
     let folder = path.parent().unwrap_or(top);
     let unfit = |why: &str| Error::usage(format!("{SHARED} {why}"));
@@ -247,7 +255,7 @@ fn share(top: &Path, entries: impl Iterator<Item = Entry>) -> Result<()> {
         Err(e) if e.kind() == ErrorKind::NotFound => None,
         Err(e) => return Err(failed(&e)),
     };
-    let after = changed_file(SHARED, before, entries)?;
+    let after = change(SHARED, before)?;
     let write = || {
         std::fs::create_dir_all(folder)?;
         let mut file = tempfile::Builder::new();
@@ -262,14 +270,18 @@ fn share(top: &Path, entries: impl Iterator<Item = Entry>) -> Result<()> {
     write().map_err(|e: std::io::Error| failed(&e))
 }
 
-/// Returns the content of a file of decisions with further entries.
-fn changed_file(name: &str, before: Option<Vec<u8>>, entries: impl Iterator<Item = Entry>) -> Result<Vec<u8>> {
+/// Returns the entries of a file with further ones.
+pub(super) fn changed_file(
+    name: &str,
+    before: Option<Vec<u8>>,
+    entries: impl Iterator<Item = Entry>,
+) -> Result<Vec<Entry>> {
     let mut all = before.map(|bytes| decided::read(name, &bytes)).transpose()?.unwrap_or_default();
     entries.for_each(|entry| disposition::put(&mut all, entry));
-    Ok(disposition::render(&all).into_bytes())
+    Ok(all)
 }
 
-fn salt() -> Result<[u8; 16]> {
+pub(super) fn salt() -> Result<[u8; 16]> {
     let mut salt = [0; 16];
     getrandom::fill(&mut salt).map_err(|e| Error::incomplete(format!("no random numbers: {e}")))?;
     Ok(salt)

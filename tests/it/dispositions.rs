@@ -319,3 +319,51 @@ fn a_rejected_claim_about_another_line_or_file_is_not_shown_to_the_model() {
     repo.reviewer(&["review", "staged"]).run_any();
     assert!(!server.questions().last().unwrap().prompt().contains("rejected before"));
 }
+
+#[test]
+fn a_baseline_defers_what_code_has_and_not_what_is_new() {
+    let repo = Repo::new();
+    repo.stage("old/a.py", CODE).stage("old/b.py", CODE).stage("README", "Sums.\n").commit("seed");
+    let said = repo.reviewer(&["baseline", "create", "--until", "2999-01-01"]).run(0).stdout;
+    assert_eq!(said, format!("2 findings deferred in {SHARED}; commit the file\n"));
+    let again = std::fs::read_to_string(repo.path().join(SHARED)).unwrap();
+    assert_eq!(repo.reviewer(&["baseline", "create"]).run(0).stdout, "no findings without an entry\n");
+    assert_eq!(std::fs::read_to_string(repo.path().join(SHARED)).unwrap(), again, "the file stays");
+    assert_eq!(repo.reviewer(&["baseline", "check"]).run(0).stdout, "2 entries hold\n");
+    repo.git(&["add", SHARED]);
+    repo.commit("adopt the gate");
+    // A change beside the old code, and one that moves it, pass; new code does not.
+    repo.git(&["checkout", "-q", "-b", "topic"]);
+    let gate = |code: i32| {
+        repo.review_json(&["branch", "--base", "main", "--gate"], code)["summary"]["dispositioned"].as_u64().unwrap()
+    };
+    repo.stage("old/a.py", format!("import requests\n\n\nif True:\n    {}", CODE.replace('\n', "\n    ")))
+        .commit("indent");
+    assert_eq!(gate(0), 1);
+    repo.stage("new.py", CODE).commit("add");
+    assert_eq!(gate(1), 1);
+    // What is gone is listed, and pruned.
+    repo.stage("old/b.py", "x = 1\n");
+    let said = repo.reviewer(&["baseline", "check"]).run(1).stdout;
+    assert!(said.starts_with("1 entry holds\ndoes not hold: ") && said.contains("has no entry: new.py:2 "), "{said}");
+    assert_eq!(repo.reviewer(&["baseline", "prune"]).run(0).stdout, "1 entry removed\n");
+    assert_eq!(repo.reviewer(&["baseline", "check", "old/**"]).run(0).stdout, "1 entry holds\n");
+}
+
+#[test]
+fn a_baseline_of_some_files_leaves_the_others() {
+    let repo = Repo::new();
+    repo.stage("old/a.py", CODE).stage("web/b.py", CODE).commit("seed");
+    repo.reviewer(&["baseline", "create", "web/**"]).run(0);
+    let text = std::fs::read_to_string(repo.path().join(SHARED)).unwrap();
+    assert!(text.contains("path = \"web/b.py\"") && !text.contains("old/a.py"), "{text}");
+    // A decision of a person stays as it is.
+    repo.stage("web/b.py", format!("{CODE}\n"));
+    repo.stage("web/c.py", CODE);
+    repo.reviewer(&["review", "staged"]).run(1);
+    decide(&repo, &["reject", "F1", "--reason", "known", "--share"]);
+    repo.reviewer(&["baseline", "create"]).run(0);
+    let text = std::fs::read_to_string(repo.path().join(SHARED)).unwrap();
+    assert_eq!(text.matches("[[disposition]]").count(), 3, "{text}");
+    assert!(text.contains("reason = \"known\""), "{text}");
+}

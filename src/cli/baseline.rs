@@ -1,0 +1,109 @@
+//! `baseline`: adopts the gate on code that has findings.
+
+use super::Context;
+use super::decide::date;
+use super::history::print;
+use super::review::in_world;
+use crate::disposition::SHARED;
+use crate::error::{ExitStatus, Result};
+use crate::git::Repo;
+use crate::review::World;
+use crate::rounds::baseline::{Scope, check, create, prune};
+use crate::stop::Stop;
+use crate::untrusted::Inert;
+use jiff::civil::Date;
+
+/// Names that a list shows.
+const NAMES: usize = 50;
+
+/// Arguments of `baseline`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A baseline is a set of deferred entries in .claude-reviewer/dispositions.toml. Commit the file \
+    together with the policy: in gate mode it counts once it is at the merge base."
+)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Defer the findings that the rules have in the files of the worktree
+    Create {
+        /// Patterns of files [default: all]
+        #[arg(value_name = "GLOB")]
+        files: Vec<String>,
+        /// First day on which the findings are pending again [default: in 90 days]
+        #[arg(long, value_name = "YYYY-MM-DD", value_parser = date)]
+        until: Option<Date>,
+    },
+    /// List entries that no longer hold, and findings without an entry
+    #[command(after_help = "Exit codes:\n  0  every entry holds, and every finding has one\n  1  otherwise")]
+    Check {
+        /// Patterns of files [default: all]
+        #[arg(value_name = "GLOB")]
+        files: Vec<String>,
+    },
+    /// Remove entries that no longer hold
+    Prune,
+}
+
+pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
+    let repo = Repo::open(&context.dir, &context.env)?;
+    let stop = Stop::default();
+    in_world(context, &stop, |world| act(context, args, &repo, world))
+}
+
+fn act(context: &Context, args: &Args, repo: &Repo, world: &World<'_>) -> Result<ExitStatus> {
+    let scope = |files: &[String]| Scope {
+        dir: context.dir.clone(),
+        config: context.global.config.clone(),
+        files: files.to_vec(),
+    };
+    match &args.command {
+        Command::Create { files, until } => {
+            let added = create(&scope(files), repo, *until, world)?;
+            let text = match added {
+                0 => "no findings without an entry\n".to_owned(),
+                n => format!("{n} {} deferred in {SHARED}; commit the file\n", findings(n)),
+            };
+            print(&text)
+        }
+        Command::Check { files } => {
+            let compared = check(&scope(files), repo, world)?;
+            let mut text = format!(
+                "{} {}\n",
+                compared.holding,
+                if compared.holding == 1 { "entry holds" } else { "entries hold" }
+            );
+            list("does not hold", compared.stale.iter(), &mut text);
+            list("has no entry", compared.uncovered.iter(), &mut text);
+            print(&text)?;
+            let is_good = compared.stale.is_empty() && compared.uncovered.is_empty();
+            Ok(if is_good { ExitStatus::Pass } else { ExitStatus::Block })
+        }
+        Command::Prune => {
+            let removed = prune(&scope(&[]), repo, world)?;
+            print(&format!("{removed} {} removed\n", entries(removed)))
+        }
+    }
+}
+
+fn findings(n: usize) -> &'static str {
+    if n == 1 { "finding" } else { "findings" }
+}
+
+fn entries(n: usize) -> &'static str {
+    if n == 1 { "entry" } else { "entries" }
+}
+
+fn list<'n>(what: &str, names: impl ExactSizeIterator<Item = &'n String>, text: &mut String) {
+    let rest = names.len().saturating_sub(NAMES);
+    for name in names.take(NAMES) {
+        text.push_str(&format!("{what}: {}\n", Inert::new(name)));
+    }
+    if rest > 0 {
+        text.push_str(&format!("{what}: {rest} more\n"));
+    }
+}

@@ -1,0 +1,146 @@
+//! The baseline: deferred entries for the findings that code has already, so that a gate starts with what is new.
+
+use super::decide::{changed_file, salt};
+use crate::disposition::{self, DEFERRED_DAYS, Digest, Entries, Entry};
+use crate::error::{Error, Result};
+use crate::finding::{Decision, Finding};
+use crate::git::{Reader, Repo, State};
+use crate::request::{ReviewRequest, Source};
+use crate::review::{self, Review, World, decided, today};
+use jiff::civil::Date;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// What existing entries say beside what the rules find now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// Entries that hold for a finding.
+    pub holding: usize,
+    /// Fingerprints of entries that have expired, or whose finding is gone or about other lines.
+    pub stale: BTreeSet<String>,
+    /// Findings that count and have no entry, as `path:line rule`.
+    pub uncovered: Vec<String>,
+}
+
+/// What a baseline is made from.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    pub dir: PathBuf,
+    pub config: Option<PathBuf>,
+    /// Patterns of paths; empty: the whole tree.
+    pub files: Vec<String>,
+}
+
+impl Scope {
+    /// Runs the rules over the files of the worktree. No backend is asked.
+    fn review(&self, repo: &Repo, world: &World<'_>) -> Result<Review> {
+        let base = Some(repo.empty_tree().to_string());
+        let mut request = ReviewRequest::new(Source::Changes { base }, self.dir.clone());
+        request.files.clone_from(&self.files);
+        request.config.clone_from(&self.config);
+        request.offline = true;
+        let review = review::run(&request, world)?;
+        if review.unlisted.total() > 0 {
+            let text =
+                format!("{} findings are more than a report lists", review.unlisted.total() + review.findings.len());
+            return Err(
+                Error::usage(text).hint("make the baseline folder by folder: claude-reviewer baseline create 'src/**'")
+            );
+        }
+        Ok(review)
+    }
+}
+
+/// Adds an entry to the shared file for each finding that counts and has none. Returns how many.
+///
+/// # Errors
+/// Those of a review; usage: the shared file has an error, or there are too many findings. Incomplete: it cannot be written.
+pub fn create(scope: &Scope, repo: &Repo, until: Option<Date>, world: &World<'_>) -> Result<usize> {
+    let review = scope.review(repo, world)?;
+    let Some(place) = &review.place else { return Err(without_worktree(&scope.dir)) };
+    let day = today(world.now);
+    let expires = until.or_else(|| day.checked_add(jiff::Span::new().days(DEFERRED_DAYS)).ok());
+    let mut reader = repo.reader();
+    let mut entries = Vec::new();
+    for finding in review.findings.iter().filter(|f| f.counts()) {
+        let Some(lines) = lines(&mut reader, finding) else { continue };
+        entries.push(Entry {
+            fingerprint: finding.fingerprint().to_string(),
+            rule: finding.rule_id().to_owned(),
+            path: finding.file().map(|path| path.to_wire()),
+            line: finding.quote().lines().next().unwrap_or_default().trim().chars().take(200).collect(),
+            digest: Some(Digest::of(&lines, salt()?)),
+            decision: Decision::Deferred,
+            reason: "baseline".to_owned(),
+            owner: place.actor.clone(),
+            created: day,
+            expires,
+        });
+    }
+    let added = entries.len();
+    if added > 0 {
+        super::decide::share(&place.top, entries.into_iter())?;
+    }
+    Ok(added)
+}
+
+/// Compares the shared file with what the rules find now.
+///
+/// # Errors
+/// As [`create`].
+pub fn check(scope: &Scope, repo: &Repo, world: &World<'_>) -> Result<Compared> {
+    let review = scope.review(repo, world)?;
+    let mut reader = repo.reader();
+    let entries = decided::shared(&mut reader, &State::Worktree)?;
+    let all = Entries::new(entries.iter().cloned());
+    let mut holding = BTreeSet::new();
+    let mut out = Compared::default();
+    for finding in &review.findings {
+        let lines = lines(&mut reader, finding);
+        if let Some(entry) = all.entry(finding, lines.as_deref(), today(world.now)) {
+            holding.insert(entry.fingerprint.clone());
+        }
+        if finding.counts() && finding.lines().is_some() {
+            out.uncovered.push(name(finding));
+        }
+    }
+    out.holding = holding.len();
+    // Claims of models are not looked for, and files outside of the patterns were not read.
+    let is_seen = |e: &&Entry| !e.is_claim() && scope.files.is_empty();
+    out.stale =
+        entries.iter().filter(is_seen).map(|e| e.fingerprint.clone()).filter(|f| !holding.contains(f)).collect();
+    Ok(out)
+}
+
+/// Removes entries that no longer hold from the shared file. Returns how many.
+///
+/// # Errors
+/// As [`create`].
+pub fn prune(scope: &Scope, repo: &Repo, world: &World<'_>) -> Result<usize> {
+    let compared = check(scope, repo, world)?;
+    let Some(top) = repo.worktree() else { return Err(without_worktree(&scope.dir)) };
+    if !compared.stale.is_empty() {
+        super::decide::rewrite(top, |name, before| {
+            let mut entries = changed_file(name, before, std::iter::empty())?;
+            entries.retain(|e| !compared.stale.contains(&e.fingerprint));
+            Ok(disposition::render(&entries).into_bytes())
+        })?;
+    }
+    Ok(compared.stale.len())
+}
+
+fn without_worktree(dir: &Path) -> Error {
+    Error::usage(format!("{} has no worktree", dir.display())).hint("run this in a clone that has one")
+}
+
+/// Returns the lines of a finding in the worktree.
+fn lines(reader: &mut Reader<'_>, finding: &Finding) -> Option<Vec<u8>> {
+    let text = decided::text_at(reader, &State::Worktree, finding.file()?)?;
+    decided::lines(&text, finding.lines()?)
+}
+
+fn name(finding: &Finding) -> String {
+    let place = finding.file().map(|path| path.to_wire()).unwrap_or_default();
+    let line = finding.lines().map(|l| format!(":{}", l.first)).unwrap_or_default();
+    format!("{place}{line} {}", finding.rule_id())
+}
