@@ -1,5 +1,6 @@
 //! The command line: clap types, one file per subcommand, one place that prints errors.
 
+mod apply;
 mod baseline;
 mod complete;
 mod decide;
@@ -101,6 +102,8 @@ enum Command {
     Reject(decide::Reject),
     /// Defer findings: they do not count until a date
     Defer(decide::Defer),
+    /// Write the replacements of findings into the worktree
+    Apply(apply::Args),
     /// Adopt the gate on code that has findings
     Baseline(baseline::Args),
     /// Serve coding agents over the Model Context Protocol
@@ -168,6 +171,7 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
         Command::Accept(args) => decide::accept(&context, &args),
         Command::Reject(args) => decide::reject(&context, &args),
         Command::Defer(args) => decide::defer(&context, &args),
+        Command::Apply(args) => apply::run(&context, &args),
         Command::Baseline(args) => baseline::run(&context, &args),
         Command::ServeMcp(args) => serve::run(&context, &args),
         Command::Completions(args) => generate::completions(&args),

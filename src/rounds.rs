@@ -5,6 +5,7 @@
 //! says of earlier findings decides nothing: fingerprints and code regions do.
 
 pub mod advice;
+pub mod apply;
 pub mod baseline;
 pub mod compare;
 pub mod cover;

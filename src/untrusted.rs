@@ -217,8 +217,13 @@ fn escape_of(c: char) -> String {
     }
 }
 
-/// Tells whether a character does something other than stand there: control characters, what reorders or
-/// hides text, what takes no room (Unicode's default ignorable code points), and line separators.
+/// Returns true if code has a character that hides or reorders text; line ends and tabs are none.
+pub fn has_active(code: &str) -> bool {
+    code.chars().any(|c| !matches!(c, '\n' | '\t') && is_active(c))
+}
+
+/// Returns true for control characters, characters that reorder or hide text, characters without width (Unicode's default
+/// ignorable code points), and line separators.
 pub fn is_active(c: char) -> bool {
     c.is_control()
         || matches!(u32::from(c),

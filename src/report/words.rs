@@ -465,7 +465,7 @@ pub(super) fn applicable(f: &Finding) -> Option<&str> {
     let ours = (span.first.get()..=span.last.get()).all(|n| line_of(frame, n).is_some_and(|l| l.added));
     // Line numbers of an earlier commit do not apply to the head.
     let here = f.commit.is_none() && ours;
-    let shown = !code.chars().any(|c| !matches!(c, '\n' | '\t') && untrusted::is_active(c));
+    let shown = !untrusted::has_active(code);
     let patch = code.lines().any(|l| ["diff --git ", "--- a/", "+++ b/", "@@ -"].iter().any(|p| l.starts_with(p)));
     (here && shown && !patch).then_some(code)
 }

@@ -2,7 +2,7 @@
 
 use crate::loopback::{Request, Server};
 use crate::mcp::client::{Client, text as shown_by};
-use crate::support::{Repo, Run};
+use crate::support::{Repo, Run, files_below};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use claude_reviewer::ai::tools::Session;
@@ -12,7 +12,6 @@ use claude_reviewer::git;
 use claude_reviewer::policy::RulesPolicy;
 use claude_reviewer::rules::RuleSet;
 use serde_json::json;
-use std::path::{Path, PathBuf};
 
 const ALNUM: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 const FORMATS: [&str; 11] =
@@ -26,15 +25,6 @@ fn text(seed: u64, signs: &str, count: usize) -> String {
         char::from(signs.as_bytes()[(state >> 33) as usize % signs.len()])
     };
     (0..count).map(|_| next()).collect()
-}
-
-fn files_below(dir: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
-    let mut out = Vec::new();
-    for path in entries.map(|e| e.unwrap().path()) {
-        if path.is_dir() { out.extend(files_below(&path)) } else { out.push(path) }
-    }
-    out
 }
 
 /// A file with secrets in it.

@@ -8,6 +8,7 @@
     reason = "a test that cannot go on fails; helpers count as code for these lints"
 )]
 
+mod apply;
 mod architecture;
 mod bounds;
 mod cache;

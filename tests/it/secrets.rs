@@ -2,7 +2,7 @@
 //!
 //! Every key is put together here from random parts, so that none stands in the sources.
 
-use crate::support::Repo;
+use crate::support::{Repo, files_below};
 use base64::Engine as _;
 
 /// Made-up text: the same for the same seed, over the alphabet given.
@@ -292,15 +292,6 @@ fn sec_08_fingerprints_do_not_depend_on_the_secret() {
     };
     let (one, two) = (format!("kx{}7", &password()[..9]), format!("qz{}4", &password()[3..12]));
     assert_eq!(fingerprint(&one), fingerprint(&two));
-}
-
-fn files_below(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
-    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
-    let mut out = Vec::new();
-    for path in entries.map(|e| e.unwrap().path()) {
-        if path.is_dir() { out.extend(files_below(&path)) } else { out.push(path) }
-    }
-    out
 }
 
 #[test]

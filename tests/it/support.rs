@@ -117,9 +117,26 @@ impl Repo {
     /// Runs `review … --format json`, expects an exit code and returns the report.
     #[track_caller]
     pub fn review_json(&self, args: &[&str], code: i32) -> serde_json::Value {
-        let run = self.review(&[args, &["--format", "json"]].concat(), code);
-        serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("no JSON: {e}\n{}\n{}", run.stdout, run.stderr))
+        self.review(&[args, &["--format", "json"]].concat(), code).json()
     }
+}
+
+impl Run {
+    /// Returns the JSON document on standard output.
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("no JSON: {e}\n{}\n{}", self.stdout, self.stderr))
+    }
+}
+
+/// Returns the files below a folder; it follows links to folders.
+pub fn files_below(dir: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    let mut out = Vec::new();
+    for path in entries.map(|e| e.unwrap().path()) {
+        if path.is_dir() { out.extend(files_below(&path)) } else { out.push(path) }
+    }
+    out
 }
 
 /// Starts a run of the binary in any folder.

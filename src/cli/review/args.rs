@@ -206,7 +206,7 @@ pub(super) struct Options {
     )]
     pub(super) warn_on: Option<Vec<Severity>>,
     /// List rejected and deferred findings in the text report
-    #[arg(long, global = true, help_heading = OUTPUT)]
+    #[arg(long, global = true, help_heading = OUTPUT, hide_short_help = true)]
     pub(super) show_dispositioned: bool,
     /// Exit 0 instead of 1 if findings block
     #[arg(long, global = true, help_heading = POLICY)]

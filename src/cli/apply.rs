@@ -1,0 +1,110 @@
+//! `apply`: writes the replacements of findings into the worktree.
+
+use super::Context;
+use super::history::{find, print, request};
+use super::review::in_world;
+use crate::error::{Error, ExitStatus, Result};
+use crate::request::{ReviewRequest, Source};
+use crate::review::{self, Review};
+use crate::rounds;
+use crate::rounds::apply::{Edits, Wanted, plan};
+use crate::stop::Stop;
+use crate::untrusted::Inert;
+use crate::wire;
+use std::path::PathBuf;
+
+/// Arguments of `apply`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Lines are replaced only if they are as they were reviewed. Nothing is written if one of the named \
+    findings cannot be applied. The index stays as it is. Afterwards the rules run on the changed files."
+)]
+pub(super) struct Args {
+    /// Findings: IDs such as F3, or the first digits of fingerprints
+    #[arg(value_name = "FINDING", required_unless_present = "all_safe", conflicts_with = "all_safe")]
+    findings: Vec<String>,
+    /// Apply every finding of at least medium confidence that has a replacement
+    #[arg(long)]
+    all_safe: bool,
+    /// Stored review that has the findings: an ID, or `latest`
+    #[arg(long, value_name = "ID", default_value = "latest")]
+    session: String,
+    /// Print the patch and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Write the patch to a file instead of the worktree
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
+    patch: Option<PathBuf>,
+}
+
+pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
+    let (store, id, session) = find(context, &args.session)?;
+    let (place, _) = rounds::open(&request(context), &context.env)?;
+    let last = session.rounds.last().map(|r| &r.review.report);
+    let report = last.ok_or_else(|| Error::usage(format!("review {id} has no round")))?;
+    let change = store.change(&id, u32::try_from(session.rounds.len()).unwrap_or(u32::MAX))?;
+    let wanted = if args.all_safe { Wanted::AllSafe } else { Wanted::Named(args.findings.clone()) };
+    let edits = plan(&place.top, &id.to_string(), (&report.findings, &change), &wanted)?;
+    let mut text = String::new();
+    for (id, why) in &edits.left_out {
+        text.push_str(&format!("left out {id}: {}\n", Inert::new(why)));
+    }
+    if edits.is_empty() {
+        text.push_str("nothing to apply\n");
+        return print(&text);
+    }
+    if args.dry_run {
+        let patch = edits.patch();
+        let lines: Vec<String> = String::from_utf8_lossy(&patch).lines().map(|l| Inert::new(l).to_string()).collect();
+        return print(&format!("{text}{}\n", lines.join("\n")));
+    }
+    if let Some(file) = &args.patch {
+        let file = context.dir.join(file);
+        let failed =
+            |e: std::io::Error| Error::incomplete(format!("{} cannot be written", file.display())).caused_by(&e);
+        std::fs::write(&file, edits.patch()).map_err(failed)?;
+        text.push_str(&format!("wrote {}; apply it with: git apply {}\n", file.display(), file.display()));
+        return print(&text);
+    }
+    edits.write()?;
+    text.push_str(&format!("applied {}\n", edits.applied.join(", ")));
+    text.push_str(&checked(context, &edits, &report.findings));
+    print(&text)
+}
+
+/// Runs the rules on the changed files, and says which findings of them are gone and which are new.
+fn checked(context: &Context, edits: &Edits, before: &[wire::Finding]) -> String {
+    let mut request = ReviewRequest::new(Source::Changes { base: None }, context.dir.clone());
+    request.config.clone_from(&context.global.config);
+    request.offline = true;
+    let stop = Stop::default();
+    let review = match in_world(context, &stop, |world| review::run(&request, world)) {
+        Ok(review) => review,
+        Err(e) => return format!("the result was not checked: {}\n", Inert::new(e.message)),
+    };
+    let paths: Vec<String> = edits.paths().map(|path| path.to_wire()).collect();
+    let mut text = String::new();
+    for f in before.iter().filter(|f| edits.applied.contains(&f.id)) {
+        let line = match f.origin.as_str() {
+            "rules" if has(&review, &f.fingerprint) => format!("still there: {} ({})", f.id, f.rule_id),
+            "rules" => format!("gone: {} ({})", f.id, f.rule_id),
+            backend => {
+                format!("not checked: {} is a claim of {backend}; run: claude-reviewer review --follow-up", f.id)
+            }
+        };
+        text.push_str(&format!("{}\n", Inert::new(line)));
+    }
+    for f in review.findings.iter().filter(|f| f.counts()) {
+        let is_here = f.file().is_some_and(|path| paths.contains(&path.to_wire()));
+        if is_here && before.iter().all(|b| b.fingerprint != f.fingerprint().as_str()) {
+            let place = f.file().map(|p| p.to_wire()).unwrap_or_default();
+            let line = f.lines().map(|l| format!(":{}", l.first)).unwrap_or_default();
+            text.push_str(&format!("{}\n", Inert::new(format!("new: {} at {place}{line}", f.rule_id()))));
+        }
+    }
+    text
+}
+
+fn has(review: &Review, fingerprint: &str) -> bool {
+    review.findings.iter().any(|f| f.fingerprint().as_str() == fingerprint)
+}

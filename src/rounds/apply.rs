@@ -1,0 +1,370 @@
+//! Writes the replacements of findings into the worktree.
+//!
+//! Lines are replaced only if they are as they were reviewed. All files are computed before the first one is written, so
+//! that a refusal leaves the worktree as it is. The index stays.
+
+use super::decide::select;
+use super::recall;
+use crate::diff::{self, Attribute, Body, ChangeKind, FileChange, FileMode, RepoPath, Side};
+use crate::error::{Error, Result};
+use crate::finding::{Confidence, Finding, Frame, LineSpan};
+use crate::untrusted;
+use crate::wire;
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Bytes of a file that is changed.
+const MAX_FILE: u64 = 64 << 20;
+/// What git writes into a file with a conflict.
+const CONFLICT: &[&[u8]] = &[b"<<<<<<< ", b">>>>>>> "];
+/// What replaces the bytes of a secret in a frame.
+const MASK: u8 = b'*';
+/// Where a swap file of Vim says that its buffer has unsaved changes, and how: `b0_dirty` in Vim's memline.c.
+const VIM_DIRTY: (usize, u8) = (1007, 0x55);
+
+/// What to apply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// IDs such as `F3`, or the first digits of fingerprints. Each has to apply.
+    Named(Vec<String>),
+    /// Every finding that counts, is of medium or high confidence, is not disputed, and whose replacement applies.
+    AllSafe,
+}
+
+/// The new contents of files, not written yet.
+#[derive(Debug, Default)]
+pub struct Edits {
+    files: Vec<Edit>,
+    /// IDs of the findings whose replacements are in the files.
+    pub applied: Vec<String>,
+    /// IDs of findings that were left out, and why.
+    pub left_out: Vec<(String, String)>,
+}
+
+/// One changed file.
+#[derive(Debug)]
+struct Edit {
+    path: RepoPath,
+    place: PathBuf,
+    before: Vec<u8>,
+    after: Vec<u8>,
+}
+
+/// A replacement at its place in a file: indices of lines, the end excluded.
+#[derive(Debug)]
+struct Patch {
+    id: String,
+    lines: std::ops::Range<usize>,
+    text: String,
+}
+
+/// Computes the new contents of files. `change`: the stored change of the round. Nothing is written.
+///
+/// # Errors
+/// Usage: an unknown finding, one without a replacement, lines that changed since the review, a file with a conflict, two
+/// findings about the same lines.
+pub fn plan(top: &Path, review: &str, (recorded, change): (&[wire::Finding], &[u8]), wanted: &Wanted) -> Result<Edits> {
+    let mut out = Edits::default();
+    let all = recall::findings(recorded, change);
+    let mut patches: BTreeMap<RepoPath, Vec<Patch>> = BTreeMap::new();
+    let mut texts: BTreeMap<RepoPath, (PathBuf, Vec<u8>)> = BTreeMap::new();
+    for (found, finding) in recorded.iter().zip(&all) {
+        let is_wanted = match wanted {
+            Wanted::Named(names) => is_named(recorded, names, found, review)?,
+            Wanted::AllSafe => is_safe(finding),
+        };
+        if !is_wanted {
+            continue;
+        }
+        match patch(top, found, finding, &mut texts) {
+            Ok((path, patch)) => {
+                let own = patches.entry(path).or_default();
+                match own.iter().find(|p| overlap(&p.lines, &patch.lines)) {
+                    None => own.push(patch),
+                    Some(other) => {
+                        let why = format!("{} is about the same lines", other.id);
+                        refuse(&mut out, wanted, &found.id, why)?;
+                    }
+                }
+            }
+            Err(why) => refuse(&mut out, wanted, &found.id, why)?,
+        }
+    }
+    for (path, own) in patches {
+        let Some((place, before)) = texts.remove(&path) else { continue };
+        out.applied.extend(own.iter().map(|p| p.id.clone()));
+        let after = replaced(&before, own);
+        out.files.push(Edit { path, place, before, after });
+    }
+    Ok(out)
+}
+
+/// Notes that a finding is left out, or fails if it was named.
+fn refuse(out: &mut Edits, wanted: &Wanted, id: &str, why: String) -> Result<()> {
+    if *wanted == Wanted::AllSafe {
+        out.left_out.push((id.to_owned(), why));
+        return Ok(());
+    }
+    Err(Error::usage(format!("{id} is not applied: {why}"))
+        .hint("review again, and apply a new finding: claude-reviewer review"))
+}
+
+fn is_named(recorded: &[wire::Finding], names: &[String], found: &wire::Finding, review: &str) -> Result<bool> {
+    for name in names {
+        if select(recorded, name, review)?.id == found.id {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn is_safe(f: &Finding) -> bool {
+    f.counts() && f.disputed.is_none() && f.confidence() >= Confidence::Medium && f.replacement().is_some()
+}
+
+/// Finds the place of a replacement in the worktree.
+///
+/// # Errors
+/// Why it cannot be applied.
+fn patch(
+    top: &Path,
+    found: &wire::Finding,
+    finding: &Finding,
+    texts: &mut BTreeMap<RepoPath, (PathBuf, Vec<u8>)>,
+) -> std::result::Result<(RepoPath, Patch), String> {
+    let text = finding.replacement().ok_or("it has no replacement")?.to_owned();
+    if untrusted::has_active(&text) {
+        return Err("its replacement has hidden characters".to_owned());
+    }
+    let (path, span) = finding.file().zip(finding.lines()).ok_or("it has no lines")?;
+    if !texts.contains_key(path) {
+        let place = place(top, path)?;
+        let bytes = read(&place)?;
+        texts.insert(path.clone(), (place, bytes));
+    }
+    let (place, bytes) = &texts[path];
+    if has_conflict(bytes) {
+        return Err(format!("{} has an unresolved conflict", path.to_wire()));
+    }
+    if is_unsaved(place) {
+        return Err(format!("an editor has unsaved changes of {}", path.to_wire()));
+    }
+    let changed = || format!("its lines at {}:{} have changed since the review", path.to_wire(), span.first);
+    let reviewed = reviewed(finding.frame.as_ref(), span).ok_or("its lines are not in the stored change")?;
+    let lines: Vec<&[u8]> = lines(bytes).collect();
+    let at = find(&lines, &reviewed, span.first.get() as usize - 1).ok_or_else(changed)?;
+    let has_secret = lines[at..at + reviewed.len()].iter().zip(&reviewed).any(|(line, reviewed)| line != reviewed);
+    if has_secret && text.as_bytes().windows(2).any(|pair| pair == [MASK, MASK]) {
+        return Err("its lines have a secret, which its replacement has masked".to_owned());
+    }
+    let patch = Patch { id: found.id.clone(), lines: at..at + reviewed.len(), text };
+    Ok((path.clone(), patch))
+}
+
+/// Returns the file of a path. It is a regular file of the worktree, and no folder on the way is a link.
+fn place(top: &Path, path: &RepoPath) -> std::result::Result<PathBuf, String> {
+    let shown = path.to_wire();
+    let relative = std::str::from_utf8(path.as_bytes()).map_err(|_| format!("{shown} is not UTF-8"))?;
+    let mut place = top.to_owned();
+    for part in Path::new(relative).components() {
+        let std::path::Component::Normal(name) = part else {
+            return Err(format!("{shown} is not a path of the worktree"));
+        };
+        place.push(name);
+        let meta = std::fs::symlink_metadata(&place).map_err(|_| format!("{shown} is not in the worktree"))?;
+        if meta.file_type().is_symlink() {
+            return Err(format!("{shown} is a symbolic link, or behind one"));
+        }
+    }
+    let meta = std::fs::symlink_metadata(&place).map_err(|_| format!("{shown} is not in the worktree"))?;
+    if meta.is_file() && meta.len() <= MAX_FILE { Ok(place) } else { Err(format!("{shown} is not a regular file")) }
+}
+
+fn read(place: &Path) -> std::result::Result<Vec<u8>, String> {
+    std::fs::read(place).map_err(|e| format!("{} cannot be read: {e}", place.display()))
+}
+
+/// Returns the lines of a text without line ends; a last line end ends no further line.
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let text = text.strip_suffix(b"\n").unwrap_or(text);
+    text.split(|b| *b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+}
+
+fn has_conflict(text: &[u8]) -> bool {
+    lines(text).any(|line| CONFLICT.iter().any(|mark| line.starts_with(mark)))
+}
+
+/// Returns true if an editor says that it has unsaved changes of a file: Emacs by a lock, Vim in its swap file.
+fn is_unsaved(place: &Path) -> bool {
+    let (Some(folder), Some(name)) = (place.parent(), place.file_name()) else { return false };
+    let beside = |before: &str, after: &str| {
+        let mut file = std::ffi::OsString::from(before);
+        file.push(name);
+        file.push(after);
+        folder.join(file)
+    };
+    let is_locked = std::fs::symlink_metadata(beside(".#", "")).is_ok_and(|m| m.file_type().is_symlink());
+    let mut head = [0; VIM_DIRTY.0 + 1];
+    let swap = std::fs::File::open(beside(".", ".swp"));
+    let is_swap = swap.is_ok_and(|mut file| file.read_exact(&mut head).is_ok()) && head.starts_with(b"b0");
+    is_locked || is_swap && head[VIM_DIRTY.0] == VIM_DIRTY.1
+}
+
+/// Returns the lines of a finding as they were reviewed, secrets masked.
+fn reviewed(frame: Option<&Frame>, span: LineSpan) -> Option<Vec<Vec<u8>>> {
+    let frame = frame?;
+    let line = |number: u32| {
+        let index = number.checked_sub(frame.first.get())?;
+        let line = frame.lines.get(index as usize).filter(|line| line.skipped == 0)?;
+        Some(line.text.strip_suffix(b"\r").unwrap_or(&line.text).to_vec())
+    };
+    (span.first.get()..=span.last.get()).map(line).collect()
+}
+
+/// Finds reviewed lines in a file: where they were, or else in the only other place that has them.
+fn find(lines: &[&[u8]], reviewed: &[Vec<u8>], first: usize) -> Option<usize> {
+    let is_at = |at: usize| {
+        let there = lines.get(at..at + reviewed.len());
+        there.is_some_and(|there| there.iter().zip(reviewed).all(|(line, reviewed)| is_same(line, reviewed)))
+    };
+    if is_at(first) {
+        return Some(first);
+    }
+    let mut others = (0..lines.len()).filter(|at| is_at(*at));
+    others.next().filter(|_| others.next().is_none())
+}
+
+/// Returns true if a line is the reviewed one, apart from its masked bytes.
+fn is_same(line: &[u8], reviewed: &[u8]) -> bool {
+    line.len() == reviewed.len() && line.iter().zip(reviewed).all(|(one, other)| one == other || *other == MASK)
+}
+
+fn overlap(a: &std::ops::Range<usize>, b: &std::ops::Range<usize>) -> bool {
+    a.start < b.end && b.start < a.end
+}
+
+/// Replaces lines of a text, the last ones first. New lines end as the first replaced one does.
+fn replaced(before: &[u8], mut patches: Vec<Patch>) -> Vec<u8> {
+    patches.sort_by_key(|p| std::cmp::Reverse(p.lines.start));
+    let mut lines: Vec<Vec<u8>> = before.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
+    for patch in patches {
+        let end: &[u8] = if lines[patch.lines.start].ends_with(b"\r\n") { b"\r\n" } else { b"\n" };
+        let ends = lines[patch.lines.end - 1].ends_with(b"\n");
+        let mut new: Vec<Vec<u8>> = patch.text.lines().map(|line| [line.as_bytes(), end].concat()).collect();
+        if let Some(last) = new.last_mut().filter(|_| !ends) {
+            // The file ended without a line end.
+            last.truncate(last.len() - end.len());
+        }
+        lines.splice(patch.lines, new);
+    }
+    lines.concat()
+}
+
+impl Edits {
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Returns the paths of the changed files.
+    pub fn paths(&self) -> impl Iterator<Item = &RepoPath> {
+        self.files.iter().map(|e| &e.path)
+    }
+
+    /// Returns the edits as a patch for `git apply`.
+    pub fn patch(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for edit in &self.files {
+            let side = || Some(Side { path: edit.path.clone(), mode: FileMode::Regular, id: None });
+            let body = Body::of_file(&edit.path, Some(edit.before.clone()), Some(edit.after.clone()), Attribute::Text);
+            let entry = diff::Entry { kind: ChangeKind::Modified, old: side(), new: side() };
+            diff::unified::write(&FileChange { entry, body }, &mut out);
+        }
+        out
+    }
+
+    /// Writes the files. Each is replaced as a whole, and only if all are as they were read.
+    ///
+    /// # Errors
+    /// Usage: a file changed meanwhile; nothing is written. Incomplete: a file cannot be written; the message names those that
+    /// are.
+    pub fn write(&self) -> Result<()> {
+        let unwritten = |edit: &Edit, e: &std::io::Error, done: &[String]| {
+            let done = if done.is_empty() { "nothing".to_owned() } else { done.join(", ") };
+            let message = format!("{} cannot be written; {done} was written", edit.path.to_wire());
+            Error::incomplete(message).caused_by(e)
+        };
+        let mut files = Vec::new();
+        for edit in &self.files {
+            files.push((edit, edit.beside().map_err(|e| unwritten(edit, &e, &[]))?));
+        }
+        for edit in &self.files {
+            if read(&edit.place).ok().as_ref() != Some(&edit.before) {
+                return Err(Error::usage(format!("{} changed meanwhile; nothing was written", edit.path.to_wire()))
+                    .hint("apply again when no editor or program writes to the file"));
+            }
+        }
+        let mut done = Vec::new();
+        for (edit, file) in files {
+            file.persist(&edit.place).map_err(|e| unwritten(edit, &e.error, &done))?;
+            done.push(edit.path.to_wire());
+        }
+        Ok(())
+    }
+}
+
+impl Edit {
+    /// Writes the new content to a temporary file in the same folder, with the permissions of the old one.
+    fn beside(&self) -> std::io::Result<tempfile::NamedTempFile> {
+        let mut file = tempfile::NamedTempFile::new_in(self.place.parent().unwrap_or(&self.place))?;
+        file.write_all(&self.after)?;
+        file.as_file().set_permissions(std::fs::metadata(&self.place)?.permissions())?;
+        file.as_file().sync_all()?;
+        Ok(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Places and line ends; the command is tested in `tests/it/apply.rs`.
+
+    use super::*;
+
+    fn patch(lines: std::ops::Range<usize>, text: &str) -> Patch {
+        Patch { id: "F1".to_owned(), lines, text: text.to_owned() }
+    }
+
+    fn after(before: &str, patches: Vec<Patch>) -> String {
+        String::from_utf8(replaced(before.as_bytes(), patches)).unwrap()
+    }
+
+    #[test]
+    fn lines_end_as_those_that_they_replace() {
+        assert_eq!(after("a\nb\nc\n", vec![patch(1..2, "x\ny")]), "a\nx\ny\nc\n");
+        assert_eq!(after("a\r\nb\r\nc", vec![patch(1..2, "x\ny")]), "a\r\nx\r\ny\r\nc");
+        assert_eq!(after("a\nb", vec![patch(1..2, "x\ny")]), "a\nx\ny");
+        assert_eq!(after("a\nb\nc\n", vec![patch(0..2, "")]), "c\n");
+    }
+
+    #[test]
+    fn several_replacements_do_not_move_each_other() {
+        let both = || vec![patch(0..1, "1\n2\n3"), patch(2..3, "x")];
+        assert_eq!(after("a\nb\nc\n", both()), "1\n2\n3\nb\nx\n");
+        assert_eq!(after("a\nb\nc\n", both().into_iter().rev().collect()), "1\n2\n3\nb\nx\n");
+    }
+
+    #[test]
+    fn lines_are_found_where_they_were_or_in_one_other_place() {
+        let at = |text: &str, reviewed: &[&str], first: usize| {
+            let reviewed: Vec<Vec<u8>> = reviewed.iter().map(|l| l.as_bytes().to_vec()).collect();
+            find(&lines(text.as_bytes()).collect::<Vec<_>>(), &reviewed, first)
+        };
+        assert_eq!(at("a\nb\na\n", &["a"], 2), Some(2));
+        assert_eq!(at("a\nb\na\n", &["a"], 1), None, "two places");
+        assert_eq!(at("x\na\r\nb\n", &["a", "b"], 0), Some(1));
+        assert_eq!(at("a\n", &["a", "b"], 0), None);
+        assert_eq!(at("key = 1234\n", &["key = ****"], 0), Some(0), "masked");
+        assert_eq!(at("key = 12345\n", &["key = ****"], 0), None);
+        assert_eq!(at("", &["a"], 7), None);
+    }
+}
