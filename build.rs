@@ -204,7 +204,10 @@ fn rule(out: &mut String, r: &format::Rule) -> std::fmt::Result {
     writeln!(out, "checks: {}, secret: {}, decoded: {},", list(&r.checks), r.secret, r.decoded)?;
     writeln!(out, "judges_origin: {}, line_has: {},", r.judges_origin, list(&r.line_has))?;
     writeln!(out, "message: {}, why: {},", text(&r.message), optional(&r.why))?;
-    writeln!(out, "suggestion: {}, cwe: {:?},", optional(&r.suggestion), r.cwe)?;
+    let fix = |f: &format::Fix| format!("Fix {{ find: {}, replace: {} }}", text(&f.find), text(&f.replace));
+    let fixes: Vec<String> = r.fixes.iter().map(fix).collect();
+    writeln!(out, "suggestion: {}, fixes: Cow::Borrowed(&[{}]),", optional(&r.suggestion), fixes.join(", "))?;
+    writeln!(out, "cwe: {:?},", r.cwe)?;
     writeln!(out, "references: {},", list(&r.references))?;
     writeln!(out, "bad: {}, good: {},", optional(&r.bad), optional(&r.good))?;
     writeln!(out, "}},")

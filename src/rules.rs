@@ -23,6 +23,7 @@ mod origin;
 mod prefilter;
 mod prose;
 mod report;
+mod rewrite;
 mod role;
 mod sample;
 mod scan;

@@ -39,10 +39,18 @@ pub(crate) struct Rule {
     pub(crate) message: Cow<'static, str>,
     pub(crate) why: Option<Cow<'static, str>>,
     pub(crate) suggestion: Option<Cow<'static, str>>,
+    pub(crate) fixes: Cow<'static, [Fix]>,
     pub(crate) cwe: Option<u32>,
     pub(crate) references: List,
     pub(crate) bad: Option<Cow<'static, str>>,
     pub(crate) good: Option<Cow<'static, str>>,
+}
+
+/// A replacement in the lines of a match; see `format::Fix`.
+#[derive(Clone, Debug)]
+pub(crate) struct Fix {
+    pub(crate) find: Cow<'static, str>,
+    pub(crate) replace: Cow<'static, str>,
 }
 
 /// Texts of a rule: static, or a team's.

@@ -104,6 +104,10 @@ pub(crate) struct Rule {
     pub(crate) why: Option<String>,
     #[serde(default)]
     pub(crate) suggestion: Option<String>,
+    /// Replacements in the lines of a match, where they are certain. All are applied in order. The result is offered unless
+    /// `pattern` still matches it.
+    #[serde(default, rename = "fix")]
+    pub(crate) fixes: Vec<Fix>,
     #[serde(default)]
     pub(crate) cwe: Option<u32>,
     #[serde(default)]
@@ -115,6 +119,17 @@ pub(crate) struct Rule {
     pub(crate) good: Option<String>,
     #[serde(default, rename = "sample")]
     pub(crate) samples: Vec<Sample>,
+}
+
+/// A replacement in the lines of a match.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Fix {
+    /// Expression over the lines of the match. Every match of it is replaced; `^` and `$` match at line ends.
+    pub(crate) find: String,
+    /// The new text. `${1}` and `${name}` are groups of `find`. If all lines become empty, they are deleted, provided that
+    /// they have whole statements.
+    pub(crate) replace: String,
 }
 
 /// Text that must, or must not, match.
@@ -130,6 +145,9 @@ pub(crate) struct Sample {
     /// forms), so that the catalogue contains nothing shaped like a key. A text that starts with `diff --git ` is a
     /// patch.
     pub(crate) text: String,
+    /// The text with the rule's replacement for its first match.
+    #[serde(default)]
+    pub(crate) fixed: Option<String>,
     /// Other rules that may match this text. Without it, a sample that must not match fails if another rule of severity
     /// `minor` or above matches.
     #[serde(default)]
@@ -296,6 +314,9 @@ impl Rule {
         let is_empty = |s: &&Sample| s.text.trim().is_empty();
         let mut out: Vec<_> =
             self.samples.iter().filter(is_empty).map(|_| Fault::new("sample", "`text` is empty")).collect();
+        if !self.fixes.is_empty() && self.samples.iter().all(|s| s.fixed.is_none()) {
+            out.push(Fault::new("fix", "no sample has `fixed`, the text with the replacement"));
+        }
         if self.matcher.as_deref() == Some("change") {
             return out;
         }

@@ -3,7 +3,7 @@
 use super::catalog::Rule;
 use super::language::Languages;
 use super::suppress::{Counting, Directives, Sought};
-use super::{RuleSet, Unlisted};
+use super::{RuleSet, Unlisted, rewrite};
 use crate::diff::{FileChange, LineNo, RepoPath, blank_all};
 use crate::finding::listing::{self, Counted, Floor};
 use crate::finding::{Confidence, Draft, Finding, LineSpan, Location, Proof, Severity};
@@ -156,7 +156,8 @@ impl<'a> Reporter<'a> {
             return self.counted.push(counted);
         }
         let masked = self.masked(sighting.quote);
-        let mut finding = make(rule, self.rules, index, sighting, masked);
+        let replacement = self.replacement(index, &sighting);
+        let mut finding = make(rule, self.rules, index, sighting, Shown { quote: masked, replacement });
         finding.identity = identity;
         finding.suppressed = suppressed;
         self.out.push(finding);
@@ -178,6 +179,16 @@ impl<'a> Reporter<'a> {
         let count = if is_suppressed { &mut self.suppressed } else { &mut self.counts[usize::from(index)] };
         *count = count.saturating_add(1);
         *count <= FINDINGS_MAX && self.floor.admits(is_suppressed, severity, sighting.file, sighting.lines)
+    }
+
+    /// Returns the rule's replacement for the lines of a finding, if one is certain.
+    fn replacement(&mut self, index: u16, sighting: &Sighting<'_>) -> Option<String> {
+        if self.rules.rule(index).fixes.is_empty() {
+            return None;
+        }
+        let languages = self.languages();
+        let file = self.file.filter(|f| Some(f.path()) == sighting.file)?;
+        rewrite::replacement(self.rules, self.rules.compiled(index)?, (&file.text()?.new, languages), sighting.lines?)
     }
 
     /// Returns a part of the file with its secrets hidden. The text around the part can reveal a secret, so the whole
@@ -231,8 +242,15 @@ pub(super) fn lowered(severity: Severity) -> Option<Severity> {
     }
 }
 
-fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>, masked: Cow<'_, [u8]>) -> Finding {
-    let mut quote = masked;
+/// What a finding shows of the file.
+struct Shown<'a> {
+    /// The offending text, secrets masked.
+    quote: Cow<'a, [u8]>,
+    replacement: Option<String>,
+}
+
+fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>, shown: Shown<'_>) -> Finding {
+    let mut quote = shown.quote;
     let is_header = rule.checks.iter().any(|c| super::secret::is_for_key_headers(c));
     if let Some((start, end)) = s.hide.filter(|_| !is_header) {
         let span = start.min(s.quote.len())..end.min(s.quote.len());
@@ -265,7 +283,7 @@ fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>, masked: Cow<'
         message,
         failure: None,
         suggestion: rule.suggestion.as_ref().map(|t| t.trim_end().to_owned()),
-        replacement: None,
+        replacement: shown.replacement,
         quote: String::from_utf8_lossy(quote.trim_ascii()).into_owned(),
         cwe: rule.cwe,
         convention: None,

@@ -3,7 +3,7 @@
 use super::{RuleSet, Scope, Tree, format, secret};
 use crate::diff::{RepoPath, code, patch};
 use crate::error::Result;
-use crate::finding::Severity;
+use crate::finding::{Finding, Severity};
 
 /// Expands `${alnum:36}` and its kind into made-up text, the same for the same seed.
 ///
@@ -105,21 +105,27 @@ pub(super) fn test(rules: &RuleSet, written: &[format::Rule]) -> Report {
             report.samples += 1;
             let name = format!("{}: sample {} ({})", rule.id, i + 1, sample.path);
             let text = expand(&sample.text, &format!("{} {i}", rule.id));
-            let found = match rules_that_match(rules, &sample.path, &text) {
+            let found = match findings(rules, &sample.path, &text) {
                 Ok(found) => found,
                 Err(e) => {
                     report.failures.push(format!("{name}: {}", e.message));
                     continue;
                 }
             };
-            if found.iter().any(|(id, _)| *id == rule.id) != sample.matches {
-                let must = if sample.matches { "must match and does not" } else { "must not match and does" };
-                report.failures.push(format!("{name}: {must}: {}", first_line(&text)));
+            let mut fail = |what: String| report.failures.push(format!("{name}: {what}: {}", first_line(&text)));
+            let own = found.iter().filter(|f| f.rule_id() == rule.id).collect::<Vec<_>>();
+            if own.is_empty() == sample.matches {
+                fail(if sample.matches { "must match and does not" } else { "must not match and does" }.to_owned());
             }
-            for (id, severity) in found {
-                let foreign = id != rule.id && severity >= Severity::Minor && !sample.also.contains(&id);
-                if foreign && !sample.matches {
-                    report.failures.push(format!("{name}: {id} matches too: {}", first_line(&text)));
+            for f in found.iter().filter(|f| f.rule_id() != rule.id && !sample.matches) {
+                if f.severity() >= Severity::Minor && !sample.also.iter().any(|id| id == f.rule_id()) {
+                    fail(format!("{} matches too", f.rule_id()));
+                }
+            }
+            if let Some(expected) = &sample.fixed {
+                let fixed = own.iter().find_map(|f| replaced(&text, f));
+                if fixed.as_deref() != Some(expected.as_str()) {
+                    fail(format!("must be fixed to {expected:?}, not to {fixed:?}"));
                 }
             }
         }
@@ -131,9 +137,18 @@ fn first_line(text: &str) -> String {
     text.lines().find(|l| !l.trim().is_empty()).unwrap_or_default().chars().take(160).collect()
 }
 
-/// Returns the rules that speak up on a text, as if a file of that path were added. A text that starts like a git
-/// patch is one.
-fn rules_that_match(rules: &RuleSet, path: &str, text: &str) -> Result<Vec<(String, Severity)>> {
+/// Returns the text with the replacement of a finding, with line feeds as line ends and without a byte order mark.
+fn replaced(text: &str, finding: &Finding) -> Option<String> {
+    let (new, span) = (finding.replacement()?, finding.lines()?);
+    let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+    let mut lines: Vec<&str> = text.split('\n').collect();
+    let (first, last) = (span.first.get() as usize - 1, span.last.get() as usize);
+    lines.splice(first..last.min(lines.len()), new.lines());
+    Some(lines.join("\n"))
+}
+
+/// Returns the findings on a text, as if a file of that path were added. A text that starts like a git patch is one.
+fn findings(rules: &RuleSet, path: &str, text: &str) -> Result<Vec<Finding>> {
     let changes = if text.starts_with("diff --git ") {
         patch::parse(text.as_bytes())?
     } else {
@@ -147,7 +162,7 @@ fn rules_that_match(rules: &RuleSet, path: &str, text: &str) -> Result<Vec<(Stri
     let load = |i: usize| changes.get(i).cloned();
     let tree = Tree::of_entries(&load, &|_| false);
     rules.scan_entries(&entries, &tree, &mut out);
-    Ok(out.iter().map(|f| (f.rule_id().to_owned(), f.severity())).collect())
+    Ok(out)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ mod file;
 pub(super) use export::{of_built_in, to_toml};
 pub(super) use file::Written;
 
-use super::catalog::{self, Filter, List, Matcher, Rule};
+use super::catalog::{self, Filter, Fix, List, Matcher, Rule};
 use super::check;
 use super::format::{self, Fault};
 use super::language::Languages;
@@ -199,6 +199,7 @@ pub(super) fn convert(r: &format::Rule) -> Rule {
         message: text(&r.message),
         why: r.why.as_ref().map(text),
         suggestion: r.suggestion.as_ref().map(text),
+        fixes: r.fixes.iter().map(|f| Fix { find: text(&f.find), replace: text(&f.replace) }).collect(),
         cwe: r.cwe,
         references: list(&r.references),
         bad: r.bad.as_ref().map(text),

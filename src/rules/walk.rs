@@ -2,11 +2,13 @@
 //!
 //! A long line is looked at in windows around the literals, so that the work stays linear whatever stands in it.
 
-use super::catalog::{Filter, List, Matcher, Rule};
+use super::catalog::{Filter, Fix, List, Matcher, Rule};
 use super::check;
 use super::expression::{Expression, compile};
 use super::secret::{Candidate, published};
 use super::{MARK, RuleSet};
+use regex::bytes::Regex;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -37,6 +39,8 @@ pub(super) struct Compiled {
     guards: Several,
     near_has: Several,
     near_lacks: Several,
+    fixes: Cow<'static, [Fix]>,
+    compiled_fixes: OnceLock<Vec<Option<Regex>>>,
 }
 
 /// Patterns that are compiled together.
@@ -71,6 +75,8 @@ impl Compiled {
             guards: Several::new(&rule.guarded_by, false),
             near_has: Several::new(&rule.near_has, true),
             near_lacks: Several::new(&rule.near_lacks, true),
+            fixes: rule.fixes.clone(),
+            compiled_fixes: OnceLock::new(),
             pattern,
         })
     }
@@ -91,7 +97,18 @@ impl Compiled {
                 compile(pattern, lines).map_err(|e| (key, e))?;
             }
         }
+        for fix in rule.fixes.iter() {
+            compile(&fix.find, true).map_err(|e| ("fix", e))?;
+        }
         Ok(())
+    }
+
+    /// Returns the lines with the rule's fixes, one after the other. Line ends are `\n`.
+    pub(super) fn fixed(&self, lines: &[u8]) -> Vec<u8> {
+        let make = || self.fixes.iter().map(|f| compile(&f.find, true).ok()).collect();
+        let compiled = self.compiled_fixes.get_or_init(make);
+        let all = compiled.iter().zip(self.fixes.iter()).filter_map(|(find, fix)| Some((find.as_ref()?, fix)));
+        all.fold(lines.to_vec(), |lines, (find, fix)| find.replace_all(&lines, fix.replace.as_bytes()).into_owned())
     }
 
     /// Tells whether the file as a whole lets the rule look.

@@ -1,7 +1,7 @@
 //! Writes a rule as a rule file, for a team that starts from an existing rule.
 
 use super::Written;
-use crate::rules::catalog::{self, List, Matcher, Rule};
+use crate::rules::catalog::{self, Fix, List, Matcher, Rule};
 use crate::rules::format;
 use crate::untrusted;
 use std::fmt::Write as _;
@@ -70,12 +70,17 @@ fn written(rule: &Rule, index: usize) -> format::Rule {
         message: rule.message.clone().into_owned(),
         why: text(&rule.why),
         suggestion: text(&rule.suggestion),
+        fixes: rule.fixes.iter().map(fix).collect(),
         cwe: rule.cwe,
         references: list(&rule.references),
         bad: text(&rule.bad),
         good: text(&rule.good),
         samples: Vec::new(),
     }
+}
+
+fn fix(fix: &Fix) -> format::Fix {
+    format::Fix { find: fix.find.clone().into_owned(), replace: fix.replace.clone().into_owned() }
 }
 
 /// Returns the literals of a built-in rule, in lower case as the prefilter has them.
@@ -128,11 +133,17 @@ fn write_rule(out: &mut String, rule: &format::Rule) {
     list(out, "references", &rule.references);
     optional(out, "bad", rule.bad.as_deref());
     optional(out, "good", rule.good.as_deref());
+    for fix in &rule.fixes {
+        out.push_str("\n[[rule.fix]]\n");
+        text(out, "find", &fix.find);
+        text(out, "replace", &fix.replace);
+    }
     for sample in &rule.samples {
         out.push_str("\n[[rule.sample]]\n");
         line(out, "matches", &Value::Boolean(sample.matches));
         text(out, "path", &sample.path);
         text(out, "text", &sample.text);
+        optional(out, "fixed", sample.fixed.as_deref());
         list(out, "also", &sample.also);
     }
 }

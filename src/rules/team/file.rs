@@ -57,6 +57,7 @@ const RULE: &[Key] = &[
     required("message"),
     optional("why"),
     optional("suggestion"),
+    optional("fix"),
     optional("cwe"),
     optional("references"),
     optional("bad"),
@@ -65,7 +66,10 @@ const RULE: &[Key] = &[
 ];
 
 /// Keys of a `[[rule.sample]]`: the fields of [`format::Sample`].
-const SAMPLE: &[Key] = &[required("matches"), optional("path"), required("text"), optional("also")];
+const SAMPLE: &[Key] = &[required("matches"), optional("path"), required("text"), optional("fixed"), optional("also")];
+
+/// Keys of a `[[rule.fix]]`: the fields of [`format::Fix`].
+const FIX: &[Key] = &[required("find"), required("replace")];
 
 /// One problem of a rule file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -190,10 +194,11 @@ impl Reader<'_> {
         let before = self.problems.len();
         let id = table.get("id").and_then(|v| v.get_ref().as_str()).map(str::to_owned);
         self.keys(table, at, (RULE, id.as_deref(), ""));
-        if let Some(DeValue::Array(samples)) = table.get("sample").map(Spanned::get_ref) {
-            for sample in samples.iter() {
-                if let DeValue::Table(keys) = sample.get_ref() {
-                    self.keys(keys, sample.span().start, (SAMPLE, id.as_deref(), "sample: "));
+        for (name, known, of) in [("fix", FIX, "fix: "), ("sample", SAMPLE, "sample: ")] {
+            let Some(DeValue::Array(items)) = table.get(name).map(Spanned::get_ref) else { continue };
+            for item in items.iter() {
+                if let DeValue::Table(keys) = item.get_ref() {
+                    self.keys(keys, item.span().start, (known, id.as_deref(), of));
                 }
             }
         }
