@@ -108,7 +108,7 @@ fn findings(page: &mut Page<'_>, review: &Review, around: Around) -> io::Result<
         let mut said: HashSet<(&str, Option<&str>)> = HashSet::new();
         for (f, _) in &whole {
             page.gap()?;
-            finding(page, f, said.insert((f.message(), f.suggestion())))?;
+            finding(page, review, f, said.insert((f.message(), f.suggestion())))?;
         }
         if rest.is_empty() {
             close(page)?;
@@ -213,7 +213,7 @@ fn put_rule(page: &Page<'_>, line: Line, f: &Finding) -> Line {
 }
 
 /// Writes a finding with its code. `news`: no earlier finding of this file has the same message.
-fn finding(page: &mut Page<'_>, f: &Finding, news: bool) -> io::Result<()> {
+fn finding(page: &mut Page<'_>, review: &Review, f: &Finding, news: bool) -> io::Result<()> {
     let accent = accent(f.severity());
     let title = Line::new()
         .put(accent, glyph(page, f))
@@ -227,6 +227,10 @@ fn finding(page: &mut Page<'_>, f: &Finding, news: bool) -> io::Result<()> {
         at = put_place(page, at, f).space(2);
     }
     at = put_rule(page, at, f);
+    let id = words::id(f, review);
+    if let Some(id) = &id {
+        at = at.space(2).put(DIM, Inert::new(id));
+    }
     if let Some(commit) = f.commit {
         at = at.put(DIM, Inert::new(format!("  in commit {}", commit.short())));
     }
@@ -270,7 +274,9 @@ fn finding(page: &mut Page<'_>, f: &Finding, news: bool) -> io::Result<()> {
         page.prose_block(Line::new().put(GREEN, "help: "), suggestion, 2)?;
     }
     if let Some(replacement) = f.replacement() {
-        page.line(&Line::new().space(2).put(GREEN, "replace with:"))?;
+        let apply = id.map(|id| format!("  (claude-reviewer apply {id})")).unwrap_or_default();
+        let label = if replacement.is_empty() { "delete these lines" } else { "replace with:" };
+        page.line(&Line::new().space(2).put(GREEN, label).put(DIM, Inert::new(apply)))?;
         for line in Inert::lines(replacement) {
             page.wrapped(&Line::new().space(4).put(PLAIN, line), 6)?;
         }

@@ -77,6 +77,7 @@ fn said(f: &Finding, review: &Review) -> String {
     let paragraph = |part| match part {
         Part::Text("", text) => prose(&text),
         Part::Text(label, text) => format!("**{}** {}", label.trim_end(), prose(&text)),
+        Part::Code(code) if code.is_empty() => "Delete these lines.".to_owned(),
         Part::Code(code) => format!("Replace with:\n\n{}", added(&code).trim_end()),
     };
     let all: Vec<_> = parts(f, review).into_iter().map(paragraph).filter(|p| !p.trim().is_empty()).collect();

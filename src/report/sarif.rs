@@ -11,7 +11,7 @@ mod rule;
 
 use self::rule::sentence;
 use super::words::{self, columns, inside, placed, somewhere, worst};
-use crate::diff::RepoPath;
+use crate::diff::{LineNo, RepoPath};
 use crate::finding::{Also, Finding, LineSpan, Location, Origin, Severity};
 use crate::review::Review;
 use crate::untrusted;
@@ -181,6 +181,31 @@ fn suppressions(f: &Finding) -> Vec<sarif::Suppression> {
     vec![suppression]
 }
 
+/// Returns the replacement of a result's lines. Code that does not show all of its characters is no fix.
+fn fix(f: &Finding) -> Option<sarif::Fix> {
+    let code = words::applicable(f)?;
+    let (path, span) = f.file().zip(f.lines())?;
+    let line = |n: LineNo| i64::from(n.get());
+    // Deleted lines go with their line ends.
+    let region = match code.is_empty() {
+        true => sarif::Region {
+            start_line: Some(line(span.first)),
+            start_column: Some(1),
+            end_line: Some(line(span.last) + 1),
+            end_column: Some(1),
+            ..Default::default()
+        },
+        false => {
+            sarif::Region { start_line: Some(line(span.first)), end_line: Some(line(span.last)), ..Default::default() }
+        }
+    };
+    let mut replacement = sarif::Replacement::builder().deleted_region(region).build();
+    replacement.inserted_content = Some(sarif::ArtifactContent { text: Some(code.to_owned()), ..Default::default() });
+    let location = physical(path).artifact_location?;
+    let change = sarif::ArtifactChange::builder().artifact_location(location).replacements(vec![replacement]).build();
+    Some(sarif::Fix::builder().artifact_changes(vec![change]).build())
+}
+
 /// Formats a time with milliseconds, as SARIF requires.
 fn moment(t: jiff::Timestamp) -> String {
     t.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
@@ -225,6 +250,7 @@ fn result(
         ("claudeReviewer/v1".to_owned(), fingerprint.to_owned()),
     ]));
     r.suppressions = Some(suppressions(f));
+    r.fixes = fix(f).map(|fix| vec![fix]);
     let mut facts = vec![
         ("severity", json!(f.severity().name())),
         ("category", json!(f.category().name())),

@@ -353,6 +353,12 @@ pub(super) fn reproduction(f: &Finding) -> Option<String> {
     Some(format!("a test in {files} fails, and passes with a fix; run: {command}"))
 }
 
+/// Returns the ID of a finding in a stored review, for commands; `None` if the review is not stored.
+pub(super) fn id(f: &Finding, review: &Review) -> Option<String> {
+    review.session.as_ref()?;
+    review.findings.iter().position(|other| std::ptr::eq(other, f)).map(|index| format!("F{}", index + 1))
+}
+
 /// Returns the parts of a finding's text in order: title, message, the commit unless it is the head, the other lines,
 /// failure, convention, dispute, help, and the replacement.
 pub(super) fn parts<'f>(f: &'f Finding, review: &Review) -> Vec<Part<'f>> {
@@ -381,6 +387,7 @@ pub(super) fn parts<'f>(f: &'f Finding, review: &Review) -> Vec<Part<'f>> {
 pub(super) fn paragraphs(f: &Finding, review: &Review) -> Vec<String> {
     let plain = |part| match part {
         Part::Text(label, text) => format!("{label}{text}"),
+        Part::Code(code) if code.is_empty() => "Delete these lines.".to_owned(),
         Part::Code(code) => format!("Replace with:\n{code}"),
     };
     parts(f, review).into_iter().map(plain).collect()

@@ -187,9 +187,13 @@ pub(super) fn link(reference: &str, out: &mut Markup) {
 }
 
 fn replacement(f: &Finding, text: &str, out: &mut Markup) {
+    if text.is_empty() {
+        out.raw("<p><b>Delete these lines</b></p>\n");
+        return;
+    }
     out.raw("<p><b>Replace with</b>");
     // A reader must not paste what the page cannot show.
-    if !text.chars().any(|c| !matches!(c, '\n' | '\t') && untrusted::is_active(c)) {
+    if !untrusted::has_active(text) {
         out.copy("Copy the replacement", text);
     }
     out.raw("</p>\n<div class=\"d w0\" translate=no>");

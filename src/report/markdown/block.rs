@@ -101,7 +101,7 @@ pub(super) fn block(f: &Finding, look: &Look) -> String {
     parts.extend(labelled.into_iter().filter_map(|(label, t)| Some(text(label, t?))));
     match suggestion(f, look) {
         Some(suggestion) => parts.push(suggestion),
-        None => parts.extend(f.replacement().map(|r| format!("Replace with:\n\n{}", added(&clipped(r, look.prose))))),
+        None => parts.extend(f.replacement().map(|code| replacement(code, look))),
     }
     let mut last = Vec::new();
     if let Some(cwe) = f.cwe() {
@@ -126,6 +126,13 @@ pub(super) fn block(f: &Finding, look: &Look) -> String {
 /// Returns foreign text on one line, cut to a length; not escaped.
 pub(super) fn one_line(text: &str, most: usize) -> String {
     clipped(&text.split_whitespace().collect::<Vec<_>>().join(" "), most).into_owned()
+}
+
+fn replacement(code: &str, look: &Look) -> String {
+    match code.is_empty() {
+        true => "Delete these lines.".to_owned(),
+        false => format!("Replace with:\n\n{}", added(&clipped(code, look.prose))),
+    }
 }
 
 /// Returns the block that a forge offers to apply.

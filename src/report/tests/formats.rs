@@ -1,13 +1,14 @@
 //! What each format for CI promises, whatever stands in a review, and however much.
 
 use super::super::sample::{clean, empty, full, incomplete, sketch, warned};
-use super::super::{Format, Style};
+use super::super::{Format, Style, words};
 use super::text;
 use crate::diff::{LineNo, RepoPath};
 use crate::error::ExitStatus;
 use crate::finding::listing::Unlisted;
 use crate::finding::{
-    Also, Category, Disposition, Finding, LineSpan, Location, Reproduction, Severity, Suppression, Waiver, arrange,
+    Also, Category, Confidence, Disposition, Draft, Finding, LineSpan, Location, Proof, Reproduction, Severity,
+    Suppression, Waiver, arrange,
 };
 use crate::review::{Note, Review};
 use crate::untrusted;
@@ -412,6 +413,32 @@ fn sarif_holds_no_result_that_was_let_through_and_tells_of_it() {
     let waived = "Waived by a.thor: loopback only, INC-7 (sample-tls-verify-off: Certificate verification disabled)";
     let told = told.iter().find(|n| n["message"]["text"] == waived).unwrap_or_else(|| panic!("{told:?}"));
     assert_eq!(told["level"], "note");
+}
+
+#[test]
+fn a_replacement_is_a_fix_in_sarif_and_deleted_lines_go_with_their_ends() {
+    let of = |code: &str| {
+        let mut review = full();
+        let with = review.findings.iter().position(|f| words::applicable(f).is_some()).unwrap();
+        let changed = Draft { replacement: Some(code.to_owned()), ..review.findings[with].draft().clone() };
+        let old = &review.findings[with];
+        let (rule, frame, commit) = (old.rule_id().to_owned(), old.frame.clone(), old.commit);
+        review.findings[with] = Finding::new(Proof::rule(&rule, Confidence::High), changed);
+        (review.findings[with].frame, review.findings[with].commit) = (frame, commit);
+        let lines = review.findings[with].lines().unwrap();
+        let log = json(&review, Format::Sarif);
+        let results = log["runs"][0]["results"].as_array().unwrap();
+        let result = results.iter().find(|r| r["ruleId"] == rule.as_str() && r.get("fixes").is_some()).unwrap().clone();
+        let change = result["fixes"][0]["artifactChanges"][0].clone();
+        assert_eq!(change["artifactLocation"], result["locations"][0]["physicalLocation"]["artifactLocation"]);
+        (change["replacements"][0].clone(), i64::from(lines.first.get()), i64::from(lines.last.get()))
+    };
+    let (replacement, first, last) = of("x = 1");
+    assert_eq!(replacement["deletedRegion"], serde_json::json!({ "startLine": first, "endLine": last }));
+    assert_eq!(replacement["insertedContent"]["text"], "x = 1");
+    let (replacement, first, last) = of("");
+    let whole = serde_json::json!({ "startLine": first, "startColumn": 1, "endLine": last + 1, "endColumn": 1 });
+    assert_eq!((&replacement["deletedRegion"], &replacement["insertedContent"]["text"]), (&whole, &"".into()));
 }
 
 #[test]
