@@ -102,6 +102,8 @@ enum Command {
     Reject(decide::Reject),
     /// Defer findings: they do not count until a date
     Defer(decide::Defer),
+    /// Record decisions that an agent proposed
+    Confirm(decide::Confirm),
     /// Write the replacements of findings into the worktree
     Apply(apply::Args),
     /// Adopt the gate on code that has findings
@@ -171,6 +173,7 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
         Command::Accept(args) => decide::accept(&context, &args),
         Command::Reject(args) => decide::reject(&context, &args),
         Command::Defer(args) => decide::defer(&context, &args),
+        Command::Confirm(args) => decide::confirm(&context, &args),
         Command::Apply(args) => apply::run(&context, &args),
         Command::Baseline(args) => baseline::run(&context, &args),
         Command::ServeMcp(args) => serve::run(&context, &args),

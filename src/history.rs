@@ -9,6 +9,7 @@
 //! .reviews/tmp/                        what is being written
 //! .reviews/.corrupt/                   sessions that could not be read; ID.removed once somebody removed them
 //! .reviews/dispositions.toml           the person's decisions on findings
+//! .reviews/proposals.toml              decisions that agents propose, in the same format
 //! .reviews/lock                        one writer at a time
 //! ```
 //!
@@ -39,7 +40,7 @@ pub use write::{Closing, Saved};
 use crate::disposition;
 use crate::error::Result;
 use crate::review::Place;
-use crate::review::decided::OWN;
+use crate::review::decided::{OWN, PROPOSED};
 use disk::{Folder, Missing};
 use lock::Lock;
 use std::path::Path;
@@ -53,9 +54,10 @@ const LATEST: &str = "latest.json";
 const GITIGNORE: &str = ".gitignore";
 /// What the folder's `.gitignore` says: everything, or what is this machine's own where reviews are committed.
 const IGNORE_ALL: &[u8] = b"*\n";
-const IGNORE_OWN: &[u8] = b"/.corrupt/\n/dispositions.toml\n/latest.json\n/lock\n/tmp/\n";
-/// As before there were dispositions.
-const IGNORE_OWN_BEFORE: &[u8] = b"/.corrupt/\n/latest.json\n/lock\n/tmp/\n";
+const IGNORE_OWN: &[u8] = b"/.corrupt/\n/dispositions.toml\n/latest.json\n/lock\n/proposals.toml\n/tmp/\n";
+/// The texts of earlier versions, which are replaced.
+const IGNORE_OWN_BEFORE: [&[u8]; 2] =
+    [b"/.corrupt/\n/latest.json\n/lock\n/tmp/\n", b"/.corrupt/\n/dispositions.toml\n/latest.json\n/lock\n/tmp/\n"];
 /// How long a writer waits for another one.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -140,8 +142,10 @@ impl Store {
         let wanted = if commit { IGNORE_OWN } else { IGNORE_ALL };
         match self.root.read(GITIGNORE, 4096) {
             Ok(text) if text == wanted => {}
-            // Somebody's own words stay.
-            Ok(text) if !text.is_empty() && ![IGNORE_ALL, IGNORE_OWN, IGNORE_OWN_BEFORE].contains(&&*text) => {}
+            // A text that a person wrote stays.
+            Ok(text)
+                if !text.is_empty()
+                    && ![IGNORE_ALL, IGNORE_OWN].iter().chain(&IGNORE_OWN_BEFORE).any(|t| text == *t) => {}
             Ok(_) | Err(Trouble::Absent) => self.replace(GITIGNORE, wanted)?,
             Err(t) => return Err(t),
         }
@@ -156,15 +160,28 @@ impl Store {
     /// What `change` returns, and then the file stays as it is; incomplete: the file cannot be read or written, or another
     /// process holds the store.
     pub fn decide(&self, change: impl FnOnce(Option<Vec<u8>>) -> Result<Vec<u8>>) -> Result<()> {
-        let fail = |t: Trouble| t.error(format!("{} cannot be written", self.root.shown(OWN)));
+        self.rewrite(OWN, change)
+    }
+
+    /// Replaces the file of proposed decisions as [`Self::decide`] replaces that of the person's own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::decide`].
+    pub fn propose(&self, change: impl FnOnce(Option<Vec<u8>>) -> Result<Vec<u8>>) -> Result<()> {
+        self.rewrite(PROPOSED, change)
+    }
+
+    fn rewrite(&self, name: &str, change: impl FnOnce(Option<Vec<u8>>) -> Result<Vec<u8>>) -> Result<()> {
+        let fail = |t: Trouble| t.error(format!("{} cannot be written", self.root.shown(name)));
         let _lock = self.lock().map_err(fail)?;
-        let before = match self.root.read(OWN, disposition::MAX_BYTES as u64) {
+        let before = match self.root.read(name, disposition::MAX_BYTES as u64) {
             Ok(bytes) => Some(bytes),
             Err(Trouble::Absent) => None,
             Err(t) => return Err(fail(t)),
         };
         let after = change(before)?;
-        self.replace(OWN, &after).map_err(fail)
+        self.replace(name, &after).map_err(fail)
     }
 
     fn lock(&self) -> trouble::Result<Lock> {

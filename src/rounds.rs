@@ -19,6 +19,7 @@ pub mod response;
 mod sample;
 mod sight;
 mod stored;
+pub mod verify;
 pub mod words;
 
 use crate::ai::{Retry, context};

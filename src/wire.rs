@@ -322,6 +322,21 @@ pub struct Findings {
     pub review_id: String,
     /// Those of the last round with the decisions that hold now, then earlier ones that are fixed.
     pub findings: Vec<Finding>,
+    /// Decisions that agents propose on them. They hold after a person confirmed them.
+    pub proposals: Vec<Proposal>,
+}
+
+/// A decision on a finding that an agent proposes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Proposal {
+    /// ID of the finding.
+    pub id: String,
+    /// Fingerprint of the finding.
+    pub fingerprint: String,
+    /// Proposed decision: `accepted`, `rejected` or `deferred`.
+    pub disposition: Disposition,
+    #[serde(flatten)]
+    pub decided: Decided,
 }
 
 /// A decision of a person on a finding. It holds until the lines change or it expires.

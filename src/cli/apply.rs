@@ -5,9 +5,9 @@ use super::history::{find, print, request};
 use super::review::in_world;
 use crate::error::{Error, ExitStatus, Result};
 use crate::request::{ReviewRequest, Source};
-use crate::review::{self, Review};
+use crate::review;
 use crate::rounds;
-use crate::rounds::apply::{Edits, Wanted, plan};
+use crate::rounds::apply::{Edits, Wanted, effect, plan};
 use crate::stop::Stop;
 use crate::untrusted::Inert;
 use crate::wire;
@@ -82,29 +82,16 @@ fn checked(context: &Context, edits: &Edits, before: &[wire::Finding]) -> String
         Ok(review) => review,
         Err(e) => return format!("the result was not checked: {}\n", Inert::new(e.message)),
     };
-    let paths: Vec<String> = edits.paths().map(|path| path.to_wire()).collect();
-    let mut text = String::new();
-    for f in before.iter().filter(|f| edits.applied.contains(&f.id)) {
-        let line = match f.origin.as_str() {
-            "rules" if has(&review, &f.fingerprint) => format!("still there: {} ({})", f.id, f.rule_id),
-            "rules" => format!("gone: {} ({})", f.id, f.rule_id),
-            backend => {
-                format!("not checked: {} is a claim of {backend}; run: claude-reviewer review --follow-up", f.id)
-            }
-        };
-        text.push_str(&format!("{}\n", Inert::new(line)));
-    }
-    for f in review.findings.iter().filter(|f| f.counts()) {
-        let is_here = f.file().is_some_and(|path| paths.contains(&path.to_wire()));
-        if is_here && before.iter().all(|b| b.fingerprint != f.fingerprint().as_str()) {
-            let place = f.file().map(|p| p.to_wire()).unwrap_or_default();
-            let line = f.lines().map(|l| format!(":{}", l.first)).unwrap_or_default();
-            text.push_str(&format!("{}\n", Inert::new(format!("new: {} at {place}{line}", f.rule_id()))));
-        }
-    }
-    text
-}
-
-fn has(review: &Review, fingerprint: &str) -> bool {
-    review.findings.iter().any(|f| f.fingerprint().as_str() == fingerprint)
+    let effect = effect(edits, before, &review);
+    let rule = |id: &String| before.iter().find(|f| f.id == *id).map(|f| f.rule_id.as_str()).unwrap_or_default();
+    let mut lines: Vec<String> = Vec::new();
+    lines.extend(effect.gone.iter().map(|id| format!("gone: {id} ({})", rule(id))));
+    lines.extend(effect.still_there.iter().map(|id| format!("still there: {id} ({})", rule(id))));
+    lines.extend(
+        effect.unchecked.iter().map(|id| {
+            format!("not checked: {id} is a claim of a model; run: claude-reviewer review --follow-up latest")
+        }),
+    );
+    lines.extend(effect.new.iter().map(|what| format!("new: {what}")));
+    lines.iter().map(|line| format!("{}\n", Inert::new(line))).collect()
 }

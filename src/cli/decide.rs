@@ -1,8 +1,10 @@
-//! `accept`, `reject`, `defer`: decisions on the findings of a stored review. `findings` lists them.
+//! `accept`, `reject`, `defer`: decisions on the findings of a stored review. `confirm` records those that an agent proposed.
+//! `findings` lists them.
 
 use super::Context;
 use super::history::{find, print, request, write};
 use crate::diff::RepoPath;
+use crate::disposition::Entry;
 use crate::error::{Error, ExitStatus, Result};
 use crate::finding::Decision;
 use crate::git::Repo;
@@ -11,7 +13,9 @@ use crate::policy::RulesPolicy;
 use crate::policy::glob::Globs;
 use crate::review::Place;
 use crate::rounds;
-use crate::rounds::decide::{Choice, Here, Listed, decide, list};
+use crate::rounds::decide::{
+    Choice, Confirmation, Decided, Here, Listed, confirm as confirm_all, decide, decision, list,
+};
 use crate::rules::RuleSet;
 use crate::untrusted::Inert;
 use crate::wire::stored::Session;
@@ -71,6 +75,30 @@ pub(super) struct Defer {
     /// First day on which the finding is pending again [default: in 90 days]
     #[arg(long, value_name = "YYYY-MM-DD", value_parser = date)]
     until: Option<Date>,
+}
+
+/// Arguments of `confirm`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Agents propose decisions over MCP. A proposal changes no verdict until a person confirms it. To turn \
+    one down, record another decision: accept, reject or defer."
+)]
+pub(super) struct Confirm {
+    /// Findings: IDs such as F3, or the first digits of fingerprints
+    #[arg(value_name = "FINDING", required_unless_present = "all", conflicts_with = "all")]
+    findings: Vec<String>,
+    /// Confirm all proposals about the review
+    #[arg(long)]
+    all: bool,
+    /// Stored review that has the findings: an ID, or `latest`
+    #[arg(long, value_name = "ID", default_value = "latest")]
+    session: String,
+    /// Who decided [default: the git identity]
+    #[arg(long, value_name = "NAME")]
+    owner: Option<String>,
+    /// Write the decisions to .claude-reviewer/dispositions.toml too
+    #[arg(long)]
+    share: bool,
 }
 
 /// Arguments of `findings`.
@@ -172,16 +200,31 @@ fn record(context: &Context, common: &Common, decision: Decision, until: Option<
         share: common.share,
     };
     let decided = decide(&opened.here(context), &opened.session, &choice)?;
+    recorded(context, &decided, common.share)
+}
+
+pub(super) fn confirm(context: &Context, args: &Confirm) -> Result<ExitStatus> {
+    let opened = Opened::new(context, &args.session)?;
+    let choice = Confirmation { owner: args.owner.clone(), share: args.share };
+    let decided = confirm_all(&opened.here(context), &opened.session, &args.findings, &choice)?;
+    if decided.is_empty() && !context.global.quiet {
+        return print(&format!("no decision is proposed on a finding of review {}\n", opened.id));
+    }
+    recorded(context, &decided, args.share)
+}
+
+/// Prints recorded decisions.
+fn recorded(context: &Context, decided: &[Decided], is_shared: bool) -> Result<ExitStatus> {
     if context.global.quiet {
         return Ok(ExitStatus::Pass);
     }
     let mut text = String::new();
-    for (finding, entry) in &decided {
+    for (finding, entry) in decided {
         let until = entry.expires.map(|date| format!(" until {date}")).unwrap_or_default();
         let name = Inert::new(format!("{} ({}{})", finding.id, finding.rule_id, at(finding)));
         text.push_str(&format!("{} {name}{until}\n", entry.decision.name()));
     }
-    if common.share {
+    if is_shared {
         text.push_str(&format!("commit {} to share the decision\n", crate::disposition::SHARED));
     }
     print(&text)
@@ -202,13 +245,14 @@ pub(super) fn findings(context: &Context, args: &Findings) -> Result<ExitStatus>
     let mut all = list(&opened.here(context), &opened.session)?;
     all.retain(|l| is_wanted(l, args, &globs));
     if args.format == Shape::Json {
+        let proposals = all.iter().filter_map(proposal).collect();
         let findings = all.into_iter().map(|l| l.finding).collect();
-        let listed =
-            wire::Findings { schema_version: wire::SCHEMA_VERSION, review_id: opened.id.to_string(), findings };
+        let (schema_version, review_id) = (wire::SCHEMA_VERSION, opened.id.to_string());
+        let listed = wire::Findings { schema_version, review_id, findings, proposals };
         return write(|out| wire::write(&listed, out));
     }
     let mut text = String::new();
-    for Listed { finding: f, entry } in &all {
+    for Listed { finding: f, entry, proposal } in &all {
         let status = status(f.disposition);
         let id = if f.disposition == Disposition::Fixed { "-" } else { &f.id };
         let place = match (&f.file, f.line) {
@@ -219,15 +263,34 @@ pub(super) fn findings(context: &Context, args: &Findings) -> Result<ExitStatus>
         let line = format!("{id:<4} {:<10} {status:<8}  {place}{}: {}", severity(f.severity), f.rule_id, f.title);
         text.push_str(&format!("{}\n", Inert::new(line)));
         if let Some(entry) = entry {
-            let until = entry.expires.map(|date| format!(" until {date}")).unwrap_or_default();
-            let reason = if entry.reason.is_empty() { String::new() } else { format!(": {}", entry.reason) };
-            text.push_str(&format!("     {}\n", Inert::new(format!("by {}{until}{reason}", entry.owner))));
+            text.push_str(&format!("     {}\n", Inert::new(explained(entry))));
+        }
+        if let Some(entry) = proposal {
+            let line = format!("proposed: {} {}", entry.decision.name(), explained(entry));
+            text.push_str(&format!("     {}; run: claude-reviewer confirm {}\n", Inert::new(line), Inert::new(&f.id)));
         }
     }
     if all.is_empty() && !context.global.quiet {
         text.push_str(&format!("no such findings in review {}\n", opened.id));
     }
     print(&text)
+}
+
+/// Returns who decided until when, and why.
+fn explained(entry: &Entry) -> String {
+    let until = entry.expires.map(|date| format!(" until {date}")).unwrap_or_default();
+    let reason = if entry.reason.is_empty() { String::new() } else { format!(": {}", entry.reason) };
+    format!("by {}{until}{reason}", entry.owner)
+}
+
+fn proposal(listed: &Listed) -> Option<wire::Proposal> {
+    let entry = listed.proposal.as_ref()?;
+    Some(wire::Proposal {
+        id: listed.finding.id.clone(),
+        fingerprint: listed.finding.fingerprint.clone(),
+        disposition: crate::report::json::decision(entry.decision),
+        decided: decision(entry),
+    })
 }
 
 fn is_wanted(listed: &Listed, args: &Findings, globs: &Globs) -> bool {

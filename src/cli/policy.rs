@@ -59,6 +59,9 @@ enum Command {
         /// Number of newest sessions to use
         #[arg(long, value_name = "N", default_value_t = 50)]
         limit: usize,
+        /// Treat decisions that agents propose as if they were confirmed
+        #[arg(long)]
+        proposals: bool,
         /// Output format
         #[arg(long, value_enum, default_value = "human")]
         format: TestFormat,
@@ -102,7 +105,9 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
         Command::Show { origin, format, at } => show(context, *origin, *format, at.as_deref()),
         Command::Schema => print(&schema::text()),
         Command::Import { file } => convert(context, file),
-        Command::Test { policy, limit, format } => test::run(context, policy.as_deref(), *limit, *format),
+        Command::Test { policy, limit, proposals, format } => {
+            test::run(context, policy.as_deref(), (*limit, *proposals), *format)
+        }
         Command::Trust { remove, list } => match (remove, list) {
             (true, _) => distrust(context),
             (_, true) => list_trusted(context),

@@ -6,6 +6,7 @@
 mod answers;
 mod brief;
 mod delegate;
+mod fix;
 mod judge;
 pub(super) mod review_words;
 pub(super) mod session;
@@ -51,6 +52,8 @@ pub(super) enum Effect {
     Adds,
     /// The same, and a second time nothing more.
     Settles,
+    /// Changes files of the worktree.
+    Edits,
 }
 
 impl std::fmt::Debug for Tool {
@@ -78,7 +81,7 @@ impl std::fmt::Debug for Call<'_> {
 }
 
 /// Every tool, in the order in which clients see them.
-pub(super) const ALL: &[&[Tool]] = &[session::TOOLS, stateless::TOOLS, judge::TOOLS, delegate::TOOLS];
+pub(super) const ALL: &[&[Tool]] = &[session::TOOLS, stateless::TOOLS, judge::TOOLS, delegate::TOOLS, fix::TOOLS];
 
 impl Tool {
     /// Returns the tool as clients see it.
@@ -92,8 +95,8 @@ impl Tool {
     fn described(&self) -> rmcp::model::Tool {
         let annotations = ToolAnnotations::with_title(self.title)
             .read_only(self.effect == Effect::Reads)
-            .destructive(false)
-            .idempotent(self.effect != Effect::Adds)
+            .destructive(self.effect == Effect::Edits)
+            .idempotent(matches!(self.effect, Effect::Reads | Effect::Settles))
             .open_world(self.asks);
         let output = super::answer::object(brief::brief(&(self.answers)()));
         rmcp::model::Tool::new(self.name, self.about, Arc::new(args::schema(self.args)))

@@ -60,7 +60,7 @@ pub(super) struct Complaint {
 }
 
 /// The tools of `serve-mcp`.
-pub(super) const TOOLS: [&str; 15] = [
+pub(super) const TOOLS: [&str; 18] = [
     "request_review",
     "get_review_history",
     "mark_review_complete",
@@ -76,6 +76,9 @@ pub(super) const TOOLS: [&str; 15] = [
     "claude_health",
     "review_plan",
     "submit_findings",
+    "propose_disposition",
+    "apply_finding",
+    "verify_fix",
 ];
 
 /// The most bytes that the patterns of one list may have in total. A review compiles that many in milliseconds.

@@ -20,6 +20,8 @@ use std::path::Path;
 
 /// The file of a person's own decisions, in the folder of stored reviews.
 pub(crate) const OWN: &str = "dispositions.toml";
+/// The file of decisions that agents propose, beside [`OWN`]. No review reads it.
+pub(crate) const PROPOSED: &str = "proposals.toml";
 /// Bytes of a source file whose lines are compared.
 const MAX_SOURCE: usize = 64 << 20;
 
@@ -69,10 +71,19 @@ fn bytes_at(reader: &mut Reader<'_>, state: &State) -> Result<Option<Vec<u8>>> {
     reader.read(state, &RepoPath::from(SHARED), MAX_BYTES)
 }
 
-/// Reads a person's own decisions. A file that git tracks came with somebody's commit and does not count.
+/// Reads a person's own decisions. A file that git tracks came with a commit and does not count.
 pub(crate) fn own(reader: &mut Reader<'_>, place: &Place, notes: &mut Vec<Note>) -> Result<Vec<Entry>> {
-    let path = place.folder().join(OWN);
-    let shown = format!("{}/{OWN}", place.history.path);
+    stored(OWN, reader, place, notes)
+}
+
+/// Reads the decisions that agents propose. A file that git tracks does not count.
+pub(crate) fn proposed(reader: &mut Reader<'_>, place: &Place) -> Result<Vec<Entry>> {
+    stored(PROPOSED, reader, place, &mut Vec::new())
+}
+
+fn stored(name: &str, reader: &mut Reader<'_>, place: &Place, notes: &mut Vec<Note>) -> Result<Vec<Entry>> {
+    let path = place.folder().join(name);
+    let shown = format!("{}/{name}", place.history.path);
     let Some(bytes) = own_bytes(&path, &shown)? else { return Ok(Vec::new()) };
     let tracked = path.strip_prefix(&place.top).ok().and_then(Path::to_str).map(RepoPath::from);
     if let Some(tracked) = tracked

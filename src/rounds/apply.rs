@@ -5,9 +5,11 @@
 
 use super::decide::select;
 use super::recall;
-use crate::diff::{self, Attribute, Body, ChangeKind, FileChange, FileMode, RepoPath, Side};
+use super::region::changes;
+use crate::diff::{self, Attribute, Body, ChangeKind, FileChange, FileMode, LineNo, RepoPath, Side};
 use crate::error::{Error, Result};
-use crate::finding::{Confidence, Finding, Frame, LineSpan};
+use crate::finding::{Confidence, Finding, Origin};
+use crate::review::Review;
 use crate::untrusted;
 use crate::wire;
 use std::collections::BTreeMap;
@@ -16,14 +18,15 @@ use std::path::{Path, PathBuf};
 
 /// Bytes of a file that is changed.
 const MAX_FILE: u64 = 64 << 20;
-/// What git writes into a file with a conflict.
+/// Starts of the lines that git writes into a file with a conflict.
 const CONFLICT: &[&[u8]] = &[b"<<<<<<< ", b">>>>>>> "];
-/// What replaces the bytes of a secret in a frame.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+/// Replaces each byte of a secret in a stored change.
 const MASK: u8 = b'*';
 /// Where a swap file of Vim says that its buffer has unsaved changes, and how: `b0_dirty` in Vim's memline.c.
 const VIM_DIRTY: (usize, u8) = (1007, 0x55);
 
-/// What to apply.
+/// The findings to apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// IDs such as `F3`, or the first digits of fingerprints. Each has to apply.
@@ -66,7 +69,8 @@ struct Patch {
 /// findings about the same lines.
 pub fn plan(top: &Path, review: &str, (recorded, change): (&[wire::Finding], &[u8]), wanted: &Wanted) -> Result<Edits> {
     let mut out = Edits::default();
-    let all = recall::findings(recorded, change);
+    let files = changes(change).unwrap_or_default();
+    let all = recall::findings(recorded, b"");
     let mut patches: BTreeMap<RepoPath, Vec<Patch>> = BTreeMap::new();
     let mut texts: BTreeMap<RepoPath, (PathBuf, Vec<u8>)> = BTreeMap::new();
     for (found, finding) in recorded.iter().zip(&all) {
@@ -77,7 +81,7 @@ pub fn plan(top: &Path, review: &str, (recorded, change): (&[wire::Finding], &[u
         if !is_wanted {
             continue;
         }
-        match patch(top, found, finding, &mut texts) {
+        match patch(top, (found, finding), &files, &mut texts) {
             Ok((path, patch)) => {
                 let own = patches.entry(path).or_default();
                 match own.iter().find(|p| overlap(&p.lines, &patch.lines)) {
@@ -129,8 +133,8 @@ fn is_safe(f: &Finding) -> bool {
 /// Why it cannot be applied.
 fn patch(
     top: &Path,
-    found: &wire::Finding,
-    finding: &Finding,
+    (found, finding): (&wire::Finding, &Finding),
+    files: &[(Option<String>, FileChange)],
     texts: &mut BTreeMap<RepoPath, (PathBuf, Vec<u8>)>,
 ) -> std::result::Result<(RepoPath, Patch), String> {
     let text = finding.replacement().ok_or("it has no replacement")?.to_owned();
@@ -151,7 +155,7 @@ fn patch(
         return Err(format!("an editor has unsaved changes of {}", path.to_wire()));
     }
     let changed = || format!("its lines at {}:{} have changed since the review", path.to_wire(), span.first);
-    let reviewed = reviewed(finding.frame.as_ref(), span).ok_or("its lines are not in the stored change")?;
+    let reviewed = reviewed(files, found, finding).ok_or("its lines are not in the stored change")?;
     let lines: Vec<&[u8]> = lines(bytes).collect();
     let at = find(&lines, &reviewed, span.first.get() as usize - 1).ok_or_else(changed)?;
     let has_secret = lines[at..at + reviewed.len()].iter().zip(&reviewed).any(|(line, reviewed)| line != reviewed);
@@ -211,14 +215,12 @@ fn is_unsaved(place: &Path) -> bool {
     is_locked || is_swap && head[VIM_DIRTY.0] == VIM_DIRTY.1
 }
 
-/// Returns the lines of a finding as they were reviewed, secrets masked.
-fn reviewed(frame: Option<&Frame>, span: LineSpan) -> Option<Vec<Vec<u8>>> {
-    let frame = frame?;
-    let line = |number: u32| {
-        let index = number.checked_sub(frame.first.get())?;
-        let line = frame.lines.get(index as usize).filter(|line| line.skipped == 0)?;
-        Some(line.text.strip_suffix(b"\r").unwrap_or(&line.text).to_vec())
-    };
+/// Returns the lines of a finding as the stored change has them, secrets masked.
+fn reviewed(files: &[(Option<String>, FileChange)], found: &wire::Finding, finding: &Finding) -> Option<Vec<Vec<u8>>> {
+    let (path, span) = finding.file().zip(finding.lines())?;
+    let is_its = |(commit, change): &&(Option<String>, FileChange)| *commit == found.commit && change.path() == path;
+    let text = &files.iter().rev().find(is_its)?.1.text()?.new;
+    let line = |number| text.line(LineNo::new(number)?).map(<[u8]>::to_vec);
     (span.first.get()..=span.last.get()).map(line).collect()
 }
 
@@ -244,8 +246,12 @@ fn overlap(a: &std::ops::Range<usize>, b: &std::ops::Range<usize>) -> bool {
     a.start < b.end && b.start < a.end
 }
 
-/// Replaces lines of a text, the last ones first. New lines end as the first replaced one does.
+/// Replaces lines of a text, the last ones first. New lines end as the first replaced one does. A byte order mark stays.
 fn replaced(before: &[u8], mut patches: Vec<Patch>) -> Vec<u8> {
+    let (mark, before) = match before.strip_prefix(BYTE_ORDER_MARK) {
+        Some(rest) => (BYTE_ORDER_MARK, rest),
+        None => (&b""[..], before),
+    };
     patches.sort_by_key(|p| std::cmp::Reverse(p.lines.start));
     let mut lines: Vec<Vec<u8>> = before.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
     for patch in patches {
@@ -258,7 +264,43 @@ fn replaced(before: &[u8], mut patches: Vec<Patch>) -> Vec<u8> {
         }
         lines.splice(patch.lines, new);
     }
-    lines.concat()
+    [mark, &lines.concat()].concat()
+}
+
+/// The state of applied findings after a review by the rules.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Effect {
+    /// IDs of applied findings of rules that are gone.
+    pub gone: Vec<String>,
+    /// IDs of those that the rules still find.
+    pub still_there: Vec<String>,
+    /// IDs of applied claims of models, which rules cannot check.
+    pub unchecked: Vec<String>,
+    /// Findings in the changed files that the earlier review did not have, as `rule at file:line`.
+    pub new: Vec<String>,
+}
+
+/// Compares the findings of a review with those of a review of the worktree with the edits.
+pub fn effect(edits: &Edits, before: &[wire::Finding], after: &Review) -> Effect {
+    let mut out = Effect::default();
+    let is_there = |fingerprint: &str| after.findings.iter().any(|f| f.fingerprint().as_str() == fingerprint);
+    for f in before.iter().filter(|f| edits.applied.contains(&f.id)) {
+        let list = match f.origin.as_str() == Origin::Rules.name() {
+            false => &mut out.unchecked,
+            true if is_there(&f.fingerprint) => &mut out.still_there,
+            true => &mut out.gone,
+        };
+        list.push(f.id.clone());
+    }
+    let paths: Vec<&RepoPath> = edits.paths().collect();
+    let is_new = |f: &&Finding| before.iter().all(|b| b.fingerprint != f.fingerprint().as_str());
+    for f in after.findings.iter().filter(|f| f.counts()).filter(is_new) {
+        if let Some(path) = f.file().filter(|path| paths.contains(path)) {
+            let line = f.lines().map(|l| format!(":{}", l.first)).unwrap_or_default();
+            out.new.push(format!("{} at {}{line}", f.rule_id(), path.to_wire()));
+        }
+    }
+    out
 }
 
 impl Edits {
@@ -344,6 +386,7 @@ mod tests {
         assert_eq!(after("a\r\nb\r\nc", vec![patch(1..2, "x\ny")]), "a\r\nx\r\ny\r\nc");
         assert_eq!(after("a\nb", vec![patch(1..2, "x\ny")]), "a\nx\ny");
         assert_eq!(after("a\nb\nc\n", vec![patch(0..2, "")]), "c\n");
+        assert_eq!(after("\u{feff}a\r\nb\r\n", vec![patch(0..1, "x")]), "\u{feff}x\r\nb\r\n");
     }
 
     #[test]

@@ -23,7 +23,7 @@ const LINE: usize = 200;
 /// The least number of digits of a fingerprint that name a finding of a session.
 const DIGITS: usize = 4;
 
-/// What a person decides.
+/// A decision on findings.
 #[derive(Clone, Debug)]
 pub struct Choice {
     /// IDs such as `F3`, or the first digits of fingerprints.
@@ -45,9 +45,11 @@ pub struct Listed {
     pub finding: wire::Finding,
     /// The decision, for people.
     pub entry: Option<Entry>,
+    /// A decision that an agent proposes and that would hold.
+    pub proposal: Option<Entry>,
 }
 
-/// What a decision needs to know of its surroundings.
+/// The repository and the store of a decision.
 #[derive(Clone, Copy, Debug)]
 pub struct Here<'a> {
     pub repo: &'a Repo,
@@ -58,13 +60,99 @@ pub struct Here<'a> {
     pub now: jiff::Timestamp,
 }
 
-/// Records a decision. Nothing is written if a finding is unknown or its lines have changed. Returns the findings with their
-/// entries.
+/// A finding with a decision on it.
+pub type Decided = (wire::Finding, Entry);
+
+/// Records a decision of a person. Nothing is written if a finding is unknown or its lines have changed. Returns the findings
+/// with their entries. Proposals about them are done with.
 ///
 /// # Errors
 /// Usage: an unknown finding, lines that changed since the review, a critical finding that is rejected without a reason, a date
 /// that has passed, a file of decisions with an error. Incomplete: a file cannot be written.
-pub fn decide(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Vec<(wire::Finding, Entry)>> {
+pub fn decide(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Vec<Decided>> {
+    let decided = entries(here, session, choice)?;
+    record(here, &decided, choice.share)?;
+    Ok(decided)
+}
+
+/// Records a decision that an agent proposes. It holds only after a person confirmed it.
+///
+/// # Errors
+/// As [`decide`].
+pub fn propose(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Vec<Decided>> {
+    let decided = entries(here, session, choice)?;
+    let name = shown(here, decided::PROPOSED);
+    let entries = || decided.iter().map(|(_, entry)| entry.clone());
+    here.store.propose(|before| Ok(disposition::render(&changed_file(&name, before, entries())?).into_bytes()))?;
+    Ok(decided)
+}
+
+/// Records decisions that were proposed about findings. `names`: as in [`Choice::findings`]; empty: all proposals about the last
+/// round.
+///
+/// # Errors
+/// As [`decide`]; usage: there is no proposal about a finding.
+pub fn confirm(here: &Here<'_>, session: &Session, names: &[String], choice: &Confirmation) -> Result<Vec<Decided>> {
+    let mut listed = list(here, session)?;
+    if !names.is_empty() {
+        let all: Vec<wire::Finding> = listed.iter().map(|l| l.finding.clone()).collect();
+        let wanted: Result<Vec<&wire::Finding>> =
+            names.iter().map(|name| select(&all, name, &session.review_id)).collect();
+        let wanted = wanted?;
+        listed.retain(|l| wanted.iter().any(|f| f.fingerprint == l.finding.fingerprint));
+        if let Some(l) = listed.iter().find(|l| l.proposal.is_none()) {
+            return Err(Error::usage(format!("no decision is proposed on {}", l.finding.id))
+                .hint(format!("list the findings and the proposals: claude-reviewer findings {}", session.review_id)));
+        }
+    }
+    let owner = choice.owner.clone().unwrap_or_else(|| here.place.actor.clone());
+    let confirmed = |l: Listed| {
+        let entry = Entry { owner: clean(here.rules, &owner), created: today(here.now), ..l.proposal? };
+        Some((l.finding, entry))
+    };
+    let decided: Vec<Decided> = listed.into_iter().filter_map(confirmed).collect();
+    if !decided.is_empty() {
+        record(here, &decided, choice.share)?;
+    }
+    Ok(decided)
+}
+
+/// How proposals are confirmed.
+#[derive(Clone, Debug, Default)]
+pub struct Confirmation {
+    /// `None`: who runs the program.
+    pub owner: Option<String>,
+    /// Whether the shared file of the repository gets the decisions too.
+    pub share: bool,
+}
+
+/// Writes entries to the files of decisions, and takes their findings out of the proposals.
+fn record(here: &Here<'_>, decided: &[Decided], is_shared: bool) -> Result<()> {
+    let entries = || decided.iter().map(|(_, entry)| entry.clone());
+    // The shared file first: it may have an error, and then nothing is recorded.
+    if is_shared {
+        share(&here.place.top, entries())?;
+    }
+    let name = shown(here, decided::OWN);
+    here.store.decide(|before| Ok(disposition::render(&changed_file(&name, before, entries())?).into_bytes()))?;
+    if !here.place.folder().join(decided::PROPOSED).exists() {
+        return Ok(());
+    }
+    let name = shown(here, decided::PROPOSED);
+    here.store.propose(|before| {
+        let mut all = changed_file(&name, before, std::iter::empty())?;
+        all.retain(|e| decided.iter().all(|(_, entry)| entry.fingerprint != e.fingerprint));
+        Ok(disposition::render(&all).into_bytes())
+    })
+}
+
+/// Returns the path of a file of the store as errors write it.
+fn shown(here: &Here<'_>, file: &str) -> String {
+    format!("{}/{file}", here.place.history.path)
+}
+
+/// Makes the entries of a decision.
+fn entries(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Vec<Decided>> {
     let day = today(here.now);
     if choice.until.is_some_and(|date| date <= day) {
         let until = choice.until.map(|d| d.to_string()).unwrap_or_default();
@@ -78,7 +166,7 @@ pub fn decide(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Vec
     let last = session.rounds.last().map(|r| &r.review.report);
     let last = last.ok_or_else(|| Error::usage(format!("review {} has no round", session.review_id)))?;
     let mut reader = here.repo.reader();
-    let mut decided: Vec<(wire::Finding, Entry)> = Vec::new();
+    let mut decided: Vec<Decided> = Vec::new();
     let selected: Result<Vec<&wire::Finding>> =
         choice.findings.iter().map(|name| select(&last.findings, name, &session.review_id)).collect();
     for found in selected? {
@@ -88,7 +176,9 @@ pub fn decide(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Vec
         let reason = choice.reason.as_deref().map(|text| clean(here.rules, text)).filter(|text| !text.is_empty());
         if reason.is_none() && choice.decision == Decision::Rejected && found.severity == wire::Severity::Critical {
             let error = Error::usage(format!("{} is critical and is not rejected without a reason", found.id));
-            return Err(error.hint(format!("claude-reviewer reject {} --reason \"WHY\"", found.id)));
+            return Err(error
+                .hint_person(format!("claude-reviewer reject {} --reason \"WHY\"", found.id))
+                .hint_agent("give a reason"));
         }
         let finding = recall::findings(std::slice::from_ref(found), b"").pop();
         let finding = finding.ok_or_else(|| Error::usage(format!("{} cannot be read", found.id)))?;
@@ -112,16 +202,6 @@ pub fn decide(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Vec
         };
         decided.push((found.clone(), entry));
     }
-    let entries = || decided.iter().map(|(_, entry)| entry.clone());
-    // The shared file first: it may have an error, and then nothing is recorded.
-    if choice.share {
-        share(&here.place.top, entries())?;
-    }
-    let name = format!("{}/{}", here.place.history.path, decided::OWN);
-    here.store.decide(|before| {
-        let all = changed_file(&name, before, entries())?;
-        Ok(disposition::render(&all).into_bytes())
-    })?;
     Ok(decided)
 }
 
@@ -135,33 +215,44 @@ pub fn list(here: &Here<'_>, session: &Session) -> Result<Vec<Listed>> {
     let shared = decided::shared(&mut reader, &State::Worktree)?;
     let own = decided::own(&mut reader, here.place, &mut Vec::new())?;
     let entries = Entries::new(shared.into_iter().chain(own));
+    let proposals = Entries::new(decided::proposed(&mut reader, here.place)?);
     let mut all = Vec::new();
     for found in &last.review.report.findings {
         let Some(finding) = recall::findings(std::slice::from_ref(found), b"").pop() else { continue };
-        let holds = match lines(here.repo, &mut reader, &finding, &last.review.report.source) {
-            _ if !entries.names(&finding) => None,
-            Lines::None => entries.entry(&finding, None, today(here.now)),
-            Lines::Same(lines) => entries.entry(&finding, Some(&lines), today(here.now)),
+        let is_named = entries.names(&finding) || proposals.names(&finding);
+        let lines =
+            if is_named { lines(here.repo, &mut reader, &finding, &last.review.report.source) } else { Lines::Changed };
+        let day = today(here.now);
+        let of = |entries: &Entries| match &lines {
+            Lines::None => entries.entry(&finding, None, day).cloned(),
+            Lines::Same(lines) => entries.entry(&finding, Some(lines), day).cloned(),
             Lines::Changed => None,
         };
+        let (holds, proposal) = (of(&entries), of(&proposals));
         let mut listed = found.clone();
-        listed.disposition = holds.map_or(wire::Disposition::Pending, |e| crate::report::json::decision(e.decision));
-        listed.decided = holds.map(|e| wire::Decided {
-            reason: e.reason.clone(),
-            owner: e.owner.clone(),
-            expires: e.expires.map(|date| date.to_string()),
-        });
-        all.push(Listed { finding: listed, entry: holds.cloned() });
+        listed.disposition =
+            holds.as_ref().map_or(wire::Disposition::Pending, |e| crate::report::json::decision(e.decision));
+        listed.decided = holds.as_ref().map(decision);
+        all.push(Listed { finding: listed, entry: holds, proposal });
     }
     let fixed = last.review.since.iter().flat_map(|s| &s.entries).filter(|e| e.state == Fate::Fixed);
     for entry in fixed {
         let mut earlier = session.rounds.iter().rev().skip(1).flat_map(|r| &r.review.report.findings);
         if let Some(found) = earlier.find(|f| f.fingerprint == entry.fingerprint) {
             let finding = wire::Finding { disposition: wire::Disposition::Fixed, decided: None, ..found.clone() };
-            all.push(Listed { finding, entry: None });
+            all.push(Listed { finding, entry: None, proposal: None });
         }
     }
     Ok(all)
+}
+
+/// Returns what reports say of an entry.
+pub fn decision(entry: &Entry) -> wire::Decided {
+    wire::Decided {
+        reason: entry.reason.clone(),
+        owner: entry.owner.clone(),
+        expires: entry.expires.map(|date| date.to_string()),
+    }
 }
 
 /// Finds a finding by its ID or by the first digits of its fingerprint.

@@ -13,14 +13,20 @@ use crate::verdict::{CUT_OFF, Outcome, Skip};
 use crate::wire::replay::{Because, Ending, Replayed};
 use crate::wire::stored;
 use crate::wire::{self, Failed, Finding, Report, Skipped};
+use std::collections::BTreeMap;
 
-/// Judges a stored round by a policy. `rules` are the built-in ones, without anything that policy changes of them.
-pub fn round(stored: &stored::Review, policy: &Policy, rules: &RuleSet) -> Replayed {
+/// The decisions on findings that a replay heeds, by fingerprint; `None`: the finding is pending.
+pub type Decisions = BTreeMap<String, Option<(wire::Disposition, wire::Decided)>>;
+
+/// Judges a stored round by a policy. `rules` are the built-in ones, without anything that policy changes of them. Findings that
+/// `decisions` does not name keep the decision that was stored.
+pub fn round(stored: &stored::Review, policy: &Policy, rules: &RuleSet, decisions: &Decisions) -> Replayed {
     let was = &stored.report;
     let mut report = was.clone();
     let mut because = Vec::new();
     look_away(&mut report, policy, &mut because);
     weigh(&mut report, policy, rules);
+    decide(&mut report, decisions);
     truncated(&mut report, policy, &mut because);
     let mut review = recall::review(&report, b"");
     *review.judged_by = policy.clone();
@@ -91,6 +97,19 @@ fn weigh(report: &mut Report, policy: &Policy, rules: &RuleSet) {
     }
 }
 
+/// Gives findings the decisions that hold now.
+fn decide(report: &mut Report, decisions: &Decisions) {
+    for f in &mut report.findings {
+        match decisions.get(&f.fingerprint) {
+            None => {}
+            Some(None) => (f.disposition, f.decided) = (wire::Disposition::Pending, None),
+            Some(Some((disposition, decided))) => {
+                (f.disposition, f.decided) = (*disposition, Some(decided.clone()));
+            }
+        }
+    }
+}
+
 /// Treats what a limit cut off as the policy wants it.
 fn truncated(report: &mut Report, policy: &Policy, because: &mut Vec<Because>) {
     let c = &mut report.coverage;
@@ -131,6 +150,7 @@ fn differs(before: &Finding, f: &Finding, blocks: bool, policy: &Policy) -> Opti
     let weak = !is_rule(f) && confidence < thresholds.min_confidence;
     let what = match (before.blocking, blocks) {
         (false, true) => format!("blocks: {weight}"),
+        (true, false) if !f.counts() => format!("no longer blocks: {}", wire::name(&f.disposition)),
         (true, false) if weak => format!("no longer blocks: confidence {} is below min_confidence", confidence.name()),
         (true, false) => format!("no longer blocks: {weight}"),
         _ if changed => weight,

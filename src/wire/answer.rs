@@ -1,8 +1,8 @@
 //! Answers of the MCP tools that the other files do not define. Both the answers and their schemas are made from these
 //! types.
 
-use super::stored::{Completion, Review, Status};
-use super::{Report, Verdict};
+use super::stored::{Completion, Review, State, Status};
+use super::{Finding, Proposal, Report, Verdict};
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -95,6 +95,67 @@ pub struct Submitted {
     pub report: Map<String, Value>,
     /// Questions without an answer: parts that are not reviewed, and claims to check.
     pub open_questions: Vec<PlannedQuestion>,
+}
+
+/// Decisions on findings that were proposed.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Proposed decisions")]
+pub struct Proposed {
+    /// ID of the review.
+    pub review_id: String,
+    /// The proposals. They change no verdict until a person confirms them.
+    pub proposals: Vec<Proposal>,
+    /// Command that the user runs to confirm them.
+    pub confirm: String,
+}
+
+/// Replacements of findings that were written.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Applied replacements")]
+pub struct Applied {
+    /// ID of the review.
+    pub review_id: String,
+    /// IDs of the findings whose replacements were written.
+    pub applied: Vec<String>,
+    /// Changed files.
+    pub files: Vec<String>,
+    /// The changes as a patch.
+    pub patch: String,
+    /// IDs of applied findings that the rules no longer find.
+    pub gone: Vec<String>,
+    /// IDs of applied findings that the rules still find.
+    pub still_there: Vec<String>,
+    /// IDs of applied claims of models, which only a further review can check.
+    pub unchecked: Vec<String>,
+    /// New findings of rules in the changed files.
+    pub new: Vec<String>,
+}
+
+/// Whether findings are fixed.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Verified fix")]
+pub struct VerifiedFix {
+    /// ID of the review that has the findings.
+    pub review_id: String,
+    /// True if all findings are gone, nothing new blocks, and everything was reviewed.
+    pub is_fixed: bool,
+    /// IDs of the findings that are gone.
+    pub fixed: Vec<String>,
+    /// Findings that are not gone.
+    pub open: Vec<OpenFinding>,
+    /// New findings that block.
+    pub new: Vec<Finding>,
+    /// Parts that were not reviewed.
+    pub unreviewed: Vec<String>,
+}
+
+/// A finding that is not fixed.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct OpenFinding {
+    /// ID in the review.
+    pub id: String,
+    /// State of the finding.
+    pub state: State,
 }
 
 /// Status of an incomplete review.

@@ -56,7 +56,7 @@ fn refused(repo: &Repo, args: &[&str], reason: &str) {
 fn a_replacement_is_written_and_the_index_stays() {
     let (repo, _server) = reviewed(CODE, vec![claim(5, None, BAD, GOOD)]);
     let said = apply(&repo, &["F1"], 0).stdout;
-    assert!(said.starts_with("applied F1\nnot checked: F1 is a claim of "), "{said}");
+    assert!(said.starts_with("applied F1\nnot checked: F1 is a claim of a model"), "{said}");
     assert_eq!(text(&repo, "a.py"), CODE.replace(BAD, GOOD));
     assert_eq!(repo.git(&["show", ":a.py"]), CODE);
     // The lines are no longer those of the review.

@@ -2,6 +2,7 @@
 
 pub mod client;
 mod delegate;
+mod fix;
 mod lines;
 mod menu;
 mod reviews;

@@ -1,22 +1,32 @@
-//! `policy test`: judges stored reviews by the current policy or another file.
+//! `policy test`: judges stored reviews by the current policy or another file, under the decisions on findings that hold now.
 
 use super::{Context, Files, TestFormat, eprint, line, print};
 use crate::error::{Error, ExitStatus, Result};
-use crate::history::{SessionId, Store};
+use crate::git::Repo;
+use crate::history::SessionId;
 use crate::policy::{Loaded, Policy, Project, RulesPolicy};
+use crate::report;
 use crate::request::{ReviewRequest, Source};
+use crate::review::today;
+use crate::rounds::decide::{Here, decision, list};
+use crate::rounds::replay::Decisions;
 use crate::rounds::{self, replay};
 use crate::rules::RuleSet;
 use crate::untrusted::Inert;
 use crate::wire;
 use crate::wire::replay::{Because, REPLAY_VERSION, Replay, Replayed};
-use crate::wire::stored::Damaged;
+use crate::wire::stored::{self, Damaged, Session};
 use std::path::Path;
 
 /// The most reasons that are printed for a round.
 const REASONS: usize = 10;
 
-pub(super) fn run(context: &Context, file: Option<&Path>, limit: usize, format: TestFormat) -> Result<ExitStatus> {
+pub(super) fn run(
+    context: &Context,
+    file: Option<&Path>,
+    (limit, proposals): (usize, bool),
+    format: TestFormat,
+) -> Result<ExitStatus> {
     let files = match file {
         Some(path) => {
             let here = Files::find(context, None)?;
@@ -33,9 +43,12 @@ pub(super) fn run(context: &Context, file: Option<&Path>, limit: usize, format: 
     let mut request = ReviewRequest::new(Source::Auto, context.dir.clone());
     // The policy that applies here names the store, not the policy under test.
     request.config.clone_from(&context.global.config);
-    let (_, store) = rounds::open(&request, &context.env)?;
+    let (place, store) = rounds::open(&request, &context.env)?;
     let store = store.ok_or_else(|| Error::usage("no stored reviews found").hint("claude-reviewer review"))?;
-    let replay = judged(&store, &policy, limit)?;
+    let (repo, rules) = (Repo::open(&context.dir, &context.env)?, RuleSet::new(&RulesPolicy::default(), &[])?);
+    let now = jiff::Timestamp::now();
+    let here = Here { repo: &repo, place: &place, store: &store, rules: &rules, env: &context.env, now };
+    let replay = judged(&here, &policy, limit, proposals)?;
     print(&match format {
         TestFormat::Human => human(&replay, &files.label()),
         TestFormat::Json => {
@@ -46,9 +59,8 @@ pub(super) fn run(context: &Context, file: Option<&Path>, limit: usize, format: 
     })
 }
 
-fn judged(store: &Store, policy: &Policy, limit: usize) -> Result<Replay> {
-    let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
-    let history = store.list(limit)?;
+fn judged(here: &Here<'_>, policy: &Policy, limit: usize, proposals: bool) -> Result<Replay> {
+    let history = here.store.list(limit)?;
     let mut out = Replay {
         schema_version: REPLAY_VERSION,
         policy: wire::Policy { origin: policy.origin_label().to_owned(), hash: policy.hash() },
@@ -58,14 +70,40 @@ fn judged(store: &Store, policy: &Policy, limit: usize) -> Result<Replay> {
     };
     for overview in &history.sessions {
         let Some(id) = SessionId::parse(&overview.review_id) else { continue };
-        match store.session(&id) {
-            Ok(session) => {
-                out.rounds.extend(session.rounds.iter().map(|r| replay::round(&r.review, policy, &rules)));
-            }
+        match here.store.session(&id) {
+            Ok(session) => out.rounds.extend(replayed(here, &session, policy, proposals)?),
             Err(e) => out.damaged.push(Damaged { review_id: id.to_string(), why: e.on_one_line(), moved_to: None }),
         }
     }
     out.flips = out.rounds.iter().filter(|r| r.flips).count();
+    Ok(out)
+}
+
+/// Judges the rounds of a session. Decisions are about the last round: the lines of earlier ones are gone.
+fn replayed(here: &Here<'_>, session: &Session, policy: &Policy, proposals: bool) -> Result<Vec<Replayed>> {
+    let now = decisions(here, session, proposals)?;
+    let before = Decisions::new();
+    let last = session.rounds.len();
+    let judge = |(i, round): (usize, &stored::Round)| {
+        let decisions = if i + 1 == last { &now } else { &before };
+        replay::round(&round.review, policy, here.rules, decisions)
+    };
+    Ok(session.rounds.iter().enumerate().map(judge).collect())
+}
+
+/// Returns the decisions that hold about the last round of a session, and the stored ones that have expired. Where the lines
+/// have changed since, the stored decision stays.
+fn decisions(here: &Here<'_>, session: &Session, proposals: bool) -> Result<Decisions> {
+    let today = today(here.now).to_string();
+    let stored = session.rounds.last().into_iter().flat_map(|r| &r.review.report.findings);
+    let expired = stored.filter(|f| f.decided.as_ref().and_then(|d| d.expires.as_ref()).is_some_and(|d| *d <= today));
+    let mut out: Decisions = expired.map(|f| (f.fingerprint.clone(), None)).collect();
+    for l in list(here, session)? {
+        if let Some(entry) = l.proposal.filter(|_| proposals).or(l.entry) {
+            let decided = (report::json::decision(entry.decision), decision(&entry));
+            out.insert(l.finding.fingerprint, Some(decided));
+        }
+    }
     Ok(out)
 }
 

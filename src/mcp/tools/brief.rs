@@ -1,6 +1,6 @@
 //! The schema of an answer in `tools/list`: small, because clients send the list to a model with every request.
 //!
-//! It has the type of each member, and the names of the fields of a finding. Other nested values are plain objects and arrays. Which
+//! It has the type of each member. Nested values are plain objects and arrays. Which
 //! members are required is left out: only how many every answer has, errors included.
 //! The resource `schema://TOOL` has the complete schema.
 
@@ -10,15 +10,12 @@ use std::collections::BTreeSet;
 /// Members whose descriptions stay, because they decide what a client does next.
 const EXPLAINED: &[&str] = &["advice", "comments", "findings", "outcome", "retryable", "status", "verdict"];
 
-/// Lists whose items have their fields in the brief form.
-const ITEMIZED: &[&str] = &["comments", "findings"];
-
 /// Returns the brief form of a complete schema. Every answer that fits the complete schema fits the brief one.
 pub(super) fn brief(full: &Value) -> Value {
     let schema = Full { definitions: full["$defs"].as_object() };
     let mut properties = Map::new();
     for (name, member) in full["properties"].as_object().into_iter().flatten() {
-        let mut shown = schema.member(member, ITEMIZED.contains(&name.as_str()));
+        let mut shown = schema.member(member);
         let description = member.get("description").filter(|_| EXPLAINED.contains(&name.as_str()));
         if let (Some(shown), Some(text)) = (shown.as_object_mut(), description) {
             shown.insert("description".to_owned(), text.clone());
@@ -38,8 +35,7 @@ struct Shape<'a> {
     choices: BTreeSet<&'a str>,
     /// An alternative allows any string.
     any_string: bool,
-    /// Schemas of objects, and of items of lists.
-    objects: Vec<&'a Value>,
+    /// Schemas of items of lists.
     items: Vec<&'a Value>,
 }
 
@@ -49,7 +45,7 @@ struct Full<'a> {
 
 impl<'a> Full<'a> {
     /// Returns the schema of a member of the answer.
-    fn member(&self, schema: &'a Value, is_itemized: bool) -> Value {
+    fn member(&self, schema: &'a Value) -> Value {
         let shape = self.shape(schema);
         let mut out = typed(&shape);
         if !shape.choices.is_empty() && !shape.any_string {
@@ -57,19 +53,7 @@ impl<'a> Full<'a> {
             out["enum"] = shape.choices.iter().map(|c| Value::from(*c)).chain(null).collect();
         }
         if let [items] = shape.items.as_slice() {
-            out["items"] = if is_itemized { self.item(items) } else { typed(&self.shape(items)) };
-        }
-        out
-    }
-
-    /// Returns the schema of an item of a list: the names of its fields.
-    fn item(&self, schema: &'a Value) -> Value {
-        let shape = self.shape(schema);
-        let mut out = typed(&shape);
-        if let [object] = shape.objects.as_slice() {
-            let fields = object["properties"].as_object().into_iter().flatten();
-            let fields: Map<String, Value> = fields.map(|(name, _)| (name.clone(), json!({}))).collect();
-            out["properties"] = fields.into();
+            out["items"] = typed(&self.shape(items));
         }
         out
     }
@@ -100,9 +84,6 @@ impl<'a> Full<'a> {
         let choices: Vec<&str> = choices.filter_map(Value::as_str).collect();
         shape.any_string |= types.contains(&"string") && choices.is_empty();
         shape.choices.extend(choices);
-        if types.contains(&"object") {
-            shape.objects.push(schema);
-        }
         if let (true, Some(items)) = (types.contains(&"array"), schema.get("items")) {
             shape.items.push(items);
         }
@@ -153,7 +134,7 @@ mod tests {
                     },
                     "findings": {
                         "type": "array",
-                        "items": {"type": "object", "properties": {"line": {}}},
+                        "items": {"type": "object"},
                         "description": "All.",
                     },
                     "name": {"type": "string"},

@@ -36,7 +36,7 @@ fn ignores(glob: &str) -> Policy {
 }
 
 fn replayed(stored: &stored::Review, policy: &Policy) -> Replayed {
-    round(stored, policy, &rules())
+    round(stored, policy, &rules(), &Decisions::new())
 }
 
 fn whats(r: &Replayed) -> Vec<String> {

@@ -39,12 +39,12 @@ fn the_server_says_who_it_is_and_what_to_call_when() {
         assert!(tool["title"].is_string() && tool["description"].is_string(), "{name}");
         assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{name}");
         assert_eq!(tool["outputSchema"]["type"], "object", "{name}");
-        assert_eq!(tool["annotations"]["destructiveHint"], false, "{name}");
+        assert_eq!(tool["annotations"]["destructiveHint"], name == "apply_finding", "{name}");
         for (arg, schema) in tool["inputSchema"]["properties"].as_object().unwrap() {
             assert!(schema["description"].is_string(), "{name}: {arg}");
         }
     }
-    assert_eq!(tools.len(), 15);
+    assert_eq!(tools.len(), 18);
     // Clients send the list to a model with every request.
     let reply = listed.to_string();
     assert!(!reply.contains("\"format\"") && reply.len() <= 40_000, "{} bytes", reply.len());

@@ -25,6 +25,9 @@ const MENU: &[(&str, &[&str])] = &[
     ("claude_health", &[]),
     ("review_plan", &["source", "summary", "question", "plan_id"]),
     ("submit_findings", &["plan_id*", "answers*", "source", "summary"]),
+    ("propose_disposition", &["findings*", "decision*", "reason*", "until", "review_id"]),
+    ("apply_finding", &["findings*", "review_id"]),
+    ("verify_fix", &["findings*", "review_id"]),
 ];
 
 #[test]
@@ -137,6 +140,10 @@ fn every_answer_is_what_its_tool_says_that_it_answers() {
     schemas.call(client, "request_review", json!({"summary": "z", "source": "unstaged"}), false);
     schemas.call(client, "get_review_history", json!({}), false);
     schemas.call(client, "get_review_history", json!({"review_id": id}), false);
+    let all = json!({"findings": ["F1"], "decision": "defer", "reason": "later", "until": "2999-01-01"});
+    schemas.call(client, "propose_disposition", all, false);
+    schemas.call(client, "verify_fix", json!({"findings": ["F1"]}), false);
+    schemas.call(client, "apply_finding", json!({"findings": ["F1"]}), true);
     schemas.call(client, "mark_review_complete", json!({"review_id": id, "final_status": "approved"}), true);
     schemas.call(
         client,

@@ -1,0 +1,231 @@
+//! From finding to fix: decisions that an agent proposes, replacements that it applies, and whether a finding is gone.
+
+use super::answers::{kind, schema};
+use super::{Call, Effect, Tool};
+use crate::diff::RepoPath;
+use crate::error::{Error, Result};
+use crate::finding::Decision;
+use crate::git::Repo;
+use crate::history::{SessionId, Store};
+use crate::mcp::answer::{Answer, object};
+use crate::mcp::args::{Arg, Kind, shown};
+use crate::policy::RulesPolicy;
+use crate::request::Source;
+use crate::review::{self, Place};
+use crate::rounds::apply::{Wanted, effect, plan};
+use crate::rounds::decide::{Choice, Here, decision, propose, select};
+use crate::rounds::verify::verified;
+use crate::rounds::{self, Ask, Save};
+use crate::rules::RuleSet;
+use crate::wire;
+use crate::wire::answer::{Applied, OpenFinding, Proposed, VerifiedFix};
+use crate::wire::stored::Session;
+use jiff::civil::Date;
+
+/// Who the entries of the proposals name.
+const AGENT: &str = "agent (MCP)";
+
+const FINDINGS: Arg = Arg {
+    name: "findings",
+    about: "IDs such as F3, or fingerprints.",
+    kind: Kind::Texts { most: 100, bytes: 64 },
+    required: true,
+};
+const REVIEW: Arg =
+    Arg { name: "review_id", about: "The stored review. Default: latest.", kind: Kind::Text(64), required: false };
+
+pub(super) const TOOLS: &[Tool] = &[
+    Tool {
+        name: "propose_disposition",
+        title: "Propose a decision on findings",
+        about: "Proposes to accept, reject or defer findings of a stored review. It changes no verdict: a person has to confirm \
+            it. Fix findings that are right instead.",
+        args: &[
+            FINDINGS,
+            Arg {
+                name: "decision",
+                about: "accept: it is right. reject: it is wrong. defer: it is right and fixed later.",
+                kind: Kind::Choice { of: &["accept", "reject", "defer"], default: None },
+                required: true,
+            },
+            Arg {
+                name: "reason",
+                about: "Why, for the person who confirms it.",
+                kind: Kind::Text(1000),
+                required: true,
+            },
+            Arg {
+                name: "until",
+                about: "First day on which the finding is pending again, as 2026-01-31.",
+                kind: Kind::Text(10),
+                required: false,
+            },
+            REVIEW,
+        ],
+        answers: || schema(&[kind::<Proposed>]),
+        effect: Effect::Settles,
+        asks: false,
+        run: propose_disposition,
+        refused: None,
+    },
+    Tool {
+        name: "apply_finding",
+        title: "Apply replacements of findings",
+        about: "Writes the replacements of findings into the files, if the lines are as they were reviewed. Nothing is written if one \
+            cannot be applied.",
+        args: &[FINDINGS, REVIEW],
+        answers: || schema(&[kind::<Applied>]),
+        effect: Effect::Edits,
+        asks: false,
+        run: apply_finding,
+        refused: None,
+    },
+    Tool {
+        name: "verify_fix",
+        title: "Verify a fix",
+        about: "Reviews your current files again and returns whether findings of a stored review are gone, and what is new. Stores \
+            nothing.",
+        args: &[FINDINGS, REVIEW],
+        answers: || schema(&[kind::<VerifiedFix>]),
+        effect: Effect::Reads,
+        asks: true,
+        run: verify_fix,
+        refused: None,
+    },
+];
+
+fn propose_disposition(call: &Call<'_>) -> Result<Answer> {
+    let text = |name| call.given.text(name).unwrap_or_default();
+    let reason = text("reason").trim();
+    if reason.is_empty() {
+        return Err(Error::usage("reason is empty").hint("say why, for the person who confirms the decision"));
+    }
+    let date = |text: &str| {
+        let expected = || Error::usage(format!("until: {} is not a date such as 2026-01-31", shown(text)));
+        text.parse::<Date>().map_err(|_| expected())
+    };
+    let choice = Choice {
+        findings: named(call)?,
+        decision: match text("decision") {
+            "reject" => Decision::Rejected,
+            "defer" => Decision::Deferred,
+            _ => Decision::Accepted,
+        },
+        reason: Some(reason.to_owned()),
+        until: call.given.text("until").map(date).transpose()?,
+        owner: Some(AGENT.to_owned()),
+        share: false,
+    };
+    let Opened { place, store, id, session } = Opened::of(call)?;
+    let served = call.fence.repository(None, call.env)?.whole();
+    let repo = Repo::open(served.dir(), call.env)?;
+    let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
+    let here = Here { repo: &repo, place: &place, store: &store, rules: &rules, env: call.env, now: call.now };
+    let proposed = propose(&here, &session, &choice)?;
+    let ids: Vec<&str> = proposed.iter().map(|(finding, _)| finding.id.as_str()).collect();
+    let confirm = format!("claude-reviewer confirm {} --session {id}", ids.join(" "));
+    let name = choice.decision.name();
+    let words = format!("proposed as {name}: {}\nNo verdict changes until the user runs: {confirm}\n", ids.join(", "));
+    let proposals = proposed.iter().map(|(finding, entry)| wire::Proposal {
+        id: finding.id.clone(),
+        fingerprint: finding.fingerprint.clone(),
+        disposition: crate::report::json::decision(entry.decision),
+        decided: decision(entry),
+    });
+    let content = Proposed { review_id: id.to_string(), proposals: proposals.collect(), confirm };
+    Ok(Answer::new(object(wire::value(&content)), words))
+}
+
+/// The stored review that a call names.
+struct Opened {
+    place: Place,
+    store: Store,
+    id: SessionId,
+    session: Session,
+}
+
+impl Opened {
+    fn of(call: &Call<'_>) -> Result<Self> {
+        let (place, store, id) = call.session(call.given.text("review_id").unwrap_or("latest"))?;
+        let session = store.session(&id)?;
+        Ok(Self { place, store, id, session })
+    }
+
+    /// Returns the findings of the last round.
+    fn findings(&self) -> &[wire::Finding] {
+        self.session.rounds.last().map_or(&[], |r| &r.review.report.findings)
+    }
+}
+
+/// Returns the names of the findings that a call is about.
+fn named(call: &Call<'_>) -> Result<Vec<String>> {
+    let names: Vec<String> = call.given.texts("findings").into_iter().map(str::to_owned).collect();
+    match names.is_empty() {
+        true => Err(Error::usage("findings is empty").hint("name findings of the review by their id")),
+        false => Ok(names),
+    }
+}
+
+fn apply_finding(call: &Call<'_>) -> Result<Answer> {
+    let opened = Opened::of(call)?;
+    let change = opened.store.change(&opened.id, u32::try_from(opened.session.rounds.len()).unwrap_or(u32::MAX))?;
+    let review = opened.id.to_string();
+    let edits = plan(&opened.place.top, &review, (opened.findings(), &change), &Wanted::Named(named(call)?))?;
+    edits.write()?;
+    let mut request = call.stored()?;
+    (request.source, request.offline) = (Source::Changes { base: None }, true);
+    let effect = effect(&edits, opened.findings(), &review::run(&request, &call.world())?);
+    let content = Applied {
+        review_id: review,
+        applied: edits.applied.clone(),
+        files: edits.paths().map(RepoPath::to_wire).collect(),
+        patch: String::from_utf8_lossy(&edits.patch()).into_owned(),
+        gone: effect.gone,
+        still_there: effect.still_there,
+        unchecked: effect.unchecked,
+        new: effect.new,
+    };
+    let mut words = format!("applied: {}\n", content.applied.join(", "));
+    for (label, list) in [
+        ("no longer found by the rules", &content.gone),
+        ("still found by the rules", &content.still_there),
+        ("claims of models, call verify_fix", &content.unchecked),
+        ("new", &content.new),
+    ] {
+        if !list.is_empty() {
+            words.push_str(&format!("{label}: {}\n", list.join(", ")));
+        }
+    }
+    Ok(Answer::new(object(wire::value(&content)), words))
+}
+
+fn verify_fix(call: &Call<'_>) -> Result<Answer> {
+    let opened = Opened::of(call)?;
+    let names = named(call)?;
+    let review = opened.id.to_string();
+    let wanted: Result<Vec<&wire::Finding>> =
+        names.iter().map(|name| select(opened.findings(), name, &review)).collect();
+    let wanted = wanted?;
+    let request = call.stored()?;
+    let ask = Ask { request, follow_up: Some(opened.id), response: None, save: Save::No, via: "mcp" };
+    let verified = verified(wanted, &rounds::review(&ask, &call.world())?.stored);
+    let is_fixed = verified.is_fixed();
+    let mut words = format!("{}\n", if is_fixed { "FIXED" } else { "NOT FIXED" });
+    let open = verified.open.iter().map(|(id, state)| format!("{id} is {}\n", wire::name(state)));
+    words.extend(verified.fixed.iter().map(|id| format!("{id} is gone\n")).chain(open));
+    words.extend(verified.new.iter().map(|f| {
+        let at = f.file.as_deref().unwrap_or("the change");
+        let line = f.line.map(|line| format!(":{line}")).unwrap_or_default();
+        format!("new and blocking: {} at {at}{line}: {}\n", f.rule_id, f.title)
+    }));
+    words.extend(verified.unreviewed.iter().map(|what| format!("not reviewed: {what}\n")));
+    let content = VerifiedFix {
+        review_id: review,
+        is_fixed,
+        fixed: verified.fixed,
+        open: verified.open.into_iter().map(|(id, state)| OpenFinding { id, state }).collect(),
+        new: verified.new,
+        unreviewed: verified.unreviewed,
+    };
+    Ok(Answer::new(object(wire::value(&content)), words))
+}

@@ -1,0 +1,53 @@
+//! Decides whether findings are fixed, by a further round of their review.
+
+use crate::wire::stored::{Review, State};
+use crate::wire::{self, Outcome};
+
+/// The state of findings after a further round.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Verified {
+    /// IDs of the findings that are gone, in the earlier round.
+    pub fixed: Vec<String>,
+    /// IDs of the findings that are not, with their state.
+    pub open: Vec<(String, State)>,
+    /// New findings that block.
+    pub new: Vec<wire::Finding>,
+    /// Parts that the round did not review.
+    pub unreviewed: Vec<String>,
+}
+
+impl Verified {
+    /// Returns true if all findings are gone, nothing new blocks, and everything was reviewed.
+    pub fn is_fixed(&self) -> bool {
+        self.open.is_empty() && self.new.is_empty() && self.unreviewed.is_empty()
+    }
+}
+
+/// Compares findings of an earlier round with the round that followed. Pure.
+pub fn verified<'f>(findings: impl IntoIterator<Item = &'f wire::Finding>, round: &Review) -> Verified {
+    let mut out = Verified::default();
+    let entries = || round.since.iter().flat_map(|s| &s.entries);
+    for f in findings {
+        match entries().find(|e| e.fingerprint == f.fingerprint).map(|e| e.state) {
+            Some(State::Fixed) => out.fixed.push(f.id.clone()),
+            Some(state) => out.open.push((f.id.clone(), state)),
+            None => out.open.push((f.id.clone(), State::Unchecked)),
+        }
+    }
+    let is_new = |f: &&wire::Finding| {
+        let state = entries().find(|e| e.id.as_ref() == Some(&f.id)).map(|e| e.state);
+        f.blocking && !matches!(state, Some(State::StillThere | State::Moved | State::Unchecked))
+    };
+    out.new = round.report.findings.iter().filter(is_new).cloned().collect();
+    if round.outcome != Outcome::Reviewed {
+        let failed = round.report.coverage.failed.iter().map(|f| match &f.file {
+            Some(file) => format!("{file}: {}", f.reason),
+            None => f.reason.clone(),
+        });
+        out.unreviewed = failed.collect();
+        if out.unreviewed.is_empty() {
+            out.unreviewed.push(wire::name(&round.outcome));
+        }
+    }
+    out
+}
