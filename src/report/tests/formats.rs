@@ -1,14 +1,13 @@
 //! What each format for CI promises, whatever stands in a review, and however much.
 
 use super::super::sample::{clean, empty, full, incomplete, sketch, warned};
-use super::super::{Format, Style, words};
+use super::super::{Format, Style};
 use super::text;
 use crate::diff::{LineNo, RepoPath};
 use crate::error::ExitStatus;
 use crate::finding::listing::Unlisted;
 use crate::finding::{
-    Also, Category, Confidence, Disposition, Draft, Finding, LineSpan, Location, Proof, Reproduction, Severity,
-    Suppression, Waiver, arrange,
+    Also, Category, Disposition, Finding, LineSpan, Location, Reproduction, Severity, Suppression, Waiver, arrange,
 };
 use crate::review::{Note, Review};
 use crate::untrusted;
@@ -415,30 +414,32 @@ fn sarif_holds_no_result_that_was_let_through_and_tells_of_it() {
     assert_eq!(told["level"], "note");
 }
 
+/// Returns the replacement in SARIF of a finding on lines 2 and 3 of `a.py`.
+fn sarif_replacement(code: &str) -> Value {
+    let mut review = clean();
+    let finding = sketch("loader", Severity::Critical, Category::Security, "Unsafe loader", "It runs code.")
+        .code("a.py", 2, 2, "", &[b"+load(", b"+    text)"])
+        .until(3)
+        .replace(code);
+    review.findings.push(finding.done());
+    let log = json(&review, Format::Sarif);
+    let result = &log["runs"][0]["results"][0];
+    let change = &result["fixes"][0]["artifactChanges"][0];
+    assert_eq!(change["artifactLocation"], result["locations"][0]["physicalLocation"]["artifactLocation"]);
+    change["replacements"][0].clone()
+}
+
 #[test]
-fn a_replacement_is_a_fix_in_sarif_and_deleted_lines_go_with_their_ends() {
-    let of = |code: &str| {
-        let mut review = full();
-        let with = review.findings.iter().position(|f| words::applicable(f).is_some()).unwrap();
-        let changed = Draft { replacement: Some(code.to_owned()), ..review.findings[with].draft().clone() };
-        let old = &review.findings[with];
-        let (rule, frame, commit) = (old.rule_id().to_owned(), old.frame.clone(), old.commit);
-        review.findings[with] = Finding::new(Proof::rule(&rule, Confidence::High), changed);
-        (review.findings[with].frame, review.findings[with].commit) = (frame, commit);
-        let lines = review.findings[with].lines().unwrap();
-        let log = json(&review, Format::Sarif);
-        let results = log["runs"][0]["results"].as_array().unwrap();
-        let result = results.iter().find(|r| r["ruleId"] == rule.as_str() && r.get("fixes").is_some()).unwrap().clone();
-        let change = result["fixes"][0]["artifactChanges"][0].clone();
-        assert_eq!(change["artifactLocation"], result["locations"][0]["physicalLocation"]["artifactLocation"]);
-        (change["replacements"][0].clone(), i64::from(lines.first.get()), i64::from(lines.last.get()))
-    };
-    let (replacement, first, last) = of("x = 1");
-    assert_eq!(replacement["deletedRegion"], serde_json::json!({ "startLine": first, "endLine": last }));
-    assert_eq!(replacement["insertedContent"]["text"], "x = 1");
-    let (replacement, first, last) = of("");
-    let whole = serde_json::json!({ "startLine": first, "startColumn": 1, "endLine": last + 1, "endColumn": 1 });
-    assert_eq!((&replacement["deletedRegion"], &replacement["insertedContent"]["text"]), (&whole, &"".into()));
+fn a_replacement_is_a_fix_in_sarif_and_deleted_lines_include_their_line_ends() {
+    assert_eq!(
+        sarif_replacement("x = 1"),
+        serde_json::json!({ "deletedRegion": { "startLine": 2, "endLine": 3 }, "insertedContent": { "text": "x = 1" } })
+    );
+    let whole_lines = serde_json::json!({ "startLine": 2, "startColumn": 1, "endLine": 4, "endColumn": 1 });
+    assert_eq!(
+        sarif_replacement(""),
+        serde_json::json!({ "deletedRegion": whole_lines, "insertedContent": { "text": "" } })
+    );
 }
 
 #[test]
