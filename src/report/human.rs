@@ -276,7 +276,7 @@ fn finding(page: &mut Page<'_>, review: &Review, f: &Finding, news: bool) -> io:
     if let Some(replacement) = f.replacement() {
         let apply = id.map(|id| format!("  (claude-reviewer apply {id})")).unwrap_or_default();
         let label = if replacement.is_empty() { "delete these lines" } else { "replace with:" };
-        page.line(&Line::new().space(2).put(GREEN, label).put(DIM, Inert::new(apply)))?;
+        page.wrapped(&Line::new().space(2).put(GREEN, label).put(DIM, Inert::new(apply)), 4)?;
         for line in Inert::lines(replacement) {
             page.wrapped(&Line::new().space(4).put(PLAIN, line), 6)?;
         }
