@@ -35,7 +35,7 @@ pub struct Entry {
     pub path: Option<String>,
     /// The first of the lines, secrets masked: for people who read the file.
     pub line: String,
-    /// Of the lines without masking. `None`: the finding has no lines.
+    /// Of the lines without masking, or of the file if the finding has no lines. `None`: it is about the whole change.
     pub digest: Option<Digest>,
     pub decision: Decision,
     pub reason: String,

@@ -47,7 +47,10 @@ pub(super) fn load(
                 return Ok(Entries::default());
             }
         }
-        return Ok(Entries::new(shared.map(|bytes| read(SHARED, &bytes)).transpose()?.unwrap_or_default()));
+        let mut all = shared.map(|bytes| read(SHARED, &bytes)).transpose()?.unwrap_or_default();
+        // An entry without a digest is bound to no content: it would dismiss the same finding of every later change.
+        all.retain(|entry| entry.digest.is_some());
+        return Ok(Entries::new(all));
     }
     let mut all = match state {
         Some(state) => shared(&mut reader, state)?,
@@ -146,13 +149,13 @@ pub(super) fn mark(
     let Some(repo) = repo.filter(|_| !entries.is_empty()) else { return };
     let mut texts = Texts { reader: repo.reader(), states, known: HashMap::new() };
     for finding in findings.iter_mut().filter(|f| f.disposition.is_none() && entries.names(f)) {
-        let lines = match (finding.file(), finding.lines()) {
-            (Some(path), Some(span)) => match texts.lines(finding.commit, path, span) {
-                Some(lines) => Some(lines),
+        let lines = match finding.file() {
+            Some(path) => match texts.content(finding.commit, path, finding.lines()) {
+                Some(content) => Some(content),
                 // What cannot be compared is not dismissed.
                 None => continue,
             },
-            _ => None,
+            None => None,
         };
         finding.disposition = entries.of(finding, lines.as_deref(), today);
     }
@@ -166,8 +169,12 @@ struct Texts<'a> {
 }
 
 impl Texts<'_> {
-    /// Returns lines as they are in the state under review.
-    fn lines(&mut self, commit: Option<ObjectId>, path: &RepoPath, span: LineSpan) -> Option<Vec<u8>> {
+    /// Returns the content of a finding as it is in the state under review: its lines, or the whole file.
+    fn content(&mut self, commit: Option<ObjectId>, path: &RepoPath, span: Option<LineSpan>) -> Option<Vec<u8>> {
+        let Some(span) = span else {
+            let mut states = self.states.iter().filter(|(of, _)| *of == commit);
+            return states.find_map(|(_, state)| file_at(&mut self.reader, state, path));
+        };
         let key = (commit, path.clone());
         if !self.known.contains_key(&key) {
             let mut states = self.states.iter().filter(|(of, _)| *of == commit);
@@ -178,14 +185,29 @@ impl Texts<'_> {
     }
 }
 
+/// Returns what a decision on a finding is bound to in a state: the lines of the finding, or its whole file. `None`: it
+/// cannot be read, or the finding is about the whole change.
+pub(crate) fn content(reader: &mut Reader<'_>, state: &State, finding: &Finding) -> Option<Vec<u8>> {
+    let path = finding.file()?;
+    match finding.lines() {
+        Some(span) => text_at(reader, state, path).and_then(|text| lines(&text, span)),
+        None => file_at(reader, state, path),
+    }
+}
+
+/// Returns the bytes of a file in a state, and none for a file that it does not have; `None` if it cannot be read.
+fn file_at(reader: &mut Reader<'_>, state: &State, path: &RepoPath) -> Option<Vec<u8>> {
+    reader.read(state, path, MAX_SOURCE).ok().map(Option::unwrap_or_default)
+}
+
 /// Returns the text of a file in a state; `None` if it has none.
-pub(crate) fn text_at(reader: &mut Reader<'_>, state: &State, path: &RepoPath) -> Option<Vec<u8>> {
+fn text_at(reader: &mut Reader<'_>, state: &State, path: &RepoPath) -> Option<Vec<u8>> {
     let bytes = reader.read(state, path, MAX_SOURCE).ok().flatten()?;
     text_of(path, bytes)
 }
 
 /// Returns lines of a text, both ends included; `None` if it has fewer.
-pub(crate) fn lines(text: &[u8], span: LineSpan) -> Option<Vec<u8>> {
+fn lines(text: &[u8], span: LineSpan) -> Option<Vec<u8>> {
     let (first, last) = (span.first.get() as usize, span.last.get() as usize);
     let all: Vec<&[u8]> = text.split(|b| *b == b'\n').collect();
     all.get(first.checked_sub(1)?..last).map(|lines| lines.join(&b'\n'))

@@ -4,7 +4,7 @@ use super::decide::{changed_file, salt};
 use crate::disposition::{self, DEFERRED_DAYS, Digest, Entries, Entry};
 use crate::error::{Error, Result};
 use crate::finding::{Decision, Finding};
-use crate::git::{Reader, Repo, State};
+use crate::git::{Repo, State};
 use crate::request::{ReviewRequest, Source};
 use crate::review::{self, Review, World, decided, today};
 use jiff::civil::Date;
@@ -63,13 +63,13 @@ pub fn create(scope: &Scope, repo: &Repo, until: Option<Date>, world: &World<'_>
     let mut reader = repo.reader();
     let mut entries = Vec::new();
     for finding in review.findings.iter().filter(|f| f.counts()) {
-        let Some(lines) = lines(&mut reader, finding) else { continue };
+        let Some(content) = decided::content(&mut reader, &State::Worktree, finding) else { continue };
         entries.push(Entry {
             fingerprint: finding.fingerprint().to_string(),
             rule: finding.rule_id().to_owned(),
             path: finding.file().map(|path| path.to_wire()),
             line: finding.quote().lines().next().unwrap_or_default().trim().chars().take(200).collect(),
-            digest: Some(Digest::of(&lines, salt()?)),
+            digest: Some(Digest::of(&content, salt()?)),
             decision: Decision::Deferred,
             reason: "baseline".to_owned(),
             owner: place.actor.clone(),
@@ -96,11 +96,11 @@ pub fn check(scope: &Scope, repo: &Repo, world: &World<'_>) -> Result<Compared> 
     let mut holding = BTreeSet::new();
     let mut out = Compared::default();
     for finding in &review.findings {
-        let lines = lines(&mut reader, finding);
-        if let Some(entry) = all.entry(finding, lines.as_deref(), today(world.now)) {
+        let content = decided::content(&mut reader, &State::Worktree, finding);
+        if let Some(entry) = all.entry(finding, content.as_deref(), today(world.now)) {
             holding.insert(entry.fingerprint.clone());
         }
-        if finding.counts() && finding.lines().is_some() {
+        if finding.counts() && finding.file().is_some() {
             out.uncovered.push(name(finding));
         }
     }
@@ -131,12 +131,6 @@ pub fn prune(scope: &Scope, repo: &Repo, world: &World<'_>) -> Result<usize> {
 
 fn without_worktree(dir: &Path) -> Error {
     Error::usage(format!("{} has no worktree", dir.display())).hint("run this in a clone that has one")
-}
-
-/// Returns the lines of a finding in the worktree.
-fn lines(reader: &mut Reader<'_>, finding: &Finding) -> Option<Vec<u8>> {
-    let text = decided::text_at(reader, &State::Worktree, finding.file()?)?;
-    decided::lines(&text, finding.lines()?)
 }
 
 fn name(finding: &Finding) -> String {

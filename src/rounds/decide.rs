@@ -273,18 +273,20 @@ pub fn select<'f>(findings: &'f [wire::Finding], name: &str, review: &str) -> Re
     }
 }
 
-/// The lines of a finding in the state that was reviewed.
+/// The content that a finding is about, in the state that was reviewed.
 enum Lines {
-    /// The finding has no lines.
+    /// The finding is about the whole change.
     None,
-    /// They are as they were reviewed.
+    /// The lines of the finding, or its whole file. They are as they were reviewed.
     Same(Vec<u8>),
     Changed,
 }
 
-/// Reads the lines of a finding: where it was found, or else in the worktree or the index.
+/// Reads the content of a finding: where it was found, or else in the worktree or the index.
 fn lines(repo: &Repo, reader: &mut Reader<'_>, finding: &Finding, source: &wire::Source) -> Lines {
-    let (Some(path), Some(span)) = (finding.file(), finding.lines()) else { return Lines::None };
+    if finding.file().is_none() {
+        return Lines::None;
+    }
     let head = source.head.as_deref().and_then(crate::diff::ObjectId::from_hex);
     let reviewed = match (finding.commit.or(head), source.kind) {
         (Some(commit), _) => repo.state_of(commit).ok(),
@@ -292,11 +294,10 @@ fn lines(repo: &Repo, reader: &mut Reader<'_>, finding: &Finding, source: &wire:
         (None, _) => None,
     };
     for state in reviewed.into_iter().chain([State::Worktree, State::Index]) {
-        let text = decided::text_at(reader, &state, path);
-        if let Some(lines) = text.and_then(|text| decided::lines(&text, span))
-            && contains(&lines, finding.quote())
-        {
-            return Lines::Same(lines);
+        let content = decided::content(reader, &state, finding);
+        // A finding without lines quotes no text of its file.
+        if let Some(content) = content.filter(|c| finding.lines().is_none() || contains(c, finding.quote())) {
+            return Lines::Same(content);
         }
     }
     Lines::Changed

@@ -367,3 +367,63 @@ fn a_baseline_of_some_files_leaves_the_others() {
     assert_eq!(text.matches("[[disposition]]").count(), 3, "{text}");
     assert!(text.contains("reason = \"known\""), "{text}");
 }
+
+#[test]
+#[cfg(unix)]
+fn dsp_01_a_decision_on_a_whole_file_ends_when_the_file_changes() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let repo = Repo::new();
+    repo.stage("tool.py", "print(1)\n").commit("seed");
+    let make_executable = || {
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(repo.path().join("tool.py"), mode).unwrap();
+        repo.git(&["add", "tool.py"]);
+    };
+    make_executable();
+    let report: Value =
+        serde_json::from_str(&repo.reviewer(&["review", "staged", "--format", "json"]).run_any().stdout).unwrap();
+    let finding = &report["findings"][0];
+    assert_eq!((&finding["rule_id"], &finding["line"]), (&json!("executable-bit"), &Value::Null), "{report}");
+    decide(&repo, &["reject", "F1", "--reason", "it is a command"]);
+    assert_eq!((staged(&repo).1, staged(&repo).2), ("rejected".to_owned(), 1));
+    repo.write("tool.py", "print(2)\n");
+    make_executable();
+    assert_eq!((staged(&repo).1, staged(&repo).2), ("pending".to_owned(), 0), "the file changed");
+}
+
+#[test]
+fn dsp_02_in_gate_mode_a_finding_about_the_whole_change_is_not_dismissed() {
+    let server = Server::start(|r| match r.is_refutation() {
+        true => r.verdict(false),
+        false => {
+            let mut document = r.document(&[]);
+            document["missing_requirements"] = json!([{
+                "requirement": "Requests have no timeout.", "severity": "major",
+                "reference": "DESIGN.md#Limits: \"Every request has a timeout.\"",
+            }]);
+            r.text(&document.to_string())
+        }
+    });
+    let repo = Repo::new();
+    repo.stage("DESIGN.md", "# Limits\n\nEvery request has a timeout.\n");
+    repo.stage(".claude-reviewer.toml", server.policy("openai")).commit("seed");
+    repo.git(&["branch", "base"]);
+    repo.git(&["checkout", "-q", "-b", "feature"]);
+    repo.stage("run.py", "total = 1\n").commit("the change");
+    let review = |more: &[&str]| {
+        let args = [&["review", "branch", "--base", "base", "--doc", "DESIGN.md", "--format", "json"], more].concat();
+        let report: Value = serde_json::from_str(&repo.reviewer(&args).run_any().stdout).unwrap();
+        let finding = &report["findings"][0];
+        assert_eq!((&finding["file"], &finding["category"]), (&Value::Null, &json!("missing-requirement")), "{report}");
+        report["findings"][0]["disposition"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(review(&[]), "pending");
+    decide(&repo, &["reject", "F1", "--reason", "not here", "--share"]);
+    assert_eq!(review(&[]), "rejected");
+    let shared = std::fs::read_to_string(repo.path().join(SHARED)).unwrap();
+    repo.git(&["checkout", "-q", "base"]);
+    repo.stage(SHARED, shared).commit("decisions");
+    repo.git(&["checkout", "-q", "feature"]);
+    repo.git(&["merge", "-q", "--no-edit", "base"]);
+    assert_eq!(review(&["--gate"]), "pending", "no content binds the entry to this change");
+}
