@@ -139,22 +139,13 @@ pub fn plan(groups: &[Group], limits: &Limits) -> Plan {
     let limits = &Limits { files: limits.files.max(1), lines: limits.lines.max(1), ..*limits };
     let mut plan = Plan::default();
     for (index, group) in groups.iter().enumerate() {
-        // What the authors say goes with every chunk of theirs.
-        let messages: usize = group.messages.iter().map(|m| m.len() + 2).sum();
-        let limits = &Limits { bytes: limits.bytes.saturating_sub(messages), ..*limits };
-        let mut packer = Packer {
-            group: index,
-            files: &group.files,
-            limits,
-            full: Vec::new(),
-            open: Vec::new(),
-            weight: Weight::default(),
-        };
-        for cluster in affinity::clusters(&group.files) {
-            packer.add(&cluster);
+        let mut chunks = pack(index, group, limits);
+        // Only a question about a whole group has its commit messages. What several questions ask does not depend on them.
+        if chunks.len() == 1 {
+            let messages: usize = group.messages.iter().map(|m| m.len() + 2).sum();
+            chunks = pack(index, group, &Limits { bytes: limits.bytes.saturating_sub(messages), ..*limits });
         }
-        packer.close();
-        plan.chunks.append(&mut packer.full);
+        plan.chunks.append(&mut chunks);
     }
     let beyond = plan.chunks.split_off(plan.chunks.len().min(limits.requests));
     for chunk in beyond {
@@ -167,6 +158,23 @@ pub fn plan(groups: &[Group], limits: &Limits) -> Plan {
         }
     }
     plan
+}
+
+/// Cuts one group into chunks, however many.
+fn pack(index: usize, group: &Group, limits: &Limits) -> Vec<Chunk> {
+    let mut packer = Packer {
+        group: index,
+        files: &group.files,
+        limits,
+        full: Vec::new(),
+        open: Vec::new(),
+        weight: Weight::default(),
+    };
+    for cluster in affinity::clusters(&group.files) {
+        packer.add(&cluster);
+    }
+    packer.close();
+    packer.full
 }
 
 /// Fills chunks with the files of one group.

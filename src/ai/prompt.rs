@@ -95,13 +95,13 @@ impl Lens {
 }
 
 impl Brief {
-    /// Cuts documents and conventions, the longest first, until they and the rest of the context take no more than so
-    /// many bytes; says what was cut. For a model with little room.
-    pub fn fit(&mut self, most: usize) -> Vec<String> {
+    /// Cuts documents and conventions, the longest first, until they and the rest of the context take no more than half of
+    /// a request of `capacity` bytes. Returns notes that name what was cut.
+    pub fn fit(&mut self, capacity: usize) -> Vec<String> {
         /// No text is cut below this.
         const LEAST: usize = 1 << 10;
         let mut cut: Vec<(String, usize)> = Vec::new();
-        while fixed_bytes(self) > most {
+        while fixed_bytes(self, capacity) > capacity / 2 {
             let longest = self.documents.iter_mut().chain(&mut self.conventions).max_by_key(|d| d.text.len());
             let Some(longest) = longest.filter(|d| d.text.len() > LEAST) else { break };
             let half = (longest.text.len() / 2).max(LEAST);
@@ -134,6 +134,8 @@ const CITED: usize = 4 << 10;
 const CLAIM_LINES: usize = 80;
 /// Bytes of related code that the judge of a claim sees.
 const CLAIM_RELATED: usize = 12 << 10;
+/// The part of a request that is kept for follow-up rounds: an eighth.
+const ROUNDS_SHARE: usize = 8;
 /// Rejected claims that a request lists, at most.
 const REJECTIONS: usize = 20;
 /// Names of kept files that a request tells at most.
@@ -325,13 +327,21 @@ fn cited(brief: &Brief, file: &Shown, label: &str) -> Option<Document> {
     Some(Document { name: redact::visible(label.as_bytes()), text, folder: Vec::new() })
 }
 
-/// Returns how many bytes of a request are the same in all of them, at most: what a chunk cannot have.
-pub fn fixed_bytes(brief: &Brief) -> usize {
+/// Returns how many bytes of a request of `capacity` bytes are the same in all of them, at most: what a chunk cannot have.
+///
+/// A share of the capacity is kept for follow-up rounds, also when there are none: a further round would leave less room
+/// for related code, and would ask about unchanged parts again.
+pub fn fixed_bytes(brief: &Brief, capacity: usize) -> usize {
+    let without_rounds = shared_bytes(brief, &[]);
+    shared_bytes(brief, &brief.previous).max(without_rounds + capacity / ROUNDS_SHARE)
+}
+
+fn shared_bytes(brief: &Brief, previous: &[Previous]) -> usize {
     let nonce = Nonce::new([0; 16]);
     let lenses = Lens::THOROUGH.iter().chain([&Lens::Whole]);
-    let task = lenses.map(|l| task(brief, &brief.previous, *l, None, &nonce).len()).max().unwrap_or_default();
+    let task = lenses.map(|l| task(brief, previous, *l, None, &nonce).len()).max().unwrap_or_default();
     let scoped: usize = brief.conventions.iter().filter(|d| !d.folder.is_empty()).map(|d| d.text.len() + 200).sum();
-    let context = context(brief, &brief.previous).len();
+    let context = context(brief, previous).len();
     SYSTEM.len() + context + scoped + task + languages::longest() + criteria::bytes(brief) + 400
 }
 

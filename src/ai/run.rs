@@ -32,7 +32,7 @@ use crate::diff::{LineNo, RepoPath};
 use crate::env::Env;
 use crate::finding::Finding;
 use crate::git::Repo;
-use crate::policy::{Layer, Mode, Policy};
+use crate::policy::{Backend, Layer, Mode, Policy};
 use crate::progress::Progress;
 use crate::request::{CacheUse, Depth};
 use crate::rules::RuleSet;
@@ -131,8 +131,8 @@ pub async fn review(
     out.models.asked = job.backends.to_vec();
     let nothing = groups.iter().all(|g| g.files.is_empty());
     let teams = if nothing { Vec::new() } else { open(job, &mut out) };
-    if let Some(room) = teams.iter().flatten().map(Member::capacity).min() {
-        let cut = brief.fit(room / 2);
+    if let Some(capacity) = teams.iter().flatten().map(Member::capacity).min() {
+        let cut = brief.fit(capacity);
         out.remarks.extend(cut.into_iter().map(Remark::of_the_run));
     }
     let session = Session::new(job, groups, &brief);
@@ -347,10 +347,9 @@ impl<'a> Session<'a> {
         teams
             .into_iter()
             .map(|members| {
-                let fixed = prompt::fixed_bytes(self.brief);
                 let capacity = members.iter().map(Member::capacity).min().unwrap_or_default();
                 let limits = plan::Limits {
-                    bytes: capacity.saturating_sub(fixed),
+                    bytes: capacity.saturating_sub(prompt::fixed_bytes(self.brief, capacity)),
                     files: review.max_files as usize,
                     lines: review.max_lines as usize,
                     requests: share,
@@ -364,20 +363,15 @@ impl<'a> Session<'a> {
             .collect()
     }
 
-    /// Returns a remark for each backend whose cost is not known, if a person set a limit of cost.
+    /// Returns a remark for each backend whose cost is not known, so that the limit of cost does not hold. A server on this
+    /// machine is free unless a person set a limit.
     fn unpriced(&self, usage: &[Usage]) -> Vec<Remark> {
-        if self.job.policy.origin_of("review.max_cost_usd").layer == Layer::Default {
-            return Vec::new();
-        }
-        let unknown = usage.iter().filter(|u| u.spent.requests > 0 && u.spent.cost_usd.is_none());
-        let say = |u: &Usage| {
-            let name = &u.backend;
-            let model = if u.model.is_empty() { "its model" } else { &u.model };
-            format!(
-                "max_cost_usd has no effect for {name}: no price of {model} is known; set price in [backend.{name}]"
-            )
-        };
-        unknown.map(|u| Remark::of_the_run(say(u))).collect()
+        let policy = self.job.policy;
+        let is_default = policy.origin_of("review.max_cost_usd").layer == Layer::Default;
+        let is_free = |name: &str| is_default && policy.backend(name).is_some_and(Backend::is_on_this_machine);
+        let unknown =
+            usage.iter().filter(|u| u.spent.requests > 0 && u.spent.cost_usd.is_none() && !is_free(&u.backend));
+        unknown.map(without_price).collect()
     }
 
     fn path(&self, group: usize, file: usize) -> RepoPath {
@@ -416,6 +410,15 @@ impl<'a> Session<'a> {
             self.job.progress.requests(self.answered.get(), self.planned.get(), self.ledger.usd());
         }
     }
+}
+
+/// Says that the limit of cost does not hold for a backend.
+fn without_price(usage: &Usage) -> Remark {
+    let name = &usage.backend;
+    let model = if usage.model.is_empty() { "its model" } else { &usage.model };
+    Remark::of_the_run(format!(
+        "max_cost_usd has no effect for {name}: no price of {model} is known; set price in [backend.{name}]"
+    ))
 }
 
 /// Puts a failure and what to do about it on one line.

@@ -20,8 +20,6 @@ use std::io::Write as _;
 
 /// Bytes of what the author says that a model is shown.
 const MOST_OF_A_BRIEF: usize = 24 << 10;
-/// Commits whose subjects a model is shown.
-const MOST_SUBJECTS: usize = 50;
 
 /// Pull requests of the forge that a remote is from.
 #[derive(Debug, clap::Args)]
@@ -304,18 +302,13 @@ impl Found {
         }))
     }
 
-    /// Returns what the author says of the change: data for a model.
+    /// Returns what the author says of the change: data for a model. Commit messages are read from the repository, and are in
+    /// no question about a part: a push would ask about every part again.
     pub(super) fn brief(&self) -> String {
         let pull = &self.pull;
         let mut text = format!("Pull request #{}: {}\n", pull.number, pull.title);
         if !pull.description.trim().is_empty() {
             text.push_str(&format!("\n{}\n", pull.description.trim()));
-        }
-        if !pull.commits.is_empty() {
-            text.push_str("\nCommits:\n");
-        }
-        for commit in pull.commits.iter().take(MOST_SUBJECTS) {
-            text.push_str(&format!("- {}\n", commit.message.lines().next().unwrap_or_default()));
         }
         text.truncate(text.floor_char_boundary(MOST_OF_A_BRIEF));
         text

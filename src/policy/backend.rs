@@ -1,5 +1,6 @@
 //! `[backend.NAME]`: its values, and the defaults for its name.
 
+use super::kind::Url;
 use super::preset::{self, Preset};
 use std::time::Duration;
 
@@ -162,6 +163,11 @@ impl Backend {
 }
 
 impl Backend {
+    /// Returns true if the server of the backend is on this machine.
+    pub fn is_on_this_machine(&self) -> bool {
+        self.base_url.as_deref().is_some_and(|url| Url::parse(url).is_ok_and(|url| url.loopback))
+    }
+
     /// Returns the preset that this backend is, unless another address is configured.
     pub fn preset(&self) -> Option<&'static Preset> {
         preset::preset(&self.name).filter(|p| self.base_url.as_deref() == Some(p.base_url))

@@ -117,6 +117,30 @@ fn a_pull_request_is_reviewed_without_being_checked_out() {
 }
 
 #[test]
+fn a_push_to_a_pull_request_asks_only_about_the_part_that_changed() {
+    let model = Server::start(|r| r.review(&[]));
+    let mut w = World::new();
+    let policy = w.repo.home().join(".config/claude-reviewer/config.toml");
+    let known = std::fs::read_to_string(&policy).unwrap();
+    let own = model.policy("openai").replace("version = 1\n", "").replace("[review]\n", "[review]\nmax_files = 1\n");
+    std::fs::write(&policy, known + &own).unwrap();
+    let asked = |w: &World| {
+        let before = model.questions().len();
+        w.reviewer(&["review", "pr", "12"]).run(0);
+        model.questions().len() - before
+    };
+    for (push, third, expected) in [("first", 3, 6), ("second", 33, 1), ("third", 33, 0)] {
+        let files: Vec<(String, String)> = (0..5)
+            .map(|i| (format!("src/part_{i}.py"), format!("VALUE = {}\n", if i == 3 { third } else { i })))
+            .collect();
+        let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        w.push_with("a = 1\nb = 2\nc = 4\n", &files);
+        w.hub.with(|s| s.commits[0]["commit"]["message"] = json!(format!("The {push} push")));
+        assert_eq!(asked(&w), expected, "{push}");
+    }
+}
+
+#[test]
 fn ci_08_a_second_run_writes_nothing() {
     let w = World::new();
     let run = w.post(&[]).run(1);

@@ -118,7 +118,7 @@ impl<'a> Session<'a> {
     /// Returns true if data of a prompt matches a rule about prompt injection.
     fn is_aimed_at_the_model(&self, prompt: &Prompt) -> bool {
         let mut found = Vec::new();
-        for data in [&prompt.context, &prompt.manifest.text, &prompt.chunk] {
+        for data in [&prompt.context, &prompt.manifest.text, &prompt.chunk, &prompt.task] {
             self.job.rules.scan_beside("a prompt", None, data.as_bytes(), &mut found);
         }
         !found.is_empty()
