@@ -68,7 +68,9 @@ impl Desk {
             held.pass();
             r.review(&[])
         };
-        Self { gate, ..Self::answering(handler) }
+        let mut desk = Self::answering(handler);
+        desk.gate = gate;
+        desk
     }
 
     fn answering(handler: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
