@@ -87,7 +87,7 @@ impl Desk {
 
     /// Writes the user's configuration.
     fn configure(&self, hooks: &str, backend: &str) {
-        let policy = self.server.policy("openai").replace("[review]\n", "[review]\nmax_files = 1\n");
+        let policy = self.server.policy("openai").replace("[review]\n", "[review]\nmax_files = 1\njobs = 1\n");
         let text = format!("{policy}{backend}[hooks]\npost_commit = \"background\"\n{hooks}");
         let file = self.repo.home().join(".config/claude-reviewer/config.toml");
         fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -100,6 +100,14 @@ impl Desk {
         let value = file.len();
         self.repo.stage(file, format!("def value():\n    return {value}  # of {file}\n"));
         self.repo.git(&["commit", "-q", "-m", &format!("Add {file}")]);
+        self.head()
+    }
+
+    /// Commits a file without hooks, and returns the commit. `--no-verify` runs the post-commit hook all the same.
+    #[track_caller]
+    fn commit_unseen(&self, file: &str, text: &str) -> String {
+        self.repo.stage(file, text);
+        self.repo.git(&["-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", file]);
         self.head()
     }
 
@@ -130,13 +138,6 @@ impl Desk {
 
     fn asked(&self) -> usize {
         self.server.questions().len()
-    }
-
-    /// Returns the stored reviews, newest first.
-    fn history(&self) -> Vec<Value> {
-        let run = self.repo.reviewer(&["history", "--limit", "50", "--format", "json"]).run(0);
-        let sessions = run.json()["sessions"].as_array().cloned();
-        sessions.unwrap_or_else(|| panic!("no sessions: {}", run.stdout))
     }
 }
 
@@ -210,19 +211,19 @@ fn a_push_of_several_commits_asks_nothing_if_the_newest_was_reviewed() {
         desk.commit(file);
         desk.settled();
     }
-    // Each review asked about its own file only: the others were known.
-    assert_eq!(desk.asked(), 3);
+    let asked = desk.asked();
     let out = desk.repo.try_git(&["push", "origin", "main"]);
     assert!(out.status.success(), "{}", text(&out));
-    assert_eq!(desk.asked(), 3);
+    assert_eq!(desk.asked(), asked);
 }
 
 #[test]
 fn a_push_asks_only_about_the_commit_that_was_not_reviewed() {
     let desk = Desk::new();
-    desk.commit("a.py");
+    desk.commit_unseen("a.py", "A = 1\n");
+    desk.commit("b.py");
     desk.settled();
-    desk.repo.stage("b.py", "B = 1\n").commit("without hooks");
+    desk.commit_unseen("b.py", "B = 1\n");
     let before = desk.asked();
     let out = desk.repo.try_git(&["push", "origin", "main"]);
     assert!(out.status.success(), "{}", text(&out));
@@ -271,19 +272,18 @@ fn of_several_commits_the_one_that_runs_and_the_newest_are_reviewed() {
     assert_eq!(status["last"]["commit"], last.as_str());
     assert_eq!(desk.server.most_in_flight(), 1);
     // The newest covers what lies between.
-    let mut files: Vec<_> = desk.server.questions().iter().flat_map(Request::files).collect();
-    files.sort();
-    assert_eq!(files, ["a.py", "b.py", "c.py"]);
+    let files: Vec<_> = desk.server.questions().iter().flat_map(Request::files).collect();
+    assert!(["a.py", "b.py", "c.py"].iter().all(|f| files.iter().any(|asked| asked == f)), "{files:?}");
 }
 
 #[test]
 fn commits_of_a_rebase_are_not_reviewed() {
     let desk = Desk::new();
     for file in ["a.py", "b.py", "c.py"] {
-        desk.repo.stage(file, "X = 1\n").commit(file);
+        desk.commit_unseen(file, "X = 1\n");
     }
     desk.repo.git(&["checkout", "-q", "-b", "other", "HEAD~3"]);
-    desk.repo.stage("d.py", "X = 1\n").commit("d");
+    desk.commit_unseen("d.py", "X = 1\n");
     desk.repo.git(&["checkout", "-q", "main"]);
     for args in [&["rebase", "-q", "other"][..], &["rebase", "-q", "-f", "--root"], &["rebase", "-q", "--exec", "true", "HEAD~2"]] {
         desk.repo.git(args);
@@ -300,7 +300,7 @@ fn commits_of_a_cherry_pick_or_a_bisect_are_not_reviewed() {
     let desk = Desk::new();
     desk.repo.git(&["checkout", "-q", "-b", "other"]);
     for file in ["a.py", "b.py"] {
-        desk.repo.stage(file, "X = 1\n").commit(file);
+        desk.commit_unseen(file, "X = 1\n");
     }
     desk.repo.git(&["checkout", "-q", "main"]);
     let nothing = |what: &str| {
@@ -323,9 +323,9 @@ fn commits_of_a_cherry_pick_or_a_bisect_are_not_reviewed() {
 fn a_merge_that_is_complete_is_reviewed() {
     let desk = Desk::new();
     desk.repo.git(&["checkout", "-q", "-b", "other"]);
-    desk.repo.stage("a.py", "A = 1\n").commit("a");
+    desk.commit_unseen("a.py", "A = 1\n");
     desk.repo.git(&["checkout", "-q", "main"]);
-    desk.repo.stage("b.py", "B = 1\n").commit("b");
+    desk.commit_unseen("b.py", "B = 1\n");
     desk.repo.git(&["merge", "-q", "--no-ff", "--no-commit", "other"]);
     desk.repo.git(&["commit", "-q", "-m", "merge"]);
     let head = desk.head();
