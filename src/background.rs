@@ -350,8 +350,7 @@ pub fn unpriced(policy: &Policy, env: &Env, top: &Path) -> Option<String> {
         // What cannot be opened cannot be asked: the review says so, and it costs nothing.
         let backend = Backend::open(configured, env, Some(top), &pool).ok()?;
         let model = backend.model().unwrap_or("its model");
-        let is_known =
-            backend.reports_cost() || backend.is_own() && price::listed(backend.kind(), model).is_some();
+        let is_known = backend.reports_cost() || backend.is_own() && price::listed(backend.kind(), model).is_some();
         (!is_known).then(|| format!("no price of {model} is known; set price in [backend.{name}]"))
     })
 }

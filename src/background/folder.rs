@@ -44,8 +44,10 @@ impl Folder {
     /// Usage: there is no state folder, or it is inside of `top`, or another user can write to it.
     pub(super) fn home(env: &Env, top: Option<&Path>, missing: Missing) -> Result<Option<Self>> {
         let Some(home) = env.state_home() else {
-            return Err(Error::usage("cannot keep background reviews: neither XDG_STATE_HOME nor HOME is an absolute path")
-                .hint("set HOME, or [hooks] post_commit = \"off\""));
+            return Err(Error::usage(
+                "cannot keep background reviews: neither XDG_STATE_HOME nor HOME is an absolute path",
+            )
+            .hint("set HOME, or [hooks] post_commit = \"off\""));
         };
         if missing == Missing::Create {
             std::fs::create_dir_all(&home).map_err(|e| failed("create", &home, &e))?;

@@ -18,12 +18,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// Time that a review may take besides what the policy allows for models: reading, rules, storing.
-const MARGIN: Duration = Duration::from_secs(600);
-/// How long a review that ran out of time may take to end.
-const GRACE: Duration = Duration::from_secs(10);
-/// Between two looks at the clock and at the size of the log.
-const TICK: Duration = Duration::from_secs(1);
+/// The times of a review.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    /// What it may take besides what the policy allows for models: reading, rules, storing.
+    margin: Duration,
+    /// How long it may take to end after it ran out of time.
+    grace: Duration,
+    /// Between two looks at the clock and at the size of the log.
+    tick: Duration,
+}
+
+const TIMES: Times =
+    Times { margin: Duration::from_secs(600), grace: Duration::from_secs(10), tick: Duration::from_secs(1) };
 
 /// What a job needs of the program.
 pub struct Job<'a> {
@@ -100,7 +107,7 @@ fn watched(station: &Station, job: &Job<'_>, order: &Order, work: impl FnOnce(&L
     std::thread::scope(|s| {
         let (over, ended) = mpsc::channel::<()>();
         let clock = &limit;
-        s.spawn(move || watch(station, job, clock, &ended));
+        s.spawn(move || watch(&|| drop(station.folder.trim(LOG)), job, (clock, TIMES), &ended));
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&limit)));
         drop(over);
         let now = || jiff::Timestamp::now().to_string();
@@ -110,18 +117,18 @@ fn watched(station: &Station, job: &Job<'_>, order: &Order, work: impl FnOnce(&L
 }
 
 /// Ends a review that runs out of time, and the process if that does not help.
-fn watch(station: &Station, job: &Job<'_>, limit: &Limit, ended: &mpsc::Receiver<()>) {
+fn watch(trim: &dyn Fn(), job: &Job<'_>, (limit, times): (&Limit, Times), ended: &mpsc::Receiver<()>) {
     let started = Instant::now();
-    while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+    while ended.recv_timeout(times.tick) == Err(RecvTimeoutError::Timeout) {
         // A log that cannot be cut is no reason to end a review.
-        let _ = station.folder.trim(LOG);
+        trim();
         let models = *limit.models.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let most = models + MARGIN;
+        let most = models + times.margin;
         if started.elapsed() > most {
             limit.is_over.store(true, Ordering::SeqCst);
             job.stop.now(Signal::Terminate);
         }
-        if started.elapsed() > most + GRACE {
+        if started.elapsed() > most + times.grace {
             (job.leave)();
         }
     }
@@ -144,9 +151,7 @@ fn reviewed(station: &Station, job: &Job<'_>, order: &Order, limit: &Limit, now:
     }
     let (day, name) = (day_of(now), format!("{}-{}", std::process::id(), now.as_nanosecond()));
     let max = policy.hooks.max_cost_per_day;
-    let amount = match station
-        .spend(|ledger| spending::reserve(ledger, &day, &name, policy.review.max_cost_usd, max))
-    {
+    let amount = match station.spend(|ledger| spending::reserve(ledger, &day, &name, policy.review.max_cost_usd, max)) {
         Ok(Some(amount)) => amount,
         Ok(None) => return Turn::Held(format!("max_cost_per_day = {max} is used up for {day}")),
         Err(e) => return Turn::Held(e.on_one_line()),
@@ -256,5 +261,63 @@ fn result_of(order: &Order, done: &Done, cost_usd: Option<f64>) -> Last {
         cost_usd,
         note: done.unsaved.as_ref().map(|why| format!("not stored: {why}")).or(failed),
         ..queue::last(order, "", Ending::Reviewed, None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    /// Watches a review that goes on until the process would be left.
+    fn watched_to_the_end(models: Duration, margin: Duration) -> (bool, Option<Signal>) {
+        let (env, stop) = (Env::default(), Stop::default());
+        let (over, ended) = mpsc::channel::<()>();
+        let over = Mutex::new(Some(over));
+        let leave = || drop(over.lock().unwrap().take());
+        let job = Job { env: &env, stop: &stop, leave: &leave };
+        let limit = Limit { models: Mutex::new(models), is_over: AtomicBool::new(false) };
+        let times = Times { margin, grace: Duration::ZERO, tick: Duration::from_millis(1) };
+        watch(&|| {}, &job, (&limit, times), &ended);
+        (limit.is_over.load(Ordering::SeqCst), stop.signal())
+    }
+
+    #[test]
+    fn a_review_that_runs_out_of_time_is_stopped_and_then_left() {
+        let times = watched_to_the_end(Duration::from_millis(1), Duration::from_millis(1));
+        assert_eq!(times, (true, Some(Signal::Terminate)));
+    }
+
+    #[test]
+    fn a_review_that_ends_in_time_is_not_stopped() {
+        let (env, stop) = (Env::default(), Stop::default());
+        let (over, ended) = mpsc::channel::<()>();
+        drop(over);
+        let job = Job { env: &env, stop: &stop, leave: &|| {} };
+        let limit = Limit { models: Mutex::default(), is_over: AtomicBool::new(false) };
+        watch(&|| {}, &job, (&limit, TIMES), &ended);
+        assert_eq!((limit.is_over.load(Ordering::SeqCst), stop.signal()), (false, None));
+    }
+
+    #[test]
+    fn a_request_asks_what_a_push_would_ask() {
+        let push = crate::wire::background::Push {
+            remote: "origin".to_owned(),
+            reference: "refs/heads/main".to_owned(),
+            known: "b".repeat(40),
+        };
+        let order = Order {
+            commit: "a".repeat(40),
+            worktree: "/w".to_owned(),
+            git_dir: "/w/.git".to_owned(),
+            push: Some(push),
+            since: String::new(),
+            attempts: 0,
+        };
+        let line = format!("refs/heads/main {} refs/heads/main {}\n", "a".repeat(40), "b".repeat(40));
+        let ranges = crate::hooks::push_ranges(line.as_bytes(), &["origin".to_owned()], &Env::default()).unwrap();
+        assert_eq!(request(&order).source, Source::Push(ranges));
+        let alone = Source::Commit { rev: "a".repeat(40), parent: None };
+        assert_eq!(request(&Order { push: None, ..order }).source, alone);
     }
 }

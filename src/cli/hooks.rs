@@ -65,7 +65,9 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus, Error> {
     if !context.global.quiet {
         print(&report(&outcomes, &place));
         if args.post_commit && !args.uninstall && post_commit == PostCommit::Off {
-            print("the post-commit hook does nothing until your configuration has [hooks] post_commit = \"background\"\n");
+            print(
+                "the post-commit hook does nothing until your configuration has [hooks] post_commit = \"background\"\n",
+            );
         }
     }
     Ok(ExitStatus::Pass)

@@ -96,8 +96,7 @@ fn human(status: &Status, policy: &Policy, done: &[String]) -> String {
     lines.push(status.pending.as_ref().map_or_else(|| "pending: nothing".to_owned(), pending));
     lines.push(status.last.as_ref().map_or_else(|| "last: no review yet".to_owned(), last));
     let Cost { day, spent_usd, reserved_usd, max_usd } = &status.cost;
-    let reserved =
-        if *reserved_usd > 0.0 { format!(", and {reserved_usd:.2} USD reserved") } else { String::new() };
+    let reserved = if *reserved_usd > 0.0 { format!(", and {reserved_usd:.2} USD reserved") } else { String::new() };
     lines.push(format!("cost on {day} (UTC): {spent_usd:.2} of {max_usd:.2} USD{reserved}"));
     lines.push(format!("log: {}", status.log));
     lines.iter().map(|line| format!("{}\n", Inert::new(line))).collect()

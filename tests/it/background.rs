@@ -136,6 +136,14 @@ impl Desk {
         })
     }
 
+    /// Waits until a review waits for the model, and returns its process.
+    #[track_caller]
+    fn asking(&self) -> u64 {
+        let pid = self.running()["pid"].as_u64().unwrap();
+        eventually("the model is asked", || Some(()).filter(|()| self.asked() > 0));
+        pid
+    }
+
     fn asked(&self) -> usize {
         self.server.questions().len()
     }
@@ -285,7 +293,11 @@ fn commits_of_a_rebase_are_not_reviewed() {
     desk.repo.git(&["checkout", "-q", "-b", "other", "HEAD~3"]);
     desk.commit_unseen("d.py", "X = 1\n");
     desk.repo.git(&["checkout", "-q", "main"]);
-    for args in [&["rebase", "-q", "other"][..], &["rebase", "-q", "-f", "--root"], &["rebase", "-q", "--exec", "true", "HEAD~2"]] {
+    for args in [
+        &["rebase", "-q", "other"][..],
+        &["rebase", "-q", "-f", "--root"],
+        &["rebase", "-q", "--exec", "true", "HEAD~2"],
+    ] {
         desk.repo.git(args);
         let status = desk.status();
         assert!(status["running"].is_null() && status["pending"].is_null() && status["last"].is_null(), "{status:#}");
@@ -359,8 +371,7 @@ fn the_commit_is_reviewed_and_not_the_worktree() {
 fn the_commit_of_a_killed_review_waits_again() {
     let desk = Desk::gated();
     let commit = desk.commit("a.py");
-    let pid = desk.running()["pid"].as_u64().unwrap();
-    kill("-KILL", pid);
+    kill("-KILL", desk.asking());
     let status = eventually("the review is dead", || Some(desk.status()).filter(|s| s["running"].is_null()));
     assert_eq!(status["pending"]["order"]["commit"], commit.as_str());
     assert_eq!(status["pending"]["order"]["attempts"], 1);
@@ -378,7 +389,7 @@ fn the_commit_of_a_killed_review_waits_again() {
 fn the_next_commit_replaces_that_of_a_killed_review() {
     let desk = Desk::gated();
     desk.commit("a.py");
-    kill("-KILL", desk.running()["pid"].as_u64().unwrap());
+    kill("-KILL", desk.asking());
     let commit = desk.commit("b.py");
     desk.gate.open();
     let status = desk.settled();
@@ -391,7 +402,7 @@ fn the_next_commit_replaces_that_of_a_killed_review() {
 fn a_push_after_a_killed_review_reviews_by_itself() {
     let desk = Desk::gated();
     desk.commit("a.py");
-    kill("-KILL", desk.running()["pid"].as_u64().unwrap());
+    kill("-KILL", desk.asking());
     desk.gate.open();
     let out = desk.repo.try_git(&["push", "origin", "main"]);
     assert!(out.status.success(), "{}", text(&out));
@@ -404,7 +415,7 @@ fn a_push_after_a_killed_review_reviews_by_itself() {
 fn a_review_that_is_told_to_end_leaves_its_commit_to_the_next_one() {
     let desk = Desk::gated();
     let commit = desk.commit("a.py");
-    kill("-TERM", desk.running()["pid"].as_u64().unwrap());
+    kill("-TERM", desk.asking());
     let status = eventually("the review ends", || Some(desk.status()).filter(|s| s["running"].is_null()));
     assert_eq!(status["pending"]["order"]["commit"], commit.as_str(), "{status:#}");
 }
@@ -413,7 +424,7 @@ fn a_review_that_is_told_to_end_leaves_its_commit_to_the_next_one() {
 fn a_process_that_reuses_the_id_of_a_dead_review_is_neither_waited_for_nor_ended() {
     let desk = Desk::gated();
     desk.commit("a.py");
-    kill("-KILL", desk.running()["pid"].as_u64().unwrap());
+    kill("-KILL", desk.asking());
     eventually("the review is dead", || Some(()).filter(|()| desk.status()["running"].is_null()));
     let mut other = Command::new("sleep").arg("120").spawn().unwrap();
     let file = station(&desk.repo).join("queue.json");
@@ -638,8 +649,7 @@ fn a_worktree_that_is_deleted_meanwhile_is_not_made_again() {
     let at = other.to_str().unwrap();
     desk.repo.git(&["-C", at, "add", "b.py"]);
     desk.repo.git(&["-C", at, "commit", "-q", "-m", "b"]);
-    desk.running();
-    eventually("the model is asked", || Some(()).filter(|()| desk.asked() > 0));
+    desk.asking();
     desk.repo.git(&["worktree", "remove", "--force", at]);
     desk.gate.open();
     let status = desk.settled();
@@ -675,8 +685,7 @@ fn a_bare_repository_has_no_background_reviews() {
 fn a_push_waits_for_the_review_of_its_commit() {
     let desk = Desk::gated();
     desk.commit("a.py");
-    desk.running();
-    eventually("the model is asked", || Some(()).filter(|()| desk.asked() > 0));
+    desk.asking();
     let mut push = desk.repo.git_command();
     push.args(["push", "origin", "main"]).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut push = push.spawn().unwrap();
