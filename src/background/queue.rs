@@ -152,7 +152,7 @@ mod tests {
         }
         claim(&mut queue, WORKER);
         recover(&mut queue, NOW);
-        assert_eq!((waits(&queue), queue.last.map(|l| l.ending)), (None, Some(Ending::Abandoned)));
+        assert_eq!((waits(&queue), queue.last.as_ref().map(|l| l.ending)), (None, Some(Ending::Abandoned)));
     }
 
     #[test]
@@ -193,7 +193,7 @@ mod tests {
             submit(&mut queue, order("b"));
             stop(&mut queue);
             finish_it(&mut queue);
-            (waits(&queue).map(str::to_owned), queue.last.map(|l| l.ending))
+            (waits(&queue).map(str::to_owned), queue.last.as_ref().map(|l| l.ending))
         };
         assert_eq!(end(|q| recover(q, NOW)), (None, Some(Ending::Stopped)));
         assert_eq!(end(|q| finish(q, last(&order("a"), NOW, Ending::Failed, None))), (None, Some(Ending::Stopped)));
