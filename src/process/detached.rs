@@ -45,7 +45,7 @@ pub fn start(program: &Detached<'_>) -> io::Result<()> {
     // Our own descriptors are closed by themselves; those that our caller left open are not.
     #[cfg(unix)]
     close_fds::set_fds_cloexec_threadsafe(3, &[]);
-    #[expect(clippy::zombie_processes, reason = "it outlives this process, and init waits for it")]
+    // It outlives this process, and init waits for it.
     command.spawn().map(drop)
 }
 
