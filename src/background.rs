@@ -3,8 +3,8 @@
 //! ```text
 //! ~/.local/state/claude-reviewer/background/spending.json   costs by day, of all repositories
 //!                                           …/REPOSITORY/queue.json    what runs, what waits, the last result
-//!                                                        queue.lock    held for milliseconds by whoever changes it
-//!                                                        review.lock   held by the process that reviews, as long as it lives
+//!                                                        queue.lock    held for milliseconds while the queue changes
+//!                                                        review.lock   held by the reviewing process until it ends
 //!                                                        log           output of that process
 //! ```
 //!
@@ -43,7 +43,7 @@ const SPENDING: &str = "spending.json";
 const SPENDING_LOCK: &str = "spending.lock";
 const LOG: &str = "log";
 
-/// Between two looks at a process that is waited for.
+/// Interval at which the state of a running review is checked.
 const LOOK: Duration = Duration::from_millis(25);
 /// How long a review that is stopped may take to end: it stops its programs and closes its store.
 const STOPPING: Duration = Duration::from_secs(10);
@@ -277,7 +277,7 @@ impl Station {
         let mut queue = before.clone().unwrap_or_else(queue::empty);
         let free = self.folder.try_lock(REVIEW_LOCK)?;
         if free.is_some() {
-            queue::recover(&mut queue, &jiff::Timestamp::now().to_string());
+            queue::recover(&mut queue, &moment(jiff::Timestamp::now()));
         }
         let result = change(&mut queue, free);
         if before.as_ref() != Some(&queue) {
@@ -334,7 +334,7 @@ pub fn order(repo: &Repo, now: jiff::Timestamp) -> Result<Option<Order>> {
         worktree: text(&absolute(worktree))?,
         git_dir: text(&absolute(repo.git_dir()))?,
         push,
-        since: now.to_string(),
+        since: moment(now),
         attempts: 0,
     }))
 }
@@ -347,7 +347,7 @@ pub fn unpriced(policy: &Policy, env: &Env, top: &Path) -> Option<String> {
         if configured.price.is_some() {
             return None;
         }
-        // What cannot be opened cannot be asked: the review says so, and it costs nothing.
+        // A backend that cannot be opened costs nothing, and the review reports it.
         let backend = Backend::open(configured, env, Some(top), &pool).ok()?;
         let model = backend.model().unwrap_or("its model");
         let is_known = backend.reports_cost() || backend.is_own() && price::listed(backend.kind(), model).is_some();
@@ -355,7 +355,7 @@ pub fn unpriced(policy: &Policy, env: &Env, top: &Path) -> Option<String> {
     })
 }
 
-/// Returns the variables that a job gets: those of a hook without what git sets for the command that runs it.
+/// Returns the variables of a job: those of the hook, without the variables that git sets for its hooks.
 fn inherited(env: &Env) -> Vec<(OsString, OsString)> {
     let is_kept = |name: &str| !name.starts_with("GIT_") || KEPT_GIT.contains(&name);
     let kept = env.vars().filter(|(name, _)| is_kept(&name.to_string_lossy()));
@@ -375,6 +375,11 @@ fn absolute(path: &Path) -> PathBuf {
 
 fn not_text(path: &Path) -> Error {
     Error::usage(format!("cannot review in the background: the path {} is not UTF-8", path.display()))
+}
+
+/// Returns a time as RFC 3339, in whole seconds, UTC.
+fn moment(now: jiff::Timestamp) -> String {
+    now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 fn day_of(now: jiff::Timestamp) -> String {

@@ -41,7 +41,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// Usage: there is no state folder, or it is inside of `top`, or another user can write to it.
+    /// Usage: the state folder does not exist, is inside of `top`, or other users can access it.
     pub(super) fn home(env: &Env, top: Option<&Path>, missing: Missing) -> Result<Option<Self>> {
         let Some(home) = env.state_home() else {
             return Err(Error::usage(
@@ -219,7 +219,7 @@ impl Folder {
     }
 }
 
-/// Returns true if something is this user's, and closed to everybody else.
+/// Returns true if a file or folder belongs to this user, and other users have no access.
 fn is_own(stat: &rustix::fs::Stat) -> bool {
     stat.st_uid == rustix::process::geteuid().as_raw() && Mode::from_raw_mode(stat.st_mode as _).bits() & 0o077 == 0
 }

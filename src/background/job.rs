@@ -1,6 +1,6 @@
 //! The process that reviews one commit in the background.
 
-use super::{LOG, Station, day_of, queue, spending, unpriced};
+use super::{LOG, Station, day_of, moment, queue, spending, unpriced};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::log::millis;
@@ -21,18 +21,18 @@ use std::time::{Duration, Instant};
 /// The times of a review.
 #[derive(Clone, Copy, Debug)]
 struct Times {
-    /// What it may take besides what the policy allows for models: reading, rules, storing.
+    /// Time for reading, rules and storing, in addition to the time that the policy allows for models.
     margin: Duration,
     /// How long it may take to end after it ran out of time.
     grace: Duration,
-    /// Between two looks at the clock and at the size of the log.
+    /// Interval at which the clock and the size of the log are checked.
     tick: Duration,
 }
 
 const TIMES: Times =
     Times { margin: Duration::from_secs(600), grace: Duration::from_secs(10), tick: Duration::from_secs(1) };
 
-/// What a job needs of the program.
+/// The environment and the controls of a job.
 pub struct Job<'a> {
     pub env: &'a Env,
     /// Ends the review: signals of the process, and its total time.
@@ -53,7 +53,7 @@ enum Turn {
     Over(Box<Last>),
     /// The commit waits, for this reason.
     Held(String),
-    /// The process is told to end, and nobody asked the review to stop: the next process takes the commit again.
+    /// The process received a signal that no `status --stop` sent. The next process takes the commit again.
     Interrupted,
 }
 
@@ -64,10 +64,10 @@ enum Turn {
 /// The queue cannot be read or written; the next process cannot be started.
 pub fn work(station: &Station, job: &Job<'_>) -> Result<Vec<String>> {
     let now = jiff::Timestamp::now();
-    let Some((lock, order)) = station.claim(&now.to_string())? else { return Ok(Vec::new()) };
+    let Some((lock, order)) = station.claim(&moment(now))? else { return Ok(Vec::new()) };
     let started = Instant::now();
     let turn = watched(station, job, &order, |limit| reviewed(station, job, &order, limit, now));
-    let mut lines = vec![format!("{now} commit {} in {}", order.commit, order.worktree)];
+    let mut lines = vec![format!("{} commit {} in {}", moment(now), order.commit, order.worktree)];
     lines.push(match &turn {
         Turn::Over(last) => {
             let verdict = last.verdict.map_or_else(String::new, |v| format!(" {}", verdict_name(v)));
@@ -110,7 +110,7 @@ fn watched(station: &Station, job: &Job<'_>, order: &Order, work: impl FnOnce(&L
         s.spawn(move || watch(&|| drop(station.folder.trim(LOG)), job, (clock, TIMES), &ended));
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&limit)));
         drop(over);
-        let now = || jiff::Timestamp::now().to_string();
+        let now = || moment(jiff::Timestamp::now());
         let note = "an internal error stopped the review".to_owned();
         caught.unwrap_or_else(|_| Turn::Over(Box::new(queue::last(order, &now(), Ending::Failed, Some(note)))))
     })
@@ -120,7 +120,7 @@ fn watched(station: &Station, job: &Job<'_>, order: &Order, work: impl FnOnce(&L
 fn watch(trim: &dyn Fn(), job: &Job<'_>, (limit, times): (&Limit, Times), ended: &mpsc::Receiver<()>) {
     let started = Instant::now();
     while ended.recv_timeout(times.tick) == Err(RecvTimeoutError::Timeout) {
-        // A log that cannot be cut is no reason to end a review.
+        // The review continues if the log cannot be cut.
         trim();
         let models = *limit.models.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let most = models + times.margin;
@@ -137,7 +137,7 @@ fn watch(trim: &dyn Fn(), job: &Job<'_>, (limit, times): (&Limit, Times), ended:
 /// Reviews a commit within the costs of the day.
 fn reviewed(station: &Station, job: &Job<'_>, order: &Order, limit: &Limit, now: jiff::Timestamp) -> Turn {
     let failed = |ending: Ending, note: String| {
-        Turn::Over(Box::new(queue::last(order, &jiff::Timestamp::now().to_string(), ending, Some(note))))
+        Turn::Over(Box::new(queue::last(order, &moment(jiff::Timestamp::now()), ending, Some(note))))
     };
     let env = env_of(order, job.env);
     let request = request(order);
@@ -174,7 +174,7 @@ fn reviewed(station: &Station, job: &Job<'_>, order: &Order, limit: &Limit, now:
         Ok(done) => result_of(order, &done, cost),
         Err(e) => queue::last(order, "", Ending::Failed, Some(e.on_one_line())),
     };
-    last.at = jiff::Timestamp::now().to_string();
+    last.at = moment(jiff::Timestamp::now());
     last.note = last.note.or(unsettled.map(|e| e.on_one_line()));
     Turn::Over(Box::new(last))
 }

@@ -1,4 +1,4 @@
-//! What happens to the queue of a repository. Pure.
+//! Transitions of the queue of a repository. Pure.
 //!
 //! One review runs and one commit waits. A newer commit replaces the one that waits: its review covers everything that
 //! a push would send. A review that runs is not replaced, since its requests are paid for and its answers about

@@ -109,7 +109,7 @@ fn wait(station: &Station, commit: &str, most: Duration) {
 pub(super) fn after_push(push: Option<Push>, review: &Review) {
     let Some(Push { station, commits }) = push else { return };
     if review.outcome == Outcome::Reviewed && !review.models.asked.is_empty() {
-        // What still waits is answered from the cache.
+        // If this fails, the review of the commit finds the answers in the cache.
         let _ = station.pushed(&commits);
     }
 }

@@ -65,12 +65,12 @@ fn guarded(context: &Context, args: &Args, word: Word) -> Result<ExitStatus> {
 
 fn review(context: &Context, args: &Args, word: Word, stop: &Stop) -> Result<ExitStatus> {
     let o = &args.options;
+    if args.source.is_none() && o.hook.is_some_and(|stage| stage.hook(&context.env) == Hook::PostCommit) {
+        return Ok(background::after_commit(context));
+    }
     if o.hook.is_some() && hooks::skipped(&context.env) {
         eprint_line("claude-reviewer: skipped, because CLAUDE_REVIEWER_SKIP is set");
         return Ok(ExitStatus::Pass);
-    }
-    if args.source.is_none() && o.hook.is_some_and(|stage| stage.hook(&context.env) == Hook::PostCommit) {
-        return Ok(background::after_commit(context));
     }
     output::refuse_shared_targets(context, o)?;
     refuse_forges_offline(args)?;

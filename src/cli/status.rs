@@ -93,7 +93,8 @@ fn human(status: &Status, policy: &Policy, done: &[String]) -> String {
     let mut lines: Vec<String> = done.to_vec();
     lines.push(format!("background reviews: {}", mode(status, policy)));
     lines.push(status.running.as_ref().map_or_else(|| "running: nothing".to_owned(), running));
-    lines.push(status.pending.as_ref().map_or_else(|| "pending: nothing".to_owned(), pending));
+    let is_idle = status.running.is_none();
+    lines.push(status.pending.as_ref().map_or_else(|| "pending: nothing".to_owned(), |w| pending(w, is_idle)));
     lines.push(status.last.as_ref().map_or_else(|| "last: no review yet".to_owned(), last));
     let Cost { day, spent_usd, reserved_usd, max_usd } = &status.cost;
     let reserved = if *reserved_usd > 0.0 { format!(", and {reserved_usd:.2} USD reserved") } else { String::new() };
@@ -121,17 +122,16 @@ fn running(running: &Running) -> String {
     format!("running: commit {}, process {pid}, since {since}{stopping}", short(&order.commit))
 }
 
-fn pending(waiting: &Waiting) -> String {
+/// `is_idle`: no review runs that would take it next.
+fn pending(waiting: &Waiting, is_idle: bool) -> String {
     let Waiting { order, held } = waiting;
-    let commit = short(&order.commit);
-    match (held, order.attempts) {
-        (Some(why), _) => format!("pending: commit {commit}; {why} (hint: claude-reviewer status --start)"),
-        (None, 0) => format!("pending: commit {commit}, since {}", order.since),
-        (None, _) => {
-            let why = "its review ended before it was complete";
-            format!("pending: commit {commit}; {why} (hint: claude-reviewer status --start)")
-        }
-    }
+    let why = match (held, order.attempts) {
+        (Some(why), _) => format!("; {why}"),
+        (None, 0) => format!(", since {}", order.since),
+        (None, _) => "; its review ended before it was complete".to_owned(),
+    };
+    let hint = if is_idle { " (hint: claude-reviewer status --start)" } else { "" };
+    format!("pending: commit {}{why}{hint}", short(&order.commit))
 }
 
 fn last(last: &Last) -> String {

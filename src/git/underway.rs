@@ -1,4 +1,4 @@
-//! What a repository is in the middle of, and where a push of its branch would go.
+//! Operations in progress, and the destination of a push.
 
 use super::{Repo, own};
 use crate::error::Result;

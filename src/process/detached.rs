@@ -42,7 +42,7 @@ pub fn start(program: &Detached<'_>) -> io::Result<()> {
     let mut command = Command::new(program.path);
     command.args(program.args).env_clear().envs(program.env.iter().map(|(k, v)| (k, v))).current_dir(program.dir);
     command.stdin(Stdio::null()).stdout(program.log.try_clone()?).stderr(program.log.try_clone()?);
-    // Our own descriptors are closed by themselves; those that our caller left open are not.
+    // Descriptors of this process are closed on exec. Descriptors that its caller left open are closed here.
     #[cfg(unix)]
     close_fds::set_fds_cloexec_threadsafe(3, &[]);
     // It outlives this process, and init waits for it.

@@ -32,7 +32,7 @@ pub struct Order {
     pub worktree: String,
     /// The git folder of that worktree.
     pub git_dir: String,
-    /// Where a push would send the commit; null if there is no such place.
+    /// Destination of a push of the commit; null if there is none.
     pub push: Option<Push>,
     /// When it was committed, RFC 3339, UTC.
     pub since: String,
@@ -41,7 +41,7 @@ pub struct Order {
     pub attempts: u32,
 }
 
-/// What git would pass to a pre-push hook.
+/// Arguments of a pre-push hook.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Push {
     /// Name of the remote.
@@ -66,7 +66,7 @@ pub struct Waiting {
 pub struct Running {
     pub order: Order,
     pub pid: u32,
-    /// Start time of the process, in clock ticks since boot; null where the system does not tell.
+    /// Start time of the process, in clock ticks since boot; null on systems without `/proc`.
     pub birth: Option<u64>,
     /// RFC 3339, UTC.
     pub since: String,
@@ -123,7 +123,7 @@ impl Ending {
     }
 }
 
-/// What background reviews of a user cost, in `spending.json`.
+/// Costs of the background reviews of a user, in `spending.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spending {
     pub version: u32,

@@ -174,8 +174,8 @@ fn kill(signal: &str, pid: u64) {
 /// Returns the folder of the background reviews of the only repository.
 fn station(repo: &Repo) -> PathBuf {
     let home = repo.home().join(".local/state/claude-reviewer/background");
-    let entries = fs::read_dir(home).unwrap().map(|e| e.unwrap().path());
-    entries.filter(|p| p.is_dir()).next().unwrap()
+    let mut entries = fs::read_dir(home).unwrap().map(|e| e.unwrap().path());
+    entries.find(|p| p.is_dir()).unwrap()
 }
 
 #[test]
