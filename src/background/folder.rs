@@ -195,21 +195,8 @@ impl Folder {
     ///
     /// It cannot be read or written.
     pub(super) fn trim(&self, name: &str) -> Result<()> {
-        let mut file = self.log(name)?;
-        let cut = |file: &mut File| {
-            let length = file.metadata()?.len();
-            if length > MAX_LOG {
-                let mut rest = Vec::new();
-                file.seek(SeekFrom::Start(length - KEPT_LOG))?;
-                file.take(KEPT_LOG).read_to_end(&mut rest)?;
-                // Writers append, so that their next line follows whatever is left.
-                file.set_len(0)?;
-                let start = rest.iter().position(|b| *b == b'\n').map_or(0, |i| i + 1);
-                file.write_all(&rest[start..])?;
-            }
-            Ok(())
-        };
-        cut(&mut file).map_err(|e: std::io::Error| failed("write", &self.path.join(name), &e))
+        let cut = self.log(name).map(|mut file| cut(&mut file))?;
+        cut.map_err(|e| failed("write", &self.path.join(name), &e))
     }
 
     fn open(&self, name: &str, flags: OFlags) -> Result<File> {
@@ -217,6 +204,21 @@ impl Folder {
         let fd = rustix::fs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR);
         fd.map(File::from).map_err(|e| failed("open", &self.path.join(name), &e.into()))
     }
+}
+
+/// Removes the beginning of a log that is too long, up to the end of a line. Its writers append, so their next line follows
+/// the rest.
+fn cut(file: &mut File) -> std::io::Result<()> {
+    let length = file.metadata()?.len();
+    if length <= MAX_LOG {
+        return Ok(());
+    }
+    let mut rest = Vec::new();
+    file.seek(SeekFrom::Start(length - KEPT_LOG))?;
+    file.take(KEPT_LOG).read_to_end(&mut rest)?;
+    file.set_len(0)?;
+    let start = rest.iter().position(|b| *b == b'\n').map_or(0, |i| i + 1);
+    file.write_all(&rest[start..])
 }
 
 /// Returns true if a file or folder belongs to this user, and other users have no access.

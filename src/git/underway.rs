@@ -72,15 +72,17 @@ impl Repo {
 
 /// Returns true if the last line of HEAD's reflog is that of `git cherry-pick`.
 fn is_picked(git_dir: &Path) -> bool {
-    let last = |path: &Path| {
-        let mut file = File::open(path)?;
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(LAST_LINE)))?;
-        let mut bytes = Vec::new();
-        file.take(LAST_LINE).read_to_end(&mut bytes)?;
-        Ok::<_, std::io::Error>(bytes)
-    };
-    let Ok(bytes) = last(&git_dir.join("logs/HEAD")) else { return false };
+    let Ok(bytes) = end_of(&git_dir.join("logs/HEAD")) else { return false };
     let line = bytes.trim_ascii_end().rsplit(|b| *b == b'\n').next().unwrap_or_default();
     line.split(|b| *b == b'\t').nth(1).is_some_and(|message| message.starts_with(b"cherry-pick: "))
+}
+
+/// Reads the end of a file.
+fn end_of(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(LAST_LINE)))?;
+    let mut bytes = Vec::new();
+    file.take(LAST_LINE).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
