@@ -1,6 +1,7 @@
 //! The command line: clap types, one file per subcommand, one place that prints errors.
 
 mod apply;
+mod background;
 mod baseline;
 mod complete;
 mod decide;
@@ -16,6 +17,7 @@ mod review;
 mod rules;
 mod serve;
 mod signals;
+mod status;
 
 use crate::env::Env;
 use crate::error::{Error, ExitStatus};
@@ -104,6 +106,11 @@ enum Command {
     Defer(decide::Defer),
     /// Record decisions that an agent proposed
     Confirm(decide::Confirm),
+    /// Show reviews in the background
+    Status(status::Args),
+    /// Review what waits in the background
+    #[command(hide = true, name = crate::background::COMMAND)]
+    BackgroundJob(background::Job),
     /// Write the replacements of findings into the worktree
     Apply(apply::Args),
     /// Adopt the gate on code that has findings
@@ -174,6 +181,8 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
         Command::Reject(args) => decide::reject(&context, &args),
         Command::Defer(args) => decide::defer(&context, &args),
         Command::Confirm(args) => decide::confirm(&context, &args),
+        Command::Status(args) => status::run(&context, &args),
+        Command::BackgroundJob(args) => background::job(&context, &args),
         Command::Apply(args) => apply::run(&context, &args),
         Command::Baseline(args) => baseline::run(&context, &args),
         Command::ServeMcp(args) => serve::run(&context, &args),

@@ -57,6 +57,11 @@ impl Env {
         self.base_dir("XDG_CACHE_HOME", ".cache")
     }
 
+    /// Returns the folder of what programs keep for the user between runs, `~/.local/state` by default.
+    pub fn state_home(&self) -> Option<PathBuf> {
+        self.base_dir("XDG_STATE_HOME", ".local/state")
+    }
+
     /// Returns a folder as the XDG base directory specification finds it: relative ones do not count.
     fn base_dir(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
         let absolute = |p: PathBuf| p.is_absolute().then_some(p);

@@ -24,6 +24,7 @@ mod rename;
 mod revision;
 mod staged;
 mod tree;
+mod underway;
 mod worktree;
 
 use crate::diff::{ChangeKind, Entry, FileMode, ObjectId, RepoPath, Side};
@@ -36,6 +37,7 @@ pub use digest::sha1_hex;
 pub use fetch::Fetched;
 pub use hooks::{HooksDir, Scope};
 pub use load::Reader;
+pub use underway::PushTarget;
 
 /// An opened repository. Cheap to share between threads; see [`Repo::reader`].
 pub struct Repo {

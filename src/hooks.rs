@@ -42,8 +42,9 @@ impl FromStr for Stage {
         match s {
             "pre-commit" => Ok(Self::Is(Hook::PreCommit)),
             "pre-push" => Ok(Self::Is(Hook::PrePush)),
+            "post-commit" => Ok(Self::Is(Hook::PostCommit)),
             "auto" => Ok(Self::Auto),
-            _ => Err("a hook is pre-commit, pre-push or auto".to_owned()),
+            _ => Err("a hook is pre-commit, pre-push, post-commit or auto".to_owned()),
         }
     }
 }

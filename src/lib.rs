@@ -3,6 +3,7 @@
 //! The library exists for the binary, the benchmarks and the fuzz targets; nothing here is a public API yet.
 
 pub mod ai;
+pub mod background;
 pub mod ci;
 pub mod cli;
 pub mod counsel;

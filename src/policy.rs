@@ -185,10 +185,21 @@ pub struct TestsPolicy {
 }
 
 /// `[hooks]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HooksPolicy {
     pub pre_commit: HookMode,
     pub pre_push: HookMode,
+    pub post_commit: PostCommit,
+    /// USD that background reviews of this user may spend in a day.
+    pub max_cost_per_day: f64,
+}
+
+/// What follows a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PostCommit {
+    Off,
+    /// A detached review with the backends of the policy.
+    Background,
 }
 
 /// The mode of a hook.
@@ -448,7 +459,12 @@ impl Default for Policy {
             guidelines: Vec::new(),
             history: HistoryPolicy { path: ".reviews".to_owned(), commit: false },
             tests: TestsPolicy::default(),
-            hooks: HooksPolicy { pre_commit: HookMode::Rules, pre_push: HookMode::Full },
+            hooks: HooksPolicy {
+                pre_commit: HookMode::Rules,
+                pre_push: HookMode::Full,
+                post_commit: PostCommit::Off,
+                max_cost_per_day: 5.0,
+            },
             mcp: McpPolicy::default(),
             receipt: ReceiptPolicy::default(),
             forge: ForgePolicy::default(),

@@ -4,6 +4,7 @@
 //! standard input; no descriptor of ours, no shell. It leads a process group of its own, and the group ends with
 //! it: at its deadline, when the run is stopped, and when it leaves children behind.
 
+pub mod detached;
 mod find;
 mod memory;
 

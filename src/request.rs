@@ -199,24 +199,29 @@ pub enum Input {
 pub enum Hook {
     PreCommit,
     PrePush,
+    /// Gates nothing: it starts a review in the background.
+    PostCommit,
 }
 
 impl Hook {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::PreCommit, Self::PrePush];
+    /// Every hook.
+    pub const ALL: [Self; 3] = [Self::PreCommit, Self::PrePush, Self::PostCommit];
+    /// The hooks that can stop what git does.
+    pub const GATES: [Self; 2] = [Self::PreCommit, Self::PrePush];
 
     /// Returns git's name of the hook, which is its file name too.
     pub fn name(self) -> &'static str {
         match self {
             Self::PreCommit => "pre-commit",
             Self::PrePush => "pre-push",
+            Self::PostCommit => "post-commit",
         }
     }
 
     /// Returns the git command that runs the hook.
     pub fn command(self) -> &'static str {
         match self {
-            Self::PreCommit => "git commit",
+            Self::PreCommit | Self::PostCommit => "git commit",
             Self::PrePush => "git push",
         }
     }

@@ -259,6 +259,10 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     phases.end("resolve the change");
     let mut notes = Vec::new();
     let mut governing = governing::load(request, world.env, &resolved, &mut notes)?;
+    if request.hook == Some(Hook::PostCommit) {
+        // The worktree is no longer, or not yet, what the commit has.
+        governing.policy.tests.run = false;
+    }
     let without_command = tests_without_command(&governing.policy, &mut notes);
     let untested = leave_untested(request, &mut governing.policy);
     notes.splice(0..0, resolved.notes);
@@ -272,6 +276,8 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     let mode = request.hook.map(|h| match h {
         Hook::PreCommit => policy.hooks.pre_commit,
         Hook::PrePush => policy.hooks.pre_push,
+        // Whoever starts it has asked the policy.
+        Hook::PostCommit => HookMode::Full,
     });
     phases.end("load the policy");
     let mut parts = resolved.parts;

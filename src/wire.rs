@@ -4,6 +4,7 @@
 //! `schemas/report.schema.json` is generated from these types.
 
 pub mod answer;
+pub mod background;
 mod calm;
 pub mod counsel;
 pub mod judge;

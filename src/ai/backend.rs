@@ -101,6 +101,11 @@ impl Backend {
         matches!(&self.speaker, Speaker::Http(http) if http.is_own())
     }
 
+    /// Returns true if every answer says what it cost.
+    pub fn reports_cost(&self) -> bool {
+        matches!(self.speaker, Speaker::Claude(_))
+    }
+
     /// Returns where it is asked, for people: an address without a key, or a program.
     pub fn endpoint(&self) -> String {
         match &self.speaker {

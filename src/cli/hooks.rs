@@ -1,10 +1,12 @@
 //! `install-hooks`: puts the review into git's hooks, or takes it out.
 
 use super::Context;
+use super::policy::Files;
 use crate::error::{Error, ExitStatus};
 use crate::git::Repo;
 use crate::hooks::install::{self, Outcome, Place};
 use crate::hooks::{Hook, SKIP};
+use crate::policy::PostCommit;
 use crate::untrusted::Inert;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -21,40 +23,65 @@ pub(super) struct Args {
     /// Install or remove only the pre-push hook
     #[arg(long)]
     pre_push: bool,
+    /// Install or remove only the post-commit hook, which reviews in the background
+    #[arg(long)]
+    post_commit: bool,
     /// Remove the hooks and restore the previous ones
     #[arg(long)]
     uninstall: bool,
 }
 
 impl Args {
-    /// Neither flag means both.
-    fn hooks(&self) -> Vec<Hook> {
-        let asked = |h: &Hook| match h {
+    /// Returns the hooks that the flags name. Without a flag: the hooks that can stop git, and the post-commit hook if the
+    /// policy uses it or all are removed.
+    fn hooks(&self, post_commit: PostCommit) -> Vec<Hook> {
+        let is_named = |h: &Hook| match h {
             Hook::PreCommit => self.pre_commit,
             Hook::PrePush => self.pre_push,
+            Hook::PostCommit => self.post_commit,
         };
-        let all = !self.pre_commit && !self.pre_push;
-        Hook::ALL.into_iter().filter(|h| all || asked(h)).collect()
+        if Hook::ALL.iter().any(is_named) {
+            return Hook::ALL.into_iter().filter(is_named).collect();
+        }
+        let is_used = self.uninstall || post_commit == PostCommit::Background;
+        Hook::ALL.into_iter().filter(|h| *h != Hook::PostCommit || is_used).collect()
     }
 }
 
 pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus, Error> {
     let repo = Repo::open(&context.dir, &context.env)?;
     let place = place(&repo)?;
+    let post_commit = if args.uninstall { PostCommit::Off } else { post_commit(context) };
+    let hooks = args.hooks(post_commit);
     let outcomes = if args.uninstall {
-        install::uninstall(&place, &args.hooks())?
+        let mut outcomes = install::uninstall(&place, &hooks)?;
+        // Only who asks for it, or has it, hears of this hook.
+        let is_other = |o: &Outcome| matches!(o, Outcome::Absent { hook } if hook.ends_with(Hook::PostCommit.name()));
+        outcomes.retain(|o| args.post_commit || !is_other(o));
+        outcomes
     } else {
-        install::install(&place, &args.hooks(), &program(context)?)?
+        install::install(&place, &hooks, &program(context)?)?
     };
     if !context.global.quiet {
         print(&report(&outcomes, &place));
+        if args.post_commit && !args.uninstall && post_commit == PostCommit::Off {
+            print(
+                "the post-commit hook does nothing until your configuration has [hooks] post_commit = \"background\"\n",
+            );
+        }
     }
     Ok(ExitStatus::Pass)
 }
 
+/// Returns what the policy says of the post-commit hook. A policy that cannot be read is the concern of a review.
+fn post_commit(context: &Context) -> PostCommit {
+    let files = Files::find(context, None).and_then(|files| files.load(context));
+    files.map_or(PostCommit::Off, |loaded| loaded.policy.hooks.post_commit)
+}
+
 /// Installs all hooks.
 pub(super) fn install_all(context: &Context) -> Result<ExitStatus, Error> {
-    run(context, &Args { pre_commit: false, pre_push: false, uninstall: false })
+    run(context, &Args { pre_commit: false, pre_push: false, post_commit: false, uninstall: false })
 }
 
 /// Returns the folder of the hooks.

@@ -6,7 +6,7 @@ mod output;
 
 pub(super) use args::{Args, Verify};
 
-use super::{ColorChoice, Context, pr, signals};
+use super::{ColorChoice, Context, background, pr, signals};
 use crate::env::Env;
 use crate::error::{Error, ExitStatus, Result};
 use crate::hooks::{self, Hook};
@@ -65,6 +65,9 @@ fn guarded(context: &Context, args: &Args, word: Word) -> Result<ExitStatus> {
 
 fn review(context: &Context, args: &Args, word: Word, stop: &Stop) -> Result<ExitStatus> {
     let o = &args.options;
+    if args.source.is_none() && o.hook.is_some_and(|stage| stage.hook(&context.env) == Hook::PostCommit) {
+        return Ok(background::after_commit(context));
+    }
     if o.hook.is_some() && hooks::skipped(&context.env) {
         eprint_line("claude-reviewer: skipped, because CLAUDE_REVIEWER_SKIP is set");
         return Ok(ExitStatus::Pass);
@@ -109,8 +112,10 @@ fn review(context: &Context, args: &Args, word: Word, stop: &Stop) -> Result<Exi
             }
         }
     }
+    let running = background::before_push(context, &request);
     let ask = Ask { request, follow_up, response, save, via };
     let mut done = in_world(context, stop, |world| rounds::review(&ask, world))?;
+    background::after_push(running, &done.review);
     let is_heard =
         !done.review.rules_only || matches!(asked.source, Source::Ends(_)) || !o.post.is_empty() || o.receipt;
     let mut rest = || {
@@ -267,7 +272,7 @@ fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<R
             return Err(error.hint("leave out --hook or the source"));
         }
         (None, Some(Hook::PrePush)) => Source::Push(hooks::push_ranges(&push_input()?, &o.hook_args, &context.env)?),
-        (None, Some(Hook::PreCommit)) => staged(context, &mut named)?,
+        (None, Some(Hook::PreCommit | Hook::PostCommit)) => staged(context, &mut named)?,
         (None, None) => named(None, None, Source::Auto)?,
         (Some(source), None) => match source {
             SourceArg::Staged => staged(context, &mut named)?,

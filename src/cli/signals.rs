@@ -69,7 +69,7 @@ fn listen(stop: &Stop, mut over: oneshot::Receiver<()>) {
 
 /// Ends the process: files appear as a whole or not at all, so nothing is left half written.
 #[expect(clippy::exit, clippy::disallowed_methods, reason = "what the work waits for does not hear of signals")]
-fn leave(stop: &Stop) {
+pub(super) fn leave(stop: &Stop) {
     let status = ended(stop).unwrap_or(ExitStatus::Interrupted);
     std::process::exit(i32::from(status.code()));
 }

@@ -149,13 +149,28 @@ fn dsp_02_new_and_wider_entries_are_weaker_and_others_are_not() {
     let forever = Entry { expires: None, ..deferred.clone() };
     let lines = Entry { digest: Some(digest("eval(q)")), ..deferred.clone() };
     let silenced = Entry { decision: Decision::Rejected, ..accepted.clone() };
-    for wider in [later, forever, lines] {
+    let other_rule = Entry { rule: "another-rule".to_owned(), ..deferred.clone() };
+    let other_path = Entry { path: Some("**".to_owned()), ..deferred.clone() };
+    let without_digest = Entry { digest: None, ..deferred.clone() };
+    // The day is the same, and models are told that the finding is wrong.
+    let wrong = Entry { decision: Decision::Rejected, ..deferred.clone() };
+    for wider in [later, forever, lines, other_rule, other_path, without_digest, wrong] {
         assert_eq!(
             said(std::slice::from_ref(&deferred), &[wider]),
             "the file of dispositions covers more with 1 entry"
         );
     }
     assert_eq!(said(std::slice::from_ref(&accepted), &[silenced]), "the file of dispositions adds 1 rejected finding");
+    // Without a reason, the entry rejects nothing that is critical.
+    let silent = Entry { reason: " ".to_owned(), ..rejected.clone() };
+    let explained = Entry { reason: "because".to_owned(), ..rejected.clone() };
+    assert_eq!(
+        said(std::slice::from_ref(&silent), std::slice::from_ref(&explained)),
+        "the file of dispositions covers more with 1 entry"
+    );
+    assert_eq!(weaker(std::slice::from_ref(&explained), std::slice::from_ref(&silent)), None);
+    let back = Entry { decision: Decision::Deferred, ..rejected.clone() };
+    assert_eq!(weaker(std::slice::from_ref(&rejected), &[back]), None);
     let sooner = Entry { expires: Some(day("2026-02-01")), reason: "other words".to_owned(), ..deferred.clone() };
     for (before, after) in [
         (vec![deferred.clone()], vec![deferred.clone()]),

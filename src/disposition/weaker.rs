@@ -28,12 +28,16 @@ pub fn weaker(before: &[Entry], after: &[Entry]) -> Option<String> {
     (!parts.is_empty()).then(|| format!("the file of dispositions {}", parts.join(" and ")))
 }
 
-/// Returns true if an entry covers what it did not cover before: other lines, another rule, or a later day.
+/// Returns true if an entry covers what it did not cover before: other lines, another rule, or a later day; or if it says
+/// more than before: that the finding is wrong, or why, without which no critical finding is rejected.
 fn is_wider(old: &Entry, new: &Entry) -> bool {
+    let is_rejected_now = new.decision == Decision::Rejected && old.decision != Decision::Rejected;
+    let is_explained_now = old.reason.trim().is_empty() && !new.reason.trim().is_empty();
     let is_later = match (old.expires, new.expires) {
         (Some(old), Some(new)) => new > old,
         (Some(_), None) => true,
         (None, _) => false,
     };
-    is_later || old.digest != new.digest || old.rule != new.rule || old.path != new.path
+    let takes_effect = is_rejected_now || new.decision == Decision::Rejected && is_explained_now;
+    is_later || takes_effect || old.digest != new.digest || old.rule != new.rule || old.path != new.path
 }

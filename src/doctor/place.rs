@@ -2,14 +2,16 @@
 
 use super::{Check, Patient, Section, State};
 use crate::ai::cache::Cache;
+use crate::background::{self, Station, View};
 use crate::finding::Severity;
 use crate::git::Repo;
-use crate::hooks::{Hook, shim};
-use crate::policy::HookMode;
+use crate::hooks::{Hook, install, shim};
+use crate::policy::{HookMode, PostCommit};
 use crate::process::{self, End, Program};
 use crate::rules;
 use crate::sandbox::{Sandbox, Settings};
 use crate::stop::Stop;
+use crate::wire::background::Waiting;
 use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -28,6 +30,9 @@ pub(super) fn tools(patient: &Patient<'_>) -> Section {
         section.checks.push(hooks(repo, patient));
     }
     section.checks.push(cache(patient));
+    if let Some(repo) = patient.repo.filter(|_| patient.policy.hooks.post_commit == PostCommit::Background) {
+        section.checks.push(background(repo, patient));
+    }
     if patient.policy.tests.reproduce {
         section.checks.push(sandbox(patient));
     }
@@ -99,15 +104,54 @@ fn hooks(repo: &Repo, patient: &Patient<'_>) -> Check {
         Err(e) => return Check::new("hooks", State::Doubtful, e.message),
     };
     let policy = patient.policy.hooks;
-    let ours: Vec<String> = [(Hook::PreCommit, policy.pre_commit), (Hook::PrePush, policy.pre_push)]
+    let modes = [
+        (Hook::PreCommit, mode_name(policy.pre_commit)),
+        (Hook::PrePush, mode_name(policy.pre_push)),
+        (Hook::PostCommit, policy.post_commit.name()),
+    ];
+    let ours: Vec<String> = modes
         .into_iter()
         .filter(|(hook, _)| is_ours(&dir.join(hook.name())))
-        .map(|(hook, mode)| format!("{} ({})", hook.name(), mode_name(mode)))
+        .map(|(hook, mode)| format!("{} ({mode})", hook.name()))
         .collect();
     if ours.is_empty() {
         return Check::told("hooks", "not installed here: claude-reviewer install-hooks");
     }
     Check::good("hooks", format!("{} in {}", ours.join(", "), dir.display()))
+}
+
+/// Checks that commits are reviewed in the background, as the policy says.
+fn background(repo: &Repo, patient: &Patient<'_>) -> Check {
+    const NAME: &str = "background";
+    let doubtful = |text: String| Check::new(NAME, State::Doubtful, text);
+    if !repo.hooks().is_ok_and(|hooks| install::is_installed(&hooks.path, Hook::PostCommit)) {
+        let text = "no post-commit hook is installed: commits are not reviewed in the background";
+        return doubtful(text.to_owned()).hint("claude-reviewer install-hooks");
+    }
+    if patient.policy.review.backends.is_empty() {
+        let text = "no backend is configured: commits are not reviewed in the background";
+        return doubtful(text.to_owned()).hint("set [review] backends");
+    }
+    let top = repo.worktree().unwrap_or(patient.dir);
+    if let Some(why) = background::unpriced(patient.policy, patient.env, top) {
+        return doubtful(format!("commits are not reviewed in the background: {why}"));
+    }
+    let view = match Station::find(repo, patient.env).and_then(|s| s.map(|s| s.view()).transpose()) {
+        Ok(view) => view,
+        Err(e) => return Check { hint: e.hints.first().cloned(), ..doubtful(e.on_one_line()) },
+    };
+    let Some(View { queue, .. }) = view else { return Check::good(NAME, "on, no review yet") };
+    let short = |commit: &str| commit.get(..12).unwrap_or(commit).to_owned();
+    match (queue.running, queue.waiting) {
+        (Some(running), _) => Check::good(NAME, format!("reviewing commit {}", short(&running.order.commit))),
+        (None, Some(Waiting { order, held: None })) => {
+            Check::told(NAME, format!("commit {} waits", short(&order.commit))).hint("claude-reviewer status --start")
+        }
+        (None, Some(Waiting { order, held: Some(why) })) => {
+            doubtful(format!("commit {} waits: {why}", short(&order.commit))).hint("claude-reviewer status --start")
+        }
+        (None, None) => Check::good(NAME, "on, nothing waits"),
+    }
 }
 
 fn mode_name(mode: HookMode) -> &'static str {

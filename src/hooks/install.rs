@@ -113,6 +113,12 @@ pub fn uninstall(place: &Place, hooks: &[Hook]) -> Result<Vec<Outcome>> {
     Ok(outcomes)
 }
 
+/// Returns true if a folder has the shim of a hook, also where pre-commit runs it.
+pub fn is_installed(dir: &Path, hook: Hook) -> bool {
+    let path = below_pre_commit(dir, hook).ok().flatten().unwrap_or_else(|| dir.join(hook.name()));
+    matches!(look(&path), Ok(Found::Shim(_)))
+}
+
 /// Refuses a folder that more than this repository uses.
 fn refuse_shared(place: &Place) -> Result<()> {
     let dir = place.hooks.path.display();
@@ -261,7 +267,7 @@ fn refuse_lefthook(place: &Place, hooks: &[Hook], found: &Found) -> Result<()> {
 fn lefthook_entry(hook: Hook, file: &str) -> String {
     let name = hook.name();
     let (run, has_input) = match hook {
-        Hook::PreCommit => (line(hook), false),
+        Hook::PreCommit | Hook::PostCommit => (line(hook), false),
         Hook::PrePush => (format!("claude-reviewer review --hook {name} --hook-args {{1}} {{2}}"), true),
     };
     let rest = |text: &'static str| if has_input { text } else { "" };
@@ -286,7 +292,7 @@ fn lefthook_entry(hook: Hook, file: &str) -> String {
 /// Returns the line with which any other hook can do what the shim does.
 fn line(hook: Hook) -> String {
     match hook {
-        Hook::PreCommit => format!("claude-reviewer review --hook {}", hook.name()),
+        Hook::PreCommit | Hook::PostCommit => format!("claude-reviewer review --hook {}", hook.name()),
         Hook::PrePush => format!("claude-reviewer review --hook {} --hook-args \"$@\"", hook.name()),
     }
 }
@@ -473,7 +479,7 @@ mod tests {
     fn hok_01_one_reason_against_one_hook_installs_neither() {
         let ground = Ground::new();
         ground.write(".git/hooks/pre-push/is-a-folder", "");
-        let error = install(&ground.default(), &Hook::ALL, Path::new("/x")).unwrap_err();
+        let error = install(&ground.default(), &Hook::GATES, Path::new("/x")).unwrap_err();
         assert!(error.message.ends_with("pre-push is a folder, not a hook"), "{error}");
         assert_eq!(ground.list(".git/hooks"), ["pre-push"]);
     }
@@ -583,7 +589,7 @@ mod tests {
         assert!(error.hints[0].contains("use_stdin = true"), "{:?}", error.hints);
         let ground = Ground::new();
         ground.write("lefthook.yaml", "");
-        let error = install(&ground.default(), &Hook::ALL, Path::new("/x")).unwrap_err();
+        let error = install(&ground.default(), &Hook::GATES, Path::new("/x")).unwrap_err();
         assert_eq!(
             error.hints,
             [

@@ -29,13 +29,16 @@ pub fn text(hook: Hook, program: &[u8]) -> Vec<u8> {
             r#"refs | "$0.chained" "$@""#,
             format!(r#"refs | "$bin" review --hook {name} --hook-args "$@"; exit"#),
         ),
+        // git ignores how this hook ends, and the commit is there already.
+        Hook::PostCommit => ("", r#""$0.chained" "$@""#, format!(r#"exec "$bin" review --hook {name}"#)),
     };
+    let otherwise = if hook == Hook::PostCommit { ":" } else { "exit" };
     let head = format!(
         "#!/bin/sh\n\
          {MARKER}{VERSION}: made by `claude-reviewer install-hooks`; add --uninstall to take it away.\n\
          # To pass once without a review: {SKIP}=1 {command}, or {command} --no-verify.\n\
          {read}\
-         if [ -x \"$0.{CHAINED}\" ]; then {kept} || exit; fi\n\
+         if [ -x \"$0.{CHAINED}\" ]; then {kept} || {otherwise}; fi\n\
          bin="
     );
     let tail = format!(

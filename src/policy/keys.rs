@@ -7,7 +7,7 @@ mod backend;
 
 use super::kind::Kind;
 use super::value::Value;
-use super::{AgentReview, Backend, BackendKind, Guideline, HookMode, Mode, PathRule, Policy};
+use super::{AgentReview, Backend, BackendKind, Guideline, HookMode, Mode, PathRule, Policy, PostCommit};
 use crate::finding::Severity;
 use crate::request::{Depth, OnIncomplete, OnTestFailure};
 pub(super) use backend::BACKEND;
@@ -109,6 +109,7 @@ const ON_FAILURE: &[&str] = &["block", "warn"];
 const COMPLETION: &[&str] = &["fail", "warn"];
 const CONFIDENCES: &[&str] = &["low", "medium", "high"];
 const HOOK_MODES: &[&str] = &["full", "rules", "off"];
+const POST_COMMITS: &[&str] = &["off", "background"];
 const MODES: &[&str] = &["all", "first"];
 const DEPTHS: &[&str] = &["thorough", "quick"];
 const AGENT_REVIEWS: &[&str] = &["adds", "counts"];
@@ -418,6 +419,24 @@ static HOOKS: &[Key<Policy>] = &[
         get: |p| Value::Text(p.hooks.pre_push.name().to_owned()),
         set: |p, v| p.hooks.pre_push = HookMode::parse(v.text()),
     },
+    Key {
+        name: "post_commit",
+        about: "What follows a commit: nothing (off), or a detached review by the backends (background).",
+        kind: Kind::Choice(POST_COMMITS),
+        trust: Trust::Operator,
+        weaker: Weaker::Never,
+        get: |p| Value::Text(p.hooks.post_commit.name().to_owned()),
+        set: |p, v| p.hooks.post_commit = PostCommit::parse(v.text()),
+    },
+    Key {
+        name: "max_cost_per_day",
+        about: "US dollars that all background reviews of a user may cost in a day (UTC).",
+        kind: Kind::Number(0.0, 10_000.0),
+        trust: Trust::Operator,
+        weaker: Weaker::Never,
+        get: |p| Value::Number(p.hooks.max_cost_per_day),
+        set: |p, v| p.hooks.max_cost_per_day = v.number(),
+    },
 ];
 
 static MCP: &[Key<Policy>] = &[
@@ -671,6 +690,23 @@ impl HookMode {
             "rules" => Self::Rules,
             "off" => Self::Off,
             _ => Self::Full,
+        }
+    }
+}
+
+impl PostCommit {
+    /// Returns the name in policy files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Background => "background",
+        }
+    }
+
+    fn parse(name: &str) -> Self {
+        match name {
+            "background" => Self::Background,
+            _ => Self::Off,
         }
     }
 }

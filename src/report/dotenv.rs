@@ -20,6 +20,7 @@ pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
         ("major", major),
         ("minor", minor),
         ("suggestion", suggestion),
+        ("dispositioned", super::dispositioned(review)),
         ("files_reviewed", review.coverage.files_reviewed),
         ("files_total", review.coverage.files_total),
         ("exit_code", usize::from(review.exit.code())),

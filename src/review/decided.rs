@@ -6,7 +6,7 @@
 use super::source::{Content, Part};
 use super::{Note, Place};
 use crate::diff::code::text_of;
-use crate::diff::{ObjectId, RepoPath};
+use crate::diff::{FileMode, ObjectId, RepoPath};
 use crate::disposition::{self, Entries, Entry, MAX_BYTES, Problem, SHARED};
 use crate::error::{Error, Result};
 use crate::finding::{Finding, LineSpan};
@@ -52,14 +52,15 @@ pub(super) fn load(
         all.retain(|entry| entry.digest.is_some());
         return Ok(Entries::new(all));
     }
-    let mut all = match state {
-        Some(state) => shared(&mut reader, state)?,
-        None => Vec::new(),
-    };
-    if let Some(place) = place {
-        all.extend(own(&mut reader, place, notes)?);
-    }
-    Ok(Entries::new(all))
+    let own = place.map(|place| own(&mut reader, place, notes)).transpose()?.unwrap_or_default();
+    let shared = state.map(|state| shared(&mut reader, state)).transpose()?.unwrap_or_default();
+    Ok(joined(own, shared))
+}
+
+/// Joins a person's own decisions and the shared ones. Of two of the same day, the person's own holds: a decision that is
+/// not shared takes back one that is.
+pub(crate) fn joined(own: Vec<Entry>, shared: Vec<Entry>) -> Entries {
+    Entries::new(own.into_iter().chain(shared))
 }
 
 /// Reads the shared file of a state.
@@ -71,7 +72,13 @@ pub(crate) fn shared(reader: &mut Reader<'_>, state: &State) -> Result<Vec<Entry
 }
 
 fn bytes_at(reader: &mut Reader<'_>, state: &State) -> Result<Option<Vec<u8>>> {
-    reader.read(state, &RepoPath::from(SHARED), MAX_BYTES)
+    let path = RepoPath::from(SHARED);
+    let bytes = reader.read(state, &path, MAX_BYTES)?;
+    if bytes.is_none() && reader.mode(state, &path)? == Some(FileMode::Symlink) {
+        return Err(Error::usage(format!("{SHARED} is a symbolic link"))
+            .hint("replace the link with a regular file: no finding is dismissed by a link"));
+    }
+    Ok(bytes)
 }
 
 /// Reads a person's own decisions. A file that git tracks came with a commit and does not count.

@@ -5,7 +5,7 @@ use crate::diff::{self, FileChange, ObjectId, RepoPath};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::git::{Branch, Change, Fetched, Repo, State};
-use crate::request::{Authority, Input, PushRange, ReviewRequest, Source};
+use crate::request::{Authority, Hook, Input, PushRange, ReviewRequest, Source};
 use crate::rules::Scope;
 use std::io::Read as _;
 use std::path::Path;
@@ -136,7 +136,7 @@ fn in_repository(request: &ReviewRequest, repo: Repo) -> Result<Resolved> {
             let label = format!("{name} against {}", b.base_name);
             Ok(Resolved::of_branch(repo, label, b))
         }
-        Source::Push(ranges) => push(repo, ranges),
+        Source::Push(ranges) => push(repo, ranges, request.hook),
         Source::Patch(_) | Source::Code(_) | Source::Ends(_) => {
             Err(Error::usage("this source is not read from the repository"))
         }
@@ -168,7 +168,9 @@ fn range(repo: Repo, from: &str, to: &str, request: &ReviewRequest) -> Result<Re
     Ok(all)
 }
 
-fn push(repo: Repo, ranges: &[PushRange]) -> Result<Resolved> {
+/// The ranges of a push. After a commit, the range that a push would send: a name of its own in reports, and nothing
+/// else, so that models are asked the same questions.
+fn push(repo: Repo, ranges: &[PushRange], hook: Option<Hook>) -> Result<Resolved> {
     let mut branches = Vec::new();
     let mut deleted = Vec::new();
     for r in ranges {
@@ -177,9 +179,13 @@ fn push(repo: Repo, ranges: &[PushRange]) -> Result<Resolved> {
             None => deleted.push(r.name.clone()),
         }
     }
-    let label = match ranges {
-        [one] => format!("the push to {}", one.name),
-        many => format!("the push of {} references", many.len()),
+    let label = match (ranges, branches.as_slice(), hook) {
+        (_, [one], Some(Hook::PostCommit)) => match one.commits.len() {
+            0 | 1 => format!("commit {}", one.head.short()),
+            n => format!("commit {} and {} more that are not pushed", one.head.short(), n - 1),
+        },
+        ([one], ..) => format!("the push to {}", one.name),
+        (many, ..) => format!("the push of {} references", many.len()),
     };
     let mut all = Resolved::empty(repo, SourceKind::Branch, label);
     for b in branches {

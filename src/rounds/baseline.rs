@@ -1,6 +1,6 @@
 //! The baseline: deferred entries for the findings that code has already, so that a gate starts with what is new.
 
-use super::decide::{changed_file, salt};
+use super::decide::{changed_file, refuse_past, salt};
 use crate::disposition::{self, DEFERRED_DAYS, Digest, Entries, Entry};
 use crate::error::{Error, Result};
 use crate::finding::{Decision, Finding};
@@ -56,14 +56,19 @@ impl Scope {
 /// # Errors
 /// Those of a review; usage: the shared file has an error, or there are too many findings. Incomplete: it cannot be written.
 pub fn create(scope: &Scope, repo: &Repo, until: Option<Date>, world: &World<'_>) -> Result<usize> {
+    let day = today(world.now);
+    refuse_past(until, day)?;
     let review = scope.review(repo, world)?;
     let Some(place) = &review.place else { return Err(without_worktree(&scope.dir)) };
-    let day = today(world.now);
     let expires = until.or_else(|| day.checked_add(jiff::Span::new().days(DEFERRED_DAYS)).ok());
     let mut reader = repo.reader();
+    let shared = Entries::new(decided::shared(&mut reader, &State::Worktree)?);
     let mut entries = Vec::new();
-    for finding in review.findings.iter().filter(|f| f.counts()) {
+    for finding in review.findings.iter().filter(|f| is_open(f)) {
         let Some(content) = decided::content(&mut reader, &State::Worktree, finding) else { continue };
+        if shared.entry(finding, Some(&content), day).is_some() {
+            continue;
+        }
         entries.push(Entry {
             fingerprint: finding.fingerprint().to_string(),
             rule: finding.rule_id().to_owned(),
@@ -97,11 +102,10 @@ pub fn check(scope: &Scope, repo: &Repo, world: &World<'_>) -> Result<Compared> 
     let mut out = Compared::default();
     for finding in &review.findings {
         let content = decided::content(&mut reader, &State::Worktree, finding);
-        if let Some(entry) = all.entry(finding, content.as_deref(), today(world.now)) {
-            holding.insert(entry.fingerprint.clone());
-        }
-        if finding.counts() && finding.file().is_some() {
-            out.uncovered.push(name(finding));
+        match all.entry(finding, content.as_deref(), today(world.now)) {
+            Some(entry) => drop(holding.insert(entry.fingerprint.clone())),
+            None if is_open(finding) && finding.file().is_some() => out.uncovered.push(name(finding)),
+            None => {}
         }
     }
     out.holding = holding.len();
@@ -127,6 +131,12 @@ pub fn prune(scope: &Scope, repo: &Repo, world: &World<'_>) -> Result<usize> {
         })?;
     }
     Ok(compared.stale.len())
+}
+
+/// Returns true if nothing but a decision sets the finding aside. A person's own decisions do not count: the gate does not
+/// read them.
+fn is_open(finding: &Finding) -> bool {
+    finding.waived.is_none() && finding.suppressed.is_none()
 }
 
 fn without_worktree(dir: &Path) -> Error {

@@ -154,11 +154,7 @@ fn shown(here: &Here<'_>, file: &str) -> String {
 /// Makes the entries of a decision.
 fn entries(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Vec<Decided>> {
     let day = today(here.now);
-    if choice.until.is_some_and(|date| date <= day) {
-        let until = choice.until.map(|d| d.to_string()).unwrap_or_default();
-        return Err(Error::usage(format!("--until {until} is not in the future"))
-            .hint("write a later date: --until YYYY-MM-DD"));
-    }
+    refuse_past(choice.until, day)?;
     let expires = match (choice.decision, choice.until) {
         (Decision::Deferred, None) => day.checked_add(jiff::Span::new().days(DEFERRED_DAYS)).ok(),
         (_, until) => until,
@@ -205,6 +201,17 @@ fn entries(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Vec<De
     Ok(decided)
 }
 
+/// Refuses a date on which a decision would no longer hold.
+pub(super) fn refuse_past(until: Option<Date>, today: Date) -> Result<()> {
+    match until.filter(|date| *date <= today) {
+        None => Ok(()),
+        Some(date) => {
+            Err(Error::usage(format!("--until {date} is not in the future"))
+                .hint("write a later date: --until YYYY-MM-DD"))
+        }
+    }
+}
+
 /// Lists the findings of the last round of a session with the decisions that hold now, and earlier ones that are fixed.
 ///
 /// # Errors
@@ -214,7 +221,7 @@ pub fn list(here: &Here<'_>, session: &Session) -> Result<Vec<Listed>> {
     let mut reader = here.repo.reader();
     let shared = decided::shared(&mut reader, &State::Worktree)?;
     let own = decided::own(&mut reader, here.place, &mut Vec::new())?;
-    let entries = Entries::new(shared.into_iter().chain(own));
+    let entries = decided::joined(own, shared);
     let proposals = Entries::new(decided::proposed(&mut reader, here.place)?);
     let mut all = Vec::new();
     for found in &last.review.report.findings {

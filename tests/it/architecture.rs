@@ -32,6 +32,7 @@ const ORDER: &[&str] = &[
     "report",
     "history",
     "rounds",
+    "background",
     "forge",
     "receipt",
     "judge",

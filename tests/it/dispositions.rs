@@ -427,3 +427,123 @@ fn dsp_02_in_gate_mode_a_finding_about_the_whole_change_is_not_dismissed() {
     repo.git(&["merge", "-q", "--no-edit", "base"]);
     assert_eq!(review(&["--gate"]), "pending", "no content binds the entry to this change");
 }
+
+#[test]
+fn a_decision_of_this_machine_takes_back_a_shared_one_of_the_same_day() {
+    let repo = reviewed();
+    decide(&repo, &["reject", "F1", "--reason", "first", "--share"]);
+    assert_eq!(staged(&repo), state("pass", "rejected", 1));
+    decide(&repo, &["accept", "F1", "--reason", "it is right"]);
+    assert_eq!(staged(&repo), state("block", "accepted", 0));
+    assert_eq!(findings(&repo, &[])["findings"][0]["decided"]["reason"], "it is right");
+    decide(&repo, &["defer", "F1", "--until", "2999-01-01"]);
+    assert_eq!(staged(&repo), state("pass", "deferred", 1));
+}
+
+#[test]
+fn dsp_01_a_decision_holds_for_moved_lines_and_other_line_ends_and_not_for_a_renamed_file() {
+    let repo = reviewed();
+    decide(&repo, &["reject", "F1"]);
+    let moved = format!("import requests\n\n\n{CODE}");
+    for text in [moved.clone(), moved.replace('\n', "\r\n"), moved.replace("    ", "\t")] {
+        repo.stage("web/run.py", text);
+        assert_eq!(staged(&repo), state("pass", "rejected", 1));
+    }
+    repo.git(&["mv", "web/run.py", "web/fetch.py"]);
+    assert_eq!(staged(&repo), state("block", "pending", 0));
+}
+
+#[test]
+fn dsp_01_a_decision_on_one_of_two_equal_lines_leaves_the_other_one() {
+    let repo = Repo::new();
+    repo.stage("README", "Sums.\n").commit("seed");
+    repo.stage("web/run.py", format!("{CODE}{CODE}"));
+    repo.review_json(&["staged"], 1);
+    decide(&repo, &["reject", "F1"]);
+    let report = repo.review_json(&["staged"], 1);
+    let all: Vec<_> = report["findings"].as_array().unwrap().iter().map(|f| f["disposition"].clone()).collect();
+    assert_eq!(all, ["rejected", "pending"], "{report}");
+}
+
+#[test]
+fn dsp_02_an_entry_that_a_change_widens_by_hand_is_one_finding() {
+    let repo = reviewed();
+    decide(&repo, &["defer", "F1", "--until", "2999-01-01", "--share"]);
+    repo.git(&["add", SHARED]);
+    repo.commit("adopt");
+    let text = std::fs::read_to_string(repo.path().join(SHARED)).unwrap();
+    let without =
+        |key: &str| -> String { text.lines().filter(|l| !l.starts_with(key)).map(|l| format!("{l}\n")).collect() };
+    let other = text.replace("fingerprint = \"", "fingerprint = \"0123456789abcdef0123456789abcdef\" # ");
+    let changes = [
+        ("a later day", text.replace("2999-", "3999-")),
+        ("rejected", text.replace("\"deferred\"", "\"rejected\"")),
+        ("no digest", without("digest")),
+        ("another path", text.replace("path = \"web/run.py\"", "path = \"**\"")),
+        ("another finding", other),
+        ("not TOML", format!("{text}x =\n")),
+        ("an unknown key", format!("{text}scope = \"all\"\n")),
+        ("a second entry", format!("{text}{}", &text[text.find("\n[[").unwrap()..])),
+        ("a newer version", text.replace("version = 1", "version = 2")),
+        ("too large", format!("{text}#{}\n", "x".repeat(5 << 20))),
+    ];
+    for (name, changed) in changes {
+        assert_ne!(changed, text, "{name}");
+        repo.git(&["checkout", "-q", "-B", "topic", "main"]);
+        repo.stage(SHARED, changed).commit(name);
+        let report = repo.review_json(&["branch", "--base", "main", "--gate"], 1);
+        let rules: Vec<_> = report["findings"].as_array().unwrap().iter().map(|f| f["rule_id"].clone()).collect();
+        assert_eq!(rules, ["policy-weakened"], "{name}: {report}");
+    }
+    repo.git(&["checkout", "-q", "-B", "topic", "main"]);
+    repo.stage(SHARED, text.replace("2999-", "2998-")).commit("a sooner day");
+    repo.review_json(&["branch", "--base", "main", "--gate"], 0);
+}
+
+#[test]
+fn dsp_03_a_link_in_the_place_of_the_shared_file_is_an_error_and_dismisses_nothing() {
+    let repo = reviewed();
+    decide(&repo, &["reject", "F1", "--share"]);
+    std::fs::remove_file(repo.path().join(OWN)).unwrap();
+    std::fs::rename(repo.path().join(SHARED), repo.path().join("decisions.toml")).unwrap();
+    std::os::unix::fs::symlink("../decisions.toml", repo.path().join(SHARED)).unwrap();
+    let run = repo.reviewer(&["review", "staged"]).run(2);
+    assert!(run.stderr.contains(&format!("{SHARED} is a symbolic link")), "{}", run.stderr);
+    // In gate mode, the change that brings the link is a finding, and the base that has it is an error.
+    repo.git(&["checkout", "-q", "-b", "topic"]);
+    repo.git(&["add", SHARED, "decisions.toml"]);
+    repo.git(&["rm", "-q", "--cached", "web/run.py"]);
+    repo.commit("link");
+    let report = repo.review_json(&["branch", "--base", "main", "--gate"], 1);
+    assert!(report["findings"].to_string().contains("policy-weakened"), "{report}");
+    repo.stage("web/run.py", CODE).commit("code");
+    let run = repo.reviewer(&["review", "branch", "--base", "HEAD~1", "--gate"]).run(2);
+    assert!(run.stderr.contains("is a symbolic link"), "{}", run.stderr);
+}
+
+#[test]
+fn a_baseline_is_about_the_shared_file_and_not_about_decisions_of_one_person() {
+    let repo = reviewed();
+    decide(&repo, &["reject", "F1"]);
+    let said = repo.reviewer(&["baseline", "check"]).run(1).stdout;
+    assert!(said.contains("has no entry: web/run.py:2 "), "{said}");
+    let said = repo.reviewer(&["baseline", "create"]).run(0).stdout;
+    assert_eq!(said, format!("1 finding deferred in {SHARED}; commit the file\n"));
+    repo.reviewer(&["baseline", "check"]).run(0);
+}
+
+#[test]
+fn a_baseline_does_not_replace_the_decision_that_a_finding_is_right() {
+    let repo = reviewed();
+    decide(&repo, &["accept", "F1", "--share"]);
+    assert_eq!(repo.reviewer(&["baseline", "create"]).run(0).stdout, "no findings without an entry\n");
+    assert!(std::fs::read_to_string(repo.path().join(SHARED)).unwrap().contains("\"accepted\""));
+}
+
+#[test]
+fn a_baseline_is_not_made_until_a_day_that_has_passed() {
+    let repo = reviewed();
+    let run = repo.reviewer(&["baseline", "create", "--until", "2020-01-01"]).run(2);
+    assert!(run.stderr.contains("--until 2020-01-01 is not in the future"), "{}", run.stderr);
+    assert!(!repo.path().join(SHARED).exists());
+}

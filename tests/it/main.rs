@@ -10,6 +10,7 @@
 
 mod apply;
 mod architecture;
+mod background;
 mod bounds;
 mod cache;
 mod certificate;

@@ -1,0 +1,409 @@
+//! Reviews that run after a commit, detached from it: their queue, their costs and their process.
+//!
+//! ```text
+//! ~/.local/state/claude-reviewer/background/spending.json   costs by day, of all repositories
+//!                                           …/REPOSITORY/queue.json    what runs, what waits, the last result
+//!                                                        queue.lock    held for milliseconds while the queue changes
+//!                                                        review.lock   held by the reviewing process until it ends
+//!                                                        log           output of that process
+//! ```
+//!
+//! The kernel releases `review.lock` with its process. A review whose lock is free is therefore dead, whatever process
+//! has its ID now, and its commit waits again.
+
+mod folder;
+mod job;
+mod queue;
+mod spending;
+
+pub use job::{Job, verdict_name, work};
+
+use crate::ai::backend::{Backend, Pool};
+use crate::ai::price;
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::git::Repo;
+use crate::policy::Policy;
+use crate::process::detached::{self, Detached, Ending as Signalling};
+use crate::wire::background::{Order, Push, Queue, Running, Spending};
+use folder::{Folder, Missing};
+use sha2::{Digest as _, Sha256};
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The hidden subcommand that reviews what waits in a folder.
+pub const COMMAND: &str = "background-job";
+
+const QUEUE: &str = "queue.json";
+const QUEUE_LOCK: &str = "queue.lock";
+const REVIEW_LOCK: &str = "review.lock";
+const SPENDING: &str = "spending.json";
+const SPENDING_LOCK: &str = "spending.lock";
+const LOG: &str = "log";
+
+/// Interval at which the state of a running review is checked.
+const LOOK: Duration = Duration::from_millis(25);
+/// How long a review that is stopped may take to end: it stops its programs and closes its store.
+const STOPPING: Duration = Duration::from_secs(10);
+
+/// The variables of git that a job keeps: which configuration files of the user count.
+const KEPT_GIT: [&str; 3] = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"];
+
+/// The background reviews of one repository, with all its worktrees.
+#[derive(Debug)]
+pub struct Station {
+    home: Folder,
+    folder: Folder,
+}
+
+/// The queue at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    pub queue: Queue,
+    pub log: PathBuf,
+}
+
+/// Costs of today, of all repositories of the user.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Today {
+    /// `2026-01-31`, UTC.
+    pub day: String,
+    pub spent: f64,
+    pub reserved: f64,
+}
+
+/// How a review that was asked to stop ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stopped {
+    /// Nothing was running or waiting.
+    Nothing,
+    /// A commit no longer waits. Nothing was running.
+    Waiting(String),
+    /// The review of a commit ended.
+    Running(String),
+    /// It ended only when it was killed.
+    Killed(String),
+}
+
+impl Station {
+    /// Opens the station of a repository, and creates it if necessary.
+    ///
+    /// # Errors
+    ///
+    /// The user's state folder cannot be used.
+    pub fn open(repo: &Repo, env: &Env) -> Result<Self> {
+        let missing = || Error::incomplete("cannot create the folder of background reviews");
+        Self::with(repo, env, Missing::Create)?.ok_or_else(missing)
+    }
+
+    /// Opens the station of a repository; `None` if it had no background review yet.
+    ///
+    /// # Errors
+    ///
+    /// As [`Station::open`].
+    pub fn find(repo: &Repo, env: &Env) -> Result<Option<Self>> {
+        Self::with(repo, env, Missing::Absent)
+    }
+
+    fn with(repo: &Repo, env: &Env, missing: Missing) -> Result<Option<Self>> {
+        let name = name_of(repo);
+        let Some(home) = Folder::home(env, repo.worktree(), missing)? else { return Ok(None) };
+        let folder = home.below(&name, missing)?;
+        Ok(folder.map(|folder| Self { home, folder }))
+    }
+
+    /// Opens the station with a name, as the arguments of a job have it.
+    ///
+    /// # Errors
+    ///
+    /// Usage: not a name; it does not exist.
+    pub fn named(name: &str, env: &Env) -> Result<Self> {
+        let unknown = || Error::usage(format!("no background reviews are known as {name}"));
+        if name.is_empty() || !name.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Err(unknown());
+        }
+        let home = Folder::home(env, None, Missing::Absent)?.ok_or_else(unknown)?;
+        let folder = home.below(name, Missing::Absent)?.ok_or_else(unknown)?;
+        Ok(Self { home, folder })
+    }
+
+    /// Adds a commit and starts a process for it, unless one is running that takes it next.
+    ///
+    /// # Errors
+    ///
+    /// The queue cannot be written; the program cannot be started.
+    pub fn submit(&self, order: Order, env: &Env) -> Result<()> {
+        self.change(|queue, _| queue::submit(queue, order))?;
+        self.launch(env)
+    }
+
+    /// Starts the review of what waits, also if it was held back. Returns the commit, if one waits.
+    ///
+    /// # Errors
+    ///
+    /// As [`Station::submit`].
+    pub fn resume(&self, env: &Env) -> Result<Option<String>> {
+        let waiting = self.change(|queue, _| {
+            let order = queue.waiting.take().map(|w| w.order)?;
+            let commit = order.commit.clone();
+            queue::submit(queue, Order { attempts: 0, ..order });
+            Some(commit)
+        })?;
+        if waiting.is_some() {
+            self.launch(env)?;
+        }
+        Ok(waiting)
+    }
+
+    /// Returns what runs and what waits. The commit of a dead process waits again.
+    ///
+    /// # Errors
+    ///
+    /// The queue cannot be read.
+    pub fn view(&self) -> Result<View> {
+        let queue = self.change(|queue, _| queue.clone())?;
+        Ok(View { queue, log: self.folder.path().join(LOG) })
+    }
+
+    /// Removes commits that a push has reviewed.
+    ///
+    /// # Errors
+    ///
+    /// The queue cannot be written.
+    pub fn pushed(&self, commits: &[String]) -> Result<()> {
+        self.change(|queue, _| queue::pushed(queue, commits))
+    }
+
+    /// Waits until a review is no longer running, at most so long. Returns true if it has ended.
+    ///
+    /// # Errors
+    ///
+    /// The queue cannot be read.
+    pub fn wait_for(&self, commit: &str, most: Duration) -> Result<bool> {
+        let until = Instant::now() + most;
+        loop {
+            let queue = self.view()?.queue;
+            if queue.running.is_none_or(|r| r.order.commit != commit) {
+                return Ok(true);
+            }
+            if Instant::now() >= until {
+                return Ok(false);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Ends the review that runs, and drops the commit that waits.
+    ///
+    /// # Errors
+    ///
+    /// The queue cannot be written; the process is not the one that took the commit, or cannot be signalled.
+    pub fn stop(&self) -> Result<Stopped> {
+        let (running, waiting) = self.change(|queue, _| {
+            let waiting = queue.waiting.as_ref().map(|w| w.order.commit.clone());
+            queue::stop(queue);
+            (queue.running.clone(), waiting)
+        })?;
+        let Some(running) = running else { return Ok(waiting.map_or(Stopped::Nothing, Stopped::Waiting)) };
+        let commit = running.order.commit.clone();
+        self.signal(&running, Signalling::Politely)?;
+        if self.wait_for(&commit, STOPPING)? {
+            return Ok(Stopped::Running(commit));
+        }
+        self.signal(&running, Signalling::AtOnce)?;
+        self.wait_for(&commit, STOPPING)?;
+        Ok(Stopped::Killed(commit))
+    }
+
+    /// Signals the group of a review, if it is still the process that took the commit.
+    fn signal(&self, running: &Running, how: Signalling) -> Result<()> {
+        let Running { pid, birth, .. } = running;
+        // The lock proves that the review lives, and the time of its start that the ID is still its own.
+        let is_alive = self.folder.try_lock(REVIEW_LOCK)?.is_none();
+        if !is_alive {
+            return Ok(());
+        }
+        if detached::birth(*pid) != *birth {
+            let error = format!("process {pid} is not the background review that was started");
+            return Err(Error::usage(error).hint("wait until the review ends: claude-reviewer status"));
+        }
+        match detached::end_group(*pid, how) {
+            // It ended between the two calls.
+            Err(e) if e.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => Ok(()),
+            Err(e) => Err(Error::incomplete(format!("cannot stop process {pid}")).caused_by(&e)),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Returns the costs of a day.
+    ///
+    /// # Errors
+    ///
+    /// The ledger cannot be read.
+    pub fn today(&self, now: jiff::Timestamp) -> Result<Today> {
+        let day = day_of(now);
+        let (spent, reserved) = spending::of(&self.ledger()?, &day);
+        Ok(Today { day, spent, reserved })
+    }
+
+    /// Takes the review lock and the commit that waits. `None`: another process reviews, or nothing is due.
+    fn claim(&self, now: &str) -> Result<Option<(File, Order)>> {
+        let pid = std::process::id();
+        let worker = queue::Worker { pid, birth: detached::birth(pid), now };
+        self.change(|queue, free| {
+            // Under the lock of the queue: a process that ends looks there whether another commit waits.
+            let lock = free.filter(|_| queue::is_due(queue))?;
+            queue::claim(queue, worker).map(|order| (lock, order))
+        })
+    }
+
+    /// Ends the turn of this process: changes the queue and releases the review lock at one moment.
+    fn release(&self, lock: File, change: impl FnOnce(&mut Queue)) -> Result<bool> {
+        self.change(|queue, _| {
+            change(queue);
+            drop(lock);
+            queue::is_due(queue)
+        })
+    }
+
+    /// Changes the queue under its lock. `change` gets the review lock if no process holds it.
+    fn change<T>(&self, change: impl FnOnce(&mut Queue, Option<File>) -> T) -> Result<T> {
+        let _lock = self.folder.lock(QUEUE_LOCK)?;
+        let bytes = self.folder.read(QUEUE)?;
+        // Only a damaged disk leaves a file that is not valid, since it is replaced as a whole.
+        let before: Option<Queue> = bytes.and_then(|b| serde_json::from_slice(&b).ok());
+        let mut queue = before.clone().unwrap_or_else(queue::empty);
+        let free = self.folder.try_lock(REVIEW_LOCK)?;
+        if free.is_some() {
+            queue::recover(&mut queue, &moment(jiff::Timestamp::now()));
+        }
+        let result = change(&mut queue, free);
+        if before.as_ref() != Some(&queue) {
+            self.folder.replace(QUEUE, &queue.to_bytes())?;
+        }
+        Ok(result)
+    }
+
+    fn ledger(&self) -> Result<Spending> {
+        match self.home.read(SPENDING)? {
+            None => Ok(spending::empty()),
+            Some(bytes) => serde_json::from_slice(&bytes).map_err(|e| {
+                let path = self.home.path().join(SPENDING);
+                let error = Error::incomplete(format!("cannot read {}: {e}", path.display()));
+                error.hint(format!("start a new one: rm {}", path.display()))
+            }),
+        }
+    }
+
+    fn spend<T>(&self, change: impl FnOnce(&mut Spending) -> T) -> Result<T> {
+        let _lock = self.home.lock(SPENDING_LOCK)?;
+        let mut ledger = self.ledger()?;
+        let result = change(&mut ledger);
+        self.home.replace(SPENDING, &ledger.to_bytes())?;
+        Ok(result)
+    }
+
+    /// Starts a process that reviews what waits.
+    fn launch(&self, env: &Env) -> Result<()> {
+        self.folder.trim(LOG)?;
+        let log = self.folder.log(LOG)?;
+        let path = env.program().map_err(|e| Error::usage("cannot find the path of this program").caused_by(&e))?;
+        let name = self.folder.path().file_name().unwrap_or_default();
+        let args = [OsString::from(COMMAND), name.to_owned()];
+        let vars = inherited(env);
+        // Its own folder: it must not keep a worktree from being removed.
+        let program = Detached { path: &path, args: &args, env: &vars, dir: self.folder.path(), log: &log };
+        detached::start(&program).map_err(|e| Error::incomplete("cannot start a background review").caused_by(&e))
+    }
+}
+
+/// Returns the order to review the newest commit of a worktree; `None` before the first commit and in a bare
+/// repository.
+///
+/// # Errors
+///
+/// The repository cannot be read.
+pub fn order(repo: &Repo, now: jiff::Timestamp) -> Result<Option<Order>> {
+    let (Some(head), Some(worktree)) = (repo.head()?, repo.worktree()) else { return Ok(None) };
+    let text = |path: &Path| path.to_str().map(str::to_owned).ok_or_else(|| not_text(path));
+    let push = repo.push_target()?.map(|t| Push { remote: t.remote, reference: t.reference, known: t.known });
+    Ok(Some(Order {
+        commit: head.to_string(),
+        worktree: text(&absolute(worktree))?,
+        git_dir: text(&absolute(repo.git_dir()))?,
+        push,
+        since: moment(now),
+        attempts: 0,
+    }))
+}
+
+/// Returns the first backend whose cost cannot be limited because no price is known, with what to set.
+pub fn unpriced(policy: &Policy, env: &Env, top: &Path) -> Option<String> {
+    let pool = Pool::default();
+    policy.review.backends.iter().find_map(|name| {
+        let configured = policy.backend(name)?;
+        if configured.price.is_some() {
+            return None;
+        }
+        // A backend that cannot be opened costs nothing, and the review reports it.
+        let backend = Backend::open(configured, env, Some(top), &pool).ok()?;
+        let model = backend.model().unwrap_or("its model");
+        let is_known = backend.reports_cost() || backend.is_own() && price::listed(backend.kind(), model).is_some();
+        (!is_known).then(|| format!("no price of {model} is known; set price in [backend.{name}]"))
+    })
+}
+
+/// Returns the variables of a job: those of the hook, without the variables that git sets for its hooks.
+fn inherited(env: &Env) -> Vec<(OsString, OsString)> {
+    let is_kept = |name: &str| !name.starts_with("GIT_") || KEPT_GIT.contains(&name);
+    let kept = env.vars().filter(|(name, _)| is_kept(&name.to_string_lossy()));
+    kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// Returns the name of a repository's folder. All worktrees of a repository share it.
+fn name_of(repo: &Repo) -> String {
+    let common = absolute(&repo.common_dir());
+    let hash = Sha256::digest(common.as_os_str().as_encoded_bytes());
+    hash.iter().take(12).map(|b| format!("{b:02x}")).collect()
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn not_text(path: &Path) -> Error {
+    Error::usage(format!("cannot review in the background: the path {} is not UTF-8", path.display()))
+}
+
+/// Returns a time as RFC 3339, in whole seconds, UTC.
+fn moment(now: jiff::Timestamp) -> String {
+    now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+fn day_of(now: jiff::Timestamp) -> String {
+    now.to_zoned(jiff::tz::TimeZone::UTC).date().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_gets_no_variable_of_the_git_command_that_started_it() {
+        let vars = [
+            ("HOME", "/h"),
+            ("GIT_DIR", "/r/.git"),
+            ("GIT_INDEX_FILE", "/r/.git/index.lock"),
+            ("GIT_AUTHOR_NAME", "x"),
+            ("GIT_CONFIG_PARAMETERS", "'a.b=c'"),
+            ("GIT_CONFIG_COUNT", "1"),
+            ("GIT_CONFIG_GLOBAL", "/h/config"),
+            ("SOME_KEY", "k"),
+        ];
+        let env = Env::from_pairs(PathBuf::from("/"), vars);
+        let names: Vec<_> = inherited(&env).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["HOME", "GIT_CONFIG_GLOBAL", "SOME_KEY"]);
+    }
+}

@@ -1,0 +1,162 @@
+//! `status`: reviews in the background, for people and for programs.
+
+use super::Context;
+use super::policy::Files;
+use crate::background::{self, Station, Stopped, Today, View};
+use crate::error::{Error, ExitStatus, Result};
+use crate::git::Repo;
+use crate::hooks::{Hook, install};
+use crate::policy::{Policy, PostCommit};
+use crate::untrusted::Inert;
+use crate::wire::background::{Cost, Ending, Last, Running, Status, VERSION, Waiting};
+use std::io::{ErrorKind, Write as _};
+
+/// Digits of a commit ID.
+const SHORT: usize = 12;
+
+/// Arguments of `status`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Background reviews start after a commit if [hooks] post_commit = \"background\".")]
+pub(super) struct Args {
+    /// Output format
+    #[arg(long, value_enum, default_value = "human")]
+    format: Format,
+    /// Stop the review that runs, and drop the commit that waits
+    #[arg(long, conflicts_with = "start")]
+    stop: bool,
+    /// Start the review of the commit that waits
+    #[arg(long)]
+    start: bool,
+}
+
+/// How the status is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// Text
+    Human,
+    /// Versioned JSON
+    Json,
+}
+
+pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
+    let repo = Repo::open(&context.dir, &context.env)?;
+    let policy = Files::find(context, None)?.load(context)?.policy;
+    // Its folder is created, so that the path of the log is right.
+    let station = Station::open(&repo, &context.env)?;
+    let mut done = Vec::new();
+    if args.stop {
+        done.push(stopped(&station.stop()?));
+    }
+    if args.start {
+        done.push(match station.resume(&context.env)? {
+            Some(commit) => format!("started the review of {}", short(&commit)),
+            None => "no commit waits".to_owned(),
+        });
+    }
+    let view = station.view()?;
+    let today = station.today(jiff::Timestamp::now())?;
+    let status = status(&repo, &policy, view, today);
+    let text = match args.format {
+        Format::Human => human(&status, &policy, &done),
+        Format::Json => status.to_text(),
+    };
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Error::incomplete("cannot write standard output").caused_by(&e))
+        }
+        _ => Ok(ExitStatus::Pass),
+    }
+}
+
+fn status(repo: &Repo, policy: &Policy, view: View, today: Today) -> Status {
+    let View { queue, log } = view;
+    Status {
+        schema_version: VERSION,
+        post_commit: policy.hooks.post_commit.name().to_owned(),
+        is_hook_installed: repo.hooks().is_ok_and(|hooks| install::is_installed(&hooks.path, Hook::PostCommit)),
+        running: queue.running,
+        pending: queue.waiting,
+        last: queue.last,
+        cost: Cost {
+            day: today.day,
+            spent_usd: today.spent,
+            reserved_usd: today.reserved,
+            max_usd: policy.hooks.max_cost_per_day,
+        },
+        log: log.display().to_string(),
+    }
+}
+
+/// Writes a line for each fact.
+fn human(status: &Status, policy: &Policy, done: &[String]) -> String {
+    let mut lines: Vec<String> = done.to_vec();
+    lines.push(format!("background reviews: {}", mode(status, policy)));
+    lines.push(status.running.as_ref().map_or_else(|| "running: nothing".to_owned(), running));
+    let is_idle = status.running.is_none();
+    lines.push(status.pending.as_ref().map_or_else(|| "pending: nothing".to_owned(), |w| pending(w, is_idle)));
+    lines.push(status.last.as_ref().map_or_else(|| "last: no review yet".to_owned(), last));
+    let Cost { day, spent_usd, reserved_usd, max_usd } = &status.cost;
+    let reserved = if *reserved_usd > 0.0 { format!(", and {reserved_usd:.2} USD reserved") } else { String::new() };
+    lines.push(format!("cost on {day} (UTC): {spent_usd:.2} of {max_usd:.2} USD{reserved}"));
+    lines.push(format!("log: {}", status.log));
+    lines.iter().map(|line| format!("{}\n", Inert::new(line))).collect()
+}
+
+fn mode(status: &Status, policy: &Policy) -> String {
+    match policy.hooks.post_commit {
+        PostCommit::Off => "off (hint: set [hooks] post_commit = \"background\" in your configuration)".to_owned(),
+        PostCommit::Background if !status.is_hook_installed => {
+            "on, but no post-commit hook is installed here (hint: claude-reviewer install-hooks)".to_owned()
+        }
+        PostCommit::Background if policy.review.backends.is_empty() => {
+            "on, but no backend is configured (hint: set [review] backends)".to_owned()
+        }
+        PostCommit::Background => format!("on, by {}", policy.review.backends.join(", ")),
+    }
+}
+
+fn running(running: &Running) -> String {
+    let Running { order, pid, since, is_stopping, .. } = running;
+    let stopping = if *is_stopping { ", stopping" } else { "" };
+    format!("running: commit {}, process {pid}, since {since}{stopping}", short(&order.commit))
+}
+
+/// `is_idle`: no review runs that would take it next.
+fn pending(waiting: &Waiting, is_idle: bool) -> String {
+    let Waiting { order, held } = waiting;
+    let why = match (held, order.attempts) {
+        (Some(why), _) => format!("; {why}"),
+        (None, 0) => format!(", since {}", order.since),
+        (None, _) => "; its review ended before it was complete".to_owned(),
+    };
+    let hint = if is_idle { " (hint: claude-reviewer status --start)" } else { "" };
+    format!("pending: commit {}{why}{hint}", short(&order.commit))
+}
+
+fn last(last: &Last) -> String {
+    let commit = short(&last.commit);
+    let result = last.verdict.map_or(last.ending.name(), background::verdict_name);
+    let stored = last.review_id.as_ref().map_or_else(String::new, |id| format!(", stored as {id}"));
+    let cost = last.cost_usd.filter(|usd| *usd > 0.0).map_or_else(String::new, |usd| format!(", {usd:.4} USD"));
+    let note = last.note.as_ref().map_or_else(String::new, |note| format!(": {note}"));
+    let is_done = last.ending == Ending::Reviewed && last.review_id.is_some();
+    let hint = match &last.review_id {
+        Some(id) if is_done => format!(" (claude-reviewer history {id})"),
+        _ => String::new(),
+    };
+    format!("last: commit {commit}, {result}{cost}{stored}{note}{hint}")
+}
+
+fn stopped(end: &Stopped) -> String {
+    match end {
+        Stopped::Nothing => "nothing was running or waiting".to_owned(),
+        Stopped::Waiting(commit) => format!("dropped commit {}, which was waiting", short(commit)),
+        Stopped::Running(commit) => format!("stopped the review of {}", short(commit)),
+        Stopped::Killed(commit) => format!("killed the review of {}, which did not stop", short(commit)),
+    }
+}
+
+fn short(commit: &str) -> &str {
+    commit.get(..SHORT).unwrap_or(commit)
+}
