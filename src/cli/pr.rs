@@ -13,9 +13,11 @@ use crate::git::Repo;
 use crate::policy::{self, Policy, Sources};
 use crate::request::{Checkout, End, Ends, Fetching, Overrides, Source};
 use crate::review::Review;
+use crate::rounds::selection::Selection;
 use crate::stop::Stop;
 use crate::untrusted::Inert;
 use crate::wire::pulls::{PULLS_VERSION, Pull, Pulls};
+use crate::wire::stored::PullName;
 use std::io::Write as _;
 
 /// Bytes of what the author says that a model is shown.
@@ -276,7 +278,41 @@ impl Desk<'_> {
     }
 }
 
+/// Returns the forge that has the pull request of a stored review.
+///
+/// # Errors
+/// Usage: no remote is of its project; what [`Forge::open`] refuses.
+pub(super) fn forge_of(context: &Context, pull: &PullName) -> Result<Forge> {
+    let desk = Desk::open(context)?;
+    let hosts = desk.hosts()?;
+    let is_its = |site: &Site| site.host.name() == pull.forge && site.project.to_string() == pull.project;
+    let remotes = desk.repo.remotes();
+    let site = remotes.iter().filter_map(|name| desk.site_of(&hosts, name)).find(is_its);
+    let site = site.ok_or_else(|| {
+        Error::usage(format!("no remote is of the project {} at {}", pull.project, pull.forge))
+            .hint("git remote add NAME ADDRESS")
+    })?;
+    Forge::open(site, &hosts, &desk.operator())
+}
+
+/// Returns the host and the path of the project that a remote belongs to.
+///
+/// # Errors
+/// As [`find`].
+pub(super) fn project_of(context: &Context, remote: Option<&str>) -> Result<(String, String)> {
+    let desk = Desk::open(context)?;
+    let (_, site) = desk.site(&desk.hosts()?, remote)?;
+    Ok((site.host.name(), site.project.to_string()))
+}
+
 impl Found {
+    /// Returns the name by which reviews of the pull request are stored.
+    pub(super) fn name(&self) -> PullName {
+        let site = self.forge.site();
+        let (forge, project) = (site.host.name(), site.project.to_string());
+        PullName { forge, project, number: self.pull.number, base: self.pull.base.name.clone() }
+    }
+
     /// Returns what is reviewed: between the two ends that the forge names, of which this clone need have neither.
     pub(super) fn source(&self) -> Source {
         let pull = &self.pull;
@@ -329,20 +365,14 @@ pub(super) struct Publication<'a> {
     pub(super) parts: &'a [Part],
     /// The whole change was reviewed, and not some files of it.
     pub(super) whole: bool,
+    pub(super) selection: &'a Selection,
 }
 
 impl Publication<'_> {
     /// Publishes it, and returns what to say of that; and why not all of it was published.
     pub(super) fn on(&self, found: &Found, stop: &Stop) -> (Vec<String>, Option<String>) {
-        let named = |part: Part| self.parts.contains(&part);
-        let parts =
-            Parts { comments: named(Part::Comments), summary: named(Part::Summary), status: named(Part::Status) };
-        let Some(lines) = self.review.record.as_ref().map(|r| Lines::of(r).and(&self.review.unrecorded)) else {
-            return (Vec::new(), Some("the change was not recorded".to_owned()));
-        };
-        let base = &found.pull.base.name;
-        let order = Order { review: self.review, base, lines: &lines, parts, whole: self.whole };
-        match found.forge.publish(found.pull.number, &order, stop) {
+        let done = self.order(&found.pull.base.name, |order| found.forge.publish(found.pull.number, order, stop));
+        match done {
             Ok(posted) if posted.failed.is_empty() => (said(&posted), None),
             Ok(posted) if posted.is_nothing() => (Vec::new(), Some(posted.failed.join("; "))),
             Ok(posted) => (said(&posted), Some(posted.failed.join("; "))),
@@ -352,10 +382,33 @@ impl Publication<'_> {
             }
         }
     }
+
+    /// Returns a note about findings that are not published because nobody decided on them.
+    pub(super) fn left_out(&self) -> Option<String> {
+        let pending = self.review.findings.iter().filter(|f| self.selection.is_pending(f)).count();
+        let findings =
+            if pending == 1 { "1 finding without a decision was" } else { "findings without a decision were" };
+        let count = if pending == 1 { String::new() } else { format!("{pending} ") };
+        (pending > 0).then(|| format!("note: {count}{findings} not posted: accept what is right, or pass --all"))
+    }
+
+    /// Gives the order to publish it to a pull request that goes to a branch.
+    ///
+    /// # Errors
+    /// Incomplete: the change was not recorded. Those of `give`.
+    pub(super) fn order<T>(&self, base: &str, give: impl FnOnce(&Order<'_>) -> Result<T>) -> Result<T> {
+        let lines = self.review.record.as_ref().map(|r| Lines::of(r).and(&self.review.unrecorded));
+        let lines = lines.ok_or_else(|| Error::incomplete("the change was not recorded"))?;
+        let named = |part: Part| self.parts.contains(&part);
+        let parts =
+            Parts { comments: named(Part::Comments), summary: named(Part::Summary), status: named(Part::Status) };
+        let Self { review, whole, selection, .. } = *self;
+        give(&Order { review, base, lines: &lines, parts, whole, selection })
+    }
 }
 
 /// Says what was published.
-fn said(posted: &Posted) -> Vec<String> {
+pub(super) fn said(posted: &Posted) -> Vec<String> {
     let counts = [(posted.new, "new"), (posted.changed, "changed"), (posted.ended, "resolved")];
     let mut did: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     did.extend(posted.summary.then(|| "the summary".to_owned()));

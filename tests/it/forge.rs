@@ -5,6 +5,7 @@ mod gitlab;
 pub mod hub;
 mod lab;
 mod places;
+mod post;
 
 use crate::loopback::{Reply, Server};
 use crate::support::{Repo, Reviewer, line_with_another_key, line_with_key};
