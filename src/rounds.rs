@@ -38,7 +38,7 @@ use crate::wire;
 use crate::wire::stored::{Asked, PullName, Response, STORED_VERSION};
 use advice::Told;
 use follow::{Compared, Follow};
-pub use pull::{Earlier, earlier, newest};
+pub use pull::{Predecessor, earlier, newest};
 use response::Given;
 use stored::Beside;
 

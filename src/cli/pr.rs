@@ -11,9 +11,10 @@ use crate::forge::publish::Parts;
 use crate::forge::{Forge, Hosts, Operator, Order, Posted, PullRequest, Site};
 use crate::git::Repo;
 use crate::policy::{self, Policy, Sources};
-use crate::request::{Checkout, End, Ends, Fetching, Overrides, Source};
+use crate::request::{Checkout, End, Ends, Fetching, OnBlock, Overrides, Source};
 use crate::review::Review;
 use crate::rounds::selection::Selection;
+use crate::rules::RuleSet;
 use crate::stop::Stop;
 use crate::untrusted::Inert;
 use crate::wire::pulls::{PULLS_VERSION, Pull, Pulls};
@@ -338,6 +339,11 @@ impl Found {
             credential,
             checkout: Checkout::Foreign,
         }))
+    }
+
+    /// Waives the findings of a review that replies of maintainers waive.
+    pub(super) fn heed(&self, review: &mut Review, on_block: OnBlock, rules: &RuleSet, stop: &Stop) {
+        self.forge.heed(&self.pull, review, on_block, rules, stop);
     }
 
     /// Returns what the author says of the change: data for a model.

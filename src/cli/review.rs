@@ -115,7 +115,8 @@ fn review(context: &Context, args: &Args, word: Word, stop: &Stop) -> Result<Exi
     }
     let name = pull.as_ref().map(pr::Found::name);
     let ask = Ask { request, follow_up, response, save, pull: name, via };
-    let mut done = in_world(context, stop, |world| rounds::review(&ask, world))?;
+    let amend = |review: &mut Review| pull::heed(context, o, pull.as_ref(), review, stop);
+    let mut done = in_world(context, stop, |world| rounds::review_with(&ask, world, amend))?;
     let is_heard =
         !done.review.rules_only || matches!(asked.source, Source::Ends(_)) || !o.post.is_empty() || o.receipt;
     let mut rest = || {

@@ -168,7 +168,7 @@ impl Forge {
         }
     }
 
-    fn flavor(&self) -> Flavor {
+    pub(super) fn flavor(&self) -> Flavor {
         match self.site.host.kind {
             Kind::Github => Flavor::Github,
             Kind::Gitlab => Flavor::Gitlab,
@@ -176,7 +176,7 @@ impl Forge {
         }
     }
 
-    async fn me(&self, limits: &Limits<'_>) -> std::result::Result<Account, Failure> {
+    pub(super) async fn me(&self, limits: &Limits<'_>) -> std::result::Result<Account, Failure> {
         match self.site.host.kind {
             Kind::Github => github::me(self, limits).await,
             Kind::Gitlab => gitlab::me(self, limits).await,

@@ -10,7 +10,7 @@ use super::Account;
 use super::lines::{Lines, Spot};
 use super::mark::{About, By, Form, Mark};
 use crate::finding::{Decision, Disposition, Finding, Origin};
-use crate::report::markdown::{self, Flavor, Hidden};
+use crate::report::markdown::{self, Flavor, Withheld};
 use crate::review::Review;
 use crate::rounds::selection::Selection;
 use crate::verdict::{Outcome, TestOutcome, Verdict};
@@ -392,6 +392,14 @@ fn text(finding: &Finding, flavor: Flavor, is_whole: bool) -> String {
     markdown::finding(&bare, flavor)
 }
 
+/// Returns true if a comment shows a finding as it would be written now. White space does not count: forges may return
+/// it in another form than they were given.
+pub fn shows(finding: &Finding, flavor: Flavor, comment: &str) -> bool {
+    let fold = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let Some(shown) = Mark::text(comment).map(fold) else { return false };
+    [true, false].into_iter().any(|is_whole| fold(&text(finding, flavor, is_whole)) == shown)
+}
+
 /// Says that a comment is of no use any more; `None`: it says so already.
 fn ended(now: &Situation<'_>, comment: &Comment, mark: &Mark, text: &str) -> Option<Edit> {
     let About::Finding { fingerprint, by, ended: false } = &mark.about else { return None };
@@ -420,7 +428,7 @@ fn summary(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
 
 /// Returns what the summary does not list: what people rejected or deferred, and what they have not decided yet, if
 /// only accepted findings are published.
-fn hidden(now: &Situation<'_>) -> Hidden {
+fn hidden(now: &Situation<'_>) -> Withheld {
     let of = |is: &dyn Fn(&&Finding) -> bool| -> Vec<&Finding> { now.review.findings.iter().filter(is).collect() };
     let pending = of(&|f| now.selection.is_pending(f));
     let aside = of(&|f| now.selection.sets_aside(f).is_some());
@@ -428,7 +436,7 @@ fn hidden(now: &Situation<'_>) -> Hidden {
     let counts: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     let note = if counts.is_empty() { String::new() } else { format!("Findings not listed: {}.", counts.join(", ")) };
     let fingerprints = pending.iter().chain(&aside).map(|f| f.fingerprint().as_str().to_owned()).collect();
-    Hidden { fingerprints, note }
+    Withheld { fingerprints, note }
 }
 
 /// Finds where a finding is commented on: on lines of the net change, where the page shows them.

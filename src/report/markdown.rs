@@ -8,7 +8,7 @@ mod block;
 mod page;
 
 pub(super) use self::block::{added, item};
-pub use self::page::Hidden;
+pub use self::page::Withheld;
 pub(super) use self::page::{Detail, page};
 
 use crate::finding::Finding;
@@ -54,7 +54,7 @@ pub fn comment_for(review: &Review, flavor: Flavor, bound: usize) -> String {
 }
 
 /// Returns the comment that [`comment_for`] returns, without some findings.
-pub fn comment_without(review: &Review, flavor: Flavor, bound: usize, hidden: &Hidden) -> String {
+pub fn comment_without(review: &Review, flavor: Flavor, bound: usize, hidden: &Withheld) -> String {
     page(review, &Detail::comment(flavor, bound).without(hidden))
 }
 

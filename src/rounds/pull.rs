@@ -30,7 +30,7 @@ pub fn newest(store: &Store, fits: impl Fn(&PullName) -> bool) -> Result<Option<
 
 /// What a new review of a pull request does about the stored one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Earlier {
+pub enum Predecessor {
     /// There is none of the same files and mode.
     None,
     /// It goes on.
@@ -44,16 +44,16 @@ pub enum Earlier {
 ///
 /// # Errors
 /// Usage: no repository, a malformed policy, a store of another user. Incomplete: the store cannot be read.
-pub fn earlier(pull: &PullName, request: &ReviewRequest, env: &Env) -> Result<Earlier> {
-    let (_, Some(store)) = super::open(request, env)? else { return Ok(Earlier::None) };
+pub fn earlier(pull: &PullName, request: &ReviewRequest, env: &Env) -> Result<Predecessor> {
+    let (_, Some(store)) = super::open(request, env)? else { return Ok(Predecessor::None) };
     let pull = masked(pull, &RuleSet::new(&RulesPolicy::default(), &[])?);
-    let Some(id) = newest(&store, |p| *p == pull)? else { return Ok(Earlier::None) };
+    let Some(id) = newest(&store, |p| *p == pull)? else { return Ok(Predecessor::None) };
     let asked = store.session(&id)?.request.asked;
     if asked.files != request.files || asked.gate != (request.authority == Authority::Base) {
-        return Ok(Earlier::None);
+        return Ok(Predecessor::None);
     }
     Ok(match super::follow::Follow::open(&id, request, env) {
-        Ok(_) => Earlier::Continued(id),
-        Err(e) => Earlier::Ended(e.on_one_line()),
+        Ok(_) => Predecessor::Continued(id),
+        Err(e) => Predecessor::Ended(e.on_one_line()),
     })
 }

@@ -7,8 +7,9 @@ use crate::git::Repo;
 use crate::history::{SessionId, Store};
 use crate::policy::RulesPolicy;
 use crate::request::{OnBlock, OnIncomplete, ReviewRequest};
+use crate::review::{Note, Review, SourceKind};
 use crate::rounds::selection::{Person, Selection};
-use crate::rounds::{self, Done, Earlier};
+use crate::rounds::{self, Done, Predecessor};
 use crate::rules::RuleSet;
 use crate::stop::Stop;
 use crate::untrusted::Inert;
@@ -24,9 +25,9 @@ pub(super) fn earlier(context: &Context, o: &Options, found: &pr::Found, request
     }
     // What cannot be read of the store is reported when the review is stored.
     match rounds::earlier(&found.name(), request, &context.env).ok()? {
-        Earlier::None => None,
-        Earlier::Continued(id) => Some(id),
-        Earlier::Ended(why) => {
+        Predecessor::None => None,
+        Predecessor::Continued(id) => Some(id),
+        Predecessor::Ended(why) => {
             super::eprint_line(&format!("note: a new review begins: {}", Inert::new(why)));
             None
         }
@@ -70,6 +71,37 @@ pub(super) fn publish(
         said.push(format!("note: not posted: {why}"));
     }
     said
+}
+
+/// Waives what replies of maintainers waive, if the policy that governs the review says so.
+///
+/// # Errors
+/// None: a reply that cannot be read waives nothing, and is a note of the review.
+pub(super) fn heed(
+    context: &Context,
+    o: &Options,
+    pull: Option<&pr::Found>,
+    review: &mut Review,
+    stop: &Stop,
+) -> Result<()> {
+    if !review.judged_by.forge.comment_commands || review.source.kind != SourceKind::Pr {
+        return Ok(());
+    }
+    if o.offline {
+        review.notes.push(Note::general("forge", "replies were not read: --offline"));
+        return Ok(());
+    }
+    let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
+    let on_block = if o.exit_zero { OnBlock::ExitZero } else { OnBlock::Fail };
+    match pull {
+        Some(found) => found.heed(review, on_block, &rules, stop),
+        None => match pr::of_event(context, stop) {
+            Ok(Some(found)) => found.heed(review, on_block, &rules, stop),
+            Ok(None) => {}
+            Err(e) => review.notes.push(Note::general("forge", format!("replies were not read: {}", e.on_one_line()))),
+        },
+    }
+    Ok(())
 }
 
 /// Selects the findings that are published: in CI and with `--gate` all that count, elsewhere as the person decided.

@@ -29,18 +29,18 @@ pub(in crate::report) struct Detail<'h> {
     all: bool,
     /// The details of findings are folded.
     folded: bool,
-    hidden: &'h Hidden,
+    hidden: &'h Withheld,
 }
 
 /// Findings that a page does not list. The verdict and its counts are of all findings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hidden {
+pub struct Withheld {
     pub fingerprints: BTreeSet<String>,
     /// What the page says about them; empty: nothing.
     pub note: String,
 }
 
-impl Hidden {
+impl Withheld {
     const NONE: &'static Self = &Self { fingerprints: BTreeSet::new(), note: String::new() };
 
     fn shows(&self, f: &Finding) -> bool {
@@ -51,17 +51,17 @@ impl Hidden {
 impl<'h> Detail<'h> {
     /// Returns the detail of a pull request comment.
     pub(in crate::report) fn comment(flavor: Flavor, bound: usize) -> Self {
-        Self { flavor, bound, most: 10, prose: 1_500, all: false, folded: true, hidden: Hidden::NONE }
+        Self { flavor, bound, most: 10, prose: 1_500, all: false, folded: true, hidden: Withheld::NONE }
     }
 
     /// Returns the detail of a page that does not list some findings.
-    pub(in crate::report) fn without(self, hidden: &'h Hidden) -> Self {
+    pub(in crate::report) fn without(self, hidden: &'h Withheld) -> Self {
         Self { hidden, ..self }
     }
 
     /// Returns the detail of a job summary.
     pub(in crate::report) fn summary(bound: usize) -> Self {
-        let hidden = Hidden::NONE;
+        let hidden = Withheld::NONE;
         Self { flavor: Flavor::Github, bound, most: 200, prose: 4_000, all: true, folded: false, hidden }
     }
 }
