@@ -8,7 +8,7 @@ use crate::error::{Error, ExitStatus, Result};
 use crate::forge::address::number_of;
 use crate::forge::lines::Lines;
 use crate::forge::publish::Parts;
-use crate::forge::{Forge, Hosts, Operator, Order, Posted, PullRequest, Site};
+use crate::forge::{Forge, Hosts, Listed, Operator, Order, Posted, PullRequest, Site};
 use crate::git::Repo;
 use crate::policy::{self, Policy, Sources};
 use crate::request::{Checkout, End, Ends, Fetching, OnBlock, Overrides, Source};
@@ -112,17 +112,19 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
             text.push('\n');
         }
         Format::Human => {
-            for p in &pulls {
-                let draft = if p.is_draft { " (draft)" } else { "" };
-                let (title, author) = (Inert::new(&p.title), Inert::new(&p.author));
-                let (head, base) = (Inert::new(&p.head), Inert::new(&p.base));
-                text.push_str(&format!("#{} {title}{draft}\n    {head} into {base}, by {author}\n", p.number));
-            }
+            let stored = stored(context, forge.site());
+            pulls.iter().for_each(|p| text.push_str(&listed(p, &stored)));
             if pulls.is_empty() {
                 text.push_str("no pull request is open\n");
             }
             if more {
                 text.push_str(&format!("and more: the newest {} are shown\n", pulls.len()));
+            }
+            let is_new = |p: &&Listed| stored.iter().all(|(number, _)| *number != p.number);
+            if let Some(p) = pulls.iter().find(is_new).or(pulls.first()).filter(|_| !context.global.quiet) {
+                let of = remote.as_ref().map(|name| format!(" --remote {name}")).unwrap_or_default();
+                text.push_str(&Inert::new(format!("next: claude-reviewer review pr {}{of}", p.number)).to_string());
+                text.push('\n');
             }
         }
     }
@@ -132,6 +134,35 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
         }
         _ => Ok(ExitStatus::Pass),
     }
+}
+
+/// Returns the numbers of the pull requests of a project whose reviews are stored here, with the newest review of each.
+fn stored(context: &Context, site: &Site) -> Vec<(u64, String)> {
+    const MOST: usize = 300;
+    // A list of pull requests needs no store.
+    let Ok((_, Some(store))) = super::history::store(context) else { return Vec::new() };
+    let sessions = store.list(MOST).map(|list| list.sessions).unwrap_or_default();
+    let (forge, project) = (site.host.name(), site.project.to_string());
+    let own = sessions.into_iter().filter_map(|s| Some((s.pull?, s.review_id)));
+    let mut out: Vec<(u64, String)> = Vec::new();
+    for (pull, id) in own.filter(|(p, _)| p.forge == forge && p.project == project) {
+        if out.iter().all(|(number, _)| *number != pull.number) {
+            out.push((pull.number, id));
+        }
+    }
+    out
+}
+
+/// Returns the lines about a pull request of a list.
+fn listed(p: &Listed, stored: &[(u64, String)]) -> String {
+    let draft = if p.is_draft { " (draft)" } else { "" };
+    let (title, author) = (Inert::new(&p.title), Inert::new(&p.author));
+    let (head, base) = (Inert::new(&p.head), Inert::new(&p.base));
+    let mut text = format!("#{} {title}{draft}\n    {head} into {base}, by {author}\n", p.number);
+    if let Some((number, id)) = stored.iter().find(|(number, _)| *number == p.number) {
+        text.push_str(&format!("    reviewed as {id}; to post it: claude-reviewer post pr {number}\n"));
+    }
+    text
 }
 
 /// Finds the pull request that is to be reviewed.

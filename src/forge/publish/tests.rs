@@ -1,6 +1,6 @@
 //! Plans, from reviews and comments that are made up.
 
-use super::{Account, Comment, MOST_INLINE, Parts, Place, Plan, Situation, plan};
+use super::{Account, Comment, MOST_INLINE, Parts, Place, Plan, Selection, Situation, plan};
 use crate::finding::{Category, Finding, Severity};
 use crate::forge::lines::Lines;
 use crate::forge::mark::{About, By, Form, Mark};
@@ -35,7 +35,7 @@ fn me() -> Account {
 
 /// Plans comments on lines.
 fn planned(review: &Review, there: &[Comment], change: impl FnOnce(&mut Situation<'_>)) -> Plan {
-    let (lines, me) = (lines(), me());
+    let (lines, me, selection) = (lines(), me(), Selection::default());
     let mut now = Situation {
         review,
         lines: &lines,
@@ -46,6 +46,7 @@ fn planned(review: &Review, there: &[Comment], change: impl FnOnce(&mut Situatio
         all_there: true,
         form: Form::Html,
         flavor: super::Flavor::Github,
+        selection: &selection,
     };
     change(&mut now);
     plan(&now)

@@ -223,3 +223,22 @@ fn rounds_that_are_used_up_and_closed_sessions_begin_a_new_one() {
     let (third, round) = id(&review());
     assert!(third != second && round == 1, "{third} {round}");
 }
+
+#[test]
+fn the_list_of_pull_requests_names_the_next_commands() {
+    let w = World::new();
+    let run = w.reviewer(&["pr", "list"]).run(0);
+    assert!(run.stdout.ends_with("next: claude-reviewer review pr 12\n"), "{}", run.stdout);
+    let first = w.reviewer(&["review", "pr", "12", "--format", "json"]).run(1).json();
+    let run = w.reviewer(&["pr", "list"]).run(0);
+    let id = first["review_id"].as_str().unwrap();
+    assert!(
+        run.stdout.contains(&format!("reviewed as {id}; to post it: claude-reviewer post pr 12")),
+        "{}",
+        run.stdout
+    );
+    let run = w.reviewer(&["pr", "list", "--remote", "origin"]).run(0);
+    assert!(run.stdout.ends_with("next: claude-reviewer review pr 12 --remote origin\n"), "{}", run.stdout);
+    let run = w.reviewer(&["pr", "list", "--quiet"]).run(0);
+    assert!(!run.stdout.contains("next:"), "{}", run.stdout);
+}
