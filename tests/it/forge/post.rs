@@ -242,3 +242,76 @@ fn the_list_of_pull_requests_names_the_next_commands() {
     let run = w.reviewer(&["pr", "list", "--quiet"]).run(0);
     assert!(!run.stdout.contains("next:"), "{}", run.stdout);
 }
+
+#[test]
+fn a_person_at_a_terminal_is_told_how_to_go_on() {
+    let w = World::new();
+    let (_, text) = crate::terminal::typed(w.reviewer(&["review", "pr", "12"]), "");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for command in ["claude-reviewer triage pr 12", "claude-reviewer post pr 12"] {
+        assert!(text.contains(command), "{text}");
+    }
+    for more in ["--no-save", "--quiet"] {
+        let (_, text) = crate::terminal::typed(w.reviewer(&["review", "pr", "12", more]), "");
+        assert!(!text.contains("claude-reviewer post"), "{text}");
+    }
+    let run = w.reviewer(&["review", "pr", "12"]).run(1);
+    assert!(!run.stderr.contains("claude-reviewer post"), "{}", run.stderr);
+}
+
+/// What a stored review does on another forge: `push` replaces the change, `state` returns whether the conversation is
+/// resolved and the text of its first comment.
+fn rounds_on<W>(
+    w: &mut W,
+    run: impl Fn(&W, &[&str], i32) -> crate::support::Run,
+    push: impl Fn(&mut W, &str),
+    state: impl Fn(&W) -> Vec<(bool, String)>,
+) {
+    run(w, &["review", "pr", "12"], 1);
+    let posted = run(w, &["post", "pr", "12"], 0);
+    assert!(posted.stderr.contains("posted: 1 new, the summary, the status"), "{}", posted.stderr);
+    run(w, &["reject", "F1", "--reason", "a demo"], 0);
+    let posted = run(w, &["post", "pr", "12"], 0);
+    assert!(posted.stderr.contains("1 resolved"), "{}", posted.stderr);
+    let after = state(w);
+    assert!(after.len() == 1 && after[0].0 && after[0].1.contains("**Rejected:**"), "{after:?}");
+    let quiet = run(w, &["review", "pr", "12", "--post", "comments"], 1);
+    assert!(quiet.stderr.contains("posted: nothing new"), "{}", quiet.stderr);
+    // Accepted, it is posted again; fixed, it is resolved.
+    run(w, &["accept", "F1"], 0);
+    run(w, &["post", "pr", "12"], 0);
+    let after = state(w);
+    assert!(after.len() == 1 && !after[0].0 && !after[0].1.contains("Rejected"), "{after:?}");
+    push(w, "a = 1\nb = 3\nc = 3\n");
+    let again = run(w, &["review", "pr", "12"], 0);
+    assert!(again.stderr.contains("1 fixed"), "{}", again.stderr);
+    let posted = run(w, &["post", "pr", "12"], 0);
+    assert!(posted.stderr.contains("1 resolved, the summary, the status"), "{}", posted.stderr);
+    let after = state(w);
+    assert!(after.len() == 1 && after[0].0 && after[0].1.contains("**Resolved:**"), "{after:?}");
+    let posted = run(w, &["post", "pr", "12", "--dry-run"], 0);
+    assert_eq!(posted.stdout, "nothing new to post\n");
+}
+
+#[test]
+fn all_rounds_are_posted_to_gitlab() {
+    let mut w = super::gitlab::World::new();
+    let state = |w: &super::gitlab::World| {
+        let notes = w.lab.with(|s| s.notes(true));
+        notes.iter().map(|n| (n["resolved"] == true, n["body"].as_str().unwrap().to_owned())).collect()
+    };
+    rounds_on(&mut w, |w, args, code| w.reviewer(args).run(code), |w, text| w.push_with(text, &[]), state);
+}
+
+#[test]
+fn all_rounds_are_posted_to_both_bitbuckets() {
+    use super::bitbucket::{BOTH, World};
+    for speech in BOTH {
+        let mut w = World::new(speech);
+        let state = |w: &World| {
+            let notes = w.hub.with(|s| s.notes.clone());
+            notes.iter().filter(|n| n.place.is_some()).map(|n| (n.resolved, n.text.clone())).collect()
+        };
+        rounds_on(&mut w, |w, args, code| w.reviewer(args).run(code), |w, text| w.push_with(text, &[], false), state);
+    }
+}
