@@ -26,14 +26,14 @@ use std::io::Write as _;
 pub(super) struct Args {
     /// Stored review: an ID, `latest`, or `pr NUMBER` for the newest review of a pull request
     #[arg(value_name = "REVIEW_ID|pr NUMBER", num_args = 0..=2)]
-    target: Vec<String>,
+    pub(super) target: Vec<String>,
     /// Post findings without a decision too
     #[arg(long)]
-    all: bool,
+    pub(super) all: bool,
     /// Print what would be written, and write nothing
     #[arg(long)]
-    dry_run: bool,
-    /// What to post
+    pub(super) dry_run: bool,
+    /// Parts to post
     #[arg(
         long,
         value_name = "PART",
@@ -42,10 +42,10 @@ pub(super) struct Args {
         value_enum,
         default_values = ["comments", "summary", "status"]
     )]
-    parts: Vec<Part>,
+    pub(super) parts: Vec<Part>,
     /// Remote of the forge, with `pr NUMBER` [default: origin]
     #[arg(long, value_name = "NAME")]
-    remote: Option<String>,
+    pub(super) remote: Option<String>,
 }
 
 pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
@@ -94,14 +94,14 @@ impl Stored {
     /// Finds the review that the arguments name.
     ///
     /// # Errors
-    /// Usage: there is none, it is not of a pull request, or its files were edited.
+    /// Usage: the review is not found, is not of a pull request, or its files were edited.
     fn find(context: &Context, args: &Args) -> Result<Self> {
         let name = match args.target.as_slice() {
             [] => "latest".to_owned(),
             [id] if id != "pr" && args.remote.is_none() => id.clone(),
             [word, number] if word == "pr" => of_pull(context, number, args.remote.as_deref())?,
             _ => {
-                return Err(Error::usage("cannot tell which review to post")
+                return Err(Error::usage("invalid name of a review")
                     .hint("name a stored review: claude-reviewer post latest")
                     .hint("or a pull request: claude-reviewer post pr NUMBER"));
             }

@@ -1,7 +1,7 @@
 //! Commands in replies to comments on findings: `/accept`, `/reject REASON`, `/defer DATE [REASON]`. Pure.
 //!
 //! A reply waives a finding for one head. It counts only if everything about it is known and right: who wrote it, when,
-//! under which comment, and about which finding. What does not count is refused with a reason for people.
+//! under which comment, and about which finding. Other replies are refused, with a reason for people.
 
 use super::mark::{About, Mark};
 use super::publish::shows;
@@ -16,7 +16,7 @@ const MOST_OF_A_REASON: usize = 300;
 /// Letters of the name of a command.
 const MOST_OF_A_NAME: usize = 20;
 
-/// What a reply orders.
+/// The decision of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Directive {
     Accept,
@@ -172,7 +172,7 @@ fn short(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MOST_OF_A_REASON).collect()
 }
 
-/// What is known of a pull request when its replies are judged.
+/// The review and the pull request that replies are checked against.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplyContext<'a> {
     pub pull: &'a PullRequest,
@@ -337,7 +337,7 @@ mod tests {
                 other => panic!("{body}: {other:?}"),
             }
         }
-        // Beside a quote, a command counts.
+        // A command below a quote counts.
         assert_eq!(order("> /reject a\n\n/accept"), Some(Directive::Accept));
     }
 
@@ -357,7 +357,7 @@ mod tests {
     fn co_authors_are_read_from_any_line() {
         let message = "Change\n\nCo-authored-by: A B <a@example.com>\nCO-AUTHORED-BY: C <C@Example.com>\n\nmore";
         assert_eq!(co_authors(message), Ok(vec!["a@example.com".to_owned(), "c@example.com".to_owned()]));
-        assert_eq!(co_authors("co-authored-by: nobody"), Err(()));
+        assert_eq!(co_authors("co-authored-by: A B"), Err(()));
         assert_eq!(co_authors("by\u{e9}: x <y@z>"), Ok(Vec::new()));
         assert_eq!(address_in("A <B> <c@d>"), Some("c@d".to_owned()));
     }

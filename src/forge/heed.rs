@@ -22,7 +22,7 @@ const MOST_NOTES: usize = 20;
 /// The origin of notes.
 const ORIGIN: &str = "forge";
 
-/// What replies do to a review.
+/// The effect of replies on a review.
 #[derive(Clone, Debug, Default)]
 struct Heeded {
     /// By fingerprint; the newest reply about a finding decides.
@@ -31,7 +31,7 @@ struct Heeded {
 }
 
 impl Forge {
-    /// Waives the findings that replies on the forge waive, and judges the review again. What does not count is a note.
+    /// Waives the findings that replies on the forge waive, and judges the review again. Replies that do not count are notes.
     pub fn heed(&self, pull: &PullRequest, review: &mut Review, on_block: OnBlock, rules: &RuleSet, stop: &Stop) {
         if review.source.head.as_deref() != Some(pull.head.id.to_string().as_str()) {
             let text = "replies were not read: the head of the pull request is not what was reviewed";
@@ -97,7 +97,7 @@ impl Forge {
     }
 }
 
-/// The replies of a pull request that are being judged. What was asked is kept, failures too.
+/// The replies of a pull request that are being judged. Answers are kept, failures too.
 struct Judging<'a> {
     forge: &'a Forge,
     pull: &'a PullRequest,
@@ -137,7 +137,7 @@ impl<'a> Judging<'a> {
             }
             let verdict = match command {
                 Ok(command) => self.judge(reply, &command, &known).await.map(|finding| (finding, command)),
-                // What others say to each other is not about this program.
+                // Conversations that other accounts began are not about this program.
                 Err(_) if !reply.root.author.is(&me) => continue,
                 Err(why) => Err(why),
             };
@@ -151,7 +151,7 @@ impl<'a> Judging<'a> {
         Ok(out)
     }
 
-    /// Returns the fingerprint of the finding that a reply is about. What costs no request is checked first.
+    /// Returns the fingerprint of the finding that a reply is about. Checks without a request come first.
     async fn judge(
         &mut self,
         reply: &CommentReply,

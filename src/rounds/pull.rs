@@ -28,14 +28,14 @@ pub fn newest(store: &Store, fits: impl Fn(&PullName) -> bool) -> Result<Option<
     Ok(newest.and_then(|s| SessionId::parse(&s.review_id)))
 }
 
-/// What a new review of a pull request does about the stored one.
+/// The stored review before a new review of a pull request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Predecessor {
-    /// There is none of the same files and mode.
+    /// No review of the same files and mode is stored.
     None,
-    /// It goes on.
+    /// The new review is its next round.
     Continued(SessionId),
-    /// It cannot go on, for this reason.
+    /// It cannot be continued, for this reason.
     Ended(String),
 }
 

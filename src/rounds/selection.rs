@@ -80,13 +80,15 @@ impl Selection {
     }
 }
 
-/// Returns true if the person has decided on a finding of any round.
+/// Returns true if the person has decided on a finding of any round since the first one. Older decisions, of another review,
+/// do not show that the person went through this one.
 fn is_decided(person: &Person<'_>, reports: &[&Report]) -> Result<bool> {
     let day = today(person.now);
+    let begun = reports.first().and_then(|r| r.timestamp.parse().ok()).map_or(day, today);
     let own = decided::own(&mut person.repo.reader(), person.place, &mut Vec::new())?;
     let own: BTreeSet<(&str, &str)> = own
         .iter()
-        .filter(|e| e.expires.is_none_or(|date| date > day))
+        .filter(|e| e.created >= begun && e.expires.is_none_or(|date| date > day))
         .map(|e| (e.fingerprint.as_str(), e.rule.as_str()))
         .collect();
     let mut found = reports.iter().flat_map(|report| &report.findings);

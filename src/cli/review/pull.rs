@@ -23,7 +23,7 @@ pub(super) fn earlier(context: &Context, o: &Options, found: &pr::Found, request
     if o.no_save || o.receipt || context.env.is_ci() {
         return None;
     }
-    // What cannot be read of the store is reported when the review is stored.
+    // A store that cannot be read is reported when the review is stored.
     match rounds::earlier(&found.name(), request, &context.env).ok()? {
         Predecessor::None => None,
         Predecessor::Continued(id) => Some(id),
@@ -34,8 +34,7 @@ pub(super) fn earlier(context: &Context, o: &Options, found: &pr::Found, request
     }
 }
 
-/// Publishes a review, and returns what is to be said of that. What goes wrong changes nothing of the verdict, unless
-/// that was asked for.
+/// Publishes a review, and returns messages about it. A failure changes no verdict, unless `--require-post` is given.
 pub(super) fn publish(
     context: &Context,
     o: &Options,

@@ -1,4 +1,4 @@
-//! What GitHub says about replies: who wrote them, with which rights, and when the head was pushed.
+//! Reads replies on GitHub: their authors, the rights of these, and the time when the head was pushed.
 
 use super::write::graphql;
 use super::{parts, path, path_in};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 /// Conversations that are read.
 const MOST: usize = 1000;
-/// What GitHub commits with on behalf of people who edit on its pages. The person is the author.
+/// Committer of edits on the pages of GitHub. The person who edits is the author.
 const WEB: &str = "noreply@github.com";
 
 const THREADS: &str = "query($owner: String!, $name: String!, $number: Int!, $after: String) { \

@@ -1,4 +1,4 @@
-//! What GitLab says about replies: who wrote them, with which rights, and when the head was pushed.
+//! Reads replies on GitLab: their authors, the rights of these, and the time when the head was pushed.
 
 use super::write::{MOST, account, below, discussions};
 use super::{pages, parts, path};
@@ -46,7 +46,7 @@ fn reply(pull: &PullRequest, note: &Value, root: &Value) -> CommentReply {
         root: FirstComment {
             author: account(root, "/author"),
             body: root["body"].as_str().unwrap_or_default().to_owned(),
-            // What has no time may have changed at any.
+            // Without a time, it may have changed at any moment.
             changed: match (begun, root_changed) {
                 (Some(begun), Some(changed)) if begun == changed => None,
                 (_, changed) => changed.or(Some(Timestamp::MAX)),

@@ -315,3 +315,18 @@ fn all_rounds_are_posted_to_both_bitbuckets() {
         rounds_on(&mut w, |w, args, code| w.reviewer(args).run(code), |w, text| w.push_with(text, &[], false), state);
     }
 }
+
+#[test]
+fn a_decision_that_is_older_than_the_session_selects_nothing_and_still_keeps_a_finding_back() {
+    for (decide, new) in [("accept", "2 new"), ("reject", "1 new")] {
+        let w = two_findings();
+        w.reviewer(&["review", "pr", "12"]).run(1);
+        w.reviewer(&[decide, &id_in(&w, "app.conf"), "--reason", "a demo"]).run(0);
+        let file = w.repo.path().join(".reviews/dispositions.toml");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let at = text.find("created = \"").unwrap() + "created = \"".len();
+        std::fs::write(&file, format!("{}2020-01-01{}", &text[..at], &text[at + 10..])).unwrap();
+        let run = w.reviewer(&["post"]).run(0);
+        assert!(run.stderr.contains(new) && !run.stderr.contains("without a decision"), "{decide}: {}", run.stderr);
+    }
+}

@@ -1,4 +1,4 @@
-//! What Bitbucket Cloud says about replies: who wrote them, with which rights, and when the head was pushed.
+//! Reads replies on Bitbucket Cloud: their authors, the rights of these, and the time when the head was pushed.
 
 use super::{account, below, is_short_for, pages};
 use crate::forge::bitbucket::{CommitAuthors, MOST, add_authors, parts};
@@ -58,7 +58,7 @@ fn reply(comment: &Value, root: &Value) -> CommentReply {
             body: text(root),
             changed: match (begun, changed) {
                 (Some(begun), Some(changed)) if begun == changed => None,
-                // What has no time may have changed at any.
+                // Without a time, it may have changed at any moment.
                 (_, changed) => changed.or(Some(Timestamp::MAX)),
             },
         },

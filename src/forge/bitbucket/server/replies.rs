@@ -1,4 +1,4 @@
-//! What Bitbucket Data Center says about replies: who wrote them, with which rights, and when the head was pushed.
+//! Reads replies on Bitbucket Data Center: their authors, the rights of these, and the time when the head was pushed.
 
 use super::{pages, path};
 use crate::forge::bitbucket::{CommitAuthors, MOST, add_authors, key, parts};
@@ -62,7 +62,7 @@ fn reply(pull: &PullRequest, comment: &Value, root: &Value) -> CommentReply {
             body: root["text"].as_str().unwrap_or_default().to_owned(),
             changed: match (begun, changed) {
                 (Some(begun), Some(changed)) if begun == changed => None,
-                // What has no time may have changed at any.
+                // Without a time, it may have changed at any moment.
                 (_, changed) => changed.or(Some(Timestamp::MAX)),
             },
         },
