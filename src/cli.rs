@@ -12,6 +12,7 @@ mod hooks;
 mod init;
 mod near_miss;
 mod policy;
+mod post;
 mod pr;
 mod review;
 mod rules;
@@ -80,6 +81,8 @@ enum Command {
     Review(Box<review::Args>),
     /// List open pull requests
     Pr(pr::Args),
+    /// Publish a stored review of a pull request
+    Post(post::Args),
     /// Run the rules on a branch, and accept a signed receipt in place of model requests
     VerifyReceipt(Box<review::Verify>),
     /// Write a policy file, and offer git hooks and a CI file
@@ -168,6 +171,7 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
     match cli.command {
         Command::Review(args) => review::run(&context, &args),
         Command::Pr(args) => pr::run(&context, &args),
+        Command::Post(args) => post::run(&context, &args),
         Command::VerifyReceipt(args) => review::verify(&context, *args),
         Command::Init(args) => init::run(&context, &args),
         Command::InstallHooks(args) => hooks::run(&context, &args),

@@ -62,7 +62,7 @@ impl Entry {
     }
 
     /// Returns what a finding with this entry says of it.
-    fn disposition(&self) -> Disposition {
+    pub fn disposition(&self) -> Disposition {
         Disposition {
             decision: self.decision,
             reason: self.reason.clone(),

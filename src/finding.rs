@@ -273,6 +273,15 @@ pub struct Waiver {
     pub reason: String,
     /// Who waived, if the environment names an actor.
     pub actor: String,
+    /// The address of the reply on the forge that waives it. Foreign text.
+    pub link: Option<String>,
+}
+
+impl Waiver {
+    /// Returns who waived, with the address of the reply if there is one. Foreign text.
+    pub fn by(&self) -> String {
+        self.link.as_ref().map_or_else(|| self.actor.clone(), |link| format!("{}, {link}", self.actor))
+    }
 }
 
 /// A person's decision on a finding.

@@ -8,8 +8,10 @@
 pub mod address;
 mod bitbucket;
 mod client;
+pub mod commands;
 mod github;
 mod gitlab;
+mod heed;
 pub mod lines;
 pub mod mark;
 mod post;

@@ -255,6 +255,8 @@ pub struct ForgePolicy {
     pub bitbucket_api: Option<String>,
     /// A command line that prints the token for the host in its variable `FORGE_HOST`.
     pub token_command: Option<String>,
+    /// Replies of maintainers waive findings.
+    pub comment_commands: bool,
 }
 
 /// The thresholds for one path, after all matching `[[path]]` entries.

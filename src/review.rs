@@ -632,7 +632,7 @@ fn not_asked(backend: &str) -> String {
 fn waive(findings: &mut [Finding], waivers: &[Waive], actor: &str) {
     for w in waivers {
         for f in findings.iter_mut().filter(|f| w.covers(f.fingerprint().as_str())) {
-            f.waived = Some(Waiver { reason: w.reason.clone(), actor: actor.to_owned() });
+            f.waived = Some(Waiver { reason: w.reason.clone(), actor: actor.to_owned(), link: None });
         }
     }
 }

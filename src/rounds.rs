@@ -11,12 +11,14 @@ pub mod compare;
 pub mod cover;
 pub mod decide;
 mod follow;
+mod pull;
 pub mod recall;
 pub mod region;
 pub mod replay;
 pub mod response;
 #[cfg(test)]
 mod sample;
+pub mod selection;
 mod sight;
 mod stored;
 pub mod verify;
@@ -28,14 +30,15 @@ use crate::error::{Error, Result};
 use crate::history::{Saved, SessionId, Store};
 use crate::log::Phases;
 use crate::policy::RulesPolicy;
-use crate::request::{End, ReviewRequest, Source};
+use crate::request::{Authority, End, ReviewRequest, Source};
 use crate::review::{self, Place, Record, Review, SessionRef, World};
 use crate::rules::RuleSet;
 use crate::verdict::Outcome;
 use crate::wire;
-use crate::wire::stored::{Asked, Response, STORED_VERSION};
+use crate::wire::stored::{Asked, PullName, Response, STORED_VERSION};
 use advice::Told;
 use follow::{Compared, Follow};
+pub use pull::{Predecessor, earlier, newest};
 use response::Given;
 use stored::Beside;
 
@@ -48,6 +51,8 @@ pub struct Ask {
     /// What the coder says to the findings of the round before.
     pub response: Option<Given>,
     pub save: Save,
+    /// The pull request under review, if one is named.
+    pub pull: Option<PullName>,
     /// Who asks: `cli`, `pre-commit`, `pre-push`, `mcp`.
     pub via: &'static str,
 }
@@ -115,10 +120,23 @@ pub fn named(name: &str, request: &ReviewRequest, env: &Env) -> Result<SessionId
 /// and for globs and revisions that hold a secret where they are to be stored.
 /// That a review cannot be stored is no error: it is told beside the review.
 pub fn review(ask: &Ask, world: &World<'_>) -> Result<Done> {
+    review_with(ask, world, |_| Ok(()))
+}
+
+/// Reviews as [`review`] does, and lets `amend` change the finished review before it is stored.
+///
+/// # Errors
+///
+/// Those of [`review`] and of `amend`.
+pub fn review_with(ask: &Ask, world: &World<'_>, amend: impl FnOnce(&mut Review) -> Result<()>) -> Result<Done> {
     let mut request = ask.request.clone();
     // What is stored of people's words is masked as what is shown to models is.
     let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
-    let follow = ask.follow_up.as_ref().map(|id| Follow::open(id, &ask.request, world.env)).transpose()?;
+    let pull = ask.pull.as_ref().map(|pull| pull::masked(pull, &rules));
+    let mut follow = ask.follow_up.as_ref().map(|id| Follow::open(id, &ask.request, world.env)).transpose()?;
+    if let Some(follow) = &mut follow {
+        follow.pull.clone_from(&pull);
+    }
     request.record |= ask.save != Save::No || follow.is_some();
     if ask.save != Save::No && follow.is_none() {
         keepable(&request, &rules)?;
@@ -144,7 +162,8 @@ pub fn review(ask: &Ask, world: &World<'_>) -> Result<Done> {
         Some(f) => Some(f.compare(&mut review, &record, answer.as_ref(), &request, &rules, world)?),
         None => None,
     };
-    let round = Round { ask, follow, said, answer, compared, record, rules };
+    amend(&mut review)?;
+    let round = Round { ask, follow, pull, said, answer, compared, record, rules };
     let mut done = round.end(review, world);
     phases.end("compare and store");
     done.review.record = ask.request.record.then_some(round.record);
@@ -185,6 +204,8 @@ fn revision(source: &Source) -> Option<&str> {
 struct Round<'a> {
     ask: &'a Ask,
     follow: Option<Follow>,
+    /// Secrets masked.
+    pull: Option<PullName>,
     /// What the author says of the round.
     said: Option<String>,
     answer: Option<Response>,
@@ -282,7 +303,8 @@ impl Round<'_> {
             relevant_docs: asked.brief.documents.iter().map(|d| shown(&d.to_string_lossy())).collect(),
             focus_areas: focus.chain(asked.brief.focus.iter().map(|f| shown(f))).collect(),
             source: report.source,
-            asked: Asked { rev, untracked, files: asked.files.clone() },
+            asked: Asked { rev, untracked, files: asked.files.clone(), gate: asked.authority == Authority::Base },
+            pull: self.pull.clone(),
             label: shown(&review.source.label),
             author: shown(&place.actor),
             via: self.ask.via.to_owned(),

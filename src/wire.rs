@@ -377,6 +377,9 @@ pub struct Waiver {
     pub reason: String,
     /// The person who waived the finding.
     pub actor: String,
+    /// Address of the reply on the forge that waives it; null for a waiver of the operator.
+    #[serde(default)]
+    pub link: Option<String>,
 }
 
 /// Suppression of a finding.

@@ -8,14 +8,17 @@ use crate::error::{Error, ExitStatus, Result};
 use crate::forge::address::number_of;
 use crate::forge::lines::Lines;
 use crate::forge::publish::Parts;
-use crate::forge::{Forge, Hosts, Operator, Order, Posted, PullRequest, Site};
+use crate::forge::{Forge, Hosts, Listed, Operator, Order, Posted, PullRequest, Site};
 use crate::git::Repo;
 use crate::policy::{self, Policy, Sources};
-use crate::request::{Checkout, End, Ends, Fetching, Overrides, Source};
+use crate::request::{Checkout, End, Ends, Fetching, OnBlock, Overrides, Source};
 use crate::review::Review;
+use crate::rounds::selection::Selection;
+use crate::rules::RuleSet;
 use crate::stop::Stop;
 use crate::untrusted::Inert;
 use crate::wire::pulls::{PULLS_VERSION, Pull, Pulls};
+use crate::wire::stored::PullName;
 use std::io::Write as _;
 
 /// Bytes of what the author says that a model is shown.
@@ -107,17 +110,19 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
             text.push('\n');
         }
         Format::Human => {
-            for p in &pulls {
-                let draft = if p.is_draft { " (draft)" } else { "" };
-                let (title, author) = (Inert::new(&p.title), Inert::new(&p.author));
-                let (head, base) = (Inert::new(&p.head), Inert::new(&p.base));
-                text.push_str(&format!("#{} {title}{draft}\n    {head} into {base}, by {author}\n", p.number));
-            }
+            let stored = stored(context, forge.site());
+            pulls.iter().for_each(|p| text.push_str(&listed(p, &stored)));
             if pulls.is_empty() {
                 text.push_str("no pull request is open\n");
             }
             if more {
                 text.push_str(&format!("and more: the newest {} are shown\n", pulls.len()));
+            }
+            let is_new = |p: &&Listed| stored.iter().all(|(number, _)| *number != p.number);
+            if let Some(p) = pulls.iter().find(is_new).or(pulls.first()).filter(|_| !context.global.quiet) {
+                let of = remote.as_ref().map(|name| format!(" --remote {name}")).unwrap_or_default();
+                text.push_str(&Inert::new(format!("next: claude-reviewer review pr {}{of}", p.number)).to_string());
+                text.push('\n');
             }
         }
     }
@@ -127,6 +132,35 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
         }
         _ => Ok(ExitStatus::Pass),
     }
+}
+
+/// Returns the numbers of the pull requests of a project whose reviews are stored here, with the newest review of each.
+fn stored(context: &Context, site: &Site) -> Vec<(u64, String)> {
+    const MOST: usize = 300;
+    // A list of pull requests needs no store.
+    let Ok((_, Some(store))) = super::history::store(context) else { return Vec::new() };
+    let sessions = store.list(MOST).map(|list| list.sessions).unwrap_or_default();
+    let (forge, project) = (site.host.name(), site.project.to_string());
+    let own = sessions.into_iter().filter_map(|s| Some((s.pull?, s.review_id)));
+    let mut out: Vec<(u64, String)> = Vec::new();
+    for (pull, id) in own.filter(|(p, _)| p.forge == forge && p.project == project) {
+        if out.iter().all(|(number, _)| *number != pull.number) {
+            out.push((pull.number, id));
+        }
+    }
+    out
+}
+
+/// Returns the lines about a pull request of a list.
+fn listed(p: &Listed, stored: &[(u64, String)]) -> String {
+    let draft = if p.is_draft { " (draft)" } else { "" };
+    let (title, author) = (Inert::new(&p.title), Inert::new(&p.author));
+    let (head, base) = (Inert::new(&p.head), Inert::new(&p.base));
+    let mut text = format!("#{} {title}{draft}\n    {head} into {base}, by {author}\n", p.number);
+    if let Some((number, id)) = stored.iter().find(|(number, _)| *number == p.number) {
+        text.push_str(&format!("    reviewed as {id}; to post it: claude-reviewer post pr {number}\n"));
+    }
+    text
 }
 
 /// Finds the pull request that is to be reviewed.
@@ -274,7 +308,41 @@ impl Desk<'_> {
     }
 }
 
+/// Returns the forge that has the pull request of a stored review.
+///
+/// # Errors
+/// Usage: no remote is of its project; what [`Forge::open`] refuses.
+pub(super) fn forge_of(context: &Context, pull: &PullName) -> Result<Forge> {
+    let desk = Desk::open(context)?;
+    let hosts = desk.hosts()?;
+    let is_its = |site: &Site| site.host.name() == pull.forge && site.project.to_string() == pull.project;
+    let remotes = desk.repo.remotes();
+    let site = remotes.iter().filter_map(|name| desk.site_of(&hosts, name)).find(is_its);
+    let site = site.ok_or_else(|| {
+        Error::usage(format!("no remote is of the project {} at {}", pull.project, pull.forge))
+            .hint("git remote add NAME ADDRESS")
+    })?;
+    Forge::open(site, &hosts, &desk.operator())
+}
+
+/// Returns the host and the path of the project that a remote belongs to.
+///
+/// # Errors
+/// As [`find`].
+pub(super) fn project_of(context: &Context, remote: Option<&str>) -> Result<(String, String)> {
+    let desk = Desk::open(context)?;
+    let (_, site) = desk.site(&desk.hosts()?, remote)?;
+    Ok((site.host.name(), site.project.to_string()))
+}
+
 impl Found {
+    /// Returns the name by which reviews of the pull request are stored.
+    pub(super) fn name(&self) -> PullName {
+        let site = self.forge.site();
+        let (forge, project) = (site.host.name(), site.project.to_string());
+        PullName { forge, project, number: self.pull.number, base: self.pull.base.name.clone() }
+    }
+
     /// Returns what is reviewed: between the two ends that the forge names, of which this clone need have neither.
     pub(super) fn source(&self) -> Source {
         let pull = &self.pull;
@@ -302,6 +370,11 @@ impl Found {
         }))
     }
 
+    /// Waives the findings of a review that replies of maintainers waive.
+    pub(super) fn heed(&self, review: &mut Review, on_block: OnBlock, rules: &RuleSet, stop: &Stop) {
+        self.forge.heed(&self.pull, review, on_block, rules, stop);
+    }
+
     /// Returns what the author says of the change: data for a model. Commit messages are read from the repository, and are in
     /// no question about a part: a push would ask about every part again.
     pub(super) fn brief(&self) -> String {
@@ -322,20 +395,14 @@ pub(super) struct Publication<'a> {
     pub(super) parts: &'a [Part],
     /// The whole change was reviewed, and not some files of it.
     pub(super) whole: bool,
+    pub(super) selection: &'a Selection,
 }
 
 impl Publication<'_> {
     /// Publishes it, and returns what to say of that; and why not all of it was published.
     pub(super) fn on(&self, found: &Found, stop: &Stop) -> (Vec<String>, Option<String>) {
-        let named = |part: Part| self.parts.contains(&part);
-        let parts =
-            Parts { comments: named(Part::Comments), summary: named(Part::Summary), status: named(Part::Status) };
-        let Some(lines) = self.review.record.as_ref().map(|r| Lines::of(r).and(&self.review.unrecorded)) else {
-            return (Vec::new(), Some("the change was not recorded".to_owned()));
-        };
-        let base = &found.pull.base.name;
-        let order = Order { review: self.review, base, lines: &lines, parts, whole: self.whole };
-        match found.forge.publish(found.pull.number, &order, stop) {
+        let done = self.order(&found.pull.base.name, |order| found.forge.publish(found.pull.number, order, stop));
+        match done {
             Ok(posted) if posted.failed.is_empty() => (said(&posted), None),
             Ok(posted) if posted.is_nothing() => (Vec::new(), Some(posted.failed.join("; "))),
             Ok(posted) => (said(&posted), Some(posted.failed.join("; "))),
@@ -345,10 +412,33 @@ impl Publication<'_> {
             }
         }
     }
+
+    /// Returns a note about findings that are not published because nobody decided on them.
+    pub(super) fn left_out(&self) -> Option<String> {
+        let pending = self.review.findings.iter().filter(|f| self.selection.is_pending(f)).count();
+        let findings =
+            if pending == 1 { "1 finding without a decision was" } else { "findings without a decision were" };
+        let count = if pending == 1 { String::new() } else { format!("{pending} ") };
+        (pending > 0).then(|| format!("note: {count}{findings} not posted: accept what is right, or pass --all"))
+    }
+
+    /// Gives the order to publish it to a pull request that goes to a branch.
+    ///
+    /// # Errors
+    /// Incomplete: the change was not recorded. Those of `give`.
+    pub(super) fn order<T>(&self, base: &str, give: impl FnOnce(&Order<'_>) -> Result<T>) -> Result<T> {
+        let lines = self.review.record.as_ref().map(|r| Lines::of(r).and(&self.review.unrecorded));
+        let lines = lines.ok_or_else(|| Error::incomplete("the change was not recorded"))?;
+        let named = |part: Part| self.parts.contains(&part);
+        let parts =
+            Parts { comments: named(Part::Comments), summary: named(Part::Summary), status: named(Part::Status) };
+        let Self { review, whole, selection, .. } = *self;
+        give(&Order { review, base, lines: &lines, parts, whole, selection })
+    }
 }
 
 /// Says what was published.
-fn said(posted: &Posted) -> Vec<String> {
+pub(super) fn said(posted: &Posted) -> Vec<String> {
     let counts = [(posted.new, "new"), (posted.changed, "changed"), (posted.ended, "resolved")];
     let mut did: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     did.extend(posted.summary.then(|| "the summary".to_owned()));

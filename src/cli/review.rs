@@ -3,6 +3,7 @@
 mod args;
 mod event;
 mod output;
+mod pull;
 
 pub(super) use args::{Args, Verify};
 
@@ -85,7 +86,10 @@ fn review(context: &Context, args: &Args, word: Word, stop: &Stop) -> Result<Exi
     if o.receipt {
         receipt::possible(&request, &context.env)?;
     }
-    let follow_up = o.follow_up.as_deref().map(|name| rounds::named(name, &request, &context.env)).transpose()?;
+    let follow_up = match o.follow_up.as_deref() {
+        Some(name) => Some(rounds::named(name, &request, &context.env)?),
+        None => pull.as_ref().and_then(|found| pull::earlier(context, o, found, &request)),
+    };
     let response = o.response.as_deref().map(|file| response(context, file)).transpose()?;
     let save = match (o.no_save, o.require_history) {
         (true, _) => Save::No,
@@ -113,13 +117,18 @@ fn review(context: &Context, args: &Args, word: Word, stop: &Stop) -> Result<Exi
         }
     }
     let running = background::before_push(context, &request);
-    let ask = Ask { request, follow_up, response, save, via };
-    let mut done = in_world(context, stop, |world| rounds::review(&ask, world))?;
+    let name = pull.as_ref().map(pr::Found::name);
+    let ask = Ask { request, follow_up, response, save, pull: name, via };
+    let amend = |review: &mut Review| pull::heed(context, o, pull.as_ref(), review, stop);
+    let mut done = in_world(context, stop, |world| rounds::review_with(&ask, world, amend))?;
     background::after_push(running, &done.review);
     let is_heard =
         !done.review.rules_only || matches!(asked.source, Source::Ends(_)) || !o.post.is_empty() || o.receipt;
     let mut rest = || {
-        let said = if o.post.is_empty() { Vec::new() } else { publish(context, args, pull.as_ref(), &mut done, stop) };
+        let said = match o.post.is_empty() {
+            true => pull.as_ref().map(|found| pull::next(context, o, found, &done)).unwrap_or_default(),
+            false => pull::publish(context, o, pull.as_ref(), &mut done, stop),
+        };
         done.review.exit = signals::ended(stop).unwrap_or(done.review.exit);
         let unwritten = output::write_reports(context, o, asked.authority, &done.review);
         tell(context, &done);
@@ -152,36 +161,6 @@ fn refuse_forges_offline(args: &Args) -> Result<()> {
         _ => return Ok(()),
     };
     Err(Error::usage(format!("--offline opens no socket, and {what}")).hint("leave one of them out"))
-}
-
-/// Publishes a review, and returns what is to be said of that. What goes wrong changes nothing of the verdict, unless
-/// that was asked for.
-fn publish(context: &Context, args: &Args, pull: Option<&pr::Found>, done: &mut Done, stop: &Stop) -> Vec<String> {
-    let o = &args.options;
-    let whole = o.files.is_empty() && o.follow_up.is_none();
-    let publication = pr::Publication { review: &done.review, parts: &o.post, whole };
-    let (mut said, failed) = match pull {
-        _ if stop.signal().is_some() => (Vec::new(), Some("the review was stopped".to_owned())),
-        Some(pull) => publication.on(pull, stop),
-        None => match pr::of_event(context, stop) {
-            Ok(Some(pull)) => publication.on(&pull, stop),
-            Ok(None) => return vec!["note: not posted: this job is not about a pull request".to_owned()],
-            Err(e) => (Vec::new(), Some(e.on_one_line())),
-        },
-    };
-    if let Some(why) = failed {
-        if o.require_post {
-            let on_block = if o.exit_zero { OnBlock::ExitZero } else { OnBlock::Fail };
-            done.review.lacks(format!("the review could not be posted: {why}"), on_block);
-            // --exit-zero speaks of findings, which stand above this in the verdict.
-            let review = &mut done.review;
-            if review.exit == ExitStatus::Pass && review.judged_by.on_incomplete == OnIncomplete::Fail {
-                review.exit = ExitStatus::Incomplete;
-            }
-        }
-        said.push(format!("note: not posted: {why}"));
-    }
-    said
 }
 
 /// Signs a receipt, and says where it is or why there is none.

@@ -5,11 +5,14 @@
 mod cloud;
 mod server;
 
+use super::commands::{Authors, CommentReply, Rights, co_authors};
 use super::post::Added;
 use super::publish::{Comment, Inline, Light, Set, Status};
-use super::{Account, Forge, Kind, Listed, PullRequest, Reads, speaks_of};
+use super::{Account, Forge, Kind, Listed, MOST_OF_A_TEXT, PullRequest, Reads, speaks_of};
 use crate::http::{Failure, Limits};
+use jiff::Timestamp;
 use serde_json::Value;
+use std::collections::HashMap;
 
 pub(super) const TOKEN: (&str, &str) = ("authorization", "Bearer ");
 pub(super) const HEADERS: &[(&str, &str)] = &[("accept", "application/json")];
@@ -146,6 +149,66 @@ pub(super) async fn set_status(
         "key": context, "name": context, "state": state, "description": description, "url": pull.url,
     });
     spoken!(forge, set_build(pull, body, limits))
+}
+
+/// Lists the replies in conversations about lines. `false`: there are more.
+pub(super) async fn replies(
+    forge: &Forge,
+    pull: &PullRequest,
+    limits: &Limits<'_>,
+) -> Result<(Vec<CommentReply>, bool), Failure> {
+    spoken!(forge, replies(pull, limits))
+}
+
+/// Returns when the head was pushed; `None`: the interface does not say.
+pub(super) async fn pushed(
+    forge: &Forge,
+    pull: &PullRequest,
+    limits: &Limits<'_>,
+) -> Result<Option<Timestamp>, Failure> {
+    spoken!(forge, pushed(pull, limits))
+}
+
+/// Finds the authors of the change.
+pub(super) async fn authors(forge: &Forge, pull: &PullRequest, limits: &Limits<'_>) -> Result<Authors, Failure> {
+    spoken!(forge, authors(pull, limits))
+}
+
+/// Returns the rights of an account.
+pub(super) async fn rights(forge: &Forge, account: &Account, limits: &Limits<'_>) -> Result<Rights, Failure> {
+    spoken!(forge, rights(account, limits))
+}
+
+/// What a commit says about who wrote it: an address and, if it is known, its account.
+struct CommitAuthors<'a> {
+    id: String,
+    message: &'a str,
+    /// Author and committer.
+    by: [(Option<String>, Option<Account>); 2],
+}
+
+/// Adds those who wrote the commits. A co-author is known by an address that belongs to an account elsewhere among the
+/// commits: neither interface finds accounts by their address.
+fn add_authors(out: &mut Authors, commits: &[CommitAuthors<'_>]) {
+    let pairs =
+        commits.iter().flat_map(|c| &c.by).filter_map(|(address, account)| Some((address.clone()?, account.clone()?)));
+    let known: HashMap<String, Account> = pairs.collect();
+    for commit in commits {
+        let id: String = commit.id.chars().take(12).collect();
+        for (_, account) in &commit.by {
+            out.add(account.clone(), || format!("author or committer of commit {id} has no account"));
+        }
+        match co_authors(commit.message) {
+            Ok(addresses) if commit.message.len() < MOST_OF_A_TEXT => {
+                for address in addresses {
+                    out.add(known.get(&address).cloned(), || {
+                        format!("a co-author of commit {id} has no known account")
+                    });
+                }
+            }
+            _ => out.add(None, || format!("the co-authors of commit {id} cannot be read")),
+        }
+    }
 }
 
 /// Returns the parts of a path as the client takes them.

@@ -2,8 +2,10 @@
 //!
 //! <https://docs.github.com/rest>, version 2022-11-28, which GitHub Enterprise Server speaks too.
 
+mod replies;
 mod write;
 
+pub(super) use replies::{authors, pushed, replies, rights};
 pub(super) use write::{add, comments, edit, me, newest_status, resolve, set_status, summarize};
 
 use super::address::Project;
@@ -23,8 +25,12 @@ pub(super) const HEADERS: &[(&str, &str)] =
 const PAGE: (&str, &str) = ("per_page", "100");
 
 /// Returns the path of something of the project, below the address of the API.
-fn path<'a>(forge: &'a Forge, rest: &[&'a str]) -> Vec<String> {
-    let project = &forge.site.project;
+fn path(forge: &Forge, rest: &[&str]) -> Vec<String> {
+    path_in(forge, &forge.site.project, rest)
+}
+
+/// Returns the path of something of a project, below the address of the API.
+fn path_in(forge: &Forge, project: &Project, rest: &[&str]) -> Vec<String> {
     let mut path: Vec<String> = version(forge).iter().map(|v| (*v).to_owned()).collect();
     path.extend(["repos".to_owned(), project.owner(), project.name().to_owned()]);
     path.extend(rest.iter().map(|r| (*r).to_owned()));

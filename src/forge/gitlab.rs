@@ -2,8 +2,10 @@
 //!
 //! <https://docs.gitlab.com/api/rest/>. A project is named by its path with sub-groups, as one part of the address.
 
+mod replies;
 mod write;
 
+pub(super) use replies::{authors, pushed, replies, rights};
 pub(super) use write::{add, comments, edit, may_write, me, newest_status, resolve, set_status, summarize};
 
 use super::address::Project;

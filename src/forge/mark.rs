@@ -67,6 +67,12 @@ impl Mark {
         format!("{}\n\n{open}{HEAD} {about} digest={}{close}", text.trim(), self.digest)
     }
 
+    /// Returns the text above the mark of a comment; `None`: it has no mark.
+    pub fn text(comment: &str) -> Option<&str> {
+        Self::read(comment)?;
+        comment.trim_end().rsplit_once('\n').map(|(text, _)| text)
+    }
+
     /// Reads the mark of a comment; `None`: it has none, or one of another version.
     pub fn read(comment: &str) -> Option<Self> {
         let line = comment.trim_end().lines().next_back()?.trim();

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::http::{Cause, Failure, Limits};
 use crate::report::markdown::Flavor;
 use crate::review::Review;
+use crate::rounds::selection::Selection;
 use crate::stop::Stop;
 
 /// A review to be published.
@@ -24,6 +25,8 @@ pub struct Order<'a> {
     pub parts: Parts,
     /// The whole change was reviewed, and not some files of it.
     pub whole: bool,
+    /// Which findings are published.
+    pub selection: &'a Selection,
 }
 
 /// What was written.
@@ -69,19 +72,18 @@ impl Posted {
 }
 
 impl Forge {
-    /// Publishes a review of a pull request.
+    /// Reads the pull request, and checks that the review is of what it is now.
     ///
     /// # Errors
     ///
-    /// Nothing was written: the forge cannot be asked, the token cannot write at all, or the pull request has another
-    /// head or base than what was reviewed. What fails later is in [`Posted::failed`].
-    pub fn publish(&self, number: u64, order: &Order<'_>, stop: &Stop) -> Result<Posted> {
-        let what = format!("the review of pull request #{number} cannot be published");
+    /// As [`Forge::publish`].
+    fn reviewed(&self, number: u64, order: &Order<'_>, what: &str, stop: &Stop) -> Result<PullRequest> {
+        let again = || format!("review it again: claude-reviewer review pr {number}");
         let reviewed = order.review.source.head.as_deref().and_then(ObjectId::from_hex);
         let Some(reviewed) = reviewed else {
             return Err(Error::incomplete(format!("{what}: the review is not of a commit")));
         };
-        let pull = self.wait(stop, &what, async |limits| {
+        let pull = self.wait(stop, what, async |limits| {
             self.client.ready(&limits).await?;
             if self.client.is_keyless() {
                 let failure = Failure::new(Cause::Setup, "no token");
@@ -95,16 +97,28 @@ impl Forge {
         if pull.head.id != reviewed {
             let message =
                 format!("{what}: its head is {} now, and {} was reviewed", pull.head.id.short(), reviewed.short());
-            return Err(Error::incomplete(message).hint("review it again"));
+            return Err(Error::incomplete(message).hint(again()));
         }
         // Each base has its own policy: what one of them says would be put down under the name of the other.
         if pull.base.name != order.base {
             let message = format!("{what}: it now targets {}, but was reviewed against {}", pull.base.name, order.base);
-            return Err(Error::incomplete(message).hint("review it again"));
+            return Err(Error::incomplete(message).hint(again()));
         }
         if pull.state != State::Open {
             return Err(Error::incomplete(format!("{what}: it is {}", pull.state.name())));
         }
+        Ok(pull)
+    }
+
+    /// Publishes a review of a pull request.
+    ///
+    /// # Errors
+    ///
+    /// Nothing was written: the forge cannot be asked, the token cannot write at all, or the pull request has another
+    /// head or base than what was reviewed. What fails later is in [`Posted::failed`].
+    pub fn publish(&self, number: u64, order: &Order<'_>, stop: &Stop) -> Result<Posted> {
+        let what = format!("the review of pull request #{number} cannot be published");
+        let pull = self.reviewed(number, order, &what, stop)?;
         let mut posted = Posted::default();
         // First and with a time of its own: nothing that anybody writes below a pull request keeps the status back.
         if order.parts.status {
@@ -124,6 +138,29 @@ impl Forge {
         Ok(posted)
     }
 
+    /// Returns what [`Forge::publish`] would write, one line each, and what it could not write. Writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Forge::publish`]; also if the comments cannot be read.
+    pub fn preview(&self, number: u64, order: &Order<'_>, stop: &Stop) -> Result<(Vec<String>, Vec<String>)> {
+        let what = format!("the review of pull request #{number} cannot be published");
+        let pull = self.reviewed(number, order, &what, stop)?;
+        self.wait(stop, &what, async |limits| {
+            let mut posting = Posting { forge: self, pull: &pull, order, limits, posted: Posted::default() };
+            let mut lines = Vec::new();
+            if order.parts.comments || order.parts.summary {
+                let plan = posting.plan().await?;
+                posting.posted.elsewhere = plan.beyond;
+                lines.extend(plan.lines());
+            }
+            if let Some(status) = posting.new_status().await {
+                lines.push(format!("status   {}: {}", publish::context(&pull.base.name), status.description));
+            }
+            Ok((lines, posting.posted.failed))
+        })
+    }
+
     fn form(&self) -> Form {
         match self.site.host.kind {
             Kind::Github | Kind::Gitlab => Form::Html,
@@ -131,7 +168,7 @@ impl Forge {
         }
     }
 
-    fn flavor(&self) -> Flavor {
+    pub(super) fn flavor(&self) -> Flavor {
         match self.site.host.kind {
             Kind::Github => Flavor::Github,
             Kind::Gitlab => Flavor::Gitlab,
@@ -139,7 +176,7 @@ impl Forge {
         }
     }
 
-    async fn me(&self, limits: &Limits<'_>) -> std::result::Result<Account, Failure> {
+    pub(super) async fn me(&self, limits: &Limits<'_>) -> std::result::Result<Account, Failure> {
         match self.site.host.kind {
             Kind::Github => github::me(self, limits).await,
             Kind::Gitlab => gitlab::me(self, limits).await,
@@ -255,25 +292,29 @@ struct Posting<'a> {
 impl Posting<'_> {
     /// Writes comments and summary.
     async fn talk(&mut self) {
-        let (forge, pull, order) = (self.forge, self.pull, self.order);
+        let order = self.order;
         let what = match (order.parts.comments, order.parts.summary) {
             (true, true) => "comments and summary",
             (true, false) => "comments on lines",
             (false, _) => "the summary",
         };
-        let me = match forge.me(&self.limits).await {
-            Ok(me) => me,
-            Err(failure) => return self.fails(what, failure),
-        };
-        let (there, all_there) = match forge.comments(pull, &self.limits).await {
-            Ok(there) => there,
-            Err(failure) => return self.fails(what, failure),
-        };
+        match self.plan().await {
+            Ok(plan) => self.write(plan).await,
+            Err(failure) => self.fails(what, failure),
+        }
+    }
+
+    /// Reads what is there, and plans what to write.
+    async fn plan(&mut self) -> std::result::Result<Plan, Failure> {
+        let (forge, pull, order) = (self.forge, self.pull, self.order);
+        let me = forge.me(&self.limits).await?;
+        let (there, all_there) = forge.comments(pull, &self.limits).await?;
         let plan = publish::plan(&Situation {
             review: order.review,
             lines: order.lines,
             parts: order.parts,
             whole: order.whole,
+            selection: order.selection,
             me: &me,
             there: &there,
             all_there,
@@ -287,7 +328,7 @@ impl Posting<'_> {
         if order.parts.summary && !order.whole {
             self.is_partial("summary");
         }
-        self.write(plan).await;
+        Ok(plan)
     }
 
     /// Does what is planned. What is not reached is told as well.
@@ -351,8 +392,21 @@ impl Posting<'_> {
 
     /// Sets the status where it is another one, or another's.
     async fn light(&mut self) {
+        let Some(status) = self.new_status().await else { return };
+        match self.forge.set_status(self.pull, &status, &self.limits).await {
+            Ok(()) => self.posted.status = true,
+            Err(failure) => self.fails("the status", failure),
+        }
+    }
+
+    /// Returns the status that is to be set; `None`: it is there, or not asked for, or the review is of a part.
+    async fn new_status(&mut self) -> Option<Status> {
+        if !self.order.parts.status {
+            return None;
+        }
         if !self.order.whole {
-            return self.is_partial("status");
+            self.is_partial("status");
+            return None;
         }
         let status = publish::status(self.order.review);
         // Not to know what is there costs a status that says the same again.
@@ -364,13 +418,10 @@ impl Posting<'_> {
                 Some(by) => self.forge.me(&self.limits).await.is_ok_and(|me| by.is(&me)),
             };
             if is_ours {
-                return;
+                return None;
             }
         }
-        match self.forge.set_status(self.pull, &status, &self.limits).await {
-            Ok(()) => self.posted.status = true,
-            Err(failure) => self.fails("the status", failure),
-        }
+        Some(status)
     }
 
     fn is_partial(&mut self, name: &str) {

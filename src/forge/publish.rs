@@ -9,15 +9,18 @@ mod tests;
 use super::Account;
 use super::lines::{Lines, Spot};
 use super::mark::{About, By, Form, Mark};
-use crate::finding::{Finding, Origin};
-use crate::report::markdown::{self, Flavor};
+use crate::finding::{Decision, Disposition, Finding, Origin};
+use crate::report::markdown::{self, Flavor, Withheld};
 use crate::review::Review;
+use crate::rounds::selection::Selection;
 use crate::verdict::{Outcome, TestOutcome, Verdict};
 use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
 
 /// Comments on lines at most; the worst findings get one, all are in the summary.
 pub const MOST_INLINE: usize = 50;
+/// Characters of the reason for which a finding was rejected or deferred.
+const MOST_OF_A_REASON: usize = 200;
 /// Bytes that are left for the mark of a comment.
 const MARK: usize = 512;
 /// Characters of a branch's name that a status is known by: Bitbucket takes forty in all.
@@ -123,6 +126,8 @@ pub struct Inline {
     pub spot: Spot,
     /// Its finding blocks.
     pub blocks: bool,
+    /// Names the finding for people: severity and rule. Foreign text.
+    pub label: String,
     /// Markdown, with its mark.
     pub body: String,
 }
@@ -137,6 +142,26 @@ pub struct Edit {
     pub ends: bool,
     /// What becomes of its conversation; `None`: it stays as it is.
     pub resolve: Option<bool>,
+}
+
+impl Plan {
+    /// Returns what is to be done, one line each. Foreign text.
+    pub fn lines(&self) -> Vec<String> {
+        let mut out: Vec<String> =
+            self.inline.iter().map(|c| format!("comment  {}:{}  {}", c.spot.path, c.spot.last.new, c.label)).collect();
+        for edit in &self.edits {
+            let text = edit.body.lines().next().unwrap_or_default();
+            out.push(match (&edit.comment.place, edit.comment.is_inline, edit.ends) {
+                (_, false, _) => "summary  updated".to_owned(),
+                (Place::Lines { path, last, .. }, true, true) => format!("resolve  {path}:{last}  {text}"),
+                (_, true, true) => format!("resolve  comment {}  {text}", edit.comment.id),
+                (Place::Lines { path, last, .. }, true, false) => format!("update   {path}:{last}  {text}"),
+                (_, true, false) => format!("update   comment {}  {text}", edit.comment.id),
+            });
+        }
+        out.extend(self.summary.as_ref().map(|_| "summary  new".to_owned()));
+        out
+    }
 }
 
 /// The light beside a commit.
@@ -185,6 +210,7 @@ pub struct Situation<'a> {
     pub parts: Parts,
     /// The whole change was reviewed, and not some files of it: what was not found is gone.
     pub whole: bool,
+    pub selection: &'a Selection,
     pub me: &'a Account,
     /// All comments of the pull request that were read.
     pub there: &'a [Comment],
@@ -222,7 +248,7 @@ pub fn plan(now: &Situation<'_>) -> Plan {
 
 /// Plans comments on lines: what is new, or has moved, gets one, and what is gone loses it.
 fn comments(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
-    let mut found: Vec<&Finding> = now.review.findings.iter().filter(|f| f.counts()).collect();
+    let mut found: Vec<&Finding> = now.review.findings.iter().filter(|f| now.selection.posts(f)).collect();
     // The worst first; those alike stay in the order of the report.
     found.sort_by_key(|f| (!f.blocking, std::cmp::Reverse(f.severity())));
     let mut there: HashMap<&str, Vec<(&Comment, &Mark)>> = HashMap::new();
@@ -274,7 +300,12 @@ fn comments(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
         count += 1;
         let text = text(finding, now.flavor, spot.whole);
         let body = Mark::of(about(finding), &text).sign(&text, now.form);
-        plan.inline.push(Inline { body, spot, blocks: finding.blocking });
+        let label = format!("{} {}", finding.severity(), finding.rule_id());
+        plan.inline.push(Inline { body, label, spot, blocks: finding.blocking });
+    }
+    // Nobody decided yet: what is written about it stays.
+    for finding in now.review.findings.iter().filter(|f| now.selection.is_pending(f)) {
+        there.remove(finding.fingerprint().as_str());
     }
     let mut gone: Vec<_> = there.into_iter().flat_map(|(f, all)| all.into_iter().map(move |c| (f, c))).collect();
     gone.sort_by(|a, b| a.1.0.id.cmp(&b.1.0.id));
@@ -283,18 +314,39 @@ fn comments(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
     let at = now.review.source.head.as_deref().map_or("", |id| &id[..id.len().min(12)]);
     for (fingerprint, (comment, mark)) in gone {
         let About::Finding { by, .. } = mark.about else { continue };
-        let text = match now.review.findings.iter().find(|f| f.fingerprint().as_str() == fingerprint) {
+        let known = now.review.findings.iter().find(|f| f.fingerprint().as_str() == fingerprint);
+        let text = match known {
+            // The reply that waives it stands below the comment, and counts only while the comment stays as it is.
+            Some(f) if f.waived.as_ref().is_some_and(|w| w.link.is_some()) => continue,
             Some(f) if f.waived.is_some() => {
                 format!("**Waived:** still found at {at}; a person waived it with a reason.")
             }
+            Some(f) if now.selection.sets_aside(f).is_some() => {
+                now.selection.sets_aside(f).map(|d| set_aside(d, at)).unwrap_or_default()
+            }
             Some(_) => format!("**Suppressed:** still found at {at}; a comment in the code suppresses it."),
             // What a model found, another look of the rules alone does not answer.
-            None if is_complete && (by == By::Rules || models) => {
+            None if now.selection.fixed.contains(fingerprint) || is_complete && (by == By::Rules || models) => {
                 format!("**Resolved:** not found any more at {at}.")
             }
             None => continue,
         };
         plan.edits.extend(ended(now, comment, mark, &text));
+    }
+}
+
+/// Says that a person rejected or deferred a finding, and why.
+fn set_aside(disposition: &Disposition, at: &str) -> String {
+    let why = match disposition.reason.trim() {
+        "" => "no reason was given".to_owned(),
+        reason => markdown::words(reason, MOST_OF_A_REASON),
+    };
+    match (disposition.decision, disposition.expires) {
+        (Decision::Deferred, Some(date)) => format!("**Deferred until {date}:** still found at {at}. Reason: {why}"),
+        (Decision::Deferred, None) => format!("**Deferred:** still found at {at}. Reason: {why}"),
+        (Decision::Rejected | Decision::Accepted, _) => {
+            format!("**Rejected:** still found at {at}. Reason: {why}")
+        }
     }
 }
 
@@ -340,6 +392,14 @@ fn text(finding: &Finding, flavor: Flavor, is_whole: bool) -> String {
     markdown::finding(&bare, flavor)
 }
 
+/// Returns true if a comment shows a finding as it would be written now. White space does not count: forges may return
+/// it in another form than they were given.
+pub fn shows(finding: &Finding, flavor: Flavor, comment: &str) -> bool {
+    let fold = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let Some(shown) = Mark::text(comment).map(fold) else { return false };
+    [true, false].into_iter().any(|is_whole| fold(&text(finding, flavor, is_whole)) == shown)
+}
+
 /// Says that a comment is of no use any more; `None`: it says so already.
 fn ended(now: &Situation<'_>, comment: &Comment, mark: &Mark, text: &str) -> Option<Edit> {
     let About::Finding { fingerprint, by, ended: false } = &mark.about else { return None };
@@ -350,7 +410,8 @@ fn ended(now: &Situation<'_>, comment: &Comment, mark: &Mark, text: &str) -> Opt
 
 /// Plans the comment about all of it: the oldest one is written over.
 fn summary(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
-    let text = markdown::comment_for(now.review, now.flavor, now.flavor.bound() - MARK);
+    let hidden = hidden(now);
+    let text = markdown::comment_without(now.review, now.flavor, now.flavor.bound() - MARK, &hidden);
     // How long it took is no reason to write it all again.
     let essence = markdown::lasting(now.review, &text);
     let head = now.review.source.head.as_deref().unwrap_or_default();
@@ -363,6 +424,19 @@ fn summary(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
         None if now.all_there => plan.summary = Some(body),
         None => {}
     }
+}
+
+/// Returns what the summary does not list: what people rejected or deferred, and what they have not decided yet, if
+/// only accepted findings are published.
+fn hidden(now: &Situation<'_>) -> Withheld {
+    let of = |is: &dyn Fn(&&Finding) -> bool| -> Vec<&Finding> { now.review.findings.iter().filter(is).collect() };
+    let pending = of(&|f| now.selection.is_pending(f));
+    let aside = of(&|f| now.selection.sets_aside(f).is_some());
+    let counts = [(pending.len(), "without a decision"), (aside.len(), "rejected or deferred")];
+    let counts: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    let note = if counts.is_empty() { String::new() } else { format!("Findings not listed: {}.", counts.join(", ")) };
+    let fingerprints = pending.iter().chain(&aside).map(|f| f.fingerprint().as_str().to_owned()).collect();
+    Withheld { fingerprints, note }
 }
 
 /// Finds where a finding is commented on: on lines of the net change, where the page shows them.

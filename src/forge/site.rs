@@ -461,6 +461,7 @@ mod tests {
             gitlab_api: Some("https://code.example:8443/git".to_owned()),
             bitbucket_api: Some("https://bb.example/stash/rest/api/1.0".to_owned()),
             token_command: None,
+            comment_commands: false,
         };
         let of = |remote| site(&own, &ALL, remote);
         is(of("git@ghe.example:o/r"), "https://ghe.example/api/", "o/r", "GH_ENTERPRISE_TOKEN");

@@ -66,6 +66,7 @@ impl Store {
             author: request.author,
             via: request.via,
             source: request.source,
+            pull: request.pull,
             label: request.label,
         })
     }

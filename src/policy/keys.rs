@@ -102,7 +102,7 @@ pub(super) static TABLES: &[Table] = &[
         about: "Signed reviews that replace a second model review of the same change.",
         keys: RECEIPT,
     },
-    Table { name: "forge", about: "Self-hosted forges and their tokens.", keys: FORGE },
+    Table { name: "forge", about: "Self-hosted forges, their tokens, and commands in replies.", keys: FORGE },
 ];
 
 const ON_FAILURE: &[&str] = &["block", "warn"];
@@ -520,6 +520,15 @@ static FORGE: &[Key<Policy>] = &[
         weaker: Weaker::Changes,
         get: |p| Value::optional(p.forge.token_command.as_ref()),
         set: |p, v| p.forge.token_command = v.to_optional(),
+    },
+    Key {
+        name: "comment_commands",
+        about: "Whether replies of maintainers to comments on findings (/accept, /reject REASON, /defer DATE) waive a finding for the head under review. Critical findings are never waived.",
+        kind: Kind::Flag,
+        trust: Trust::Operator,
+        weaker: Weaker::Steps(&["false", "true"]),
+        get: |p| Value::Flag(p.forge.comment_commands),
+        set: |p, v| p.forge.comment_commands = v.flag(),
     },
 ];
 

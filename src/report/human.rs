@@ -320,6 +320,7 @@ fn set_aside(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     let mut first = true;
     for f in &review.findings {
         let (label, reason) = match (&f.waived, &f.suppressed, words::aside(f)) {
+            (Some(w), ..) if w.link.is_some() => ("waived", format!("{} (waived by {})", w.reason, w.by())),
             (Some(w), ..) => ("waived", format!("{} ({})", w.reason, w.actor)),
             (None, Some(s), _) if page.style.verbose => ("suppressed", format!("{} ({})", s.reason, s.by)),
             (None, None, Some(aside)) if page.style.dispositioned => {

@@ -247,7 +247,11 @@ fn finding(index: usize, f: &finding::Finding) -> wire::Finding {
         blocking: f.blocking,
         disputed: f.disputed.clone(),
         reproduction: f.reproduction.as_ref().map(reproduction),
-        waived: f.waived.as_ref().map(|w| wire::Waiver { reason: w.reason.clone(), actor: w.actor.clone() }),
+        waived: f.waived.as_ref().map(|w| wire::Waiver {
+            reason: w.reason.clone(),
+            actor: w.actor.clone(),
+            link: w.link.clone(),
+        }),
         disposition: f.disposition.as_ref().map_or(wire::Disposition::Pending, |d| decision(d.decision)),
         decided: f.disposition.as_ref().map(decided),
         suppressed: f.suppressed.as_ref().map(|s| wire::Suppression { by: s.by.to_owned(), reason: s.reason.clone() }),

@@ -8,6 +8,7 @@ mod block;
 mod page;
 
 pub(super) use self::block::{added, item};
+pub use self::page::Withheld;
 pub(super) use self::page::{Detail, page};
 
 use crate::finding::Finding;
@@ -50,6 +51,18 @@ pub fn comment(review: &Review, bound: usize) -> String {
 /// Returns the comment in the Markdown of a forge, in at most `bound` bytes.
 pub fn comment_for(review: &Review, flavor: Flavor, bound: usize) -> String {
     page(review, &Detail::comment(flavor, bound))
+}
+
+/// Returns the comment that [`comment_for`] returns, without some findings.
+pub fn comment_without(review: &Review, flavor: Flavor, bound: usize, hidden: &Withheld) -> String {
+    page(review, &Detail::comment(flavor, bound).without(hidden))
+}
+
+/// Returns a text of people, such as a reason, on one line of Markdown: at most `most` characters, and inert.
+pub fn words(text: &str, most: usize) -> String {
+    let short: String = text.chars().take(most).collect();
+    let end = if short.len() < text.len() { "…" } else { "" };
+    format!("{}{end}", item(short.trim_end()))
 }
 
 /// Returns the part of a comment that is the same in each review of the same change: without the line about its

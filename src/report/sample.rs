@@ -405,7 +405,7 @@ pub(crate) fn full() -> Review {
     .code("tests/probe.py", 9, 9, "verify=False", &[b"+requests.get(url, verify=False)"])
     .cwe(295)
     .done();
-    waived.waived = Some(Waiver { reason: "loopback only, INC-7".to_owned(), actor: "a.thor".to_owned() });
+    waived.waived = Some(Waiver { reason: "loopback only, INC-7".to_owned(), actor: "a.thor".to_owned(), link: None });
     findings.push(waived);
     let mut old = sketch(
         "generic-password",

@@ -327,7 +327,7 @@ pub(super) struct Aside<'f> {
 /// Returns why a finding does not count; `None` if it does.
 pub(super) fn aside(f: &Finding) -> Option<Aside<'_>> {
     match (&f.waived, &f.suppressed, &f.disposition) {
-        (Some(w), ..) => Some(Aside { label: format!("waived by {}", w.actor), reason: &w.reason }),
+        (Some(w), ..) => Some(Aside { label: format!("waived by {}", w.by()), reason: &w.reason }),
         (None, Some(s), _) => Some(Aside { label: format!("suppressed ({})", s.by), reason: &s.reason }),
         (None, None, Some(d)) if f.is_set_aside() => {
             let until = d.expires.map(|date| format!(" until {date}")).unwrap_or_default();

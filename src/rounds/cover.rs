@@ -31,6 +31,8 @@ pub struct Here {
     pub follows_head: bool,
     /// The round asks for the revision that the session speaks of, by its name.
     pub same_rev: bool,
+    /// Both rounds are about the same pull request.
+    pub same_pull: bool,
     /// The head of the earlier round is an ancestor of the new one, or is it.
     pub descends: bool,
     /// The unstaged change was asked for without a file of the earlier round that git does not know.
@@ -63,6 +65,14 @@ pub fn cover(before: &Source, now: &Source, here: &Here) -> Cover {
     let at_head = now.head.is_some() && now.head == here.head;
     match (before.kind, now.kind) {
         (Patch, Patch | Changes) | (Code, Code | Changes) => Cover::Given,
+        // Its change is from the merge base to the head, each time.
+        (Pr, Pr) if here.same_pull => {
+            if same {
+                Cover::Whole
+            } else {
+                Cover::Onward
+            }
+        }
         (Patch | Code | Pr, _) | (_, Patch | Code | Pr) => Cover::Nothing,
         (_, Changes) | (Staged, Staged) if same => Cover::Whole,
         (_, Changes) if onward => Cover::Onward,
@@ -85,7 +95,7 @@ pub fn cover(before: &Source, now: &Source, here: &Here) -> Cover {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use SourceKind::{Branch, Changes, Code, Commit, Patch, Staged, Unstaged};
+    use SourceKind::{Branch, Changes, Code, Commit, Patch, Pr, Staged, Unstaged};
 
     fn source(kind: SourceKind, base: &str, head: &str) -> Source {
         let id = |s: &str| Some(s.to_owned()).filter(|s| !s.is_empty());
@@ -104,6 +114,7 @@ mod tests {
         let (worktree, index) = (source(Changes, "b", ""), source(Staged, "b", ""));
         let (unstaged, branch) = (source(Unstaged, "b", ""), source(Branch, "b", "x"));
         let unborn = source(Staged, "", "");
+        let pull = Here { same_pull: true, ..other.clone() };
         for (before, now, here, expected) in [
             (&worktree, &worktree, &dirty, Cover::Whole),
             (&worktree, &source(Changes, "c", ""), &dirty, Cover::Nothing),
@@ -142,6 +153,10 @@ mod tests {
             (&source(Patch, "", ""), &source(Patch, "", ""), &clean, Cover::Given),
             (&source(Code, "", ""), &source(Patch, "", ""), &clean, Cover::Nothing),
             (&source(Code, "", ""), &source(Changes, "b", ""), &clean, Cover::Given),
+            (&source(Pr, "b", "x"), &source(Pr, "b", "y"), &pull, Cover::Whole),
+            (&source(Pr, "b", "x"), &source(Pr, "c", "y"), &pull, Cover::Onward),
+            (&source(Pr, "b", "x"), &source(Pr, "b", "y"), &clean, Cover::Nothing),
+            (&source(Pr, "b", "x"), &source(Branch, "b", "y"), &pull, Cover::Nothing),
         ] {
             assert_eq!(cover(before, now, here), expected, "{before:?} then {now:?}, {here:?}");
         }

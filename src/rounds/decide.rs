@@ -218,18 +218,33 @@ pub(super) fn refuse_past(until: Option<Date>, today: Date) -> Result<()> {
 /// Usage: a file of decisions with an error.
 pub fn list(here: &Here<'_>, session: &Session) -> Result<Vec<Listed>> {
     let Some(last) = session.rounds.last() else { return Ok(Vec::new()) };
-    let mut reader = here.repo.reader();
+    let mut all = held(here.repo, here.place, &last.review.report, today(here.now))?;
+    let fixed = last.review.since.iter().flat_map(|s| &s.entries).filter(|e| e.state == Fate::Fixed);
+    for entry in fixed {
+        let mut earlier = session.rounds.iter().rev().skip(1).flat_map(|r| &r.review.report.findings);
+        if let Some(found) = earlier.find(|f| f.fingerprint == entry.fingerprint) {
+            let finding = wire::Finding { disposition: wire::Disposition::Fixed, decided: None, ..found.clone() };
+            all.push(Listed { finding, entry: None, proposal: None });
+        }
+    }
+    Ok(all)
+}
+
+/// Lists the findings of a report with the decisions that hold on a day.
+///
+/// # Errors
+/// As [`list`].
+pub fn held(repo: &Repo, place: &Place, report: &wire::Report, day: Date) -> Result<Vec<Listed>> {
+    let mut reader = repo.reader();
     let shared = decided::shared(&mut reader, &State::Worktree)?;
-    let own = decided::own(&mut reader, here.place, &mut Vec::new())?;
+    let own = decided::own(&mut reader, place, &mut Vec::new())?;
     let entries = decided::joined(own, shared);
-    let proposals = Entries::new(decided::proposed(&mut reader, here.place)?);
+    let proposals = Entries::new(decided::proposed(&mut reader, place)?);
     let mut all = Vec::new();
-    for found in &last.review.report.findings {
+    for found in &report.findings {
         let Some(finding) = recall::findings(std::slice::from_ref(found), b"").pop() else { continue };
         let is_named = entries.names(&finding) || proposals.names(&finding);
-        let lines =
-            if is_named { lines(here.repo, &mut reader, &finding, &last.review.report.source) } else { Lines::Changed };
-        let day = today(here.now);
+        let lines = if is_named { lines(repo, &mut reader, &finding, &report.source) } else { Lines::Changed };
         let of = |entries: &Entries| match &lines {
             Lines::None => entries.entry(&finding, None, day).cloned(),
             Lines::Same(lines) => entries.entry(&finding, Some(lines), day).cloned(),
@@ -241,14 +256,6 @@ pub fn list(here: &Here<'_>, session: &Session) -> Result<Vec<Listed>> {
             holds.as_ref().map_or(wire::Disposition::Pending, |e| crate::report::json::decision(e.decision));
         listed.decided = holds.as_ref().map(decision);
         all.push(Listed { finding: listed, entry: holds, proposal });
-    }
-    let fixed = last.review.since.iter().flat_map(|s| &s.entries).filter(|e| e.state == Fate::Fixed);
-    for entry in fixed {
-        let mut earlier = session.rounds.iter().rev().skip(1).flat_map(|r| &r.review.report.findings);
-        if let Some(found) = earlier.find(|f| f.fingerprint == entry.fingerprint) {
-            let finding = wire::Finding { disposition: wire::Disposition::Fixed, decided: None, ..found.clone() };
-            all.push(Listed { finding, entry: None, proposal: None });
-        }
     }
     Ok(all)
 }

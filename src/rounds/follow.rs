@@ -18,7 +18,7 @@ use crate::review::{self, Note, Record, Review, World};
 use crate::rules::RuleSet;
 use crate::wire;
 use crate::wire::SourceKind;
-use crate::wire::stored::{Response, Round, Session, Since, State, Status};
+use crate::wire::stored::{PullName, Response, Round, Session, Since, State, Status};
 use std::path::PathBuf;
 
 /// How many times the rounds that policy allows a session may have, counting those that came to no end.
@@ -38,6 +38,8 @@ pub(super) struct Follow {
     /// The commit that is checked out.
     head: Option<String>,
     repo: Repo,
+    /// The pull request of the new round, secrets masked.
+    pub(super) pull: Option<PullName>,
 }
 
 impl Follow {
@@ -88,7 +90,7 @@ impl Follow {
                 .hint_agent("mark_review_complete with final_status abandoned closes it, where the user wants that"));
         }
         let changes = session.rounds.iter().map(|r| store.change(id, r.review.round)).collect::<Result<_>>()?;
-        Ok(Self { id: *id, store, max_rounds, session, changes, last, head: place.head, repo })
+        Ok(Self { id: *id, store, max_rounds, session, changes, last, head: place.head, repo, pull: None })
     }
 
     /// Returns the round that this one follows.
@@ -199,6 +201,7 @@ impl Follow {
             changed: of_commits(now) && self.repo.changes(Some("HEAD")).map_or(true, |(c, _)| !c.entries.is_empty()),
             follows_head: begun.is_none(),
             same_rev: asked.is_some_and(|asked| asked.is_some() && asked == begun),
+            same_pull: self.pull.is_some() && self.pull == self.session.request.pull,
             descends: of_commits(source) && of_commits(now) && id(source).zip(id(now)).is_some_and(descends),
             hides_untracked,
         };

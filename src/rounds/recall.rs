@@ -129,7 +129,8 @@ fn finding(f: &wire::Finding) -> Finding {
         .suppressed
         .as_ref()
         .map(|s| Suppression { by: if s.by == "inline" { "inline" } else { "policy" }, reason: s.reason.clone() });
-    out.waived = f.waived.as_ref().map(|w| Waiver { reason: w.reason.clone(), actor: w.actor.clone() });
+    out.waived =
+        f.waived.as_ref().map(|w| Waiver { reason: w.reason.clone(), actor: w.actor.clone(), link: w.link.clone() });
     out.disputed.clone_from(&f.disputed);
     out.disposition = disposition(f);
     out.reproduction = f.reproduction.as_ref().map(reproduction);

@@ -63,6 +63,9 @@ pub struct Request {
     pub source: Source,
     /// The requested source, for follow-ups.
     pub asked: Asked,
+    /// The pull request that was reviewed; null if none was named.
+    #[serde(default)]
+    pub pull: Option<PullName>,
     /// Label for people: `the staged change`.
     pub label: String,
     /// The author according to the environment.
@@ -77,6 +80,19 @@ pub struct Request {
     /// newest one began. Later versions may add heads.
     #[serde(default)]
     pub before: Vec<Head>,
+}
+
+/// A pull request of a forge and the branch that it goes to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PullName {
+    /// Host of the forge: `github.com`.
+    pub forge: String,
+    /// Path of the project: `owner/name`.
+    pub project: String,
+    /// Number of the pull request.
+    pub number: u64,
+    /// Branch that it goes to. Each branch has its own policy.
+    pub base: String,
 }
 
 /// Head of a session's hash chain at some time.
@@ -97,6 +113,9 @@ pub struct Asked {
     pub untracked: bool,
     /// Globs that limit the review.
     pub files: Vec<String>,
+    /// True in gate mode.
+    #[serde(default)]
+    pub gate: bool,
 }
 
 /// Stored facts about a change.
@@ -473,6 +492,9 @@ pub struct Overview {
     pub via: String,
     /// The reviewed change.
     pub source: Source,
+    /// The pull request that was reviewed; null if none was named.
+    #[serde(default)]
+    pub pull: Option<PullName>,
     /// Label for people: `the staged change`.
     pub label: String,
     /// Head of the hash chain.

@@ -1,10 +1,12 @@
 //! Pull requests: the real binary, a real repository fetched over HTTP, and a server that checks every request.
 
 mod bitbucket;
+mod commands;
 mod gitlab;
 pub mod hub;
 mod lab;
 mod places;
+mod post;
 
 use crate::loopback::{Reply, Server};
 use crate::support::{Repo, Reviewer, line_with_another_key, line_with_key};
@@ -343,6 +345,7 @@ fn all_pages_of_the_open_pull_requests_are_listed() {
     assert_eq!((&list["project"], &list["more"]), (&json!("o/r"), &json!(false)));
     let run = w.reviewer(&["pr", "list"]).run(0);
     assert!(run.stdout.contains("#5 a \\x1b[31m title ::error::x"), "{}", run.stdout);
+    assert!(run.stdout.ends_with("next: claude-reviewer review pr 1\n"), "{}", run.stdout);
     let run = w.repo.reviewer(&["pr", "list"]).env("GH_ENTERPRISE_TOKEN", "wrong").run(2);
     assert!(run.stderr.contains("check the token in GH_ENTERPRISE_TOKEN"), "{}", run.stderr);
 }

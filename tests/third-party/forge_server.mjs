@@ -3,6 +3,8 @@
 //
 //     node forge_server.mjs NODE_MODULES BARE_REPOSITORY BASE TOKEN LOG
 //
+// A file LOG.reply holds a reply of a maintainer to every comment on lines.
+//
 // Prints its port. A line of LOG that begins with `+ ` is a request that changed something, any other one a complaint.
 import { createRequire } from "node:module";
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
@@ -36,6 +38,8 @@ const reads = {
     "GET /repos/{owner}/{repo}/pulls/{pull_number}/comments": ["id", "body", "user.id", "user.login",
         "path", "line", "start_line", "side"],
     "GET /repos/{owner}/{repo}/issues/{issue_number}/comments": ["id", "body", "user.id", "user.login"],
+    "GET /repos/{owner}/{repo}/activity": ["ref", "after", "timestamp"],
+    "GET /repos/{owner}/{repo}/collaborators/{username}/permission": ["role_name", "user.id"],
     "GET /repos/{owner}/{repo}/commits/{ref}/statuses": ["state", "context", "description", "creator.id",
         "creator.login"],
 };
@@ -106,6 +110,31 @@ function question({ query, variables }) {
     for (const error of graphql.getVariableValues(schema, asked, variables ?? {}).errors ?? [])
         note(`graphql: ${error.message}`);
     if (query.includes("viewer")) return { viewer: { login: me.login, databaseId: me.id } };
+    const info = { hasNextPage: false, endCursor: null };
+    if (query.includes("lastEditedAt")) {
+        const actor = (kind, login, databaseId) => ({ __typename: kind, login, databaseId });
+        const comment = (body, lastEditedAt, author) => ({
+            body, url: "https://forge.example/c", createdAt: "2026-01-01T11:00:00Z", lastEditedAt, author,
+        });
+        const reply = existsSync(`${log}.reply`) ? readFileSync(`${log}.reply`, "utf8") : undefined;
+        const thread = (c) => ({
+            comments: {
+                pageInfo: info,
+                nodes: [comment(c.body, c.edited ?? null, actor("Bot", me.login, me.id))].concat(
+                    reply ? [comment(reply, null, actor("User", "mara", 20))] : []),
+            },
+        });
+        const reviewThreads = { pageInfo: info, nodes: state.inline.map(thread) };
+        return { repository: { pullRequest: { reviewThreads } } };
+    }
+    if (query.includes("authors(")) {
+        const user = { login: "author", databaseId: 3 };
+        const commit = {
+            oid: head(), authors: { pageInfo: info, nodes: [{ user }] }, committer: { email: "a@example.com", user },
+        };
+        const commits = { totalCount: 1, pageInfo: info, nodes: [{ commit }] };
+        return { repository: { pullRequest: { author: user, commits } } };
+    }
     if (query.includes("reviewThreads")) {
         const node = (c) => ({
             id: `T${c.id}`, isResolved: state.resolved.has(c.id), isOutdated: false,
@@ -130,13 +159,16 @@ function answer(method, rest, body) {
         case "GET pulls/*/comments": return state.inline;
         case "GET issues/*/comments": return state.comments;
         case "GET commits/*/statuses": return state.statuses;
+        case "GET activity": return [{ ref: "refs/heads/feature", after: head(), timestamp: "2026-01-01T10:00:00Z" }];
+        case "GET collaborators/mara/permission":
+            return { permission: "write", role_name: "maintain", user: { login: "mara", id: 20 } };
         case "POST pulls/*/reviews": body.comments.forEach((c) => add(state.inline, c)); return {};
         case "POST issues/*/comments": add(state.comments, body); return {};
         case "POST statuses/*": state.statuses.unshift({ ...body, creator: me }); return {};
         case "PATCH pulls/comments/*":
         case "PATCH issues/comments/*": {
             const comment = [...state.inline, ...state.comments].find((c) => c.id === Number(rest[2]));
-            return Object.assign(comment, body);
+            return Object.assign(comment, body, { edited: "2026-01-01T12:00:00Z" });
         }
     }
     note(`${method} ${rest.join("/")}: unknown here`);

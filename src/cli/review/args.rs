@@ -282,6 +282,9 @@ pub(super) struct Options {
     /// Treat the review as incomplete if it cannot be published
     #[arg(long, global = true, requires = "post", help_heading = PULLS, hide_short_help = true)]
     pub(super) require_post: bool,
+    /// Publish findings without a decision too, once some were decided
+    #[arg(long, global = true, requires = "post", help_heading = PULLS, hide_short_help = true)]
+    pub(super) all: bool,
     /// Continue a stored review with another round: its ID, or `latest`
     #[arg(long, global = true, value_name = "REVIEW_ID", help_heading = HISTORY)]
     pub(super) follow_up: Option<String>,

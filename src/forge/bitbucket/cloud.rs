@@ -2,6 +2,10 @@
 //!
 //! <https://developer.atlassian.com/cloud/bitbucket/rest/>, version 2.0.
 
+mod replies;
+
+pub(super) use replies::{authors, pushed, replies, rights};
+
 use super::{MOST, is_absent, parts};
 use crate::diff::ObjectId;
 use crate::forge::address::Project;

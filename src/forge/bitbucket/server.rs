@@ -2,6 +2,10 @@
 //!
 //! <https://developer.atlassian.com/server/bitbucket/rest/>. Paths begin with `api/1.0`, which every release has.
 
+mod replies;
+
+pub(super) use replies::{authors, pushed, replies, rights};
+
 use super::{MOST, is_absent, key, parts};
 use crate::forge::address::{self, Project};
 use crate::forge::client::{Pages, is_too_large};

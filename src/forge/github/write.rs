@@ -210,7 +210,12 @@ async fn threads(forge: &Forge, number: &str, limits: &Limits<'_>) -> Result<Vec
 }
 
 /// Asks in GraphQL, whose errors come with a good status.
-async fn graphql(forge: &Forge, query: &str, variables: &Value, limits: &Limits<'_>) -> Result<Value, Failure> {
+pub(super) async fn graphql(
+    forge: &Forge,
+    query: &str,
+    variables: &Value,
+    limits: &Limits<'_>,
+) -> Result<Value, Failure> {
     let body = json!({ "query": query, "variables": variables });
     let answer = forge.client.change(Method::POST, &["graphql"], &body, limits).await?;
     if let Some(error) = answer["errors"].as_array().and_then(|e| e.first()) {

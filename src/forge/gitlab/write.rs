@@ -11,7 +11,7 @@ use crate::http::{Cause, Failure, Limits, Method};
 use serde_json::{Value, json};
 
 /// Discussions of a merge request that are looked through.
-const MOST: usize = 3000;
+pub(super) const MOST: usize = 3000;
 /// Characters of a status' description.
 const MOST_OF_A_STATUS: usize = 255;
 /// What the description of a review begins with that is not complete: GitLab has one word for that and for a block.
@@ -34,7 +34,7 @@ pub(in crate::forge) async fn me(forge: &Forge, limits: &Limits<'_>) -> Result<A
 }
 
 /// Reads an account; empty where there is none.
-fn account(of: &Value, pointer: &str) -> Account {
+pub(super) fn account(of: &Value, pointer: &str) -> Account {
     let id = of.number_at(&format!("{pointer}/id")).map(|id| id.to_string()).unwrap_or_default();
     Account { id, name: of.name_at(&format!("{pointer}/username")) }
 }
@@ -76,11 +76,11 @@ fn place(note: &Value, head: ObjectId) -> Place {
 }
 
 /// Returns the path of the discussions, or of one of them.
-fn discussions(forge: &Forge, pull: &PullRequest, rest: &[&str]) -> Vec<String> {
+pub(super) fn discussions(forge: &Forge, pull: &PullRequest, rest: &[&str]) -> Vec<String> {
     below(forge, pull, "discussions", rest)
 }
 
-fn below(forge: &Forge, pull: &PullRequest, kind: &str, rest: &[&str]) -> Vec<String> {
+pub(super) fn below(forge: &Forge, pull: &PullRequest, kind: &str, rest: &[&str]) -> Vec<String> {
     let number = pull.number.to_string();
     path(forge, &[&["merge_requests", &number, kind], rest].concat())
 }

@@ -1,7 +1,7 @@
 //! Plans, from reviews and comments that are made up.
 
-use super::{Account, Comment, MOST_INLINE, Parts, Place, Plan, Situation, plan};
-use crate::finding::{Category, Finding, Severity};
+use super::{Account, Comment, MOST_INLINE, Parts, Place, Plan, Selection, Situation, plan};
+use crate::finding::{Category, Decision, Disposition, Finding, Severity, Waiver};
 use crate::forge::lines::Lines;
 use crate::forge::mark::{About, By, Form, Mark};
 use crate::report::sample;
@@ -35,7 +35,7 @@ fn me() -> Account {
 
 /// Plans comments on lines.
 fn planned(review: &Review, there: &[Comment], change: impl FnOnce(&mut Situation<'_>)) -> Plan {
-    let (lines, me) = (lines(), me());
+    let (lines, me, selection) = (lines(), me(), Selection::default());
     let mut now = Situation {
         review,
         lines: &lines,
@@ -46,6 +46,7 @@ fn planned(review: &Review, there: &[Comment], change: impl FnOnce(&mut Situatio
         all_there: true,
         form: Form::Html,
         flavor: super::Flavor::Github,
+        selection: &selection,
     };
     change(&mut now);
     plan(&now)
@@ -169,4 +170,83 @@ fn a_review_of_a_part_moves_no_comment_on_lines_that_it_does_not_know() {
     let plan = planned(&review, &there, |now| now.lines = none);
     assert_eq!((plan.inline.len(), plan.edits.len(), plan.beyond), (0, 1, 1));
     assert!(plan.edits[0].ends && plan.edits[0].body.contains("on other lines"));
+}
+
+fn decided(finding: &Finding, decision: Decision, reason: &str) -> (String, Disposition) {
+    let expires = (decision == Decision::Deferred).then_some(jiff::civil::date(2027, 1, 31));
+    let disposition = Disposition { decision, reason: reason.to_owned(), owner: "Ada <a@b>".to_owned(), expires };
+    (finding.fingerprint().as_str().to_owned(), disposition)
+}
+
+/// Plans comments and summary under decisions.
+fn selected(review: &Review, there: &[Comment], selection: &Selection) -> Plan {
+    let (lines, me) = (lines(), me());
+    plan(&Situation {
+        review,
+        lines: &lines,
+        parts: Parts { comments: true, summary: true, status: false },
+        whole: true,
+        me: &me,
+        there,
+        all_there: true,
+        form: Form::Html,
+        flavor: super::Flavor::Github,
+        selection,
+    })
+}
+
+#[test]
+fn only_accepted_findings_are_published_once_some_were_decided() {
+    let review = review(vec![finding(1, Severity::Major), finding(2, Severity::Major), finding(3, Severity::Major)]);
+    let there = done(&planned(&review, &[], |_| {}));
+    let mut selection = Selection { accepted_only: true, ..Selection::default() };
+    let f = &review.findings;
+    selection.decided.extend([decided(&f[0], Decision::Accepted, ""), decided(&f[1], Decision::Rejected, "x")]);
+    let fresh = selected(&review, &[], &selection);
+    assert_eq!(fresh.inline.iter().map(|i| i.spot.last.new).collect::<Vec<_>>(), [1]);
+    let summary = fresh.summary.unwrap();
+    assert!(summary.contains("Findings not listed: 1 without a decision, 1 rejected or deferred."), "{summary}");
+    // What was written about the one without a decision stays as it is.
+    let later = selected(&review, &there, &selection);
+    assert_eq!((later.inline.len(), later.edits.len()), (0, 1));
+    assert!(later.edits[0].ends && later.edits[0].resolve == Some(true));
+    assert!(later.edits[0].body.starts_with("**Rejected:** still found at "), "{}", later.edits[0].body);
+    // With all, only the rejected one is left out.
+    selection.accepted_only = false;
+    assert_eq!(selected(&review, &[], &selection).inline.len(), 2);
+}
+
+#[test]
+fn why_a_finding_was_set_aside_is_short_and_inert() {
+    let review = review(vec![finding(1, Severity::Major)]);
+    let there = done(&planned(&review, &[], |_| {}));
+    let body = |decision, reason: &str| {
+        let decided = [decided(&review.findings[0], decision, reason)].into_iter().collect();
+        let edits = selected(&review, &there, &Selection { decided, ..Selection::default() }).edits;
+        edits.into_iter().find(|e| e.comment.is_inline).unwrap().body
+    };
+    let text = body(Decision::Deferred, &format!("later\n<b>@ada</b> {}", "x".repeat(1000)));
+    assert!(text.starts_with("**Deferred until 2027-01-31:** still found at "), "{text}");
+    assert!(!text.contains("<b>") && !text.contains("Ada") && text.len() < 600, "{text}");
+    assert!(body(Decision::Rejected, " ").contains("no reason was given"));
+}
+
+#[test]
+fn a_finding_that_the_rounds_found_fixed_is_resolved_whoever_found_it() {
+    let nothing = review(Vec::new());
+    let mut selection = Selection::default();
+    assert_eq!(selected(&nothing, &[old(By::Model)], &selection).edits.len(), 0);
+    selection.fixed.insert("ab".repeat(16));
+    let edits = selected(&nothing, &[old(By::Model)], &selection).edits;
+    assert!(edits.len() == 1 && edits[0].body.starts_with("**Resolved:**"), "{edits:?}");
+}
+
+#[test]
+fn the_comment_that_a_reply_waives_stays_as_it_is() {
+    let mut review = review(vec![finding(1, Severity::Major)]);
+    let there = done(&planned(&review, &[], |_| {}));
+    for (link, count) in [(None, 1), (Some("https://forge.example/r5".to_owned()), 0)] {
+        review.findings[0].waived = Some(Waiver { reason: "x".to_owned(), actor: "@mara".to_owned(), link });
+        assert_eq!(planned(&review, &there, |_| {}).edits.len(), count);
+    }
 }

@@ -207,7 +207,7 @@ fn verify_fix(call: &Call<'_>) -> Result<Answer> {
         names.iter().map(|name| select(opened.findings(), name, &review)).collect();
     let wanted = wanted?;
     let request = call.stored()?;
-    let ask = Ask { request, follow_up: Some(opened.id), response: None, save: Save::No, via: "mcp" };
+    let ask = Ask { request, follow_up: Some(opened.id), response: None, save: Save::No, pull: None, via: "mcp" };
     let verified = verified(wanted, &rounds::review(&ask, &call.world())?.stored);
     let is_fixed = verified.is_fixed();
     let mut words = format!("{}\n", if is_fixed { "FIXED" } else { "NOT FIXED" });

@@ -186,7 +186,8 @@ fn request_review(call: &Call<'_>) -> Result<Answer> {
         None if follow_up.is_none() => request.source = Source::Changes { base: None },
         None => {}
     }
-    let done = rounds::review(&Ask { request, follow_up, response, save: Save::Yes, via: "mcp" }, &call.world())?;
+    let done =
+        rounds::review(&Ask { request, follow_up, response, save: Save::Yes, pull: None, via: "mcp" }, &call.world())?;
     Ok(reviewed(&done, &refused))
 }
 

@@ -9,7 +9,7 @@ use crate::report::{self, counted, plural, totals};
 use crate::review::Review;
 use crate::untrusted::{Inert, clipped, code, markdown, markup, prose};
 use crate::verdict::Verdict;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Bytes reserved for the line that counts what is left out.
 const RESERVE: usize = 240;
@@ -18,7 +18,7 @@ const PATH: usize = 300;
 
 /// How much of a review a page has.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::report) struct Detail {
+pub(in crate::report) struct Detail<'h> {
     flavor: Flavor,
     bound: usize,
     /// Entries of a list.
@@ -29,22 +29,45 @@ pub(in crate::report) struct Detail {
     all: bool,
     /// The details of findings are folded.
     folded: bool,
+    hidden: &'h Withheld,
 }
 
-impl Detail {
+/// Findings that a page does not list. The verdict and its counts are of all findings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Withheld {
+    pub fingerprints: BTreeSet<String>,
+    /// What the page says about them; empty: nothing.
+    pub note: String,
+}
+
+impl Withheld {
+    const NONE: &'static Self = &Self { fingerprints: BTreeSet::new(), note: String::new() };
+
+    fn shows(&self, f: &Finding) -> bool {
+        !self.fingerprints.contains(f.fingerprint().as_str())
+    }
+}
+
+impl<'h> Detail<'h> {
     /// Returns the detail of a pull request comment.
     pub(in crate::report) fn comment(flavor: Flavor, bound: usize) -> Self {
-        Self { flavor, bound, most: 10, prose: 1_500, all: false, folded: true }
+        Self { flavor, bound, most: 10, prose: 1_500, all: false, folded: true, hidden: Withheld::NONE }
+    }
+
+    /// Returns the detail of a page that does not list some findings.
+    pub(in crate::report) fn without(self, hidden: &'h Withheld) -> Self {
+        Self { hidden, ..self }
     }
 
     /// Returns the detail of a job summary.
     pub(in crate::report) fn summary(bound: usize) -> Self {
-        Self { flavor: Flavor::Github, bound, most: 200, prose: 4_000, all: true, folded: false }
+        let hidden = Withheld::NONE;
+        Self { flavor: Flavor::Github, bound, most: 200, prose: 4_000, all: true, folded: false, hidden }
     }
 }
 
 /// Returns the page, in at most `detail.bound` bytes.
-pub(in crate::report) fn page(review: &Review, detail: &Detail) -> String {
+pub(in crate::report) fn page(review: &Review, detail: &Detail<'_>) -> String {
     let head = head(review);
     let Some(room) = detail.bound.checked_sub(head.len() + RESERVE) else {
         return head[..head.floor_char_boundary(detail.bound)].to_owned();
@@ -106,7 +129,7 @@ fn list(items: impl ExactSizeIterator<Item = String>, most: usize, room: usize) 
     out
 }
 
-fn unreviewed(review: &Review, detail: &Detail, room: usize) -> String {
+fn unreviewed(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     let failed = &review.coverage.failed;
     if failed.is_empty() {
         return String::new();
@@ -156,8 +179,8 @@ fn section(flavor: Flavor, words: String, body: &str) -> String {
 }
 
 /// Returns the findings that fit, worst first, grouped by file.
-fn findings(review: &Review, detail: &Detail, room: usize) -> String {
-    let all = worst_first(review);
+fn findings(review: &Review, detail: &Detail<'_>, room: usize) -> String {
+    let all: Vec<&Finding> = worst_first(review).into_iter().filter(|f| detail.hidden.shows(f)).collect();
     let mut of_file: HashMap<Option<&RepoPath>, usize> = HashMap::new();
     for f in &all {
         *of_file.entry(f.file()).or_default() += 1;
@@ -223,7 +246,7 @@ fn findings(review: &Review, detail: &Detail, room: usize) -> String {
 }
 
 /// Returns the parts after the findings that fit.
-fn tail(review: &Review, detail: &Detail, room: usize) -> String {
+fn tail(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     let share = room / 8;
     let mut parts = vec![tests(review, detail, share), design(review, detail, share), set_aside(review, detail, share)];
     if detail.all {
@@ -235,6 +258,7 @@ fn tail(review: &Review, detail: &Detail, room: usize) -> String {
             usage(review),
         ]);
     }
+    parts.push(if detail.hidden.note.is_empty() { String::new() } else { format!("{}\n", detail.hidden.note) });
     parts.push(footer(review));
     let mut out = String::new();
     for part in parts.iter().filter(|p| !p.is_empty()) {
@@ -246,7 +270,7 @@ fn tail(review: &Review, detail: &Detail, room: usize) -> String {
     out
 }
 
-fn tests(review: &Review, detail: &Detail, room: usize) -> String {
+fn tests(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     let Some(t) = &review.tests else { return String::new() };
     let word = words::tests_word(t.outcome);
     let coverage = t.coverage.as_ref().map(|c| format!(", coverage {}", item(c))).unwrap_or_default();
@@ -254,7 +278,7 @@ fn tests(review: &Review, detail: &Detail, room: usize) -> String {
     format!("**{word}**: {}{coverage}\n\n{failing}", item(&t.summary))
 }
 
-fn design(review: &Review, detail: &Detail, room: usize) -> String {
+fn design(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     let violations = review.models.compliance.iter().flat_map(|c| &c.violations);
     let entry = |what: &str, severity: crate::finding::Severity, text: &str, reference: Option<&String>| {
         let reference = reference.map(|r| format!(" ({})", code(one_line(r, PATH)))).unwrap_or_default();
@@ -270,8 +294,8 @@ fn design(review: &Review, detail: &Detail, room: usize) -> String {
     format!("**Design and requirements**\n\n{}", list(items.into_iter(), detail.most, room))
 }
 
-fn set_aside(review: &Review, detail: &Detail, room: usize) -> String {
-    let all: Vec<&Finding> = review.findings.iter().filter(|f| !f.counts()).collect();
+fn set_aside(review: &Review, detail: &Detail<'_>, room: usize) -> String {
+    let all: Vec<&Finding> = review.findings.iter().filter(|f| !f.counts() && detail.hidden.shows(f)).collect();
     if all.is_empty() {
         return String::new();
     }
@@ -294,7 +318,7 @@ fn set_aside(review: &Review, detail: &Detail, room: usize) -> String {
     section(detail.flavor, words, &list(items, detail.most, room))
 }
 
-fn opinions(review: &Review, detail: &Detail, room: usize) -> String {
+fn opinions(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     let all = &review.models.opinions;
     if all.is_empty() {
         return String::new();
@@ -304,7 +328,7 @@ fn opinions(review: &Review, detail: &Detail, room: usize) -> String {
     section(detail.flavor, "Opinions of the models".to_owned(), &list(items, detail.most, room))
 }
 
-fn notes(review: &Review, detail: &Detail, room: usize) -> String {
+fn notes(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     if review.notes.is_empty() {
         return String::new();
     }
@@ -316,7 +340,7 @@ fn notes(review: &Review, detail: &Detail, room: usize) -> String {
     section(detail.flavor, plural(review.notes.len(), "note"), &list(items, detail.most, room))
 }
 
-fn skipped(review: &Review, detail: &Detail, room: usize) -> String {
+fn skipped(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     let all = &review.coverage.skipped;
     if all.is_empty() {
         return String::new();

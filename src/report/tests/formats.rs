@@ -86,7 +86,11 @@ pub(super) fn filled(with: &str, bytes: &[u8]) -> Review {
         }
         made.commit = f.commit;
         made.suppressed = f.suppressed.as_ref().map(|_| Suppression { by: "inline", reason: with.to_owned() });
-        made.waived = f.waived.as_ref().map(|_| Waiver { reason: with.to_owned(), actor: with.to_owned() });
+        made.waived = f.waived.as_ref().map(|_| Waiver {
+            reason: with.to_owned(),
+            actor: with.to_owned(),
+            link: f.waived.as_ref().map(|_| with.to_owned()),
+        });
         made.disputed = some();
         made.disposition = f.disposition.as_ref().map(|d| Disposition {
             reason: with.to_owned(),
@@ -463,7 +467,7 @@ fn what_has_one_fingerprint_stays_apart_in_sarif_and_junit() {
     assert_eq!(all.iter().collect::<HashSet<_>>().len(), 4, "{all:?}");
     assert_eq!(all[0], format!("{}:1", review.findings[0].fingerprint()));
     assert_eq!(all[1], format!("{}:2", review.findings[0].fingerprint()));
-    review.findings[0].waived = Some(Waiver { reason: "old".to_owned(), actor: "a".to_owned() });
+    review.findings[0].waived = Some(Waiver { reason: "old".to_owned(), actor: "a".to_owned(), link: None });
     assert_eq!(hashes(&review), all[1..], "the others keep theirs");
 
     // The last twin has a name that the numbers would make.

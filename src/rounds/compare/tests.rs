@@ -285,7 +285,10 @@ fn a_rule_is_believed_and_never_carried() {
             suppressed: Some(Suppression { by: "inline".to_owned(), reason: "x".to_owned() }),
             ..rule("py-eval", 22)
         },
-        Finding { waived: Some(Waiver { reason: "x".to_owned(), actor: "y".to_owned() }), ..rule("py-eval", 22) },
+        Finding {
+            waived: Some(Waiver { reason: "x".to_owned(), actor: "y".to_owned(), link: None }),
+            ..rule("py-eval", 22)
+        },
     ] {
         assert_eq!(told(&first.compare(&[(19, "# off"), (20, "bad")], vec![set_aside]).0), ["still_there F1 F1"]);
     }

@@ -157,7 +157,7 @@ fn each_key_that_judges_is_taken_into_account() {
 fn what_a_person_let_through_stays_let_through() {
     let waived = Finding {
         blocking: false,
-        waived: Some(Waiver { reason: "x".to_owned(), actor: "y".to_owned() }),
+        waived: Some(Waiver { reason: "x".to_owned(), actor: "y".to_owned(), link: None }),
         ..builtin()
     };
     let r = replayed(&known(vec![waived], |_| {}), &policy(|p| p.block_on = vec![Severity::Suggestion]));

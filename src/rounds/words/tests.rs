@@ -16,8 +16,10 @@ fn a_round_reads_as_it_went() {
         blocking: false,
         ..claim(1, "No test")
     };
-    let waived =
-        Finding { waived: Some(Waiver { reason: "x".to_owned(), actor: "y".to_owned() }), ..rule("py-eval", 9) };
+    let waived = Finding {
+        waived: Some(Waiver { reason: "x".to_owned(), actor: "y".to_owned(), link: None }),
+        ..rule("py-eval", 9)
+    };
     let before = stored(report(2, vec![whole, small, claim(21, "Off by one"), waived]), None);
     let mut response = explains("F2", "it runs once,\nat start");
     response.addressed = vec!["F3".to_owned()];

@@ -48,6 +48,7 @@ pub const FIXTURES: &[Fixture] = &[
     ("branch-and-remote", remote::branch_and_remote),
     ("shallow-clone", remote::shallow_clone),
     ("pull-requests", remote::pull_requests),
+    ("pull-request-with-findings", remote::pull_request_with_findings),
     ("receipt-of-a-signer", remote::receipt_of_a_signer),
     ("signed-branch", remote::signed_branch),
     ("signed-branch-in-ci", ci::signed_branch_in_ci),

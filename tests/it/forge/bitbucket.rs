@@ -1,6 +1,6 @@
 //! Both Bitbuckets: the real binary, and a server that speaks their interfaces and checks every request.
 
-mod hub;
+pub mod hub;
 
 use super::World as Github;
 use crate::loopback::{Reply, Server};
@@ -9,20 +9,20 @@ use hub::{Hub, ME, Note, Speech};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-const BOTH: [Speech; 2] = [Speech::Server, Speech::Cloud];
+pub const BOTH: [Speech; 2] = [Speech::Server, Speech::Cloud];
 
 /// A clone without the pull request, and the server that has it.
-struct World {
-    repo: Repo,
-    hub: Hub,
+pub struct World {
+    pub repo: Repo,
+    pub hub: Hub,
     base: String,
-    head: String,
+    pub head: String,
     /// What the file says at the head.
     content: String,
 }
 
 impl World {
-    fn new(speech: Speech) -> Self {
+    pub fn new(speech: Speech) -> Self {
         Self::with_token(speech, format!("token-{:016x}", super::hub::fastrand_like(3)))
     }
 
@@ -48,9 +48,17 @@ impl World {
 
     /// Pushes another state of the pull request, and forgets it here.
     fn push(&mut self, content: &str, is_fork: bool) {
+        self.push_with(content, &[], is_fork);
+    }
+
+    /// Pushes another state with more files.
+    pub fn push_with(&mut self, content: &str, more: &[(&str, &str)], is_fork: bool) {
         let repo = &self.repo;
         repo.git(&["checkout", "-q", "-b", "feature", &self.base]);
         repo.stage("app.conf", content);
+        for (name, text) in more {
+            repo.stage(name, *text);
+        }
         self.head = repo.commit("change the settings");
         let bare: PathBuf = repo.outside().join(if is_fork { "fork.git" } else { "own.git" });
         let to = match self.hub.speech {
@@ -70,11 +78,11 @@ impl World {
         self.hub.follow(&before, content);
     }
 
-    fn reviewer(&self, args: &[&str]) -> Reviewer {
+    pub fn reviewer(&self, args: &[&str]) -> Reviewer {
         self.repo.reviewer(args).env("BB_TOKEN", &self.hub.token)
     }
 
-    fn post(&self, more: &[&str]) -> Reviewer {
+    pub fn post(&self, more: &[&str]) -> Reviewer {
         let args = ["review", "pr", "12", "--post", "comments,summary,status"];
         self.reviewer(&[&args[..], more].concat())
     }

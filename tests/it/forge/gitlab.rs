@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// A clone without the merge request, and the server that has it.
-struct World {
-    repo: Repo,
-    lab: Lab,
+pub struct World {
+    pub repo: Repo,
+    pub lab: Lab,
     base: String,
-    head: String,
+    pub head: String,
     /// What the file says at the head.
     content: String,
 }
 
 impl World {
     /// Makes the project with merge request 12: a key in `app.conf`.
-    fn new() -> Self {
+    pub fn new() -> Self {
         let repo = Repo::new();
         repo.stage("app.conf", "a = 1\nb = 2\nc = 3\n");
         let base = repo.commit("first");
@@ -42,9 +42,17 @@ impl World {
 
     /// Pushes another state of the merge request, and forgets it here.
     fn push(&mut self, content: &str) {
+        self.push_with(content, &[]);
+    }
+
+    /// Pushes another state with more files.
+    pub fn push_with(&mut self, content: &str, more: &[(&str, &str)]) {
         let repo = &self.repo;
         repo.git(&["checkout", "-q", "-b", "feature", &self.base]);
         repo.stage("app.conf", content);
+        for (name, text) in more {
+            repo.stage(name, *text);
+        }
         self.head = repo.commit("change the settings");
         repo.git(&["push", "-q", "-f", self.bare().to_str().unwrap(), "feature:refs/merge-requests/12/head"]);
         repo.git(&["checkout", "-q", "main"]);
@@ -60,11 +68,11 @@ impl World {
         self.lab.follow(&before, content);
     }
 
-    fn reviewer(&self, args: &[&str]) -> Reviewer {
+    pub fn reviewer(&self, args: &[&str]) -> Reviewer {
         self.repo.reviewer(args).env("GITLAB_TOKEN", &self.lab.token)
     }
 
-    fn post(&self, more: &[&str]) -> Reviewer {
+    pub fn post(&self, more: &[&str]) -> Reviewer {
         let args = ["review", "pr", "12", "--post", "comments,summary,status"];
         self.reviewer(&[&args[..], more].concat())
     }

@@ -25,6 +25,15 @@ pub struct State {
     pub shown: Vec<(String, u64, u64)>,
     /// Answers in place of the usual ones: method, a part of the path, how often, the answer.
     pub instead: Vec<(&'static str, &'static str, usize, Reply)>,
+    /// Replies: `thread` is the ID of the first comment, the other fields are those of GraphQL.
+    pub replies: Vec<Value>,
+    /// The commits of the pull request as GraphQL has them, and who opened it.
+    pub written_by: Vec<Value>,
+    pub opened_by: Value,
+    /// Roles by login, with the ID of the account.
+    pub roles: Vec<(&'static str, u64, &'static str)>,
+    /// The newest activity of the branch.
+    pub activity: Vec<Value>,
     /// The token may comment and close no conversation.
     pub cannot_resolve: bool,
     /// What was wrong with requests.
@@ -178,6 +187,22 @@ impl State {
             ("GET", ["pulls", _, "comments"]) => list(&self.inline),
             ("GET", ["issues", _, "comments"]) => list(&self.comments),
             ("GET", ["commits", _, "statuses"]) => list(&self.statuses),
+            ("GET", ["activity"]) => {
+                let query = request.path.split_once('?')?.1;
+                if query != "ref=refs%2Fheads%2Ffeature&per_page=1&direction=desc" {
+                    self.wrong.push(format!("query {query}"));
+                }
+                list(&self.activity)
+            }
+            ("GET", ["collaborators", login, "permission"]) => {
+                let found = self.roles.iter().find(|(name, ..)| name == login);
+                let missing = || Reply::json(404, &json!({ "message": "Not Found" }));
+                Some(found.map_or_else(missing, |(login, id, role)| {
+                    let permission = if *role == "admin" { "admin" } else { "write" };
+                    let user = json!({ "login": login, "id": id });
+                    Reply::json(200, &json!({ "permission": permission, "role_name": role, "user": user }))
+                }))
+            }
             ("POST", ["pulls", _, "reviews"]) => {
                 self.keys(body, &["commit_id", "event", "body", "comments"], &[]);
                 if body["event"] != "COMMENT" {
@@ -212,6 +237,7 @@ impl State {
                     return None;
                 }
                 comment["body"] = body["body"].clone();
+                comment["edited"] = json!("2026-01-01T12:30:00Z");
                 Some(Reply::json(200, comment))
             }
             ("POST", ["statuses", sha]) => {
@@ -287,11 +313,35 @@ impl State {
         json!({ "id": self.next, "body": body, "user": { "login": ME.0, "id": ME.1, "type": "Bot" } })
     }
 
+    /// Returns a conversation with the replies to a comment.
+    fn conversation(&self, comment: &Value) -> Value {
+        let actor = |user: &Value| {
+            let kind = if user["id"] == ME.1 { &json!("Bot") } else { &user["type"] };
+            json!({ "__typename": kind, "login": user["login"], "databaseId": user["id"] })
+        };
+        let root = json!({
+            "body": comment["body"], "url": "https://forge.example/root", "createdAt": "2026-01-01T10:30:00Z",
+            "lastEditedAt": comment["edited"], "author": actor(&comment["user"]),
+        });
+        let replies = self.replies.iter().filter(|r| r["thread"] == comment["id"]).cloned();
+        let nodes: Vec<Value> = [root].into_iter().chain(replies).collect();
+        json!({ "comments": { "pageInfo": { "hasNextPage": false }, "nodes": nodes } })
+    }
+
     fn graphql(&mut self, body: &Value) -> Option<Reply> {
         self.keys(body, &["query", "variables"], &[]);
         let query = body["query"].as_str()?;
         let data = if query.contains("viewer") {
             json!({ "viewer": { "login": ME.0, "databaseId": ME.1 } })
+        } else if query.contains("lastEditedAt") {
+            let threads: Vec<Value> = self.inline.iter().map(|c| self.conversation(c)).collect();
+            let threads = json!({ "nodes": threads, "pageInfo": { "hasNextPage": false, "endCursor": null } });
+            json!({ "repository": { "pullRequest": { "reviewThreads": threads } } })
+        } else if query.contains("authors(") {
+            let nodes: Vec<Value> = self.written_by.iter().map(|c| json!({ "commit": c })).collect();
+            let info = json!({ "hasNextPage": false, "endCursor": null });
+            let commits = json!({ "totalCount": nodes.len(), "pageInfo": info, "nodes": nodes });
+            json!({ "repository": { "pullRequest": { "author": self.opened_by, "commits": commits } } })
         } else if query.contains("reviewThreads") {
             let v = &body["variables"];
             if v["owner"] != "o" || v["name"] != "r" || v["number"] != 12 {

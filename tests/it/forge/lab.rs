@@ -27,6 +27,10 @@ pub struct State {
     pub shown: Vec<(&'static str, u64, Option<u64>)>,
     /// Answers in place of the usual ones: method, a part of the path, how often, the answer.
     pub instead: Vec<(&'static str, &'static str, usize, Reply)>,
+    /// Accounts with what members, users and searches say of them.
+    pub accounts: Vec<Value>,
+    /// Versions of the merge request, newest first.
+    pub versions: Vec<Value>,
     /// The role of the account may comment and resolve nothing.
     pub cannot_resolve: bool,
     /// Tells of further pages by their number, or by their address.
@@ -143,6 +147,20 @@ impl State {
             ("GET", ["api", "v4", "projects", "2"]) => {
                 Some(Reply::json(200, &json!({ "id": FORK, "path_with_namespace": "someone/p" })))
             }
+            ("GET", ["api", "v4", "projects", "g%2Fsub%2Fp", "members", "all", id]) => {
+                let member = |a: &&Value| is(&a["id"], id) && a["access_level"].is_u64();
+                let missing = || Reply::json(404, &json!({ "message": "404 Not found" }));
+                Some(self.accounts.iter().find(member).map_or_else(missing, |a| Reply::json(200, a)))
+            }
+            ("GET", ["api", "v4", "users", id]) => {
+                self.accounts.iter().find(|a| is(&a["id"], id)).map(|a| Reply::json(200, a))
+            }
+            ("GET", ["api", "v4", "users"]) => {
+                let text = request.path.replace("%40", "@");
+                let fits =
+                    |a: &&Value| a["public_email"].as_str().is_some_and(|m| text.contains(&format!("search={m}&")));
+                Some(Reply::json(200, &json!(self.accounts.iter().filter(fits).collect::<Vec<_>>())))
+            }
             ("GET", ["api", "v4", "projects", id, "repository", "commits", sha, "statuses"]) => {
                 let own = self.statuses.iter().filter(|s| is(&s["project"], id) && s["sha"] == **sha);
                 Some(Reply::json(200, &json!(own.collect::<Vec<_>>())))
@@ -174,6 +192,10 @@ impl State {
             ("GET", [_, "commits"]) => {
                 let commits = self.commits.clone();
                 self.page(request, &commits)
+            }
+            ("GET", ["12", "versions"]) => {
+                let versions = self.versions.clone();
+                self.page(request, &versions)
             }
             ("GET", ["12", "discussions"]) => {
                 let discussions = self.discussions.clone();
@@ -219,6 +241,7 @@ impl State {
             return None;
         }
         note["body"] = body["body"].clone();
+        note["updated_at"] = json!("2026-01-01T12:30:00.000Z");
         Some(Reply::json(200, note))
     }
 
@@ -307,6 +330,7 @@ impl State {
         let mut note = json!({
             "id": self.next, "type": if kind.is_empty() { Value::Null } else { json!(kind) }, "body": body,
             "author": { "id": ME.1, "username": ME.0 }, "system": false, "resolvable": !alone,
+            "created_at": "2026-01-01T10:30:00.000Z", "updated_at": "2026-01-01T10:30:00.000Z",
         });
         if !alone {
             note["resolved"] = json!(false);

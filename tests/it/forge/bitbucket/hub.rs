@@ -62,6 +62,8 @@ pub struct Note {
     pub place: Option<Value>,
     pub version: u64,
     pub resolved: bool,
+    /// Its text is not the first one.
+    pub is_edited: bool,
 }
 
 /// What the server holds.
@@ -74,6 +76,14 @@ pub struct State {
     pub pulls: u64,
     pub notes: Vec<Note>,
     pub builds: Vec<Value>,
+    /// Replies, as the interface has them; `root` is the ID of the first comment.
+    pub replies: Vec<Value>,
+    /// What happened besides, newest first.
+    pub events: Vec<Value>,
+    /// Author, committer and message of the head.
+    pub written: Value,
+    /// Permissions: of the repository, and of the project.
+    pub grants: [Vec<Value>; 2],
     /// No line can be commented on.
     pub shows_nothing: bool,
     /// A server without conversations that can be resolved, and without builds of projects.
@@ -197,6 +207,9 @@ impl State {
                 return Some(Reply::with(200, &headers, b"{\"version\":\"8.0.0\"}"));
             }
             ["build-status", "1.0", "commits", id] if *id == self.head => return self.old_builds(request),
+            ["api", "1.0", "projects", "~me", "permissions", "users"] => {
+                return ok(&json!({ "isLastPage": true, "values": self.grants[1] }));
+            }
             ["api", "1.0", "projects", "~me", "repos", "r", project @ ..] => project,
             _ => return None,
         };
@@ -211,12 +224,19 @@ impl State {
                 )
             }
             ("GET", ["pull-requests", "12"]) => ok(&self.server_pull(12)),
+            ("GET", ["permissions", "users"]) => {
+                self.query(request, &[("filter", "mara")]);
+                ok(&json!({ "isLastPage": true, "values": self.grants[0] }))
+            }
             ("GET", ["pull-requests", "12", "commits"]) => {
-                ok(&json!({ "isLastPage": true, "values": [{ "id": self.head, "message": "change the settings" }] }))
+                let mut commit = json!({ "id": self.head, "message": "change the settings" });
+                merge(&mut commit, &self.written);
+                ok(&json!({ "isLastPage": true, "values": [commit] }))
             }
             ("GET", ["pull-requests", "12", "activities"]) => {
                 let mut values: Vec<Value> = self.notes.iter().rev().map(|note| self.activity(note)).collect();
-                values.push(json!({ "id": 1, "action": "OPENED" }));
+                values.splice(0..0, self.events.iter().cloned());
+                values.push(json!({ "id": 1, "action": "OPENED", "createdDate": 1_767_261_600_000_u64 }));
                 ok(&json!({ "isLastPage": true, "values": values }))
             }
             ("POST", ["pull-requests", "12", "comments"]) => {
@@ -247,6 +267,7 @@ impl State {
                         return fails(409, "You are attempting to modify a comment based on out-of-date information");
                     }
                     if let Some(text) = body["text"].as_str() {
+                        note.is_edited = true;
                         note.text = text.to_owned();
                     }
                     note.resolved = body["threadResolved"].as_bool().unwrap_or(note.resolved);
@@ -309,9 +330,12 @@ impl State {
 
     fn comment(&self, note: &Note) -> Value {
         let name = if note.author == ME { "robot@ci 1" } else { "other" };
+        let replies: Vec<&Value> = self.replies.iter().filter(|r| r["root"] == note.id).collect();
+        let changed = if note.is_edited { 1_767_270_600_000_u64 } else { 1_767_263_400_000 };
         let mut comment = json!({
             "id": note.id, "version": note.version, "text": note.text, "state": "OPEN", "severity": "NORMAL",
-            "author": { "name": name, "id": note.author }, "comments": [],
+            "author": { "name": name, "id": note.author }, "comments": replies,
+            "createdDate": 1_767_263_400_000_u64, "updatedDate": changed,
         });
         if !self.is_old {
             comment["threadResolved"] = json!(note.resolved);
@@ -323,6 +347,10 @@ impl State {
         let method = request.method.as_str();
         let project = match rest {
             ["user"] => return ok(&account(ME)),
+            ["workspaces", "t", "permissions", "repositories", "r"] => {
+                self.query(request, &[("q", "user.uuid%3D%22%7B20%7D%22")]);
+                return ok(&json!({ "values": self.grants[0] }));
+            }
             ["repositories", "t", "r", project @ ..] => project,
             _ => return None,
         };
@@ -343,12 +371,16 @@ impl State {
                 ok(&list)
             }
             ("GET", ["pullrequests", "12"]) => ok(&self.cloud_pull(12)),
+            ("GET", ["pullrequests", "12", "activity"]) => ok(&json!({ "values": self.events })),
             ("GET", ["pullrequests", "12", "commits"]) => {
-                ok(&json!({ "values": [{ "hash": self.head, "message": "change the settings" }] }))
+                let mut commit = json!({ "hash": self.head, "message": "change the settings" });
+                merge(&mut commit, &self.written);
+                ok(&json!({ "values": [commit] }))
             }
             ("GET", ["commit", short]) if self.base.starts_with(short) => ok(&json!({ "hash": self.base })),
             ("GET", ["pullrequests", "12", "comments"]) => {
                 let mut values: Vec<Value> = self.notes.iter().map(cloud_comment).collect();
+                values.extend(self.replies.iter().cloned());
                 // One that is gone stays in the list.
                 values.push(json!({ "id": 1, "deleted": true, "content": { "raw": "" }, "user": account(ME) }));
                 ok(&json!({ "values": values }))
@@ -370,6 +402,7 @@ impl State {
                 let body = request.json();
                 self.keys(&body, &["content"], &[]);
                 self.change(id, |note| {
+                    note.is_edited = true;
                     note.text = body["content"]["raw"].as_str()?.to_owned();
                     ok(&json!({ "id": note.id }))
                 })
@@ -436,7 +469,7 @@ impl State {
         }
         self.writes.push("POST comments".to_owned());
         let id = 100 + self.notes.len() as u64;
-        self.notes.push(Note { id, text, author: ME, place, version: 0, resolved: false });
+        self.notes.push(Note { id, text, author: ME, place, version: 0, resolved: false, is_edited: false });
         Some(Reply::json(201, &json!({ "id": id })))
     }
 
@@ -472,6 +505,8 @@ fn account(id: u64) -> Value {
 fn cloud_comment(note: &Note) -> Value {
     let mut comment = json!({
         "id": note.id, "content": { "raw": note.text, "markup": "markdown" }, "user": account(note.author),
+        "created_on": "2026-01-01T10:30:00.000000+00:00",
+        "updated_on": if note.is_edited { "2026-01-01T12:30:00.000000+00:00" } else { "2026-01-01T10:30:00.000000+00:00" },
         "deleted": false, "pending": false, "resolution": if note.resolved { json!({ "type": "x" }) } else { Value::Null },
     });
     if let Some(place) = &note.place {
@@ -484,4 +519,11 @@ fn cloud_comment(note: &Note) -> Value {
 fn number(request: &Request, name: &str) -> u64 {
     let query = request.path.split_once('?').map_or("", |(_, query)| query);
     query.split('&').find_map(|p| p.strip_prefix(name)?.strip_prefix('=')).map_or(0, |n| n.parse().unwrap())
+}
+
+/// Adds the fields of one object to another.
+fn merge(into: &mut Value, from: &Value) {
+    for (key, value) in from.as_object().into_iter().flatten() {
+        into[key] = value.clone();
+    }
 }

@@ -1,0 +1,141 @@
+//! Reads replies on Bitbucket Cloud: their authors, the rights of these, and the time when the head was pushed.
+
+use super::{account, below, is_short_for, pages};
+use crate::forge::bitbucket::{CommitAuthors, MOST, add_authors, parts};
+use crate::forge::commands::{Authors, CommentReply, FirstComment, Rights, address_in};
+use crate::forge::{Account, Forge, MOST_COMMITS, PullRequest, Reads};
+use crate::http::{Failure, Limits};
+use jiff::Timestamp;
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// Events of a pull request that are searched for the push of its head.
+const MOST_EVENTS: usize = 200;
+/// Comments between a reply and the first one of its conversation.
+const MOST_PARENTS: usize = 50;
+
+pub(in crate::forge::bitbucket) async fn replies(
+    forge: &Forge,
+    pull: &PullRequest,
+    limits: &Limits<'_>,
+) -> Result<(Vec<CommentReply>, bool), Failure> {
+    let query = [("sort", "created_on"), ("pagelen", "100")];
+    let pages = pages(forge, &below(forge, pull, &["comments"]), &query, MOST, limits).await?;
+    let by_id: HashMap<u64, &Value> = pages.items.iter().filter_map(|c| Some((c["id"].as_u64()?, c))).collect();
+    let is_there = |c: &&Value| c["deleted"] != true && c["pending"] != true && c["parent"].is_object();
+    let replies = pages.items.iter().filter(is_there).filter_map(|comment| {
+        let root = root_of(comment, &by_id)?;
+        (root["inline"].is_object() && root["deleted"] != true).then(|| reply(comment, root))
+    });
+    Ok((replies.collect(), !pages.more))
+}
+
+/// Returns the first comment of a conversation; `None`: it is not among the comments that were read.
+fn root_of<'a>(comment: &'a Value, by_id: &HashMap<u64, &'a Value>) -> Option<&'a Value> {
+    let mut at = comment;
+    for _ in 0..MOST_PARENTS {
+        match at.pointer("/parent/id").and_then(Value::as_u64) {
+            Some(parent) => at = by_id.get(&parent)?,
+            None => return Some(at),
+        }
+    }
+    None
+}
+
+fn reply(comment: &Value, root: &Value) -> CommentReply {
+    let written = moment(&comment["created_on"]);
+    let (begun, changed) = (moment(&root["created_on"]), moment(&root["updated_on"]));
+    let text = |c: &Value| c.pointer("/content/raw").and_then(Value::as_str).unwrap_or_default().to_owned();
+    CommentReply {
+        author: account(&comment["user"]),
+        is_person: comment["user"]["type"] == "user",
+        body: text(comment),
+        link: comment.name_at("/links/html/href"),
+        is_edited: written.is_none() || written != moment(&comment["updated_on"]),
+        written,
+        root: FirstComment {
+            author: account(&root["user"]),
+            body: text(root),
+            changed: match (begun, changed) {
+                (Some(begun), Some(changed)) if begun == changed => None,
+                // Without a time, it may have changed at any moment.
+                (_, changed) => changed.or(Some(Timestamp::MAX)),
+            },
+        },
+    }
+}
+
+/// Returns when the head became that of the pull request. Each update names the head that it left, the newest first; those
+/// of a title or a description name it too, so the oldest in a row is the push.
+pub(in crate::forge::bitbucket) async fn pushed(
+    forge: &Forge,
+    pull: &PullRequest,
+    limits: &Limits<'_>,
+) -> Result<Option<Timestamp>, Failure> {
+    let path = below(forge, pull, &["activity"]);
+    let events = pages(forge, &path, &[("pagelen", "50")], MOST_EVENTS, limits).await?;
+    let mut pushed = None;
+    for update in events.items.iter().filter_map(|e| e.get("update")).filter(|u| u.is_object()) {
+        if !is_short_for(&update.name_at("/source/commit/hash"), pull.head.id) {
+            return Ok(pushed);
+        }
+        pushed = moment(&update["date"]);
+        if pushed.is_none() {
+            return Ok(None);
+        }
+    }
+    // Older updates may name it too: the push is then older than any that was read, which is on the safe side.
+    Ok(pushed)
+}
+
+pub(in crate::forge::bitbucket) async fn authors(
+    forge: &Forge,
+    pull: &PullRequest,
+    limits: &Limits<'_>,
+) -> Result<Authors, Failure> {
+    let mut out = Authors::default();
+    let opened = forge.client.get(&parts(&below(forge, pull, &[])), &[], limits).await?;
+    out.add(Some(account(&opened["author"])), || "Bitbucket does not name who opened it".to_owned());
+    let path = below(forge, pull, &["commits"]);
+    let commits = pages(forge, &path, &[("pagelen", "100")], MOST_COMMITS, limits).await?;
+    let has_head = commits.items.iter().any(|c| c.id_at("/hash").is_ok_and(|id| id == pull.head.id));
+    if commits.more || !has_head {
+        out.unknown.get_or_insert_with(|| "Bitbucket does not list all commits".to_owned());
+    }
+    let by = |of: &Value| (address_in(&of.name_at("/raw")), Some(account(&of["user"])).filter(|a| !a.id.is_empty()));
+    let written: Vec<CommitAuthors<'_>> = commits
+        .items
+        .iter()
+        .map(|c| CommitAuthors {
+            id: c.name_at("/hash"),
+            message: c["message"].as_str().unwrap_or_default(),
+            by: [by(&c["author"]), by(&c["committer"])],
+        })
+        .collect();
+    add_authors(&mut out, &written);
+    Ok(out)
+}
+
+/// Returns the rights of an account: its effective permission for the repository. There is no role between write and
+/// admin.
+pub(in crate::forge::bitbucket) async fn rights(
+    forge: &Forge,
+    account: &Account,
+    limits: &Limits<'_>,
+) -> Result<Rights, Failure> {
+    let project = &forge.site.project;
+    let (workspace, slug) = (project.owner(), project.name());
+    let path = ["workspaces", &workspace, "permissions", "repositories", slug];
+    let filter = format!("user.uuid=\"{}\"", account.id.replace(['"', '\\'], ""));
+    let answer = forge.client.get(&path, &[("q", &filter)], limits).await?;
+    let is_admin = |p: &Value| p["user"]["uuid"] == *account.id && p["permission"] == "admin";
+    let has_it = answer["values"].as_array().is_some_and(|all| all.iter().any(is_admin));
+    Ok(match has_it {
+        true => Rights::Maintains,
+        false => Rights::Lacks("its author does not administer the repository".to_owned()),
+    })
+}
+
+fn moment(value: &Value) -> Option<Timestamp> {
+    value.as_str()?.parse().ok()
+}

@@ -1,0 +1,146 @@
+//! Reads replies on Bitbucket Data Center: their authors, the rights of these, and the time when the head was pushed.
+
+use super::{pages, path};
+use crate::forge::bitbucket::{CommitAuthors, MOST, add_authors, key, parts};
+use crate::forge::client::Pages;
+use crate::forge::commands::{Authors, CommentReply, FirstComment, Rights, address_in};
+use crate::forge::{Account, Forge, MOST_COMMITS, PullRequest, Reads};
+use crate::http::{Failure, Limits};
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// Grants of one name that are read.
+const MOST_GRANTS: usize = 100;
+/// Replies to replies that are read.
+const MOST_DEPTH: usize = 20;
+
+async fn activities(forge: &Forge, pull: &PullRequest, limits: &Limits<'_>) -> Result<Pages, Failure> {
+    let path = path(forge, &["pull-requests", &pull.number.to_string(), "activities"]);
+    pages(forge, &path, &[], MOST, limits).await
+}
+
+pub(in crate::forge::bitbucket) async fn replies(
+    forge: &Forge,
+    pull: &PullRequest,
+    limits: &Limits<'_>,
+) -> Result<(Vec<CommentReply>, bool), Failure> {
+    let activities = activities(forge, pull, limits).await?;
+    let mut out: Vec<CommentReply> = Vec::new();
+    let mut seen = Vec::new();
+    for activity in activities.items.iter().filter(|a| a["action"] == "COMMENTED" && a["commentAction"] == "ADDED") {
+        let root = &activity["comment"];
+        let is_inline = activity["commentAnchor"].is_object() || root["anchor"].is_object();
+        if is_inline && !seen.contains(&&root["id"]) {
+            seen.push(&root["id"]);
+            gather(pull, &root["comments"], root, 0, &mut out);
+        }
+    }
+    Ok((out, !activities.more))
+}
+
+/// Takes replies, and those to them: all of them stand below the same first comment.
+fn gather(pull: &PullRequest, comments: &Value, root: &Value, depth: usize, out: &mut Vec<CommentReply>) {
+    for comment in comments.as_array().into_iter().flatten().filter(|_| depth < MOST_DEPTH) {
+        out.push(reply(pull, comment, root));
+        gather(pull, &comment["comments"], root, depth + 1, out);
+    }
+}
+
+fn reply(pull: &PullRequest, comment: &Value, root: &Value) -> CommentReply {
+    let written = moment(&comment["createdDate"]);
+    let (begun, changed) = (moment(&root["createdDate"]), moment(&root["updatedDate"]));
+    let address = pull.url.trim_end_matches("/overview");
+    CommentReply {
+        author: account(&comment["author"]),
+        is_person: comment["author"]["type"] == "NORMAL" && comment["author"]["active"] == true,
+        body: comment["text"].as_str().unwrap_or_default().to_owned(),
+        link: format!("{address}/overview?commentId={}", key(&comment["id"])),
+        is_edited: written.is_none() || written != moment(&comment["updatedDate"]) || comment["version"] != 0,
+        written,
+        root: FirstComment {
+            author: account(&root["author"]),
+            body: root["text"].as_str().unwrap_or_default().to_owned(),
+            changed: match (begun, changed) {
+                (Some(begun), Some(changed)) if begun == changed => None,
+                // Without a time, it may have changed at any moment.
+                (_, changed) => changed.or(Some(Timestamp::MAX)),
+            },
+        },
+    }
+}
+
+/// Returns when the head was pushed: the newest event that moved the source, or else the opening.
+pub(in crate::forge::bitbucket) async fn pushed(
+    forge: &Forge,
+    pull: &PullRequest,
+    limits: &Limits<'_>,
+) -> Result<Option<Timestamp>, Failure> {
+    let activities = activities(forge, pull, limits).await?;
+    let moves = |a: &&Value| a["action"] == "RESCOPED" && a["fromHash"] != a["previousFromHash"];
+    let newest = match activities.items.iter().find(moves) {
+        Some(moved) if moved.id_at("/fromHash").is_ok_and(|id| id == pull.head.id) => Some(moved),
+        Some(_) => None,
+        None if activities.more => None,
+        None => activities.items.iter().find(|a| a["action"] == "OPENED"),
+    };
+    Ok(newest.and_then(|a| moment(&a["createdDate"])))
+}
+
+pub(in crate::forge::bitbucket) async fn authors(
+    forge: &Forge,
+    pull: &PullRequest,
+    limits: &Limits<'_>,
+) -> Result<Authors, Failure> {
+    let mut out = Authors::default();
+    let number = pull.number.to_string();
+    let opened = forge.client.get(&parts(&path(forge, &["pull-requests", &number])), &[], limits).await?;
+    out.add(Some(account(&opened["author"]["user"])), || "Bitbucket does not name who opened it".to_owned());
+    let commits = pages(forge, &path(forge, &["pull-requests", &number, "commits"]), &[], MOST_COMMITS, limits).await?;
+    let has_head = commits.items.iter().any(|c| c.id_at("/id").is_ok_and(|id| id == pull.head.id));
+    if commits.more || !has_head {
+        out.unknown.get_or_insert_with(|| "Bitbucket does not list all commits".to_owned());
+    }
+    // A commit's author has an ID only if the address belongs to an account.
+    let by = |of: &Value| {
+        let address = address_in(&format!("<{}>", of.name_at("/emailAddress")));
+        (address, Some(account(of)).filter(|a| !a.id.is_empty()))
+    };
+    let written: Vec<CommitAuthors<'_>> = commits
+        .items
+        .iter()
+        .map(|c| CommitAuthors {
+            id: c.name_at("/id"),
+            message: c["message"].as_str().unwrap_or_default(),
+            by: [by(&c["author"]), by(&c["committer"])],
+        })
+        .collect();
+    add_authors(&mut out, &written);
+    Ok(out)
+}
+
+/// Returns the rights of an account: a permission that it was given itself, for the repository or its project. No
+/// interface says what it has through groups.
+pub(in crate::forge::bitbucket) async fn rights(
+    forge: &Forge,
+    account: &Account,
+    limits: &Limits<'_>,
+) -> Result<Rights, Failure> {
+    let project = ["api", "1.0", "projects", &forge.site.project.owner(), "permissions", "users"].map(str::to_owned);
+    let places = [(path(forge, &["permissions", "users"]), "REPO_ADMIN"), (project.to_vec(), "PROJECT_ADMIN")];
+    for (path, wanted) in places {
+        let grants = pages(forge, &path, &[("filter", &account.name)], MOST_GRANTS, limits).await?;
+        let is_admin = |g: &Value| key(&g["user"]["id"]) == account.id && g["permission"] == wanted;
+        if grants.items.iter().any(is_admin) {
+            return Ok(Rights::Maintains);
+        }
+    }
+    Ok(Rights::Lacks("its author was not given the right to administer the repository or the project".to_owned()))
+}
+
+fn account(value: &Value) -> Account {
+    Account { id: key(&value["id"]), name: value.name_at("/name") }
+}
+
+fn moment(value: &Value) -> Option<Timestamp> {
+    value.as_i64().and_then(|ms| Timestamp::from_millisecond(ms).ok())
+}

@@ -1,0 +1,184 @@
+//! Reads replies on GitHub: their authors, the rights of these, and the time when the head was pushed.
+
+use super::write::graphql;
+use super::{parts, path, path_in};
+use crate::forge::commands::{Authors, CommentReply, FirstComment, Rights};
+use crate::forge::{Account, Forge, MOST_COMMITS, PullRequest, Reads};
+use crate::http::{Failure, Limits};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+/// Conversations that are read.
+const MOST: usize = 1000;
+/// Committer of edits on the pages of GitHub. The person who edits is the author.
+const WEB: &str = "noreply@github.com";
+
+const THREADS: &str = "query($owner: String!, $name: String!, $number: Int!, $after: String) { \
+    repository(owner: $owner, name: $name) { pullRequest(number: $number) { \
+    reviewThreads(first: 50, after: $after) { pageInfo { hasNextPage endCursor } \
+    nodes { comments(first: 50) { pageInfo { hasNextPage } nodes { body url createdAt lastEditedAt \
+    author { __typename login ... on User { databaseId } ... on Bot { databaseId } } } } } } } } }";
+
+const COMMITS: &str = "query($owner: String!, $name: String!, $number: Int!, $after: String) { \
+    repository(owner: $owner, name: $name) { pullRequest(number: $number) { \
+    author { login ... on User { databaseId } ... on Bot { databaseId } } \
+    commits(first: 50, after: $after) { totalCount pageInfo { hasNextPage endCursor } \
+    nodes { commit { oid authors(first: 50) { pageInfo { hasNextPage } nodes { user { login databaseId } } } \
+    committer { email user { login databaseId } } } } } } } }";
+
+/// Asks a question about the pull request, one page after the other: `take` takes each, and names its `pageInfo`.
+async fn pages(
+    forge: &Forge,
+    pull: &PullRequest,
+    query: &str,
+    limits: &Limits<'_>,
+    mut take: impl FnMut(&Value) -> Value,
+) -> Result<(), Failure> {
+    let project = &forge.site().project;
+    let mut after = Value::Null;
+    loop {
+        let variables =
+            json!({ "owner": project.owner(), "name": project.name(), "number": pull.number, "after": after });
+        let data = graphql(forge, query, &variables, limits).await?;
+        let info = take(&data["repository"]["pullRequest"]);
+        after = info["endCursor"].clone();
+        if info["hasNextPage"] != true || !after.is_string() {
+            return Ok(());
+        }
+    }
+}
+
+/// Lists the replies in conversations about lines. `false`: there are more.
+pub(in crate::forge) async fn replies(
+    forge: &Forge,
+    pull: &PullRequest,
+    limits: &Limits<'_>,
+) -> Result<(Vec<CommentReply>, bool), Failure> {
+    let (mut out, mut count, mut is_all) = (Vec::new(), 0, true);
+    pages(forge, pull, THREADS, limits, |pull| {
+        let threads = &pull["reviewThreads"];
+        for thread in list(&threads["nodes"]) {
+            count += 1;
+            is_all &= thread["comments"]["pageInfo"]["hasNextPage"] != true;
+            let mut comments = list(&thread["comments"]["nodes"]).iter();
+            if let Some(root) = comments.next() {
+                out.extend(comments.map(|comment| reply(comment, root)));
+            }
+        }
+        let is_over = count >= MOST || list(&threads["nodes"]).is_empty();
+        is_all &= !is_over || threads["pageInfo"]["hasNextPage"] != true;
+        if is_over { Value::Null } else { threads["pageInfo"].clone() }
+    })
+    .await?;
+    Ok((out, is_all))
+}
+
+fn reply(comment: &Value, root: &Value) -> CommentReply {
+    CommentReply {
+        author: account(&comment["author"]).unwrap_or_default(),
+        is_person: comment["author"]["__typename"] == "User" && !comment.name_at("/author/login").ends_with("[bot]"),
+        body: comment["body"].as_str().unwrap_or_default().to_owned(),
+        link: comment.name_at("/url"),
+        written: moment(&comment["createdAt"]),
+        is_edited: comment.get("lastEditedAt").is_none_or(|at| !at.is_null()),
+        root: FirstComment {
+            author: account(&root["author"]).unwrap_or_default(),
+            body: root["body"].as_str().unwrap_or_default().to_owned(),
+            changed: moment(&root["lastEditedAt"]),
+        },
+    }
+}
+
+/// Returns when the head was pushed to its branch: the newest activity there, if it left the head behind.
+pub(in crate::forge) async fn pushed(
+    forge: &Forge,
+    pull: &PullRequest,
+    limits: &Limits<'_>,
+) -> Result<Option<Timestamp>, Failure> {
+    let Some(project) = &pull.head.project else { return Ok(None) };
+    let name = format!("refs/heads/{}", pull.head.name);
+    let query = [("ref", name.as_str()), ("per_page", "1"), ("direction", "desc")];
+    let path = path_in(forge, project, &["activity"]);
+    let newest = match forge.client.get(&parts(&path), &query, limits).await {
+        // A server that does not know of activities, or a token that may not read them.
+        Err(failure) if matches!(failure.status, Some(403 | 404)) => return Ok(None),
+        newest => newest?,
+    };
+    let newest = &newest[0];
+    let is_head = newest["ref"] == *name && newest["after"] == *pull.head.id.to_string();
+    Ok(moment(&newest["timestamp"]).filter(|_| is_head))
+}
+
+/// Finds the authors of the change, as GitHub maps them to accounts.
+pub(in crate::forge) async fn authors(
+    forge: &Forge,
+    pull: &PullRequest,
+    limits: &Limits<'_>,
+) -> Result<Authors, Failure> {
+    let mut out = Authors::default();
+    let (mut count, mut total, mut has_head) = (0, None, false);
+    pages(forge, pull, COMMITS, limits, |pulled| {
+        if count == 0 {
+            out.add(account(&pulled["author"]), || "GitHub does not name who opened it".to_owned());
+        }
+        let commits = &pulled["commits"];
+        total = commits["totalCount"].as_u64();
+        for node in list(&commits["nodes"]) {
+            count += 1;
+            has_head |= node["commit"]["oid"] == *pull.head.id.to_string();
+            add(&mut out, &node["commit"]);
+        }
+        let is_over = count >= MOST_COMMITS || list(&commits["nodes"]).is_empty();
+        if is_over { Value::Null } else { commits["pageInfo"].clone() }
+    })
+    .await?;
+    if total != Some(count as u64) || !has_head {
+        out.unknown.get_or_insert_with(|| "GitHub does not list all commits".to_owned());
+    }
+    Ok(out)
+}
+
+fn add(out: &mut Authors, commit: &Value) {
+    let id: String = commit.name_at("/oid").chars().take(12).collect();
+    let authors = list(&commit["authors"]["nodes"]);
+    for author in authors {
+        out.add(account(&author["user"]), || format!("an author of commit {id} has no account"));
+    }
+    if authors.is_empty() || commit["authors"]["pageInfo"]["hasNextPage"] != false {
+        out.unknown.get_or_insert_with(|| format!("GitHub does not list all authors of commit {id}"));
+    }
+    if commit["committer"]["email"] != WEB {
+        out.add(account(&commit["committer"]["user"]), || format!("the committer of commit {id} has no account"));
+    }
+}
+
+/// Returns the rights of an account: the role that GitHub computes from teams, the organization and the repository.
+pub(in crate::forge) async fn rights(forge: &Forge, account: &Account, limits: &Limits<'_>) -> Result<Rights, Failure> {
+    let path = path(forge, &["collaborators", &account.name, "permission"]);
+    let answer = match forge.client.get(&parts(&path), &[], limits).await {
+        Err(failure) if failure.status == Some(404) => {
+            return Ok(Rights::Lacks("GitHub does not name the rights of its author".to_owned()));
+        }
+        answer => answer?,
+    };
+    let is_it = answer.number_at("/user/id").is_ok_and(|id| id.to_string() == account.id);
+    let role = answer.name_at("/role_name");
+    Ok(match role.as_str() {
+        "maintain" | "admin" if is_it => Rights::Maintains,
+        _ if !is_it => Rights::Lacks("GitHub names the rights of another account".to_owned()),
+        _ => Rights::Lacks("its author has neither the role maintain nor admin".to_owned()),
+    })
+}
+
+fn account(actor: &Value) -> Option<Account> {
+    let id = actor.number_at("/databaseId").ok()?.to_string();
+    Some(Account { id, name: actor.name_at("/login") })
+}
+
+fn moment(value: &Value) -> Option<Timestamp> {
+    value.as_str()?.parse().ok()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}

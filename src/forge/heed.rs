@@ -1,0 +1,238 @@
+//! Waives findings by replies on the forge: reads the replies, and asks for what is needed to judge them.
+//!
+//! [`super::commands`] says which replies count. Everything that is asked is bounded, and asked at most once.
+
+use super::commands::{self, Authors, Command, Commanded, CommentReply, Directive, ReplyContext, Rights};
+use super::{Account, Forge, Kind, PullRequest, bitbucket, github, gitlab};
+use crate::finding::Waiver;
+use crate::http::{Failure, Limits};
+use crate::request::OnBlock;
+use crate::review::{Note, Review, today};
+use crate::rules::RuleSet;
+use crate::stop::Stop;
+use jiff::Timestamp;
+use jiff::civil::Date;
+
+/// Replies with commands that are judged, the newest first.
+const MOST_REPLIES: usize = 200;
+/// Accounts whose rights are asked for.
+const MOST_ACCOUNTS: usize = 10;
+/// Notes about replies that do not count.
+const MOST_NOTES: usize = 20;
+/// The origin of notes.
+const ORIGIN: &str = "forge";
+
+/// The effect of replies on a review.
+#[derive(Clone, Debug, Default)]
+struct Heeded {
+    /// By fingerprint; the newest reply about a finding decides.
+    waivers: Vec<(String, Option<Waiver>)>,
+    notes: Vec<String>,
+}
+
+impl Forge {
+    /// Waives the findings that replies on the forge waive, and judges the review again. Replies that do not count are notes.
+    pub fn heed(&self, pull: &PullRequest, review: &mut Review, on_block: OnBlock, rules: &RuleSet, stop: &Stop) {
+        if review.source.head.as_deref() != Some(pull.head.id.to_string().as_str()) {
+            let text = "replies were not read: the head of the pull request is not what was reviewed";
+            return review.notes.push(Note::general(ORIGIN, text));
+        }
+        if !review.findings.iter().any(|f| f.counts()) {
+            return;
+        }
+        let read = self.wait(stop, "the replies cannot be read", async |limits| {
+            self.client.ready(&limits).await?;
+            let mut judging = Judging::new(self, pull, limits);
+            judging.run(review, rules).await
+        });
+        let outcome = match read {
+            Ok(outcome) => outcome,
+            Err(e) => return review.notes.push(Note::general(ORIGIN, e.on_one_line())),
+        };
+        for (fingerprint, waiver) in outcome.waivers {
+            for finding in review.findings.iter_mut().filter(|f| f.fingerprint().as_str() == fingerprint) {
+                finding.waived = waiver.clone().or(finding.waived.take());
+            }
+        }
+        let more = outcome.notes.len().saturating_sub(MOST_NOTES);
+        review.notes.extend(outcome.notes.into_iter().take(MOST_NOTES).map(|text| Note::general(ORIGIN, text)));
+        if more > 0 {
+            review.notes.push(Note::general(ORIGIN, format!("{more} more replies do not count")));
+        }
+        review.judge_again(on_block);
+    }
+
+    /// Lists the replies in conversations about lines. `false`: there are more.
+    async fn replies(&self, pull: &PullRequest, limits: &Limits<'_>) -> Result<(Vec<CommentReply>, bool), Failure> {
+        match self.site.host.kind {
+            Kind::Github => github::replies(self, pull, limits).await,
+            Kind::Gitlab => gitlab::replies(self, pull, limits).await,
+            Kind::BitbucketServer | Kind::BitbucketCloud => bitbucket::replies(self, pull, limits).await,
+        }
+    }
+
+    /// Returns when the forge got the head; `None`: it does not say.
+    async fn pushed(&self, pull: &PullRequest, limits: &Limits<'_>) -> Result<Option<Timestamp>, Failure> {
+        match self.site.host.kind {
+            Kind::Github => github::pushed(self, pull, limits).await,
+            Kind::Gitlab => gitlab::pushed(self, pull, limits).await,
+            Kind::BitbucketServer | Kind::BitbucketCloud => bitbucket::pushed(self, pull, limits).await,
+        }
+    }
+
+    async fn authors(&self, pull: &PullRequest, limits: &Limits<'_>) -> Result<Authors, Failure> {
+        match self.site.host.kind {
+            Kind::Github => github::authors(self, pull, limits).await,
+            Kind::Gitlab => gitlab::authors(self, pull, limits).await,
+            Kind::BitbucketServer | Kind::BitbucketCloud => bitbucket::authors(self, pull, limits).await,
+        }
+    }
+
+    async fn rights(&self, account: &Account, limits: &Limits<'_>) -> Result<Rights, Failure> {
+        match self.site.host.kind {
+            Kind::Github => github::rights(self, account, limits).await,
+            Kind::Gitlab => gitlab::rights(self, account, limits).await,
+            Kind::BitbucketServer | Kind::BitbucketCloud => bitbucket::rights(self, account, limits).await,
+        }
+    }
+}
+
+/// The replies of a pull request that are being judged. Answers are kept, failures too.
+struct Judging<'a> {
+    forge: &'a Forge,
+    pull: &'a PullRequest,
+    limits: Limits<'a>,
+    pushed: Option<Result<Option<Timestamp>, String>>,
+    authors: Option<Result<Authors, String>>,
+    rights: Vec<(Account, Result<(), String>)>,
+}
+
+impl<'a> Judging<'a> {
+    fn new(forge: &'a Forge, pull: &'a PullRequest, limits: Limits<'a>) -> Self {
+        Self { forge, pull, limits, pushed: None, authors: None, rights: Vec::new() }
+    }
+
+    async fn run(&mut self, review: &Review, rules: &RuleSet) -> Result<Heeded, Failure> {
+        let (forge, pull) = (self.forge, self.pull);
+        let day = today(Timestamp::now());
+        let me = forge.me(&self.limits).await?;
+        let (mut replies, is_all) = forge.replies(pull, &self.limits).await?;
+        replies.sort_by_key(|r| std::cmp::Reverse(r.written));
+        let known = ReplyContext { pull, me: &me, flavor: forge.flavor(), findings: &review.findings };
+        let mut out = Heeded::default();
+        if !is_all {
+            out.notes.push("not all replies were read: there are too many".to_owned());
+        }
+        let mut judged = 0;
+        for reply in &replies {
+            let command = match commands::find(&reply.body, day) {
+                Commanded::None => continue,
+                Commanded::One(command) => Ok(command),
+                Commanded::Bad(why) => Err(why),
+            };
+            judged += 1;
+            if judged > MOST_REPLIES {
+                out.notes.push(format!("older replies than the newest {MOST_REPLIES} with commands do not count"));
+                break;
+            }
+            let verdict = match command {
+                Ok(command) => self.judge(reply, &command, &known).await.map(|finding| (finding, command)),
+                // Conversations that other accounts began are not about this program.
+                Err(_) if !reply.root.author.is(&me) => continue,
+                Err(why) => Err(why),
+            };
+            match verdict {
+                Ok((fingerprint, command)) => out.count(reply, &command, fingerprint, rules),
+                Err(why) => {
+                    out.notes.push(format!("a reply by {} does not count: {why} ({})", shown(reply), reply.link))
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// Returns the fingerprint of the finding that a reply is about. Checks without a request come first.
+    async fn judge(
+        &mut self,
+        reply: &CommentReply,
+        command: &Command,
+        known: &ReplyContext<'_>,
+    ) -> Result<String, String> {
+        let finding = commands::finding_of(reply, known)?;
+        commands::may_waive(command, finding)?;
+        let head = self.pull.head.id.to_string();
+        let pushed = match &command.head {
+            Some(_) => None,
+            None => self.pushed().await?,
+        };
+        commands::of_head(reply, command, &head, pushed)?;
+        commands::by_another(reply, self.authors().await?)?;
+        self.rights(&reply.author).await?;
+        Ok(finding.fingerprint().as_str().to_owned())
+    }
+
+    async fn pushed(&mut self) -> Result<Option<Timestamp>, String> {
+        if self.pushed.is_none() {
+            let asked = self.forge.pushed(self.pull, &self.limits).await;
+            self.pushed = Some(asked.map_err(|f| format!("the push of the head cannot be read: {}", f.message)));
+        }
+        self.pushed.clone().unwrap_or(Ok(None))
+    }
+
+    async fn authors(&mut self) -> Result<&Authors, String> {
+        if self.authors.is_none() {
+            let asked = self.forge.authors(self.pull, &self.limits).await;
+            self.authors = Some(asked.map_err(|f| format!("the authors of the change cannot be read: {}", f.message)));
+        }
+        match &self.authors {
+            Some(Ok(authors)) => Ok(authors),
+            Some(Err(why)) => Err(why.clone()),
+            None => Err("the authors of the change are not known".to_owned()),
+        }
+    }
+
+    async fn rights(&mut self, account: &Account) -> Result<(), String> {
+        if let Some((_, known)) = self.rights.iter().find(|(a, _)| a.is(account)) {
+            return known.clone();
+        }
+        if self.rights.len() >= MOST_ACCOUNTS {
+            return Err(format!("the rights of more than {MOST_ACCOUNTS} accounts are not asked for"));
+        }
+        let answer = match self.forge.rights(account, &self.limits).await {
+            Ok(Rights::Maintains) => Ok(()),
+            Ok(Rights::Lacks(why)) => Err(why),
+            Err(failure) => Err(format!("the rights of its author cannot be read: {}", failure.message)),
+        };
+        self.rights.push((account.clone(), answer.clone()));
+        answer
+    }
+}
+
+impl Heeded {
+    /// Takes a reply that counts. Replies come newest first, and the newest about a finding decides.
+    fn count(&mut self, reply: &CommentReply, command: &Command, fingerprint: String, rules: &RuleSet) {
+        if self.waivers.iter().any(|(known, _)| *known == fingerprint) {
+            return;
+        }
+        let reason = match &command.order {
+            Directive::Accept => {
+                self.notes.push(format!("{} accepted the finding {fingerprint} ({})", shown(reply), reply.link));
+                return self.waivers.push((fingerprint, None));
+            }
+            Directive::Reject(reason) => reason.clone(),
+            Directive::Defer(date, reason) => deferred(*date, reason),
+        };
+        let link = Some(reply.link.clone()).filter(|link| !link.is_empty());
+        let waiver = Waiver { reason: rules.masked(&reason), actor: shown(reply), link };
+        self.waivers.push((fingerprint, Some(waiver)));
+    }
+}
+
+fn deferred(date: Date, reason: &str) -> String {
+    if reason.is_empty() { format!("deferred until {date}") } else { format!("deferred until {date}: {reason}") }
+}
+
+/// Returns the name of a reply's author as people write it.
+fn shown(reply: &CommentReply) -> String {
+    format!("@{}", reply.author.name)
+}

@@ -1,0 +1,59 @@
+//! Finds the stored review of a pull request.
+
+use super::stored;
+use crate::env::Env;
+use crate::error::Result;
+use crate::history::{SessionId, Store};
+use crate::policy::RulesPolicy;
+use crate::request::{Authority, ReviewRequest};
+use crate::rules::RuleSet;
+use crate::wire::stored::PullName;
+
+/// Sessions that are searched, newest first.
+const MOST: usize = 300;
+
+/// Returns the name of a pull request as it is stored.
+pub(super) fn masked(pull: &PullName, rules: &RuleSet) -> PullName {
+    let text = |text: &str| stored::masked(text, rules).unwrap_or_else(|| text.to_owned());
+    PullName { forge: text(&pull.forge), project: text(&pull.project), number: pull.number, base: text(&pull.base) }
+}
+
+/// Returns the newest session whose pull request fits.
+///
+/// # Errors
+/// Incomplete: the store cannot be read.
+pub fn newest(store: &Store, fits: impl Fn(&PullName) -> bool) -> Result<Option<SessionId>> {
+    let sessions = store.list(MOST)?.sessions;
+    let newest = sessions.iter().find(|s| s.pull.as_ref().is_some_and(&fits));
+    Ok(newest.and_then(|s| SessionId::parse(&s.review_id)))
+}
+
+/// The stored review before a new review of a pull request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Predecessor {
+    /// No review of the same files and mode is stored.
+    None,
+    /// The new review is its next round.
+    Continued(SessionId),
+    /// It cannot be continued, for this reason.
+    Ended(String),
+}
+
+/// Finds the session that a review of a pull request continues: the newest one of this pull request and base, if it is
+/// about the same files and made in the same mode.
+///
+/// # Errors
+/// Usage: no repository, a malformed policy, a store of another user. Incomplete: the store cannot be read.
+pub fn earlier(pull: &PullName, request: &ReviewRequest, env: &Env) -> Result<Predecessor> {
+    let (_, Some(store)) = super::open(request, env)? else { return Ok(Predecessor::None) };
+    let pull = masked(pull, &RuleSet::new(&RulesPolicy::default(), &[])?);
+    let Some(id) = newest(&store, |p| *p == pull)? else { return Ok(Predecessor::None) };
+    let asked = store.session(&id)?.request.asked;
+    if asked.files != request.files || asked.gate != (request.authority == Authority::Base) {
+        return Ok(Predecessor::None);
+    }
+    Ok(match super::follow::Follow::open(&id, request, env) {
+        Ok(_) => Predecessor::Continued(id),
+        Err(e) => Predecessor::Ended(e.on_one_line()),
+    })
+}
