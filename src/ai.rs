@@ -15,6 +15,7 @@ pub mod context;
 pub mod debug;
 pub mod kept;
 pub mod material;
+pub mod mend;
 pub mod plan;
 pub mod price;
 pub mod prompt;

@@ -293,7 +293,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     }
     let stop = world.stop;
     let recorder = request.record.then(Recorder::new).transpose()?;
-    let place = resolved.repo.as_ref().and_then(|repo| Place::of(repo, policy, world.env));
+    let place = resolved.repo.as_ref().and_then(|repo| Place::of(repo, policy, request, world.env));
     let decisions = decided::load(
         (resolved.repo.as_ref(), request.authority),
         (&resolved.base, &resolved.other_bases),
