@@ -25,7 +25,7 @@ pub mod related;
 pub mod reply;
 pub mod run;
 mod section;
-mod snapshot;
+pub(crate) mod snapshot;
 pub mod tools;
 pub mod tree;
 

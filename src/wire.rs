@@ -6,6 +6,7 @@
 pub mod answer;
 mod calm;
 pub mod counsel;
+pub mod fixing;
 pub mod judge;
 pub mod pulls;
 pub mod receipt;

@@ -86,7 +86,7 @@ pub(super) struct Snapshot {
 
 /// A private folder for one program: where it works, and where it puts what it needs meanwhile.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(crate) struct Desk {
     /// Removes all of it in the end.
     _root: TempDir,
     work: PathBuf,
@@ -94,7 +94,7 @@ pub(super) struct Desk {
 }
 
 /// Returns the folder for temporary files: the system's, unless that lies in the repository.
-pub(super) fn temporary(env: &Env, top: Option<&Path>) -> Option<PathBuf> {
+pub(crate) fn temporary(env: &Env, top: Option<&Path>) -> Option<PathBuf> {
     let top = top.and_then(|t| t.canonicalize().ok());
     let named = ["TMPDIR", "TEMP", "TMP"].into_iter().filter_map(|name| env.os(name).map(PathBuf::from));
     let usual = cfg!(unix).then(|| PathBuf::from("/tmp"));
@@ -107,7 +107,7 @@ pub(super) fn temporary(env: &Env, top: Option<&Path>) -> Option<PathBuf> {
 
 impl Desk {
     /// Makes one in a folder.
-    pub(super) fn new(parent: &Path) -> io::Result<Self> {
+    pub(crate) fn new(parent: &Path) -> io::Result<Self> {
         // The system's own name for it: programs say where they are in those words.
         let root = tempfile::Builder::new().prefix("claude-reviewer-").tempdir_in(parent.canonicalize()?)?;
         let (work, scratch) = (root.path().join("tree"), root.path().join("tmp"));
@@ -117,12 +117,12 @@ impl Desk {
     }
 
     /// Returns the folder that a program works in.
-    pub(super) fn work(&self) -> &Path {
+    pub(crate) fn work(&self) -> &Path {
         &self.work
     }
 
     /// Returns the folder for its temporary files.
-    pub(super) fn scratch(&self) -> &Path {
+    pub(crate) fn scratch(&self) -> &Path {
         &self.scratch
     }
 }
