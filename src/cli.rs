@@ -5,6 +5,7 @@ mod baseline;
 mod complete;
 mod decide;
 mod doctor;
+mod fix;
 mod generate;
 mod history;
 mod hooks;
@@ -106,6 +107,8 @@ enum Command {
     Confirm(decide::Confirm),
     /// Write the replacements of findings into the worktree
     Apply(apply::Args),
+    /// Let a model fix findings, verify the result, and apply it
+    Fix(Box<fix::Args>),
     /// Adopt the gate on code that has findings
     Baseline(baseline::Args),
     /// Serve coding agents over the Model Context Protocol
@@ -175,6 +178,7 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
         Command::Defer(args) => decide::defer(&context, &args),
         Command::Confirm(args) => decide::confirm(&context, &args),
         Command::Apply(args) => apply::run(&context, &args),
+        Command::Fix(args) => fix::run(&context, &args),
         Command::Baseline(args) => baseline::run(&context, &args),
         Command::ServeMcp(args) => serve::run(&context, &args),
         Command::Completions(args) => generate::completions(&args),

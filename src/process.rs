@@ -4,9 +4,11 @@
 //! standard input; no descriptor of ours, no shell. It leads a process group of its own, and the group ends with
 //! it: at its deadline, when the run is stopped, and when it leaves children behind.
 
+mod editor;
 mod find;
 mod memory;
 
+pub use editor::edit;
 pub use find::{Unfit, find_program};
 
 use crate::log::millis;

@@ -4,7 +4,7 @@ mod args;
 mod event;
 mod output;
 
-pub(super) use args::{Args, Verify};
+pub(super) use args::{Args, Verify, duration, usd};
 
 use super::{ColorChoice, Context, pr, signals};
 use crate::env::Env;

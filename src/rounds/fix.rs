@@ -100,6 +100,8 @@ pub struct Fixing {
     allowance: Allowance,
     fix: Fix,
     changes: Vec<Changed>,
+    /// Paths that the last attempt may not change and did.
+    refused: Vec<String>,
     /// Findings that the worktree has before the fix.
     known: BTreeSet<String>,
 }
@@ -129,6 +131,7 @@ impl Fixing {
             env: world.env.clone(),
             known: BTreeSet::new(),
             changes: Vec::new(),
+            refused: Vec::new(),
             ask,
             place,
             store,
@@ -166,6 +169,11 @@ impl Fixing {
     /// Returns the plan as text.
     pub fn plan_text(&self) -> String {
         self.fix.plan.as_ref().map(questions::plan_text).unwrap_or_default()
+    }
+
+    /// Returns the paths that the last attempt may not change and did.
+    pub fn refused(&self) -> &[String] {
+        &self.refused
     }
 
     /// Returns true if a backend can be asked.
@@ -390,11 +398,13 @@ impl Fixing {
     }
 
     /// Returns what a fix may not do and does, for people.
-    fn violations(&self, changes: &[Changed], copy: &Copy) -> Result<Vec<String>> {
+    fn violations(&mut self, changes: &[Changed], copy: &Copy) -> Result<Vec<String>> {
         let of_findings = self.findings.iter().filter_map(|f| Some(RepoPath::from(f.file.as_deref()?))).collect();
         let of_policy = self.paths_of_policy();
         let bounds = Bounds { allowed: &self.allowed, of_findings: &of_findings, of_policy: &of_policy };
-        let mut out: Vec<String> = guard::violations(changes, &bounds)
+        let violations = guard::violations(changes, &bounds);
+        self.refused = violations.iter().map(|v| v.path.to_wire()).collect();
+        let mut out: Vec<String> = violations
             .into_iter()
             .map(|v| {
                 let path = v.path.to_wire();
