@@ -32,7 +32,9 @@ impl Consultation {
         let governing = governing::load(&request, world.env, &resolved, &mut Vec::new())?;
         let rules = RuleSet::new(&governing.policy.rules, &governing.team_rules)?;
         if let Some(name) = request.backends.iter().find(|b| governing.policy.backend(b).is_none()) {
-            return Err(Error::usage(format!("unknown backend {name}")));
+            let known: Vec<_> = governing.policy.backends.iter().map(|b| b.name.as_str()).collect();
+            let error = Error::usage(format!("unknown backend {name}"));
+            return Err(error.hint(format!("policy knows {}", known.join(", "))));
         }
         Ok(Self { request, repo: resolved.repo, policy: governing.policy, rules })
     }

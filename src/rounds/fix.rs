@@ -15,7 +15,7 @@ pub(super) use merge::merged;
 
 use super::apply::{Edits, Rewrite};
 use super::decide::{self, Listed, list, select};
-use crate::ai::mend;
+use crate::ai::{mend, redact};
 use crate::ai::run::{Around, Consulted, Question};
 use crate::diff::RepoPath;
 use crate::env::Env;
@@ -179,6 +179,18 @@ impl Fixing {
     /// Returns true if a backend can be asked.
     pub fn has_backend(&self) -> bool {
         !self.backends().is_empty()
+    }
+
+    /// Returns numbered lines around a finding as they are now, secrets masked; empty if there are none.
+    pub fn code(&self, finding: &wire::Finding) -> String {
+        let path = finding.file.as_deref().map(RepoPath::from).filter(|p| !redact::is_sensitive(p));
+        let bytes = path.and_then(|p| self.base.read(&p).ok().flatten());
+        let (Some(bytes), Some(line)) = (bytes, finding.line) else { return String::new() };
+        let text = redact::text(&self.rules, &bytes).text;
+        let first = (line as usize).saturating_sub(AROUND).max(1);
+        let last = finding.end_line.unwrap_or(line).min(line.saturating_add(40)) as usize + AROUND;
+        let lines = text.lines().enumerate().skip(first - 1).take(last + 1 - first);
+        lines.map(|(i, line)| format!("{} {line}\n", i + 1)).collect()
     }
 
     /// Returns why each path may not be changed without a person's consent, of those that may not.
@@ -345,7 +357,9 @@ impl Fixing {
         }
         let mut copy = self.base.again(world.stop)?;
         for change in &changes {
-            copy.write(&change.path, &change.after)?;
+            if let Err(e) = copy.write(&change.path, &change.after) {
+                return fail(attempt, AttemptVerdict::Rejected, vec![e.on_one_line()]);
+            }
         }
         let forbidden = self.violations(&changes, &copy)?;
         if !forbidden.is_empty() {
@@ -534,6 +548,9 @@ impl Fixing {
         Error::incomplete(format!("{what}: {}", why.join("; "))).hint("check the backends: claude-reviewer doctor")
     }
 }
+
+/// Lines around a finding.
+const AROUND: usize = 4;
 
 /// How long the tests may take.
 const TESTS: Duration = Duration::from_secs(600);

@@ -81,7 +81,9 @@ impl Case {
     }
 
     fn fix(&self, args: &[&str]) -> Run {
-        self.repo.reviewer(&[&["fix", "--yes"], args].concat()).run_any()
+        let tmp = self.repo.outside().join("tmp");
+        std::fs::create_dir_all(&tmp).unwrap();
+        self.repo.reviewer(&[&["fix", "--yes"], args].concat()).env("TMPDIR", tmp).run_any()
     }
 
     fn text(&self, path: &str) -> String {
@@ -368,7 +370,8 @@ fn dsp_05_hostile_paths_reach_nothing() {
         let case = Case::new(vec![vec![hostile]]);
         std::fs::write(outside.path().join("victim"), "victim\n").unwrap();
         std::os::unix::fs::symlink(outside.path(), case.repo.path().join("link")).unwrap();
-        case.refused(&["F1"], 1, "the model changed no file");
+        case.refused(&["F1"], 1, "no fix of F1 was verified, and the worktree is unchanged: ");
+        assert!(case.verdicts().iter().all(|v| v == "no_change" || v == "rejected"));
         assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
         assert_eq!(std::fs::read_to_string(outside.path().join("victim")).unwrap(), "victim\n");
     }
