@@ -481,8 +481,15 @@ impl Policy {
     /// Returns true if a path belongs to a stored review and stored reviews are committed. Only rules for secrets scan
     /// such a record, and no model sees it: its text about code is not code.
     pub fn is_record(&self, path: &RepoPath) -> bool {
-        const FILES: [&str; 7] =
-            ["fixes.json", "request.json", "changes.diff", "review.json", "response.json", "seal.json", "complete.json"];
+        const FILES: [&str; 7] = [
+            "fixes.json",
+            "request.json",
+            "changes.diff",
+            "review.json",
+            "response.json",
+            "seal.json",
+            "complete.json",
+        ];
         let inside = || {
             let path = std::str::from_utf8(path.as_bytes()).ok()?;
             path.strip_prefix(self.history.path.trim_end_matches('/'))?.strip_prefix('/')

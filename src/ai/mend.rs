@@ -112,7 +112,8 @@ fn read_tokens(
     let (mut at, mut rest) = (0, shown);
     while at < text.len() {
         if let Some(span) = secrets.iter().find(|s| s.start == at) {
-            let length = rest.find('>').map(|end| end + 1).filter(|_| rest.starts_with(SECRET)).ok_or_else(unmatched)?;
+            let length =
+                rest.find('>').map(|end| end + 1).filter(|_| rest.starts_with(SECRET)).ok_or_else(unmatched)?;
             let original = text.as_bytes().get(span.clone()).ok_or_else(unmatched)?.to_vec();
             out.push(Token { line: number, shown: rest[..length].to_owned(), original });
             (at, rest) = (span.end, &rest[length..]);
@@ -125,7 +126,8 @@ fn read_tokens(
         } else if c == '\r' && text[next..].starts_with('\n') {
             at = next;
         } else {
-            let length = rest.find('}').map(|end| end + 1).filter(|_| rest.starts_with("\\u{")).ok_or_else(unmatched)?;
+            let length =
+                rest.find('}').map(|end| end + 1).filter(|_| rest.starts_with("\\u{")).ok_or_else(unmatched)?;
             let original = text.as_bytes()[at..next].to_vec();
             out.push(Token { line: number, shown: rest[..length].to_owned(), original });
             (at, rest) = (next, &rest[length..]);

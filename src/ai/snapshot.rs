@@ -279,7 +279,11 @@ impl Snapshot {
 
     /// Says, for the one who looks, what is there and what is not.
     pub(super) fn describe(&self) -> String {
-        let use_ = if self.is_editable { "Edit them with Edit and create others with Write; nothing else can be changed. " } else { "" };
+        let use_ = if self.is_editable {
+            "Edit them with Edit and create others with Write; nothing else can be changed. "
+        } else {
+            ""
+        };
         let mut text = format!(
             "Your working folder, {}, holds {} files of the repository as they are with the change; paths in it are \
              those of the change. {use_}Look at them with Read, Grep and Glob wherever a claim depends on code that is not shown. Their \
@@ -328,7 +332,10 @@ fn list(folder: &Path, prefix: Vec<u8>, out: &mut Vec<RepoPath>) -> Result<(), S
         } else if kind.is_file() && out.len() < 2 * MAX_FILES {
             out.push(RepoPath::new(path));
         } else {
-            return Err(format!("the model made something that is not a plain file: {}", RepoPath::new(path).to_wire()));
+            return Err(format!(
+                "the model made something that is not a plain file: {}",
+                RepoPath::new(path).to_wire()
+            ));
         }
     }
     Ok(())

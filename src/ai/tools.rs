@@ -158,10 +158,7 @@ const EDITS: &[Spec] = &[
     Spec {
         name: "create",
         description: "Creates a file in your private copy of the tree. Nothing may be at the path.",
-        parameters: &[
-            PATH,
-            Parameter { name: "text", kind: "string", description: "The whole text of the file." },
-        ],
+        parameters: &[PATH, Parameter { name: "text", kind: "string", description: "The whole text of the file." }],
         call: edit::create,
     },
 ];

@@ -73,7 +73,10 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     let has_person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if !args.yes && !has_person {
         let words = [args.findings.clone(), vec!["--session".to_owned(), args.session.clone()]].concat();
-        let command = format!("claude-reviewer fix {} --yes", words.iter().map(|w| shell::quoted(w)).collect::<Vec<_>>().join(" "));
+        let command = format!(
+            "claude-reviewer fix {} --yes",
+            words.iter().map(|w| shell::quoted(w)).collect::<Vec<_>>().join(" ")
+        );
         return Err(Error::usage("a fix needs approval, and standard input is not a terminal").hint(command));
     }
     let stop = Stop::default();
@@ -192,7 +195,8 @@ impl Steps<'_> {
     fn finish(&self, mut fixing: Fixing) -> Result<ExitStatus> {
         if let Some(file) = &self.args.patch {
             let file = self.context.dir.join(file);
-            let failed = |e: std::io::Error| Error::incomplete(format!("{} cannot be written", file.display())).caused_by(&e);
+            let failed =
+                |e: std::io::Error| Error::incomplete(format!("{} cannot be written", file.display())).caused_by(&e);
             std::fs::write(&file, fixing.patch()).map_err(failed)?;
             fixing.end(FixOutcome::Patched)?;
             let file = Inert::new(file.display().to_string()).to_string();
@@ -242,15 +246,20 @@ impl Steps<'_> {
         let again = |flags: &str| format!("claude-reviewer fix {} --session {session} {flags}", ids.replace(", ", " "));
         let error = match verdict {
             AttemptVerdict::Failed | AttemptVerdict::Unverified => {
-                return Err(Error::incomplete(message).hint("check the backends: claude-reviewer doctor").hint(history));
+                return Err(Error::incomplete(message)
+                    .hint("check the backends: claude-reviewer doctor")
+                    .hint(history));
             }
             AttemptVerdict::Forbidden => {
-                let allow: Vec<String> = fixing.refused().iter().map(|p| format!("--allow {}", shell::quoted(p))).collect();
+                let allow: Vec<String> =
+                    fixing.refused().iter().map(|p| format!("--allow {}", shell::quoted(p))).collect();
                 Error::usage(message).hint(format!("to permit it: {}", again(&allow.join(" ")))).hint(history)
             }
-            AttemptVerdict::NoChange => Error::usage(message)
-                .hint(format!("try another backend: {}", again("--backend NAME")))
-                .hint(format!("or decide on the finding: claude-reviewer reject {ids} --session {session} --reason TEXT")),
+            AttemptVerdict::NoChange => {
+                Error::usage(message).hint(format!("try another backend: {}", again("--backend NAME"))).hint(format!(
+                    "or decide on the finding: claude-reviewer reject {ids} --session {session} --reason TEXT"
+                ))
+            }
             _ => Error::usage(message).hint(history),
         };
         super::print_error(&error);

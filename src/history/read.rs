@@ -333,7 +333,16 @@ pub(super) fn load_from(folder: &Folder, id: SessionId) -> Result<Session> {
     // It decides nothing: what cannot be read of it is missing.
     let fixes: Option<Fixes> = optional(document(folder, FIXES)).unwrap_or_default();
     let fixes = fixes.map(|f| f.fixes).unwrap_or_default();
-    Ok(Session { schema_version: stored::STORED_VERSION, review_id, status, request, rounds: all, completion, head, fixes })
+    Ok(Session {
+        schema_version: stored::STORED_VERSION,
+        review_id,
+        status,
+        request,
+        rounds: all,
+        completion,
+        head,
+        fixes,
+    })
 }
 
 /// Makes the error about a round that a session does not have.

@@ -7,7 +7,7 @@ mod backend;
 
 use super::kind::Kind;
 use super::value::Value;
-use super::{AgentReview, MAX_ATTEMPTS, Backend, BackendKind, Guideline, HookMode, Mode, PathRule, Policy};
+use super::{AgentReview, Backend, BackendKind, Guideline, HookMode, MAX_ATTEMPTS, Mode, PathRule, Policy};
 use crate::finding::Severity;
 use crate::request::{Depth, OnIncomplete, OnTestFailure};
 pub(super) use backend::BACKEND;

@@ -165,7 +165,8 @@ fn merge(top: &Path, rewrite: Rewrite) -> std::result::Result<Option<Edit>, Stri
     if is_unsaved(&place) {
         return Err(format!("an editor has unsaved changes of {shown}"));
     }
-    let after = merged(&base, &before, &after).ok_or_else(|| format!("{shown} was edited in the same lines meanwhile"))?;
+    let after =
+        merged(&base, &before, &after).ok_or_else(|| format!("{shown} was edited in the same lines meanwhile"))?;
     Ok((after != before).then_some(Edit { path, place, before: Some(before), after }))
 }
 

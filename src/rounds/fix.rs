@@ -15,8 +15,8 @@ pub(super) use merge::merged;
 
 use super::apply::{Edits, Rewrite};
 use super::decide::{self, Listed, list, select};
-use crate::ai::{mend, redact};
 use crate::ai::run::{Around, Consulted, Question};
+use crate::ai::{mend, redact};
 use crate::diff::RepoPath;
 use crate::env::Env;
 use crate::error::{Error, Result};

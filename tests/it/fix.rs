@@ -1,5 +1,7 @@
 //! `fix` lets a model fix findings, or leaves the worktree, the index and HEAD as they are.
 
+mod claude;
+
 use crate::loopback::{Reply, Request, Server, finding};
 use crate::support::{Repo, Run, files_below};
 use serde_json::{Value, json};
@@ -154,7 +156,13 @@ fn a_verified_fix_is_written_and_the_index_stays() {
     assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
     assert_eq!(case.text("a.py"), CODE.replace(BAD, GOOD));
     assert_eq!(case.repo.git(&["show", ":a.py"]), CODE);
-    for part in ["plan by openai: Guard the division.", "1. Treat an empty list.", "the fix is verified", &format!("+{GOOD}"), "fixed F1 in a.py"] {
+    for part in [
+        "plan by openai: Guard the division.",
+        "1. Treat an empty list.",
+        "the fix is verified",
+        &format!("+{GOOD}"),
+        "fixed F1 in a.py",
+    ] {
         assert!(run.stdout.contains(part), "{part}: {}", run.stdout);
     }
     let stored = &case.stored()[0];
@@ -206,7 +214,10 @@ fn dsp_05_a_fix_that_brings_something_new_that_blocks_is_no_fix() {
 fn dsp_05_a_fix_does_not_touch_what_checks_the_code() {
     let fixed = edit("a.py", BAD, GOOD);
     for (edits, reason) in [
-        (create("conftest.py", "collect_ignore = ['a']\n"), "conftest.py is a configuration of tests; to allow it: --allow conftest.py"),
+        (
+            create("conftest.py", "collect_ignore = ['a']\n"),
+            "conftest.py is a configuration of tests; to allow it: --allow conftest.py",
+        ),
         (create(".github/workflows/x.yml", "on: push\n"), "is a CI file"),
         (create(".claude-reviewer.toml", "version = 1\nblock_on = []\n"), "is policy of the review"),
         (create(".claude-reviewer/dispositions.toml", "version = 1\n"), "is policy of the review"),
@@ -247,7 +258,10 @@ fn container(repo: &Path, command: &str) -> String {
     let script = "#!/bin/sh\ncase $4 in *ipv6_route*) exit 42 ;; esac\ncd \"$1\" && shift && exec \"$@\"\n";
     std::fs::write(&container, script).unwrap();
     std::fs::set_permissions(&container, std::fs::Permissions::from_mode(0o755)).unwrap();
-    format!("[tests]\nrun = true\non_failure = \"warn\"\ncommand = {command:?}\nsandbox = [{:?}, \"{{tree}}\"]\n", container.display())
+    format!(
+        "[tests]\nrun = true\non_failure = \"warn\"\ncommand = {command:?}\nsandbox = [{:?}, \"{{tree}}\"]\n",
+        container.display()
+    )
 }
 
 #[test]
@@ -381,19 +395,30 @@ fn dsp_05_hostile_paths_reach_nothing() {
 fn dsp_05_an_interrupted_fix_changes_nothing_and_is_stored() {
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
         let also = |r: &Request| {
-            r.prompt().contains("in the private copy").then(|| Reply(vec![crate::loopback::Step::Wait(std::time::Duration::from_secs(30))]))
+            r.prompt()
+                .contains("in the private copy")
+                .then(|| Reply(vec![crate::loopback::Step::Wait(std::time::Duration::from_secs(30))]))
         };
         let case = Case::with(CODE, vec![vec![]], "", Box::new(also));
         let before = state(&case.repo);
         let tmp = case.repo.outside().join("tmp");
         std::fs::create_dir_all(&tmp).unwrap();
         let mut command = case.repo.reviewer(&["fix", "F1", "--yes"]).env("TMPDIR", &tmp).command();
-        command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        command
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped());
         let child = command.spawn().unwrap();
         while !case.server.questions().iter().any(|r| r.prompt().contains("in the private copy")) {
             std::thread::yield_now();
         }
-        assert!(std::process::Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap().success());
+        assert!(
+            std::process::Command::new("kill")
+                .args([&format!("-{signal}"), &child.id().to_string()])
+                .status()
+                .unwrap()
+                .success()
+        );
         let out = child.wait_with_output().unwrap();
         let stderr = String::from_utf8_lossy(&out.stderr).into_owned();
         assert_eq!(out.status.code(), Some(code), "{stderr}");
@@ -436,7 +461,11 @@ fn a_fix_needs_a_person_or_a_flag() {
 fn accepted_findings_are_fixed_by_default_or_those_that_block() {
     let case = Case::new(vec![vec![edit("a.py", BAD, GOOD)]]);
     let run = case.fix(&[]);
-    assert!(run.code == 0 && run.stdout.contains("nothing was decided yet; fixing the findings that block"), "{}", run.stdout);
+    assert!(
+        run.code == 0 && run.stdout.contains("nothing was decided yet; fixing the findings that block"),
+        "{}",
+        run.stdout
+    );
     let case = Case::new(vec![vec![edit("a.py", BAD, GOOD)]]);
     case.repo.reviewer(&["accept", "F1"]).run(0);
     let run = case.fix(&[]);

@@ -37,7 +37,8 @@ pub(super) fn create(tree: &Tree<'_>, arguments: &Value, mut page: Page) -> Resu
     let name = argument::inside(given).map_err(|why| format!("{shown} {why}"))?;
     let text = argument::string(arguments, "text")?.replace("\r\n", "\n");
     let path = RepoPath::from(name);
-    let is_free = tree.has_room_for(&path).map_err(|e| format!("the tree cannot be listed: {}", Inert::new(e.message)))?;
+    let is_free =
+        tree.has_room_for(&path).map_err(|e| format!("the tree cannot be listed: {}", Inert::new(e.message)))?;
     if !is_free {
         return Err(format!("{shown} cannot be created: something is there, or the name is not one of a plain file"));
     }

@@ -209,7 +209,10 @@ impl Page<'_> {
     fn fix(&mut self, fix: &Fix, now: Timestamp) {
         self.text.push('\n');
         let outcome = wire::name(&fix.outcome);
-        self.line(&format!("{}: {outcome}", bold(&format!("fix {} of {}", fix.number, Inert::new(fix.findings.join(", "))), self.style)));
+        self.line(&format!(
+            "{}: {outcome}",
+            bold(&format!("fix {} of {}", fix.number, Inert::new(fix.findings.join(", "))), self.style)
+        ));
         self.field("when", &age(&fix.timestamp, now));
         if let Some(plan) = &fix.plan {
             let edited = if plan.edited { ", edited" } else { "" };

@@ -14,11 +14,11 @@ use crate::request::Source;
 use crate::review::{self, Place};
 use crate::rounds::apply::{Wanted, effect, plan};
 use crate::rounds::decide::{Choice, Here, decision, propose, select};
+use crate::rounds::fix::{FixAsk, Fixing};
 use crate::rounds::verify::verified;
 use crate::rounds::{self, Ask, Save};
 use crate::rules::RuleSet;
 use crate::wire;
-use crate::rounds::fix::{FixAsk, Fixing};
 use crate::wire::answer::{Applied, ForbiddenFile, OpenFinding, PlannedFix, Proposed, ToFix, VerifiedFix};
 use crate::wire::stored::Session;
 use jiff::civil::Date;
@@ -249,8 +249,7 @@ const RULES: &str = "Do not change without the user's consent what checks the co
 
 fn plan_fix(call: &Call<'_>) -> Result<Answer> {
     let (_, _, session) = call.session(call.given.text("review_id").unwrap_or("latest"))?;
-    let ask =
-        FixAsk { request: call.stored()?, session, findings: named(call)?, allowed: Vec::new(), via: "mcp" };
+    let ask = FixAsk { request: call.stored()?, session, findings: named(call)?, allowed: Vec::new(), via: "mcp" };
     let mut fixing = Fixing::open(ask, &call.world())?;
     let no_plan = match fixing.has_backend() {
         true => fixing.plan(&call.world()).err().map(|e| e.on_one_line()),

@@ -80,7 +80,10 @@ impl Copy {
             let Some(meta) = plain(from, &relative) else { continue };
             bytes += meta.len();
             if bytes > MOST_BYTES {
-                return Err(Error::usage(format!("the worktree has more than {} GiB, too much for a fix", MOST_BYTES >> 30)));
+                return Err(Error::usage(format!(
+                    "the worktree has more than {} GiB, too much for a fix",
+                    MOST_BYTES >> 30
+                )));
             }
             if let Some(folder) = target.parent() {
                 std::fs::create_dir_all(folder).map_err(|e| fail(&e))?;

@@ -72,7 +72,9 @@ async fn tested(
     };
     match output.end {
         End::Exit(0) => Tests::Passed,
-        End::Exit(code @ (126 | 127)) => Tests::NotRun(format!("the command cannot be run in the sandbox (exit code {code})")),
+        End::Exit(code @ (126 | 127)) => {
+            Tests::NotRun(format!("the command cannot be run in the sandbox (exit code {code})"))
+        }
         End::Exit(_) | End::Signal(_) => Tests::Failed(said()),
         End::TimedOut => Tests::NotRun("they did not end in time".to_owned()),
         End::OutOfMemory => Tests::NotRun("they ran out of memory".to_owned()),

@@ -36,8 +36,11 @@ impl Verification {
         known: &BTreeSet<String>,
     ) -> (AttemptVerdict, Vec<String>) {
         let verified = verified(findings, &self.done.stored);
-        let mut reasons: Vec<String> =
-            verified.open.iter().map(|(id, state)| format!("{id} is {}", wire::name(state).replace('_', " "))).collect();
+        let mut reasons: Vec<String> = verified
+            .open
+            .iter()
+            .map(|(id, state)| format!("{id} is {}", wire::name(state).replace('_', " ")))
+            .collect();
         reasons.extend(verified.new.iter().filter(|f| !known.contains(&f.fingerprint)).map(|f| {
             let file = f.file.as_deref().unwrap_or("the whole change");
             let line = f.line.map(|line| format!(":{line}")).unwrap_or_default();

@@ -23,15 +23,32 @@ fn dsp_05_paths_of_what_checks_the_code_are_known_by_class() {
     for (class, paths) in [
         (
             "policy of the review",
-            &[".claude-reviewer.toml", ".claude-reviewer/dispositions.toml", "a/.claude-reviewer/rules/x.toml", ".reviews/x"][..],
+            &[
+                ".claude-reviewer.toml",
+                ".claude-reviewer/dispositions.toml",
+                "a/.claude-reviewer/rules/x.toml",
+                ".reviews/x",
+            ][..],
         ),
         ("named by the policy", &["quality/rules/a.toml", "sub/style.md"]),
-        ("a hook", &[".husky/pre-commit", ".pre-commit-config.yaml", "lefthook.yml", "scripts/pre-push", ".lintstagedrc.json"]),
+        (
+            "a hook",
+            &[".husky/pre-commit", ".pre-commit-config.yaml", "lefthook.yml", "scripts/pre-push", ".lintstagedrc.json"],
+        ),
         (
             "a CI file",
             &[
-                ".github/workflows/ci.yml", ".gitlab-ci.yml", "Jenkinsfile", "ci/run.sh", ".circleci/config.yml", "azure-pipelines.yml",
-                "bitbucket-pipelines.yml", ".travis.yml", "action.yml", ".buildkite/pipeline.yml", "deploy.Jenkinsfile",
+                ".github/workflows/ci.yml",
+                ".gitlab-ci.yml",
+                "Jenkinsfile",
+                "ci/run.sh",
+                ".circleci/config.yml",
+                "azure-pipelines.yml",
+                "bitbucket-pipelines.yml",
+                ".travis.yml",
+                "action.yml",
+                ".buildkite/pipeline.yml",
+                "deploy.Jenkinsfile",
             ],
         ),
         ("a file of git", &[".gitattributes", ".gitignore", ".gitmodules", "sub/.gitignore", "docs/CODEOWNERS"]),
@@ -39,19 +56,59 @@ fn dsp_05_paths_of_what_checks_the_code_are_known_by_class() {
         (
             "a configuration of tests",
             &[
-                "conftest.py", "tests/conftest.py", "pytest.ini", "tox.ini", "jest.config.js", "web/vitest.config.ts", "phpunit.xml",
-                "spec/spec_helper.rb", ".mocharc.yml", "a/__snapshots__/x.js.snap", ".config/nextest.toml", "playwright.config.ts", ".coveragerc",
+                "conftest.py",
+                "tests/conftest.py",
+                "pytest.ini",
+                "tox.ini",
+                "jest.config.js",
+                "web/vitest.config.ts",
+                "phpunit.xml",
+                "spec/spec_helper.rb",
+                ".mocharc.yml",
+                "a/__snapshots__/x.js.snap",
+                ".config/nextest.toml",
+                "playwright.config.ts",
+                ".coveragerc",
             ],
         ),
         (
             "a linter or a checker",
-            &[".eslintrc.json", "eslint.config.js", ".flake8", "ruff.toml", "clippy.toml", "deny.toml", ".golangci.yml", "tsconfig.json", "mypy.ini", "setup.cfg", ".gitleaksignore"],
+            &[
+                ".eslintrc.json",
+                "eslint.config.js",
+                ".flake8",
+                "ruff.toml",
+                "clippy.toml",
+                "deny.toml",
+                ".golangci.yml",
+                "tsconfig.json",
+                "mypy.ini",
+                "setup.cfg",
+                ".gitleaksignore",
+            ],
         ),
         (
             "a build script",
             &[
-                "build.rs", "setup.py", "Makefile", "sub/Makefile.am", "rules.mk", "CMakeLists.txt", "Dockerfile", "Dockerfile.prod", "docker-compose.yml",
-                "build.gradle", "pom.xml", "webpack.config.js", ".cargo/config.toml", "justfile", "tasks.py", "app.csproj", "Rakefile", "flake.nix", "BUILD.bazel",
+                "build.rs",
+                "setup.py",
+                "Makefile",
+                "sub/Makefile.am",
+                "rules.mk",
+                "CMakeLists.txt",
+                "Dockerfile",
+                "Dockerfile.prod",
+                "docker-compose.yml",
+                "build.gradle",
+                "pom.xml",
+                "webpack.config.js",
+                ".cargo/config.toml",
+                "justfile",
+                "tasks.py",
+                "app.csproj",
+                "Rakefile",
+                "flake.nix",
+                "BUILD.bazel",
             ],
         ),
     ] {
@@ -63,7 +120,16 @@ fn dsp_05_paths_of_what_checks_the_code_are_known_by_class() {
             assert_eq!(why(of(path, Some("a\n"), "b\n"), &[], &[path]), None, "{path} is allowed");
         }
     }
-    for path in ["src/main.rs", "app/tasks.py", "src/ci.rs", "lib/build/tool.py", "README.md", "github.py", "src/hooks.ts", "config.py"] {
+    for path in [
+        "src/main.rs",
+        "app/tasks.py",
+        "src/ci.rs",
+        "lib/build/tool.py",
+        "README.md",
+        "github.py",
+        "src/hooks.ts",
+        "config.py",
+    ] {
         assert_eq!(why(of(path, Some("a\n"), "b\n"), &[], &[]), None, "{path}");
     }
 }
@@ -97,7 +163,8 @@ fn dsp_05_manifests_may_change_dependencies_only() {
 
 #[test]
 fn dsp_05_assertions_stay_and_no_test_is_skipped() {
-    let test = "from a import mean\n\ndef test_mean():\n    got = mean([1, 3])\n    assert (\n        got == 2\n    )\n";
+    let test =
+        "from a import mean\n\ndef test_mean():\n    got = mean([1, 3])\n    assert (\n        got == 2\n    )\n";
     let path = "tests/test_a.py";
     for after in [
         test.replace("    assert (\n        got == 2\n    )\n", "    pass\n"),
@@ -124,23 +191,46 @@ fn dsp_05_assertions_stay_and_no_test_is_skipped() {
 #[test]
 fn dsp_05_assertions_in_other_languages_and_beside_code_stay() {
     for (path, before, check) in [
-        ("src/a.rs", "fn a() {}\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn x() {\n        assert_eq!(a(), ());\n    }\n}\n", "        assert_eq!(a(), ());\n"),
+        (
+            "src/a.rs",
+            "fn a() {}\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn x() {\n        assert_eq!(a(), ());\n    }\n}\n",
+            "        assert_eq!(a(), ());\n",
+        ),
         ("src/a.test.ts", "it('adds', () => {\n  expect(add(1, 2)).toBe(3);\n});\n", "  expect(add(1, 2)).toBe(3);\n"),
-        ("a_test.go", "func TestA(t *testing.T) {\n\tif a() != 1 {\n\t\tt.Fatal(\"a\")\n\t}\n}\n", "\t\tt.Fatal(\"a\")\n"),
+        (
+            "a_test.go",
+            "func TestA(t *testing.T) {\n\tif a() != 1 {\n\t\tt.Fatal(\"a\")\n\t}\n}\n",
+            "\t\tt.Fatal(\"a\")\n",
+        ),
         ("src/test/java/ATest.java", "@Test\nvoid a() {\n  assertEquals(1, a());\n}\n", "  assertEquals(1, a());\n"),
         ("spec/a_spec.rb", "it 'adds' do\n  expect(add).to eq 3\nend\n", "  expect(add).to eq 3\n"),
-        ("tests/ATest.php", "public function testA() {\n  $this->assertSame(1, a());\n}\n", "  $this->assertSame(1, a());\n"),
+        (
+            "tests/ATest.php",
+            "public function testA() {\n  $this->assertSame(1, a());\n}\n",
+            "  $this->assertSame(1, a());\n",
+        ),
     ] {
         assert!(why(of(path, Some(before), &before.replace(check, "")), &[path], &[]).is_some(), "{path}");
         assert_eq!(why(of(path, Some(before), before), &[], &[]), None, "{path}");
     }
     let rust = "fn a() -> u8 {\n    1\n}\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn x() {\n        assert_eq!(super::a(), 1);\n    }\n}\n";
-    assert_eq!(why(of("src/a.rs", Some(rust), &rust.replace("    1\n", "    2 - 1\n")), &[], &[]), None, "code may change");
+    assert_eq!(
+        why(of("src/a.rs", Some(rust), &rust.replace("    1\n", "    2 - 1\n")), &[], &[]),
+        None,
+        "code may change"
+    );
 }
 
 #[test]
 fn dsp_05_suppressions_and_emptied_files_are_no_fixes() {
-    for comment in ["# claude-reviewer: ignore[eval-call] fine", "# noqa", "// eslint-disable-line", "#[allow(dead_code)]", "# type: ignore", "// NOLINT"] {
+    for comment in [
+        "# claude-reviewer: ignore[eval-call] fine",
+        "# noqa",
+        "// eslint-disable-line",
+        "#[allow(dead_code)]",
+        "# type: ignore",
+        "// NOLINT",
+    ] {
         assert!(why(of("src/a.x", Some("a\n"), &format!("a {comment}\n")), &[], &[]).is_some(), "{comment}");
         assert_eq!(why(of("src/a.x", Some(&format!("a {comment}\n")), "b\n"), &[], &[]), None, "{comment} goes");
     }

@@ -6,23 +6,114 @@ use std::collections::BTreeMap;
 
 /// Parts of calls that check something, in lower case.
 const CHECKS: &[&str] = &[
-    "assert", "expect", "should", "require.", "require(", "require!", "check(", "verify(", "xct", "t.error", "t.fatal", "t.fail", "fail(", "refute", "must_",
-    "ensure!", "panic!", "raises", "throws", "matches!", "snapshot", "ok(", "equal(", "deep_equal", "is_deeply", "approvals",
+    "assert",
+    "expect",
+    "should",
+    "require.",
+    "require(",
+    "require!",
+    "check(",
+    "verify(",
+    "xct",
+    "t.error",
+    "t.fatal",
+    "t.fail",
+    "fail(",
+    "refute",
+    "must_",
+    "ensure!",
+    "panic!",
+    "raises",
+    "throws",
+    "matches!",
+    "snapshot",
+    "ok(",
+    "equal(",
+    "deep_equal",
+    "is_deeply",
+    "approvals",
 ];
 /// What declares a test, in lower case.
 const DECLARATIONS: &[&str] = &[
-    "def test", "#[test", "#[tokio::test", "#[rstest", "#[case", "func test", "func benchmark", "func fuzz", "it(", "test(", "describe(", "context(", "scenario(",
-    "@test", "@parameterizedtest", "@pytest.mark.parametrize", "[fact]", "[theory]", "[test]", "[testmethod]", "[testcase", "test_case", "test_f(", "test_p(",
-    "specify ", "it \"", "it '", "test \"", "public function test", "class test", "testcase",
+    "def test",
+    "#[test",
+    "#[tokio::test",
+    "#[rstest",
+    "#[case",
+    "func test",
+    "func benchmark",
+    "func fuzz",
+    "it(",
+    "test(",
+    "describe(",
+    "context(",
+    "scenario(",
+    "@test",
+    "@parameterizedtest",
+    "@pytest.mark.parametrize",
+    "[fact]",
+    "[theory]",
+    "[test]",
+    "[testmethod]",
+    "[testcase",
+    "test_case",
+    "test_f(",
+    "test_p(",
+    "specify ",
+    "it \"",
+    "it '",
+    "test \"",
+    "public function test",
+    "class test",
+    "testcase",
 ];
 /// What skips a test, in lower case.
 const SKIPS: &[&str] = &[
-    "pytest.skip", "mark.skip", "skipif", "skiptest", "unittest.skip", "@skip", "t.skip", "it.skip", "test.skip", "describe.skip", "skip(\"", "skip('", "skip:",
-    "xfail", "#[ignore", "should_panic", "@ignore", "@disabled", ".only(", "fit(", "fdescribe(", "xit(", "xdescribe(", "xtest(", "it.todo",
-    "test.todo", "pending(", "t.skipnow", "assumetrue", "assumefalse", "assume.", "os.exit", "sys.exit", "process.exit", "os._exit", "if false", "if (false", "if 0:", "#[cfg(any())]", "if true {", "if (true)",
+    "pytest.skip",
+    "mark.skip",
+    "skipif",
+    "skiptest",
+    "unittest.skip",
+    "@skip",
+    "t.skip",
+    "it.skip",
+    "test.skip",
+    "describe.skip",
+    "skip(\"",
+    "skip('",
+    "skip:",
+    "xfail",
+    "#[ignore",
+    "should_panic",
+    "@ignore",
+    "@disabled",
+    ".only(",
+    "fit(",
+    "fdescribe(",
+    "xit(",
+    "xdescribe(",
+    "xtest(",
+    "it.todo",
+    "test.todo",
+    "pending(",
+    "t.skipnow",
+    "assumetrue",
+    "assumefalse",
+    "assume.",
+    "os.exit",
+    "sys.exit",
+    "process.exit",
+    "os._exit",
+    "if false",
+    "if (false",
+    "if 0:",
+    "#[cfg(any())]",
+    "if true {",
+    "if (true)",
 ];
 /// Whole lines that end a test early.
-const EARLY_ENDS: &[&str] = &["return", "return;", "return ok(());", "return nil", "pass", "exit 0", "exit(0)", "exit(0);", "exit"];
+const EARLY_ENDS: &[&str] =
+    &["return", "return;", "return ok(());", "return nil", "pass", "exit 0", "exit(0)", "exit(0);", "exit"];
 /// Lines that one assertion may have.
 const MOST_LINES: usize = 60;
 
@@ -109,7 +200,9 @@ fn skips(line: &[u8]) -> bool {
 fn is_comment(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     // An attribute of Rust checks something.
-    line.starts_with(b"//") || line.starts_with(b"--") || line.starts_with(b"#") && !line.starts_with(b"#[") && !line.starts_with(b"#!")
+    line.starts_with(b"//")
+        || line.starts_with(b"--")
+        || line.starts_with(b"#") && !line.starts_with(b"#[") && !line.starts_with(b"#!")
 }
 
 /// Returns the first characters of a line.
