@@ -274,7 +274,8 @@ pub struct ReviewRequest {
     /// Flags of the command line that only a model heeds: without a backend they are an error.
     pub model_flags: Vec<&'static str>,
     pub on_block: OnBlock,
-    /// The worktree whose store of reviews counts; `None`: the one under review. A private copy has no store.
+    /// The worktree whose store of reviews counts; `None`: the one under review. A private copy has no store, and no tests run
+    /// in it outside of a sandbox.
     pub store_of: Option<PathBuf>,
 }
 

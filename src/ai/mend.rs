@@ -52,8 +52,10 @@ pub fn restored(rules: &RuleSet, original: &[u8], edited: &str) -> Result<Vec<u8
     for (from, to) in diff::replaced(shown.as_bytes(), edited.as_bytes()) {
         let kept = old.get(at..from.start as usize).ok_or("its lines cannot be matched")?;
         out.extend(kept.iter().map(|line| line.to_vec()));
-        let neighbour = old.get(from.start as usize).or_else(|| old.get((from.start as usize).checked_sub(1)?));
-        let end: &[u8] = if neighbour.is_some_and(|line| line.ends_with(b"\r\n")) { b"\r\n" } else { b"\n" };
+        // The last line of a file may have no end.
+        let near = [Some(from.start as usize), (from.start as usize).checked_sub(1)];
+        let mut near = near.into_iter().flatten().filter_map(|i| old.get(i)).filter(|line| line.ends_with(b"\n"));
+        let end: &[u8] = if near.next().is_some_and(|line| line.ends_with(b"\r\n")) { b"\r\n" } else { b"\n" };
         for line in new.get(to.start as usize..to.end as usize).unwrap_or_default() {
             let text = line.strip_suffix('\n').unwrap_or(line);
             let mut bytes = resolved(text, &tokens, &from)?;

@@ -232,7 +232,7 @@ impl Snapshot {
     /// One line: a limit is passed, a file is not a text, or the program made a link or deleted a file.
     pub(super) fn hand_over(&self, tree: &Tree<'_>) -> Result<(), String> {
         let mut all = Vec::new();
-        list(&self.desk.work, Vec::new(), &mut all)?;
+        list(&self.desk.work, &[], &mut all)?;
         if let Some(gone) = self.files.iter().find(|f| !all.contains(f)) {
             return Err(format!("the model deleted {}", tree.name(gone)));
         }
@@ -319,16 +319,16 @@ fn folder(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// There is something that is not a regular file or folder, or too much.
-fn list(folder: &Path, prefix: Vec<u8>, out: &mut Vec<RepoPath>) -> Result<(), String> {
+fn list(folder: &Path, prefix: &[u8], out: &mut Vec<RepoPath>) -> Result<(), String> {
     let fail = |e: io::Error| format!("the private copy cannot be read: {e}");
     for entry in std::fs::read_dir(folder).map_err(fail)? {
         let entry = entry.map_err(fail)?;
-        let mut path = prefix.clone();
+        let mut path = prefix.to_vec();
         path.extend_from_slice(entry.file_name().as_encoded_bytes());
         let kind = entry.file_type().map_err(fail)?;
         if kind.is_dir() {
             path.push(b'/');
-            list(&entry.path(), path, out)?;
+            list(&entry.path(), &path, out)?;
         } else if kind.is_file() && out.len() < 2 * MAX_FILES {
             out.push(RepoPath::new(path));
         } else {

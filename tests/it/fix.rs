@@ -203,6 +203,19 @@ fn dsp_05_three_failed_attempts_change_nothing_and_are_stored() {
 }
 
 #[test]
+fn dsp_05_a_finding_that_is_still_there_in_changed_lines_is_not_fixed() {
+    // The model claims the same about the line as it is after the fix.
+    let also = |r: &Request| {
+        let is_review = !r.prompt().contains("in the private copy") && !r.prompt().contains("Plan how to fix");
+        let other = "    x = (sum(all) / n)";
+        (is_review && r.prompt().contains(&format!("+{other}"))).then(|| r.review(&[finding("a.py", 5, other)]))
+    };
+    let case = Case::with(CODE, vec![vec![edit("a.py", BAD, "    x = (sum(all) / n)")]], "", Box::new(also));
+    case.refused(&["F1"], 1, "F1 is still there");
+    assert_eq!(case.verdicts(), ["rejected"; 3]);
+}
+
+#[test]
 fn dsp_05_a_fix_that_brings_something_new_that_blocks_is_no_fix() {
     let new = format!("{GOOD}\n    eval(input())");
     let case = Case::new(vec![vec![edit("a.py", BAD, &new)]]);
@@ -255,7 +268,8 @@ fn dsp_05_an_assertion_that_goes_is_no_fix() {
 fn container(repo: &Path, command: &str) -> String {
     let container = repo.join("container");
     std::fs::create_dir_all(repo).unwrap();
-    let script = "#!/bin/sh\ncase $4 in *ipv6_route*) exit 42 ;; esac\ncd \"$1\" && shift && exec \"$@\"\n";
+    let script =
+        "#!/bin/sh\ncase $4 in *ipv6_route*) exit 42 ;; esac\ncd \"$1\" && shift && IN_SANDBOX=1 exec \"$@\"\n";
     std::fs::write(&container, script).unwrap();
     std::fs::set_permissions(&container, std::fs::Permissions::from_mode(0o755)).unwrap();
     format!(
@@ -268,10 +282,22 @@ fn container(repo: &Path, command: &str) -> String {
 fn dsp_05_a_fix_that_breaks_the_tests_changes_nothing() {
     let dir = tempfile::TempDir::new().unwrap();
     let broken = format!("{GOOD} + oops");
-    let tests = container(dir.path(), "if grep -q oops a.py; then echo it broke; exit 1; fi");
+    // Each run says where it is.
+    let log = dir.path().join("log");
+    let command = format!(
+        "echo \"${{IN_SANDBOX:-outside}}\" >>{}; if grep -q oops a.py; then echo it broke; exit 1; fi",
+        log.display()
+    );
+    let tests = container(dir.path(), &command);
     let case = Case::with(CODE, vec![vec![edit("a.py", BAD, &broken)]], &tests, Box::new(|_| None));
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), "outside\n", "a review runs the tests of the person's own code");
     case.refused(&["F1"], 1, "the tests fail");
     assert_eq!(case.verdicts(), ["tests_failed"; 3]);
+    assert_eq!(
+        std::fs::read_to_string(&log).unwrap(),
+        "outside\n1\n1\n1\n",
+        "code of a model runs in the sandbox alone"
+    );
     assert!(case.prompts.lock().unwrap()[1].contains("it broke"));
     let case = Case::with(CODE, vec![vec![edit("a.py", BAD, GOOD)]], &tests, Box::new(|_| None));
     let run = case.fix(&["F1"]);

@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn a_plan_has_steps() {
-        let (reply, nonce) = whole(r#""summary": "s", "steps": [{"text": "do", "files": ["a.py", 3]}, {"text": " "}]"#);
+        let (reply, nonce) = whole(r#""summary": "s", "steps": [{"text": "do", "files": ["a.py"]}, {"text": " "}]"#);
         let plan = fix_plan(&reply, &nonce).unwrap();
         assert_eq!(plan.steps, [PlanStep { text: "do".to_owned(), files: vec!["a.py".to_owned()] }]);
         for wrong in [r#""summary": "s", "steps": []"#, r#""summary": "s""#, r#""steps": "do""#] {

@@ -5,6 +5,7 @@ use crate::rounds::Done;
 use crate::rounds::verify::verified;
 use crate::wire;
 use crate::wire::fixing::AttemptVerdict;
+use crate::wire::stored::State;
 use std::collections::BTreeSet;
 
 /// The follow-up review of a copy.
@@ -36,11 +37,9 @@ impl Verification {
         known: &BTreeSet<String>,
     ) -> (AttemptVerdict, Vec<String>) {
         let verified = verified(findings, &self.done.stored);
-        let mut reasons: Vec<String> = verified
-            .open
-            .iter()
-            .map(|(id, state)| format!("{id} is {}", wire::name(state).replace('_', " ")))
-            .collect();
+        let told = |(id, state): &(String, State)| format!("{id} is {}", wire::name(state).replace('_', " "));
+        let is_unchecked = |(_, state): &&(String, State)| *state == State::Unchecked;
+        let mut reasons: Vec<String> = verified.open.iter().filter(|o| !is_unchecked(o)).map(told).collect();
         reasons.extend(verified.new.iter().filter(|f| !known.contains(&f.fingerprint)).map(|f| {
             let file = f.file.as_deref().unwrap_or("the whole change");
             let line = f.line.map(|line| format!(":{line}")).unwrap_or_default();
@@ -50,10 +49,10 @@ impl Verification {
             return (AttemptVerdict::Rejected, reasons);
         }
         // A fix may take back the whole change.
-        if self.done.stored.outcome == wire::Outcome::NothingToReview {
-            return (AttemptVerdict::Verified, Vec::new());
-        }
-        let missing: Vec<String> = verified.unreviewed.iter().map(|what| format!("not reviewed: {what}")).collect();
+        let is_empty = self.done.stored.outcome == wire::Outcome::NothingToReview;
+        let unreviewed = verified.unreviewed.iter().filter(|_| !is_empty);
+        let mut missing: Vec<String> = unreviewed.map(|what| format!("not reviewed: {what}")).collect();
+        missing.extend(verified.open.iter().filter(is_unchecked).map(told));
         if missing.is_empty() { (AttemptVerdict::Verified, missing) } else { (AttemptVerdict::Unverified, missing) }
     }
 }

@@ -134,10 +134,8 @@ pub(super) fn weakened(change: &Changed, is_of_finding: bool) -> Option<String> 
         return Some(format!("skips a test: {}", shown(line)));
     }
     let is_code = |line: &&[u8]| !line.trim_ascii().is_empty() && !is_comment(line);
-    match removed(before, after).into_iter().filter(|_| !is_of_finding).find(is_code) {
-        Some(line) => Some(format!("loses or changes a line of a test: {}", shown(line))),
-        None => None,
-    }
+    let line = removed(before, after).into_iter().filter(|_| !is_of_finding).find(is_code)?;
+    Some(format!("loses or changes a line of a test: {}", shown(line)))
 }
 
 /// Returns the part of a source file with tests; `None`: it has none.
