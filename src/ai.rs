@@ -15,6 +15,7 @@ pub mod context;
 pub mod debug;
 pub mod kept;
 pub mod material;
+pub mod mend;
 pub mod plan;
 pub mod price;
 pub mod prompt;
@@ -24,7 +25,7 @@ pub mod related;
 pub mod reply;
 pub mod run;
 mod section;
-mod snapshot;
+pub(crate) mod snapshot;
 pub mod tools;
 pub mod tree;
 

@@ -6,6 +6,7 @@ mod baseline;
 mod complete;
 mod decide;
 mod doctor;
+mod fix;
 mod generate;
 mod history;
 mod hooks;
@@ -116,6 +117,8 @@ enum Command {
     BackgroundJob(background::Job),
     /// Write the replacements of findings into the worktree
     Apply(apply::Args),
+    /// Let a model fix findings, verify the result, and apply it
+    Fix(Box<fix::Args>),
     /// Adopt the gate on code that has findings
     Baseline(baseline::Args),
     /// Serve coding agents over the Model Context Protocol
@@ -188,6 +191,7 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
         Command::Status(args) => status::run(&context, &args),
         Command::BackgroundJob(args) => background::job(&context, &args),
         Command::Apply(args) => apply::run(&context, &args),
+        Command::Fix(args) => fix::run(&context, &args),
         Command::Baseline(args) => baseline::run(&context, &args),
         Command::ServeMcp(args) => serve::run(&context, &args),
         Command::Completions(args) => generate::completions(&args),

@@ -37,6 +37,23 @@ impl Env {
         self.vars.iter().find(|(k, _)| k == name).map(|(_, v)| v).filter(|v| !v.is_empty())
     }
 
+    /// Returns the environment with other values of some variables.
+    #[must_use]
+    pub fn with<V: Into<OsString>>(&self, values: impl IntoIterator<Item = (&'static str, V)>) -> Self {
+        let mut out = self.clone();
+        for (name, value) in values {
+            out.vars.retain(|(known, _)| known != name);
+            out.vars.push((name.into(), value.into()));
+        }
+        out
+    }
+
+    /// Returns the environment with these folders as `PATH`.
+    #[must_use]
+    pub fn with_path(&self, folders: &[PathBuf]) -> Self {
+        self.with([("PATH", std::env::join_paths(folders).unwrap_or_default())])
+    }
+
     /// Returns all variables, in the order of the process.
     pub fn vars(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.vars.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))

@@ -89,6 +89,7 @@ pub struct Policy {
     pub guidelines: Vec<Guideline>,
     pub history: HistoryPolicy,
     pub tests: TestsPolicy,
+    pub fix: FixPolicy,
     pub hooks: HooksPolicy,
     pub mcp: McpPolicy,
     pub receipt: ReceiptPolicy,
@@ -182,6 +183,17 @@ pub struct TestsPolicy {
     pub sandbox: Vec<String>,
     /// Further folders that bubblewrap shows.
     pub sandbox_paths: Vec<String>,
+}
+
+/// Attempts of a fix by default.
+pub(crate) const MAX_ATTEMPTS: u32 = 3;
+
+/// `[fix]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FixPolicy {
+    pub max_attempts: u32,
+    /// Who plans and writes fixes; `None`: the backends of the review.
+    pub backend: Option<String>,
 }
 
 /// `[hooks]`.
@@ -461,6 +473,7 @@ impl Default for Policy {
             guidelines: Vec::new(),
             history: HistoryPolicy { path: ".reviews".to_owned(), commit: false },
             tests: TestsPolicy::default(),
+            fix: FixPolicy { max_attempts: MAX_ATTEMPTS, backend: None },
             hooks: HooksPolicy {
                 pre_commit: HookMode::Rules,
                 pre_push: HookMode::Full,
@@ -486,8 +499,15 @@ impl Policy {
     /// Returns true if a path belongs to a stored review and stored reviews are committed. Only rules for secrets scan
     /// such a record, and no model sees it: its text about code is not code.
     pub fn is_record(&self, path: &RepoPath) -> bool {
-        const FILES: [&str; 6] =
-            ["request.json", "changes.diff", "review.json", "response.json", "seal.json", "complete.json"];
+        const FILES: [&str; 7] = [
+            "fixes.json",
+            "request.json",
+            "changes.diff",
+            "review.json",
+            "response.json",
+            "seal.json",
+            "complete.json",
+        ];
         let inside = || {
             let path = std::str::from_utf8(path.as_bytes()).ok()?;
             path.strip_prefix(self.history.path.trim_end_matches('/'))?.strip_prefix('/')

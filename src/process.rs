@@ -5,9 +5,11 @@
 //! it: at its deadline, when the run is stopped, and when it leaves children behind.
 
 pub mod detached;
+mod editor;
 mod find;
 mod memory;
 
+pub use editor::edit;
 pub use find::{Unfit, find_program};
 
 use crate::log::millis;

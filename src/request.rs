@@ -58,6 +58,7 @@ impl ReviewRequest {
             is_audit: false,
             model_flags: Vec::new(),
             on_block: OnBlock::Fail,
+            store_of: None,
         }
     }
 }
@@ -278,6 +279,9 @@ pub struct ReviewRequest {
     /// Flags of the command line that only a model heeds: without a backend they are an error.
     pub model_flags: Vec<&'static str>,
     pub on_block: OnBlock,
+    /// The worktree whose store of reviews counts; `None`: the one under review. A private copy has no store, and no tests run
+    /// in it outside of a sandbox.
+    pub store_of: Option<PathBuf>,
 }
 
 /// What the author says of a change: data for a model, never instructions.
@@ -349,6 +353,8 @@ pub struct Overrides {
     pub jobs: Option<u32>,
     pub timeout: Option<Duration>,
     pub max_cost_usd: Option<f64>,
+    /// Requests of one run; set by commands that make several.
+    pub max_requests: Option<u32>,
     /// Tokens that all requests together may take, in and out.
     pub max_tokens: Option<u64>,
 }

@@ -299,7 +299,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     }
     let stop = world.stop;
     let recorder = request.record.then(Recorder::new).transpose()?;
-    let place = resolved.repo.as_ref().and_then(|repo| Place::of(repo, policy, world.env));
+    let place = resolved.repo.as_ref().and_then(|repo| Place::of(repo, policy, request, world.env));
     let decisions = decided::load(
         (resolved.repo.as_ref(), request.authority),
         (&resolved.base, &resolved.other_bases),
@@ -440,9 +440,14 @@ pub fn is_nothing_staged(dir: &Path, env: &Env) -> Result<bool> {
     Ok(Repo::open(dir, env)?.staged()?.entries.is_empty())
 }
 
-/// Runs no tests where the worktree may be a stranger's and the job has rights that the stranger lacks. Returns why,
+/// Runs no tests in a private copy, and none where the worktree may be a stranger's and the job has rights that the stranger lacks. Returns why,
 /// where there are some to be run.
 fn leave_untested(request: &ReviewRequest, policy: &mut Policy) -> Option<String> {
+    if request.store_of.is_some() {
+        // A model wrote the code of a private copy: the fix runs the tests itself, in the sandbox.
+        policy.tests.run = false;
+        return None;
+    }
     let Source::Ends(ends) = &request.source else { return None };
     let asked = ends.checkout == Checkout::Foreign && policy.tests.run && policy.tests.command.is_some();
     asked.then(|| {

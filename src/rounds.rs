@@ -10,6 +10,7 @@ pub mod baseline;
 pub mod compare;
 pub mod cover;
 pub mod decide;
+pub mod fix;
 mod follow;
 mod pull;
 pub mod recall;

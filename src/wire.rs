@@ -7,6 +7,7 @@ pub mod answer;
 pub mod background;
 mod calm;
 pub mod counsel;
+pub mod fixing;
 pub mod judge;
 pub mod pulls;
 pub mod receipt;

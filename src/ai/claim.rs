@@ -6,6 +6,7 @@
 
 pub mod counsel;
 pub mod criteria;
+pub mod fix;
 pub mod reproduction;
 
 use super::ask;

@@ -12,6 +12,7 @@
 mod consistent;
 mod counsel;
 mod extras;
+mod fix;
 mod json;
 mod read;
 mod reproduction;
@@ -22,6 +23,7 @@ use super::claim::{Rebuttal, Reply};
 use super::material::Shown;
 use crate::diff::RepoPath;
 pub use counsel::{criteria, decision, proposal};
+pub use fix::{fix_plan, fix_report};
 use json::{Fault, Json, Object};
 pub use reproduction::reproduction;
 

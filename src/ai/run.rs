@@ -37,7 +37,7 @@ use crate::progress::Progress;
 use crate::request::{CacheUse, Depth};
 use crate::rules::RuleSet;
 use crate::stop::Stop;
-pub use consult::{Consulted, Question, consult};
+pub use consult::{Around, Consulted, Question, consult};
 use futures_util::future::join3;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use ledger::{FileKey, FileLedger};

@@ -6,6 +6,7 @@
 
 mod argument;
 mod diff;
+mod edit;
 mod history;
 mod list;
 mod names;
@@ -52,7 +53,7 @@ impl Spec {
     }
 }
 
-/// The tools, in the order in which they are told.
+/// The tools that read, in the order in which they are told.
 pub const SPECS: &[Spec] = &[
     Spec {
         name: "read_lines",
@@ -141,6 +142,32 @@ pub const SPECS: &[Spec] = &[
     },
 ];
 
+/// The tools that change files of a private copy, for fixes alone.
+const EDITS: &[Spec] = &[
+    Spec {
+        name: "edit",
+        description: "Replaces a text of one file in your private copy of the tree. The old text must occur exactly once: \
+            add lines around it until it does. Keep <secret:…> as it is.",
+        parameters: &[
+            PATH,
+            Parameter { name: "old", kind: "string", description: "Text of the file, verbatim, without line numbers." },
+            Parameter { name: "new", kind: "string", description: "The text in its place." },
+        ],
+        call: edit::edit,
+    },
+    Spec {
+        name: "create",
+        description: "Creates a file in your private copy of the tree. Nothing may be at the path.",
+        parameters: &[PATH, Parameter { name: "text", kind: "string", description: "The whole text of the file." }],
+        call: edit::create,
+    },
+];
+
+/// Returns the tools; those that change files only on request.
+pub fn specs(is_editable: bool) -> impl Iterator<Item = &'static Spec> {
+    SPECS.iter().chain(if is_editable { EDITS } else { &[] })
+}
+
 const PATH: Parameter =
     Parameter { name: "path", kind: "string", description: "Path from the repository root, as in the change." };
 const NAME: Parameter =
@@ -183,7 +210,9 @@ pub struct Session<'t, 'r> {
 impl<'t, 'r> Session<'t, 'r> {
     /// Starts with the usual caps.
     pub fn new(tree: &'t Tree<'r>) -> Self {
-        Self::with_caps(tree, Caps::default())
+        let usual = Caps::default();
+        let calls = if tree.is_editable() { 3 * usual.calls } else { usual.calls };
+        Self::with_caps(tree, Caps { calls, ..usual })
     }
 
     /// Starts with caps of the caller's.
@@ -215,8 +244,9 @@ impl<'t, 'r> Session<'t, 'r> {
     }
 
     fn answer(&self, name: &str, arguments: &Value, room: usize) -> Result<Page, String> {
-        let Some(spec) = SPECS.iter().find(|s| s.name == name) else {
-            let known: Vec<_> = SPECS.iter().map(|s| s.name).collect();
+        let is_editable = self.tree.is_editable();
+        let Some(spec) = specs(is_editable).find(|s| s.name == name) else {
+            let known: Vec<_> = specs(is_editable).map(|s| s.name).collect();
             return Err(format!("unknown tool; available: {}", known.join(", ")));
         };
         let arguments = argument::object(arguments)?;

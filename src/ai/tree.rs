@@ -12,7 +12,7 @@ use crate::git::{Edit, Reader, Repo, State};
 use crate::policy::Policy;
 use crate::rules::RuleSet;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::rc::Rc;
 
@@ -44,7 +44,24 @@ pub struct Tree<'r> {
     id: OnceCell<Option<String>>,
     /// The changed files, as a model sees them.
     change: &'r [Shown],
+    /// Files that a model edits, in memory; `None`: it may only read.
+    drafts: Option<RefCell<Drafts>>,
 }
+
+/// Files as a model edited or created them: the text that it sees, secrets replaced.
+#[derive(Debug, Default)]
+struct Drafts {
+    texts: BTreeMap<RepoPath, Rc<str>>,
+    /// Bytes that the model wrote in all.
+    bytes: usize,
+}
+
+/// Files that a model may edit or create.
+const MOST_DRAFTS: usize = 20;
+/// Bytes that a model may write in all.
+const MOST_WRITTEN: usize = 512 << 10;
+/// Bytes of an edited file.
+const MOST_DRAFT: usize = 1 << 20;
 
 #[derive(Debug)]
 struct Listing {
@@ -106,7 +123,63 @@ impl<'r> Tree<'r> {
             read: Cell::new(0),
             id: OnceCell::new(),
             change: &[],
+            drafts: None,
         }
+    }
+
+    /// Lets a model edit and create files, in memory.
+    #[must_use]
+    pub fn with_drafts(self) -> Self {
+        Self { drafts: Some(RefCell::default()), ..self }
+    }
+
+    /// Returns true if a model may edit and create files.
+    pub fn is_editable(&self) -> bool {
+        self.drafts.is_some()
+    }
+
+    /// Returns the edited and created files as the model sees them.
+    pub fn drafts(&self) -> BTreeMap<RepoPath, String> {
+        let drafts = self.drafts.iter().flat_map(|d| d.borrow().texts.clone());
+        drafts.map(|(path, text)| (path, text.to_string())).collect()
+    }
+
+    /// Returns the text of a file that a model edited or created.
+    pub(super) fn drafted(&self, path: &RepoPath) -> Option<Rc<str>> {
+        self.drafts.as_ref()?.borrow().texts.get(path).cloned()
+    }
+
+    /// Keeps the new text of a file. `written`: the bytes that the model wrote for it.
+    ///
+    /// # Errors
+    /// A limit would be passed.
+    pub(super) fn draft(&self, path: &RepoPath, text: &str, written: usize) -> std::result::Result<(), String> {
+        let mut drafts = self.drafts.as_ref().ok_or("files can only be read")?.borrow_mut();
+        if !drafts.texts.contains_key(path) && drafts.texts.len() >= MOST_DRAFTS {
+            return Err(format!("a fix can change {MOST_DRAFTS} files at most"));
+        }
+        if text.len() > MOST_DRAFT || drafts.bytes.saturating_add(written) > MOST_WRITTEN {
+            return Err(format!("a fix can write {} KiB at most", MOST_WRITTEN >> 10));
+        }
+        drafts.bytes += written;
+        drafts.texts.insert(path.clone(), text.into());
+        Ok(())
+    }
+
+    /// Returns true if a file can be created: nothing is at the path or above it, and no program takes it for more than a
+    /// file of the tree.
+    ///
+    /// # Errors
+    /// Incomplete, when a tree is missing or corrupt.
+    pub(super) fn has_room_for(&self, path: &RepoPath) -> Result<bool> {
+        let paths = self.paths()?;
+        let starts = path.as_bytes().iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
+        let is_file = |end: usize| paths.binary_search(&RepoPath::new(&path.as_bytes()[..end])).is_ok();
+        let folder = [path.as_bytes(), b"/"].concat();
+        let is_folder = paths.iter().any(|p| p.as_bytes().starts_with(&folder));
+        let is_shown = path.as_bytes().iter().all(|b| !b.is_ascii_control()) && self.name(path) == path.to_wire();
+        let is_taken = is_folder || starts.chain([path.as_bytes().len()]).any(is_file) || self.drafted(path).is_some();
+        Ok(is_plain(path) && is_shown && !is_taken && !redact::is_sensitive(path))
     }
 
     /// Adds the changed files, as a model sees them.
@@ -176,6 +249,9 @@ impl<'r> Tree<'r> {
     /// # Errors
     /// Why not: see [`Unread`].
     pub fn text(&self, path: &RepoPath) -> std::result::Result<Rc<str>, Unread> {
+        if let Some(text) = self.drafted(path) {
+            return Ok(text);
+        }
         if let Some(text) = self.texts.borrow().get(path) {
             return Ok(text.clone());
         }

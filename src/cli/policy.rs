@@ -152,7 +152,7 @@ impl Files {
                     None => None,
                 }
             }
-            (None, None, Some(top)) => Project::in_worktree(top, &context.env)?,
+            (None, None, Some(top)) => Project::in_worktree(top, top, &context.env)?,
             (None, None, None) => None,
         };
         Ok(Self { user, project, top })
@@ -269,7 +269,7 @@ fn convert(context: &Context, path: &Path) -> Result<ExitStatus> {
 
 fn trust(context: &Context) -> Result<ExitStatus> {
     let (pins, top) = pins(context)?;
-    let Some(project) = Project::in_worktree(&top, &context.env)? else {
+    let Some(project) = Project::in_worktree(&top, &top, &context.env)? else {
         return Err(Error::usage(format!("{} not found in {}", policy::FILE_NAME, top.display())));
     };
     let values = policy::operator_values(&project)?;

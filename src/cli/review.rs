@@ -5,7 +5,7 @@ mod event;
 mod output;
 mod pull;
 
-pub(super) use args::{Args, Verify};
+pub(super) use args::{Args, Verify, duration, usd};
 
 use super::{ColorChoice, Context, background, pr, signals};
 use crate::env::Env;
@@ -298,6 +298,7 @@ fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<R
             jobs: o.jobs,
             timeout: o.timeout,
             max_cost_usd: o.max_cost,
+            max_requests: None,
             max_tokens: o.max_tokens,
         },
         waivers: o.waive.clone(),
@@ -312,6 +313,7 @@ fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<R
         is_audit: false,
         model_flags: model_flags(o),
         on_block: if o.exit_zero { OnBlock::ExitZero } else { OnBlock::Fail },
+        store_of: None,
     })
 }
 

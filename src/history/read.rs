@@ -1,9 +1,11 @@
 //! Reads sessions, and puts aside what cannot be read.
 
 use super::disk::Folder;
+use super::fixes::FIXES;
 use super::trouble::{Result, Trouble};
 use super::{CORRUPT, LATEST, SESSIONS, SessionId, Store};
 use crate::error::{self, Error};
+use crate::wire::fixing::Fixes;
 use crate::wire::stored::{
     self, Completion, Damaged, Document, Latest, Request, Response, Review, Round, Seal, Session, Unread,
 };
@@ -328,7 +330,19 @@ pub(super) fn load_from(folder: &Folder, id: SessionId) -> Result<Session> {
     let Some(last) = all.last() else { return Err(Trouble::Absent) };
     let (status, head) = (status(completion.as_ref(), &last.review), chain_end(completion.as_ref(), &last.seal));
     let review_id = id.to_string();
-    Ok(Session { schema_version: stored::STORED_VERSION, review_id, status, request, rounds: all, completion, head })
+    // It decides nothing: what cannot be read of it is missing.
+    let fixes: Option<Fixes> = optional(document(folder, FIXES)).unwrap_or_default();
+    let fixes = fixes.map(|f| f.fixes).unwrap_or_default();
+    Ok(Session {
+        schema_version: stored::STORED_VERSION,
+        review_id,
+        status,
+        request,
+        rounds: all,
+        completion,
+        head,
+        fixes,
+    })
 }
 
 /// Makes the error about a round that a session does not have.

@@ -7,6 +7,7 @@
 use super::chain::{self, Covered};
 use super::damage::session_of;
 use super::disk::Folder;
+use super::fixes::FIXES;
 use super::link::{self, Break, Claim, Known};
 use super::read::{
     CHANGE, COMPLETE, REQUEST, RESPONSE, REVIEW, SEAL, document, most, round_name, round_number, understand,
@@ -254,7 +255,7 @@ impl Look {
     fn rounds(&mut self, session: &Folder) -> Result<u32> {
         let names = session.names()?;
         let count = names.iter().filter_map(|n| round_number(n)).max().unwrap_or(0);
-        let known = |n: &str| [REQUEST, CHANGE, COMPLETE].contains(&n) || round_number(n).is_some();
+        let known = |n: &str| [REQUEST, CHANGE, COMPLETE, FIXES].contains(&n) || round_number(n).is_some();
         let mut strange: Vec<_> = names.iter().filter(|n| !known(n)).collect();
         strange.sort_unstable();
         strange.iter().for_each(|n| self.edit(None, n, "not a part of a session"));

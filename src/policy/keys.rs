@@ -7,7 +7,7 @@ mod backend;
 
 use super::kind::Kind;
 use super::value::Value;
-use super::{AgentReview, Backend, BackendKind, Guideline, HookMode, Mode, PathRule, Policy, PostCommit};
+use super::{AgentReview, Backend, BackendKind, Guideline, HookMode, MAX_ATTEMPTS, Mode, PathRule, Policy, PostCommit};
 use crate::finding::Severity;
 use crate::request::{Depth, OnIncomplete, OnTestFailure};
 pub(super) use backend::BACKEND;
@@ -95,6 +95,7 @@ pub(super) static TABLES: &[Table] = &[
     Table { name: "rules", about: "Built-in rules and team rules.", keys: RULES },
     Table { name: "history", about: "Storage of reviews.", keys: HISTORY },
     Table { name: "tests", about: "The project's tests, run with a review.", keys: TESTS },
+    Table { name: "fix", about: "Fixes that a model writes (`claude-reviewer fix`).", keys: FIX },
     Table { name: "hooks", about: "Installed git hooks.", keys: HOOKS },
     Table { name: "mcp", about: "MCP server for agents (serve-mcp).", keys: MCP },
     Table {
@@ -397,6 +398,27 @@ static TESTS: &[Key<Policy>] = &[
         weaker: Weaker::Grows,
         get: |p| Value::list_or_unset(&p.tests.sandbox_paths),
         set: |p, v| p.tests.sandbox_paths = v.list().to_vec(),
+    },
+];
+
+static FIX: &[Key<Policy>] = &[
+    Key {
+        name: "max_attempts",
+        about: "Most attempts of one fix. The next one learns why the one before failed. The default is 3.",
+        kind: Kind::Count(1, 10),
+        trust: Trust::Operator,
+        weaker: Weaker::Never,
+        get: |p| if p.fix.max_attempts == MAX_ATTEMPTS { Value::Unset } else { Value::Count(p.fix.max_attempts) },
+        set: |p, v| p.fix.max_attempts = v.count(),
+    },
+    Key {
+        name: "backend",
+        about: "Backend that plans and writes fixes. Unset: the backends of the review, in their order, until one answers.",
+        kind: Kind::Line(64),
+        trust: Trust::Operator,
+        weaker: Weaker::Never,
+        get: |p| Value::optional(p.fix.backend.as_ref()),
+        set: |p, v| p.fix.backend = v.to_optional(),
     },
 ];
 

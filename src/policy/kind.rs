@@ -60,7 +60,7 @@ pub(super) struct Complaint {
 }
 
 /// The tools of `serve-mcp`.
-pub(super) const TOOLS: [&str; 18] = [
+pub(super) const TOOLS: [&str; 19] = [
     "request_review",
     "get_review_history",
     "mark_review_complete",
@@ -79,6 +79,7 @@ pub(super) const TOOLS: [&str; 18] = [
     "propose_disposition",
     "apply_finding",
     "verify_fix",
+    "plan_fix",
 ];
 
 /// The most bytes that the patterns of one list may have in total. A review compiles that many in milliseconds.

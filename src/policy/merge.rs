@@ -268,6 +268,7 @@ impl Merge<'_> {
             ("review.jobs", flags.jobs.map(Value::Count)),
             ("review.timeout", flags.timeout.map(Value::Span)),
             ("review.max_cost_usd", flags.max_cost_usd.map(Value::Number)),
+            ("review.max_requests", flags.max_requests.map(Value::Count)),
         ];
         for (key, value) in values {
             if let (Some(value), Some(slot)) = (value, policy_slot(key)) {

@@ -33,7 +33,8 @@ impl Project {
     /// # Errors
     ///
     /// Usage: it cannot be read, is not a regular file, or is too large.
-    pub fn in_worktree(top: &Path, env: &Env) -> Result<Option<Self>> {
+    /// `trusted_at`: the worktree for which trust is looked up; another one if `top` is a private copy.
+    pub fn in_worktree(top: &Path, trusted_at: &Path, env: &Env) -> Result<Option<Self>> {
         let path = top.join(FILE_NAME);
         match std::fs::symlink_metadata(&path) {
             Ok(m) if m.file_type().is_symlink() => return Err(Self::linked(FILE_NAME)),
@@ -42,7 +43,7 @@ impl Project {
             Err(e) => return Err(unreadable(&path, &e)),
         }
         let Some(bytes) = read(&path)? else { return Ok(None) };
-        Ok(Some(Self::of(ProjectOrigin::Worktree, bytes, top, env)))
+        Ok(Some(Self::of(ProjectOrigin::Worktree, bytes, trusted_at, env)))
     }
 
     /// Returns the error for a project's file that is a symbolic link.

@@ -268,6 +268,7 @@ fn flags_and_variables_of_the_reference_set_their_keys() {
         jobs: Some(2),
         timeout: Some(std::time::Duration::from_secs(9)),
         max_cost_usd: Some(0.5),
+        max_requests: None,
         max_tokens: None,
     };
     let place = |env: &Env, overrides: &Overrides, key: &str| {

@@ -62,7 +62,7 @@ impl Policy {
             "context_tokens",
             "price",
         ];
-        const ELSEWHERE: [&str; 6] = ["history", "tests", "hooks", "mcp", "receipt", "forge"];
+        const ELSEWHERE: [&str; 7] = ["history", "tests", "fix", "hooks", "mcp", "receipt", "forge"];
         let asked: Vec<String> = self.review.backends.iter().map(|name| backend(name)).collect();
         let mut entries: BTreeMap<&str, usize> = BTreeMap::new();
         let mut out = BTreeMap::new();

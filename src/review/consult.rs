@@ -2,7 +2,7 @@
 //! cache as for a review.
 
 use super::{World, governing, models, source};
-use crate::ai::run::{Consulted, Job, Question, consult};
+use crate::ai::run::{Around, Consulted, Job, Question, consult};
 use crate::error::{Error, Result};
 use crate::git::Repo;
 use crate::policy::Policy;
@@ -32,7 +32,9 @@ impl Consultation {
         let governing = governing::load(&request, world.env, &resolved, &mut Vec::new())?;
         let rules = RuleSet::new(&governing.policy.rules, &governing.team_rules)?;
         if let Some(name) = request.backends.iter().find(|b| governing.policy.backend(b).is_none()) {
-            return Err(Error::usage(format!("unknown backend {name}")));
+            let known: Vec<_> = governing.policy.backends.iter().map(|b| b.name.as_str()).collect();
+            let error = Error::usage(format!("unknown backend {name}"));
+            return Err(error.hint(format!("policy knows {}", known.join(", "))));
         }
         Ok(Self { request, repo: resolved.repo, policy: governing.policy, rules })
     }
@@ -67,6 +69,20 @@ impl Consultation {
     ///
     /// Incomplete: no thread or clock could be had.
     pub fn ask<T: Send>(&self, question: &Question<T>, world: &World<'_>) -> Result<Option<Consulted<T>>> {
+        self.ask_around(question, None, world)
+    }
+
+    /// Asks as [`Self::ask`] does. `around`: what the model may look at besides the documents, and whether it may edit.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::ask`].
+    pub fn ask_around<T: Send>(
+        &self,
+        question: &Question<T>,
+        around: Option<&Around>,
+        world: &World<'_>,
+    ) -> Result<Option<Consulted<T>>> {
         if self.backends().is_empty() {
             return Ok(None);
         }
@@ -97,7 +113,7 @@ impl Consultation {
                     .enable_all()
                     .build()
                     .map_err(|e| Error::incomplete("no model was asked").caused_by(&e))?;
-                let consulted = runtime.block_on(consult(&job, question));
+                let consulted = runtime.block_on(consult(&job, question, around));
                 runtime.shutdown_background();
                 Ok(Some(consulted))
             });

@@ -51,7 +51,7 @@ pub(super) fn load(
     let mut reader = repo.map(Repo::reader);
     let project = match (&request.config, &state, repo, reader.as_mut()) {
         (Some(path), ..) => Some(Project::from_flag(path, &request.dir)?),
-        (None, Some(state), Some(repo), Some(reader)) => project_file(request.authority, state, repo, reader, env)?,
+        (None, Some(state), Some(repo), Some(reader)) => project_file(request, state, repo, reader, env)?,
         _ => None,
     };
     if let (Authority::Base, None, Some(reader)) = (request.authority, &request.config, reader.as_mut()) {
@@ -135,7 +135,7 @@ pub(super) fn policy_alone(request: &ReviewRequest, env: &Env, repo: &Repo) -> R
     };
     let project = match (&request.config, &state) {
         (Some(path), _) => Some(Project::from_flag(path, &request.dir)?),
-        (None, Some(state)) => project_file(request.authority, state, repo, &mut repo.reader(), env)?,
+        (None, Some(state)) => project_file(request, state, repo, &mut repo.reader(), env)?,
         (None, None) => None,
     };
     let sources = Sources { user: user.as_ref(), project: project.as_ref(), env, overrides: &request.overrides };
@@ -143,14 +143,14 @@ pub(super) fn policy_alone(request: &ReviewRequest, env: &Env, repo: &Repo) -> R
 }
 
 fn project_file(
-    authority: Authority,
+    request: &ReviewRequest,
     state: &State,
     repo: &Repo,
     reader: &mut Reader<'_>,
     env: &Env,
 ) -> Result<Option<Project>> {
     if let (State::Worktree, Some(top)) = (state, repo.worktree()) {
-        return Project::in_worktree(top, env);
+        return Project::in_worktree(top, request.store_of.as_deref().unwrap_or(top), env);
     }
     let path = RepoPath::from(policy::FILE_NAME);
     let Some(bytes) = reader.read(state, &path, policy::MAX_BYTES)? else {
@@ -160,7 +160,7 @@ fn project_file(
             _ => Ok(None),
         };
     };
-    Ok(Some(match (authority, state.commit()) {
+    Ok(Some(match (request.authority, state.commit()) {
         (Authority::Base, Some(base)) => Project::at_base(base, bytes),
         _ => Project::at_head(bytes, repo.worktree().unwrap_or(repo.git_dir()), env),
     }))

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// The place of a store. Nothing of it need exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The worktree that is reviewed.
+    /// The worktree that is reviewed, or the one that the request names for it.
     pub top: PathBuf,
     pub history: HistoryPolicy,
     /// Rounds that a session may have.
@@ -26,9 +26,9 @@ pub struct Place {
 
 impl Place {
     /// Names the place of a repository's store; `None` where there is no worktree.
-    pub(super) fn of(repo: &Repo, policy: &Policy, env: &Env) -> Option<Self> {
+    pub(super) fn of(repo: &Repo, policy: &Policy, request: &ReviewRequest, env: &Env) -> Option<Self> {
         Some(Self {
-            top: repo.worktree()?.to_owned(),
+            top: request.store_of.as_deref().or(repo.worktree())?.to_owned(),
             history: policy.history.clone(),
             max_rounds: policy.review.max_rounds,
             actor: super::actor(env, Some(repo)),
@@ -58,7 +58,7 @@ pub fn place(request: &ReviewRequest, env: &Env) -> Result<(Place, Policy)> {
     };
     let request = ReviewRequest { authority, source: Source::Auto, ..request.clone() };
     let policy = governing::policy_alone(&request, env, &repo)?;
-    let place = Place::of(&repo, &policy, env).ok_or_else(|| {
+    let place = Place::of(&repo, &policy, &request, env).ok_or_else(|| {
         let error = Error::usage(format!("{} has no worktree", request.dir.display()));
         error.hint("reviews are stored in a worktree; run this in a clone that has one")
     })?;

@@ -4,6 +4,7 @@
 //! that a refusal leaves the worktree as it is. The index stays.
 
 use super::decide::select;
+use super::fix::merged;
 use super::recall;
 use super::region::changes;
 use crate::diff::{self, Attribute, Body, ChangeKind, FileChange, FileMode, LineNo, RepoPath, Side};
@@ -45,13 +46,23 @@ pub struct Edits {
     pub left_out: Vec<(String, String)>,
 }
 
-/// One changed file.
+/// One changed or new file.
 #[derive(Debug)]
 struct Edit {
     path: RepoPath,
     place: PathBuf,
-    before: Vec<u8>,
+    /// `None`: the file is new.
+    before: Option<Vec<u8>>,
     after: Vec<u8>,
+}
+
+/// A new content of a file, which was made from an earlier one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rewrite {
+    pub path: RepoPath,
+    /// The content that it was made from; `None`: there was no file.
+    pub base: Option<Vec<u8>>,
+    pub after: Vec<u8>,
 }
 
 /// A replacement at its place in a file: indices of lines, the end excluded.
@@ -99,7 +110,7 @@ pub fn plan(top: &Path, review: &str, (recorded, change): (&[wire::Finding], &[u
         let Some((place, before)) = texts.remove(&path) else { continue };
         out.applied.extend(own.iter().map(|p| p.id.clone()));
         let after = replaced(&before, own);
-        out.files.push(Edit { path, place, before, after });
+        out.files.push(Edit { path, place, before: Some(before), after });
     }
     Ok(out)
 }
@@ -125,6 +136,58 @@ fn is_named(recorded: &[wire::Finding], names: &[String], found: &wire::Finding,
 
 fn is_safe(f: &Finding) -> bool {
     f.counts() && f.disputed.is_none() && f.confidence() >= Confidence::Medium && f.replacement().is_some()
+}
+
+/// Makes a temporary file with the permissions that a new file has.
+fn new_file(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(<std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
+    builder.prefix(".claude-reviewer-").tempfile_in(folder)
+}
+
+/// Merges a rewrite with the file as it is now; `None`: the file has the new content already.
+///
+/// # Errors
+/// Why it cannot be merged.
+fn merge(top: &Path, rewrite: Rewrite) -> std::result::Result<Option<Edit>, String> {
+    let Rewrite { path, base, after } = rewrite;
+    let shown = path.to_wire();
+    let Some(base) = base else {
+        let place = free_place(top, &path)?;
+        return Ok(Some(Edit { path, place, before: None, after }));
+    };
+    let place = place(top, &path)?;
+    let before = read(&place)?;
+    if has_conflict(&before) {
+        return Err(format!("{shown} has an unresolved conflict"));
+    }
+    if is_unsaved(&place) {
+        return Err(format!("an editor has unsaved changes of {shown}"));
+    }
+    let after =
+        merged(&base, &before, &after).ok_or_else(|| format!("{shown} was edited in the same lines meanwhile"))?;
+    Ok((after != before).then_some(Edit { path, place, before: Some(before), after }))
+}
+
+/// Returns the place of a new file: nothing is there, and no folder on the way is a link.
+fn free_place(top: &Path, path: &RepoPath) -> std::result::Result<PathBuf, String> {
+    let shown = path.to_wire();
+    let relative = std::str::from_utf8(path.as_bytes()).map_err(|_| format!("{shown} is not UTF-8"))?;
+    let mut place = top.to_owned();
+    let mut parts = Path::new(relative).components().peekable();
+    while let Some(part) = parts.next() {
+        let std::path::Component::Normal(name) = part else {
+            return Err(format!("{shown} is not a path of the worktree"));
+        };
+        place.push(name);
+        match std::fs::symlink_metadata(&place) {
+            Ok(meta) if parts.peek().is_some() && meta.is_dir() => {}
+            Ok(_) => return Err(format!("something is in the place of the new file {shown}")),
+            Err(_) => {}
+        }
+    }
+    Ok(place)
 }
 
 /// Finds the place of a replacement in the worktree.
@@ -304,6 +367,28 @@ pub fn effect(edits: &Edits, before: &[wire::Finding], after: &Review) -> Effect
 }
 
 impl Edits {
+    /// Merges rewrites with the files as they are now: edits of other lines survive. Nothing is written.
+    ///
+    /// # Errors
+    /// Usage: edits of the same lines, a conflict in a file, unsaved changes, or something in the place of a new file.
+    pub fn of_rewrites(top: &Path, rewrites: impl IntoIterator<Item = Rewrite>) -> Result<Self> {
+        let mut out = Self::default();
+        for rewrite in rewrites {
+            let edit = merge(top, rewrite).map_err(|why| {
+                let error = Error::usage(format!("the fix is not applied: {why}; nothing was written"));
+                error.hint("write it as a patch instead: claude-reviewer fix --patch fix.patch")
+            })?;
+            out.files.extend(edit);
+        }
+        Ok(out)
+    }
+
+    /// Returns rewrites as they are, for a patch.
+    pub fn unmerged(top: &Path, rewrites: impl IntoIterator<Item = Rewrite>) -> Self {
+        let edit = |r: Rewrite| Edit { place: top.to_owned(), path: r.path, before: r.base, after: r.after };
+        Self { files: rewrites.into_iter().map(edit).collect(), ..Self::default() }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
@@ -318,8 +403,12 @@ impl Edits {
         let mut out = Vec::new();
         for edit in &self.files {
             let side = || Some(Side { path: edit.path.clone(), mode: FileMode::Regular, id: None });
-            let body = Body::of_file(&edit.path, Some(edit.before.clone()), Some(edit.after.clone()), Attribute::Text);
-            let entry = diff::Entry { kind: ChangeKind::Modified, old: side(), new: side() };
+            let body = Body::of_file(&edit.path, edit.before.clone(), Some(edit.after.clone()), Attribute::Text);
+            let (kind, old) = match edit.before {
+                Some(_) => (ChangeKind::Modified, side()),
+                None => (ChangeKind::Added, None),
+            };
+            let entry = diff::Entry { kind, old, new: side() };
             diff::unified::write(&FileChange { entry, body }, &mut out);
         }
         out
@@ -341,14 +430,18 @@ impl Edits {
             files.push((edit, edit.beside().map_err(|e| unwritten(edit, &e, &[]))?));
         }
         for edit in &self.files {
-            if read(&edit.place).ok().as_ref() != Some(&edit.before) {
+            let is_same = match &edit.before {
+                Some(before) => read(&edit.place).ok().as_ref() == Some(before),
+                None => edit.place.symlink_metadata().is_err(),
+            };
+            if !is_same {
                 return Err(Error::usage(format!("{} changed meanwhile; nothing was written", edit.path.to_wire()))
                     .hint("apply again when no editor or program writes to the file"));
             }
         }
         let mut done = Vec::new();
         for (edit, file) in files {
-            file.persist(&edit.place).map_err(|e| unwritten(edit, &e.error, &done))?;
+            edit.persist(file).map_err(|e| unwritten(edit, &e, &done))?;
             done.push(edit.path.to_wire());
         }
         Ok(())
@@ -358,11 +451,26 @@ impl Edits {
 impl Edit {
     /// Writes the new content to a temporary file in the same folder, with the permissions of the old one.
     fn beside(&self) -> std::io::Result<tempfile::NamedTempFile> {
-        let mut file = tempfile::NamedTempFile::new_in(self.place.parent().unwrap_or(&self.place))?;
+        // The folder of a new file may be missing; it is made when the file is put to its place.
+        let folder = self.place.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(&self.place);
+        let mut file = new_file(folder)?;
         file.write_all(&self.after)?;
-        file.as_file().set_permissions(std::fs::metadata(&self.place)?.permissions())?;
+        if self.before.is_some() {
+            file.as_file().set_permissions(std::fs::metadata(&self.place)?.permissions())?;
+        }
         file.as_file().sync_all()?;
         Ok(file)
+    }
+
+    /// Puts the temporary file to its place.
+    fn persist(&self, file: tempfile::NamedTempFile) -> std::io::Result<()> {
+        if self.before.is_some() {
+            return file.persist(&self.place).map(drop).map_err(|e| e.error);
+        }
+        if let Some(folder) = self.place.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        file.persist_noclobber(&self.place).map(drop).map_err(|e| e.error)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Decides whether findings are fixed, by a further round of their review.
 
-use crate::wire::stored::{Review, State};
+use crate::wire::stored::{Entry, Review, State};
 use crate::wire::{self, Outcome};
 
 /// The state of findings after a further round.
@@ -28,7 +28,9 @@ pub fn verified<'f>(findings: impl IntoIterator<Item = &'f wire::Finding>, round
     let mut out = Verified::default();
     let entries = || round.since.iter().flat_map(|s| &s.entries);
     for f in findings {
-        match entries().find(|e| e.fingerprint == f.fingerprint).map(|e| e.state) {
+        // The fingerprint is another one if the finding is still there in changed lines.
+        let is_it = |e: &&Entry| e.previous_id.as_ref() == Some(&f.id) || e.fingerprint == f.fingerprint;
+        match entries().find(is_it).map(|e| e.state) {
             Some(State::Fixed) => out.fixed.push(f.id.clone()),
             Some(state) => out.open.push((f.id.clone(), state)),
             None => out.open.push((f.id.clone(), State::Unchecked)),

@@ -158,6 +158,52 @@ pub struct OpenFinding {
     pub state: State,
 }
 
+/// How to fix findings, for an agent that edits the files itself.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Plan of a fix")]
+pub struct PlannedFix {
+    /// ID of the review that has the findings.
+    pub review_id: String,
+    /// The plan of a model. Untrusted text; null if none was asked or answered.
+    pub plan: Option<super::fixing::Plan>,
+    /// Why there is no plan.
+    pub no_plan: Option<String>,
+    /// The findings.
+    pub findings: Vec<ToFix>,
+    /// Files of the plan that a fix may not change without the user's consent.
+    pub forbidden: Vec<ForbiddenFile>,
+    /// What a fix may never change without the user's consent.
+    pub rules: String,
+}
+
+/// A finding to fix.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ToFix {
+    /// ID in the review.
+    pub id: String,
+    /// ID of the rule.
+    pub rule_id: String,
+    /// Path of the file.
+    pub file: Option<String>,
+    /// First line.
+    pub line: Option<u32>,
+    /// Title, message and suggestion. Untrusted text.
+    pub text: String,
+    /// Numbered lines around it as they are now, secrets masked. Untrusted text.
+    pub code: String,
+    /// Replacement text for the lines, which apply_finding writes.
+    pub replacement: Option<String>,
+}
+
+/// A file that a fix may not change.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ForbiddenFile {
+    /// Path of the file.
+    pub file: String,
+    /// What it is.
+    pub why: String,
+}
+
 /// Status of an incomplete review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -540,6 +540,9 @@ pub struct Session {
     pub completion: Option<Completion>,
     /// Head of the hash chain.
     pub head: String,
+    /// What models planned and did to fix findings, oldest first.
+    #[serde(default)]
+    pub fixes: Vec<super::fixing::Fix>,
 }
 
 /// One round of a session.

@@ -28,6 +28,7 @@ mod docs_examples;
 mod doctor;
 mod exempt;
 mod fences;
+mod fix;
 mod forge;
 mod formats;
 mod git;

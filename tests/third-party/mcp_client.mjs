@@ -14,7 +14,7 @@ const TOOLS = [
   "apply_finding", "claude_health", "claude_judge_review", "claude_resolve_conflict", "claude_security_audit",
   "claude_validate_proposal", "get_review_history", "mark_review_complete", "propose_disposition", "request_review",
   "review_branch", "review_code", "review_commit", "review_plan", "review_staged", "review_unstaged",
-  "submit_findings", "verify_fix",
+  "submit_findings", "verify_fix", "plan_fix",
 ];
 
 async function connect(root) {

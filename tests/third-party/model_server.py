@@ -4,7 +4,8 @@
     model_server.py SCRIPT LOG
 
 SCRIPT is a JSON object of lists of turns: "review", "verdict" for requests to judge a claim, "criteria" of a contract,
-"proposal" and "decision" for questions about documents, "reproduction" for a test that proves a claim. The turn that is given is that of the position which the conversation has reached, the last one where it goes on longer. A turn is a
+"proposal" and "decision" for questions about documents, "reproduction" for a test that proves a claim, "fix_plan" and
+"fix_report" for a fix. A review whose prompt has the text "fixed" gets "review_fixed". The turn that is given is that of the position which the conversation has reached, the last one where it goes on longer. A turn is a
 list of content blocks: {"type": "text", "text": "…"} or
 {"type": "tool_use", "name": "…", "input": {…}}. In every string, NONCE stands for what the prompt ends with, and
 DIR for the folder that the prompt names. LOG gets a line of JSON for every request. The port stands on the first
@@ -55,8 +56,11 @@ def events(request):
         script = json.load(f)
     form = json.dumps([request.get("tools"), request.get("output_config")])
     kinds = {"refuted": "verdict", "standing": "criteria", "valid": "proposal", "floor_manager": "decision",
-             "fix": "reproduction"}
-    turns = script[next((kind for word, kind in kinds.items() if f'"{word}"' in form), "review")]
+             "fix": "reproduction", "steps": "fix_plan", "problem": "fix_report"}
+    kind = next((kind for word, kind in kinds.items() if f'"{word}"' in form), "review")
+    if kind == "review" and script.get("fixed", "\0") in said:
+        kind = "review_fixed"
+    turns = script[kind]
     turn = filled(turns[min(position, len(turns) - 1)],
                   {"NONCE": nonces[-1] if nonces else "none", "DIR": folders[-1] if folders else "/nowhere"})
     called = False

@@ -7,7 +7,7 @@
 use super::schema;
 use super::talk::{Call, Complaint, Dialect, Outcome, Said, Talk, Tools, Turn};
 use crate::ai::ask::{Cause, Failure, Spent};
-use crate::ai::tools::SPECS;
+use crate::ai::tools::specs;
 use crate::http;
 use serde_json::{Value, json};
 
@@ -83,8 +83,8 @@ fn body(talk: &Talk<'_>) -> Value {
             json!({ "format": { "type": "json_schema", "schema": schema::anthropic(&form.value) } });
     }
     if talk.tools != Tools::Absent {
-        let tools =
-            SPECS.iter().map(|s| json!({ "name": s.name, "description": s.description, "input_schema": s.schema() }));
+        let tools = specs(talk.is_editable)
+            .map(|s| json!({ "name": s.name, "description": s.description, "input_schema": s.schema() }));
         body["tools"] = tools.collect();
         body["tool_choice"] = json!({ "type": if talk.tools == Tools::Open { "auto" } else { "none" } });
     }

@@ -56,6 +56,11 @@ const MAX_REPLY: usize = 64 << 10;
 
 /// The tools that read, and nothing else.
 const TOOLS: [&str; 3] = ["Read", "Grep", "Glob"];
+/// The tools of a fix. There is no shell.
+const EDITING: [&str; 5] = ["Read", "Grep", "Glob", "Edit", "Write"];
+/// What a fix may edit: files below the working folder, which is the private copy. Without the permission, `dontAsk`
+/// refuses every edit; with it, edits elsewhere are still refused. Rules of Edit hold for Write.
+const EDITABLE: &str = "Edit(./**)";
 
 /// The value of `--model` where neither flag nor policy sets one.
 const DEFAULT_MODEL: &str = "default";
@@ -226,6 +231,13 @@ impl Claude {
         let affords = ask.quota.share() >= LEAST_AROUND && ask.quota.affords_tools(stdin_size);
         match around.filter(|_| ask.repair.is_none() && affords) {
             None => self.run(ask, self.desk().await?, None).await,
+            Some(tree) if tree.is_editable() => {
+                let snapshot = Snapshot::take(tree, &self.parent, ask.deadline, ask.stop).await?;
+                let answer = self.run(ask, snapshot.desk(), Some((&snapshot, tree))).await?;
+                let refuse = |why| Failure { usage: Box::new(answer.usage), ..Failure::new(Cause::Malformed, why) };
+                snapshot.hand_over(tree).map_err(refuse)?;
+                Ok(answer)
+            }
             Some(tree) => {
                 let snapshot = self.snapshot(tree, ask.deadline, ask.stop).await?;
                 self.run(ask, snapshot.desk(), Some((&snapshot, tree))).await
@@ -241,7 +253,11 @@ impl Claude {
 
     async fn run(&self, ask: &Ask<'_>, desk: &Desk, around: Option<(&Snapshot, &Tree<'_>)>) -> Result<Answer, Failure> {
         let started = Instant::now();
-        let tools: &[&str] = if around.is_some() { &TOOLS } else { &[] };
+        let tools: &[&str] = match around {
+            Some((_, tree)) if tree.is_editable() => &EDITING,
+            Some(_) => &TOOLS,
+            None => &[],
+        };
         let limits = Limits::new(ask.deadline, ask.stop);
         let stdin = stdin(ask, around.map(|(snapshot, _)| snapshot));
         let bytes = ask.prompt.system.len() + stdin.len();
@@ -324,6 +340,9 @@ impl Claude {
         if !tools.is_empty() {
             // Neither is in the folder; should it ever be.
             add(&["--disallowedTools", "Read(./.git/**)", "Read(**/.env*)"]);
+        }
+        if tools == EDITING {
+            add(&["--allowedTools", EDITABLE]);
         }
         add(&["--permission-mode", "dontAsk", "--setting-sources=", "--strict-mcp-config"]);
         add(&["--disable-slash-commands", "--no-session-persistence"]);

@@ -6,7 +6,7 @@ use super::anthropic::{append, field};
 use super::schema;
 use super::talk::{Call, Complaint, Dialect, QUIET, Said, Talk, Tools, Turn};
 use crate::ai::ask::{Cause, Failure, Spent};
-use crate::ai::tools::SPECS;
+use crate::ai::tools::specs;
 use crate::http::retry;
 use crate::policy::Effort;
 use serde_json::{Value, json};
@@ -95,8 +95,7 @@ fn body(talk: &Talk<'_>) -> Value {
     }
     // When it has to answer, the tools are gone: the form of the answer does not go with them.
     if talk.tools == Tools::Open {
-        let tools = SPECS
-            .iter()
+        let tools = specs(talk.is_editable)
             .map(|s| json!({ "name": s.name, "description": s.description, "parametersJsonSchema": s.schema() }));
         body["tools"] = json!([{ "functionDeclarations": tools.collect::<Vec<_>>() }]);
     }

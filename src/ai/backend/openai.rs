@@ -8,7 +8,7 @@ use super::anthropic::{append, field, names};
 use super::schema;
 use super::talk::{Call, Complaint, Dialect, QUIET, Said, Talk, Tools, Turn};
 use crate::ai::ask::{Cause, Failure, Spent};
-use crate::ai::tools::SPECS;
+use crate::ai::tools::specs;
 use serde_json::{Value, json};
 
 /// Choices of an answer, and tool calls of a message, that are told apart.
@@ -75,7 +75,7 @@ fn body(talk: &Talk<'_>) -> Value {
     }
     if talk.tools != Tools::Absent {
         let tool = |name, description, parameters| json!({ "type": "function", "function": { "name": name, "description": description, "parameters": parameters } });
-        body["tools"] = SPECS.iter().map(|s| tool(s.name, s.description, s.schema())).collect();
+        body["tools"] = specs(talk.is_editable).map(|s| tool(s.name, s.description, s.schema())).collect();
         body["tool_choice"] = json!(if talk.tools == Tools::Open { "auto" } else { "none" });
     }
     body

@@ -8,7 +8,7 @@ use super::openai::unstream;
 use super::schema;
 use super::talk::{Call, Dialect, QUIET, Said, Talk, Tools, Turn};
 use crate::ai::ask::{Cause, Failure, Spent};
-use crate::ai::tools::SPECS;
+use crate::ai::tools::specs;
 use crate::policy::Effort;
 use serde_json::{Value, json};
 
@@ -60,7 +60,7 @@ fn body(talk: &Talk<'_>) -> Value {
     }
     if talk.tools != Tools::Absent {
         let tool = |name, description, parameters| json!({ "type": "function", "name": name, "description": description, "parameters": parameters, "strict": false });
-        body["tools"] = SPECS.iter().map(|s| tool(s.name, s.description, s.schema())).collect();
+        body["tools"] = specs(talk.is_editable).map(|s| tool(s.name, s.description, s.schema())).collect();
         body["tool_choice"] = json!(if talk.tools == Tools::Open { "auto" } else { "none" });
     }
     body

@@ -85,6 +85,8 @@ pub(super) struct Talk<'a> {
     /// The form of the answer; `None`: not prescribed this time.
     pub(super) schema: Option<&'a Schema>,
     pub(super) tools: Tools,
+    /// Whether tools that change files are among them.
+    pub(super) is_editable: bool,
     /// What followed the prompt.
     pub(super) turns: &'a [Turn],
     /// The provider itself is asked, not a server that is compatible.
@@ -208,6 +210,7 @@ async fn converse(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>, spent: 
             instructions: &instructions,
             schema,
             tools,
+            is_editable: session.is_some() && around.is_some_and(Tree::is_editable),
             turns: &turns,
             own: http.is_own(),
             begun: ask.begun,

@@ -5,7 +5,11 @@ use super::{Job, Outcome, Session, described, open};
 use crate::ai::ask::{Cause, Nonce, Schema};
 use crate::ai::prompt::{self, Brief, Exhibit};
 use crate::ai::reply::Problem;
+use crate::ai::tree::Tree;
 use crate::ai::{Setback, Usage};
+use crate::diff::RepoPath;
+use crate::git::State;
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// A question about documents.
@@ -21,6 +25,15 @@ pub struct Question<T> {
     pub parse: fn(&str, &Nonce) -> Result<T, Problem>,
 }
 
+/// What a model may do in the worktree besides answering.
+#[derive(Clone, Debug, Default)]
+pub struct Around {
+    /// Files that git does not track yet.
+    pub new: Vec<RepoPath>,
+    /// Whether it may edit and create files, in memory or in a private copy.
+    pub is_editable: bool,
+}
+
 /// What came of a question.
 #[derive(Debug)]
 pub struct Consulted<T> {
@@ -31,14 +44,17 @@ pub struct Consulted<T> {
     /// The same, where a backend was tried: for whoever thinks of asking again.
     pub setbacks: Vec<Setback>,
     pub usage: Vec<Usage>,
+    /// Edited and created files as the model sees them, secrets replaced.
+    pub drafts: BTreeMap<RepoPath, String>,
     /// The deadline passed, or a limit was reached.
     pub timed_out: bool,
     /// The run was ended.
     pub stopped: bool,
 }
 
-/// Asks one backend after another, in the order of the policy, until one answers.
-pub async fn consult<T>(job: &Job<'_>, question: &Question<T>) -> Consulted<T> {
+/// Asks one backend after another, in the order of the policy, until one answers. `around`: what of the
+/// worktree a model may look at; `None`: it sees the documents alone.
+pub async fn consult<T>(job: &Job<'_>, question: &Question<T>, around: Option<&Around>) -> Consulted<T> {
     let mut opened = Outcome::default();
     let teams = open(job, &mut opened);
     let setbacks = std::mem::take(&mut opened.models.setbacks);
@@ -48,10 +64,16 @@ pub async fn consult<T>(job: &Job<'_>, question: &Question<T>) -> Consulted<T> {
         failed: failures.chain(opened.remarks.into_iter().map(|r| r.text)).collect(),
         setbacks,
         usage: Vec::new(),
+        drafts: BTreeMap::new(),
         timed_out: false,
         stopped: false,
     };
     let brief = Brief::default();
+    let tree = around.zip(job.repo).map(|(around, repo)| {
+        let tree = Tree::new(repo, State::Worktree, job.rules).without_records_of(job.policy);
+        let tree = tree.with_new(around.new.iter().cloned());
+        if around.is_editable { tree.with_drafts() } else { tree }
+    });
     let session = Session::new(job, &[], &brief);
     session.expect(1);
     session.tell();
@@ -63,7 +85,7 @@ pub async fn consult<T>(job: &Job<'_>, question: &Question<T>) -> Consulted<T> {
             out.failed.push(format!("{name}: the documents do not fit"));
             continue;
         }
-        match session.question(member, &Query::new(&prompt, question.schema, None), question.parse).await {
+        match session.question(member, &Query::new(&prompt, question.schema, tree.as_ref()), question.parse).await {
             Ok(Asked { value, keep, .. }) => {
                 session.store(keep);
                 out.answer = Some((name.to_owned(), value));
@@ -86,5 +108,6 @@ pub async fn consult<T>(job: &Job<'_>, question: &Question<T>) -> Consulted<T> {
     }
     session.step();
     out.usage = session.usage.take();
+    out.drafts = tree.map(|t| t.drafts()).unwrap_or_default();
     out
 }

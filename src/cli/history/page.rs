@@ -3,6 +3,8 @@
 use crate::history::Checked;
 use crate::report::{Style, changes};
 use crate::untrusted::{Inert, pieces, width};
+use crate::wire;
+use crate::wire::fixing::Fix;
 use crate::wire::stored::{Counts, History, Overview, Round, Session};
 use crate::wire::{Outcome, Verdict};
 use anstyle::{AnsiColor, Effects};
@@ -107,6 +109,9 @@ pub(super) fn session(session: &Session, style: &Style, now: Timestamp) -> Strin
     for round in &session.rounds {
         page.round(round, now);
     }
+    for fix in &session.fixes {
+        page.fix(fix, now);
+    }
     for closing in session.completion.iter().flat_map(|c| &c.entries) {
         page.text.push('\n');
         let word = closing.status.word().replace('_', " ");
@@ -201,6 +206,34 @@ impl Page<'_> {
         }
     }
 
+    fn fix(&mut self, fix: &Fix, now: Timestamp) {
+        self.text.push('\n');
+        let outcome = wire::name(&fix.outcome);
+        self.line(&format!(
+            "{}: {outcome}",
+            bold(&format!("fix {} of {}", fix.number, Inert::new(fix.findings.join(", "))), self.style)
+        ));
+        self.field("when", &age(&fix.timestamp, now));
+        if let Some(plan) = &fix.plan {
+            let edited = if plan.edited { ", edited" } else { "" };
+            self.field("plan", &format!("{} ({}{edited})", plan.summary, plan.backend));
+            for (i, step) in plan.steps.iter().enumerate() {
+                self.field("", &format!("{}. {}", i + 1, step.text));
+            }
+        }
+        for attempt in &fix.attempts {
+            let verdict = wire::name(&attempt.verdict).replace('_', " ");
+            let files = if attempt.files.is_empty() { String::new() } else { format!(" {}", attempt.files.join(", ")) };
+            self.field(&format!("attempt {}", attempt.attempt_number), &format!("{verdict}{files}"));
+            if !attempt.execution_output.is_empty() {
+                self.field("", &attempt.execution_output);
+            }
+            attempt.reasons.iter().for_each(|why| self.field("", why));
+            let cost = attempt.cost.map(|usd| format!(", ${usd:.4}")).unwrap_or_default();
+            self.field("", &format!("{}, {} tokens{cost}", plural(count(attempt.requests), "request"), attempt.tokens));
+        }
+    }
+
     fn round(&mut self, round: &Round, now: Timestamp) {
         let review = &round.review;
         self.text.push('\n');
@@ -238,6 +271,10 @@ impl Page<'_> {
             }
         }
     }
+}
+
+fn count(n: u64) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
 }
 
 /// Says how many findings there are, worst first.

@@ -350,13 +350,13 @@ fn area(s: &str) -> std::result::Result<Category, String> {
     Category::parse(s).ok_or_else(|| format!("expected one of {names}"))
 }
 
-fn duration(s: &str) -> std::result::Result<Duration, String> {
+pub(in crate::cli) fn duration(s: &str) -> std::result::Result<Duration, String> {
     policy::value::parse_duration(s)
         .filter(|d| !d.is_zero())
         .ok_or_else(|| "expected a duration, such as 90s, 5m or 1m30s".to_owned())
 }
 
-fn usd(s: &str) -> std::result::Result<f64, String> {
+pub(in crate::cli) fn usd(s: &str) -> std::result::Result<f64, String> {
     s.parse()
         .ok()
         .filter(|n: &f64| n.is_finite() && *n >= 0.0)

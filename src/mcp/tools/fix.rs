@@ -14,11 +14,12 @@ use crate::request::Source;
 use crate::review::{self, Place};
 use crate::rounds::apply::{Wanted, effect, plan};
 use crate::rounds::decide::{Choice, Here, decision, propose, select};
+use crate::rounds::fix::{FixAsk, Fixing};
 use crate::rounds::verify::verified;
 use crate::rounds::{self, Ask, Save};
 use crate::rules::RuleSet;
 use crate::wire;
-use crate::wire::answer::{Applied, OpenFinding, Proposed, VerifiedFix};
+use crate::wire::answer::{Applied, ForbiddenFile, OpenFinding, PlannedFix, Proposed, ToFix, VerifiedFix};
 use crate::wire::stored::Session;
 use jiff::civil::Date;
 
@@ -90,6 +91,18 @@ pub(super) const TOOLS: &[Tool] = &[
         effect: Effect::Reads,
         asks: true,
         run: verify_fix,
+        refused: None,
+    },
+    Tool {
+        name: "plan_fix",
+        title: "Plan a fix",
+        about: "Returns findings of a stored review with their code, and a plan of the policy's backend if there is one. Edit the files \
+            yourself, then call verify_fix. Stores the plan.",
+        args: &[FINDINGS, REVIEW],
+        answers: || schema(&[kind::<PlannedFix>]),
+        effect: Effect::Adds,
+        asks: true,
+        run: plan_fix,
         refused: None,
     },
 ];
@@ -228,4 +241,53 @@ fn verify_fix(call: &Call<'_>) -> Result<Answer> {
         unreviewed: verified.unreviewed,
     };
     Ok(Answer::new(object(wire::value(&content)), words))
+}
+
+/// What an agent may not change without asking.
+const RULES: &str = "Do not change without the user's consent what checks the code: policy, decisions, hooks, CI files, build and package \
+    scripts, configuration of tests and linters, assertions, comments that suppress findings. Deleting or weakening a check is no fix.";
+
+fn plan_fix(call: &Call<'_>) -> Result<Answer> {
+    let (_, _, session) = call.session(call.given.text("review_id").unwrap_or("latest"))?;
+    let ask = FixAsk { request: call.stored()?, session, findings: named(call)?, allowed: Vec::new(), via: "mcp" };
+    let mut fixing = Fixing::open(ask, &call.world())?;
+    let no_plan = match fixing.has_backend() {
+        true => fixing.plan(&call.world()).err().map(|e| e.on_one_line()),
+        false => Some("the policy names no backend".to_owned()),
+    };
+    let plan = fixing.stored().plan.clone();
+    let files = plan.iter().flat_map(|p| &p.steps).flat_map(|s| &s.files).map(String::as_str);
+    let forbidden = fixing.forbidden(files).into_iter();
+    let content = PlannedFix {
+        review_id: session.to_string(),
+        findings: fixing.findings().0.iter().map(|f| to_fix(f, &fixing)).collect(),
+        forbidden: forbidden.map(|(file, why)| ForbiddenFile { file, why: why.to_owned() }).collect(),
+        plan,
+        no_plan,
+        rules: RULES.to_owned(),
+    };
+    let mut words = match (&content.plan, &content.no_plan) {
+        (Some(_), _) => format!("plan:\n{}", fixing.plan_text()),
+        (None, why) => format!("no plan: {}\n", why.as_deref().unwrap_or_default()),
+    };
+    for f in &content.findings {
+        let place = f.file.as_deref().unwrap_or("the whole change");
+        words.push_str(&format!("{} {} at {place}:{}\n{}\n{}", f.id, f.rule_id, f.line.unwrap_or(0), f.text, f.code));
+    }
+    words.push_str(&format!("{RULES}\nEdit the files, then call verify_fix.\n"));
+    Ok(Answer::new(object(wire::value(&content)), words))
+}
+
+fn to_fix(f: &wire::Finding, fixing: &Fixing) -> ToFix {
+    let parts = [Some(&f.title), Some(&f.message), f.failure.as_ref(), f.suggestion.as_ref()];
+    let text: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
+    ToFix {
+        id: f.id.clone(),
+        rule_id: f.rule_id.clone(),
+        file: f.file.clone(),
+        line: f.line,
+        text: text.join("\n"),
+        code: fixing.code(f),
+        replacement: f.replacement.clone(),
+    }
 }

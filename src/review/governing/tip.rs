@@ -56,7 +56,7 @@ impl Tip {
         let path = RepoPath::from(policy::FILE_NAME);
         let mut other = None;
         if request.config.is_none() && !reader.is_same(&resolved.base, &state, &path)? {
-            let read = project_file(request.authority, &state, repo, reader, sources.env);
+            let read = project_file(request, &state, repo, reader, sources.env);
             let project = read.map_err(|e| at(&name, e))?;
             let policy = policy::load(&Sources { project: project.as_ref(), ..*sources })?.policy;
             other = Some(Other { project, policy });

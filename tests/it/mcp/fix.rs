@@ -1,6 +1,7 @@
 //! From finding to fix over MCP: proposals, replacements, and whether a finding is gone.
 
 use super::client::{Client, text};
+use crate::loopback::Server;
 use crate::support::Repo;
 use serde_json::{Value, json};
 
@@ -156,4 +157,39 @@ fn a_fix_with_a_new_problem_is_not_verified() {
     let answer = client.content("verify_fix", json!({"findings": ["F1"]}));
     assert_eq!((&answer["is_fixed"], &answer["fixed"]), (&json!(false), &json!(["F1"])), "{answer}");
     assert_eq!(answer["new"][0]["rule_id"], "python-shell-request", "{answer}");
+}
+
+#[test]
+fn an_agent_gets_the_findings_and_what_it_may_not_change_without_a_backend() {
+    let (repo, mut client) = reviewed();
+    let plan = client.content("plan_fix", json!({"findings": ["F1"]}));
+    assert_eq!((&plan["plan"], &plan["no_plan"]), (&Value::Null, &json!("the policy names no backend")), "{plan}");
+    let found = &plan["findings"][0];
+    assert_eq!((&found["id"], &found["file"], &found["line"]), (&json!("F1"), &json!("web/run.py"), &json!(5)));
+    assert!(found["code"].as_str().unwrap().contains("5     return requests.get(url, verify=False)"), "{found}");
+    assert!(found["replacement"].as_str().unwrap().contains("verify=True") && plan["rules"].is_string(), "{found}");
+    assert_eq!(read(&repo, "web/run.py"), CODE);
+    let said = client.refused("plan_fix", json!({"findings": ["F9"]}));
+    assert!(text(&said).contains("has no finding \"F9\""), "{said}");
+}
+
+#[test]
+fn an_agent_gets_the_plan_of_the_backend_and_it_is_stored() {
+    let server = Server::start(|r| {
+        if r.prompt().contains("Plan how to fix the findings above.") {
+            let steps = json!([{"text": "Check certificates.", "files": ["web/run.py", "Makefile"]}]);
+            return r.text(&json!({"nonce": r.nonce(), "summary": "Verify.", "steps": steps}).to_string());
+        }
+        r.review(&[])
+    });
+    let repo = Repo::new();
+    repo.stage(".claude-reviewer.toml", server.policy("openai")).commit("seed");
+    repo.stage("web/run.py", CODE);
+    let mut client = Client::ready(&repo, &[]);
+    client.content("request_review", json!({"summary": "fetch a page"}));
+    let plan = client.content("plan_fix", json!({"findings": ["F1"]}));
+    assert_eq!((&plan["plan"]["summary"], &plan["no_plan"]), (&json!("Verify."), &Value::Null), "{plan}");
+    assert_eq!(plan["forbidden"], json!([{"file": "Makefile", "why": "a build script"}]));
+    let stored = client.content("get_review_history", json!({"review_id": "latest"}));
+    assert_eq!((&stored["fixes"][0]["via"], &stored["fixes"][0]["outcome"]), (&json!("mcp"), &json!("planned")));
 }

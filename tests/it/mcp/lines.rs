@@ -44,7 +44,7 @@ fn the_server_says_who_it_is_and_what_to_call_when() {
             assert!(schema["description"].is_string(), "{name}: {arg}");
         }
     }
-    assert_eq!(tools.len(), 18);
+    assert_eq!(tools.len(), 19);
     // Clients send the list to a model with every request.
     let reply = listed.to_string();
     assert!(!reply.contains("\"format\"") && reply.len() <= 40_000, "{} bytes", reply.len());

@@ -28,6 +28,7 @@ const MENU: &[(&str, &[&str])] = &[
     ("propose_disposition", &["findings*", "decision*", "reason*", "until", "review_id"]),
     ("apply_finding", &["findings*", "review_id"]),
     ("verify_fix", &["findings*", "review_id"]),
+    ("plan_fix", &["findings*", "review_id"]),
 ];
 
 #[test]
@@ -143,6 +144,7 @@ fn every_answer_is_what_its_tool_says_that_it_answers() {
     let all = json!({"findings": ["F1"], "decision": "defer", "reason": "later", "until": "2999-01-01"});
     schemas.call(client, "propose_disposition", all, false);
     schemas.call(client, "verify_fix", json!({"findings": ["F1"]}), false);
+    schemas.call(client, "plan_fix", json!({"findings": ["F1"]}), false);
     schemas.call(client, "apply_finding", json!({"findings": ["F1"]}), true);
     schemas.call(client, "mark_review_complete", json!({"review_id": id, "final_status": "approved"}), true);
     schemas.call(

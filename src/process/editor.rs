@@ -1,0 +1,24 @@
+//! Opens the user's editor in the foreground.
+
+use super::find::{Unfit, find_program};
+use crate::env::Env;
+use std::io;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+
+/// The editor where none is configured.
+const USUAL: &str = "vi";
+
+/// Opens a file in the editor of the user (`VISUAL`, `EDITOR`) and waits until it is closed. As git does, a shell reads the
+/// value, which may have arguments. `top`: the worktree, whose programs are not run.
+///
+/// # Errors
+/// There is no shell, or the editor does not start or fails.
+pub fn edit(file: &Path, env: &Env, top: Option<&Path>) -> io::Result<()> {
+    let unfit = |e: Unfit| io::Error::other(e.to_string());
+    let shell = find_program("sh", env, top).map_err(unfit)?;
+    let editor = ["VISUAL", "EDITOR"].into_iter().find_map(|name| env.var(name)).unwrap_or(USUAL);
+    let script = format!("{editor} \"$@\"");
+    let status: ExitStatus = Command::new(shell).args(["-c", &script, "editor"]).arg(file).status()?;
+    if status.success() { Ok(()) } else { Err(io::Error::other(format!("{editor}: {status}"))) }
+}

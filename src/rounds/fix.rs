@@ -1,0 +1,591 @@
+//! From findings to a fix: plan, execute in a private copy, verify, and merge into the worktree.
+//!
+//! A model proposes and writes; this module decides. Nothing is written to the worktree before [`Fixing::write`], and every
+//! attempt is stored, also one that fails or is interrupted.
+
+mod allowance;
+mod copy;
+pub mod guard;
+mod merge;
+mod questions;
+mod testing;
+mod verdict;
+
+pub(super) use merge::merged;
+
+use super::apply::{Edits, Rewrite};
+use super::decide::{self, Listed, list, select};
+use crate::ai::run::{Around, Consulted, Question};
+use crate::ai::{mend, redact};
+use crate::diff::RepoPath;
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::git::Repo;
+use crate::history::{SessionId, Store};
+use crate::policy::glob::Globs;
+use crate::policy::{Policy, RulesPolicy};
+use crate::request::{CacheUse, ReviewRequest, Source};
+use crate::review::{self, Consultation, Place, World};
+use crate::rules::RuleSet;
+use crate::wire;
+use crate::wire::fixing::{Attempt, AttemptVerdict, Fix, FixOutcome, Plan, Step};
+use crate::wire::stored::Session;
+use allowance::Allowance;
+use copy::Copy;
+use guard::{Bounds, Changed};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+use testing::Tests;
+use verdict::Verification;
+
+/// What is to be fixed, and how.
+#[derive(Clone, Debug)]
+pub struct FixAsk {
+    /// The folder, policy file, backends and limits. Its source does not count.
+    pub request: ReviewRequest,
+    pub session: SessionId,
+    /// IDs or first digits of fingerprints; empty: the accepted ones, else those that block.
+    pub findings: Vec<String>,
+    /// Patterns of paths that a person allows although they check the code.
+    pub allowed: Vec<String>,
+    /// `cli` or `mcp`.
+    pub via: &'static str,
+}
+
+/// Why findings are fixed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chosen {
+    /// They are named.
+    Named,
+    /// A person accepted them.
+    Accepted,
+    /// Nothing was decided, and they block.
+    Blocking,
+}
+
+/// Why an attempt failed, for the next one.
+#[derive(Clone, Debug, Default)]
+struct Failure {
+    reasons: Vec<String>,
+    patch: String,
+}
+
+/// How the attempts ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The change is verified. Notes say what was not checked.
+    Verified(Vec<String>),
+    /// No attempt was verified: the reasons of the last one.
+    Failed(AttemptVerdict, Vec<String>),
+    /// A signal ended the run.
+    Interrupted,
+}
+
+/// A fix that is being made.
+#[derive(Debug)]
+pub struct Fixing {
+    ask: FixAsk,
+    place: Place,
+    store: Store,
+    session: Session,
+    policy: Policy,
+    env: Env,
+    rules: RuleSet,
+    /// The worktree when the fix began.
+    base: Copy,
+    findings: Vec<wire::Finding>,
+    chosen: Chosen,
+    allowed: Globs,
+    allowance: Allowance,
+    fix: Fix,
+    changes: Vec<Changed>,
+    /// Paths that the last attempt may not change and did.
+    refused: Vec<String>,
+    /// Findings that the worktree has before the fix.
+    known: BTreeSet<String>,
+}
+
+impl Fixing {
+    /// Opens the session, chooses the findings and copies the worktree.
+    ///
+    /// # Errors
+    /// Usage: an unknown session or finding, nothing to fix, a closed session, an invalid pattern. Incomplete: the worktree
+    /// cannot be copied.
+    pub fn open(ask: FixAsk, world: &World<'_>) -> Result<Self> {
+        let (place, policy) = review::place(&ask.request, world.env)?;
+        let id = ask.session;
+        let missing = || Error::usage(format!("review {id} not found")).hint("claude-reviewer history");
+        let store = Store::find(&place)?.ok_or_else(missing)?;
+        let session = store.session(&id)?;
+        let repo = Repo::open(&ask.request.dir, world.env)?;
+        let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
+        let here =
+            decide::Here { repo: &repo, place: &place, store: &store, rules: &rules, env: world.env, now: world.now };
+        let (findings, chosen) = chosen(&list(&here, &session)?, &ask)?;
+        let allowed = Globs::new(&ask.allowed).map_err(|e| Error::usage(format!("--allow: {e}")))?;
+        let base = Copy::of_worktree(&repo, world.env, world.stop)?;
+        let allowance = Allowance::new(&policy, &ask.request.overrides);
+        let fix = Fix::new(ask.via, findings.iter().map(|f| f.id.clone()).collect(), world.now);
+        let mut fixing = Self {
+            env: world.env.clone(),
+            known: BTreeSet::new(),
+            changes: Vec::new(),
+            refused: Vec::new(),
+            ask,
+            place,
+            store,
+            session,
+            policy,
+            rules,
+            base,
+            findings,
+            chosen,
+            allowed,
+            allowance,
+            fix,
+        };
+        // Rules alone: what the worktree has already is no fault of the fix. A session that cannot be followed ends here.
+        let before = fixing.review(&fixing.base, true, world)?;
+        fixing.known = before.findings().map(|f| f.fingerprint.clone()).collect();
+        Ok(fixing)
+    }
+
+    /// Returns the findings that are fixed, and why these.
+    pub fn findings(&self) -> (&[wire::Finding], Chosen) {
+        (&self.findings, self.chosen)
+    }
+
+    /// Returns the ID of the session.
+    pub fn session(&self) -> SessionId {
+        self.ask.session
+    }
+
+    /// Returns the stored fix.
+    pub fn stored(&self) -> &Fix {
+        &self.fix
+    }
+
+    /// Returns the plan as text.
+    pub fn plan_text(&self) -> String {
+        self.fix.plan.as_ref().map(questions::plan_text).unwrap_or_default()
+    }
+
+    /// Returns the paths that the last attempt may not change and did.
+    pub fn refused(&self) -> &[String] {
+        &self.refused
+    }
+
+    /// Returns true if a backend can be asked.
+    pub fn has_backend(&self) -> bool {
+        !self.backends().is_empty()
+    }
+
+    /// Returns numbered lines around a finding as they are now, secrets masked; empty if there are none.
+    pub fn code(&self, finding: &wire::Finding) -> String {
+        let path = finding.file.as_deref().map(RepoPath::from).filter(|p| !redact::is_sensitive(p));
+        let bytes = path.and_then(|p| self.base.read(&p).ok().flatten());
+        let (Some(bytes), Some(line)) = (bytes, finding.line) else { return String::new() };
+        let text = redact::text(&self.rules, &bytes).text;
+        let first = (line as usize).saturating_sub(AROUND).max(1);
+        let last = finding.end_line.unwrap_or(line).min(line.saturating_add(40)) as usize + AROUND;
+        let lines = text.lines().enumerate().skip(first - 1).take(last + 1 - first);
+        lines.map(|(i, line)| format!("{} {line}\n", i + 1)).collect()
+    }
+
+    /// Returns why each path may not be changed without a person's consent, of those that may not.
+    pub fn forbidden<'p>(&self, paths: impl IntoIterator<Item = &'p str>) -> Vec<(String, &'static str)> {
+        let of_policy = self.paths_of_policy();
+        let class = |path: &str| {
+            let path = RepoPath::from(path);
+            let class = guard::class_of(&path, &of_policy).filter(|_| !self.allowed.matches(&path))?;
+            Some((path.to_wire(), class))
+        };
+        paths.into_iter().filter_map(class).collect()
+    }
+
+    /// Asks for a plan, and stores it.
+    ///
+    /// # Errors
+    /// Usage: no backend. Incomplete: no backend answered, or a limit was reached.
+    pub fn plan(&mut self, world: &World<'_>) -> Result<()> {
+        if !self.has_backend() {
+            let error = Error::usage("no backend is configured to plan a fix");
+            return Err(error
+                .hint_person("name one: claude-reviewer fix --backend claude")
+                .hint_person("or write a replacement without a model: claude-reviewer apply --all-safe")
+                .hint_agent("fix the finding yourself, then call verify_fix"));
+        }
+        let question = questions::plan(&self.findings, &self.ask.allowed, &self.rules);
+        let consulted = self.consult(&question, false, world)?;
+        let Some((backend, plan)) = consulted.answer else {
+            self.end(if consulted.stopped { FixOutcome::Interrupted } else { FixOutcome::Failed })?;
+            return Err(self.unanswered("no plan was made", &consulted.failed));
+        };
+        let mask = |text: &str| self.rules.masked(text);
+        let step = |s: &crate::ai::claim::fix::PlanStep| Step {
+            text: mask(&s.text),
+            files: s.files.iter().map(|f| mask(f)).collect(),
+        };
+        let steps = plan.steps.iter().map(step).collect();
+        self.fix.plan = Some(Plan { backend, summary: mask(&plan.summary), steps, edited: false });
+        self.end(FixOutcome::Planned)
+    }
+
+    /// Takes the plan that a person edited.
+    ///
+    /// # Errors
+    /// Incomplete: it cannot be stored.
+    pub fn set_plan(&mut self, text: &str) -> Result<()> {
+        if let Some(plan) = &mut self.fix.plan {
+            plan.edited = true;
+            plan.summary = self.rules.masked(text.trim());
+            plan.steps.clear();
+        }
+        self.end(FixOutcome::Planned)
+    }
+
+    /// Stores how the fix ended.
+    ///
+    /// # Errors
+    /// Incomplete: it cannot be stored.
+    pub fn end(&mut self, outcome: FixOutcome) -> Result<()> {
+        self.fix.outcome = outcome;
+        self.fix = self.store.record_fix(&self.ask.session, self.fix.clone())?;
+        Ok(())
+    }
+
+    /// Executes and verifies the plan, until a change is verified or no attempt is left. `tell` hears the number of each
+    /// attempt and why it failed.
+    ///
+    /// # Errors
+    /// Incomplete: an attempt cannot be stored, or no model can be asked at all.
+    pub fn execute(&mut self, world: &World<'_>, tell: &mut dyn FnMut(u32, &[String])) -> Result<Ended> {
+        let mut failure: Option<Failure> = None;
+        let mut last = (AttemptVerdict::Failed, Vec::new());
+        for number in 1..=self.policy.fix.max_attempts {
+            if world.stop.signal().is_some() {
+                break;
+            }
+            if let Some(limit) = self.allowance.used_up() {
+                last = (AttemptVerdict::Unverified, vec![format!("no attempt is left within {limit}")]);
+                break;
+            }
+            let attempt = Attempt {
+                attempt_number: number,
+                timestamp: jiff::Timestamp::now().to_string(),
+                planning_output: self.plan_text(),
+                // What a crash leaves behind.
+                verdict: AttemptVerdict::Interrupted,
+                ..Attempt::default()
+            };
+            self.fix.attempts.push(attempt.clone());
+            self.end(FixOutcome::Planned)?;
+            let before = self.allowance.spent;
+            let tried = self.attempt(attempt, failure.as_ref(), world);
+            let (mut attempt, notes) = match tried {
+                Ok(done) => done,
+                Err(e) => {
+                    let reasons = vec![self.rules.masked(&e.on_one_line())];
+                    let known = self.fix.attempts.last().cloned().unwrap_or_default();
+                    (Attempt { verdict: AttemptVerdict::Failed, reasons, ..known }, Vec::new())
+                }
+            };
+            if world.stop.signal().is_some() {
+                attempt.verdict = AttemptVerdict::Interrupted;
+            }
+            attempt.requests = self.allowance.spent.requests - before.requests;
+            attempt.tokens = self.allowance.spent.tokens() - before.tokens();
+            attempt.cost = self.allowance.spent.cost_since(&before);
+            last = (attempt.verdict, attempt.reasons.clone());
+            failure = Some(Failure { reasons: attempt.reasons.clone(), patch: attempt.patch.clone() });
+            if let Some(place) = self.fix.attempts.last_mut() {
+                *place = attempt;
+            }
+            match last.0 {
+                AttemptVerdict::Verified => {
+                    self.end(FixOutcome::Verified)?;
+                    return Ok(Ended::Verified(notes));
+                }
+                AttemptVerdict::Interrupted => break,
+                _ => {}
+            }
+            self.end(FixOutcome::Failed)?;
+            tell(number, &last.1);
+            // The next attempt would meet the same limit.
+            if last.0 == AttemptVerdict::Unverified {
+                break;
+            }
+        }
+        self.changes.clear();
+        if world.stop.signal().is_some() {
+            self.end(FixOutcome::Interrupted)?;
+            return Ok(Ended::Interrupted);
+        }
+        self.end(FixOutcome::Failed)?;
+        Ok(Ended::Failed(last.0, last.1))
+    }
+
+    /// Makes one attempt. Returns it with notes on what was not checked.
+    fn attempt(
+        &mut self,
+        mut attempt: Attempt,
+        failure: Option<&Failure>,
+        world: &World<'_>,
+    ) -> Result<(Attempt, Vec<String>)> {
+        let fail = |mut attempt: Attempt, verdict, reasons: Vec<String>| {
+            (attempt.verdict, attempt.reasons) = (verdict, reasons);
+            Ok((attempt, Vec::new()))
+        };
+        let plan = self.fix.plan.clone().unwrap_or_default();
+        let question = questions::execute(&self.findings, &plan, &self.ask.allowed, failure, &self.rules);
+        let consulted = self.consult(&question, true, world)?;
+        let Some((_, report)) = consulted.answer else {
+            let why = consulted.failed.iter().map(|f| self.rules.masked(f)).collect();
+            return fail(attempt, AttemptVerdict::Failed, why);
+        };
+        let problem = report.problem.map(|p| format!("\nproblem: {p}")).unwrap_or_default();
+        attempt.execution_output = self.rules.masked(&format!("{}{problem}", report.summary));
+        let (changes, refused) = self.restored(&consulted.drafts)?;
+        attempt.files = changes.iter().map(|c| c.path.to_wire()).collect();
+        attempt.patch = String::from_utf8_lossy(&self.rules.mask(&patch_of(&changes))).into_owned();
+        if !refused.is_empty() {
+            return fail(attempt, AttemptVerdict::Rejected, refused);
+        }
+        if changes.is_empty() {
+            return fail(attempt, AttemptVerdict::NoChange, vec!["the model changed no file".to_owned()]);
+        }
+        let mut copy = self.base.again(world.stop)?;
+        for change in &changes {
+            if let Err(e) = copy.write(&change.path, &change.after) {
+                return fail(attempt, AttemptVerdict::Rejected, vec![e.on_one_line()]);
+            }
+        }
+        let forbidden = self.violations(&changes, &copy)?;
+        if !forbidden.is_empty() {
+            return fail(attempt, AttemptVerdict::Forbidden, forbidden);
+        }
+        if let Some(limit) = self.allowance.used_up().filter(|_| self.has_backend()) {
+            return fail(attempt, AttemptVerdict::Unverified, vec![format!("not verified: {limit}")]);
+        }
+        let verification = self.review(&copy, false, world)?;
+        self.allowance.spend(verification.usage());
+        if world.stop.signal().is_some() {
+            return fail(attempt, AttemptVerdict::Interrupted, Vec::new());
+        }
+        let (verdict, reasons) = verification.verdict(&self.findings, &self.known);
+        let reasons: Vec<String> = reasons.iter().map(|r| self.rules.masked(r)).collect();
+        if verdict != AttemptVerdict::Verified {
+            return fail(attempt, verdict, reasons);
+        }
+        let mut notes = Vec::new();
+        let deadline = self.allowance.deadline(TESTS);
+        match testing::run(&self.policy.tests, (&copy, &self.place.top), &self.env, deadline, world.stop) {
+            Tests::NotAsked | Tests::Passed => {}
+            Tests::NotRun(why) => notes.push(format!("the tests did not run: {}", self.rules.masked(&why))),
+            Tests::Failed(output) => {
+                let output = self.rules.masked(&output);
+                return fail(attempt, AttemptVerdict::TestsFailed, vec![format!("the tests fail:\n{output}")]);
+            }
+        }
+        attempt.verdict = AttemptVerdict::Verified;
+        self.changes = changes;
+        Ok((attempt, notes))
+    }
+
+    /// Returns the files as they are with the drafts of a model, and why drafts are refused.
+    fn restored(&self, drafts: &std::collections::BTreeMap<RepoPath, String>) -> Result<(Vec<Changed>, Vec<String>)> {
+        let (mut changes, mut refused) = (Vec::new(), Vec::new());
+        for (path, text) in drafts {
+            let before = self.base.read(path)?;
+            let after = match &before {
+                Some(before) => mend::restored(&self.rules, before, text),
+                None => mend::created(text),
+            };
+            match after {
+                Ok(after) if before.as_ref() == Some(&after) => {}
+                Ok(after) => changes.push(Changed { path: path.clone(), before, after }),
+                Err(why) => refused.push(format!("{}: {why}", path.to_wire())),
+            }
+        }
+        Ok((changes, refused))
+    }
+
+    /// Returns what a fix may not do and does, for people.
+    fn violations(&mut self, changes: &[Changed], copy: &Copy) -> Result<Vec<String>> {
+        let of_findings = self.findings.iter().filter_map(|f| Some(RepoPath::from(f.file.as_deref()?))).collect();
+        let of_policy = self.paths_of_policy();
+        let bounds = Bounds { allowed: &self.allowed, of_findings: &of_findings, of_policy: &of_policy };
+        let violations = guard::violations(changes, &bounds);
+        self.refused = violations.iter().map(|v| v.path.to_wire()).collect();
+        let mut out: Vec<String> = violations
+            .into_iter()
+            .map(|v| {
+                let path = v.path.to_wire();
+                self.rules.masked(&format!("{path} {}; to allow it: --allow {path}", v.why))
+            })
+            .collect();
+        let repo = Repo::open(copy.top(), copy.env())?;
+        let seen = repo.unstaged(true)?;
+        let is_seen = |path: &RepoPath| seen.entries.iter().any(|e| e.new.as_ref().is_some_and(|n| n.path == *path));
+        for change in changes {
+            let path = change.path.to_wire();
+            if self.policy.ignores(&change.path) {
+                out.push(format!("{path} is ignored by the policy, so that no review sees it"));
+            } else if !is_seen(&change.path) {
+                out.push(format!("{path} is ignored by git, so that no review sees it"));
+            }
+        }
+        Ok(out)
+    }
+
+    fn paths_of_policy(&self) -> Vec<String> {
+        let policy = &self.policy;
+        let named = policy.rules.paths.iter().chain(&policy.review.conventions);
+        named.cloned().chain([policy.history.path.clone()]).collect()
+    }
+
+    fn backends(&self) -> Vec<String> {
+        match (&self.ask.request.backends, &self.policy.fix.backend) {
+            (named, _) if !named.is_empty() => named.clone(),
+            (_, Some(backend)) => vec![backend.clone()],
+            (_, None) => self.policy.review.backends.clone(),
+        }
+    }
+
+    /// Asks a model about the worktree as it was when the fix began.
+    fn consult<T: Send>(
+        &mut self,
+        question: &Question<T>,
+        is_editable: bool,
+        world: &World<'_>,
+    ) -> Result<Consulted<T>> {
+        let mut request = self.request(&self.base);
+        (request.backends, request.cache) = (self.backends(), CacheUse::Refused);
+        let world = World { env: self.base.env(), ..*world };
+        let around = Around { new: self.base.new_files().to_vec(), is_editable };
+        let consulted = Consultation::open(&request, &world)?.ask_around(question, Some(&around), &world)?;
+        let consulted = consulted.ok_or_else(|| Error::usage("no backend is configured to write a fix"))?;
+        self.allowance.spend(consulted.usage.iter().map(|u| u.spent));
+        Ok(consulted)
+    }
+
+    /// Reviews a copy as a follow-up of the session. Nothing is stored.
+    fn review(&self, copy: &Copy, is_offline: bool, world: &World<'_>) -> Result<Verification> {
+        let mut request = self.request(copy);
+        request.source = Source::Changes { base: self.base_of_session() };
+        request.offline = is_offline;
+        if self.policy.review.backends.is_empty() && !is_offline {
+            request.backends.clone_from(&self.ask.request.backends);
+        }
+        let begun = &self.session.request.asked.files;
+        if !begun.is_empty() {
+            // A fix may change files that the review was not about.
+            request.files = vec!["**".to_owned()];
+        }
+        let world = World { env: copy.env(), ..*world };
+        let ask = super::Ask {
+            request,
+            follow_up: Some(self.ask.session),
+            response: None,
+            save: super::Save::No,
+            via: self.ask.via,
+        };
+        Ok(Verification::new(super::review(&ask, &world)?))
+    }
+
+    /// Returns the request for a copy, with the limits that are left.
+    fn request(&self, copy: &Copy) -> ReviewRequest {
+        let asked = &self.ask.request;
+        let mut request = ReviewRequest {
+            dir: copy.top().to_owned(),
+            store_of: Some(self.place.top.clone()),
+            backends: Vec::new(),
+            files: Vec::new(),
+            source: Source::Auto,
+            config: asked.config.as_ref().map(|c| asked.dir.join(c)),
+            ..asked.clone()
+        };
+        self.allowance.bound(&mut request.overrides);
+        request
+    }
+
+    /// Returns the base of the session; the empty tree if it began from nothing.
+    fn base_of_session(&self) -> Option<String> {
+        use wire::SourceKind::{Changes, Commit, Staged, Unstaged};
+        let source = &self.session.request.source;
+        let is_from_nothing = matches!(source.kind, Staged | Unstaged | Changes | Commit) || source.head.is_some();
+        let empty = || Repo::open(self.base.top(), self.base.env()).ok().map(|r| r.empty_tree().to_string());
+        source.base.clone().or_else(|| empty().filter(|_| is_from_nothing))
+    }
+
+    /// Returns the verified change as a patch of the worktree when the fix began.
+    pub fn patch(&self) -> Vec<u8> {
+        patch_of(&self.changes)
+    }
+
+    /// Merges the verified change with the worktree as it is now, and writes it. The index stays.
+    ///
+    /// # Errors
+    /// Usage: a conflict; nothing is written. Incomplete: a file cannot be written.
+    pub fn write(&mut self) -> Result<Vec<String>> {
+        let rewrite = |c: &Changed| Rewrite { path: c.path.clone(), base: c.before.clone(), after: c.after.clone() };
+        let edits = Edits::of_rewrites(&self.place.top, self.changes.iter().map(rewrite));
+        let written = edits.and_then(|edits| {
+            edits.write()?;
+            Ok(edits.paths().map(RepoPath::to_wire).collect())
+        });
+        let outcome = match &written {
+            Ok(_) => FixOutcome::Applied,
+            Err(_) => FixOutcome::Conflict,
+        };
+        self.end(outcome)?;
+        written
+    }
+
+    fn unanswered(&self, what: &str, failed: &[String]) -> Error {
+        let why: Vec<String> = failed.iter().map(|f| self.rules.masked(f)).collect();
+        Error::incomplete(format!("{what}: {}", why.join("; "))).hint("check the backends: claude-reviewer doctor")
+    }
+}
+
+/// Lines around a finding.
+const AROUND: usize = 4;
+
+/// How long the tests may take.
+const TESTS: Duration = Duration::from_secs(600);
+
+/// Returns a fix as a patch.
+fn patch_of(changes: &[Changed]) -> Vec<u8> {
+    let place = PathBuf::new();
+    let rewrite = |c: &Changed| Rewrite { path: c.path.clone(), base: c.before.clone(), after: c.after.clone() };
+    Edits::unmerged(&place, changes.iter().map(rewrite)).patch()
+}
+
+/// Chooses the findings.
+fn chosen(listed: &[Listed], ask: &FixAsk) -> Result<(Vec<wire::Finding>, Chosen)> {
+    let all: Vec<wire::Finding> = listed.iter().map(|l| l.finding.clone()).collect();
+    if !ask.findings.is_empty() {
+        let mut named: Vec<wire::Finding> = Vec::new();
+        for name in &ask.findings {
+            let found = select(&all, name, &ask.session.to_string())?;
+            if named.iter().all(|f| f.id != found.id) {
+                named.push(found.clone());
+            }
+        }
+        return Ok((named, Chosen::Named));
+    }
+    let is_decided = listed.iter().any(|l| l.entry.is_some());
+    let accepted = |f: &&wire::Finding| f.disposition == wire::Disposition::Accepted;
+    let blocking = |f: &&wire::Finding| f.blocking && f.disposition == wire::Disposition::Pending;
+    let (found, chosen): (Vec<_>, _) = match is_decided {
+        true => (all.iter().filter(accepted).cloned().collect(), Chosen::Accepted),
+        false => (all.iter().filter(blocking).cloned().collect(), Chosen::Blocking),
+    };
+    if found.is_empty() {
+        let what = if is_decided { "no accepted finding" } else { "no finding that blocks" };
+        let error = Error::usage(format!("review {} has {what} to fix", ask.session));
+        return Err(error.hint(format!("name findings, which this lists: claude-reviewer findings {}", ask.session)));
+    }
+    Ok((found, chosen))
+}

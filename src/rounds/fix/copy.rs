@@ -1,0 +1,210 @@
+//! A private copy of the worktree, in which a fix is verified. The user's worktree is only read.
+//!
+//! It has what git tracks and what it would add, with all bytes and modes. The repository stays the user's: the copy is its
+//! worktree for programs that get [`Copy::env`].
+
+use crate::ai::snapshot::{Desk, temporary};
+use crate::diff::RepoPath;
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::git::{Repo, State};
+use crate::stop::Stop;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Files of a copy.
+const MOST_FILES: usize = 100_000;
+/// Bytes of a copy.
+const MOST_BYTES: u64 = 2 << 30;
+
+/// A private copy of a worktree. Dropping it removes it.
+#[derive(Debug)]
+pub(super) struct Copy {
+    desk: Desk,
+    files: BTreeSet<RepoPath>,
+    /// Of these, those that git does not track.
+    new: Vec<RepoPath>,
+    env: Env,
+    parent: PathBuf,
+}
+
+impl Copy {
+    /// Copies the worktree of a repository.
+    ///
+    /// # Errors
+    /// Usage: no worktree, unmerged paths, too many files. Incomplete: a file cannot be copied, or the run was ended.
+    pub(super) fn of_worktree(repo: &Repo, env: &Env, stop: &Stop) -> Result<Self> {
+        let top = repo.worktree().ok_or_else(|| Error::usage("the repository has no worktree"))?;
+        let (tracked, is_cut) = repo.reader().files(&State::Worktree, MOST_FILES)?;
+        let untracked = repo.unstaged(true)?.entries.into_iter().filter(|e| e.old.is_none());
+        let new: Vec<RepoPath> = untracked.filter_map(|e| e.new.map(|side| side.path)).collect();
+        if is_cut || tracked.len() + new.len() > MOST_FILES {
+            let error = Error::usage(format!("the worktree has more than {MOST_FILES} files, too many for a fix"));
+            return Err(error.hint("fix the finding by hand: claude-reviewer findings"));
+        }
+        let parent = temporary(env, Some(top))
+            .ok_or_else(|| Error::incomplete("no temporary directory outside of the repository"))?;
+        let files: BTreeSet<RepoPath> = tracked.into_iter().chain(new.iter().cloned()).collect();
+        let mut copy = Self::fill(top, &parent, &files, stop)?;
+        copy.env = environment(env, repo, copy.desk.work(), top);
+        copy.new = new;
+        Ok(copy)
+    }
+
+    /// Makes another copy with the same files, to be changed.
+    ///
+    /// # Errors
+    /// Incomplete: a file cannot be copied, or the run was ended.
+    pub(super) fn again(&self, stop: &Stop) -> Result<Self> {
+        let mut copy = Self::fill(self.top(), &self.parent, &self.files, stop)?;
+        copy.env = self.env.with([("GIT_WORK_TREE", copy.top().as_os_str().to_owned())]);
+        copy.new.clone_from(&self.new);
+        Ok(copy)
+    }
+
+    fn fill(from: &Path, parent: &Path, files: &BTreeSet<RepoPath>, stop: &Stop) -> Result<Self> {
+        let fail = |e: &io::Error| Error::incomplete("the worktree cannot be copied").caused_by(e);
+        let desk = Desk::new(parent).map_err(|e| fail(&e))?;
+        let mut copied = BTreeSet::new();
+        let mut folders = BTreeSet::from([PathBuf::new()]);
+        let mut bytes = 0;
+        for path in files {
+            if stop.signal().is_some() {
+                return Err(Error::incomplete("the run was ended"));
+            }
+            let Some(relative) = native(path) else { continue };
+            let (source, target) = (from.join(&relative), desk.work().join(&relative));
+            // A file that was deleted meanwhile, a link, or a folder in its place.
+            let Some(meta) = plain(from, &relative) else { continue };
+            bytes += meta.len();
+            if bytes > MOST_BYTES {
+                return Err(Error::usage(format!(
+                    "the worktree has more than {} GiB, too much for a fix",
+                    MOST_BYTES >> 30
+                )));
+            }
+            if let Some(folder) = target.parent() {
+                std::fs::create_dir_all(folder).map_err(|e| fail(&e))?;
+            }
+            std::fs::copy(&source, &target).map_err(|e| fail(&e))?;
+            copied.insert(path.clone());
+            folders.extend(relative.ancestors().skip(1).map(Path::to_owned));
+        }
+        for folder in &folders {
+            copy_links(&from.join(folder), &desk.work().join(folder)).map_err(|e| fail(&e))?;
+        }
+        Ok(Self { desk, files: copied, new: Vec::new(), env: Env::default(), parent: parent.to_owned() })
+    }
+
+    /// Returns the top of the copy.
+    pub(super) fn top(&self) -> &Path {
+        self.desk.work()
+    }
+
+    /// Returns a folder for temporary files.
+    pub(super) fn scratch(&self) -> &Path {
+        self.desk.scratch()
+    }
+
+    /// Returns the environment in which the copy is the worktree of the repository.
+    pub(super) fn env(&self) -> &Env {
+        &self.env
+    }
+
+    /// Returns the files that git does not track.
+    pub(super) fn new_files(&self) -> &[RepoPath] {
+        &self.new
+    }
+
+    /// Reads a file; `None`: the copy does not have it.
+    ///
+    /// # Errors
+    /// Incomplete: it cannot be read.
+    pub(super) fn read(&self, path: &RepoPath) -> Result<Option<Vec<u8>>> {
+        let Some(relative) = native(path).filter(|_| self.files.contains(path)) else { return Ok(None) };
+        let fail = |e: io::Error| Error::incomplete(format!("{} cannot be read", path.to_wire())).caused_by(&e);
+        std::fs::read(self.top().join(relative)).map(Some).map_err(fail)
+    }
+
+    /// Writes a file. It replaces a regular file or is new; no folder on the way is a link.
+    ///
+    /// # Errors
+    /// Incomplete: it is not such a place, or it cannot be written.
+    pub(super) fn write(&mut self, path: &RepoPath, bytes: &[u8]) -> Result<()> {
+        let fail = |e: io::Error| Error::incomplete(format!("{} cannot be written", path.to_wire())).caused_by(&e);
+        let bad = || Error::incomplete(format!("{} is not a path of the copy", path.to_wire()));
+        let relative = native(path).ok_or_else(bad)?;
+        let target = self.top().join(&relative);
+        if !self.files.contains(path) {
+            let folder = relative.parent().unwrap_or(Path::new(""));
+            if has_link(self.top(), folder) || target.symlink_metadata().is_ok() {
+                return Err(bad());
+            }
+            std::fs::create_dir_all(self.top().join(folder)).map_err(fail)?;
+            self.new.push(path.clone());
+            self.files.insert(path.clone());
+        } else if plain(self.top(), &relative).is_none() {
+            return Err(bad());
+        }
+        std::fs::write(target, bytes).map_err(fail)
+    }
+}
+
+/// Returns the environment in which a folder is the worktree of a repository. Programs of the user's worktree stay out of
+/// reach.
+fn environment(env: &Env, repo: &Repo, copy: &Path, top: &Path) -> Env {
+    let top = top.canonicalize().unwrap_or_else(|_| top.to_owned());
+    let is_outside = |dir: &PathBuf| !dir.canonicalize().unwrap_or_else(|_| dir.clone()).starts_with(&top);
+    let path: Vec<PathBuf> = env.path().into_iter().filter(is_outside).collect();
+    let git_dir = repo.git_dir().canonicalize().unwrap_or_else(|_| repo.git_dir().to_owned());
+    let values: [(&'static str, OsString); 2] = [("GIT_DIR", git_dir.into()), ("GIT_WORK_TREE", copy.into())];
+    env.with_path(&path).with(values)
+}
+
+/// Copies the links of a folder, and makes an empty folder for each submodule.
+fn copy_links(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        let kind = entry.file_type()?;
+        if target.symlink_metadata().is_ok() {
+            continue;
+        }
+        if kind.is_dir() && entry.file_name() != ".git" && entry.path().join(".git").symlink_metadata().is_ok() {
+            std::fs::create_dir(&target)?;
+        }
+        #[cfg(unix)]
+        if kind.is_symlink() {
+            std::os::unix::fs::symlink(std::fs::read_link(entry.path())?, &target)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the metadata of a regular file that is not behind a link.
+fn plain(top: &Path, relative: &Path) -> Option<std::fs::Metadata> {
+    let meta = top.join(relative).symlink_metadata().ok()?;
+    let folder = relative.parent().unwrap_or(Path::new(""));
+    (meta.is_file() && !has_link(top, folder)).then_some(meta)
+}
+
+/// Returns true if a part of a path below a folder is something else than a folder.
+fn has_link(top: &Path, relative: &Path) -> bool {
+    let mut place = top.to_owned();
+    relative.components().any(|part| {
+        place.push(part);
+        place.symlink_metadata().is_ok_and(|m| !m.is_dir())
+    })
+}
+
+/// Returns a path of the repository as one of this system, if it can be one below a folder.
+pub(super) fn native(path: &RepoPath) -> Option<PathBuf> {
+    let relative = PathBuf::from(std::str::from_utf8(path.as_bytes()).ok()?);
+    let is_plain = |part: std::path::Component<'_>| match part {
+        std::path::Component::Normal(name) => !name.eq_ignore_ascii_case(".git"),
+        _ => false,
+    };
+    (!path.as_bytes().is_empty() && relative.components().all(is_plain)).then_some(relative)
+}

@@ -1,0 +1,160 @@
+//! Decides what a fix may not change: what checks the code. Pure; it looks at the resulting files, not at what a model says.
+//!
+//! A person can allow a path by name. Deleting or weakening a check is not a fix, so tests may gain lines and lose none that
+//! check something.
+
+mod manifest;
+mod paths;
+mod tests_of;
+
+use crate::diff::{self, RepoPath};
+use crate::policy::glob::Globs;
+use std::collections::BTreeSet;
+
+/// A file that a fix changes or creates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Changed {
+    pub path: RepoPath,
+    /// `None`: the fix creates the file.
+    pub before: Option<Vec<u8>>,
+    pub after: Vec<u8>,
+}
+
+/// What a fix may not do.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Violation {
+    pub path: RepoPath,
+    /// Follows the path: `is a CI file`.
+    pub why: String,
+}
+
+/// What is known besides the change.
+#[derive(Debug)]
+pub struct Bounds<'a> {
+    /// Patterns of paths that a person allows.
+    pub allowed: &'a Globs,
+    /// Files of the findings: a line of a test that a finding is about may change.
+    pub of_findings: &'a BTreeSet<RepoPath>,
+    /// Folders of team rules and of stored reviews, and files of conventions, as policy names them.
+    pub of_policy: &'a [String],
+}
+
+/// Comments that turn checks off, in lower case.
+const SUPPRESSIONS: &[&str] = &[
+    "claude-reviewer: ignore",
+    "claude-reviewer:ignore",
+    "noqa",
+    "nosec",
+    "nosonar",
+    "nosemgrep",
+    "nolint",
+    "eslint-disable",
+    "biome-ignore",
+    "tslint:disable",
+    "jshint ignore",
+    "@ts-ignore",
+    "@ts-nocheck",
+    "@ts-expect-error",
+    "type: ignore",
+    "pyright: ignore",
+    "pylint: disable",
+    "pylint:disable",
+    "flake8:",
+    "mypy: ignore",
+    "pragma: no cover",
+    "istanbul ignore",
+    "c8 ignore",
+    "v8 ignore",
+    "rubocop:disable",
+    "@suppresswarnings",
+    "@suppress(",
+    "suppressfbwarnings",
+    "pragma warning disable",
+    "pragma gcc diagnostic ignored",
+    "pragma clang diagnostic ignored",
+    "#[allow(",
+    "#![allow(",
+    "#[expect(",
+    "#![expect(",
+    "codeql[",
+    "lgtm[",
+    "gitleaks:allow",
+    "pragma: allowlist",
+    "trufflehog:ignore",
+    "checkov:skip",
+    "tfsec:ignore",
+    "trivy:ignore",
+    "hadolint ignore",
+    "shellcheck disable",
+    "phpcs:ignore",
+    "phpcs:disable",
+    "@phpstan-ignore",
+    "psalm-suppress",
+    "swiftlint:disable",
+    "ktlint-disable",
+    "detekt:",
+    "prettier-ignore",
+    "fmt: off",
+    "bandit:",
+    "snyk:",
+];
+
+/// Returns what a fix may not do, in order of paths.
+pub fn violations(changes: &[Changed], bounds: &Bounds<'_>) -> Vec<Violation> {
+    let mut out: Vec<Violation> = changes
+        .iter()
+        .filter(|c| !bounds.allowed.matches(&c.path))
+        .filter_map(|c| Some(Violation { path: c.path.clone(), why: violation(c, bounds)? }))
+        .collect();
+    out.sort();
+    out
+}
+
+/// Returns why a person should be asked about a path before a model changes it; `None`: a fix may change it.
+pub fn class_of(path: &RepoPath, of_policy: &[String]) -> Option<&'static str> {
+    paths::class(path, of_policy)
+}
+
+fn violation(change: &Changed, bounds: &Bounds<'_>) -> Option<String> {
+    if let Some(class) = paths::class(&change.path, bounds.of_policy) {
+        return Some(format!("is {class}"));
+    }
+    let before = change.before.as_deref().unwrap_or_default();
+    if change.before.is_some() && change.after.trim_ascii().is_empty() && !before.trim_ascii().is_empty() {
+        return Some("loses all of its lines".to_owned());
+    }
+    if let Some(what) = manifest::changed(&change.path, before, &change.after) {
+        return Some(format!("changes {what}"));
+    }
+    if let Some(comment) = suppression(before, &change.after) {
+        return Some(format!("gains a comment that turns off a check: {comment}"));
+    }
+    tests_of::weakened(change, bounds.of_findings.contains(&change.path))
+}
+
+/// Returns the first comment that turns off a check and that the new text has more often than the old one.
+fn suppression(before: &[u8], after: &[u8]) -> Option<&'static str> {
+    let (before, after) = (lower(before), lower(after));
+    SUPPRESSIONS.iter().copied().find(|s| after.matches(s).count() > before.matches(s).count())
+}
+
+fn lower(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).to_lowercase()
+}
+
+/// Returns the lines that the new text has and the old one does not, by position.
+fn added<'t>(before: &[u8], after: &'t [u8]) -> Vec<&'t [u8]> {
+    let lines: Vec<&[u8]> = after.split(|b| *b == b'\n').collect();
+    let ranges = diff::replaced(before, after).into_iter().map(|(_, to)| to.start as usize..to.end as usize);
+    ranges.flat_map(|range| lines.get(range).unwrap_or_default().to_vec()).collect()
+}
+
+/// Returns the lines that the old text has and the new one does not, by position.
+fn removed<'t>(before: &'t [u8], after: &[u8]) -> Vec<&'t [u8]> {
+    let lines: Vec<&[u8]> = before.split(|b| *b == b'\n').collect();
+    let ranges = diff::replaced(before, after).into_iter().map(|(from, _)| from.start as usize..from.end as usize);
+    ranges.flat_map(|range| lines.get(range).unwrap_or_default().to_vec()).collect()
+}
+
+#[cfg(test)]
+mod tests;

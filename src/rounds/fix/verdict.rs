@@ -1,0 +1,58 @@
+//! Whether the follow-up review of a fix accepts it. Pure.
+
+use crate::ai::ask::Spent;
+use crate::rounds::Done;
+use crate::rounds::verify::verified;
+use crate::wire;
+use crate::wire::fixing::AttemptVerdict;
+use crate::wire::stored::State;
+use std::collections::BTreeSet;
+
+/// The follow-up review of a copy.
+#[derive(Debug)]
+pub(super) struct Verification {
+    done: Done,
+}
+
+impl Verification {
+    pub(super) fn new(done: Done) -> Self {
+        Self { done }
+    }
+
+    /// Returns the findings of the review.
+    pub(super) fn findings(&self) -> impl Iterator<Item = &wire::Finding> {
+        self.done.stored.report.findings.iter()
+    }
+
+    /// Returns what the review cost.
+    pub(super) fn usage(&self) -> impl Iterator<Item = Spent> {
+        self.done.review.models.usage.iter().map(|u| u.spent)
+    }
+
+    /// Decides: findings must be gone, and nothing that blocks may be new. `known`: fingerprints of findings that the worktree
+    /// had before the fix.
+    pub(super) fn verdict(
+        &self,
+        findings: &[wire::Finding],
+        known: &BTreeSet<String>,
+    ) -> (AttemptVerdict, Vec<String>) {
+        let verified = verified(findings, &self.done.stored);
+        let told = |(id, state): &(String, State)| format!("{id} is {}", wire::name(state).replace('_', " "));
+        let is_unchecked = |(_, state): &&(String, State)| *state == State::Unchecked;
+        let mut reasons: Vec<String> = verified.open.iter().filter(|o| !is_unchecked(o)).map(told).collect();
+        reasons.extend(verified.new.iter().filter(|f| !known.contains(&f.fingerprint)).map(|f| {
+            let file = f.file.as_deref().unwrap_or("the whole change");
+            let line = f.line.map(|line| format!(":{line}")).unwrap_or_default();
+            format!("new and blocking: {} at {file}{line}: {}: {}", f.rule_id, f.title, f.message)
+        }));
+        if !reasons.is_empty() {
+            return (AttemptVerdict::Rejected, reasons);
+        }
+        // A fix may take back the whole change.
+        let is_empty = self.done.stored.outcome == wire::Outcome::NothingToReview;
+        let unreviewed = verified.unreviewed.iter().filter(|_| !is_empty);
+        let mut missing: Vec<String> = unreviewed.map(|what| format!("not reviewed: {what}")).collect();
+        missing.extend(verified.open.iter().filter(is_unchecked).map(told));
+        if missing.is_empty() { (AttemptVerdict::Verified, missing) } else { (AttemptVerdict::Unverified, missing) }
+    }
+}

@@ -1,0 +1,515 @@
+//! `fix` lets a model fix findings, or leaves the worktree, the index and HEAD as they are.
+
+mod claude;
+
+use crate::loopback::{Reply, Request, Server, finding};
+use crate::support::{Repo, Run, files_below};
+use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+const CODE: &str = "import os\n\n\ndef mean(all, n):\n    x = sum(all) / n\n    return x\n\n\nlast = mean([1], 1)\n";
+const BAD: &str = "    x = sum(all) / n";
+const GOOD: &str = "    x = sum(all) / n if n else 0";
+
+/// What a model does in one attempt: calls of `edit` and `create`, all at once.
+type Edits = Vec<Value>;
+
+fn edit(path: &str, old: &str, new: &str) -> Value {
+    json!({"name": "edit", "arguments": {"path": path, "old": old, "new": new}})
+}
+
+fn create(path: &str, text: &str) -> Value {
+    json!({"name": "create", "arguments": {"path": path, "text": text}})
+}
+
+/// A reviewed repository, and a model that plans and makes these attempts, the last one again and again.
+struct Case {
+    repo: Repo,
+    server: Server,
+    /// The prompts of the attempts.
+    prompts: Arc<Mutex<Vec<String>>>,
+}
+
+/// What else a model does, before it answers a request. `None`: it answers as usual.
+type Also = Box<dyn Fn(&Request) -> Option<Reply> + Send + Sync>;
+
+impl Case {
+    fn new(attempts: Vec<Edits>) -> Self {
+        Self::with(CODE, attempts, "", Box::new(|_| None))
+    }
+
+    fn with(code: &str, attempts: Vec<Edits>, tests: &str, also: Also) -> Self {
+        let prompts: Arc<Mutex<Vec<String>>> = Arc::default();
+        let kept = Arc::clone(&prompts);
+        let number = AtomicUsize::new(0);
+        let server = Server::start(move |r| {
+            if let Some(reply) = also(r) {
+                return reply;
+            }
+            let prompt = r.prompt();
+            let nonce = r.nonce();
+            if prompt.contains("Plan how to fix the findings above.") {
+                let steps = json!([{"text": "Treat an empty list.", "files": ["a.py"]}]);
+                return r.text(&json!({"nonce": nonce, "summary": "Guard the division.", "steps": steps}).to_string());
+            }
+            if prompt.contains("in the private copy") {
+                if has_tool_answers(r) {
+                    let report = json!({"nonce": nonce, "summary": "Guarded the division.", "problem": null});
+                    return r.text(&report.to_string());
+                }
+                kept.lock().unwrap().push(prompt);
+                let n = number.fetch_add(1, Ordering::SeqCst).min(attempts.len() - 1);
+                if attempts[n].is_empty() {
+                    let report = json!({"nonce": nonce, "summary": "Nothing to do.", "problem": null});
+                    return r.text(&report.to_string());
+                }
+                return calls(r, &attempts[n]);
+            }
+            // The claim is about a line that divides without a guard.
+            let bad = prompt.lines().any(|line| line.contains("/ n") && !line.contains("if n") && line.contains('+'));
+            r.review(&if bad { vec![finding("a.py", 5, BAD)] } else { vec![] })
+        });
+        let repo = Repo::new();
+        repo.stage("README", "Means.\n").commit("seed");
+        let home = repo.home().join(".config/claude-reviewer/config.toml");
+        std::fs::create_dir_all(home.parent().unwrap()).unwrap();
+        std::fs::write(&home, format!("{}{tests}", server.policy("openai"))).unwrap();
+        repo.stage("a.py", code);
+        repo.reviewer(&["review", "staged"]).run(1);
+        Self { repo, server, prompts }
+    }
+
+    fn fix(&self, args: &[&str]) -> Run {
+        let tmp = self.repo.outside().join("tmp");
+        std::fs::create_dir_all(&tmp).unwrap();
+        self.repo.reviewer(&[&["fix", "--yes"], args].concat()).env("TMPDIR", tmp).run_any()
+    }
+
+    fn text(&self, path: &str) -> String {
+        std::fs::read_to_string(self.repo.path().join(path)).unwrap()
+    }
+
+    /// Returns the stored fixes.
+    fn stored(&self) -> Value {
+        self.repo.reviewer(&["history", "latest", "--format", "json"]).run(0).json()["fixes"].clone()
+    }
+
+    /// Returns the verdicts of the attempts of the last fix.
+    fn verdicts(&self) -> Vec<String> {
+        let stored = self.stored();
+        let last = stored.as_array().unwrap().last().unwrap().clone();
+        let all = last["attempts"].as_array().unwrap().clone();
+        all.iter().map(|a| a["verdict"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Runs `fix`, which has to fail so and to leave everything as it is.
+    #[track_caller]
+    fn refused(&self, args: &[&str], code: i32, reason: &str) -> Run {
+        let before = state(&self.repo);
+        let run = self.fix(args);
+        assert_eq!(run.code, code, "{}\n{}", run.stdout, run.stderr);
+        assert!(run.stderr.contains(reason), "{}\n{}", run.stdout, run.stderr);
+        assert!(run.stderr.contains("hint: "), "{}", run.stderr);
+        assert!(state(&self.repo) == before, "the repository was changed: {}", run.stderr);
+        assert_eq!(left(&self.repo), Vec::<PathBuf>::new(), "temporary files are left");
+        run
+    }
+}
+
+/// Returns true if a request brings the answers of tools.
+fn has_tool_answers(r: &Request) -> bool {
+    r.json()["messages"].as_array().unwrap().iter().any(|m| m["role"] == "tool")
+}
+
+/// Answers with calls of tools.
+fn calls(r: &Request, edits: &[Value]) -> Reply {
+    let calls: Vec<(&str, Value)> =
+        edits.iter().map(|e| (e["name"].as_str().unwrap(), e["arguments"].clone())).collect();
+    r.calls(&calls)
+}
+
+/// Returns the worktree, the index and HEAD.
+fn state(repo: &Repo) -> (Vec<(PathBuf, Vec<u8>, u32)>, Vec<u8>, String) {
+    let top = repo.path();
+    let is_own = |file: &PathBuf| !file.starts_with(top.join(".git")) && !file.starts_with(top.join(".reviews"));
+    let mode = |file: &Path| std::fs::metadata(file).map(|m| m.permissions().mode()).unwrap_or_default();
+    let own = files_below(&top).into_iter().filter(is_own);
+    let mut files: Vec<_> = own.map(|f| (f.clone(), std::fs::read(&f).unwrap_or_default(), mode(&f))).collect();
+    files.sort();
+    let index = std::fs::read(top.join(".git/index")).unwrap();
+    (files, index, repo.git(&["rev-parse", "HEAD"]))
+}
+
+/// Returns private folders that are left in the folder for temporary files.
+fn left(repo: &Repo) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(repo.outside().join("tmp")).into_iter().flatten().flatten();
+    entries.map(|e| e.path()).collect()
+}
+
+#[test]
+fn a_verified_fix_is_written_and_the_index_stays() {
+    let case = Case::new(vec![vec![edit("a.py", BAD, GOOD)]]);
+    let run = case.fix(&["F1"]);
+    assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(case.text("a.py"), CODE.replace(BAD, GOOD));
+    assert_eq!(case.repo.git(&["show", ":a.py"]), CODE);
+    for part in [
+        "plan by openai: Guard the division.",
+        "1. Treat an empty list.",
+        "the fix is verified",
+        &format!("+{GOOD}"),
+        "fixed F1 in a.py",
+    ] {
+        assert!(run.stdout.contains(part), "{part}: {}", run.stdout);
+    }
+    let stored = &case.stored()[0];
+    assert_eq!((&stored["outcome"], &stored["findings"]), (&json!("applied"), &json!(["F1"])));
+    let attempt = &stored["attempts"][0];
+    assert_eq!((&attempt["attempt_number"], &attempt["verdict"]), (&json!(1), &json!("verified")));
+    assert_eq!(attempt["execution_output"], json!("Guarded the division."));
+    assert!(attempt["planning_output"].as_str().unwrap().contains("Treat an empty list."));
+    assert!(attempt["requests"].as_u64().unwrap() >= 3 && attempt["tokens"].as_u64().unwrap() > 0, "{attempt}");
+    assert!(attempt["patch"].as_str().unwrap().contains(GOOD) && attempt["timestamp"].is_string());
+    let page = case.repo.reviewer(&["history", "latest"]).run(0).stdout;
+    assert!(page.contains("fix 1 of F1: applied") && page.contains("attempt 1"), "{page}");
+    case.repo.reviewer(&["history", "verify"]).run(0);
+}
+
+#[test]
+fn what_failed_is_told_to_the_next_attempt() {
+    let useless = vec![edit("a.py", "import os\n", "import sys\n")];
+    let case = Case::new(vec![useless, vec![], vec![edit("a.py", BAD, GOOD)]]);
+    let run = case.fix(&["F1"]);
+    assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(case.verdicts(), ["rejected", "no_change", "verified"]);
+    let prompts = case.prompts.lock().unwrap();
+    assert!(prompts[1].contains("F1 is still there") && prompts[1].contains("+import sys"), "{}", prompts[1]);
+    assert!(prompts[2].contains("the model changed no file"), "{}", prompts[2]);
+    assert!(case.text("a.py").starts_with("import os\n"), "a failed attempt leaves nothing behind");
+}
+
+#[test]
+fn dsp_05_three_failed_attempts_change_nothing_and_are_stored() {
+    let case = Case::new(vec![vec![edit("a.py", "import os\n", "import sys\n")]]);
+    case.refused(&["F1"], 1, "no fix of F1 was verified, and the worktree is unchanged: F1 is still there");
+    assert_eq!(case.verdicts(), ["rejected", "rejected", "rejected"]);
+    assert_eq!(case.stored()[0]["outcome"], json!("failed"));
+    let none = Case::new(vec![vec![]]);
+    none.refused(&["F1"], 1, "the model changed no file");
+    assert_eq!(none.verdicts(), ["no_change"; 3]);
+}
+
+#[test]
+fn dsp_05_a_finding_that_is_still_there_in_changed_lines_is_not_fixed() {
+    // The model claims the same about the line as it is after the fix.
+    let also = |r: &Request| {
+        let is_review = !r.prompt().contains("in the private copy") && !r.prompt().contains("Plan how to fix");
+        let other = "    x = (sum(all) / n)";
+        (is_review && r.prompt().contains(&format!("+{other}"))).then(|| r.review(&[finding("a.py", 5, other)]))
+    };
+    let case = Case::with(CODE, vec![vec![edit("a.py", BAD, "    x = (sum(all) / n)")]], "", Box::new(also));
+    case.refused(&["F1"], 1, "F1 is still there");
+    assert_eq!(case.verdicts(), ["rejected"; 3]);
+}
+
+#[test]
+fn dsp_05_a_fix_that_brings_something_new_that_blocks_is_no_fix() {
+    let new = format!("{GOOD}\n    eval(input())");
+    let case = Case::new(vec![vec![edit("a.py", BAD, &new)]]);
+    let run = case.refused(&["F1"], 1, "new and blocking");
+    assert!(run.stdout.contains("attempt 3 failed"), "{}", run.stdout);
+}
+
+#[test]
+fn dsp_05_a_fix_does_not_touch_what_checks_the_code() {
+    let fixed = edit("a.py", BAD, GOOD);
+    for (edits, reason) in [
+        (
+            create("conftest.py", "collect_ignore = ['a']\n"),
+            "conftest.py is a configuration of tests; to allow it: --allow conftest.py",
+        ),
+        (create(".github/workflows/x.yml", "on: push\n"), "is a CI file"),
+        (create(".claude-reviewer.toml", "version = 1\nblock_on = []\n"), "is policy of the review"),
+        (create(".claude-reviewer/dispositions.toml", "version = 1\n"), "is policy of the review"),
+        (create(".gitattributes", "*.py -diff\n"), "is a file of git"),
+        (create("Makefile", "all:\n"), "is a build script"),
+        (create(".husky/pre-commit", "exit 0\n"), "is a hook"),
+        (edit("a.py", "import os\n", "import os  # claude-reviewer: ignore[eval-call] fine\n"), "turns off a check"),
+    ] {
+        let case = Case::new(vec![vec![fixed.clone(), edits]]);
+        let run = case.refused(&["F1"], 1, reason);
+        assert!(run.stderr.contains("hint: to permit it: claude-reviewer fix F1 --session "), "{}", run.stderr);
+        assert_eq!(case.verdicts(), ["forbidden"; 3]);
+    }
+    let case = Case::new(vec![vec![fixed, create("conftest.py", "import os\n")]]);
+    let run = case.fix(&["F1", "--allow", "conftest.py"]);
+    assert_eq!((run.code, case.text("conftest.py").as_str()), (0, "import os\n"), "{}", run.stderr);
+}
+
+#[test]
+fn dsp_05_an_assertion_that_goes_is_no_fix() {
+    let test = "from a import mean\n\n\ndef test_mean():\n    assert mean([2], 1) == 2\n";
+    for edits in [
+        edit("tests/test_a.py", "    assert mean([2], 1) == 2\n", "    pass\n"),
+        edit("tests/test_a.py", "== 2", ">= 2"),
+        edit("tests/test_a.py", "def test_mean", "@pytest.mark.skip\ndef test_mean"),
+    ] {
+        let case = Case::new(vec![vec![edit("a.py", BAD, GOOD), edits]]);
+        case.repo.stage("tests/test_a.py", test).commit("test");
+        case.refused(&["F1"], 1, "tests/test_a.py");
+        assert_eq!(case.verdicts(), ["forbidden"; 3]);
+    }
+}
+
+/// Writes a container command that runs what it is given, and returns the policy that names it.
+fn container(repo: &Path, command: &str) -> String {
+    let container = repo.join("container");
+    std::fs::create_dir_all(repo).unwrap();
+    let script =
+        "#!/bin/sh\ncase $4 in *ipv6_route*) exit 42 ;; esac\ncd \"$1\" && shift && IN_SANDBOX=1 exec \"$@\"\n";
+    std::fs::write(&container, script).unwrap();
+    std::fs::set_permissions(&container, std::fs::Permissions::from_mode(0o755)).unwrap();
+    format!(
+        "[tests]\nrun = true\non_failure = \"warn\"\ncommand = {command:?}\nsandbox = [{:?}, \"{{tree}}\"]\n",
+        container.display()
+    )
+}
+
+#[test]
+fn dsp_05_a_fix_that_breaks_the_tests_changes_nothing() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let broken = format!("{GOOD} + oops");
+    // Each run says where it is.
+    let log = dir.path().join("log");
+    let command = format!(
+        "echo \"${{IN_SANDBOX:-outside}}\" >>{}; if grep -q oops a.py; then echo it broke; exit 1; fi",
+        log.display()
+    );
+    let tests = container(dir.path(), &command);
+    let case = Case::with(CODE, vec![vec![edit("a.py", BAD, &broken)]], &tests, Box::new(|_| None));
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), "outside\n", "a review runs the tests of the person's own code");
+    case.refused(&["F1"], 1, "the tests fail");
+    assert_eq!(case.verdicts(), ["tests_failed"; 3]);
+    assert_eq!(
+        std::fs::read_to_string(&log).unwrap(),
+        "outside\n1\n1\n1\n",
+        "code of a model runs in the sandbox alone"
+    );
+    assert!(case.prompts.lock().unwrap()[1].contains("it broke"));
+    let case = Case::with(CODE, vec![vec![edit("a.py", BAD, GOOD)]], &tests, Box::new(|_| None));
+    let run = case.fix(&["F1"]);
+    assert!(run.code == 0 && !run.stdout.contains("the tests did not run"), "{}\n{}", run.stdout, run.stderr);
+}
+
+#[test]
+fn without_a_sandbox_the_tests_of_a_fix_do_not_run() {
+    let tests = "[tests]\nrun = true\ncommand = \"true\"\nsandbox = [\"no-such-container-program\", \"{tree}\"]\n";
+    let case = Case::with(CODE, vec![vec![edit("a.py", BAD, GOOD)]], tests, Box::new(|_| None));
+    let run = case.fix(&["F1"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.contains("note: the tests did not run: no-such-container-program not found"), "{}", run.stdout);
+}
+
+#[test]
+fn a_fix_keeps_later_edits_of_other_lines_and_refuses_others() {
+    let top = Arc::new(Mutex::new(PathBuf::new()));
+    let later = Arc::new(Mutex::new(String::new()));
+    let (path, text) = (Arc::clone(&top), Arc::clone(&later));
+    // The person edits the file while the model works.
+    let also = move |r: &Request| {
+        if r.prompt().contains("in the private copy") {
+            std::fs::write(path.lock().unwrap().join("a.py"), text.lock().unwrap().as_bytes()).unwrap();
+        }
+        None
+    };
+    let case = Case::with(CODE, vec![vec![edit("a.py", BAD, GOOD)]], "", Box::new(also));
+    *top.lock().unwrap() = case.repo.path();
+    let edited = CODE.replace("last = ", "first = ");
+    later.lock().unwrap().clone_from(&edited);
+    assert_eq!(case.fix(&["F1"]).code, 0);
+    assert_eq!(case.text("a.py"), edited.replace(BAD, GOOD));
+    std::fs::write(case.repo.path().join("a.py"), CODE).unwrap();
+    *later.lock().unwrap() = CODE.replace(BAD, "    x = 0");
+    let run = case.fix(&["F1"]);
+    assert_eq!(run.code, 2, "{}", run.stdout);
+    assert!(run.stderr.contains("a.py was edited in the same lines meanwhile; nothing was written"), "{}", run.stderr);
+    assert!(run.stderr.contains("hint: merge it by hand: git apply --3way "), "{}", run.stderr);
+    assert_eq!(case.text("a.py"), CODE.replace(BAD, "    x = 0"));
+    assert_eq!(case.stored()[1]["outcome"], json!("conflict"));
+}
+
+#[test]
+fn a_fix_can_be_written_as_a_patch() {
+    let case = Case::new(vec![vec![edit("a.py", BAD, GOOD), create("lib/b.py", "B = 1\n")]]);
+    let run = case.fix(&["F1", "--patch", "fix.patch"]);
+    assert_eq!((run.code, case.text("a.py").as_str()), (0, CODE), "{}", run.stderr);
+    case.repo.git(&["apply", "fix.patch"]);
+    assert_eq!((case.text("a.py"), case.text("lib/b.py").as_str()), (CODE.replace(BAD, GOOD), "B = 1\n"));
+    assert_eq!(case.stored()[0]["outcome"], json!("patched"));
+}
+
+#[test]
+fn line_ends_and_modes_stay() {
+    let code = CODE.replace('\n', "\r\n");
+    let case = Case::with(&code, vec![vec![edit("a.py", BAD, GOOD)]], "", Box::new(|_| None));
+    let file = case.repo.path().join("a.py");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(case.fix(&["F1"]).code, 0);
+    assert_eq!(case.text("a.py"), code.replace(BAD, GOOD));
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o755);
+}
+
+#[test]
+fn sec_01_a_secret_of_a_file_is_neither_sent_nor_lost() {
+    let key = crate::support::line_with_key();
+    let secret = key.rsplit(' ').next().unwrap().trim().to_owned();
+    let code = format!("{CODE}{key}");
+    let fixed = vec![edit("a.py", BAD, GOOD)];
+    let case = Case::with(&code, vec![fixed], "", Box::new(|_| None));
+    let id = claim_id(&case);
+    let run = case.fix(&[&id]);
+    assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(case.text("a.py"), code.replace(BAD, GOOD));
+    let sent: String = case.server.questions().iter().map(|r| String::from_utf8_lossy(&r.body).into_owned()).collect();
+    assert!(!sent.contains(&secret) && sent.contains("<secret:"));
+    // A placeholder that stands for nothing is not written.
+    let invented = vec![edit("a.py", BAD, &format!("{GOOD}\n    y = '<secret:aws-access-key-id:99>'"))];
+    let case = Case::with(&code, vec![invented], "", Box::new(|_| None));
+    case.refused(&[&claim_id(&case)], 1, "placeholder of a secret that the file does not have");
+}
+
+/// Returns the ID of the finding of the model.
+fn claim_id(case: &Case) -> String {
+    let all = case.repo.reviewer(&["findings", "--format", "json"]).run(0).json();
+    let is_claim = |f: &&Value| f["origin"] == json!("openai");
+    all["findings"].as_array().unwrap().iter().find(is_claim).unwrap()["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn dsp_05_hostile_paths_reach_nothing() {
+    let outside = tempfile::TempDir::new().unwrap();
+    let absolute = outside.path().join("x.py").display().to_string();
+    for hostile in [
+        create("../x.py", "x\n"),
+        create(&absolute, "x\n"),
+        create("~/x.py", "x\n"),
+        create(".git/hooks/pre-commit", "x\n"),
+        create("sub/.GIT/config", "x\n"),
+        create("link/x.py", "x\n"),
+        create("a.py", "x\n"),
+        create("a.py/b.py", "x\n"),
+        create(".env", "x\n"),
+        create("b\u{202e}.py", "x\n"),
+        edit("../README", "a", "b"),
+        edit("link/victim", "victim", "x"),
+        edit("README", "", "b"),
+    ] {
+        let case = Case::new(vec![vec![hostile]]);
+        std::fs::write(outside.path().join("victim"), "victim\n").unwrap();
+        std::os::unix::fs::symlink(outside.path(), case.repo.path().join("link")).unwrap();
+        case.refused(&["F1"], 1, "no fix of F1 was verified, and the worktree is unchanged: ");
+        assert!(case.verdicts().iter().all(|v| v == "no_change" || v == "rejected"));
+        assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
+        assert_eq!(std::fs::read_to_string(outside.path().join("victim")).unwrap(), "victim\n");
+    }
+}
+
+#[test]
+fn dsp_05_an_interrupted_fix_changes_nothing_and_is_stored() {
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let also = |r: &Request| {
+            r.prompt()
+                .contains("in the private copy")
+                .then(|| Reply(vec![crate::loopback::Step::Wait(std::time::Duration::from_secs(30))]))
+        };
+        let case = Case::with(CODE, vec![vec![]], "", Box::new(also));
+        let before = state(&case.repo);
+        let tmp = case.repo.outside().join("tmp");
+        std::fs::create_dir_all(&tmp).unwrap();
+        let mut command = case.repo.reviewer(&["fix", "F1", "--yes"]).env("TMPDIR", &tmp).command();
+        command
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped());
+        let child = command.spawn().unwrap();
+        while !case.server.questions().iter().any(|r| r.prompt().contains("in the private copy")) {
+            std::thread::yield_now();
+        }
+        assert!(
+            std::process::Command::new("kill")
+                .args([&format!("-{signal}"), &child.id().to_string()])
+                .status()
+                .unwrap()
+                .success()
+        );
+        let out = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(code), "{stderr}");
+        assert!(stderr.contains("the worktree is unchanged"), "{stderr}");
+        assert!(state(&case.repo) == before);
+        assert_eq!(left(&case.repo), Vec::<PathBuf>::new());
+        assert_eq!(case.verdicts(), ["interrupted"]);
+        assert_eq!(case.stored()[0]["outcome"], json!("interrupted"));
+    }
+}
+
+#[test]
+fn limits_hold_for_the_whole_fix() {
+    let case = Case::new(vec![vec![edit("a.py", "import os\n", "import sys\n")]]);
+    let before = case.server.questions().len();
+    case.refused(&["F1", "--max-requests", "5"], 3, "max_requests = 5");
+    assert!(case.server.questions().len() - before <= 5);
+}
+
+#[test]
+fn inj_01_a_finding_that_gives_orders_is_data() {
+    let case = Case::new(vec![vec![edit("a.py", BAD, GOOD)]]);
+    case.fix(&["F1"]);
+    let prompts = case.prompts.lock().unwrap();
+    let fence = prompts[0].find(" findings>").unwrap();
+    let end = prompts[0][fence..].find("</untrusted-").unwrap() + fence;
+    assert!(prompts[0][fence..end].contains("F1 major"), "{}", prompts[0]);
+}
+
+#[test]
+fn a_fix_needs_a_person_or_a_flag() {
+    let case = Case::new(vec![vec![edit("a.py", BAD, GOOD)]]);
+    let before = case.server.questions().len();
+    let run = case.repo.reviewer(&["fix", "F1"]).run(2);
+    assert!(run.stderr.contains("hint: claude-reviewer fix F1 --session latest --yes"), "{}", run.stderr);
+    assert_eq!(case.server.questions().len(), before, "nothing was asked");
+}
+
+#[test]
+fn accepted_findings_are_fixed_by_default_or_those_that_block() {
+    let case = Case::new(vec![vec![edit("a.py", BAD, GOOD)]]);
+    let run = case.fix(&[]);
+    assert!(
+        run.code == 0 && run.stdout.contains("nothing was decided yet; fixing the findings that block"),
+        "{}",
+        run.stdout
+    );
+    let case = Case::new(vec![vec![edit("a.py", BAD, GOOD)]]);
+    case.repo.reviewer(&["accept", "F1"]).run(0);
+    let run = case.fix(&[]);
+    assert!(run.code == 0 && run.stdout.contains("fixing the accepted findings"), "{}", run.stdout);
+    let case = Case::new(vec![vec![edit("a.py", BAD, GOOD)]]);
+    case.repo.reviewer(&["reject", "F1", "--reason", "fine"]).run(0);
+    case.refused(&[], 2, "no accepted finding to fix");
+}
+
+#[test]
+fn names_that_are_unknown_are_refused_before_a_model_is_asked() {
+    let case = Case::new(vec![vec![edit("a.py", BAD, GOOD)]]);
+    let before = case.server.questions().len();
+    case.refused(&["F9"], 2, "has no finding \"F9\"");
+    case.refused(&["F1", "--session", "2020-01-01-001"], 2, "review 2020-01-01-001 not found");
+    case.refused(&["F1", "--session", "nonsense"], 2, "invalid review ID");
+    case.refused(&["F1", "--backend", "nobody"], 2, "unknown backend nobody");
+    assert_eq!(case.server.questions().len(), before);
+    case.repo.reviewer(&["complete", "latest", "--status", "abandoned"]).run(0);
+    case.refused(&["F1"], 2, "is closed");
+}
