@@ -220,7 +220,7 @@ fn request(order: &Order) -> ReviewRequest {
 
 fn review_within(usd: f64, mut request: ReviewRequest, env: &Env, stop: &Stop) -> Result<Done> {
     request.overrides.max_cost_usd = Some(usd);
-    let ask = Ask { request, follow_up: None, response: None, save: Save::Yes, via: Hook::PostCommit.name() };
+    let ask = Ask { request, follow_up: None, response: None, save: Save::Yes, pull: None, via: Hook::PostCommit.name() };
     let now = jiff::Timestamp::now();
     rounds::review(&ask, &World { env, progress: &Silent, now, stop, script: None, agent: None })
 }

@@ -489,6 +489,7 @@ impl Fixing {
             follow_up: Some(self.ask.session),
             response: None,
             save: super::Save::No,
+            pull: None,
             via: self.ask.via,
         };
         Ok(Verification::new(super::review(&ask, &world)?))
