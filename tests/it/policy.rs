@@ -164,7 +164,7 @@ fn cfg_02_without_a_file_the_defaults_rule_and_say_so() {
     assert_eq!(report["policy"]["hash"].as_str().unwrap().len(), 16);
     let run = policy(&repo, &["show", "--origin"], 0);
     assert!(run.stdout.starts_with("# no policy file: defaults, hash "), "{}", run.stdout);
-    assert!(run.stdout.contains("on_incomplete        \"fail\"                      default\n"), "{}", run.stdout);
+    assert!(run.stdout.contains("on_incomplete           \"fail\"                      default\n"), "{}", run.stdout);
     assert!(policy(&repo, &["check"], 0).stdout.contains("ok: no policy file: defaults"));
 }
 
