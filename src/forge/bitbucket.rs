@@ -199,7 +199,7 @@ fn add_authors(out: &mut Authors, commits: &[CommitAuthors<'_>]) {
             out.add(account.clone(), || format!("author or committer of commit {id} has no account"));
         }
         match co_authors(commit.message) {
-            Ok(addresses) if commit.message.len() < MOST_OF_A_TEXT => {
+            Some(addresses) if commit.message.len() < MOST_OF_A_TEXT => {
                 for address in addresses {
                     out.add(known.get(&address).cloned(), || {
                         format!("a co-author of commit {id} has no known account")

@@ -262,14 +262,11 @@ pub fn by_another(reply: &CommentReply, authors: &Authors) -> Result<(), String>
     }
 }
 
-/// Returns the addresses of the co-authors that a commit message names.
-///
-/// # Errors
-/// A trailer without an address.
-pub fn co_authors(message: &str) -> Result<Vec<String>, ()> {
+/// Returns the addresses of the co-authors that a commit message names; `None`: a trailer has no address.
+pub fn co_authors(message: &str) -> Option<Vec<String>> {
     const TRAILER: &str = "co-authored-by:";
     let is_one = |line: &&str| line.get(..TRAILER.len()).is_some_and(|start| start.eq_ignore_ascii_case(TRAILER));
-    message.lines().map(str::trim).filter(is_one).map(|line| address_in(line).ok_or(())).collect()
+    message.lines().map(str::trim).filter(is_one).map(address_in).collect()
 }
 
 /// Returns the mail address of `Name <address>`, in lower case.
@@ -356,9 +353,9 @@ mod tests {
     #[test]
     fn co_authors_are_read_from_any_line() {
         let message = "Change\n\nCo-authored-by: A B <a@example.com>\nCO-AUTHORED-BY: C <C@Example.com>\n\nmore";
-        assert_eq!(co_authors(message), Ok(vec!["a@example.com".to_owned(), "c@example.com".to_owned()]));
-        assert_eq!(co_authors("co-authored-by: A B"), Err(()));
-        assert_eq!(co_authors("by\u{e9}: x <y@z>"), Ok(Vec::new()));
+        assert_eq!(co_authors(message), Some(vec!["a@example.com".to_owned(), "c@example.com".to_owned()]));
+        assert_eq!(co_authors("co-authored-by: A B"), None);
+        assert_eq!(co_authors("by\u{e9}: x <y@z>"), Some(Vec::new()));
         assert_eq!(address_in("A <B> <c@d>"), Some("c@d".to_owned()));
     }
 }

@@ -144,7 +144,7 @@ impl<'a> Judging<'a> {
             match verdict {
                 Ok((fingerprint, command)) => out.count(reply, &command, fingerprint, rules),
                 Err(why) => {
-                    out.notes.push(format!("a reply by {} does not count: {why} ({})", shown(reply), reply.link))
+                    out.notes.push(format!("a reply by {} does not count: {why} ({})", shown(reply), reply.link));
                 }
             }
         }

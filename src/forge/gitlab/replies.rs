@@ -107,7 +107,7 @@ pub(in crate::forge) async fn authors(
 /// Returns the addresses of author, committer and co-authors of a commit; `None`: one of them cannot be read.
 fn written_by(commit: &Value) -> Option<Vec<String>> {
     let message = commit["message"].as_str().filter(|m| m.len() < MOST_OF_A_TEXT)?;
-    let mut out = co_authors(message).ok()?;
+    let mut out = co_authors(message)?;
     for pointer in ["/author_email", "/committer_email"] {
         // In brackets as in a trailer.
         out.push(address_in(&format!("<{}>", commit.name_at(pointer)))?);
