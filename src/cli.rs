@@ -5,17 +5,21 @@ mod baseline;
 mod complete;
 mod decide;
 mod doctor;
+mod editor;
 mod generate;
 mod history;
 mod hooks;
 mod init;
+mod menu;
 mod near_miss;
 mod policy;
 mod pr;
 mod review;
 mod rules;
+mod screen;
 mod serve;
 mod signals;
+mod triage;
 
 use crate::env::Env;
 use crate::error::{Error, ExitStatus};
@@ -94,6 +98,8 @@ enum Command {
     History(history::Args),
     /// Close a stored review
     Complete(complete::Args),
+    /// Decide on the findings of a stored review, full-screen
+    Triage(triage::Args),
     /// List the findings of a stored review with the decisions on them
     Findings(decide::Findings),
     /// Accept findings: they are right and will be fixed
@@ -114,6 +120,9 @@ enum Command {
     Completions(generate::Completions),
     /// Print the manual page
     Man,
+    /// Choose what to do next
+    #[command(hide = true)]
+    Menu,
 }
 
 /// The environment of a subcommand.
@@ -129,6 +138,10 @@ pub(crate) struct Context {
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
+        Err(e) if is_without_command(&e) && menu::is_possible() => match with_menu() {
+            Ok(cli) => cli,
+            Err(_) => return ExitCode::from(refuse(&e).code()),
+        },
         Err(e) => {
             // clap prints help and version to stdout (exit 0), errors to stderr (exit 2).
             let status = if e.use_stderr() {
@@ -150,6 +163,19 @@ pub fn main() -> ExitCode {
     })
 }
 
+/// Returns true if the arguments are fine and lack only a command.
+fn is_without_command(e: &clap::Error) -> bool {
+    use clap::error::ErrorKind;
+    matches!(e.kind(), ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand)
+}
+
+/// Parses the arguments with the menu as their command.
+fn with_menu() -> Result<Cli, clap::Error> {
+    let args = crate::env::arguments();
+    // `pr` alone lacks a command of its own, which the menu is not.
+    Cli::try_parse_from(args.into_iter().chain(["menu".into()]))
+}
+
 fn run(cli: Cli) -> Result<ExitStatus, Error> {
     let env = Env::of_process().map_err(|e| Error::usage("cannot read the current folder").caused_by(&e))?;
     let dir = match &cli.global.dir {
@@ -169,6 +195,7 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
         Command::Rules(args) => rules::run(&context, &args),
         Command::History(args) => history::run(&context, &args),
         Command::Complete(args) => complete::run(&context, &args),
+        Command::Triage(args) => triage::run(&context, &args),
         Command::Findings(args) => decide::findings(&context, &args),
         Command::Accept(args) => decide::accept(&context, &args),
         Command::Reject(args) => decide::reject(&context, &args),
@@ -179,6 +206,7 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
         Command::ServeMcp(args) => serve::run(&context, &args),
         Command::Completions(args) => generate::completions(&args),
         Command::Man => generate::man(),
+        Command::Menu => menu::run(&context),
     }
 }
 

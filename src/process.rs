@@ -5,8 +5,10 @@
 //! it: at its deadline, when the run is stopped, and when it leaves children behind.
 
 mod find;
+mod foreground;
 mod memory;
 
+pub use foreground::{Foreground, foreground};
 pub use find::{Unfit, find_program};
 
 use crate::log::millis;

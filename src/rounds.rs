@@ -19,6 +19,7 @@ pub mod response;
 mod sample;
 mod sight;
 mod stored;
+pub mod undo;
 pub mod verify;
 pub mod words;
 

@@ -8,7 +8,7 @@ use crate::error::{Error, ExitStatus, Result};
 use crate::forge::address::number_of;
 use crate::forge::lines::Lines;
 use crate::forge::publish::Parts;
-use crate::forge::{Forge, Hosts, Operator, Order, Posted, PullRequest, Site};
+use crate::forge::{Forge, Hosts, Listed, Operator, Order, Posted, PullRequest, Site};
 use crate::git::Repo;
 use crate::policy::{self, Policy, Sources};
 use crate::request::{Checkout, End, Ends, Fetching, Overrides, Source};
@@ -80,11 +80,7 @@ struct Desk<'a> {
 
 pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     let Command::List { remote, format } = &args.command;
-    let desk = Desk::open(context)?;
-    let hosts = desk.hosts()?;
-    let (_, site) = desk.site(&hosts, remote.as_deref())?;
-    let forge = Forge::open(site, &hosts, &desk.operator())?;
-    let (pulls, more) = forge.list(&Stop::default())?;
+    let (forge, pulls, more) = open_pulls(context, remote.as_deref(), &Stop::default())?;
     let mut text = String::new();
     match format {
         Format::Json => {
@@ -129,6 +125,19 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
         }
         _ => Ok(ExitStatus::Pass),
     }
+}
+
+/// Lists the newest open pull requests of the forge that a remote is from. True: there are more.
+///
+/// # Errors
+/// Those of [`find`].
+pub(super) fn open_pulls(context: &Context, remote: Option<&str>, stop: &Stop) -> Result<(Forge, Vec<Listed>, bool)> {
+    let desk = Desk::open(context)?;
+    let hosts = desk.hosts()?;
+    let (_, site) = desk.site(&hosts, remote)?;
+    let forge = Forge::open(site, &hosts, &desk.operator())?;
+    let (pulls, more) = forge.list(stop)?;
+    Ok((forge, pulls, more))
 }
 
 /// Finds the pull request that is to be reviewed.

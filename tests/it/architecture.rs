@@ -32,6 +32,7 @@ const ORDER: &[&str] = &[
     "report",
     "history",
     "rounds",
+    "triage",
     "forge",
     "receipt",
     "judge",
