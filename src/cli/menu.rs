@@ -167,12 +167,13 @@ fn latest(context: &Context, repo: &Repo, place: &Place, store: &Store, newest: 
     let here = Here { repo, place, store, rules: &rules, env: &context.env, now: jiff::Timestamp::now() };
     let listed = list(&here, &session)?;
     let count = |of: Disposition| listed.iter().filter(|l| l.finding.disposition == of).count();
+    let accepted = listed.iter().filter(|l| l.finding.disposition == Disposition::Accepted);
     Ok(Some(Latest {
         stored: Stored { id: newest.review_id.clone(), label: newest.label.clone() },
         status: newest.status,
         pull: pull_of(newest.source.kind, &newest.label),
         pending: count(Disposition::Pending),
-        accepted: count(Disposition::Accepted),
+        accepted: accepted.map(|l| l.finding.id.clone()).collect(),
         proposals: listed.iter().filter(|l| l.proposal.is_some()).count(),
     }))
 }

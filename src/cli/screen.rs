@@ -73,17 +73,22 @@ pub(super) fn is_possible(env: &Env) -> bool {
 /// Those of the work; incomplete: the terminal cannot be set up, or the work panicked.
 pub(super) fn with<T>(context: &Context, work: impl FnOnce(&mut Screen) -> Result<T>) -> Result<T> {
     let mut screen = Screen::new(context)?;
-    let before: Arc<dyn Fn(&PanicHookInfo<'_>) + Send + Sync> = Arc::from(take_hook());
-    let during = Arc::clone(&before);
-    // The message of a panic is for the normal screen.
-    set_hook(Box::new(move |info| {
-        restore();
-        (*during)(info);
-    }));
-    let done = catch_unwind(AssertUnwindSafe(|| {
+    guarded(restore, || {
         screen.enter()?;
         work(&mut screen)
+    })
+}
+
+/// Does work and restores the terminal after it, also if it panics: before the message of the panic is printed, which is
+/// for the normal screen.
+fn guarded<T>(restore: impl Fn() + Clone + Send + Sync + 'static, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let before: Arc<dyn Fn(&PanicHookInfo<'_>) + Send + Sync> = Arc::from(take_hook());
+    let (during, give_back) = (Arc::clone(&before), restore.clone());
+    set_hook(Box::new(move |info| {
+        give_back();
+        (*during)(info);
     }));
+    let done = catch_unwind(AssertUnwindSafe(work));
     restore();
     set_hook(Box::new(move |info| (*before)(info)));
     done.unwrap_or_else(|_| {
@@ -295,7 +300,22 @@ impl Ended {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
+    use std::sync::atomic::AtomicUsize;
+
+    #[test]
+    #[expect(clippy::panic, reason = "a panic is what is tested")]
+    fn dsp_06_a_panic_restores_the_terminal_before_its_message_is_printed() {
+        static RESTORED: AtomicUsize = AtomicUsize::new(0);
+        static AT_MESSAGE: AtomicUsize = AtomicUsize::new(0);
+        let usual = take_hook();
+        set_hook(Box::new(|_| AT_MESSAGE.store(RESTORED.load(Ordering::SeqCst), Ordering::SeqCst)));
+        let restore = || drop(RESTORED.fetch_add(1, Ordering::SeqCst));
+        let done: Result<()> = guarded(restore, || panic!("a bug"));
+        set_hook(usual);
+        assert!(done.unwrap_err().message.contains("internal error"));
+        assert!(AT_MESSAGE.load(Ordering::SeqCst) >= 1);
+        assert_eq!(guarded(|| (), || Ok(7)).unwrap(), 7);
+    }
 
     #[test]
     fn a_dumb_terminal_is_not_used() {

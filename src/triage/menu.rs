@@ -54,7 +54,8 @@ pub struct Latest {
     /// The pull request that it is about.
     pub pull: Option<u64>,
     pub pending: usize,
-    pub accepted: usize,
+    /// IDs of the accepted findings.
+    pub accepted: Vec<String>,
     /// Decisions that agents propose.
     pub proposals: usize,
 }
@@ -161,8 +162,8 @@ fn of_latest(latest: &Latest) -> Vec<Entry> {
         out.push(Entry::new(Topic::Triage, title, format!("accept, reject or defer: {label}"), &["triage", id]));
     }
     let is_open = matches!(latest.status, Status::InProgress | Status::NeedsChanges | Status::Incomplete);
-    if latest.accepted > 0 {
-        let count = plural(latest.accepted, "accepted finding");
+    if !latest.accepted.is_empty() {
+        let count = plural(latest.accepted.len(), "accepted finding");
         match latest.pull {
             Some(number) => {
                 let about = format!("comment on pull request #{number}; goes to the network");
@@ -170,15 +171,17 @@ fn of_latest(latest: &Latest) -> Vec<Entry> {
             }
             None => {
                 let about = "let a model change a copy, verify it, and show the diff";
-                out.push(Entry::new(Topic::Fix, format!("Fix {count}"), about, &["fix", "--session", id]));
+                let ids = latest.accepted.iter().map(String::as_str);
+                let command: Vec<&str> = ["fix"].into_iter().chain(ids).chain(["--session", id.as_str()]).collect();
+                out.push(Entry::new(Topic::Fix, format!("Fix {count}"), about, &command));
             }
         }
     }
-    if is_open && latest.pull.is_none() && (latest.accepted > 0 || latest.pending > 0) {
+    if is_open && latest.pull.is_none() && (!latest.accepted.is_empty() || latest.pending > 0) {
         let about = "review again and compare with the round before";
         out.push(Entry::new(Topic::FollowUp, "Follow up", about, &["review", "--follow-up", id]));
     }
-    if is_open && latest.pending + latest.accepted == 0 {
+    if is_open && latest.pending == 0 && latest.accepted.is_empty() {
         let command = ["complete", id, "--status", "approved"];
         out.push(Entry::new(Topic::Complete, "Complete the review", format!("close {label} as approved"), &command));
     }

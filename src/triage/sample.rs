@@ -14,7 +14,7 @@ const CHANGE: &str = "\
 diff --git a/src/app.py b/src/app.py
 --- a/src/app.py
 +++ b/src/app.py
-@@ -1,6 +1,8 @@
+@@ -1,7 +1,9 @@
  import yaml
  
  def load(path):

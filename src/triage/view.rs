@@ -7,6 +7,7 @@ pub(in crate::triage) use overlay::shown;
 pub use overlay::{help_room, help_rows};
 
 use super::paper::{Frame, Ink, Row, Theme};
+use super::prompt::{Prompt, Purpose};
 use super::state::{Mode, Pane, State};
 use super::{Size, severity, status};
 use crate::wire::{Disposition, Severity, Verdict};
@@ -139,6 +140,7 @@ fn foot(state: &State, theme: Theme) -> Row {
         return Row::of(theme.style(ink), text).cut(width, theme.ellipsis());
     }
     let keys: &[(&str, &str)] = match &state.mode {
+        Mode::Prompt(Prompt { purpose: Purpose::Search { .. }, .. }) => &[("Enter", "keep"), ("Esc", "cancel")],
         Mode::Prompt(_) => &[("Enter", "record"), ("Esc", "cancel")],
         Mode::Filter(_) => &[("Space", "choose"), ("c", "clear"), ("Esc", "close")],
         Mode::Help(_) => &[("j k", "scroll"), ("Esc", "close")],

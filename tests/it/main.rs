@@ -61,4 +61,5 @@ mod support;
 mod team;
 mod terminal;
 mod tools;
+mod triage;
 mod verdicts;
