@@ -172,7 +172,7 @@ fn is_without_command(e: &clap::Error) -> bool {
 /// Parses the arguments with the menu as their command.
 fn with_menu() -> Result<Cli, clap::Error> {
     let args = crate::env::arguments();
-    // `pr` alone lacks a command of its own, which the menu is not.
+    // `pr` alone lacks a subcommand of its own, and the menu is none of those.
     Cli::try_parse_from(args.into_iter().chain(["menu".into()]))
 }
 

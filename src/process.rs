@@ -8,8 +8,8 @@ mod find;
 mod foreground;
 mod memory;
 
-pub use foreground::{Foreground, foreground};
 pub use find::{Unfit, find_program};
+pub use foreground::{Foreground, foreground};
 
 use crate::log::millis;
 use crate::stop::{Signal, Stop};

@@ -1,4 +1,4 @@
-//! Triage in the terminal: decisions on the findings of a stored review, and the menu of what to do next.
+//! Triage in the terminal: decisions on the findings of a stored review, and the menu of sensible next commands.
 //!
 //! State machines over `(State, Input) -> (State, Effects)` and views over `(&State, Size) -> Buffer`, both pure. The edge
 //! (`cli/triage`, `cli/screen`) reads keys, runs effects and draws. Foreign text reaches a cell only through
@@ -68,7 +68,7 @@ pub struct Item {
 }
 
 impl Item {
-    /// Returns true if nobody decided on the finding.
+    /// Returns true if the finding has no decision.
     pub fn is_pending(&self) -> bool {
         self.finding.disposition == Disposition::Pending
     }

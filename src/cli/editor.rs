@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-/// How an editor is told the line.
+/// Syntax of the line number on the command line of an editor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Syntax {
     /// `+12 FILE`
@@ -23,11 +23,17 @@ impl Syntax {
     fn of(program: &str) -> Self {
         let name = Path::new(program).file_stem().map(|n| n.to_string_lossy().to_lowercase()).unwrap_or_default();
         match name.as_str() {
-            "vi" | "vim" | "nvim" | "gvim" | "mvim" | "view" | "nano" | "rnano" | "pico" | "emacs" | "emacsclient" | "micro"
-            | "kak" | "mg" | "joe" | "jed" | "ne" | "mcedit" | "gedit" | "vis" | "elvis" | "nvi" | "ex" => Self::Plus,
+            "vi" | "vim" | "nvim" | "gvim" | "mvim" | "view" | "nano" | "rnano" | "pico" | "emacs" | "emacsclient"
+            | "micro" | "kak" | "mg" | "joe" | "jed" | "ne" | "mcedit" | "gedit" | "vis" | "elvis" | "nvi" | "ex" => {
+                Self::Plus
+            }
             "hx" | "helix" | "subl" | "sublime_text" | "zed" | "zeditor" | "lapce" | "atom" => Self::Colon,
-            "code" | "code-insiders" | "code-oss" | "codium" | "vscodium" | "cursor" | "windsurf" | "positron" => Self::Goto,
-            "kate" | "mate" | "idea" | "pycharm" | "clion" | "goland" | "rustrover" | "webstorm" | "phpstorm" => Self::Line,
+            "code" | "code-insiders" | "code-oss" | "codium" | "vscodium" | "cursor" | "windsurf" | "positron" => {
+                Self::Goto
+            }
+            "kate" | "mate" | "idea" | "pycharm" | "clion" | "goland" | "rustrover" | "webstorm" | "phpstorm" => {
+                Self::Line
+            }
             // `emacs-29.1` and `vim.basic` are vim and emacs too.
             other if other.starts_with("vim") || other.starts_with("emacs") || other.starts_with("nvim") => Self::Plus,
             _ => Self::None,

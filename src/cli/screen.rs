@@ -35,14 +35,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// True while the terminal is in raw mode and shows the alternate screen.
 static IS_OPEN: AtomicBool = AtomicBool::new(false);
 
-/// The size of a terminal that does not tell its own.
+/// Size of a terminal that does not report one.
 const USUAL: Size = Size { width: 80, height: 24 };
 
 /// A terminal that shows the alternate screen.
 pub(super) struct Screen {
     backend: CrosstermBackend<Stdout>,
     events: Events,
-    /// What the terminal shows; `None`: unknown.
+    /// Content of the terminal; `None`: unknown.
     shown: Option<Buffer>,
     pub(super) theme: Theme,
     /// Variables and folder for programs that get the terminal.
@@ -276,7 +276,7 @@ fn outcome(end: std::io::Result<End>) -> String {
 }
 
 fn say(line: &str) {
-    // Nobody is left to tell when the terminal is gone.
+    // A closed terminal leaves no way to report the error.
     let _ = std::io::stdout().write_all(format!("{line}\n").as_bytes());
 }
 

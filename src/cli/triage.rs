@@ -95,7 +95,7 @@ impl<'a> Desk<'a> {
         Ok(Self { context, id, opened: Opened::new(context, &id.to_string())? })
     }
 
-    /// Returns what triage shows.
+    /// Returns the review as triage shows it.
     fn subject(&self) -> Result<Subject> {
         let Opened { session, store, .. } = &self.opened;
         let last = session.rounds.last().map(|r| &r.review);
@@ -143,7 +143,7 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// Runs an effect, and returns what came of it.
+    /// Runs an effect, and returns its result.
     fn effect(&mut self, screen: &mut Screen, effect: Effect) -> Result<Next> {
         let done = match effect {
             Effect::Quit(leave) => return Ok(Next::Leave(screen::exit(leave))),
@@ -243,7 +243,7 @@ impl<'a> Desk<'a> {
     }
 }
 
-/// What follows an effect.
+/// The result of an effect.
 enum Next {
     /// The last one is taken first.
     Inputs(Vec<Input>),

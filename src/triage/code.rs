@@ -131,8 +131,13 @@ fn quote(finding: &Finding, note: &'static str) -> Code {
 pub fn replacement(finding: &Finding, code: &Code) -> Vec<CodeLine> {
     let Some(replacement) = &finding.replacement else { return Vec::new() };
     let path = finding.file.as_deref().unwrap_or_default().as_bytes();
-    let line = |kind: LineKind, text: &[u8], paint: Vec<Painted>| {
-        CodeLine { number: None, kind, is_marked: false, text: text.to_vec(), paint, quoted: None }
+    let line = |kind: LineKind, text: &[u8], paint: Vec<Painted>| CodeLine {
+        number: None,
+        kind,
+        is_marked: false,
+        text: text.to_vec(),
+        paint,
+        quoted: None,
     };
     let marked = code.rows.iter().filter_map(|row| match row {
         CodeRow::Line(l) if l.is_marked => Some(line(LineKind::Removed, &l.text, l.paint.clone())),

@@ -6,13 +6,8 @@ use std::cmp::Ordering;
 
 const SEVERITIES: [Severity; 4] = [Severity::Critical, Severity::Major, Severity::Minor, Severity::Suggestion];
 const CONFIDENCES: [Confidence; 3] = [Confidence::High, Confidence::Medium, Confidence::Low];
-const STATUSES: [Disposition; 5] = [
-    Disposition::Pending,
-    Disposition::Accepted,
-    Disposition::Rejected,
-    Disposition::Deferred,
-    Disposition::Fixed,
-];
+const STATUSES: [Disposition; 5] =
+    [Disposition::Pending, Disposition::Accepted, Disposition::Rejected, Disposition::Deferred, Disposition::Fixed];
 
 /// A value that a filter can ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +23,7 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// Returns the name of what the value is a value of.
+    /// Returns the name of the group that the value belongs to.
     pub fn group(&self) -> &'static str {
         match self {
             Self::Status(_) | Self::Proposed => "status",
@@ -190,8 +185,9 @@ pub fn rows(subject: &Subject, filter: &Filter, sort: Sort) -> Vec<Row> {
     let items = &subject.items;
     let mut listed: Vec<usize> = (0..items.len()).filter(|i| filter.has(&items[*i])).collect();
     let place = |i: usize| (&items[i].finding.file, items[i].finding.line, i);
-    let compare =
-        |a: &usize, b: &usize| -> Ordering { sort.rank(&items[*a]).cmp(&sort.rank(&items[*b])).then(place(*a).cmp(&place(*b))) };
+    let compare = |a: &usize, b: &usize| -> Ordering {
+        sort.rank(&items[*a]).cmp(&sort.rank(&items[*b])).then(place(*a).cmp(&place(*b)))
+    };
     listed.sort_by(compare);
     let mut groups: Vec<(&Option<String>, Vec<usize>)> = Vec::new();
     let mut at = std::collections::HashMap::new();
@@ -229,7 +225,10 @@ mod tests {
     fn findings_are_grouped_by_file_and_sorted() {
         let subject = subject();
         let all = Filter::default();
-        assert_eq!(ids(&subject, &all, Sort::Place), ["- 1/1", "F1", "src/app.py 2/1", "F2", "F3", "src/web.js 1/1", "F4"]);
+        assert_eq!(
+            ids(&subject, &all, Sort::Place),
+            ["- 1/1", "F1", "src/app.py 2/1", "F2", "F3", "src/web.js 1/1", "F4"]
+        );
         let by_severity = ids(&subject, &all, Sort::Severity);
         assert_eq!(by_severity, ["src/app.py 2/1", "F2", "F3", "src/web.js 1/1", "F4", "- 1/1", "F1"]);
         let by_status = ids(&subject, &all, Sort::Status);

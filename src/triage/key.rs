@@ -32,7 +32,7 @@ pub enum Key {
     End,
 }
 
-/// What a terminal sent.
+/// Input from a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Typed {
     Key(Key),

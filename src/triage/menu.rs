@@ -1,4 +1,4 @@
-//! The menu: what can be done next, by the state of the repository. Pure.
+//! The menu: sensible next commands, by the state of the repository. Pure.
 
 pub mod view;
 
@@ -7,7 +7,7 @@ use super::key::Key;
 use super::state::Leave;
 use crate::wire::stored::Status;
 
-/// What surrounds a person who starts the program.
+/// The situation in which the program is started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
     /// The folder, for the title.
@@ -71,7 +71,7 @@ pub struct Pull {
     pub base: String,
 }
 
-/// What an entry is about: decides which entry is selected after it.
+/// Subject of an entry. It determines which entry is selected afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Topic {
     Review,
@@ -92,7 +92,7 @@ pub enum Topic {
     Help,
 }
 
-/// What happens when an entry is picked.
+/// The action of a picked entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Runs the command of the entry.
@@ -143,12 +143,17 @@ pub fn entries(surroundings: &Surroundings) -> Vec<Entry> {
             out.push(Entry::new(Topic::Hooks, "Install git hooks", about, &["install-hooks"]));
         }
     }
-    out.push(Entry::new(Topic::Doctor, "Check the installation", "programs, keys, policy; shows that the gate can fail", &["doctor"]));
+    out.push(Entry::new(
+        Topic::Doctor,
+        "Check the installation",
+        "programs, keys, policy; shows that the gate can fail",
+        &["doctor"],
+    ));
     out.push(Entry::new(Topic::Help, "Help", "all commands", &["--help"]));
     out
 }
 
-/// Returns what can be done with the newest stored review.
+/// Returns the entries about the newest stored review.
 fn of_latest(latest: &Latest) -> Vec<Entry> {
     let Latest { stored: Stored { id, label }, .. } = latest;
     let mut out = Vec::new();
@@ -188,7 +193,7 @@ fn of_latest(latest: &Latest) -> Vec<Entry> {
     out
 }
 
-/// Returns the reviews of what has changed.
+/// Returns the entries that review changes.
 fn of_changes(repo: &Repository) -> Vec<Entry> {
     let mut out = Vec::new();
     if repo.staged > 0 {
@@ -219,7 +224,8 @@ fn of_pulls(repo: &Repository) -> Entry {
             let command = ["pr", "list", "--remote", one];
             Entry::new(Topic::Pulls, "Open pull requests", about, &command).acting(Act::Pulls(one.clone()))
         }
-        _ => Entry::new(Topic::Pulls, "Open pull requests", about, &["pr", "list", "--remote", "NAME"]).acting(Act::Remotes),
+        _ => Entry::new(Topic::Pulls, "Open pull requests", about, &["pr", "list", "--remote", "NAME"])
+            .acting(Act::Remotes),
     }
 }
 
@@ -249,7 +255,12 @@ pub fn pulls(remote: &str, all: &[Pull]) -> Vec<Entry> {
         let draft = if p.is_draft { ", draft" } else { "" };
         let number = p.number.to_string();
         let about = format!("{} into {}, by {}{draft}", p.head, p.base, p.author);
-        Entry::new(Topic::Pull, format!("Review #{number} {}", p.title), about, &["review", "pr", &number, "--remote", remote])
+        Entry::new(
+            Topic::Pull,
+            format!("Review #{number} {}", p.title),
+            about,
+            &["review", "pr", &number, "--remote", remote],
+        )
     };
     all.iter().map(entry).collect()
 }
@@ -278,7 +289,7 @@ pub fn next(entries: &[Entry], ran: Option<Topic>) -> usize {
     after(ran).iter().find_map(at).or_else(same).unwrap_or(0)
 }
 
-/// What happens outside of the menu.
+/// Events outside of the menu.
 #[derive(Clone, Debug)]
 pub enum Input {
     Key(Key),
@@ -286,12 +297,15 @@ pub enum Input {
     /// The repository was looked at again, after an entry with this topic ran.
     Found(Surroundings, Option<Topic>),
     /// The forge answered.
-    Pulls { remote: String, all: Vec<Pull> },
+    Pulls {
+        remote: String,
+        all: Vec<Pull>,
+    },
     /// An error, in words.
     Problem(String),
 }
 
-/// What the edge has to do.
+/// Work for the edge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Runs a command of this program, and looks at the repository again.
@@ -312,7 +326,7 @@ pub struct List {
     pub current: usize,
 }
 
-/// All that the menu knows.
+/// State of the menu.
 #[derive(Clone, Debug)]
 pub struct State {
     pub size: Size,
@@ -355,7 +369,7 @@ fn main(surroundings: &Surroundings, ran: Option<Topic>) -> List {
     List { title: "What next?".to_owned(), entries, current }
 }
 
-/// Returns the next state, and what is to be done.
+/// Returns the next state and the work for the edge.
 #[must_use]
 pub fn step(mut state: State, input: Input) -> (State, Vec<Effect>) {
     let effects = match input {

@@ -8,7 +8,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
-/// What the terminal can show.
+/// Abilities of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Theme {
     /// The 16 colours of the terminal; without them attributes alone.
@@ -17,7 +17,7 @@ pub struct Theme {
     pub unicode: bool,
 }
 
-/// What a part of the screen means.
+/// Meaning of a part of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
     Plain,
@@ -302,7 +302,9 @@ impl Frame {
     /// Draws the title and the note into the upper border.
     fn heading(&self, area: Rect, theme: Theme, buffer: &mut Buffer) {
         let room = usize::from(area.width).saturating_sub(6);
-        let spaced = |row: &Row, room| Row::of(Style::new(), " ").and(row.clone().cut(room, theme.ellipsis())).put(Style::new(), " ");
+        let spaced = |row: &Row, room| {
+            Row::of(Style::new(), " ").and(row.clone().cut(room, theme.ellipsis())).put(Style::new(), " ")
+        };
         let note = self.note.width();
         let has_note = note > 0 && self.title.width() + note + 4 <= room;
         if !self.title.is_empty() {
@@ -362,8 +364,10 @@ mod tests {
 
     #[test]
     fn text_is_wrapped_at_spaces() {
-        let rows: Vec<String> =
-            wrapped(Style::new(), "one two three\n\nabcdefghij", 7).iter().map(|r| drawn(r, 8).trim_end().to_owned()).collect();
+        let rows: Vec<String> = wrapped(Style::new(), "one two three\n\nabcdefghij", 7)
+            .iter()
+            .map(|r| drawn(r, 8).trim_end().to_owned())
+            .collect();
         assert_eq!(rows, ["one two", "three", "", "abcdefg", "hij"]);
     }
 
@@ -374,7 +378,10 @@ mod tests {
         for ink in [Ink::Critical, Ink::Major, Ink::Added, Ink::Keyword, Ink::Accent, Ink::Proposed] {
             assert_eq!(bare.style(ink).fg, None, "{ink:?}");
             assert!(full.style(ink).bg.is_none(), "{ink:?}");
-            assert!(!matches!(full.style(ink).fg, Some(Color::Rgb(..) | Color::Indexed(_) | Color::White | Color::Black)));
+            assert!(!matches!(
+                full.style(ink).fg,
+                Some(Color::Rgb(..) | Color::Indexed(_) | Color::White | Color::Black)
+            ));
         }
     }
 }

@@ -6,13 +6,20 @@ use crate::disposition::DEFERRED_DAYS;
 use jiff::Span;
 use jiff::civil::Date;
 
-/// What is asked.
+/// Purpose of a prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Purpose {
-    Reject { names: Vec<String>, needs_reason: bool },
-    Defer { names: Vec<String> },
+    Reject {
+        names: Vec<String>,
+        needs_reason: bool,
+    },
+    Defer {
+        names: Vec<String>,
+    },
     /// `before`: the search that Esc brings back.
-    Search { before: String },
+    Search {
+        before: String,
+    },
 }
 
 /// A question with the answer so far.
@@ -24,7 +31,7 @@ pub struct Prompt {
     pub problem: Option<String>,
 }
 
-/// What came of a key.
+/// Result of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Answer {
     Open,

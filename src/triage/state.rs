@@ -25,18 +25,24 @@ impl Pane {
     pub const ALL: [Self; 3] = [Self::Findings, Self::Code, Self::Details];
 }
 
-/// What happens outside of the state machine, or what came of an effect.
+/// Events outside of the state machine, and results of effects.
 #[derive(Clone, Debug)]
 pub enum Input {
     Key(Key),
     Paste(String),
     Resize(Size),
-    /// Decisions were recorded. `before`: what held until then.
-    Decided { decided: Vec<(String, Entry)>, before: Held },
+    /// Decisions were recorded. `before`: the decisions that they replace.
+    Decided {
+        decided: Vec<(String, Entry)>,
+        before: Held,
+    },
     /// The newest decision was taken back.
     Undone,
-    /// Replacements were written; what came of that.
-    Applied { ids: Vec<String>, notes: Vec<String> },
+    /// Replacements were written. `notes`: the effect on the findings.
+    Applied {
+        ids: Vec<String>,
+        notes: Vec<String>,
+    },
     /// The review was read again.
     Loaded(Box<Subject>),
     /// An effect failed, or has more to say than a line.
@@ -44,7 +50,7 @@ pub enum Input {
     Message(Message),
 }
 
-/// What the edge has to do.
+/// Work for the edge.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     Decide(Order),
@@ -56,7 +62,10 @@ pub enum Effect {
     /// Runs a command of this program, and reads the review again.
     Run(Vec<String>),
     /// Opens a file in the editor.
-    Edit { file: String, line: Option<u32> },
+    Edit {
+        file: String,
+        line: Option<u32>,
+    },
     /// Reads the review again.
     Reload,
     /// Draws the whole screen again.
@@ -84,7 +93,7 @@ pub enum Leave {
     Interrupted,
 }
 
-/// A line about what was done.
+/// A line about a finished action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     pub text: String,
@@ -106,11 +115,11 @@ impl Message {
 pub struct Notice {
     pub title: String,
     pub lines: Vec<String>,
-    /// What can be done: shown last.
+    /// Next steps, shown last.
     pub hints: Vec<String>,
 }
 
-/// What the keys are for.
+/// Meaning of the keys.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mode {
     Browse,
@@ -120,7 +129,11 @@ pub enum Mode {
     /// The first row that is shown.
     Help(usize),
     /// Asks before an effect. The command that it stands for is shown.
-    Ask { title: String, command: Vec<String>, effect: Effect },
+    Ask {
+        title: String,
+        command: Vec<String>,
+        effect: Effect,
+    },
     Notice(Notice),
 }
 
@@ -134,14 +147,14 @@ struct Undoable {
     current: Option<usize>,
 }
 
-/// All that triage knows.
+/// State of triage.
 #[derive(Clone, Debug)]
 pub struct State {
     pub subject: Subject,
     pub size: Size,
     pub mode: Mode,
     pub focus: Pane,
-    /// What a small terminal shows below the findings.
+    /// The pane that a small terminal shows below the findings.
     pub lower: Pane,
     pub is_zoomed: bool,
     /// The finding under the cursor, by index; `None`: no finding is listed.
@@ -179,7 +192,8 @@ impl State {
             undo: Vec::new(),
         };
         let listed = state.listed();
-        state.current = listed.iter().copied().find(|i| state.subject.items[*i].is_pending()).or(listed.first().copied());
+        state.current =
+            listed.iter().copied().find(|i| state.subject.items[*i].is_pending()).or(listed.first().copied());
         state
     }
 
@@ -259,7 +273,7 @@ impl State {
     }
 }
 
-/// Returns the next state, and what is to be done.
+/// Returns the next state and the work for the edge.
 #[must_use]
 pub fn step(mut state: State, input: Input) -> (State, Vec<Effect>) {
     let effects = match input {
@@ -309,7 +323,7 @@ fn press(state: &mut State, key: Key) -> Vec<Effect> {
         Key::Ctrl('c') => return vec![Effect::Quit(Leave::Interrupted)],
         Key::Ctrl('z') => return vec![Effect::Suspend],
         Key::Ctrl('l') => return vec![Effect::Redraw],
-        // Nobody decides on what is not to be seen.
+        // Findings that are not visible get no decision.
         _ if state.size.is_too_small() => {
             return if key == Key::Char('q') { vec![Effect::Quit(Leave::Done)] } else { Vec::new() };
         }
@@ -408,7 +422,7 @@ fn turn(state: &mut State, by: usize) {
     focus(state, Pane::ALL[(at + by) % Pane::ALL.len()]);
 }
 
-/// Takes back the newest of what restricts the view.
+/// Ends the newest restriction of the view.
 fn step_back(state: &mut State) {
     if state.is_zoomed {
         state.is_zoomed = false;
@@ -427,7 +441,8 @@ fn step_back(state: &mut State) {
 fn find_pending(state: &mut State, is_forward: bool) {
     if !state.go_pending(is_forward) {
         let is_filtered = !state.filter.is_empty();
-        let text = if is_filtered { "no listed finding is pending; Esc ends the filter" } else { "no finding is pending" };
+        let text =
+            if is_filtered { "no listed finding is pending; Esc ends the filter" } else { "no finding is pending" };
         state.message = Some(Message::good(text));
     }
 }
@@ -470,13 +485,18 @@ fn act(state: &mut State, key: char) -> Vec<Effect> {
     Vec::new()
 }
 
-fn decision(state: &State, targets: &[usize], decision: Decision, reason: Option<String>, until: Option<Date>) -> Effect {
+fn decision(
+    state: &State,
+    targets: &[usize],
+    decision: Decision,
+    reason: Option<String>,
+    until: Option<Date>,
+) -> Effect {
     Effect::Decide(Order { findings: state.fingerprints(targets), decision, reason, until })
 }
 
 fn confirm(state: &mut State, targets: &[usize]) -> Vec<Effect> {
-    let proposed: Vec<usize> =
-        targets.iter().copied().filter(|i| state.subject.items[*i].proposal.is_some()).collect();
+    let proposed: Vec<usize> = targets.iter().copied().filter(|i| state.subject.items[*i].proposal.is_some()).collect();
     if proposed.is_empty() {
         state.message = Some(Message::bad("no agent proposes a decision on this finding"));
         return Vec::new();

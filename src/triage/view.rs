@@ -110,7 +110,9 @@ fn head(state: &State, theme: Theme) -> Row {
     };
     let count = |of: Disposition| subject.items.iter().filter(|i| i.finding.disposition == of).count();
     let mut right = Row::default();
-    for of in [Disposition::Pending, Disposition::Accepted, Disposition::Rejected, Disposition::Deferred, Disposition::Fixed] {
+    for of in
+        [Disposition::Pending, Disposition::Accepted, Disposition::Rejected, Disposition::Deferred, Disposition::Fixed]
+    {
         let n = count(of);
         if n > 0 || of == Disposition::Pending {
             let style = theme.style(if of == Disposition::Pending && n > 0 { Ink::Bold } else { Ink::Dim });

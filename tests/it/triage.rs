@@ -7,7 +7,8 @@ use pty::{How, Pty};
 use rustix::process::Signal;
 use std::os::unix::fs::PermissionsExt as _;
 
-const UNSAFE: &str = "import yaml\n\n\ndef load(path):\n    return yaml.unsafe_load(open(path))\n\n\nprint(eval(input()))\n";
+const UNSAFE: &str =
+    "import yaml\n\n\ndef load(path):\n    return yaml.unsafe_load(open(path))\n\n\nprint(eval(input()))\n";
 
 /// A repository with a stored review that has two findings in one file.
 fn reviewed() -> Repo {
@@ -172,7 +173,11 @@ fn a_decision_on_lines_that_changed_is_refused_with_the_next_command() {
     let repo = reviewed();
     let mut pty = open(&repo);
     repo.stage("app.py", UNSAFE.replace("unsafe_load", "full_load"));
-    pty.send("a").until("have changed since the review").until("claude-reviewer review").send("\u{1b}").until_gone("Not done");
+    pty.send("a")
+        .until("have changed since the review")
+        .until("claude-reviewer review")
+        .send("\u{1b}")
+        .until_gone("Not done");
     pty.send("q");
     assert_eq!(pty.end(), How::Exit(0));
 }
@@ -235,7 +240,15 @@ fn the_editor_opens_the_line_and_its_failure_is_reported() {
         (inside.display().to_string(), "inside the repository"),
     ] {
         let mut pty = start(&editor);
-        pty.send("e").until(why).send("\u{1b}").until_gone(why).send("a").until("accepted").send("u").until("undone").send("q");
+        pty.send("e")
+            .until(why)
+            .send("\u{1b}")
+            .until_gone(why)
+            .send("a")
+            .until("accepted")
+            .send("u")
+            .until("undone")
+            .send("q");
         assert_eq!(pty.end(), How::Exit(0), "{editor}");
     }
 }
@@ -249,7 +262,7 @@ fn the_menu_leads_from_a_change_to_its_triage() {
     pty.until("▶ 1 Review staged changes").until("$ claude-reviewer review staged").send("\r");
     pty.until("press Enter to go on").send("\r").until("▶ 1 Triage 2 pending findings").send("\r");
     pty.until("1 Findings 2").send("a").until("accepted F1").send("q");
-    // What was accepted comes next.
+    // The accepted finding comes next.
     pty.until("▶ 2 Fix 1 accepted finding").send("q");
     assert_eq!(pty.end(), How::Exit(0));
     assert!(!pty.is_raw() && !pty.is_alternate());

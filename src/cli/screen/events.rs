@@ -18,7 +18,7 @@ use tokio::time::sleep;
 /// How long a lone Escape waits for the rest of a sequence: longer than a packet of a slow connection is late.
 const ESCAPE: Duration = Duration::from_millis(60);
 
-/// What a person or the system did.
+/// An action of a person or of the system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Event {
     Typed(Typed),
@@ -40,7 +40,7 @@ pub(in crate::cli) struct Events {
     typed: VecDeque<Typed>,
 }
 
-/// The signals that are heard. Made anew when the terminal is taken: what came while another program had it was for that.
+/// Handled signals. Created again when the terminal is taken: earlier signals were meant for the program that had it.
 struct Signals {
     interrupt: unix::Signal,
     terminate: unix::Signal,
@@ -73,7 +73,10 @@ enum Part {
 }
 
 impl Events {
-    #[expect(deprecated, reason = "its successor is unsafe code, for descriptors that may close; standard input stays open")]
+    #[expect(
+        deprecated,
+        reason = "its successor is unsafe code, for descriptors that may close; standard input stays open"
+    )]
     pub(super) fn new() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let entered = runtime.enter();
@@ -87,7 +90,7 @@ impl Events {
         let entered = self.runtime.enter();
         self.signals = Some(Signals::new()?);
         drop(entered);
-        // What was typed for another program is not for this one.
+        // Input for another program is not for this one.
         self.decoder = Decoder::default();
         self.typed.clear();
         Ok(())

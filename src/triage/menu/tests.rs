@@ -12,7 +12,14 @@ fn stored(id: &str) -> Stored {
 
 fn latest(pending: usize, accepted: &[&str]) -> Latest {
     let accepted = accepted.iter().map(|id| (*id).to_owned()).collect();
-    Latest { stored: stored("2026-11-24-001"), status: Status::NeedsChanges, pull: None, pending, accepted, proposals: 0 }
+    Latest {
+        stored: stored("2026-11-24-001"),
+        status: Status::NeedsChanges,
+        pull: None,
+        pending,
+        accepted,
+        proposals: 0,
+    }
 }
 
 fn ready() -> Repository {
@@ -51,7 +58,14 @@ fn entries_follow_from_the_surroundings() {
         (
             "pending",
             Some(Repository { staged: 1, latest: Some(latest(3, &[])), ..ready() }),
-            &["triage 2026-11-24-001", "review --follow-up 2026-11-24-001", "review staged", "history", "doctor", "--help"],
+            &[
+                "triage 2026-11-24-001",
+                "review --follow-up 2026-11-24-001",
+                "review staged",
+                "history",
+                "doctor",
+                "--help",
+            ],
         ),
         (
             "accepted",
@@ -208,7 +222,9 @@ fn the_menu_is_drawn_at_any_size_with_the_command_of_each_entry() {
         }
     }
     let drawn = text(&view::draw(&State::new(around(Some(repo)), SIZE), theme));
-    for part in ["$ claude-reviewer triage 2026-11-24-001", "$ claude-reviewer review staged", "▶ 1 Triage 3 pending findings"] {
+    for part in
+        ["$ claude-reviewer triage 2026-11-24-001", "$ claude-reviewer review staged", "▶ 1 Triage 3 pending findings"]
+    {
         assert!(drawn.contains(part), "{part}: {drawn}");
     }
 }

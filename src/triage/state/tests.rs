@@ -285,14 +285,17 @@ fn an_applied_replacement_is_noted() {
 #[test]
 fn every_key_in_every_mode_leaves_a_state_that_can_be_drawn() {
     let theme = super::super::paper::Theme { color: true, unicode: true };
-    let keys: Vec<Key> = (' '..='~').map(Key::Char).chain([Key::Enter, Key::Esc, Key::Tab, Key::Up, Key::Down]).collect();
+    let keys: Vec<Key> =
+        (' '..='~').map(Key::Char).chain([Key::Enter, Key::Esc, Key::Tab, Key::Up, Key::Down]).collect();
     let mut seed = 3_u64;
     let mut state = start();
     for _ in 0..3_000 {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let at = usize::try_from(seed >> 40).unwrap();
         let input = match at % 40 {
-            0 => Input::Resize(Size { width: u16::try_from(at % 211).unwrap(), height: u16::try_from(at % 61).unwrap() }),
+            0 => {
+                Input::Resize(Size { width: u16::try_from(at % 211).unwrap(), height: u16::try_from(at % 61).unwrap() })
+            }
             1 => Input::Undone,
             _ => Input::Key(keys[at % keys.len()]),
         };

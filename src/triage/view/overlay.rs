@@ -1,10 +1,10 @@
 //! Boxes above the panes: prompts, the filter, help, questions and notices.
 
+use super::super::Size;
 use super::super::filter;
 use super::super::paper::{Frame, Ink, Row, Theme, wrapped};
 use super::super::prompt::Prompt;
 use super::super::state::{Mode, Notice, State};
-use super::super::Size;
 use super::highlight;
 use crate::NAME;
 use ratatui::buffer::Buffer;

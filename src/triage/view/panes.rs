@@ -29,7 +29,8 @@ pub(super) fn title(state: &State, pane: Pane, theme: Theme) -> (Row, Row) {
             let listed = state.rows().iter().filter(|r| matches!(r, filter::Row::Item(_))).count();
             let all = state.subject.items.len();
             let count = if listed == all { format!("{all}") } else { format!("{listed} of {all}") };
-            let marked = if state.marked.is_empty() { String::new() } else { format!(", {} marked", state.marked.len()) };
+            let marked =
+                if state.marked.is_empty() { String::new() } else { format!(", {} marked", state.marked.len()) };
             let title = name("1", "Findings").put(dim, format!(" {count}{marked}"));
             (title, Row::of(theme.style(Ink::Accent), state.filter.label()))
         }
@@ -114,7 +115,7 @@ fn findings(state: &State, theme: Theme, area: Rect, buffer: &mut Buffer) {
     }
     let height = usize::from(area.height);
     let at = rows.iter().position(|r| matches!(r, filter::Row::Item(i) if Some(*i) == state.current)).unwrap_or(0);
-    let top = at.saturating_sub(height / 2).min(rows.len().saturating_sub(height));
+    let top = if at < height { 0 } else { at.saturating_sub(height / 2).min(rows.len().saturating_sub(height)) };
     let ids = state.subject.items.iter().map(|i| i.finding.id.len()).max().unwrap_or(0);
     for (row, y) in rows.iter().skip(top).zip(area.y..area.bottom()) {
         let line = Rect { y, height: 1, ..area };
@@ -164,8 +165,15 @@ fn finding(state: &State, i: usize, ids: usize, theme: Theme, width: usize) -> R
 
 /// Returns the sign of what was decided on a finding.
 fn sign(item: &Item, theme: Theme) -> (&'static str, Style) {
+    if item.proposal.is_some() {
+        return ("?", theme.style(Ink::Proposed));
+    }
+    decision_sign(item, theme)
+}
+
+/// Returns the same without what is proposed.
+fn decision_sign(item: &Item, theme: Theme) -> (&'static str, Style) {
     let (sign, ink) = match item.finding.disposition {
-        _ if item.proposal.is_some() => ("?", Ink::Proposed),
         Disposition::Pending if item.is_applied => (theme.sign("✎", "w"), Ink::Good),
         Disposition::Pending => (theme.sign("○", "o"), Ink::Plain),
         Disposition::Accepted => (theme.sign("✓", "+"), Ink::Good),
@@ -200,7 +208,9 @@ fn code_rows(state: &State, theme: Theme, width: usize) -> CodeRows {
     if !diff.is_empty() {
         // Below the lines of the finding, so that both are seen together.
         let last = code.rows.iter().rposition(|r| matches!(r, CodeRow::Line(l) if l.is_marked)).unwrap_or(0);
-        let mut own = vec![Row::of(dim, "    replace with").put(dim, if item.is_applied { " (applied)" } else { " (p applies)" })];
+        let mut own = vec![
+            Row::of(dim, "    replace with").put(dim, if item.is_applied { " (applied)" } else { " (p applies)" }),
+        ];
         own.extend(diff.iter().filter(|l| l.kind == LineKind::Added).map(|l| proposed(l, digits, left, width, theme)));
         if diff.iter().all(|l| l.kind == LineKind::Removed) {
             own = vec![Row::of(dim, "    replacement: remove the lines (p applies)")];
@@ -329,9 +339,8 @@ fn details(state: &State, theme: Theme, width: usize) -> Vec<Row> {
 /// Returns what was decided on a finding, and what is proposed.
 fn decisions(item: &Item, theme: Theme, width: usize) -> Vec<Row> {
     let f = &item.finding;
-    let (sign, style) = sign(item, theme);
+    let (sign, style) = decision_sign(item, theme);
     let dim = theme.style(Ink::Dim);
-    let (sign, style) = if item.proposal.is_some() && !item.is_pending() { (" ", dim) } else { (sign, style) };
     let mut row = Row::of(style, format!("{sign} {}", status(f.disposition)));
     if let Some(entry) = &item.entry {
         row = row.put(dim, explained(entry));
@@ -341,8 +350,10 @@ fn decisions(item: &Item, theme: Theme, width: usize) -> Vec<Row> {
     }
     let mut rows = row.wrapped(width);
     if let Some(entry) = &item.proposal {
-        let row = Row::of(theme.style(Ink::Proposed), format!("? proposed: {}", entry.decision.name()));
-        let row = row.put(dim, explained(entry)).put(theme.style(Ink::Accent), "  c").put(dim, " confirms");
+        let until = entry.expires.map(|date| format!(" until {date}")).unwrap_or_default();
+        let what = format!("? an agent proposes: {}{until}", entry.decision.name());
+        let row = Row::of(theme.style(Ink::Proposed), what).put(dim, format!(": {}", entry.reason));
+        let row = row.put(theme.style(Ink::Accent), "  c").put(dim, " confirms");
         rows.extend(row.wrapped(width));
     }
     if let Some(waiver) = &f.waived {

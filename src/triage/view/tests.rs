@@ -109,14 +109,15 @@ fn dsp_06_hostile_text_stays_in_its_pane_and_is_inert() {
     found.references = vec![hostile.to_owned()];
     subject.items = vec![item(found)];
     subject.label = hostile.to_owned();
-    subject.files = files(
-        "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1,2 @@\n+\u{1b}[2J\u{9b}1m \u{202e} 日本\n+plain\n",
-    );
+    subject.files =
+        files("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1,2 @@\n+\u{1b}[2J\u{9b}1m \u{202e} 日本\n+plain\n");
     let mut hidden = subject.clone();
     hidden.items[0].finding.file = Some("x".to_owned());
     for subject in [subject, hidden] {
         for size in SIZES {
-            for keys in [&[][..], &[Key::Char('f')], &[Key::Char('r')], &[Key::Char('p')], &[Key::Char('3'), Key::Char('z')]] {
+            for keys in
+                [&[][..], &[Key::Char('f')], &[Key::Char('r')], &[Key::Char('p')], &[Key::Char('3'), Key::Char('z')]]
+            {
                 let buffer = draw(&press(State::new(subject.clone(), size), keys), THEME);
                 for cell in buffer.content() {
                     let symbol = cell.symbol();
@@ -135,7 +136,8 @@ fn dsp_06_hostile_text_stays_in_its_pane_and_is_inert() {
 #[test]
 fn a_long_list_keeps_the_cursor_in_sight() {
     let mut subject = subject();
-    let many = |n: usize| finding(&format!("F{n}"), Some(&format!("dir/{}.py", n % 7)), Some(1), Severity::Minor, "Title");
+    let many =
+        |n: usize| finding(&format!("F{n}"), Some(&format!("dir/{}.py", n % 7)), Some(1), Severity::Minor, "Title");
     subject.items = (1..=500).map(|n| item(many(n))).collect();
     let mut state = State::new(subject, SIZES[1]);
     for _ in 0..3 {

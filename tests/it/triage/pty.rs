@@ -1,14 +1,18 @@
 //! A program on a pseudo-terminal, with a screen that understands what drawing needs and nothing else.
 
 use crate::support::Reviewer;
+use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long a test waits for a text before it fails.
@@ -28,6 +32,9 @@ pub struct Pty {
     controller: Option<File>,
     /// The end of the program, kept open so that its modes can be read.
     terminal: Option<File>,
+    reader: Option<JoinHandle<()>>,
+    /// Ends the reader, which has a copy of the person's end.
+    is_closed: Arc<AtomicBool>,
     output: Receiver<Vec<u8>>,
     printed: Vec<u8>,
     screen: Screen,
@@ -52,18 +59,21 @@ impl Pty {
         command.stdin(Stdio::from(open())).stdout(Stdio::from(open())).stderr(Stdio::from(open()));
         let child = command.spawn().unwrap();
         let (sender, output) = channel();
-        let mut reader = controller.try_clone().unwrap();
-        std::thread::spawn(move || {
-            let mut buffer = vec![0; 64 << 10];
-            // Linux reports EIO once the last program has closed its side.
-            while let Ok(n @ 1..) = reader.read(&mut buffer) {
-                if sender.send(buffer[..n].to_vec()).is_err() {
-                    return;
-                }
-            }
-        });
-        let screen = Screen::new(size);
-        Self { child, controller: Some(controller), terminal: Some(terminal), output, printed: Vec::new(), screen }
+        let is_closed = Arc::new(AtomicBool::new(false));
+        let (reader, flag) = (controller.try_clone().unwrap(), Arc::clone(&is_closed));
+        fcntl_setfl(&reader, OFlags::NONBLOCK).unwrap();
+        let reader = std::thread::spawn(move || forward(reader, &sender, &flag));
+        let (controller, terminal, printed) = (Some(controller), Some(terminal), Vec::new());
+        Self {
+            child,
+            controller,
+            terminal,
+            reader: Some(reader),
+            is_closed,
+            output,
+            printed,
+            screen: Screen::new(size),
+        }
     }
 
     /// Types. A key behind a lone Escape would be taken for a part of a sequence: wait for what the Escape does.
@@ -143,13 +153,10 @@ impl Pty {
 
     /// Closes the terminal, and waits for the end of the program.
     pub fn hang_up(&mut self) -> How {
-        // The thread that reads holds a copy of the person's end; without the program's end it does not wait.
         self.terminal = None;
-        let controller = self.controller.take().unwrap();
-        let pid = self.pid();
-        drop(controller);
-        // A terminal that is gone sends this to those that it controls.
-        kill_process(pid, Signal::HUP).unwrap();
+        self.controller = None;
+        self.is_closed.store(true, Ordering::SeqCst);
+        self.reader.take().unwrap().join().unwrap();
         how(&mut self.child)
     }
 
@@ -185,9 +192,29 @@ impl Pty {
 
 impl Drop for Pty {
     fn drop(&mut self) {
+        self.is_closed.store(true, Ordering::SeqCst);
         // A test that failed leaves nothing behind.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Forwards output until the program's side or the person's side is closed.
+fn forward(mut reader: File, sender: &Sender<Vec<u8>>, is_closed: &AtomicBool) {
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match reader.read(&mut buffer) {
+            Ok(n @ 1..) => {
+                if sender.send(buffer[..n].to_vec()).is_err() {
+                    return;
+                }
+            }
+            Err(e) if e.kind() == ErrorKind::WouldBlock && !is_closed.load(Ordering::SeqCst) => {
+                std::thread::park_timeout(Duration::from_millis(2));
+            }
+            // Linux reports EIO once the last program has closed its side.
+            _ => return,
+        }
     }
 }
 
@@ -267,7 +294,8 @@ impl Screen {
             }
             c => {
                 assert!(!c.is_control() || c == '\u{8}' || c == '\u{7f}', "the program printed {c:?}");
-                let is_wide = matches!(u32::from(c), 0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0x1f300..=0x1faff);
+                let is_wide =
+                    matches!(u32::from(c), 0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0x1f300..=0x1faff);
                 let (x, y) = self.at;
                 if let Some(cell) = self.cells.get_mut(y).and_then(|row| row.get_mut(x)) {
                     *cell = c.to_string();
@@ -300,7 +328,7 @@ impl Screen {
             }
             ("?25", "h" | "l") => self.has_cursor = last == "h",
             ("?2004", "h" | "l") => {}
-            // What reports use on a terminal.
+            // Used by progress lines and reports.
             (_, "K" | "A" | "G") => {}
             other => panic!("the program printed the sequence {other:?}"),
         }
