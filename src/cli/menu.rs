@@ -5,6 +5,7 @@ use super::screen::{self, Event, Screen};
 use super::triage::pull_of;
 use super::{Context, pr, signals};
 use crate::error::{ExitStatus, Result};
+use crate::forge::Listed;
 use crate::git::Repo;
 use crate::history::{SessionId, Store};
 use crate::hooks::shim;
@@ -80,18 +81,13 @@ fn pulls(context: &Context, screen: &mut Screen, remote: String) -> Result<Input
             let hints: Vec<String> = e.hints.iter().map(|h| format!(" ({h})")).collect();
             Input::Problem(format!("{}{}", e.on_one_line(), hints.concat()))
         }
-        Ok((_, listed, _)) => {
-            let pull = |p: crate::forge::Listed| Pull {
-                number: p.number,
-                title: p.title,
-                author: p.author,
-                is_draft: p.is_draft,
-                head: p.head,
-                base: p.base,
-            };
-            Input::Pulls { remote, all: listed.into_iter().map(pull).collect() }
-        }
+        Ok((_, listed, _)) => Input::Pulls { remote, all: listed.into_iter().map(pull).collect() },
     })
+}
+
+fn pull(listed: Listed) -> Pull {
+    let Listed { number, title, author, is_draft, head, base, .. } = listed;
+    Pull { number, title, author, is_draft, head, base }
 }
 
 /// Looks at the repository. Nothing goes to the network. What cannot be read is left out, with the reason.
@@ -106,17 +102,12 @@ fn look(context: &Context) -> Surroundings {
             return out;
         }
     };
-    let mut problem = |what: Result<Repository>| match what {
-        Ok(repo) => Some(repo),
-        Err(e) => {
-            out.problem = Some(e.on_one_line());
-            None
-        }
-    };
-    let mut found = problem(changes(&repo)).unwrap_or_default();
-    match stored(context, &repo, &mut found) {
-        Ok(()) => {}
-        Err(e) => out.problem = Some(e.on_one_line()),
+    let mut found = changes(&repo).unwrap_or_else(|e| {
+        out.problem = Some(e.on_one_line());
+        Repository::default()
+    });
+    if let Err(e) = stored(context, &repo, &mut found) {
+        out.problem = Some(e.on_one_line());
     }
     out.repo = Some(found);
     out

@@ -212,35 +212,39 @@ impl<'a> Desk<'a> {
     fn edit(&mut self, screen: &mut Screen, file: &str, line: Option<u32>) -> Result<Next> {
         let env = &self.context.env;
         let top = self.opened.place.top.clone();
-        let problem = |text: String, hint: &str| {
-            let notice = Notice { title: "Editor".to_owned(), lines: vec![text], hints: vec![hint.to_owned()] };
-            Ok(Next::Inputs(vec![Input::Notice(notice)]))
-        };
         let path = top.join(relative(file));
         if !is_inside(&relative(file)) || !path.is_file() {
-            return problem(format!("{file} is not a file of the worktree"), "the review may be about another branch");
+            let hint = "the review may be about another branch; check out the reviewed commit";
+            return Ok(editor_notice(format!("{file} is not a file of the worktree"), hint));
         }
-        let set = "choose one: export EDITOR=vim";
+        let set = "choose a program: export EDITOR=vim";
         let Some((name, value)) = ["VISUAL", "EDITOR"].into_iter().find_map(|n| Some((n, env.var(n)?))) else {
-            return problem("neither VISUAL nor EDITOR is set".to_owned(), set);
+            return Ok(editor_notice("neither VISUAL nor EDITOR is set".to_owned(), set));
         };
+        let shown = format!("{name}={value}");
         let Some(command) = editor::command(value, &path, line) else {
-            return problem(format!("{name}={value} does not name a program"), set);
+            return Ok(editor_notice(format!("{shown} does not name a program"), set));
         };
         let program = match find_program(&command.program, env, Some(&top)) {
             Ok(program) => program,
-            Err(unfit) => return problem(format!("{name}={value}: {unfit}"), set),
+            Err(unfit) => return Ok(editor_notice(format!("{shown}: {unfit}"), set)),
         };
-        let end = screen.editor(&program, &command.args, &top)?;
-        let shown = format!("{name}={value}");
-        match end {
-            Ok(End::Exit(0)) => Ok(self.again(screen)),
-            Ok(End::Stopped(signal)) => Ok(Next::Leave(Ended::Signal(signal).exit())),
-            Ok(End::Exit(code)) => problem(format!("{shown} ended with exit code {code}"), "try it in a shell"),
-            Ok(end) => problem(format!("{shown} did not end by itself: {end:?}"), "try it in a shell"),
-            Err(e) => problem(format!("{shown} cannot be started: {e}"), set),
-        }
+        let again = "run it in a shell to see why";
+        Ok(match screen.editor(&program, &command.args, &top)? {
+            Ok(End::Exit(0)) => self.again(screen),
+            Ok(End::Stopped(signal)) => Next::Leave(Ended::Signal(signal).exit()),
+            Ok(End::Exit(code)) => editor_notice(format!("{shown} ended with exit code {code}"), again),
+            Ok(End::Signal(signal)) => editor_notice(format!("{shown} was ended by signal {signal}"), again),
+            Ok(_) => editor_notice(format!("{shown} was stopped"), again),
+            Err(e) => editor_notice(format!("{shown} cannot be started: {e}"), set),
+        })
     }
+}
+
+/// Returns a notice about the editor.
+fn editor_notice(problem: String, hint: &str) -> Next {
+    let notice = Notice { title: "Editor".to_owned(), lines: vec![problem], hints: vec![hint.to_owned()] };
+    Next::Inputs(vec![Input::Notice(notice)])
 }
 
 /// The result of an effect.

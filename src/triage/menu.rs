@@ -230,8 +230,8 @@ fn of_pulls(repo: &Repository) -> Entry {
 }
 
 fn of_open(repo: &Repository) -> Vec<Entry> {
-    let triage = |s: &Stored| {
-        Entry::new(Topic::OpenReview, format!("Open review {}", s.id), s.label.clone(), &["triage", &s.id])
+    let triage = |Stored { id, label }: &Stored| {
+        Entry::new(Topic::OpenReview, format!("Open review {id}"), label, &["triage", id])
     };
     let mut out: Vec<Entry> = repo.open.iter().map(triage).collect();
     if repo.latest.is_some() {
@@ -242,27 +242,25 @@ fn of_open(repo: &Repository) -> Vec<Entry> {
 
 /// Returns the entries of the remotes.
 pub fn remotes(names: &[String]) -> Vec<Entry> {
-    let entry = |name: &String| {
-        let command = ["pr", "list", "--remote", name];
-        Entry::new(Topic::Remote, name, "list its open pull requests", &command).acting(Act::Pulls(name.clone()))
-    };
-    names.iter().map(entry).collect()
+    names.iter().map(|name| of_remote(name)).collect()
+}
+
+fn of_remote(name: &str) -> Entry {
+    let command = ["pr", "list", "--remote", name];
+    Entry::new(Topic::Remote, name, "list its open pull requests", &command).acting(Act::Pulls(name.to_owned()))
 }
 
 /// Returns the entries of pull requests.
 pub fn pulls(remote: &str, all: &[Pull]) -> Vec<Entry> {
-    let entry = |p: &Pull| {
-        let draft = if p.is_draft { ", draft" } else { "" };
-        let number = p.number.to_string();
-        let about = format!("{} into {}, by {}{draft}", p.head, p.base, p.author);
-        Entry::new(
-            Topic::Pull,
-            format!("Review #{number} {}", p.title),
-            about,
-            &["review", "pr", &number, "--remote", remote],
-        )
-    };
-    all.iter().map(entry).collect()
+    all.iter().map(|p| of_pull(remote, p)).collect()
+}
+
+fn of_pull(remote: &str, p: &Pull) -> Entry {
+    let draft = if p.is_draft { ", draft" } else { "" };
+    let number = p.number.to_string();
+    let about = format!("{} into {}, by {}{draft}", p.head, p.base, p.author);
+    let command = ["review", "pr", &number, "--remote", remote];
+    Entry::new(Topic::Pull, format!("Review #{number} {}", p.title), about, &command)
 }
 
 /// Returns the topics that make sense after another one, the best first.

@@ -169,12 +169,7 @@ impl Row {
             return self;
         }
         let room = width.saturating_sub(1);
-        let mut used = 0;
-        let fits = |g: &&Glyph| {
-            used += usize::from(g.width);
-            used <= room
-        };
-        let count = self.glyphs.iter().take_while(fits).count();
+        let count = self.count(room);
         self.glyphs.truncate(count);
         if width > 0 {
             self = self.pad(room).put(Style::new().add_modifier(Modifier::DIM), sign);
@@ -188,14 +183,18 @@ impl Row {
         if columns == 0 || self.glyphs.is_empty() {
             return self;
         }
-        let mut seen = 0;
-        let is_left = |g: &&Glyph| {
-            seen += usize::from(g.width);
-            seen <= columns + 1
-        };
-        let count = self.glyphs.iter().take_while(is_left).count();
+        let count = self.count(columns + 1);
         self.glyphs.drain(..count);
         Self::of(Style::new().add_modifier(Modifier::DIM), sign).and(self)
+    }
+
+    /// Returns how many glyphs fit into a width.
+    fn count(&self, width: usize) -> usize {
+        let ends = self.glyphs.iter().scan(0, |end, g| {
+            *end += usize::from(g.width);
+            Some(*end)
+        });
+        ends.take_while(|end| *end <= width).count()
     }
 
     /// Breaks the row into rows of a width, at spaces where possible.

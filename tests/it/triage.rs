@@ -104,7 +104,7 @@ fn dsp_06_triage_ends_when_its_terminal_is_gone() {
 fn dsp_06_a_terminal_that_is_too_small_says_so_and_goes_on_when_it_grows() {
     let repo = reviewed();
     let mut pty = open(&repo);
-    pty.resize((30, 6)).until("at least 40x10");
+    pty.resize((30, 6)).until("40x10");
     pty.send("a").resize((60, 18)).until("1 Findings 2");
     pty.send("a").until("accepted F1").send("q");
     assert_eq!(pty.end(), How::Exit(0));
@@ -225,7 +225,7 @@ fn the_editor_opens_the_line_and_its_failure_is_reported() {
         pty
     };
     let mut pty = start(&format!("{} -n", editor(&repo, 0)));
-    pty.send("e").until_again("1 Findings 2").send("q");
+    pty.send("e").until_entered(2, "1 Findings 2").send("q");
     assert_eq!(pty.end(), How::Exit(0));
     let seen = std::fs::read_to_string(repo.outside().join("seen")).unwrap();
     let file = repo.path().canonicalize().unwrap().join("app.py");

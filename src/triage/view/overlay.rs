@@ -15,7 +15,7 @@ use ratatui::style::Modifier;
 const WIDEST: u16 = 78;
 
 /// The keys, by what they are for.
-const HELP: &[(&str, &[(&str, &str)])] = &[
+const HELP: &[Group] = &[
     (
         "Decide",
         &[
@@ -151,26 +151,30 @@ fn draw_filter(state: &State, at: usize, theme: Theme, buffer: &mut Buffer) {
     }
 }
 
-fn help(size: Size, theme: Theme) -> Vec<Row> {
-    let column = |groups: &[(&str, &[(&str, &str)])]| {
-        let mut rows = Vec::new();
-        for (group, keys) in groups {
-            if !rows.is_empty() {
-                rows.push(Row::default());
-            }
-            rows.push(Row::of(theme.style(Ink::Bold), group));
-            for (key, what) in *keys {
-                let row = Row::of(theme.style(Ink::Accent), format!("  {key}")).pad(12);
-                rows.push(row.put(theme.style(Ink::Plain), what));
-            }
+/// Keys of one purpose, with their effects.
+type Group = (&'static str, &'static [(&'static str, &'static str)]);
+
+fn help_column(groups: &[Group], theme: Theme) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (group, keys) in groups {
+        if !rows.is_empty() {
+            rows.push(Row::default());
         }
-        rows
-    };
+        rows.push(Row::of(theme.style(Ink::Bold), group));
+        for (key, what) in *keys {
+            let row = Row::of(theme.style(Ink::Accent), format!("  {key}")).pad(12);
+            rows.push(row.put(theme.style(Ink::Plain), what));
+        }
+    }
+    rows
+}
+
+fn help(size: Size, theme: Theme) -> Vec<Row> {
     if size.width < 110 {
-        return column(HELP);
+        return help_column(HELP, theme);
     }
     let (left, right) = HELP.split_at(2);
-    let (left, mut right) = (column(left), column(right).into_iter());
+    let (left, mut right) = (help_column(left, theme), help_column(right, theme).into_iter());
     let mut rows: Vec<Row> = left.into_iter().map(|row| row.pad(54).and(right.next().unwrap_or_default())).collect();
     rows.extend(right.map(|row| Row::default().pad(54).and(row)));
     rows

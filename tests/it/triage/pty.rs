@@ -43,7 +43,7 @@ pub struct Pty {
 impl Pty {
     /// Starts a program in a process group of its own, on a terminal of this size.
     pub fn start(reviewer: Reviewer, size: (u16, u16)) -> Self {
-        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&controller).unwrap();
         unlockpt(&controller).unwrap();
         let name = ptsname(&controller, Vec::new()).unwrap().into_string().unwrap();
@@ -98,11 +98,10 @@ impl Pty {
         self
     }
 
-    /// Waits until the screen was left and shows a text again.
+    /// Waits until the alternate screen was entered so often, and shows a text.
     #[track_caller]
-    pub fn until_again(&mut self, text: &str) -> &mut Self {
-        self.until_left();
-        self.while_output(|pty| !pty.screen.is_alternate);
+    pub fn until_entered(&mut self, times: usize, text: &str) -> &mut Self {
+        assert!(self.while_output(|pty| pty.screen.entered < times), "{}", self.screen.text());
         self.until(text)
     }
 
@@ -238,13 +237,15 @@ struct Screen {
     at: (usize, usize),
     rest: Vec<u8>,
     is_alternate: bool,
+    /// How often the alternate screen was entered.
+    entered: usize,
     has_cursor: bool,
 }
 
 impl Screen {
     fn new((width, height): (u16, u16)) -> Self {
         let cells = vec![vec![" ".to_owned(); width.into()]; height.into()];
-        Self { cells, at: (0, 0), rest: Vec::new(), is_alternate: false, has_cursor: true }
+        Self { cells, at: (0, 0), rest: Vec::new(), is_alternate: false, entered: 0, has_cursor: true }
     }
 
     fn resize(&mut self, size: (u16, u16)) {
@@ -323,6 +324,7 @@ impl Screen {
             ("2", "J") => self.cells.iter_mut().flatten().for_each(|cell| *cell = " ".to_owned()),
             ("?1049", "h" | "l") => {
                 self.is_alternate = last == "h";
+                self.entered += usize::from(self.is_alternate);
                 self.cells.iter_mut().flatten().for_each(|cell| *cell = " ".to_owned());
                 self.at = (0, 0);
             }
