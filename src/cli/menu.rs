@@ -56,13 +56,13 @@ fn work(context: &Context, screen: &mut Screen, found: Surroundings) -> Result<E
                     Effect::Quit(leave) => return Ok(screen::exit(leave)),
                     Effect::Suspend => screen.suspend()?,
                     Effect::Redraw => screen.forget(),
-                    Effect::Look => inputs.push(Input::Found(look(context), None)),
+                    Effect::Look => inputs.push(Input::Found(Box::new(look(context)), None)),
                     Effect::Pulls(remote) => inputs.push(pulls(context, screen, remote)?),
                     Effect::Run(words, topic) => {
                         if let Err(ended) = screen.command(&words)? {
                             return Ok(ended.exit());
                         }
-                        inputs.push(Input::Found(look(context), Some(topic)));
+                        inputs.push(Input::Found(Box::new(look(context)), Some(topic)));
                     }
                 }
                 inputs.push(Input::Resize(screen.size()));

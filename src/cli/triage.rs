@@ -156,7 +156,7 @@ impl<'a> Desk<'a> {
                 Ok(Input::Resize(screen.size()))
             }
             Effect::Decide(order) => self.decide(order),
-            Effect::Confirm(findings) => self.confirm(findings),
+            Effect::Confirm(findings) => self.confirm(&findings),
             Effect::Undo(held) => undo::restore(&self.opened.here(self.context), &held).map(|()| Input::Undone),
             Effect::Apply(ids) => self.apply(ids),
             Effect::Reload => self.reload(),
@@ -187,10 +187,10 @@ impl<'a> Desk<'a> {
         Ok(Input::Decided { decided: by_fingerprint(decided), before })
     }
 
-    fn confirm(&self, findings: Vec<String>) -> Result<Input> {
+    fn confirm(&self, findings: &[String]) -> Result<Input> {
         let here = self.opened.here(self.context);
-        let before = undo::held(&here, findings.clone())?;
-        let decided = confirm(&here, &self.opened.session, &findings, &Confirmation::default())?;
+        let before = undo::held(&here, findings.to_vec())?;
+        let decided = confirm(&here, &self.opened.session, findings, &Confirmation::default())?;
         Ok(Input::Decided { decided: by_fingerprint(decided), before })
     }
 

@@ -32,7 +32,7 @@ pub async fn foreground(program: &Foreground<'_>, stop: &Stop) -> io::Result<End
     close_fds::set_fds_cloexec_threadsafe(3, &[]);
     let mut child = command.spawn()?;
     tokio::select! {
-        status = child.wait() => return Ok(end_of(status?)),
+        status = child.wait() => Ok(end_of(status?)),
         signal = stop.wait() => {
             ask_to_end(&child);
             if timeout(GRACE, child.wait()).await.is_err() {

@@ -293,7 +293,7 @@ pub enum Input {
     Key(Key),
     Resize(Size),
     /// The repository was looked at again, after an entry with this topic ran.
-    Found(Surroundings, Option<Topic>),
+    Found(Box<Surroundings>, Option<Topic>),
     /// The forge answered.
     Pulls {
         remote: String,
@@ -378,7 +378,7 @@ pub fn step(mut state: State, input: Input) -> (State, Vec<Effect>) {
         }
         Input::Found(surroundings, ran) => {
             state.lists = vec![main(&surroundings, ran)];
-            state.surroundings = surroundings;
+            state.surroundings = *surroundings;
             Vec::new()
         }
         Input::Pulls { remote, all } => {

@@ -264,6 +264,11 @@ fn only_the_mcp_server_names_its_sdk() {
 }
 
 #[test]
+fn only_triage_and_its_screen_name_the_terminal_library() {
+    only(&["triage", "cli/screen"], &["ratatui", "crossterm"]);
+}
+
+#[test]
 fn only_env_reads_the_environment() {
     let mut wrong = Vec::new();
     for source in sources().iter().filter(|s| !s.is_in(&["env"])) {

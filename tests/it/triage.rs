@@ -51,8 +51,16 @@ fn dsp_06_each_decision_is_stored_before_the_next_key() {
 #[test]
 fn dsp_06_the_terminal_is_restored_however_triage_ends() {
     let repo = reviewed();
-    let signal = |signal: Signal| move |pty: &mut Pty| drop(pty.signal(signal));
-    let key = |key: &'static str| move |pty: &mut Pty| drop(pty.send(key));
+    let signal = |signal: Signal| {
+        move |pty: &mut Pty| {
+            pty.signal(signal);
+        }
+    };
+    let key = |key: &'static str| {
+        move |pty: &mut Pty| {
+            pty.send(key);
+        }
+    };
     let ends: [(&str, Box<dyn Fn(&mut Pty)>, i32); 6] = [
         ("q", Box::new(key("q")), 0),
         ("Ctrl-C", Box::new(key("\u{3}")), 130),
@@ -76,10 +84,11 @@ fn dsp_06_suspending_gives_the_terminal_back_and_continuing_takes_it() {
     let repo = reviewed();
     for how in ["Ctrl-Z", "SIGTSTP"] {
         let mut pty = open(&repo);
-        match how {
-            "Ctrl-Z" => drop(pty.send("\u{1a}")),
-            _ => drop(pty.signal(Signal::TSTP)),
-        }
+        if how == "Ctrl-Z" {
+            pty.send("\u{1a}")
+        } else {
+            pty.signal(Signal::TSTP)
+        };
         pty.wait_for_stop();
         assert!(!pty.is_raw(), "{how}");
         pty.until_left();

@@ -35,7 +35,7 @@ pub(super) fn title(state: &State, pane: Pane, theme: Theme) -> (Row, Row) {
             (title, Row::of(theme.style(Ink::Accent), state.filter.label()))
         }
         Pane::Code => {
-            let place = state.item().map(|i| place(i)).unwrap_or_default();
+            let place = state.item().map(place).unwrap_or_default();
             (name("2", "Code").put(dim, " ").put(theme.style(Ink::Plain), place), Row::of(dim, below(state)))
         }
         Pane::Details => {
