@@ -21,7 +21,7 @@ use crate::wire::Disposition;
 use crate::wire::stored::{Overview, Status};
 use std::path::Path;
 
-/// Open reviews that are offered, beside the newest one.
+/// Maximum number of older open reviews in the menu.
 const MOST_OPEN: usize = 5;
 /// Stored reviews among which those are searched.
 const MOST_SEARCHED: usize = 30;
@@ -90,7 +90,7 @@ fn pull(listed: Listed) -> Pull {
     Pull { number, title, author, is_draft, head, base }
 }
 
-/// Looks at the repository. Nothing goes to the network. What cannot be read is left out, with the reason.
+/// Reads the state of the repository without the network. Unreadable parts are left out, with the reason.
 fn look(context: &Context) -> Surroundings {
     let folder = context.dir.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let mut out = Surroundings { folder, ..Surroundings::default() };

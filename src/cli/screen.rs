@@ -70,7 +70,7 @@ pub(super) fn is_possible(env: &Env) -> bool {
 /// Does work on the alternate screen. Afterwards the terminal is as it was before.
 ///
 /// # Errors
-/// Those of the work; incomplete: the terminal cannot be set up, or the work panicked.
+/// Errors of the work; incomplete: the terminal cannot be set up, or the work panicked.
 pub(super) fn with<T>(context: &Context, work: impl FnOnce(&mut Screen) -> Result<T>) -> Result<T> {
     let mut screen = Screen::new(context)?;
     guarded(restore, || {
@@ -182,7 +182,7 @@ impl Screen {
         self.events.next()
     }
 
-    /// Stops this process and its group until they are continued, with the terminal restored. Has no effect where nobody
+    /// Stops this process and its group until they are continued, with the terminal restored. Has no effect if no shell
     /// could continue them.
     pub(super) fn suspend(&mut self) -> Result<()> {
         restore();

@@ -19,7 +19,7 @@ use std::path::{Component, Path};
 
 /// Sessions among which the newest of a pull request is searched.
 const MOST_SESSIONS: usize = 1_000;
-/// What the label of a stored review of a pull request starts with.
+/// Prefix of the label of a stored review of a pull request.
 const PULL: &str = "pull request #";
 
 /// Arguments of `triage`.

@@ -1,11 +1,11 @@
-//! Takes a decision back: what the person's own file and the proposals held of some findings is written again.
+//! Undoes a decision: restores the entries of some findings in the person's own file and in the proposals.
 
 use super::decide::{Here, changed_file, shown};
 use crate::disposition::{self, Entry};
 use crate::error::Result;
 use crate::review::decided;
 
-/// What was decided and proposed about findings at some time.
+/// Decisions and proposals on some findings at some time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     fingerprints: Vec<String>,

@@ -292,7 +292,7 @@ pub fn next(entries: &[Entry], ran: Option<Topic>) -> usize {
 pub enum Input {
     Key(Key),
     Resize(Size),
-    /// The repository was looked at again, after an entry with this topic ran.
+    /// The repository was read again, after an entry with this topic ran.
     Found(Box<Surroundings>, Option<Topic>),
     /// The forge answered.
     Pulls {
@@ -306,7 +306,7 @@ pub enum Input {
 /// Work for the edge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Runs a command of this program, and looks at the repository again.
+    /// Runs a command of this program, and reads the repository again.
     Run(Vec<String>, Topic),
     /// Asks the forge of a remote.
     Pulls(String),

@@ -41,7 +41,7 @@ pub enum Ink {
 }
 
 impl Theme {
-    /// Returns the style of an ink. Nothing assumes a background: the colours are those of the terminal's own palette that
+    /// Returns the style of an ink. No style assumes a background: it uses colours of the terminal's own palette that
     /// are legible on light and dark ones.
     pub fn style(self, ink: Ink) -> Style {
         let (color, modifier) = match ink {
@@ -96,7 +96,7 @@ impl Row {
         Self::default().put(style, text)
     }
 
-    /// Appends text. What a terminal would act on is shown instead.
+    /// Appends text. Control characters and characters that hide or reorder text become escapes.
     #[must_use]
     pub fn put(mut self, style: Style, text: impl AsRef<[u8]>) -> Self {
         pieces(text.as_ref()).for_each(|piece| self.push(style, &piece));

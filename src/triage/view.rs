@@ -133,7 +133,7 @@ fn head(state: &State, theme: Theme) -> Row {
     left.cut(room.saturating_sub(1), theme.ellipsis()).pad(room).and(right)
 }
 
-/// Returns the last line: what was done, or the keys.
+/// Returns the last line: a message, or the keys.
 fn foot(state: &State, theme: Theme) -> Row {
     let width = usize::from(state.size.width);
     if let Some(message) = &state.message {

@@ -89,7 +89,7 @@ pub(super) fn extent(state: &State, pane: Pane, inner: Size) -> (usize, usize) {
         Pane::Code => {
             let code = code_rows(state, theme, width);
             let most = code.rows.len().saturating_sub(height);
-            // The finding is a third below the top; what replaces it is to be seen where it fits.
+            // The finding is a third below the top; its replacement is visible if it fits.
             let auto = code.focus.saturating_sub(height / 3).min(most);
             (state.code_top.unwrap_or(auto).min(most), most)
         }

@@ -1,4 +1,4 @@
-//! What is drawn, as text: `fixtures/triage` has the screens. `UPDATE=1 cargo test --lib triage::` rewrites them.
+//! Drawn screens as text: `fixtures/triage` has the screens. `UPDATE=1 cargo test --lib triage::` rewrites them.
 
 use super::super::key::Key;
 use super::super::sample::{files, finding, item, subject};
