@@ -246,7 +246,7 @@ fn the_editor_opens_the_line_and_its_failure_is_reported() {
         (editor(&repo, 3), "exit code 3"),
         ("no-such-editor".to_owned(), "not found on PATH"),
         ("'unclosed".to_owned(), "does not name a program"),
-        (inside.display().to_string(), "inside the repository"),
+        (inside.display().to_string(), "repository under review"),
     ] {
         let mut pty = start(&editor);
         pty.send("e")
