@@ -6,20 +6,24 @@ mod baseline;
 mod complete;
 mod decide;
 mod doctor;
+mod editor;
 mod fix;
 mod generate;
 mod history;
 mod hooks;
 mod init;
+mod menu;
 mod near_miss;
 mod policy;
 mod post;
 mod pr;
 mod review;
 mod rules;
+mod screen;
 mod serve;
 mod signals;
 mod status;
+mod triage;
 
 use crate::env::Env;
 use crate::error::{Error, ExitStatus};
@@ -100,6 +104,8 @@ enum Command {
     History(history::Args),
     /// Close a stored review
     Complete(complete::Args),
+    /// Decide on the findings of a stored review, full-screen
+    Triage(triage::Args),
     /// List the findings of a stored review with the decisions on them
     Findings(decide::Findings),
     /// Accept findings: they are right and will be fixed
@@ -127,6 +133,9 @@ enum Command {
     Completions(generate::Completions),
     /// Print the manual page
     Man,
+    /// Choose what to do next
+    #[command(hide = true)]
+    Menu,
 }
 
 /// The environment of a subcommand.
@@ -142,6 +151,10 @@ pub(crate) struct Context {
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
+        Err(e) if is_without_command(&e) && menu::is_possible() => match with_menu() {
+            Ok(cli) => cli,
+            Err(_) => return ExitCode::from(refuse(&e).code()),
+        },
         Err(e) => {
             // clap prints help and version to stdout (exit 0), errors to stderr (exit 2).
             let status = if e.use_stderr() {
@@ -161,6 +174,19 @@ pub fn main() -> ExitCode {
             e.status().code()
         }
     })
+}
+
+/// Returns true if the arguments are fine and lack only a command.
+fn is_without_command(e: &clap::Error) -> bool {
+    use clap::error::ErrorKind;
+    matches!(e.kind(), ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand)
+}
+
+/// Parses the arguments with the menu as their command.
+fn with_menu() -> Result<Cli, clap::Error> {
+    let args = crate::env::arguments();
+    // `pr` alone lacks a subcommand of its own, and the menu is none of those.
+    Cli::try_parse_from(args.into_iter().chain(["menu".into()]))
 }
 
 fn run(cli: Cli) -> Result<ExitStatus, Error> {
@@ -183,6 +209,7 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
         Command::Rules(args) => rules::run(&context, &args),
         Command::History(args) => history::run(&context, &args),
         Command::Complete(args) => complete::run(&context, &args),
+        Command::Triage(args) => triage::run(&context, &args),
         Command::Findings(args) => decide::findings(&context, &args),
         Command::Accept(args) => decide::accept(&context, &args),
         Command::Reject(args) => decide::reject(&context, &args),
@@ -196,6 +223,7 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
         Command::ServeMcp(args) => serve::run(&context, &args),
         Command::Completions(args) => generate::completions(&args),
         Command::Man => generate::man(),
+        Command::Menu => menu::run(&context),
     }
 }
 

@@ -34,6 +34,7 @@ pub mod sandbox;
 pub mod shell;
 pub mod stop;
 pub mod symbols;
+pub mod triage;
 pub mod untrusted;
 pub mod verdict;
 pub mod wire;

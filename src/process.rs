@@ -7,10 +7,12 @@
 pub mod detached;
 mod editor;
 mod find;
+mod foreground;
 mod memory;
 
 pub use editor::edit;
 pub use find::{Unfit, find_program};
+pub use foreground::{Foreground, foreground};
 
 use crate::log::millis;
 use crate::stop::{Signal, Stop};

@@ -12,6 +12,7 @@ pub mod json;
 pub mod junit;
 pub mod markdown;
 pub(crate) mod names;
+pub mod paint;
 pub mod rdjson;
 mod remedy;
 pub mod sarif;

@@ -22,6 +22,7 @@ mod sample;
 pub mod selection;
 mod sight;
 mod stored;
+pub mod undo;
 pub mod verify;
 pub mod words;
 

@@ -114,6 +114,11 @@ impl Piece {
         Self { shown: " ".repeat(width), width, bytes: 0, escaped: false }
     }
 
+    /// Returns what is shown.
+    pub fn as_str(&self) -> &str {
+        &self.shown
+    }
+
     /// Tells whether nothing of it is to be seen.
     pub fn is_blank(&self) -> bool {
         self.shown.trim().is_empty()

@@ -4,6 +4,7 @@ use super::Context;
 use super::history::{find, print, request};
 use super::review::in_world;
 use crate::error::{Error, ExitStatus, Result};
+use crate::history::{SessionId, Store};
 use crate::request::{ReviewRequest, Source};
 use crate::review;
 use crate::rounds;
@@ -11,6 +12,7 @@ use crate::rounds::apply::{Edits, Wanted, effect, plan};
 use crate::stop::Stop;
 use crate::untrusted::Inert;
 use crate::wire;
+use crate::wire::stored::Session;
 use std::path::PathBuf;
 
 /// Arguments of `apply`.
@@ -70,6 +72,26 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     text.push_str(&format!("applied {}\n", edits.applied.join(", ")));
     text.push_str(&checked(context, &edits, &report.findings));
     print(&text)
+}
+
+/// Writes the replacements of named findings into the worktree, and returns what came of that, a line each.
+///
+/// # Errors
+/// Those of [`plan`] and [`Edits::write`].
+pub(super) fn named(
+    context: &Context,
+    (store, id, session): (&Store, SessionId, &Session),
+    findings: Vec<String>,
+) -> Result<Vec<String>> {
+    let (place, _) = rounds::open(&request(context), &context.env)?;
+    let last = session.rounds.last().map(|r| &r.review.report);
+    let report = last.ok_or_else(|| Error::usage(format!("review {id} has no round")))?;
+    let change = store.change(&id, u32::try_from(session.rounds.len()).unwrap_or(u32::MAX))?;
+    let edits = plan(&place.top, &id.to_string(), (&report.findings, &change), &Wanted::Named(findings))?;
+    edits.write()?;
+    let mut lines = vec![format!("applied {}", edits.applied.join(", "))];
+    lines.extend(checked(context, &edits, &report.findings).lines().map(str::to_owned));
+    Ok(lines)
 }
 
 /// Runs the rules on the changed files, and says which findings of them are gone and which are new.

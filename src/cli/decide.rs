@@ -165,17 +165,17 @@ pub(super) fn defer(context: &Context, args: &Defer) -> Result<ExitStatus> {
 }
 
 /// A stored review and what surrounds it.
-struct Opened {
+pub(super) struct Opened {
     id: SessionId,
-    session: Session,
-    store: Store,
-    place: Place,
+    pub(super) session: Session,
+    pub(super) store: Store,
+    pub(super) place: Place,
     repo: Repo,
     rules: RuleSet,
 }
 
 impl Opened {
-    fn new(context: &Context, name: &str) -> Result<Self> {
+    pub(super) fn new(context: &Context, name: &str) -> Result<Self> {
         let (store, id, session) = find(context, name)?;
         let (place, _) = rounds::open(&request(context), &context.env)?;
         let repo = Repo::open(&context.dir, &context.env)?;
@@ -183,7 +183,7 @@ impl Opened {
         Ok(Self { id, session, store, place, repo, rules })
     }
 
-    fn here<'a>(&'a self, context: &'a Context) -> Here<'a> {
+    pub(super) fn here<'a>(&'a self, context: &'a Context) -> Here<'a> {
         let Self { store, place, repo, rules, .. } = self;
         Here { repo, place, store, rules, env: &context.env, now: jiff::Timestamp::now() }
     }

@@ -81,11 +81,7 @@ struct Desk<'a> {
 
 pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     let Command::List { remote, format } = &args.command;
-    let desk = Desk::open(context)?;
-    let hosts = desk.hosts()?;
-    let (_, site) = desk.site(&hosts, remote.as_deref())?;
-    let forge = Forge::open(site, &hosts, &desk.operator())?;
-    let (pulls, more) = forge.list(&Stop::default())?;
+    let (forge, pulls, more) = open_pulls(context, remote.as_deref(), &Stop::default())?;
     let mut text = String::new();
     match format {
         Format::Json => {
@@ -161,6 +157,19 @@ fn listed(p: &Listed, stored: &[(u64, String)]) -> String {
         text.push_str(&format!("    reviewed as {id}; to post it: claude-reviewer post pr {number}\n"));
     }
     text
+}
+
+/// Lists the newest open pull requests of the forge that a remote is from. True: there are more.
+///
+/// # Errors
+/// Those of [`find`].
+pub(super) fn open_pulls(context: &Context, remote: Option<&str>, stop: &Stop) -> Result<(Forge, Vec<Listed>, bool)> {
+    let desk = Desk::open(context)?;
+    let hosts = desk.hosts()?;
+    let (_, site) = desk.site(&hosts, remote)?;
+    let forge = Forge::open(site, &hosts, &desk.operator())?;
+    let (pulls, more) = forge.list(stop)?;
+    Ok((forge, pulls, more))
 }
 
 /// Finds the pull request that is to be reviewed.

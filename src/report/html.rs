@@ -9,7 +9,6 @@ mod changed;
 mod code;
 mod diff;
 mod markup;
-mod paint;
 mod sections;
 
 #[cfg(test)]

@@ -147,7 +147,7 @@ fn record(here: &Here<'_>, decided: &[Decided], is_shared: bool) -> Result<()> {
 }
 
 /// Returns the path of a file of the store as errors write it.
-fn shown(here: &Here<'_>, file: &str) -> String {
+pub(super) fn shown(here: &Here<'_>, file: &str) -> String {
     format!("{}/{file}", here.place.history.path)
 }
 

@@ -32,6 +32,7 @@ const ORDER: &[&str] = &[
     "report",
     "history",
     "rounds",
+    "triage",
     "background",
     "forge",
     "receipt",
@@ -261,6 +262,11 @@ fn only_the_sarif_report_names_its_types() {
 #[test]
 fn only_the_mcp_server_names_its_sdk() {
     only(&["mcp"], &["rmcp"]);
+}
+
+#[test]
+fn only_triage_and_its_screen_name_the_terminal_library() {
+    only(&["triage", "cli/screen"], &["ratatui", "crossterm"]);
 }
 
 #[test]

@@ -63,4 +63,5 @@ mod support;
 mod team;
 mod terminal;
 mod tools;
+mod triage;
 mod verdicts;

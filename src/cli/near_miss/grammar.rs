@@ -61,7 +61,7 @@ impl Grammar {
                 self.known.push(Known { command: name.to_owned(), name: written, values });
             }
         }
-        for child in command.get_subcommands().filter(|c| c.get_name() != "help") {
+        for child in command.get_subcommands().filter(|c| c.get_name() != "help" && !c.is_hide_set()) {
             self.add(child, format!("{name} {}", child.get_name()).trim_start());
         }
     }

@@ -2,8 +2,8 @@
 
 use super::code::Code;
 use super::markup::Markup;
-use super::paint;
 use crate::finding::{Confidence, Evidence, Finding, Frame};
+use crate::report::paint;
 use crate::report::remedy;
 use crate::report::words;
 use crate::untrusted::{self, Inert};

@@ -1,7 +1,7 @@
 //! A line of code as markup: marks, syntax colours, escapes of hidden characters, and a window onto long lines.
 
 use super::markup::{Markup, cut};
-use super::paint::{Kind, Painted};
+use crate::report::paint::{Kind, Painted};
 use crate::report::words::grouped;
 use crate::untrusted::{Inert, pieces};
 use std::ops::Range;
@@ -125,13 +125,23 @@ struct Look {
     escaped: bool,
 }
 
+/// Returns the opening tag of a part.
+fn tag(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Comment => "<span class=c>",
+        Kind::String => "<span class=s>",
+        Kind::Keyword => "<span class=k>",
+        Kind::Number => "<span class=v>",
+    }
+}
+
 fn run(text: &str, look: Look, out: &mut Markup) {
     let kind = look.kind.filter(|_| !look.escaped);
     let tags = [
         (look.mark, "<mark>", "</mark>"),
         (look.word, "<b>", "</b>"),
         (look.escaped, "<i>", "</i>"),
-        (kind.is_some(), kind.map_or("", Kind::tag), "</span>"),
+        (kind.is_some(), kind.map_or("", tag), "</span>"),
     ];
     for (_, open, _) in tags.iter().filter(|t| t.0) {
         out.raw(open);

@@ -1,6 +1,6 @@
 //! Syntax colours of code: comments and strings by the lexer of the rules, keywords and numbers by their form.
 //!
-//! A page shows parts of a file, so the text before a hunk is not known: a hunk that starts inside of a comment or a
+//! Reports and the triage show parts of a file, so the text before a hunk is not known: a hunk that starts inside of a comment or a
 //! string is coloured as if it started in code.
 
 use crate::rules::{self, Place};
@@ -11,30 +11,18 @@ const LONGEST: usize = 256 << 10;
 
 /// The syntax of a part of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     Comment,
     String,
     Keyword,
     Number,
 }
 
-impl Kind {
-    /// Returns the opening tag of a part.
-    pub(super) fn tag(self) -> &'static str {
-        match self {
-            Self::Comment => "<span class=c>",
-            Self::String => "<span class=s>",
-            Self::Keyword => "<span class=k>",
-            Self::Number => "<span class=v>",
-        }
-    }
-}
-
 /// A part of a line with a colour, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Painted {
-    pub(super) range: Range<usize>,
-    pub(super) kind: Kind,
+pub struct Painted {
+    pub range: Range<usize>,
+    pub kind: Kind,
 }
 
 const C_LIKE: &str = "abstract as async await break case catch class const continue default defer delete do else enum \
@@ -80,7 +68,7 @@ impl Keywords {
 }
 
 /// Returns the colours of each of these consecutive lines of a file.
-pub(super) fn lines<'l>(path: &[u8], lines: impl Iterator<Item = &'l [u8]>) -> Vec<Vec<Painted>> {
+pub fn lines<'l>(path: &[u8], lines: impl Iterator<Item = &'l [u8]>) -> Vec<Vec<Painted>> {
     let mut text = Vec::new();
     let mut starts = Vec::new();
     for line in lines {

@@ -1,0 +1,170 @@
+//! The menu that the program opens in a terminal when it gets no command.
+
+use super::history::request;
+use super::screen::{self, Event, Screen};
+use super::triage::pull_of;
+use super::{Context, pr, signals};
+use crate::error::{ExitStatus, Result};
+use crate::forge::Listed;
+use crate::git::Repo;
+use crate::history::{SessionId, Store};
+use crate::hooks::shim;
+use crate::policy::{FILE_NAME, RulesPolicy};
+use crate::review::Place;
+use crate::rounds;
+use crate::rounds::decide::{Here, list};
+use crate::rules::RuleSet;
+use crate::stop::Stop;
+use crate::triage::key::{Key, Typed};
+use crate::triage::menu::{Effect, Input, Latest, Pull, Repository, State, Stored, Surroundings, step, view};
+use crate::wire::Disposition;
+use crate::wire::stored::{Overview, Status};
+use std::path::Path;
+
+/// Maximum number of older open reviews in the menu.
+const MOST_OPEN: usize = 5;
+/// Stored reviews among which those are searched.
+const MOST_SEARCHED: usize = 30;
+
+/// Returns true if the menu can be shown.
+pub(super) fn is_possible() -> bool {
+    crate::env::Env::of_process().is_ok_and(|env| screen::is_possible(&env))
+}
+
+pub(super) fn run(context: &Context) -> Result<ExitStatus> {
+    let found = look(context);
+    screen::with(context, |screen| work(context, screen, found))
+}
+
+fn work(context: &Context, screen: &mut Screen, found: Surroundings) -> Result<ExitStatus> {
+    let mut state = State::new(found, screen.size());
+    loop {
+        screen.show(view::draw(&state, screen.theme));
+        let mut inputs = match screen.next() {
+            Event::Typed(Typed::Key(key)) => vec![Input::Key(key)],
+            Event::Typed(Typed::Paste(_)) => Vec::new(),
+            Event::Resized => vec![Input::Resize(screen.size())],
+            Event::Suspend => vec![Input::Key(Key::Ctrl('z'))],
+            Event::Continued => vec![Input::Key(Key::Ctrl('l'))],
+            Event::Ended(ended) => return Ok(ended.exit()),
+        };
+        while let Some(input) = inputs.pop() {
+            let (next, effects) = step(state, input);
+            state = next;
+            for effect in effects {
+                match effect {
+                    Effect::Quit(leave) => return Ok(screen::exit(leave)),
+                    Effect::Suspend => screen.suspend()?,
+                    Effect::Redraw => screen.forget(),
+                    Effect::Look => inputs.push(Input::Found(Box::new(look(context)), None)),
+                    Effect::Pulls(remote) => inputs.push(pulls(context, screen, remote)?),
+                    Effect::Run(words, topic) => {
+                        if let Err(ended) = screen.command(&words)? {
+                            return Ok(ended.exit());
+                        }
+                        inputs.push(Input::Found(Box::new(look(context)), Some(topic)));
+                    }
+                }
+                inputs.push(Input::Resize(screen.size()));
+            }
+        }
+    }
+}
+
+/// Asks the forge of a remote for its open pull requests. Ctrl-C ends the request.
+fn pulls(context: &Context, screen: &mut Screen, remote: String) -> Result<Input> {
+    let stop = Stop::default();
+    let title = format!("{} pr list --remote {}", crate::NAME, crate::shell::quoted(&remote));
+    let ask = || signals::heard(&stop, || pr::open_pulls(context, Some(&remote), &stop));
+    Ok(match screen.aside(&title, ask)? {
+        Err(e) => {
+            let hints: Vec<String> = e.hints.iter().map(|h| format!(" ({h})")).collect();
+            Input::Problem(format!("{}{}", e.on_one_line(), hints.concat()))
+        }
+        Ok((_, listed, _)) => Input::Pulls { remote, all: listed.into_iter().map(pull).collect() },
+    })
+}
+
+fn pull(listed: Listed) -> Pull {
+    let Listed { number, title, author, is_draft, head, base, .. } = listed;
+    Pull { number, title, author, is_draft, head, base }
+}
+
+/// Reads the state of the repository without the network. Unreadable parts are left out, with the reason.
+fn look(context: &Context) -> Surroundings {
+    let folder = context.dir.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut out = Surroundings { folder, ..Surroundings::default() };
+    let repo = match Repo::find(&context.dir, &context.env) {
+        Ok(Some(repo)) if repo.worktree().is_some() => repo,
+        Ok(_) => return out,
+        Err(e) => {
+            out.problem = Some(e.on_one_line());
+            return out;
+        }
+    };
+    let mut found = changes(&repo).unwrap_or_else(|e| {
+        out.problem = Some(e.on_one_line());
+        Repository::default()
+    });
+    if let Err(e) = stored(context, &repo, &mut found) {
+        out.problem = Some(e.on_one_line());
+    }
+    out.repo = Some(found);
+    out
+}
+
+/// Returns what has changed, and how the repository is set up.
+fn changes(repo: &Repo) -> Result<Repository> {
+    let branch = repo.checked_out_branch()?;
+    // Without a default base there is nothing to compare a branch with.
+    let ahead = repo.head()?.and_then(|_| repo.branch(None, None).ok()).filter(|b| !b.commits.is_empty());
+    let top = repo.worktree();
+    Ok(Repository {
+        branch,
+        staged: repo.staged()?.entries.len(),
+        unstaged: repo.unstaged(true)?.entries.len(),
+        base: ahead.map(|b| b.base_name),
+        remotes: repo.remotes(),
+        latest: None,
+        open: Vec::new(),
+        is_configured: top.is_some_and(|top| top.join(FILE_NAME).exists()),
+        has_hooks: repo.hooks().is_ok_and(|hooks| has_hook(&hooks.path)),
+    })
+}
+
+fn has_hook(folder: &Path) -> bool {
+    let is_own = |name: &str| std::fs::read(folder.join(name)).is_ok_and(|hook| shim::version(&hook).is_some());
+    is_own("pre-commit") || is_own("pre-push")
+}
+
+/// Adds the stored reviews.
+fn stored(context: &Context, repo: &Repo, found: &mut Repository) -> Result<()> {
+    let (place, store) = rounds::open(&request(context), &context.env)?;
+    let Some(store) = store else { return Ok(()) };
+    let mut sessions = store.list(MOST_SEARCHED)?.sessions.into_iter();
+    let Some(newest) = sessions.next() else { return Ok(()) };
+    found.latest = latest(context, repo, &place, &store, &newest)?;
+    let is_open = |s: &Overview| matches!(s.status, Status::InProgress | Status::NeedsChanges | Status::Incomplete);
+    let name = |s: Overview| Stored { id: s.review_id, label: s.label };
+    found.open = sessions.filter(is_open).map(name).take(MOST_OPEN).collect();
+    Ok(())
+}
+
+/// Returns the newest review with the decisions that hold.
+fn latest(context: &Context, repo: &Repo, place: &Place, store: &Store, newest: &Overview) -> Result<Option<Latest>> {
+    let Some(id) = SessionId::parse(&newest.review_id) else { return Ok(None) };
+    let session = store.session(&id)?;
+    let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
+    let here = Here { repo, place, store, rules: &rules, env: &context.env, now: jiff::Timestamp::now() };
+    let listed = list(&here, &session)?;
+    let count = |of: Disposition| listed.iter().filter(|l| l.finding.disposition == of).count();
+    let accepted = listed.iter().filter(|l| l.finding.disposition == Disposition::Accepted);
+    Ok(Some(Latest {
+        stored: Stored { id: newest.review_id.clone(), label: newest.label.clone() },
+        status: newest.status,
+        pull: pull_of(newest.source.kind, &newest.label),
+        pending: count(Disposition::Pending),
+        accepted: accepted.map(|l| l.finding.id.clone()).collect(),
+        proposals: listed.iter().filter(|l| l.proposal.is_some()).count(),
+    }))
+}

@@ -1,0 +1,296 @@
+//! `triage`: decisions on the findings of a stored review in a full-screen terminal program.
+
+use super::decide::Opened;
+use super::history::{find, request};
+use super::screen::{self, Ended, Event, Screen};
+use super::{Context, Global, apply, editor};
+use crate::diff::RepoPath;
+use crate::error::{Error, ExitStatus, Result};
+use crate::history::SessionId;
+use crate::process::{End, find_program};
+use crate::review::Record;
+use crate::rounds::decide::{Choice, Confirmation, Decided, Listed, confirm, decide, list};
+use crate::rounds::{self, undo};
+use crate::triage::key::{Key, Typed};
+use crate::triage::state::{Effect, Input, Notice, Order, State, step};
+use crate::triage::{Item, Subject, view};
+use crate::wire::SourceKind;
+use std::path::{Component, Path};
+
+/// Sessions among which the newest of a pull request is searched.
+const MOST_SESSIONS: usize = 1_000;
+/// Prefix of the label of a stored review of a pull request.
+const PULL: &str = "pull request #";
+
+/// Arguments of `triage`.
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "claude-reviewer triage [REVIEW_ID | latest | pr N]",
+    after_help = "Each decision is stored at once. Press ? for the keys.\n\nOutside of a terminal, use: findings, accept, \
+    reject, defer, confirm, apply."
+)]
+pub(super) struct Args {
+    /// Stored review: an ID, `latest`, or `pr N` for the newest review of a pull request
+    #[arg(value_name = "REVIEW_ID", num_args = 0..=2)]
+    review: Vec<String>,
+}
+
+pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
+    let words: Vec<&str> = args.review.iter().map(String::as_str).collect();
+    let id = match words[..] {
+        [] => named(context, "latest")?,
+        ["pr"] => return Err(Error::usage("triage pr needs a number").hint("claude-reviewer triage pr 12")),
+        ["pr", number] => of_pull(context, number)?,
+        [name] => named(context, name)?,
+        [_, extra, ..] => {
+            let error = Error::usage(format!("unexpected argument {extra:?}"));
+            return Err(error.hint("claude-reviewer triage latest"));
+        }
+    };
+    if !screen::is_possible(&context.env) {
+        let error = Error::usage("triage needs a terminal with a keyboard that can place text");
+        return Err(error
+            .hint(format!("list the findings: claude-reviewer findings {id}"))
+            .hint(format!("decide: claude-reviewer accept F1 --session {id}, or reject, or defer"))
+            .hint(format!("write a replacement: claude-reviewer apply F1 --session {id}")));
+    }
+    let mut desk = Desk::open(context, id)?;
+    let subject = desk.subject()?;
+    screen::with(context, |screen| desk.work(screen, subject))
+}
+
+fn named(context: &Context, name: &str) -> Result<SessionId> {
+    rounds::named(name, &request(context), &context.env)
+}
+
+/// Finds the newest stored review of a pull request.
+fn of_pull(context: &Context, number: &str) -> Result<SessionId> {
+    let wanted: u64 = number.trim_start_matches('#').parse().map_err(|_| {
+        Error::usage(format!("{number:?} is not the number of a pull request")).hint("claude-reviewer triage pr 12")
+    })?;
+    let (_, store) = rounds::open(&request(context), &context.env)?;
+    let sessions = store.map(|s| s.list(MOST_SESSIONS)).transpose()?.map(|h| h.sessions).unwrap_or_default();
+    let found = sessions.iter().find(|s| pull_of(s.source.kind, &s.label) == Some(wanted));
+    found.and_then(|s| SessionId::parse(&s.review_id)).ok_or_else(|| {
+        Error::usage(format!("no review of pull request #{wanted} is stored"))
+            .hint(format!("claude-reviewer review pr {wanted}"))
+    })
+}
+
+/// Returns the number of the pull request that a stored review is about.
+pub(super) fn pull_of(kind: SourceKind, label: &str) -> Option<u64> {
+    let digits = label.strip_prefix(PULL).filter(|_| kind == SourceKind::Pr)?;
+    digits.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// A stored review that is being triaged.
+struct Desk<'a> {
+    context: &'a Context,
+    id: SessionId,
+    opened: Opened,
+}
+
+impl<'a> Desk<'a> {
+    fn open(context: &'a Context, id: SessionId) -> Result<Self> {
+        Ok(Self { context, id, opened: Opened::new(context, &id.to_string())? })
+    }
+
+    /// Returns the review as triage shows it.
+    fn subject(&self) -> Result<Subject> {
+        let Opened { session, store, .. } = &self.opened;
+        let last = session.rounds.last().map(|r| &r.review);
+        let last = last.ok_or_else(|| Error::usage(format!("review {} has no round", self.id)))?;
+        let number = u32::try_from(session.rounds.len()).unwrap_or(u32::MAX);
+        let change = store.change(&self.id, number)?;
+        let here = self.opened.here(self.context);
+        let item = |l: Listed| Item { finding: l.finding, entry: l.entry, proposal: l.proposal, is_applied: false };
+        Ok(Subject {
+            id: self.id.to_string(),
+            label: session.request.label.clone(),
+            round: last.round,
+            verdict: last.verdict,
+            items: list(&here, session)?.into_iter().map(item).collect(),
+            // A change that cannot be read shows the quotes of its findings.
+            files: Record::read(&change).unwrap_or_default(),
+            today: crate::review::today(here.now),
+        })
+    }
+
+    /// Reads keys and runs effects until the person leaves.
+    fn work(&mut self, screen: &mut Screen, subject: Subject) -> Result<ExitStatus> {
+        let mut state = State::new(subject, screen.size());
+        loop {
+            screen.show(view::draw(&state, screen.theme));
+            let input = match screen.next() {
+                Event::Typed(Typed::Key(key)) => Input::Key(key),
+                Event::Typed(Typed::Paste(text)) => Input::Paste(text),
+                Event::Resized => Input::Resize(screen.size()),
+                Event::Suspend => Input::Key(Key::Ctrl('z')),
+                Event::Continued => Input::Key(Key::Ctrl('l')),
+                Event::Ended(ended) => return Ok(ended.exit()),
+            };
+            let mut inputs = vec![input];
+            while let Some(input) = inputs.pop() {
+                let (next, effects) = step(state, input);
+                state = next;
+                for effect in effects {
+                    match self.effect(screen, effect)? {
+                        Next::Inputs(more) => inputs.extend(more),
+                        Next::Leave(exit) => return Ok(exit),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Runs an effect, and returns its result.
+    fn effect(&mut self, screen: &mut Screen, effect: Effect) -> Result<Next> {
+        let done = match effect {
+            Effect::Quit(leave) => return Ok(Next::Leave(screen::exit(leave))),
+            Effect::Suspend => {
+                screen.suspend()?;
+                Ok(Input::Resize(screen.size()))
+            }
+            Effect::Redraw => {
+                screen.forget();
+                Ok(Input::Resize(screen.size()))
+            }
+            Effect::Decide(order) => self.decide(order),
+            Effect::Confirm(findings) => self.confirm(&findings),
+            Effect::Undo(held) => undo::restore(&self.opened.here(self.context), &held).map(|()| Input::Undone),
+            Effect::Apply(ids) => self.apply(ids),
+            Effect::Reload => self.reload(),
+            Effect::Edit { file, line } => return self.edit(screen, &file, line),
+            Effect::Run(words) => {
+                if let Err(ended) = screen.command(&words)? {
+                    return Ok(Next::Leave(ended.exit()));
+                }
+                return Ok(self.again(screen));
+            }
+        };
+        Ok(Next::Inputs(vec![done.unwrap_or_else(|e| Input::Notice(notice(&e)))]))
+    }
+
+    /// Reads the review again after another program had the terminal.
+    fn again(&mut self, screen: &Screen) -> Next {
+        let loaded = self.reload().unwrap_or_else(|e| Input::Notice(notice(&e)));
+        // The last one is taken first.
+        Next::Inputs(vec![loaded, Input::Resize(screen.size())])
+    }
+
+    fn decide(&self, order: Order) -> Result<Input> {
+        let Order { findings, decision, reason, until } = order;
+        let here = self.opened.here(self.context);
+        let before = undo::held(&here, findings.clone())?;
+        let choice = Choice { findings, decision, reason, until, owner: None, share: false };
+        let decided = decide(&here, &self.opened.session, &choice)?;
+        Ok(Input::Decided { decided: by_fingerprint(decided), before })
+    }
+
+    fn confirm(&self, findings: &[String]) -> Result<Input> {
+        let here = self.opened.here(self.context);
+        let before = undo::held(&here, findings.to_vec())?;
+        let decided = confirm(&here, &self.opened.session, findings, &Confirmation::default())?;
+        Ok(Input::Decided { decided: by_fingerprint(decided), before })
+    }
+
+    fn apply(&self, ids: Vec<String>) -> Result<Input> {
+        // Progress would be drawn over the screen.
+        let global = Global { quiet: true, ..self.context.global.clone() };
+        let context = Context { env: self.context.env.clone(), global, dir: self.context.dir.clone() };
+        let (store, id, session) = find(&context, &self.id.to_string())?;
+        let notes = apply::named(&context, (&store, id, &session), ids.clone())?;
+        Ok(Input::Applied { ids, notes })
+    }
+
+    fn reload(&mut self) -> Result<Input> {
+        self.opened = Opened::new(self.context, &self.id.to_string())?;
+        Ok(Input::Loaded(Box::new(self.subject()?)))
+    }
+
+    /// Opens a file of the worktree in the user's editor.
+    fn edit(&mut self, screen: &mut Screen, file: &str, line: Option<u32>) -> Result<Next> {
+        let env = &self.context.env;
+        let top = self.opened.place.top.clone();
+        let path = top.join(relative(file));
+        if !is_inside(&relative(file)) || !path.is_file() {
+            let hint = "the review may be about another branch; check out the reviewed commit";
+            return Ok(editor_notice(format!("{file} is not a file of the worktree"), hint));
+        }
+        let set = "choose a program: export EDITOR=vim";
+        let Some((name, value)) = ["VISUAL", "EDITOR"].into_iter().find_map(|n| Some((n, env.var(n)?))) else {
+            return Ok(editor_notice("neither VISUAL nor EDITOR is set".to_owned(), set));
+        };
+        let shown = format!("{name}={value}");
+        let Some(command) = editor::command(value, &path, line) else {
+            return Ok(editor_notice(format!("{shown} does not name a program"), set));
+        };
+        let program = match find_program(&command.program, env, Some(&top)) {
+            Ok(program) => program,
+            Err(unfit) => return Ok(editor_notice(format!("{shown}: {unfit}"), set)),
+        };
+        let again = "run it in a shell to see why";
+        Ok(match screen.editor(&program, &command.args, &top)? {
+            Ok(End::Exit(0)) => self.again(screen),
+            Ok(End::Stopped(signal)) => Next::Leave(Ended::Signal(signal).exit()),
+            Ok(End::Exit(code)) => editor_notice(format!("{shown} ended with exit code {code}"), again),
+            Ok(End::Signal(signal)) => editor_notice(format!("{shown} was ended by signal {signal}"), again),
+            Ok(_) => editor_notice(format!("{shown} was stopped"), again),
+            Err(e) => editor_notice(format!("{shown} cannot be started: {e}"), set),
+        })
+    }
+}
+
+/// Returns a notice about the editor.
+fn editor_notice(problem: String, hint: &str) -> Next {
+    let notice = Notice { title: "Editor".to_owned(), lines: vec![problem], hints: vec![hint.to_owned()] };
+    Next::Inputs(vec![Input::Notice(notice)])
+}
+
+/// The result of an effect.
+enum Next {
+    /// The last one is taken first.
+    Inputs(Vec<Input>),
+    Leave(ExitStatus),
+}
+
+/// Returns the path of a file as the file system has it.
+fn relative(file: &str) -> std::path::PathBuf {
+    let path = RepoPath::from(file);
+    Path::new(&*String::from_utf8_lossy(path.as_bytes())).to_owned()
+}
+
+fn is_inside(path: &Path) -> bool {
+    path.components().all(|c| matches!(c, Component::Normal(_)))
+}
+
+fn by_fingerprint(decided: Vec<Decided>) -> Vec<(String, crate::disposition::Entry)> {
+    decided.into_iter().map(|(finding, entry)| (finding.fingerprint, entry)).collect()
+}
+
+/// Returns an error as a notice.
+fn notice(e: &Error) -> Notice {
+    let lines = std::iter::once(format!("error: {}", e.message));
+    let causes = e.causes.iter().map(|c| format!("caused by: {c}"));
+    Notice { title: "Not done".to_owned(), lines: lines.chain(causes).collect(), hints: e.hints.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_label_of_a_stored_review_names_its_pull_request() {
+        assert_eq!(pull_of(SourceKind::Pr, "pull request #12"), Some(12));
+        assert_eq!(pull_of(SourceKind::Pr, "pull request #12 of a fork"), Some(12));
+        assert_eq!(pull_of(SourceKind::Staged, "pull request #12"), None);
+        assert_eq!(pull_of(SourceKind::Pr, "the staged change"), None);
+    }
+
+    #[test]
+    fn only_files_of_the_worktree_are_opened() {
+        for (path, expected) in [("src/a.py", true), ("../a", false), ("/etc/passwd", false), ("a/../../b", false)] {
+            assert_eq!(is_inside(Path::new(path)), expected, "{path}");
+        }
+    }
+}

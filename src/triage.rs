@@ -1,0 +1,110 @@
+//! Triage in the terminal: decisions on the findings of a stored review, and the menu of sensible next commands.
+//!
+//! State machines over `(State, Input) -> (State, Effects)` and views over `(&State, Size) -> Buffer`, both pure. The edge
+//! (`cli/triage`, `cli/screen`) reads keys, runs effects and draws. Foreign text reaches a cell only through
+//! [`crate::untrusted`], in [`paper`].
+
+pub mod code;
+pub mod filter;
+pub mod key;
+pub mod line;
+pub mod menu;
+pub mod paper;
+mod prompt;
+#[cfg(test)]
+mod sample;
+pub mod state;
+pub mod view;
+
+use crate::diff::{FileChange, ObjectId};
+use crate::disposition::Entry;
+use crate::wire::{self, Disposition};
+use jiff::civil::Date;
+
+/// The size of a terminal in cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    pub width: u16,
+    pub height: u16,
+}
+
+impl Size {
+    /// The smallest terminal that triage and the menu are drawn on.
+    pub const LEAST: Self = Self { width: 40, height: 10 };
+
+    /// Returns true if the terminal is too small to draw on.
+    pub fn is_too_small(self) -> bool {
+        self.width < Self::LEAST.width || self.height < Self::LEAST.height
+    }
+}
+
+/// A stored review as triage shows it.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// ID of the stored review.
+    pub id: String,
+    /// Label for people: `the staged change`.
+    pub label: String,
+    pub round: u32,
+    pub verdict: wire::Verdict,
+    /// In the order of the report.
+    pub items: Vec<Item>,
+    /// The stored change, secrets masked.
+    pub files: Vec<(Option<ObjectId>, FileChange)>,
+    /// Today, for dates that a person types.
+    pub today: Date,
+}
+
+/// A finding with what was decided about it.
+#[derive(Clone, Debug)]
+pub struct Item {
+    pub finding: wire::Finding,
+    /// The decision that holds.
+    pub entry: Option<Entry>,
+    /// A decision that an agent proposes.
+    pub proposal: Option<Entry>,
+    /// True if its replacement was written during this session.
+    pub is_applied: bool,
+}
+
+impl Item {
+    /// Returns true if the finding has no decision.
+    pub fn is_pending(&self) -> bool {
+        self.finding.disposition == Disposition::Pending
+    }
+
+    /// Returns true if the finding of an earlier round is fixed, so that no decision is possible.
+    pub fn is_fixed(&self) -> bool {
+        self.finding.disposition == Disposition::Fixed
+    }
+}
+
+/// Returns the name of a severity.
+pub fn severity(severity: wire::Severity) -> &'static str {
+    match severity {
+        wire::Severity::Critical => "critical",
+        wire::Severity::Major => "major",
+        wire::Severity::Minor => "minor",
+        wire::Severity::Suggestion => "suggestion",
+    }
+}
+
+/// Returns the name of a confidence.
+pub fn confidence(confidence: wire::Confidence) -> &'static str {
+    match confidence {
+        wire::Confidence::High => "high",
+        wire::Confidence::Medium => "medium",
+        wire::Confidence::Low => "low",
+    }
+}
+
+/// Returns the name of a status.
+pub fn status(status: Disposition) -> &'static str {
+    match status {
+        Disposition::Pending => "pending",
+        Disposition::Accepted => "accepted",
+        Disposition::Rejected => "rejected",
+        Disposition::Deferred => "deferred",
+        Disposition::Fixed => "fixed",
+    }
+}

@@ -1,0 +1,272 @@
+//! Which findings are listed, and in which order. Pure.
+
+use super::{Item, Subject, confidence, severity, status};
+use crate::wire::{Confidence, Disposition, Severity};
+use std::cmp::Ordering;
+
+const SEVERITIES: [Severity; 4] = [Severity::Critical, Severity::Major, Severity::Minor, Severity::Suggestion];
+const CONFIDENCES: [Confidence; 3] = [Confidence::High, Confidence::Medium, Confidence::Low];
+const STATUSES: [Disposition; 5] =
+    [Disposition::Pending, Disposition::Accepted, Disposition::Rejected, Disposition::Deferred, Disposition::Fixed];
+
+/// A value that a filter can ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    Status(Disposition),
+    /// With a decision that an agent proposes.
+    Proposed,
+    Severity(Severity),
+    Confidence(Confidence),
+    Origin(String),
+    /// `None`: the whole change.
+    File(Option<String>),
+}
+
+impl Choice {
+    /// Returns the name of the group that the value belongs to.
+    pub fn group(&self) -> &'static str {
+        match self {
+            Self::Status(_) | Self::Proposed => "status",
+            Self::Severity(_) => "severity",
+            Self::Confidence(_) => "confidence",
+            Self::Origin(_) => "origin",
+            Self::File(_) => "file",
+        }
+    }
+
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Status(s) => status(*s),
+            Self::Proposed => "proposed by an agent",
+            Self::Severity(s) => severity(*s),
+            Self::Confidence(c) => confidence(*c),
+            Self::Origin(name) => name,
+            Self::File(file) => file.as_deref().unwrap_or(WHOLE),
+        }
+    }
+
+    fn is_of(&self, item: &Item) -> bool {
+        let f = &item.finding;
+        match self {
+            Self::Status(s) => f.disposition == *s,
+            Self::Proposed => item.proposal.is_some(),
+            Self::Severity(s) => f.severity == *s,
+            Self::Confidence(c) => f.confidence == *c,
+            Self::Origin(name) => f.origin == *name,
+            Self::File(file) => f.file == *file,
+        }
+    }
+}
+
+/// The name of the group of findings without a file.
+pub const WHOLE: &str = "the whole change";
+
+/// Which findings are listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Values of one group are alternatives; groups restrict each other.
+    pub chosen: Vec<Choice>,
+    /// Text that a finding contains, in lower case; empty: any.
+    pub search: String,
+}
+
+impl Filter {
+    pub fn is_empty(&self) -> bool {
+        self.chosen.is_empty() && self.search.is_empty()
+    }
+
+    pub fn toggle(&mut self, choice: &Choice) {
+        match self.chosen.iter().position(|c| c == choice) {
+            Some(at) => drop(self.chosen.remove(at)),
+            None => self.chosen.push(choice.clone()),
+        }
+    }
+
+    /// Returns true if the finding is listed.
+    pub fn has(&self, item: &Item) -> bool {
+        let is_fit = |one: &Choice| self.chosen.iter().any(|c| c.group() == one.group() && c.is_of(item));
+        self.chosen.iter().all(is_fit) && (self.search.is_empty() || self.is_found(item))
+    }
+
+    fn is_found(&self, item: &Item) -> bool {
+        let f = &item.finding;
+        let texts = [Some(&f.id), Some(&f.rule_id), f.file.as_ref(), Some(&f.title), Some(&f.message), Some(&f.quote)];
+        texts.into_iter().flatten().any(|text| text.to_lowercase().contains(&self.search))
+    }
+
+    /// Describes the filter in a few words.
+    pub fn label(&self) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        for group in ["status", "severity", "confidence", "origin", "file"] {
+            let names: Vec<&str> = self.chosen.iter().filter(|c| c.group() == group).map(Choice::name).collect();
+            if !names.is_empty() {
+                parts.push(names.join(", "));
+            }
+        }
+        if !self.search.is_empty() {
+            parts.push(format!("\"{}\"", self.search));
+        }
+        parts.join(" · ")
+    }
+}
+
+/// Returns the values that the findings of a review have, with their numbers.
+pub fn choices(subject: &Subject) -> Vec<(Choice, usize)> {
+    let mut all: Vec<Choice> = STATUSES.map(Choice::Status).into();
+    all.push(Choice::Proposed);
+    all.extend(SEVERITIES.map(Choice::Severity));
+    all.extend(CONFIDENCES.map(Choice::Confidence));
+    let mut origins: Vec<&String> = subject.items.iter().map(|i| &i.finding.origin).collect();
+    origins.sort();
+    origins.dedup();
+    all.extend(origins.into_iter().cloned().map(Choice::Origin));
+    let mut files: Vec<&Option<String>> = subject.items.iter().map(|i| &i.finding.file).collect();
+    files.sort();
+    files.dedup();
+    all.extend(files.into_iter().cloned().map(Choice::File));
+    let count = |choice: &Choice| subject.items.iter().filter(|i| choice.is_of(i)).count();
+    all.into_iter().map(|c| (count(&c), c)).filter(|(n, _)| *n > 0).map(|(n, c)| (c, n)).collect()
+}
+
+/// The order of the list. Findings of a file stay together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    #[default]
+    Place,
+    Severity,
+    Confidence,
+    Status,
+}
+
+impl Sort {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Place => "place",
+            Self::Severity => "severity",
+            Self::Confidence => "confidence",
+            Self::Status => "status",
+        }
+    }
+
+    #[must_use]
+    pub fn next(self) -> Self {
+        match self {
+            Self::Place => Self::Severity,
+            Self::Severity => Self::Confidence,
+            Self::Confidence => Self::Status,
+            Self::Status => Self::Place,
+        }
+    }
+
+    /// Returns the rank of a finding: the lowest comes first.
+    fn rank(self, item: &Item) -> usize {
+        let f = &item.finding;
+        let at = |found: Option<usize>| found.unwrap_or(usize::MAX);
+        match self {
+            Self::Place => 0,
+            Self::Severity => at(SEVERITIES.iter().position(|s| *s == f.severity)),
+            Self::Confidence => at(CONFIDENCES.iter().position(|c| *c == f.confidence)),
+            Self::Status => at(STATUSES.iter().position(|s| *s == f.disposition)),
+        }
+    }
+}
+
+/// A row of the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Row {
+    /// A file with the number of its listed findings, and of the pending ones among them.
+    File { name: Option<String>, all: usize, pending: usize },
+    /// A finding, by its index.
+    Item(usize),
+}
+
+/// Returns the rows of the list: files by their first finding in the order of `sort`, with their findings.
+pub fn rows(subject: &Subject, filter: &Filter, sort: Sort) -> Vec<Row> {
+    let items = &subject.items;
+    let mut listed: Vec<usize> = (0..items.len()).filter(|i| filter.has(&items[*i])).collect();
+    let place = |i: usize| (&items[i].finding.file, items[i].finding.line, i);
+    let compare = |a: &usize, b: &usize| -> Ordering {
+        sort.rank(&items[*a]).cmp(&sort.rank(&items[*b])).then(place(*a).cmp(&place(*b)))
+    };
+    listed.sort_by(compare);
+    let mut groups: Vec<(&Option<String>, Vec<usize>)> = Vec::new();
+    let mut at = std::collections::HashMap::new();
+    for i in listed {
+        let file = &items[i].finding.file;
+        let group = *at.entry(file).or_insert(groups.len());
+        if group == groups.len() {
+            groups.push((file, Vec::new()));
+        }
+        groups[group].1.push(i);
+    }
+    let mut out = Vec::new();
+    for (file, group) in groups {
+        let pending = group.iter().filter(|i| items[**i].is_pending()).count();
+        out.push(Row::File { name: file.clone(), all: group.len(), pending });
+        out.extend(group.into_iter().map(Row::Item));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::subject;
+    use super::*;
+
+    fn ids(subject: &Subject, filter: &Filter, sort: Sort) -> Vec<String> {
+        let name = |row: Row| match row {
+            Row::File { name, all, pending } => format!("{} {all}/{pending}", name.as_deref().unwrap_or("-")),
+            Row::Item(i) => subject.items[i].finding.id.clone(),
+        };
+        rows(subject, filter, sort).into_iter().map(name).collect()
+    }
+
+    #[test]
+    fn findings_are_grouped_by_file_and_sorted() {
+        let subject = subject();
+        let all = Filter::default();
+        assert_eq!(
+            ids(&subject, &all, Sort::Place),
+            ["- 1/1", "F1", "src/app.py 2/1", "F2", "F3", "src/web.js 1/1", "F4"]
+        );
+        let by_severity = ids(&subject, &all, Sort::Severity);
+        assert_eq!(by_severity, ["src/app.py 2/1", "F2", "F3", "src/web.js 1/1", "F4", "- 1/1", "F1"]);
+        let by_status = ids(&subject, &all, Sort::Status);
+        assert_eq!(by_status[2..5], ["src/app.py 2/1", "F2", "F3"]);
+        assert_eq!(Sort::Place.next().next().next().next(), Sort::Place);
+    }
+
+    #[test]
+    fn values_of_a_group_are_alternatives_and_groups_restrict_each_other() {
+        let subject = subject();
+        for (chosen, search, expected) in [
+            (vec![Choice::Severity(Severity::Critical)], "", vec!["F2"]),
+            (vec![Choice::Severity(Severity::Critical), Choice::Severity(Severity::Major)], "", vec!["F2", "F4"]),
+            (vec![Choice::Severity(Severity::Major), Choice::File(Some("src/app.py".to_owned()))], "", vec![]),
+            (vec![Choice::Status(Disposition::Rejected)], "", vec!["F3"]),
+            (vec![Choice::Proposed], "", vec!["F4"]),
+            (vec![Choice::Status(Disposition::Rejected), Choice::Proposed], "", vec!["F3", "F4"]),
+            (vec![Choice::Origin("claude".to_owned())], "", vec!["F4"]),
+            (vec![Choice::Confidence(Confidence::Low)], "", vec!["F1"]),
+            (vec![Choice::File(None)], "", vec!["F1"]),
+            (vec![], "YAML", vec![]),
+            (vec![], "yaml", vec!["F2"]),
+            (vec![], "web.js", vec!["F4"]),
+        ] {
+            let filter = Filter { chosen, search: search.to_owned() };
+            let mut found: Vec<&str> =
+                subject.items.iter().filter(|i| filter.has(i)).map(|i| i.finding.id.as_str()).collect();
+            found.sort_unstable();
+            assert_eq!(found, expected, "{filter:?}");
+        }
+    }
+
+    #[test]
+    fn only_values_that_findings_have_are_offered() {
+        let names: Vec<String> =
+            choices(&subject()).iter().map(|(c, n)| format!("{} {} {n}", c.group(), c.name())).collect();
+        assert!(names.contains(&"status pending 3".to_owned()), "{names:?}");
+        assert!(names.contains(&"file src/app.py 2".to_owned()), "{names:?}");
+        assert!(!names.iter().any(|n| n.contains("deferred")), "{names:?}");
+    }
+}

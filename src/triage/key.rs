@@ -1,0 +1,286 @@
+//! Keys from the bytes of a terminal: the sequences of xterm and its descendants, and bracketed paste.
+//!
+//! Unknown sequences are dropped as a whole, so that no part of one acts as a key. Source: "XTerm Control Sequences"
+//! (invisible-island.net/xterm/ctlseqs), PC-style function keys.
+
+/// Bytes of a paste that are kept.
+const MOST_PASTED: usize = 64 << 10;
+/// Bytes of a sequence, beyond which it is dropped.
+const MOST_SEQUENCE: usize = 64;
+const PASTE_END: &[u8] = b"\x1b[201~";
+const ESCAPE: u8 = 0x1b;
+
+/// A key that a person pressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    Char(char),
+    /// With Ctrl: a lower case letter.
+    Ctrl(char),
+    Enter,
+    Esc,
+    Tab,
+    BackTab,
+    Backspace,
+    Delete,
+    Up,
+    Down,
+    Left,
+    Right,
+    PageUp,
+    PageDown,
+    Home,
+    End,
+}
+
+/// Input from a terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Typed {
+    Key(Key),
+    /// Pasted text.
+    Paste(String),
+}
+
+/// Turns bytes into keys. A sequence may arrive in several reads.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    bytes: Vec<u8>,
+    /// The text of a paste that has not ended.
+    paste: Option<Vec<u8>>,
+}
+
+/// The start of some bytes.
+enum Step {
+    /// A key of so many bytes; `None`: an unknown sequence.
+    Key(Option<Key>, usize),
+    /// A paste begins behind so many bytes.
+    Paste(usize),
+    /// More bytes are needed.
+    Wait,
+}
+
+impl Decoder {
+    /// Takes bytes, and returns the keys that are complete.
+    pub fn take(&mut self, bytes: &[u8]) -> Vec<Typed> {
+        self.bytes.extend_from_slice(bytes);
+        let mut out = Vec::new();
+        loop {
+            if self.paste.is_some() {
+                match self.pasted() {
+                    Some(text) => out.push(Typed::Paste(text)),
+                    None => return out,
+                }
+            }
+            match step(&self.bytes) {
+                Step::Key(key, length) => {
+                    self.bytes.drain(..length);
+                    out.extend(key.map(Typed::Key));
+                }
+                Step::Paste(length) => {
+                    self.bytes.drain(..length);
+                    self.paste = Some(Vec::new());
+                }
+                Step::Wait => return out,
+            }
+        }
+    }
+
+    /// Returns true if an Escape may be a key or the start of a sequence.
+    pub fn is_waiting(&self) -> bool {
+        self.paste.is_none() && !self.bytes.is_empty()
+    }
+
+    /// Ends a wait: a lone Escape is a key, and an incomplete sequence is dropped.
+    pub fn end(&mut self) -> Option<Typed> {
+        let is_escape = self.bytes == [ESCAPE];
+        self.bytes.clear();
+        is_escape.then_some(Typed::Key(Key::Esc))
+    }
+
+    /// Moves bytes to the paste, and returns its text if it has ended.
+    fn pasted(&mut self) -> Option<String> {
+        let paste = self.paste.as_mut()?;
+        let end = memchr::memmem::find(&self.bytes, PASTE_END);
+        // The end may be cut between two reads.
+        let most = end.unwrap_or(self.bytes.len().saturating_sub(PASTE_END.len() - 1));
+        let room = MOST_PASTED.saturating_sub(paste.len()).min(most);
+        paste.extend_from_slice(&self.bytes[..room]);
+        self.bytes.drain(..most);
+        end?;
+        self.bytes.drain(..PASTE_END.len());
+        self.paste.take().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+fn step(bytes: &[u8]) -> Step {
+    match bytes {
+        [] => Step::Wait,
+        [ESCAPE, rest @ ..] => escape(rest),
+        [b'\r' | b'\n', ..] => Step::Key(Some(Key::Enter), 1),
+        [b'\t', ..] => Step::Key(Some(Key::Tab), 1),
+        [0x7f | 0x08, ..] => Step::Key(Some(Key::Backspace), 1),
+        [b @ 1..=26, ..] => Step::Key(Some(Key::Ctrl(char::from(b'a' + b - 1))), 1),
+        [0..=0x1f, ..] => Step::Key(None, 1),
+        [b @ b' '..=b'~', ..] => Step::Key(Some(Key::Char(char::from(*b))), 1),
+        [first, ..] => character(*first, bytes),
+    }
+}
+
+/// Decodes a character of several bytes.
+fn character(first: u8, bytes: &[u8]) -> Step {
+    let length = match first {
+        0xc2..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf4 => 4,
+        _ => return Step::Key(None, 1),
+    };
+    match bytes.get(..length).map(std::str::from_utf8) {
+        Some(Ok(text)) => Step::Key(text.chars().next().map(Key::Char), length),
+        Some(Err(_)) => Step::Key(None, 1),
+        None if bytes[1..].iter().all(|b| (0x80..0xc0).contains(b)) => Step::Wait,
+        None => Step::Key(None, 1),
+    }
+}
+
+/// Decodes what follows an Escape.
+fn escape(rest: &[u8]) -> Step {
+    match rest {
+        [] => Step::Wait,
+        [b'[', rest @ ..] => control(rest),
+        [b'O', key, ..] => Step::Key(letter(*key), 3),
+        [b'O'] => Step::Wait,
+        // Two Escapes, or one before a sequence: the first is the key.
+        [ESCAPE, ..] => Step::Key(Some(Key::Esc), 1),
+        // With Alt: not used.
+        _ => Step::Key(None, 2),
+    }
+}
+
+/// Decodes a control sequence: parameters, then a final byte.
+fn control(rest: &[u8]) -> Step {
+    let Some(end) = rest.iter().position(|b| (0x40..=0x7e).contains(b)) else {
+        return if rest.len() > MOST_SEQUENCE { Step::Key(None, rest.len() + 2) } else { Step::Wait };
+    };
+    let length = end + 3;
+    let first = rest[..end].split(|b| *b == b';').next().unwrap_or_default();
+    match (rest[end], first) {
+        (b'~', b"200") => Step::Paste(length),
+        (b'~', b"1" | b"7") => Step::Key(Some(Key::Home), length),
+        (b'~', b"3") => Step::Key(Some(Key::Delete), length),
+        (b'~', b"4" | b"8") => Step::Key(Some(Key::End), length),
+        (b'~', b"5") => Step::Key(Some(Key::PageUp), length),
+        (b'~', b"6") => Step::Key(Some(Key::PageDown), length),
+        (b'~', _) => Step::Key(None, length),
+        (last, _) => Step::Key(letter(last), length),
+    }
+}
+
+fn letter(last: u8) -> Option<Key> {
+    Some(match last {
+        b'A' => Key::Up,
+        b'B' => Key::Down,
+        b'C' => Key::Right,
+        b'D' => Key::Left,
+        b'F' => Key::End,
+        b'H' => Key::Home,
+        b'Z' => Key::BackTab,
+        b'M' => Key::Enter,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(bytes: &[u8]) -> Vec<Typed> {
+        Decoder::default().take(bytes)
+    }
+
+    #[test]
+    fn bytes_are_keys() {
+        for (bytes, expected) in [
+            (&b"a"[..], Key::Char('a')),
+            ("ä".as_bytes(), Key::Char('ä')),
+            ("日".as_bytes(), Key::Char('日')),
+            ("🦀".as_bytes(), Key::Char('🦀')),
+            (b"\r", Key::Enter),
+            (b"\n", Key::Enter),
+            (b"\t", Key::Tab),
+            (b"\x7f", Key::Backspace),
+            (b"\x08", Key::Backspace),
+            (b"\x03", Key::Ctrl('c')),
+            (b"\x1a", Key::Ctrl('z')),
+            (b"\x1b[A", Key::Up),
+            (b"\x1bOB", Key::Down),
+            (b"\x1b[1;5C", Key::Right),
+            (b"\x1b[Z", Key::BackTab),
+            (b"\x1b[3~", Key::Delete),
+            (b"\x1b[5~", Key::PageUp),
+            (b"\x1b[6;2~", Key::PageDown),
+            (b"\x1b[H", Key::Home),
+            (b"\x1b[4~", Key::End),
+        ] {
+            assert_eq!(keys(bytes), [Typed::Key(expected)], "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn no_part_of_an_unknown_sequence_is_a_key() {
+        for bytes in [
+            &b"\x1b[?1;2c"[..],
+            b"\x1b[<0;10;10M"[..].strip_suffix(b"M").unwrap(),
+            b"\x1b[99~",
+            b"\x1bOP",
+            b"\x1ba",
+            b"\xff\xfe",
+            b"\x00",
+        ] {
+            assert_eq!(keys(bytes), [], "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_sequence_may_arrive_in_pieces_and_a_lone_escape_is_a_key() {
+        let mut decoder = Decoder::default();
+        assert_eq!(decoder.take(b"\x1b"), []);
+        assert!(decoder.is_waiting());
+        assert_eq!(decoder.take(b"[A"), [Typed::Key(Key::Up)]);
+        assert!(!decoder.is_waiting());
+        assert_eq!(decoder.take("é".as_bytes().get(..1).unwrap()), []);
+        assert_eq!(decoder.take("é".as_bytes().get(1..).unwrap()), [Typed::Key(Key::Char('é'))]);
+        decoder.take(b"\x1b");
+        assert_eq!(decoder.end(), Some(Typed::Key(Key::Esc)));
+        decoder.take(b"\x1b[1;");
+        assert_eq!(decoder.end(), None);
+        assert_eq!(decoder.take(b"q"), [Typed::Key(Key::Char('q'))]);
+        assert_eq!(decoder.take(b"\x1b\x1b[B"), [Typed::Key(Key::Esc), Typed::Key(Key::Down)]);
+    }
+
+    #[test]
+    fn pasted_text_is_no_keys() {
+        let whole = [Typed::Paste("a\rq\x1b[A".to_owned()), Typed::Key(Key::Char('x'))];
+        let bytes = b"\x1b[200~a\rq\x1b[A\x1b[201~x";
+        assert_eq!(keys(bytes), whole);
+        let mut decoder = Decoder::default();
+        let piecewise: Vec<Typed> = bytes.iter().flat_map(|b| decoder.take(&[*b])).collect();
+        assert_eq!(piecewise, whole);
+        let long = [b"\x1b[200~".to_vec(), vec![b'x'; 200_000], PASTE_END.to_vec()].concat();
+        assert!(matches!(&keys(&long)[..], [Typed::Paste(text)] if text.len() == MOST_PASTED));
+    }
+
+    #[test]
+    fn any_bytes_leave_the_decoder_usable() {
+        let mut seed = 7_u32;
+        for _ in 0..2_000 {
+            let mut bytes = Vec::new();
+            for _ in 0..12 {
+                seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                bytes.push([0x1b, b'[', b'O', b'1', b'~', b';', 0xe2, 0xff, b'a', 0x80][(seed >> 16) as usize % 10]);
+            }
+            let mut decoder = Decoder::default();
+            decoder.take(&bytes);
+            decoder.end();
+            assert_eq!(decoder.take(b"q"), [Typed::Key(Key::Char('q'))], "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,451 @@
+//! The menu: sensible next commands, by the state of the repository. Pure.
+
+pub mod view;
+
+use super::Size;
+use super::key::Key;
+use super::state::Leave;
+use crate::wire::stored::Status;
+
+/// The situation in which the program is started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// The folder, for the title.
+    pub folder: String,
+    /// `None`: no repository with a worktree.
+    pub repo: Option<Repository>,
+    /// Why the repository cannot be read as a whole.
+    pub problem: Option<String>,
+}
+
+/// The state of a repository.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Repository {
+    pub branch: Option<String>,
+    /// Number of staged files.
+    pub staged: usize,
+    /// Number of changed files that are not staged, untracked ones included.
+    pub unstaged: usize,
+    /// The base of the branch, if the branch has commits that it lacks.
+    pub base: Option<String>,
+    pub remotes: Vec<String>,
+    /// The newest stored review.
+    pub latest: Option<Latest>,
+    /// Other stored reviews that are not closed, newest first.
+    pub open: Vec<Stored>,
+    /// True if a policy file exists.
+    pub is_configured: bool,
+    /// True if hooks of this program are installed.
+    pub has_hooks: bool,
+}
+
+/// A stored review.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    pub id: String,
+    pub label: String,
+}
+
+/// The newest stored review and its decisions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Latest {
+    pub stored: Stored,
+    pub status: Status,
+    /// The pull request that it is about.
+    pub pull: Option<u64>,
+    pub pending: usize,
+    /// IDs of the accepted findings.
+    pub accepted: Vec<String>,
+    /// Decisions that agents propose.
+    pub proposals: usize,
+}
+
+/// An open pull request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pull {
+    pub number: u64,
+    pub title: String,
+    pub author: String,
+    pub is_draft: bool,
+    pub head: String,
+    pub base: String,
+}
+
+/// Subject of an entry. It determines which entry is selected afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Topic {
+    Review,
+    Triage,
+    Confirm,
+    Fix,
+    Post,
+    FollowUp,
+    Complete,
+    OpenReview,
+    Pulls,
+    Remote,
+    Pull,
+    History,
+    Init,
+    Hooks,
+    Doctor,
+    Help,
+}
+
+/// The action of a picked entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Runs the command of the entry.
+    Run,
+    /// Offers the remotes.
+    Remotes,
+    /// Asks the forge of a remote for its pull requests, and offers them.
+    Pulls(String),
+}
+
+/// An entry of the menu.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub topic: Topic,
+    pub title: String,
+    pub about: String,
+    /// The command that it runs, without the name of the program.
+    pub command: Vec<String>,
+    pub act: Act,
+}
+
+impl Entry {
+    fn new(topic: Topic, title: impl Into<String>, about: impl Into<String>, command: &[&str]) -> Self {
+        let command = command.iter().map(|w| (*w).to_owned()).collect();
+        Self { topic, title: title.into(), about: about.into(), command, act: Act::Run }
+    }
+
+    fn acting(self, act: Act) -> Self {
+        Self { act, ..self }
+    }
+}
+
+/// Returns the entries for the surroundings, the most sensible first.
+pub fn entries(surroundings: &Surroundings) -> Vec<Entry> {
+    let mut out = Vec::new();
+    if let Some(repo) = &surroundings.repo {
+        out.extend(repo.latest.iter().flat_map(of_latest));
+        out.extend(of_changes(repo));
+        if !repo.remotes.is_empty() {
+            out.push(of_pulls(repo));
+        }
+        out.extend(of_open(repo));
+        if !repo.is_configured {
+            let about = "write .claude-reviewer.toml, and offer hooks and a CI file";
+            out.push(Entry::new(Topic::Init, "Set up this repository", about, &["init"]));
+        } else if !repo.has_hooks {
+            let about = "review each commit and push on this machine";
+            out.push(Entry::new(Topic::Hooks, "Install git hooks", about, &["install-hooks"]));
+        }
+    }
+    out.push(Entry::new(
+        Topic::Doctor,
+        "Check the installation",
+        "programs, keys, policy; shows that the gate can fail",
+        &["doctor"],
+    ));
+    out.push(Entry::new(Topic::Help, "Help", "all commands", &["--help"]));
+    out
+}
+
+/// Returns the entries about the newest stored review.
+fn of_latest(latest: &Latest) -> Vec<Entry> {
+    let Latest { stored: Stored { id, label }, .. } = latest;
+    let mut out = Vec::new();
+    if latest.proposals > 0 {
+        let about = format!("decide on what agents propose about {label}");
+        let title = format!("Confirm {}", plural(latest.proposals, "proposal"));
+        out.push(Entry::new(Topic::Confirm, title, about, &["triage", id]));
+    }
+    if latest.pending > 0 {
+        let title = format!("Triage {}", plural(latest.pending, "pending finding"));
+        out.push(Entry::new(Topic::Triage, title, format!("accept, reject or defer: {label}"), &["triage", id]));
+    }
+    let is_open = matches!(latest.status, Status::InProgress | Status::NeedsChanges | Status::Incomplete);
+    if !latest.accepted.is_empty() {
+        let count = plural(latest.accepted.len(), "accepted finding");
+        match latest.pull {
+            Some(number) => {
+                let about = format!("comment on pull request #{number}; goes to the network");
+                out.push(Entry::new(Topic::Post, format!("Post {count}"), about, &["post", id]));
+            }
+            None => {
+                let about = "let a model change a copy, verify it, and show the diff";
+                let ids = latest.accepted.iter().map(String::as_str);
+                let command: Vec<&str> = ["fix"].into_iter().chain(ids).chain(["--session", id.as_str()]).collect();
+                out.push(Entry::new(Topic::Fix, format!("Fix {count}"), about, &command));
+            }
+        }
+    }
+    if is_open && latest.pull.is_none() && (!latest.accepted.is_empty() || latest.pending > 0) {
+        let about = "review again and compare with the round before";
+        out.push(Entry::new(Topic::FollowUp, "Follow up", about, &["review", "--follow-up", id]));
+    }
+    if is_open && latest.pending == 0 && latest.accepted.is_empty() {
+        let command = ["complete", id, "--status", "approved"];
+        out.push(Entry::new(Topic::Complete, "Complete the review", format!("close {label} as approved"), &command));
+    }
+    out
+}
+
+/// Returns the entries that review changes.
+fn of_changes(repo: &Repository) -> Vec<Entry> {
+    let mut out = Vec::new();
+    if repo.staged > 0 {
+        let about = format!("{}, as the commit would have them", plural(repo.staged, "file"));
+        out.push(Entry::new(Topic::Review, "Review staged changes", about, &["review", "staged"]));
+    }
+    if repo.unstaged > 0 {
+        let about = format!("{} of the worktree that are not staged", plural(repo.unstaged, "file"));
+        let command = ["review", "unstaged", "--untracked"];
+        out.push(Entry::new(Topic::Review, "Review unstaged changes", about, &command));
+    }
+    if let Some(base) = &repo.base {
+        let name = repo.branch.as_deref().unwrap_or("HEAD");
+        let title = format!("Review branch {name}");
+        out.push(Entry::new(Topic::Review, title, format!("its commits against {base}"), &["review", "branch"]));
+    }
+    if out.is_empty() {
+        let about = "nothing has changed; the newest commit is reviewed";
+        out.push(Entry::new(Topic::Review, "Review the newest commit", about, &["review", "commit", "HEAD"]));
+    }
+    out
+}
+
+fn of_pulls(repo: &Repository) -> Entry {
+    let about = "asks the forge of a remote; goes to the network";
+    match &repo.remotes[..] {
+        [one] => {
+            let command = ["pr", "list", "--remote", one];
+            Entry::new(Topic::Pulls, "Open pull requests", about, &command).acting(Act::Pulls(one.clone()))
+        }
+        _ => Entry::new(Topic::Pulls, "Open pull requests", about, &["pr", "list", "--remote", "NAME"])
+            .acting(Act::Remotes),
+    }
+}
+
+fn of_open(repo: &Repository) -> Vec<Entry> {
+    let triage = |Stored { id, label }: &Stored| {
+        Entry::new(Topic::OpenReview, format!("Open review {id}"), label, &["triage", id])
+    };
+    let mut out: Vec<Entry> = repo.open.iter().map(triage).collect();
+    if repo.latest.is_some() {
+        out.push(Entry::new(Topic::History, "History", "stored reviews, newest first", &["history"]));
+    }
+    out
+}
+
+/// Returns the entries of the remotes.
+pub fn remotes(names: &[String]) -> Vec<Entry> {
+    names.iter().map(|name| of_remote(name)).collect()
+}
+
+fn of_remote(name: &str) -> Entry {
+    let command = ["pr", "list", "--remote", name];
+    Entry::new(Topic::Remote, name, "list its open pull requests", &command).acting(Act::Pulls(name.to_owned()))
+}
+
+/// Returns the entries of pull requests.
+pub fn pulls(remote: &str, all: &[Pull]) -> Vec<Entry> {
+    all.iter().map(|p| of_pull(remote, p)).collect()
+}
+
+fn of_pull(remote: &str, p: &Pull) -> Entry {
+    let draft = if p.is_draft { ", draft" } else { "" };
+    let number = p.number.to_string();
+    let about = format!("{} into {}, by {}{draft}", p.head, p.base, p.author);
+    let command = ["review", "pr", &number, "--remote", remote];
+    Entry::new(Topic::Pull, format!("Review #{number} {}", p.title), about, &command)
+}
+
+/// Returns the topics that make sense after another one, the best first.
+fn after(topic: Topic) -> &'static [Topic] {
+    match topic {
+        Topic::Review | Topic::Pull | Topic::FollowUp => &[Topic::Confirm, Topic::Triage, Topic::Post, Topic::Complete],
+        Topic::Triage | Topic::Confirm | Topic::OpenReview => {
+            &[Topic::Confirm, Topic::Post, Topic::Fix, Topic::Complete, Topic::FollowUp]
+        }
+        Topic::Fix => &[Topic::FollowUp, Topic::Review],
+        Topic::Post => &[Topic::Pulls, Topic::Review],
+        Topic::Complete => &[Topic::Review],
+        Topic::Init => &[Topic::Hooks, Topic::Doctor],
+        Topic::Hooks => &[Topic::Doctor],
+        Topic::Doctor | Topic::Help | Topic::History | Topic::Pulls | Topic::Remote => &[],
+    }
+}
+
+/// Returns the index of the entry to select after an entry with this topic ran.
+pub fn next(entries: &[Entry], ran: Option<Topic>) -> usize {
+    let at = |topic: &Topic| entries.iter().position(|e| e.topic == *topic);
+    let Some(ran) = ran else { return 0 };
+    let same = || if matches!(ran, Topic::Help | Topic::Doctor | Topic::History) { at(&ran) } else { None };
+    after(ran).iter().find_map(at).or_else(same).unwrap_or(0)
+}
+
+/// Events outside of the menu.
+#[derive(Clone, Debug)]
+pub enum Input {
+    Key(Key),
+    Resize(Size),
+    /// The repository was read again, after an entry with this topic ran.
+    Found(Box<Surroundings>, Option<Topic>),
+    /// The forge answered.
+    Pulls {
+        remote: String,
+        all: Vec<Pull>,
+    },
+    /// An error, in words.
+    Problem(String),
+}
+
+/// Work for the edge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Runs a command of this program, and reads the repository again.
+    Run(Vec<String>, Topic),
+    /// Asks the forge of a remote.
+    Pulls(String),
+    Look,
+    Redraw,
+    Suspend,
+    Quit(Leave),
+}
+
+/// A list of the menu.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct List {
+    pub title: String,
+    pub entries: Vec<Entry>,
+    pub current: usize,
+}
+
+/// State of the menu.
+#[derive(Clone, Debug)]
+pub struct State {
+    pub size: Size,
+    pub surroundings: Surroundings,
+    /// The lists that lead to the one that is shown, which is the last; never empty.
+    lists: Vec<List>,
+    pub problem: Option<String>,
+}
+
+impl State {
+    pub fn new(surroundings: Surroundings, size: Size) -> Self {
+        let list = main(&surroundings, None);
+        Self { size, surroundings, lists: vec![list], problem: None }
+    }
+
+    /// Returns the list that is shown.
+    pub fn list(&self) -> Option<&List> {
+        self.lists.last()
+    }
+
+    pub fn is_nested(&self) -> bool {
+        self.lists.len() > 1
+    }
+
+    fn open(&mut self, title: String, entries: Vec<Entry>) {
+        self.lists.push(List { title, entries, current: 0 });
+    }
+
+    fn go(&mut self, by: isize) {
+        if let Some(list) = self.lists.last_mut() {
+            let last = list.entries.len().saturating_sub(1);
+            list.current = list.current.saturating_add_signed(by).min(last);
+        }
+    }
+}
+
+fn main(surroundings: &Surroundings, ran: Option<Topic>) -> List {
+    let entries = entries(surroundings);
+    let current = next(&entries, ran);
+    List { title: "What next?".to_owned(), entries, current }
+}
+
+/// Returns the next state and the work for the edge.
+#[must_use]
+pub fn step(mut state: State, input: Input) -> (State, Vec<Effect>) {
+    let effects = match input {
+        Input::Key(key) => press(&mut state, key),
+        Input::Resize(size) => {
+            state.size = size;
+            Vec::new()
+        }
+        Input::Found(surroundings, ran) => {
+            state.lists = vec![main(&surroundings, ran)];
+            state.surroundings = *surroundings;
+            Vec::new()
+        }
+        Input::Pulls { remote, all } => {
+            if all.is_empty() {
+                state.problem = Some(format!("{remote} has no open pull request"));
+            } else {
+                state.open(format!("Open pull requests of {remote}"), pulls(&remote, &all));
+            }
+            Vec::new()
+        }
+        Input::Problem(text) => {
+            state.problem = Some(text);
+            Vec::new()
+        }
+    };
+    (state, effects)
+}
+
+fn press(state: &mut State, key: Key) -> Vec<Effect> {
+    match key {
+        Key::Ctrl('c') => return vec![Effect::Quit(Leave::Interrupted)],
+        Key::Ctrl('z') => return vec![Effect::Suspend],
+        Key::Ctrl('l') => return vec![Effect::Redraw],
+        Key::Char('q') => return vec![Effect::Quit(Leave::Done)],
+        _ if state.size.is_too_small() => return Vec::new(),
+        _ => {}
+    }
+    state.problem = None;
+    match key {
+        Key::Down | Key::Char('j') | Key::Tab => state.go(1),
+        Key::Up | Key::Char('k') | Key::BackTab => state.go(-1),
+        Key::PageDown => state.go(5),
+        Key::PageUp => state.go(-5),
+        Key::Home | Key::Char('g') => state.go(isize::MIN + 1),
+        Key::End | Key::Char('G') => state.go(isize::MAX),
+        Key::Char('R') => return vec![Effect::Look],
+        Key::Esc if state.is_nested() => drop(state.lists.pop()),
+        Key::Esc => return vec![Effect::Quit(Leave::Done)],
+        Key::Char(c @ '1'..='9') => {
+            let at = c as usize - '1' as usize;
+            if let Some(list) = state.lists.last_mut().filter(|l| at < l.entries.len()) {
+                list.current = at;
+            }
+        }
+        Key::Enter | Key::Char(' ' | 'l') => return pick(state),
+        Key::Char('?') => return vec![Effect::Run(vec!["--help".to_owned()], Topic::Help)],
+        _ => {}
+    }
+    Vec::new()
+}
+
+fn pick(state: &mut State) -> Vec<Effect> {
+    let Some(entry) = state.list().and_then(|l| l.entries.get(l.current)).cloned() else { return Vec::new() };
+    match entry.act {
+        Act::Run => vec![Effect::Run(entry.command, entry.topic)],
+        Act::Pulls(remote) => vec![Effect::Pulls(remote)],
+        Act::Remotes => {
+            let names = state.surroundings.repo.as_ref().map_or(&[][..], |r| &r.remotes);
+            state.open("Remotes".to_owned(), remotes(names));
+            Vec::new()
+        }
+    }
+}
+
+fn plural(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! The menu: a table from surroundings to entries, and its keys.
+
+use super::super::paper::Theme;
+use super::super::view::text;
+use super::*;
+
+const SIZE: Size = Size { width: 100, height: 40 };
+
+fn stored(id: &str) -> Stored {
+    Stored { id: id.to_owned(), label: "the staged change".to_owned() }
+}
+
+fn latest(pending: usize, accepted: &[&str]) -> Latest {
+    let accepted = accepted.iter().map(|id| (*id).to_owned()).collect();
+    Latest {
+        stored: stored("2026-11-24-001"),
+        status: Status::NeedsChanges,
+        pull: None,
+        pending,
+        accepted,
+        proposals: 0,
+    }
+}
+
+fn ready() -> Repository {
+    Repository { branch: Some("main".to_owned()), is_configured: true, has_hooks: true, ..Repository::default() }
+}
+
+fn commands(entries: &[Entry]) -> Vec<String> {
+    entries.iter().map(|e| e.command.join(" ")).collect()
+}
+
+fn around(repo: Option<Repository>) -> Surroundings {
+    Surroundings { folder: "demo".to_owned(), repo, problem: None }
+}
+
+#[test]
+fn entries_follow_from_the_surroundings() {
+    let remotes = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
+    for (name, repo, expected) in [
+        ("no repository", None, &["doctor", "--help"][..]),
+        ("clean", Some(ready()), &["review commit HEAD", "doctor", "--help"]),
+        (
+            "changes",
+            Some(Repository { staged: 2, unstaged: 1, base: Some("origin/main".to_owned()), ..ready() }),
+            &["review staged", "review unstaged --untracked", "review branch", "doctor", "--help"],
+        ),
+        (
+            "new",
+            Some(Repository { staged: 1, is_configured: false, has_hooks: false, ..ready() }),
+            &["review staged", "init", "doctor", "--help"],
+        ),
+        (
+            "without hooks",
+            Some(Repository { staged: 1, has_hooks: false, ..ready() }),
+            &["review staged", "install-hooks", "doctor", "--help"],
+        ),
+        (
+            "pending",
+            Some(Repository { staged: 1, latest: Some(latest(3, &[])), ..ready() }),
+            &[
+                "triage 2026-11-24-001",
+                "review --follow-up 2026-11-24-001",
+                "review staged",
+                "history",
+                "doctor",
+                "--help",
+            ],
+        ),
+        (
+            "accepted",
+            Some(Repository { staged: 1, latest: Some(latest(0, &["F1", "F3"])), ..ready() }),
+            &[
+                "fix F1 F3 --session 2026-11-24-001",
+                "review --follow-up 2026-11-24-001",
+                "review staged",
+                "history",
+                "doctor",
+                "--help",
+            ],
+        ),
+        (
+            "accepted on a pull request",
+            Some(Repository {
+                latest: Some(Latest { pull: Some(7), ..latest(0, &["F1"]) }),
+                remotes: remotes(&["origin"]),
+                ..ready()
+            }),
+            &["post 2026-11-24-001", "review commit HEAD", "pr list --remote origin", "history", "doctor", "--help"],
+        ),
+        (
+            "proposals",
+            Some(Repository { staged: 1, latest: Some(Latest { proposals: 2, ..latest(2, &[]) }), ..ready() }),
+            &[
+                "triage 2026-11-24-001",
+                "triage 2026-11-24-001",
+                "review --follow-up 2026-11-24-001",
+                "review staged",
+                "history",
+                "doctor",
+                "--help",
+            ],
+        ),
+        (
+            "decided",
+            Some(Repository { staged: 1, latest: Some(latest(0, &[])), ..ready() }),
+            &["complete 2026-11-24-001 --status approved", "review staged", "history", "doctor", "--help"],
+        ),
+        (
+            "closed",
+            Some(Repository {
+                staged: 1,
+                latest: Some(Latest { status: Status::Approved, ..latest(0, &[]) }),
+                open: vec![stored("2026-11-20-002")],
+                ..ready()
+            }),
+            &["review staged", "triage 2026-11-20-002", "history", "doctor", "--help"],
+        ),
+        (
+            "several remotes",
+            Some(Repository { remotes: remotes(&["origin", "fork"]), ..ready() }),
+            &["review commit HEAD", "pr list --remote NAME", "doctor", "--help"],
+        ),
+    ] {
+        let entries = entries(&around(repo));
+        assert_eq!(commands(&entries), expected, "{name}");
+        assert!(entries.iter().all(|e| !e.title.is_empty() && !e.about.is_empty()), "{name}");
+    }
+}
+
+#[test]
+fn after_an_action_the_sensible_next_one_is_selected() {
+    let with = |latest: Latest| entries(&around(Some(Repository { staged: 1, latest: Some(latest), ..ready() })));
+    let pull = || Latest { pull: Some(7), ..latest(0, &["F1"]) };
+    for (ran, entries, expected) in [
+        (Topic::Review, with(latest(2, &[])), Topic::Triage),
+        (Topic::Review, with(Latest { proposals: 1, ..latest(2, &[]) }), Topic::Confirm),
+        (Topic::Review, with(latest(0, &[])), Topic::Complete),
+        (Topic::FollowUp, with(latest(1, &[])), Topic::Triage),
+        (Topic::Pull, with(Latest { pull: Some(7), ..latest(1, &[]) }), Topic::Triage),
+        (Topic::Triage, with(latest(0, &["F1"])), Topic::Fix),
+        (Topic::Triage, with(pull()), Topic::Post),
+        (Topic::Triage, with(latest(0, &[])), Topic::Complete),
+        (Topic::Fix, with(latest(0, &["F1"])), Topic::FollowUp),
+        (Topic::Doctor, with(latest(0, &["F1"])), Topic::Doctor),
+    ] {
+        assert_eq!(entries[next(&entries, Some(ran))].topic, expected, "{ran:?}");
+    }
+    assert_eq!(next(&with(latest(1, &[])), None), 0);
+}
+
+fn press_all(mut state: State, keys: &[Key]) -> (State, Vec<Effect>) {
+    let mut effects = Vec::new();
+    for key in keys {
+        let (next, more) = step(state, Input::Key(*key));
+        state = next;
+        effects.extend(more);
+    }
+    (state, effects)
+}
+
+fn run(command: &[&str], topic: Topic) -> Effect {
+    Effect::Run(command.iter().map(|w| (*w).to_owned()).collect(), topic)
+}
+
+#[test]
+fn nothing_goes_to_the_network_before_its_entry_is_picked() {
+    let repo = Repository { remotes: vec!["origin".to_owned(), "fork".to_owned()], ..ready() };
+    let state = State::new(around(Some(repo)), SIZE);
+    let (state, effects) = press_all(state, &[Key::Char('2'), Key::Enter]);
+    assert_eq!(effects, [], "the remotes are offered first");
+    assert_eq!(commands(&state.list().unwrap().entries), ["pr list --remote origin", "pr list --remote fork"]);
+    let (state, effects) = press_all(state, &[Key::Down, Key::Enter]);
+    assert_eq!(effects, [Effect::Pulls("fork".to_owned())]);
+    let pull = Pull {
+        number: 12,
+        title: "Add \x1b[2J".to_owned(),
+        author: "eve".to_owned(),
+        is_draft: true,
+        head: "topic".to_owned(),
+        base: "main".to_owned(),
+    };
+    let (state, _) = step(state, Input::Pulls { remote: "fork".to_owned(), all: vec![pull] });
+    let drawn = text(&view::draw(&state, Theme { color: true, unicode: true }));
+    assert!(drawn.contains("#12 Add \\x1b[2J") && drawn.contains("draft"), "{drawn}");
+    let (state, effects) = press_all(state, &[Key::Enter]);
+    assert_eq!(effects, [run(&["review", "pr", "12", "--remote", "fork"], Topic::Pull)]);
+    // Escape leads back, and at last out.
+    let (_, effects) = press_all(state, &[Key::Esc, Key::Esc, Key::Esc]);
+    assert_eq!(effects, [Effect::Quit(Leave::Done)]);
+}
+
+#[test]
+fn keys_pick_entries() {
+    let state = || State::new(around(Some(Repository { staged: 1, ..ready() })), SIZE);
+    let doctor = run(&["doctor"], Topic::Doctor);
+    for (keys, expected) in [
+        (&[Key::Enter][..], run(&["review", "staged"], Topic::Review)),
+        (&[Key::Char('j'), Key::Enter], doctor.clone()),
+        (&[Key::Char('2'), Key::Enter], doctor.clone()),
+        (&[Key::End, Key::Up, Key::Enter], doctor),
+        (&[Key::Char('?')], run(&["--help"], Topic::Help)),
+        (&[Key::Char('q')], Effect::Quit(Leave::Done)),
+        (&[Key::Ctrl('c')], Effect::Quit(Leave::Interrupted)),
+        (&[Key::Ctrl('z')], Effect::Suspend),
+        (&[Key::Char('R')], Effect::Look),
+    ] {
+        assert_eq!(press_all(state(), keys).1, [expected], "{keys:?}");
+    }
+    let (tiny, _) = step(state(), Input::Resize(Size { width: 10, height: 3 }));
+    assert_eq!(press_all(tiny, &[Key::Enter]).1, []);
+}
+
+#[test]
+fn the_menu_is_drawn_at_any_size_with_the_command_of_each_entry() {
+    let repo = Repository { staged: 1, latest: Some(latest(3, &["F1"])), ..ready() };
+    let theme = Theme { color: true, unicode: true };
+    for width in (0..70).step_by(5).chain([1, 39, 41, 200]) {
+        for height in (0..34).step_by(3).chain([1, 2, 10, 11, 60]) {
+            let state = State::new(around(Some(repo.clone())), Size { width, height });
+            let _ = view::draw(&state, theme);
+        }
+    }
+    let drawn = text(&view::draw(&State::new(around(Some(repo)), SIZE), theme));
+    for part in
+        ["$ claude-reviewer triage 2026-11-24-001", "$ claude-reviewer review staged", "▶ 1 Triage 3 pending findings"]
+    {
+        assert!(drawn.contains(part), "{part}: {drawn}");
+    }
+}

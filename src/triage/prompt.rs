@@ -1,0 +1,185 @@
+//! The line in which a person types a reason, a date or a search. Pure.
+
+use super::key::Key;
+use super::line::Line;
+use crate::disposition::DEFERRED_DAYS;
+use jiff::Span;
+use jiff::civil::Date;
+
+/// Purpose of a prompt.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Purpose {
+    Reject {
+        names: Vec<String>,
+        needs_reason: bool,
+    },
+    Defer {
+        names: Vec<String>,
+    },
+    /// `before`: the search that Esc brings back.
+    Search {
+        before: String,
+    },
+}
+
+/// A question with the answer so far.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prompt {
+    pub purpose: Purpose,
+    pub line: Line,
+    /// Why the answer was not taken.
+    pub problem: Option<String>,
+}
+
+/// Result of a key.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Answer {
+    Open,
+    Cancelled,
+    Text(String),
+    /// A date, and a reason that may be empty.
+    Date(Date, String),
+}
+
+impl Prompt {
+    pub(super) fn reject(names: Vec<String>, needs_reason: bool) -> Self {
+        Self { purpose: Purpose::Reject { names, needs_reason }, line: Line::default(), problem: None }
+    }
+
+    /// Offers the date that the command line takes by default.
+    pub(super) fn defer(names: Vec<String>, today: Date) -> Self {
+        let date = today.checked_add(Span::new().days(DEFERRED_DAYS)).unwrap_or(today);
+        Self { purpose: Purpose::Defer { names }, line: Line::new(&date.to_string()), problem: None }
+    }
+
+    pub(super) fn search(before: &str) -> Self {
+        let line = Line::new(before);
+        Self { purpose: Purpose::Search { before: before.to_owned() }, line, problem: None }
+    }
+
+    /// Returns what is asked.
+    pub fn title(&self) -> String {
+        match &self.purpose {
+            Purpose::Reject { names, .. } => format!("Reject {}: why?", names.join(", ")),
+            Purpose::Defer { names } => format!("Defer {} until?", names.join(", ")),
+            Purpose::Search { .. } => "Search".to_owned(),
+        }
+    }
+
+    /// Returns how to answer.
+    pub fn hint(&self) -> &'static str {
+        match &self.purpose {
+            Purpose::Reject { needs_reason: true, .. } => "a critical finding needs a reason",
+            Purpose::Reject { .. } => "the reason may be empty",
+            Purpose::Defer { .. } => "YYYY-MM-DD, 30d, 6w or 3m, then a reason if you like",
+            Purpose::Search { .. } => "in titles, messages, rules, files and quotes",
+        }
+    }
+
+    pub(super) fn paste(&mut self, text: &str) {
+        self.problem = None;
+        self.line.insert(text);
+    }
+
+    pub(super) fn press(&mut self, key: Key, today: Date) -> Answer {
+        match key {
+            Key::Esc => return Answer::Cancelled,
+            Key::Enter => {
+                let text = self.line.text().trim().to_owned();
+                match self.answer(text, today) {
+                    Ok(answer) => return answer,
+                    Err(problem) => self.problem = Some(problem),
+                }
+            }
+            key => {
+                if self.line.press(key) {
+                    self.problem = None;
+                }
+            }
+        }
+        Answer::Open
+    }
+
+    fn answer(&self, text: String, today: Date) -> Result<Answer, String> {
+        match &self.purpose {
+            Purpose::Reject { needs_reason: true, .. } if text.is_empty() => {
+                Err("a critical finding is not rejected without a reason".to_owned())
+            }
+            Purpose::Reject { .. } | Purpose::Search { .. } => Ok(Answer::Text(text)),
+            Purpose::Defer { .. } => {
+                let (date, reason) = text.split_once(char::is_whitespace).unwrap_or((&text, ""));
+                Ok(Answer::Date(until(date, today)?, reason.trim().to_owned()))
+            }
+        }
+    }
+}
+
+/// Parses a date, or a number of days, weeks or months from today.
+///
+/// # Errors
+/// It is neither, or not in the future.
+fn until(text: &str, today: Date) -> Result<Date, String> {
+    let unit = text.chars().next_back().filter(char::is_ascii_alphabetic);
+    let number = unit.and_then(|_| text[..text.len() - 1].parse::<i32>().ok());
+    let span = match (number, unit) {
+        (Some(n), Some('d')) => Some(Span::new().try_days(n)),
+        (Some(n), Some('w')) => Some(Span::new().try_weeks(n)),
+        (Some(n), Some('m')) => Some(Span::new().try_months(n)),
+        _ => None,
+    };
+    let date = match span {
+        Some(span) => span.and_then(|span| today.checked_add(span)).ok(),
+        None => text.parse().ok(),
+    };
+    let date = date.ok_or_else(|| format!("{text:?} is not a date such as {today}, or 30d"))?;
+    if date <= today { Err(format!("{date} is not in the future")) } else { Ok(date) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TODAY: Date = jiff::civil::date(2026, 11, 24);
+
+    #[test]
+    fn dates_are_absolute_or_from_today() {
+        for (text, date) in [
+            ("2027-01-31", Some("2027-01-31")),
+            ("30d", Some("2026-12-24")),
+            ("2w", Some("2026-12-08")),
+            ("3m", Some("2027-02-24")),
+            ("0d", None),
+            ("-5d", None),
+            ("99999999d", None),
+            ("2026-11-24", None),
+            ("2020-01-01", None),
+            ("2027-02-30", None),
+            ("soon", None),
+            ("", None),
+            ("d", None),
+            ("日", None),
+        ] {
+            assert_eq!(until(text, TODAY).ok().map(|d| d.to_string()).as_deref(), date, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_problem_keeps_the_question_open_until_the_next_key() {
+        let mut prompt = Prompt::reject(vec!["F1".to_owned()], true);
+        assert_eq!(prompt.press(Key::Enter, TODAY), Answer::Open);
+        assert!(prompt.problem.is_some());
+        assert_eq!(prompt.press(Key::Char('x'), TODAY), Answer::Open);
+        assert!(prompt.problem.is_none());
+        assert_eq!(prompt.press(Key::Enter, TODAY), Answer::Text("x".to_owned()));
+        assert_eq!(prompt.press(Key::Esc, TODAY), Answer::Cancelled);
+    }
+
+    #[test]
+    fn a_reason_may_follow_the_date() {
+        let mut prompt = Prompt::defer(vec!["F1".to_owned()], TODAY);
+        assert_eq!(prompt.line.text(), "2027-02-22");
+        prompt.paste(" after the release");
+        let date = jiff::civil::date(2027, 2, 22);
+        assert_eq!(prompt.press(Key::Enter, TODAY), Answer::Date(date, "after the release".to_owned()));
+    }
+}

@@ -1,0 +1,729 @@
+//! The state machine of triage: keys and results in, the next state and effects out. Pure.
+
+use super::filter::{self, Choice, Filter, Row, Sort};
+use super::key::Key;
+use super::prompt::{Answer, Prompt, Purpose};
+use super::view;
+use super::{Item, Size, Subject};
+use crate::disposition::Entry;
+use crate::finding::Decision;
+use crate::rounds::undo::Held;
+use crate::wire::Severity;
+use jiff::civil::Date;
+use std::collections::BTreeSet;
+
+/// A part of the screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pane {
+    #[default]
+    Findings,
+    Code,
+    Details,
+}
+
+impl Pane {
+    pub const ALL: [Self; 3] = [Self::Findings, Self::Code, Self::Details];
+}
+
+/// Events outside of the state machine, and results of effects.
+#[derive(Clone, Debug)]
+pub enum Input {
+    Key(Key),
+    Paste(String),
+    Resize(Size),
+    /// Decisions were recorded. `before`: the decisions that they replace.
+    Decided {
+        decided: Vec<(String, Entry)>,
+        before: Held,
+    },
+    /// The newest decision was taken back.
+    Undone,
+    /// Replacements were written. `notes`: the effect on the findings.
+    Applied {
+        ids: Vec<String>,
+        notes: Vec<String>,
+    },
+    /// The review was read again.
+    Loaded(Box<Subject>),
+    /// An effect failed, or has more to say than a line.
+    Notice(Notice),
+    Message(Message),
+}
+
+/// Work for the edge.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    Decide(Order),
+    /// Records proposed decisions, by fingerprint.
+    Confirm(Vec<String>),
+    Undo(Held),
+    /// Writes replacements, by ID.
+    Apply(Vec<String>),
+    /// Runs a command of this program, and reads the review again.
+    Run(Vec<String>),
+    /// Opens a file in the editor.
+    Edit {
+        file: String,
+        line: Option<u32>,
+    },
+    /// Reads the review again.
+    Reload,
+    /// Draws the whole screen again.
+    Redraw,
+    /// Stops the program until it is continued.
+    Suspend,
+    Quit(Leave),
+}
+
+/// A decision to record.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Order {
+    /// Fingerprints.
+    pub findings: Vec<String>,
+    pub decision: Decision,
+    pub reason: Option<String>,
+    pub until: Option<Date>,
+}
+
+/// Why the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leave {
+    Done,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+/// A line about a finished action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    pub text: String,
+    pub is_error: bool,
+}
+
+impl Message {
+    pub fn good(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_error: false }
+    }
+
+    pub fn bad(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_error: true }
+    }
+}
+
+/// A text that a person closes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    pub title: String,
+    pub lines: Vec<String>,
+    /// Next steps, shown last.
+    pub hints: Vec<String>,
+}
+
+/// Meaning of the keys.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Mode {
+    Browse,
+    Prompt(Prompt),
+    /// Chooses values; the index of the one under the cursor.
+    Filter(usize),
+    /// The first row that is shown.
+    Help(usize),
+    /// Asks before an effect. The command that it stands for is shown.
+    Ask {
+        title: String,
+        command: Vec<String>,
+        effect: Effect,
+    },
+    Notice(Notice),
+}
+
+/// A decision that can be taken back.
+#[derive(Clone, Debug)]
+struct Undoable {
+    held: Held,
+    /// The findings as they were, by index.
+    items: Vec<(usize, Item)>,
+    /// Where the cursor was.
+    current: Option<usize>,
+}
+
+/// State of triage.
+#[derive(Clone, Debug)]
+pub struct State {
+    pub subject: Subject,
+    pub size: Size,
+    pub mode: Mode,
+    pub focus: Pane,
+    /// The pane that a small terminal shows below the findings.
+    pub lower: Pane,
+    pub is_zoomed: bool,
+    /// The finding under the cursor, by index; `None`: no finding is listed.
+    pub current: Option<usize>,
+    pub marked: BTreeSet<usize>,
+    pub filter: Filter,
+    pub sort: Sort,
+    /// The first row of the code; `None`: so that the finding is in sight.
+    pub code_top: Option<usize>,
+    /// The first column of the code.
+    pub code_left: usize,
+    pub details_top: usize,
+    pub message: Option<Message>,
+    undo: Vec<Undoable>,
+}
+
+impl State {
+    /// Starts with the first pending finding.
+    pub fn new(subject: Subject, size: Size) -> Self {
+        let mut state = Self {
+            subject,
+            size,
+            mode: Mode::Browse,
+            focus: Pane::Findings,
+            lower: Pane::Code,
+            is_zoomed: false,
+            current: None,
+            marked: BTreeSet::new(),
+            filter: Filter::default(),
+            sort: Sort::default(),
+            code_top: None,
+            code_left: 0,
+            details_top: 0,
+            message: None,
+            undo: Vec::new(),
+        };
+        let listed = state.listed();
+        state.current =
+            listed.iter().copied().find(|i| state.subject.items[*i].is_pending()).or(listed.first().copied());
+        state
+    }
+
+    /// Returns the rows of the list.
+    pub fn rows(&self) -> Vec<Row> {
+        filter::rows(&self.subject, &self.filter, self.sort)
+    }
+
+    /// Returns the finding under the cursor.
+    pub fn item(&self) -> Option<&Item> {
+        self.subject.items.get(self.current?)
+    }
+
+    pub fn can_undo(&self) -> bool {
+        !self.undo.is_empty()
+    }
+
+    /// Returns the listed findings in their order.
+    fn listed(&self) -> Vec<usize> {
+        let item = |row: Row| match row {
+            Row::Item(i) => Some(i),
+            Row::File { .. } => None,
+        };
+        self.rows().into_iter().filter_map(item).collect()
+    }
+
+    /// Returns the findings that an action is about: the marked ones that are listed, or the one under the cursor.
+    fn targets(&self) -> Vec<usize> {
+        let marked: Vec<usize> = self.listed().into_iter().filter(|i| self.marked.contains(i)).collect();
+        if marked.is_empty() { self.current.into_iter().collect() } else { marked }
+    }
+
+    fn select(&mut self, to: Option<usize>) {
+        if self.current != to {
+            (self.current, self.code_top, self.code_left, self.details_top) = (to, None, 0, 0);
+        }
+    }
+
+    /// Puts the cursor on a listed finding if it is on none.
+    fn settle(&mut self) {
+        let listed = self.listed();
+        if !self.current.is_some_and(|c| listed.contains(&c)) {
+            self.select(listed.first().copied());
+        }
+    }
+
+    /// Moves the cursor by some findings.
+    fn go(&mut self, by: isize) {
+        let listed = self.listed();
+        let Some(last) = listed.len().checked_sub(1) else { return };
+        let at = listed.iter().position(|i| Some(*i) == self.current).unwrap_or(0);
+        self.select(Some(listed[at.saturating_add_signed(by).min(last)]));
+    }
+
+    /// Moves to the next pending finding, around the end of the list. Returns false if there is none.
+    fn go_pending(&mut self, is_forward: bool) -> bool {
+        let mut order = self.listed();
+        if !is_forward {
+            order.reverse();
+        }
+        let at = order.iter().position(|i| Some(*i) == self.current).map_or(0, |at| at + 1);
+        let turn = at.min(order.len());
+        order.rotate_left(turn);
+        let next = order.into_iter().find(|i| self.subject.items[*i].is_pending());
+        if next.is_some() {
+            self.select(next);
+        }
+        next.is_some()
+    }
+
+    fn names(&self, of: &[usize]) -> Vec<String> {
+        of.iter().map(|i| self.subject.items[*i].finding.id.clone()).collect()
+    }
+
+    fn fingerprints(&self, of: &[usize]) -> Vec<String> {
+        of.iter().map(|i| self.subject.items[*i].finding.fingerprint.clone()).collect()
+    }
+}
+
+/// Returns the next state and the work for the edge.
+#[must_use]
+pub fn step(mut state: State, input: Input) -> (State, Vec<Effect>) {
+    let effects = match input {
+        Input::Resize(size) => {
+            state.size = size;
+            state.code_top = None;
+            Vec::new()
+        }
+        Input::Key(key) => press(&mut state, key),
+        Input::Paste(text) => {
+            if let Mode::Prompt(prompt) = &mut state.mode {
+                prompt.paste(&text);
+                follow_search(&mut state);
+            }
+            Vec::new()
+        }
+        Input::Decided { decided, before } => {
+            decided_on(&mut state, &decided, before);
+            Vec::new()
+        }
+        Input::Undone => {
+            undone(&mut state);
+            Vec::new()
+        }
+        Input::Applied { ids, notes } => {
+            applied(&mut state, &ids, notes);
+            Vec::new()
+        }
+        Input::Loaded(subject) => {
+            loaded(&mut state, *subject);
+            Vec::new()
+        }
+        Input::Notice(notice) => {
+            state.mode = Mode::Notice(notice);
+            Vec::new()
+        }
+        Input::Message(message) => {
+            state.message = Some(message);
+            Vec::new()
+        }
+    };
+    (state, effects)
+}
+
+fn press(state: &mut State, key: Key) -> Vec<Effect> {
+    match key {
+        Key::Ctrl('c') => return vec![Effect::Quit(Leave::Interrupted)],
+        Key::Ctrl('z') => return vec![Effect::Suspend],
+        Key::Ctrl('l') => return vec![Effect::Redraw],
+        // Findings that are not visible get no decision.
+        _ if state.size.is_too_small() => {
+            return if key == Key::Char('q') { vec![Effect::Quit(Leave::Done)] } else { Vec::new() };
+        }
+        _ => {}
+    }
+    state.message = None;
+    match &state.mode {
+        Mode::Browse => browse(state, key),
+        Mode::Prompt(_) => prompt(state, key),
+        Mode::Filter(at) => choose(state, *at, key),
+        Mode::Help(top) => help(state, *top, key),
+        Mode::Ask { .. } => ask(state, key),
+        Mode::Notice(_) => {
+            if matches!(key, Key::Esc | Key::Enter | Key::Char('q' | ' ')) {
+                state.mode = Mode::Browse;
+            }
+            Vec::new()
+        }
+    }
+}
+
+fn browse(state: &mut State, key: Key) -> Vec<Effect> {
+    match key {
+        Key::Char('q') => return vec![Effect::Quit(Leave::Done)],
+        Key::Char('?') => state.mode = Mode::Help(0),
+        Key::Esc => step_back(state),
+        Key::Tab => turn(state, 1),
+        Key::BackTab => turn(state, 2),
+        Key::Char('1') => focus(state, Pane::Findings),
+        Key::Char('2') => focus(state, Pane::Code),
+        Key::Char('3') => focus(state, Pane::Details),
+        Key::Char('z') => state.is_zoomed = !state.is_zoomed,
+        Key::Char('n') => find_pending(state, true),
+        Key::Char('N') => find_pending(state, false),
+        Key::Char('J') => scroll(state, Pane::Code, 1),
+        Key::Char('K') => scroll(state, Pane::Code, -1),
+        Key::Char('s') => {
+            state.sort = state.sort.next();
+            state.message = Some(Message::good(format!("sorted by {}", state.sort.name())));
+        }
+        Key::Char('f') => state.mode = Mode::Filter(0),
+        Key::Char('t') => {
+            state.filter.toggle(&Choice::Status(crate::wire::Disposition::Pending));
+            state.settle();
+        }
+        Key::Char('/') => state.mode = Mode::Prompt(Prompt::search(&state.filter.search)),
+        Key::Char('R') => return vec![Effect::Reload],
+        Key::Char('u') => return undo(state),
+        Key::Char('P') => return post(state),
+        Key::Char(c @ ('a' | 'r' | 'd' | 'c' | 'p' | 'x' | 'e' | 'o' | ' ')) => return act(state, c),
+        _ => travel(state, key),
+    }
+    Vec::new()
+}
+
+/// Moves in the focused pane.
+fn travel(state: &mut State, key: Key) {
+    let page = isize::try_from(view::page(state)).unwrap_or(1);
+    let by = match key {
+        Key::Down | Key::Char('j') => 1,
+        Key::Up | Key::Char('k') => -1,
+        Key::PageDown | Key::Ctrl('d' | 'f') => page,
+        Key::PageUp | Key::Ctrl('u' | 'b') => -page,
+        Key::End | Key::Char('G') => isize::MAX,
+        Key::Home | Key::Char('g') => isize::MIN + 1,
+        Key::Right | Key::Char('l') => return state.code_left = (state.code_left + 8).min(4_000),
+        Key::Left | Key::Char('h') => return state.code_left = state.code_left.saturating_sub(8),
+        Key::Enter => return focus(state, if state.focus == Pane::Findings { Pane::Code } else { Pane::Findings }),
+        _ => return,
+    };
+    match state.focus {
+        Pane::Findings => state.go(by),
+        pane => scroll(state, pane, by),
+    }
+}
+
+fn scroll(state: &mut State, pane: Pane, by: isize) {
+    let (top, most) = view::extent(state, pane);
+    let to = top.saturating_add_signed(by).min(most);
+    match pane {
+        Pane::Code => state.code_top = Some(to),
+        Pane::Details => state.details_top = to,
+        Pane::Findings => {}
+    }
+}
+
+fn focus(state: &mut State, pane: Pane) {
+    state.focus = pane;
+    if pane != Pane::Findings {
+        state.lower = pane;
+    }
+}
+
+fn turn(state: &mut State, by: usize) {
+    let at = Pane::ALL.iter().position(|p| *p == state.focus).unwrap_or(0);
+    focus(state, Pane::ALL[(at + by) % Pane::ALL.len()]);
+}
+
+/// Ends the newest restriction of the view.
+fn step_back(state: &mut State) {
+    if state.is_zoomed {
+        state.is_zoomed = false;
+    } else if !state.marked.is_empty() {
+        state.marked.clear();
+    } else if !state.filter.search.is_empty() {
+        state.filter.search.clear();
+    } else if !state.filter.chosen.is_empty() {
+        state.filter.chosen.clear();
+    } else {
+        state.focus = Pane::Findings;
+    }
+    state.settle();
+}
+
+fn find_pending(state: &mut State, is_forward: bool) {
+    if !state.go_pending(is_forward) {
+        let is_filtered = !state.filter.is_empty();
+        let text =
+            if is_filtered { "no listed finding is pending; Esc ends the filter" } else { "no finding is pending" };
+        state.message = Some(Message::good(text));
+    }
+}
+
+/// Acts on the marked findings, or on the one under the cursor.
+fn act(state: &mut State, key: char) -> Vec<Effect> {
+    let targets = state.targets();
+    let Some(current) = state.current.filter(|_| !targets.is_empty()) else {
+        state.message = Some(Message::bad("no finding is listed; Esc ends the filter"));
+        return Vec::new();
+    };
+    match key {
+        ' ' => {
+            if !state.marked.remove(&current) {
+                state.marked.insert(current);
+            }
+            state.go(1);
+            return Vec::new();
+        }
+        'e' | 'o' => return edit(state, current),
+        _ => {}
+    }
+    if let Some(fixed) = targets.iter().find(|i| state.subject.items[**i].is_fixed()) {
+        let text = format!("{} is fixed already", state.subject.items[*fixed].finding.title);
+        state.message = Some(Message::bad(text));
+        return Vec::new();
+    }
+    match key {
+        'a' => return vec![decision(state, &targets, Decision::Accepted, None, None)],
+        'r' => {
+            let is_critical = |i: &usize| state.subject.items[*i].finding.severity == Severity::Critical;
+            let needs_reason = targets.iter().any(is_critical);
+            state.mode = Mode::Prompt(Prompt::reject(state.names(&targets), needs_reason));
+        }
+        'd' => state.mode = Mode::Prompt(Prompt::defer(state.names(&targets), state.subject.today)),
+        'c' => return confirm(state, &targets),
+        'p' => apply(state, &targets),
+        _ => fix(state, &targets),
+    }
+    Vec::new()
+}
+
+fn decision(
+    state: &State,
+    targets: &[usize],
+    decision: Decision,
+    reason: Option<String>,
+    until: Option<Date>,
+) -> Effect {
+    Effect::Decide(Order { findings: state.fingerprints(targets), decision, reason, until })
+}
+
+fn confirm(state: &mut State, targets: &[usize]) -> Vec<Effect> {
+    let proposed: Vec<usize> = targets.iter().copied().filter(|i| state.subject.items[*i].proposal.is_some()).collect();
+    if proposed.is_empty() {
+        state.message = Some(Message::bad("no agent proposes a decision on this finding"));
+        return Vec::new();
+    }
+    vec![Effect::Confirm(state.fingerprints(&proposed))]
+}
+
+fn apply(state: &mut State, targets: &[usize]) {
+    let without = targets.iter().find(|i| state.subject.items[**i].finding.replacement.is_none());
+    if let Some(i) = without {
+        let id = &state.subject.items[*i].finding.id;
+        state.message = Some(Message::bad(format!("{id} has no replacement to apply; x lets a model fix it")));
+        return;
+    }
+    let ids = state.names(targets);
+    let command = command("apply", &ids, &["--session", &state.subject.id]);
+    let title = format!("Write the replacement of {} into the worktree?", ids.join(", "));
+    state.mode = Mode::Ask { title, command, effect: Effect::Apply(ids) };
+}
+
+fn fix(state: &mut State, targets: &[usize]) {
+    let ids = state.names(targets);
+    let title = format!("Let a model fix {}? It is asked, and its changes are shown first.", ids.join(", "));
+    let command = command("fix", &ids, &["--session", &state.subject.id]);
+    state.mode = Mode::Ask { title, effect: Effect::Run(command.clone()), command };
+}
+
+fn post(state: &mut State) -> Vec<Effect> {
+    let title = "Post this review on its pull request? This goes to the network.".to_owned();
+    let command = vec!["post".to_owned(), state.subject.id.clone()];
+    state.mode = Mode::Ask { title, effect: Effect::Run(command.clone()), command };
+    Vec::new()
+}
+
+fn command(name: &str, ids: &[String], rest: &[&str]) -> Vec<String> {
+    std::iter::once(name).chain(ids.iter().map(String::as_str)).chain(rest.iter().copied()).map(str::to_owned).collect()
+}
+
+fn edit(state: &mut State, current: usize) -> Vec<Effect> {
+    let finding = &state.subject.items[current].finding;
+    match &finding.file {
+        Some(file) => vec![Effect::Edit { file: file.clone(), line: finding.line }],
+        None => {
+            state.message = Some(Message::bad(format!("{} is about the whole change, not a file", finding.id)));
+            Vec::new()
+        }
+    }
+}
+
+fn undo(state: &mut State) -> Vec<Effect> {
+    match state.undo.last() {
+        Some(last) => vec![Effect::Undo(last.held.clone())],
+        None => {
+            state.message = Some(Message::bad("no decision to undo since triage was opened"));
+            Vec::new()
+        }
+    }
+}
+
+fn prompt(state: &mut State, key: Key) -> Vec<Effect> {
+    let Mode::Prompt(prompt) = &mut state.mode else { return Vec::new() };
+    let answer = prompt.press(key, state.subject.today);
+    let purpose = prompt.purpose.clone();
+    match (answer, purpose) {
+        (Answer::Open, _) => follow_search(state),
+        (Answer::Cancelled, Purpose::Search { before }) => {
+            state.filter.search = before;
+            state.mode = Mode::Browse;
+            state.settle();
+        }
+        (Answer::Cancelled, _) | (Answer::Text(_), Purpose::Search { .. }) => state.mode = Mode::Browse,
+        (Answer::Text(reason), _) => {
+            state.mode = Mode::Browse;
+            let reason = Some(reason).filter(|r| !r.is_empty());
+            return vec![decision(state, &state.targets(), Decision::Rejected, reason, None)];
+        }
+        (Answer::Date(until, reason), _) => {
+            state.mode = Mode::Browse;
+            let reason = Some(reason).filter(|r| !r.is_empty());
+            return vec![decision(state, &state.targets(), Decision::Deferred, reason, Some(until))];
+        }
+    }
+    Vec::new()
+}
+
+/// Searches for what is typed so far.
+fn follow_search(state: &mut State) {
+    if let Mode::Prompt(Prompt { purpose: Purpose::Search { .. }, line, .. }) = &state.mode {
+        state.filter.search = line.text().trim().to_lowercase();
+        state.settle();
+    }
+}
+
+fn choose(state: &mut State, at: usize, key: Key) -> Vec<Effect> {
+    let choices = filter::choices(&state.subject);
+    let last = choices.len().saturating_sub(1);
+    let at = match key {
+        Key::Down | Key::Char('j') => at + 1,
+        Key::Up | Key::Char('k') => at.saturating_sub(1),
+        Key::Home | Key::Char('g') => 0,
+        Key::End | Key::Char('G') => last,
+        Key::PageDown => at + 10,
+        Key::PageUp => at.saturating_sub(10),
+        Key::Char(' ') | Key::Enter => {
+            if let Some((choice, _)) = choices.get(at) {
+                state.filter.toggle(choice);
+            }
+            at
+        }
+        Key::Char('c') => {
+            state.filter.chosen.clear();
+            at
+        }
+        Key::Esc | Key::Char('q' | 'f') => {
+            state.mode = Mode::Browse;
+            state.settle();
+            return Vec::new();
+        }
+        _ => at,
+    };
+    state.mode = Mode::Filter(at.min(last));
+    state.settle();
+    Vec::new()
+}
+
+fn help(state: &mut State, top: usize, key: Key) -> Vec<Effect> {
+    let most = view::help_rows(state.size).saturating_sub(view::help_room(state.size));
+    let top = match key {
+        Key::Down | Key::Char('j') => top + 1,
+        Key::Up | Key::Char('k') => top.saturating_sub(1),
+        Key::PageDown | Key::Char(' ') => top + view::help_room(state.size),
+        Key::PageUp => top.saturating_sub(view::help_room(state.size)),
+        Key::Esc | Key::Char('?' | 'q') => {
+            state.mode = Mode::Browse;
+            return Vec::new();
+        }
+        _ => top,
+    };
+    state.mode = Mode::Help(top.min(most));
+    Vec::new()
+}
+
+fn ask(state: &mut State, key: Key) -> Vec<Effect> {
+    let Mode::Ask { effect, .. } = &state.mode else { return Vec::new() };
+    let effect = effect.clone();
+    match key {
+        Key::Enter | Key::Char('y') => {
+            state.mode = Mode::Browse;
+            vec![effect]
+        }
+        Key::Esc | Key::Char('n' | 'q') => {
+            state.mode = Mode::Browse;
+            Vec::new()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Notes recorded decisions, and moves to the next pending finding.
+fn decided_on(state: &mut State, decided: &[(String, Entry)], before: Held) {
+    let mut items = Vec::new();
+    let current = state.current;
+    let mut said = Vec::new();
+    for (fingerprint, entry) in decided {
+        let at = state.subject.items.iter().position(|i| i.finding.fingerprint == *fingerprint && !i.is_fixed());
+        let Some(i) = at else { continue };
+        items.push((i, state.subject.items[i].clone()));
+        let item = &mut state.subject.items[i];
+        item.finding.disposition = crate::report::json::decision(entry.decision);
+        item.finding.decided = Some(crate::rounds::decide::decision(entry));
+        item.entry = Some(entry.clone());
+        item.proposal = None;
+        let until = entry.expires.map(|date| format!(" until {date}")).unwrap_or_default();
+        said.push(format!("{} {}{until}", entry.decision.name(), item.finding.id));
+    }
+    state.undo.push(Undoable { held: before, items, current });
+    state.marked.clear();
+    let is_more = state.go_pending(true);
+    state.settle();
+    let rest = if is_more { "" } else { "; no finding is pending any more" };
+    let said = if said.len() > 4 { format!("{} findings decided", said.len()) } else { said.join(", ") };
+    state.message = Some(Message::good(format!("{said}{rest}  (u: undo)")));
+}
+
+fn undone(state: &mut State) {
+    let Some(last) = state.undo.pop() else { return };
+    let names: Vec<String> = last.items.iter().map(|(_, item)| item.finding.id.clone()).collect();
+    for (i, item) in last.items {
+        if let Some(own) = state.subject.items.get_mut(i) {
+            *own = item;
+        }
+    }
+    state.select(last.current);
+    state.settle();
+    state.message = Some(Message::good(format!("undone: {}", names.join(", "))));
+}
+
+fn applied(state: &mut State, ids: &[String], notes: Vec<String>) {
+    for item in &mut state.subject.items {
+        item.is_applied |= ids.contains(&item.finding.id);
+    }
+    state.marked.clear();
+    let [first, rest @ ..] = &notes[..] else { return };
+    if rest.len() > 1 {
+        state.mode = Mode::Notice(Notice { title: "Applied".to_owned(), lines: notes, hints: Vec::new() });
+    } else {
+        state.message = Some(Message::good(std::iter::once(first).chain(rest).cloned().collect::<Vec<_>>().join("; ")));
+    }
+}
+
+/// Takes a review that was read again. The cursor stays on its finding. Decisions of before cannot be undone: another
+/// program may have changed them.
+fn loaded(state: &mut State, subject: Subject) {
+    let current = state.item().map(|item| item.finding.fingerprint.clone());
+    let is_same = state.subject.round == subject.round;
+    let applied: Vec<String> =
+        state.subject.items.iter().filter(|i| i.is_applied && is_same).map(|i| i.finding.id.clone()).collect();
+    state.subject = subject;
+    for item in &mut state.subject.items {
+        item.is_applied = applied.contains(&item.finding.id);
+    }
+    state.marked.clear();
+    state.undo.clear();
+    let at = state.subject.items.iter().position(|i| Some(&i.finding.fingerprint) == current.as_ref());
+    state.select(at);
+    state.settle();
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,311 @@
+//! The state machine: tables over keys and results.
+
+use super::super::sample::{TODAY, entry, finding, item, subject};
+use super::*;
+use crate::wire::Disposition;
+
+const SIZE: Size = Size { width: 100, height: 30 };
+
+fn start() -> State {
+    State::new(subject(), SIZE)
+}
+
+/// Presses keys, written as in the help.
+fn press_all(mut state: State, keys: &str) -> (State, Vec<Effect>) {
+    let mut effects = Vec::new();
+    for key in keys.split(' ') {
+        let key = match key {
+            "Enter" => Key::Enter,
+            "Esc" => Key::Esc,
+            "Tab" => Key::Tab,
+            "BackTab" => Key::BackTab,
+            "Space" => Key::Char(' '),
+            "Down" => Key::Down,
+            "Up" => Key::Up,
+            "PageDown" => Key::PageDown,
+            "Backspace" => Key::Backspace,
+            "Ctrl-C" => Key::Ctrl('c'),
+            "Ctrl-L" => Key::Ctrl('l'),
+            "Ctrl-U" => Key::Ctrl('u'),
+            "Ctrl-Z" => Key::Ctrl('z'),
+            key => Key::Char(key.chars().next().unwrap()),
+        };
+        let (next, more) = step(state, Input::Key(key));
+        state = next;
+        effects.extend(more);
+    }
+    (state, effects)
+}
+
+fn id(state: &State) -> &str {
+    state.item().map_or("-", |item| &item.finding.id)
+}
+
+fn order(ids: &[&str], decision: Decision, reason: Option<&str>, until: Option<&str>) -> Effect {
+    Effect::Decide(Order {
+        findings: ids.iter().map(|id| format!("{:0>32}", id.trim_start_matches('F'))).collect(),
+        decision,
+        reason: reason.map(str::to_owned),
+        until: until.map(|date| date.parse().unwrap()),
+    })
+}
+
+/// Records what an effect decides, as the edge does.
+fn record(state: State, effect: &Effect) -> State {
+    let Effect::Decide(order) = effect else { panic!("{effect:?}") };
+    let decided = order.findings.iter().map(|fingerprint| {
+        let all = &state.subject.items;
+        let found = all.iter().find(|i| i.finding.fingerprint == *fingerprint).unwrap();
+        (fingerprint.clone(), entry(&found.finding, order.decision, order.reason.as_deref().unwrap_or_default()))
+    });
+    let decided = decided.collect();
+    step(state, Input::Decided { decided, before: Held::default() }).0
+}
+
+fn statuses(state: &State) -> Vec<Disposition> {
+    state.subject.items.iter().map(|i| i.finding.disposition).collect()
+}
+
+#[test]
+fn keys_move_the_cursor_over_the_listed_findings() {
+    for (keys, expected) in [
+        ("j", "F2"),
+        ("Down Down", "F3"),
+        ("k", "F1"),
+        ("G", "F4"),
+        ("G g", "F1"),
+        ("n", "F2"),
+        ("n n", "F4"),
+        ("n n n", "F1"),
+        ("N", "F4"),
+        ("PageDown", "F4"),
+        ("j j j j j j", "F4"),
+        ("s j", "F1"),
+        ("1 j", "F2"),
+        // In another pane the same keys scroll.
+        ("Tab j j", "F1"),
+        ("Tab Tab Tab j", "F2"),
+        ("BackTab BackTab BackTab j", "F2"),
+    ] {
+        let (state, effects) = press_all(start(), keys);
+        assert_eq!((id(&state), effects.len()), (expected, 0), "{keys}");
+    }
+}
+
+#[test]
+fn keys_ask_for_decisions() {
+    use Decision::{Accepted, Deferred, Rejected};
+    for (keys, expected) in [
+        ("a", order(&["F1"], Accepted, None, None)),
+        ("j a", order(&["F2"], Accepted, None, None)),
+        ("r Enter", order(&["F1"], Rejected, None, None)),
+        ("r n o Enter", order(&["F1"], Rejected, Some("no"), None)),
+        ("j r Enter w Enter", order(&["F2"], Rejected, Some("w"), None)),
+        ("d Enter", order(&["F1"], Deferred, None, Some("2027-02-22"))),
+        ("d Ctrl-U 3 0 d Enter", order(&["F1"], Deferred, None, Some("2026-12-24"))),
+        ("d Ctrl-U x Enter Backspace 1 w Space o k Enter", order(&["F1"], Deferred, Some("ok"), Some("2026-12-01"))),
+        ("Space Space a", order(&["F1", "F2"], Accepted, None, None)),
+        ("Space Space Space Esc a", order(&["F4"], Accepted, None, None)),
+        ("G c", Effect::Confirm(vec![format!("{:0>32}", 4)])),
+        ("q", Effect::Quit(Leave::Done)),
+        ("Ctrl-C", Effect::Quit(Leave::Interrupted)),
+        ("r Ctrl-C", Effect::Quit(Leave::Interrupted)),
+        ("Ctrl-Z", Effect::Suspend),
+        ("Ctrl-L", Effect::Redraw),
+        ("R", Effect::Reload),
+        ("j e", Effect::Edit { file: "src/app.py".to_owned(), line: Some(5) }),
+        ("j o", Effect::Edit { file: "src/app.py".to_owned(), line: Some(5) }),
+        ("j p Enter", Effect::Apply(vec!["F2".to_owned()])),
+        ("x Enter", Effect::Run(["fix", "F1", "--session", "2026-11-24-001"].map(str::to_owned).into())),
+        ("P y", Effect::Run(["post", "2026-11-24-001"].map(str::to_owned).into())),
+    ] {
+        let (_, effects) = press_all(start(), keys);
+        assert_eq!(effects, [expected], "{keys}");
+    }
+}
+
+#[test]
+fn keys_that_cannot_act_say_why() {
+    for (keys, why) in [
+        ("c", "no agent proposes"),
+        ("p", "no replacement"),
+        ("e", "whole change"),
+        ("u", "no decision to undo"),
+        ("/ z z z Enter a", "no finding is listed"),
+    ] {
+        let (state, effects) = press_all(start(), keys);
+        let message = state.message.unwrap();
+        assert!(effects.is_empty() && message.is_error && message.text.contains(why), "{keys}: {message:?}");
+    }
+    // A question that is not answered does nothing.
+    for keys in ["r Esc", "d Esc", "j p Esc", "P n", "x q", "j r Enter Enter"] {
+        assert_eq!(press_all(start(), keys).1, [], "{keys}");
+    }
+    let (state, _) = press_all(start(), "j r Enter");
+    assert!(matches!(&state.mode, Mode::Prompt(p) if p.problem.as_ref().is_some_and(|w| w.contains("reason"))));
+}
+
+#[test]
+fn a_fixed_finding_takes_no_decision() {
+    let mut subject = subject();
+    subject.items[0].finding.disposition = Disposition::Fixed;
+    for key in ["a", "r", "d", "p", "x", "c"] {
+        let (state, effects) = press_all(State::new(subject.clone(), SIZE), &format!("g {key}"));
+        assert!(effects.is_empty() && state.message.unwrap().text.contains("fixed already"), "{key}");
+    }
+}
+
+#[test]
+fn a_decision_moves_on_to_the_next_pending_finding_and_can_be_undone() {
+    let (state, effects) = press_all(start(), "a");
+    let state = record(state, &effects[0]);
+    assert_eq!(id(&state), "F2");
+    assert_eq!(statuses(&state)[0], Disposition::Accepted);
+    // F3 is rejected already.
+    let (state, effects) = press_all(state, "r w Enter");
+    let state = record(state, &effects[0]);
+    assert_eq!(id(&state), "F4");
+    assert!(state.item().unwrap().proposal.is_some());
+    let (state, effects) = press_all(state, "a");
+    let state = record(state, &effects[0]);
+    assert!(state.message.as_ref().unwrap().text.contains("no finding is pending"));
+    for (expected, at) in [(Disposition::Pending, 3), (Disposition::Pending, 1), (Disposition::Pending, 0)] {
+        assert!(state.can_undo());
+        let (undoing, effects) = press_all(state.clone(), "u");
+        assert_eq!(effects, [Effect::Undo(Held::default())]);
+        // A failure leaves it to be undone again.
+        assert!(undoing.can_undo());
+        let _ = (expected, at);
+    }
+    let undo = |state| step(state, Input::Undone).0;
+    let state = undo(state);
+    assert_eq!((id(&state), statuses(&state)[3]), ("F4", Disposition::Pending));
+    assert!(state.subject.items[3].proposal.is_some(), "the proposal is back");
+    let state = undo(undo(state));
+    assert_eq!(statuses(&state), statuses(&start()));
+    assert!(!state.can_undo());
+}
+
+#[test]
+fn escape_ends_zoom_marks_search_and_filter_in_turn() {
+    let (state, _) = press_all(start(), "t / m Enter Space z");
+    assert!(state.is_zoomed && !state.marked.is_empty() && state.filter.search == "m");
+    let (state, _) = press_all(state, "Esc");
+    assert!(!state.is_zoomed && !state.marked.is_empty());
+    let (state, _) = press_all(state, "Esc");
+    assert!(state.marked.is_empty() && state.filter.search == "m");
+    let (state, _) = press_all(state, "Esc");
+    assert!(state.filter.search.is_empty() && !state.filter.chosen.is_empty());
+    let (state, effects) = press_all(state, "Esc Esc");
+    assert!(state.filter.is_empty() && effects.is_empty());
+}
+
+#[test]
+fn a_search_follows_the_keys_and_escape_brings_the_last_one_back() {
+    let (state, _) = press_all(start(), "/ y a m l");
+    assert_eq!((id(&state), state.filter.search.as_str()), ("F2", "yaml"));
+    let (state, _) = press_all(state, "Enter / x");
+    assert_eq!(state.filter.search, "yamlx");
+    assert_eq!(state.current, None);
+    let (state, _) = press_all(state, "Esc");
+    assert_eq!((id(&state), state.filter.search.as_str()), ("F2", "yaml"));
+}
+
+#[test]
+fn the_filter_is_chosen_from_values_that_exist() {
+    // The first value is the status pending.
+    let (state, _) = press_all(start(), "f Space Esc");
+    assert_eq!(state.filter.chosen, [Choice::Status(Disposition::Pending)]);
+    assert_eq!(state.rows().iter().filter(|r| matches!(r, Row::Item(_))).count(), 3);
+    let (state, _) = press_all(state, "f c G Enter Esc");
+    assert_eq!(state.filter.chosen, [Choice::File(Some("src/web.js".to_owned()))]);
+    assert_eq!(id(&state), "F4");
+}
+
+#[test]
+fn help_and_notices_are_closed_by_escape_and_do_not_act() {
+    let (state, effects) = press_all(start(), "? a r d");
+    assert!(matches!(state.mode, Mode::Help(_)) && effects.is_empty());
+    let (state, _) = press_all(state, "Esc");
+    assert_eq!(state.mode, Mode::Browse);
+    let notice = Notice { title: "Not done".to_owned(), lines: vec!["x".to_owned()], hints: Vec::new() };
+    let (state, _) = step(state, Input::Notice(notice));
+    let (state, effects) = press_all(state, "a");
+    assert!(matches!(state.mode, Mode::Notice(_)) && effects.is_empty());
+    assert_eq!(press_all(state, "Esc").0.mode, Mode::Browse);
+}
+
+#[test]
+fn dsp_06_nobody_decides_on_a_terminal_that_is_too_small() {
+    let (state, _) = step(start(), Input::Resize(Size { width: 30, height: 5 }));
+    for keys in ["a", "r x Enter", "d Enter", "j", "P y"] {
+        let (next, effects) = press_all(state.clone(), keys);
+        assert!(effects.is_empty() && next.mode == Mode::Browse && id(&next) == "F1", "{keys}");
+    }
+    assert_eq!(press_all(state.clone(), "q").1, [Effect::Quit(Leave::Done)]);
+    let (state, _) = step(state, Input::Resize(SIZE));
+    assert_eq!(press_all(state, "a").1.len(), 1);
+}
+
+#[test]
+fn pasted_text_goes_into_a_prompt_and_nowhere_else() {
+    let (state, effects) = step(start(), Input::Paste("a\nr\nq".to_owned()));
+    assert!(effects.is_empty() && statuses(&state) == statuses(&start()));
+    let (state, _) = press_all(state, "r");
+    let (state, _) = step(state, Input::Paste("two\nlines\n".to_owned()));
+    assert_eq!(press_all(state, "Enter").1, [order(&["F1"], Decision::Rejected, Some("two lines"), None)]);
+}
+
+#[test]
+fn a_review_that_was_read_again_keeps_the_cursor() {
+    let (state, _) = press_all(start(), "G");
+    let mut newer = subject();
+    newer.items.insert(0, item(finding("F9", None, None, Severity::Major, "New")));
+    let (state, _) = step(state, Input::Loaded(Box::new(newer)));
+    assert_eq!(id(&state), "F4");
+    assert!(!state.can_undo());
+    let mut empty = subject();
+    empty.items.clear();
+    let (state, _) = step(state, Input::Loaded(Box::new(empty)));
+    assert_eq!(id(&state), "-");
+    for keys in ["j", "n", "a", "r", "Space", "e", "s", "f Space Esc", "t", "/ x Enter", "Tab j", "z", "J K"] {
+        assert!(press_all(state.clone(), keys).1.is_empty(), "{keys}");
+    }
+}
+
+#[test]
+fn an_applied_replacement_is_noted() {
+    let notes = vec!["applied F2".to_owned(), "gone: F2".to_owned()];
+    let (state, _) = step(start(), Input::Applied { ids: vec!["F2".to_owned()], notes });
+    assert!(state.subject.items[1].is_applied);
+    assert_eq!(state.message.as_ref().unwrap().text, "applied F2; gone: F2");
+    assert_eq!(state.subject.today, TODAY);
+}
+
+#[test]
+fn every_key_in_every_mode_leaves_a_state_that_can_be_drawn() {
+    let theme = super::super::paper::Theme { color: true, unicode: true };
+    let keys: Vec<Key> =
+        (' '..='~').map(Key::Char).chain([Key::Enter, Key::Esc, Key::Tab, Key::Up, Key::Down]).collect();
+    let mut seed = 3_u64;
+    let mut state = start();
+    for _ in 0..3_000 {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let at = usize::try_from(seed >> 40).unwrap();
+        let input = match at % 40 {
+            0 => {
+                Input::Resize(Size { width: u16::try_from(at % 211).unwrap(), height: u16::try_from(at % 61).unwrap() })
+            }
+            1 => Input::Undone,
+            _ => Input::Key(keys[at % keys.len()]),
+        };
+        let (next, effects) = step(state, input);
+        state = next;
+        if let Some(effect @ Effect::Decide(_)) = effects.first() {
+            state = record(state, effect);
+        }
+        if at % 7 == 0 {
+            let _ = view::draw(&state, theme);
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! The three panes: findings, code, details.
+
+use super::super::code::{Code, CodeLine, CodeRow, code, replacement};
+use super::super::filter::{self, WHOLE};
+use super::super::paper::{Ink, Row, Theme, wrapped};
+use super::super::state::{Pane, State};
+use super::super::{Item, Size, confidence, severity, status};
+use super::{highlight, ink, short};
+use crate::diff::LineKind;
+use crate::disposition::Entry;
+use crate::report::paint::Kind;
+use crate::untrusted::pieces;
+use crate::wire::Disposition;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+
+/// Columns of a pane from which on severities are written in full.
+const WIDE: usize = 50;
+/// Columns before what a finding quotes on a long line.
+const LEAD: usize = 12;
+
+/// Returns the title of a pane, and the note at its right end.
+pub(super) fn title(state: &State, pane: Pane, theme: Theme) -> (Row, Row) {
+    let (bold, dim) = (theme.style(Ink::Bold), theme.style(Ink::Dim));
+    let name = |number: &str, name: &str| Row::of(dim, format!("{number} ")).put(bold, name);
+    match pane {
+        Pane::Findings => {
+            let listed = state.rows().iter().filter(|r| matches!(r, filter::Row::Item(_))).count();
+            let all = state.subject.items.len();
+            let count = if listed == all { format!("{all}") } else { format!("{listed} of {all}") };
+            let marked =
+                if state.marked.is_empty() { String::new() } else { format!(", {} marked", state.marked.len()) };
+            let title = name("1", "Findings").put(dim, format!(" {count}{marked}"));
+            (title, Row::of(theme.style(Ink::Accent), state.filter.label()))
+        }
+        Pane::Code => {
+            let place = state.item().map(place).unwrap_or_default();
+            (name("2", "Code").put(dim, " ").put(theme.style(Ink::Plain), place), Row::of(dim, below(state)))
+        }
+        Pane::Details => {
+            let id = state.item().map(|i| i.finding.id.clone()).unwrap_or_default();
+            (name("3", "Details").put(dim, " ").put(theme.style(Ink::Plain), id), Row::of(dim, below(state)))
+        }
+    }
+}
+
+/// Names the pane that a small terminal has no room for.
+fn below(state: &State) -> &'static str {
+    let is_shown = super::layout(state).panes.iter().all(Option::is_some);
+    match state.lower {
+        _ if is_shown || state.is_zoomed => "",
+        Pane::Code => "Tab: details",
+        _ => "Tab: code",
+    }
+}
+
+fn place(item: &Item) -> String {
+    let f = &item.finding;
+    let file = f.file.as_deref().unwrap_or(WHOLE);
+    let line = f.line.map(|n| format!(":{n}")).unwrap_or_default();
+    let end = f.end_line.filter(|end| Some(*end) != f.line).map(|n| format!("-{n}")).unwrap_or_default();
+    let commit = f.commit.as_ref().map(|c| format!(" at {}", c.get(..10).unwrap_or(c))).unwrap_or_default();
+    format!("{file}{line}{end}{commit}")
+}
+
+pub(super) fn draw(state: &State, pane: Pane, theme: Theme, area: Rect, buffer: &mut Buffer) {
+    if pane == Pane::Findings {
+        return findings(state, theme, area, buffer);
+    }
+    let size = Size { width: area.width, height: area.height };
+    let (top, _) = extent(state, pane, size);
+    let rows = match pane {
+        Pane::Code => code_rows(state, theme, usize::from(area.width)).rows,
+        _ => details(state, theme, usize::from(area.width)),
+    };
+    for (row, y) in rows.iter().skip(top).zip(area.y..area.bottom()) {
+        row.draw(Rect { y, height: 1, ..area }, buffer);
+    }
+}
+
+/// Returns the first row that is shown, and the last one that may be.
+pub(super) fn extent(state: &State, pane: Pane, inner: Size) -> (usize, usize) {
+    // Attributes need no room.
+    let theme = Theme { color: false, unicode: true };
+    let (width, height) = (usize::from(inner.width), usize::from(inner.height));
+    match pane {
+        Pane::Findings => (0, 0),
+        Pane::Code => {
+            let code = code_rows(state, theme, width);
+            let most = code.rows.len().saturating_sub(height);
+            // The finding is a third below the top; its replacement is visible if it fits.
+            let auto = code.focus.saturating_sub(height / 3).min(most);
+            (state.code_top.unwrap_or(auto).min(most), most)
+        }
+        Pane::Details => {
+            let most = details(state, theme, width).len().saturating_sub(height);
+            (state.details_top.min(most), most)
+        }
+    }
+}
+
+fn findings(state: &State, theme: Theme, area: Rect, buffer: &mut Buffer) {
+    let rows = state.rows();
+    if rows.is_empty() {
+        let text = match state.subject.items.is_empty() {
+            true => "This review has no findings.",
+            false => "No finding matches the filter. Esc ends it.",
+        };
+        let rows = wrapped(theme.style(Ink::Dim), text, usize::from(area.width));
+        for (row, y) in rows.iter().zip(area.y..area.bottom()) {
+            row.draw(Rect { y, height: 1, ..area }, buffer);
+        }
+        return;
+    }
+    let height = usize::from(area.height);
+    let at = rows.iter().position(|r| matches!(r, filter::Row::Item(i) if Some(*i) == state.current)).unwrap_or(0);
+    let top = if at < height { 0 } else { at.saturating_sub(height / 2).min(rows.len().saturating_sub(height)) };
+    let ids = state.subject.items.iter().map(|i| i.finding.id.len()).max().unwrap_or(0);
+    for (row, y) in rows.iter().skip(top).zip(area.y..area.bottom()) {
+        let line = Rect { y, height: 1, ..area };
+        match row {
+            filter::Row::File { name, all, pending } => file(name.as_deref(), (*all, *pending), theme, line, buffer),
+            filter::Row::Item(i) => {
+                finding(state, *i, ids, theme, usize::from(area.width)).draw(line, buffer);
+                if Some(*i) == state.current {
+                    highlight(line, buffer);
+                }
+            }
+        }
+    }
+}
+
+fn file(name: Option<&str>, (all, pending): (usize, usize), theme: Theme, line: Rect, buffer: &mut Buffer) {
+    let count = if pending == 0 { format!("{all} decided") } else { format!("{pending}/{all} pending") };
+    let count = Row::of(theme.style(Ink::Dim), count);
+    let room = usize::from(line.width).saturating_sub(count.width() + 1);
+    // The end of a path says more than its start.
+    let name = Row::of(theme.style(Ink::Bold), name.unwrap_or(WHOLE));
+    let excess = name.width().saturating_sub(room);
+    name.shifted(excess, theme.ellipsis()).cut(room, theme.ellipsis()).pad(room + 1).and(count).draw(line, buffer);
+}
+
+fn finding(state: &State, i: usize, ids: usize, theme: Theme, width: usize) -> Row {
+    let item = &state.subject.items[i];
+    let f = &item.finding;
+    let is_narrow = width < WIDE;
+    let mark = if state.marked.contains(&i) { theme.sign("◆", "*") } else { " " };
+    let (sign, style) = sign(item, theme);
+    let line = f.line.map(|n| n.to_string()).unwrap_or_default();
+    let column = if is_narrow { 6 } else { 11 };
+    let is_done = !item.is_pending();
+    let start = 3 + ids + 1;
+    Row::of(theme.style(Ink::Accent), mark)
+        .put(style, sign)
+        .pad(3)
+        .put(theme.style(Ink::Dim), if item.is_fixed() { "-" } else { &f.id })
+        .pad(start)
+        .put(theme.style(if is_done { Ink::Dim } else { ink(f.severity) }), short(f.severity, is_narrow))
+        .pad(start + column)
+        .put(theme.style(Ink::Dim), format!("{line:>4} "))
+        .put(theme.style(if is_done { Ink::Dim } else { Ink::Plain }), &f.title)
+        .cut(width, theme.ellipsis())
+}
+
+/// Returns the sign of what was decided on a finding.
+fn sign(item: &Item, theme: Theme) -> (&'static str, Style) {
+    if item.proposal.is_some() {
+        return ("?", theme.style(Ink::Proposed));
+    }
+    decision_sign(item, theme)
+}
+
+/// Returns the same without what is proposed.
+fn decision_sign(item: &Item, theme: Theme) -> (&'static str, Style) {
+    let (sign, ink) = match item.finding.disposition {
+        Disposition::Pending if item.is_applied => (theme.sign("✎", "w"), Ink::Good),
+        Disposition::Pending => (theme.sign("○", "o"), Ink::Plain),
+        Disposition::Accepted => (theme.sign("✓", "+"), Ink::Good),
+        Disposition::Rejected => (theme.sign("✗", "x"), Ink::Bad),
+        Disposition::Deferred => (theme.sign("»", ">"), Ink::Minor),
+        Disposition::Fixed => (theme.sign("●", "="), Ink::Good),
+    };
+    (sign, theme.style(ink))
+}
+
+/// The rows of the code pane, and the index of the first row of the finding.
+struct CodeRows {
+    rows: Vec<Row>,
+    focus: usize,
+}
+
+fn code_rows(state: &State, theme: Theme, width: usize) -> CodeRows {
+    let Some(item) = state.item() else { return CodeRows { rows: Vec::new(), focus: 0 } };
+    let code = code(&item.finding, &state.subject.files);
+    let dim = theme.style(Ink::Dim);
+    let mut rows: Vec<Row> = code.note.iter().map(|note| Row::of(dim, note)).collect();
+    let before = rows.len();
+    let digits = digits(&code);
+    let left = state.code_left + window(&code, width.saturating_sub(digits + 5));
+    for row in &code.rows {
+        rows.push(match row {
+            CodeRow::Gap => Row::of(dim, theme.sign("⋯", "...")),
+            CodeRow::Line(line) => code_line(line, digits, left, width, theme),
+        });
+    }
+    let diff = replacement(&item.finding, &code);
+    if !diff.is_empty() {
+        // Below the lines of the finding, so that both are seen together.
+        let last = code.rows.iter().rposition(|r| matches!(r, CodeRow::Line(l) if l.is_marked)).unwrap_or(0);
+        let mut own = vec![
+            Row::of(dim, "    replace with").put(dim, if item.is_applied { " (applied)" } else { " (p applies)" }),
+        ];
+        own.extend(diff.iter().filter(|l| l.kind == LineKind::Added).map(|l| proposed(l, digits, left, width, theme)));
+        if diff.iter().all(|l| l.kind == LineKind::Removed) {
+            own = vec![Row::of(dim, "    replacement: remove the lines (p applies)")];
+        }
+        let at = (before + last + 1).min(rows.len());
+        rows.splice(at..at, own);
+    }
+    CodeRows { rows, focus: before + code.focus }
+}
+
+fn digits(code: &Code) -> usize {
+    let numbers = code.rows.iter().filter_map(|r| match r {
+        CodeRow::Line(l) => l.number,
+        CodeRow::Gap => None,
+    });
+    numbers.max().unwrap_or(0).to_string().len().max(3)
+}
+
+/// Returns the first column to show so that what the finding quotes is in sight.
+fn window(code: &Code, room: usize) -> usize {
+    let Some(CodeRow::Line(line)) = code.rows.get(code.focus) else { return 0 };
+    let Some(quoted) = &line.quoted else { return 0 };
+    let column = |to: usize| pieces(&line.text[..to]).map(|p| p.width()).sum::<usize>();
+    if column(quoted.end) <= room { 0 } else { column(quoted.start).saturating_sub(LEAD) }
+}
+
+fn code_line(line: &CodeLine, digits: usize, left: usize, width: usize, theme: Theme) -> Row {
+    let (sign, ink) = match line.kind {
+        LineKind::Added => ("+", Ink::Added),
+        LineKind::Removed => ("-", Ink::Removed),
+        LineKind::Context => (theme.sign("│", "|"), Ink::Dim),
+    };
+    let number = line.number.map(|n| n.to_string()).unwrap_or_default();
+    let gutter = theme.style(if line.is_marked { Ink::Accent } else { Ink::Dim });
+    Row::of(gutter, if line.is_marked { theme.sign("▶", ">") } else { " " })
+        .put(gutter, format!(" {number:>digits$} "))
+        .put(theme.style(ink), sign)
+        .put(Style::new(), " ")
+        .and(painted(line, theme).shifted(left, theme.ellipsis()))
+        .cut(width, theme.ellipsis())
+}
+
+/// Returns a line that a replacement adds.
+fn proposed(line: &CodeLine, digits: usize, left: usize, width: usize, theme: Theme) -> Row {
+    Row::default()
+        .pad(digits + 3)
+        .put(theme.style(Ink::Added).add_modifier(Modifier::BOLD), "+ ")
+        .and(painted(line, theme).shifted(left, theme.ellipsis()))
+        .cut(width, theme.ellipsis())
+}
+
+/// Returns the text of a line with its syntax.
+fn painted(line: &CodeLine, theme: Theme) -> Row {
+    let base = match line.kind {
+        LineKind::Removed => theme.style(Ink::Removed),
+        LineKind::Added => theme.style(Ink::Plain),
+        LineKind::Context if line.is_marked => theme.style(Ink::Plain),
+        LineKind::Context => theme.style(Ink::Dim),
+    };
+    let mut row = Row::default();
+    let mut at = 0;
+    for piece in pieces(&line.text) {
+        let part = line.paint.iter().find(|p| p.range.contains(&at));
+        let own = part.filter(|_| line.kind != LineKind::Removed).map(|p| {
+            theme.style(match p.kind {
+                Kind::Comment => Ink::Comment,
+                Kind::String => Ink::Text,
+                Kind::Keyword => Ink::Keyword,
+                Kind::Number => Ink::Number,
+            })
+        });
+        let mut style = own.map_or(base, |own| base.patch(own));
+        if line.quoted.as_ref().is_some_and(|q| q.contains(&at)) {
+            style = style.add_modifier(Modifier::UNDERLINED);
+        }
+        at += piece.bytes();
+        row.push(style, &piece);
+    }
+    row
+}
+
+fn details(state: &State, theme: Theme, width: usize) -> Vec<Row> {
+    let Some(item) = state.item() else { return Vec::new() };
+    let f = &item.finding;
+    let (dim, plain) = (theme.style(Ink::Dim), theme.style(Ink::Plain));
+    let dot = theme.sign(" · ", " - ");
+    let mut rows = wrapped(theme.style(Ink::Bold), &f.title, width);
+    let blocking = if f.blocking { " (blocks)" } else { "" };
+    let line = Row::of(theme.style(ink(f.severity)), severity(f.severity))
+        .put(dim, format!("{blocking}{dot}confidence "))
+        .put(plain, confidence(f.confidence))
+        .put(dim, format!("{dot}from "))
+        .put(plain, &f.origin);
+    rows.extend(line.wrapped(width));
+    let cwe = f.cwe.map(|n| format!("{dot}CWE-{n}")).unwrap_or_default();
+    let convention = f.convention.as_ref().map(|c| format!("{dot}{c}")).unwrap_or_default();
+    rows.extend(Row::of(dim, format!("{}{cwe}{convention}", f.rule_id)).wrapped(width));
+    rows.extend(decisions(item, theme, width));
+    rows.push(Row::default());
+    rows.extend(wrapped(plain, &f.message, width));
+    let mut field = |name: &str, text: &str| {
+        let row = Row::of(dim, format!("{name}: ")).put(plain, text.replace('\n', " "));
+        rows.extend(row.wrapped(width));
+    };
+    for (name, text) in [("fails when", &f.failure), ("help", &f.suggestion), ("disputed", &f.disputed)] {
+        if let Some(text) = text {
+            field(name, text);
+        }
+    }
+    if let Some(r) = &f.reproduction {
+        field("shown by a test", &r.command);
+    }
+    if !f.evidence.is_empty() {
+        field("evidence", &f.evidence.join(", "));
+    }
+    for also in &f.also {
+        field("also", &format!("{}:{}  {}", also.file, also.line, also.quote));
+    }
+    for url in &f.references {
+        field("see", url);
+    }
+    field("fingerprint", &f.fingerprint);
+    rows
+}
+
+/// Returns what was decided on a finding, and what is proposed.
+fn decisions(item: &Item, theme: Theme, width: usize) -> Vec<Row> {
+    let f = &item.finding;
+    let (sign, style) = decision_sign(item, theme);
+    let dim = theme.style(Ink::Dim);
+    let mut row = Row::of(style, format!("{sign} {}", status(f.disposition)));
+    if let Some(entry) = &item.entry {
+        row = row.put(dim, explained(entry));
+    }
+    if item.is_applied {
+        row = row.put(theme.style(Ink::Good), ", replacement applied");
+    }
+    let mut rows = row.wrapped(width);
+    if let Some(entry) = &item.proposal {
+        let until = entry.expires.map(|date| format!(" until {date}")).unwrap_or_default();
+        let what = format!("? an agent proposes: {}{until}", entry.decision.name());
+        let row = Row::of(theme.style(Ink::Proposed), what).put(dim, format!(": {}", entry.reason));
+        let row = row.put(theme.style(Ink::Accent), "  c").put(dim, " confirms");
+        rows.extend(row.wrapped(width));
+    }
+    if let Some(waiver) = &f.waived {
+        rows.extend(Row::of(dim, format!("waived by {}: {}", waiver.actor, waiver.reason)).wrapped(width));
+    }
+    if let Some(s) = &f.suppressed {
+        rows.extend(Row::of(dim, format!("suppressed ({}): {}", s.by, s.reason)).wrapped(width));
+    }
+    rows
+}
+
+/// Returns who decided until when, and why.
+fn explained(entry: &Entry) -> String {
+    let until = entry.expires.map(|date| format!(" until {date}")).unwrap_or_default();
+    let reason = if entry.reason.is_empty() { String::new() } else { format!(": {}", entry.reason) };
+    format!(" by {}{until}{reason}", entry.owner)
+}

@@ -1,0 +1,151 @@
+//! Drawn screens as text: `fixtures/triage` has the screens. `UPDATE=1 cargo test --lib triage::` rewrites them.
+
+use super::super::key::Key;
+use super::super::sample::{files, finding, item, subject};
+use super::super::state::{Input, Notice, step};
+use super::*;
+use crate::env::Env;
+use std::path::Path;
+
+const THEME: Theme = Theme { color: true, unicode: true };
+const SIZES: [Size; 3] =
+    [Size { width: 60, height: 18 }, Size { width: 80, height: 24 }, Size { width: 200, height: 50 }];
+
+fn press(state: State, keys: &[Key]) -> State {
+    keys.iter().fold(state, |state, key| step(state, Input::Key(*key)).0)
+}
+
+fn sized(state: State, size: Size) -> State {
+    step(state, Input::Resize(size)).0
+}
+
+/// Compares a screen with the recorded one.
+#[track_caller]
+fn compare(name: &str, buffer: &Buffer) {
+    let actual = text(buffer);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/triage").join(format!("{name}.txt"));
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    if actual != expected {
+        let is_update = Env::of_process().unwrap().var("UPDATE") == Some("1");
+        assert!(is_update, "{name} differs; UPDATE=1 cargo test --lib triage:: rewrites it\n{actual}");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, actual).unwrap();
+    }
+}
+
+#[test]
+fn screens_are_as_recorded() {
+    let cursor = [Key::Char('j')];
+    for size in SIZES {
+        let name = |what: &str| format!("{what}-{}x{}", size.width, size.height);
+        let state = press(State::new(subject(), size), &cursor);
+        compare(&name("browse"), &draw(&state, THEME));
+        let proposal = press(state.clone(), &[Key::Char('G'), Key::Char('3')]);
+        compare(&name("proposal"), &draw(&proposal, THEME));
+        compare(&name("reject"), &draw(&press(state.clone(), &[Key::Char('r'), Key::Enter]), THEME));
+        compare(&name("filter"), &draw(&press(state.clone(), &[Key::Char('f'), Key::Char(' ')]), THEME));
+        compare(&name("help"), &draw(&press(state.clone(), &[Key::Char('?')]), THEME));
+        compare(&name("apply"), &draw(&press(state.clone(), &[Key::Char('p')]), THEME));
+        let notice = Notice {
+            title: "Not done".to_owned(),
+            lines: vec!["error: the lines of F2 at src/app.py:5 have changed since the review".to_owned()],
+            hints: vec!["review again, and decide on the new findings: claude-reviewer review".to_owned()],
+        };
+        compare(&name("notice"), &draw(&step(state, Input::Notice(notice)).0, THEME));
+    }
+}
+
+#[test]
+fn ascii_is_enough() {
+    let theme = Theme { color: false, unicode: false };
+    for size in SIZES {
+        let mut state = press(State::new(subject(), size), &[Key::Char('j')]);
+        for key in ['r', 'f', '?', 'p', 'P', 'z'] {
+            let drawn = text(&draw(&press(state.clone(), &[Key::Char(key)]), theme));
+            assert!(drawn.is_ascii(), "{key}:\n{drawn}");
+        }
+        state = press(state, &[Key::Char('3')]);
+        assert!(text(&draw(&state, theme)).is_ascii());
+    }
+}
+
+#[test]
+fn without_colour_no_cell_has_one_and_the_cursor_is_still_seen() {
+    let theme = Theme { color: false, unicode: true };
+    let buffer = draw(&State::new(subject(), SIZES[1]), theme);
+    let cells = buffer.content();
+    assert!(cells.iter().all(|c| c.fg == ratatui::style::Color::Reset && c.bg == ratatui::style::Color::Reset));
+    assert!(cells.iter().any(|c| c.modifier.contains(Modifier::REVERSED)));
+}
+
+#[test]
+fn dsp_06_a_terminal_of_any_size_is_drawn_on_and_a_tiny_one_says_so() {
+    let state = press(State::new(subject(), SIZES[1]), &[Key::Char('j')]);
+    for width in (0..70).step_by(5).chain([1, 39, 41, 99, 100, 101, 149, 150, 151, 400]) {
+        for height in (0..34).step_by(3).chain([1, 2, 10, 13, 14, 29, 31, 100]) {
+            let size = Size { width, height };
+            for key in ['z', 'f', '?', 'r', 'p', '3'] {
+                let state = press(sized(state.clone(), size), &[Key::Char(key)]);
+                let buffer = draw(&state, THEME);
+                assert_eq!((buffer.area.width, buffer.area.height), (width, height));
+            }
+        }
+    }
+    let tiny = text(&draw(&sized(state, Size { width: 39, height: 9 }), THEME));
+    assert!(tiny.contains("39x9") && tiny.contains("40x10"), "{tiny}");
+}
+
+#[test]
+fn dsp_06_hostile_text_stays_in_its_pane_and_is_inert() {
+    let hostile = "\x1b[2J\x1b]0;owned\x07\u{202e}gnp\u{200b}\t日本語e\u{301}👩\u{200d}👧\r\n##[error]x";
+    let mut subject = subject();
+    let mut found = finding("F2", Some(hostile), Some(1), Severity::Major, hostile);
+    for text in [&mut found.message, &mut found.quote, &mut found.rule_id, &mut found.origin] {
+        *text = hostile.to_owned();
+    }
+    found.failure = Some(hostile.to_owned());
+    found.replacement = Some(hostile.to_owned());
+    found.evidence = vec![hostile.to_owned()];
+    found.references = vec![hostile.to_owned()];
+    subject.items = vec![item(found)];
+    subject.label = hostile.to_owned();
+    subject.files =
+        files("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1,2 @@\n+\u{1b}[2J\u{9b}1m \u{202e} 日本\n+plain\n");
+    let mut hidden = subject.clone();
+    hidden.items[0].finding.file = Some("x".to_owned());
+    for subject in [subject, hidden] {
+        for size in SIZES {
+            for keys in
+                [&[][..], &[Key::Char('f')], &[Key::Char('r')], &[Key::Char('p')], &[Key::Char('3'), Key::Char('z')]]
+            {
+                let buffer = draw(&press(State::new(subject.clone(), size), keys), THEME);
+                for cell in buffer.content() {
+                    let symbol = cell.symbol();
+                    assert!(!symbol.chars().any(|c| crate::untrusted::is_active(c)), "{symbol:?}");
+                    assert!(crate::untrusted::width(symbol) <= 2, "{symbol:?}");
+                }
+                // Each line is as wide as the screen: nothing was pushed aside.
+                let lines = text(&buffer);
+                assert_eq!(lines.lines().count(), usize::from(size.height));
+                assert!(lines.lines().all(|l| crate::untrusted::width(l) <= usize::from(size.width)), "{lines}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_long_list_keeps_the_cursor_in_sight() {
+    let mut subject = subject();
+    let many =
+        |n: usize| finding(&format!("F{n}"), Some(&format!("dir/{}.py", n % 7)), Some(1), Severity::Minor, "Title");
+    subject.items = (1..=500).map(|n| item(many(n))).collect();
+    let mut state = State::new(subject, SIZES[1]);
+    for _ in 0..3 {
+        state = press(state, &[Key::PageDown]);
+        let buffer = draw(&state, THEME);
+        let is_seen = buffer.content().iter().any(|c| c.modifier.contains(Modifier::REVERSED));
+        assert!(is_seen, "{}", text(&buffer));
+    }
+    let last = press(state, &[Key::Char('G')]);
+    assert!(text(&draw(&last, THEME)).contains(&last.item().unwrap().finding.id));
+}
