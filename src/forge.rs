@@ -10,12 +10,14 @@ mod bitbucket;
 mod client;
 mod github;
 mod gitlab;
+mod issue;
 pub mod lines;
 pub mod mark;
 mod post;
 pub mod publish;
 pub mod site;
 
+pub use issue::Issues;
 pub use post::{Order, Posted};
 pub use site::{Hosts, Operator, Site};
 

@@ -5,6 +5,7 @@
 pub mod ai;
 pub mod ci;
 pub mod cli;
+pub mod context;
 pub mod counsel;
 pub mod diff;
 pub mod disposition;
