@@ -9,6 +9,7 @@ mod allow;
 mod gather;
 mod keep;
 mod link;
+mod quote;
 pub mod reference;
 mod server;
 mod ticket;
@@ -16,6 +17,7 @@ mod web;
 
 pub use allow::{Allowed, projects_of};
 pub use gather::{Gathered, Job, gather};
+pub use quote::Quotes;
 pub use reference::{Home, Reference, Texts};
 pub use server::{Probe, probe};
 pub use ticket::Ticket;

@@ -11,7 +11,7 @@ use crate::forge::publish::Parts;
 use crate::forge::{Forge, Hosts, Operator, Order, Posted, PullRequest, Site};
 use crate::git::Repo;
 use crate::policy::{self, Policy, Sources};
-use crate::request::{Checkout, End, Ends, Fetching, Overrides, Source};
+use crate::request::{Checkout, End, Ends, Fetching, Naming, Overrides, Source};
 use crate::review::Review;
 use crate::stop::Stop;
 use crate::untrusted::Inert;
@@ -302,6 +302,18 @@ impl Found {
             credential,
             checkout: Checkout::Foreign,
         }))
+    }
+
+    /// Returns the names in which tickets are looked for.
+    pub(super) fn naming(&self) -> Naming {
+        let pull = &self.pull;
+        Naming {
+            number: pull.number,
+            branch: pull.head.name.clone(),
+            title: pull.title.clone(),
+            description: pull.description.clone(),
+            is_fork: pull.is_fork,
+        }
     }
 
     /// Returns what the author says of the change: data for a model.

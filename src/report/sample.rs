@@ -146,6 +146,7 @@ pub(crate) fn empty() -> Review {
         rules_hash: "fedcba9876543210".to_owned(),
         rules_only: true,
         models: Models::default(),
+        context: Vec::new(),
         tests: None,
         timestamp: jiff::Timestamp::from_second(1_700_000_000).unwrap(),
         duration: Duration::from_micros(700),
