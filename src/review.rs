@@ -332,7 +332,8 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         Some(_) => &author,
         None => backends,
     };
-    let asking = models::Asking { request, world, governing: &governing, floor: &floor, backends: ask, base: &resolved.base };
+    let asking =
+        models::Asking { request, world, governing: &governing, floor: &floor, backends: ask, base: &resolved.base };
     phases.end("compile the rules");
     let (found, asked) = if asking.is_needed() { asking.beside_the_rules()? } else { (floor.review(), None) };
     phases.end(if asked.is_some() { "scan and ask" } else { "scan" });
@@ -356,7 +357,17 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         }
     }
     if let Some(asked) = asked {
-        let Asked { claims, coverage: c, notes: said, models: did, tests: results, beside, lost, shown, context: given } = asked;
+        let Asked {
+            claims,
+            coverage: c,
+            notes: said,
+            models: did,
+            tests: results,
+            beside,
+            lost,
+            shown,
+            context: given,
+        } = asked;
         context = given;
         claims.tell(&mut findings);
         // The worktree is read twice: once for the rules, once for the models.

@@ -34,7 +34,12 @@ pub(super) fn bitbucket(env: &Env) -> Result<Event> {
     };
     let may_be_empty = Some(format!("the pull request {NO_NEWS}"));
     let change = Change::Between { head, base, instead, may_be_empty };
-    Ok(Event { number, target: Some(target), branch: own, ..Event::new(System::Bitbucket, Kind::Request, label, change) })
+    Ok(Event {
+        number,
+        target: Some(target),
+        branch: own,
+        ..Event::new(System::Bitbucket, Kind::Request, label, change)
+    })
 }
 
 /// Takes an id, whole or abbreviated, and the reference that has it.

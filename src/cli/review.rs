@@ -136,7 +136,15 @@ fn review(context: &Context, args: &Args, word: Word, stop: &Stop) -> Result<Exi
 pub(super) fn in_world<T>(context: &Context, stop: &Stop, work: impl FnOnce(&World<'_>) -> T) -> T {
     let progress = progress::of(&context.env, context.global.quiet);
     let now = jiff::Timestamp::now();
-    work(&World { env: &context.env, progress: progress.as_ref(), now, stop, script: None, agent: None, trackers: Some(&Issues) })
+    work(&World {
+        env: &context.env,
+        progress: progress.as_ref(),
+        now,
+        stop,
+        script: None,
+        agent: None,
+        trackers: Some(&Issues),
+    })
 }
 
 /// Refuses to ask a forge where no socket may be opened.

@@ -30,7 +30,9 @@ impl<'a> Quotes<'a> {
             for length in lengths(item) {
                 for window in words.windows(length) {
                     let run: Vec<String> = window.iter().map(|(_, w)| w.clone()).collect();
-                    if let (true, Some((first, _)), Some((last, _))) = (runs.contains(&run), window.first(), window.last()) {
+                    if let (true, Some((first, _)), Some((last, _))) =
+                        (runs.contains(&run), window.first(), window.last())
+                    {
                         hidden.push(first.start..last.end);
                     }
                 }

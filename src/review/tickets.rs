@@ -67,14 +67,19 @@ pub(super) fn gather(asking: &Asking<'_>) -> Gathered {
 /// Returns a ticket as models see it.
 pub(super) fn document(item: &Item) -> Document {
     let Item { reference, title, source, text, .. } = item;
-    Document { name: reference.clone(), text: format!("title: {title}\nsource: {source}\n\n{text}\n"), folder: Vec::new() }
+    Document {
+        name: reference.clone(),
+        text: format!("title: {title}\nsource: {source}\n\n{text}\n"),
+        folder: Vec::new(),
+    }
 }
 
 /// Opens the tracker of the repository, where its issues may be read: with a token, or for a pull request, whose forge is
 /// asked anyway.
 fn tracker(asking: &Asking<'_>) -> Result<Option<Box<dyn Tracker>>, String> {
     let policy = &asking.governing.policy;
-    let (Some(trackers), Some(repo), true) = (asking.world.trackers, asking.floor.scan.repo, policy.context.issues) else {
+    let (Some(trackers), Some(repo), true) = (asking.world.trackers, asking.floor.scan.repo, policy.context.issues)
+    else {
         return Ok(None);
     };
     let remotes = remotes(repo, &asking.request.source);

@@ -225,7 +225,12 @@ fn findings(review: &Review, detail: &Detail, room: usize) -> String {
 /// Returns the parts after the findings that fit.
 fn tail(review: &Review, detail: &Detail, room: usize) -> String {
     let share = room / 8;
-    let mut parts = vec![context(review), tests(review, detail, share), design(review, detail, share), set_aside(review, detail, share)];
+    let mut parts = vec![
+        context(review),
+        tests(review, detail, share),
+        design(review, detail, share),
+        set_aside(review, detail, share),
+    ];
     if detail.all {
         parts.extend([
             opinions(review, detail, share),
