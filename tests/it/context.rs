@@ -167,7 +167,7 @@ fn ctx_01_a_huge_answer_is_refused_and_a_long_ticket_is_cut() {
 #[test]
 fn ctx_01_malformed_answers_are_notes() {
     for (on_list, on_call, says) in [
-        ("tools", "reply '{}'", "the answer has no text"),
+        ("tools", "reply '{}'", "the answer is not one to the call"),
         ("tools", "reply '{\"content\":[]}'", "the answer has no text"),
         (
             "tools",
@@ -486,7 +486,7 @@ fn a_stored_session_has_the_key_the_title_and_no_text() {
     desk.ticket("PROJ-12", "Limit the retries", TICKET).policy("");
     let key = format!("sk-{}", "0".repeat(20));
     desk.repo.reviewer(&["review", "branch", "--base", "main"]).env("OPENAI_API_KEY", key).run(0);
-    let page = desk.repo.reviewer(&["history", "show"]).run(0).stdout;
+    let page = desk.repo.reviewer(&["history", "show", "latest"]).run(0).stdout;
     let stored: String = crate::support::files_below(&desk.repo.path().join(".reviews"))
         .iter()
         .map(|f| String::from_utf8_lossy(&std::fs::read(f).unwrap()).into_owned())
@@ -514,7 +514,7 @@ fn the_policy_lists_the_keys_with_their_origins() {
     let desk = Desk::new("PROJ-12", calm);
     desk.policy("projects = [\"PROJ\"]");
     let out = desk.repo.reviewer(&["policy", "show", "--origin"]).run(0).stdout;
-    for part in ["[context]", "projects = [\"PROJ\"]", "servers = { tickets = { command = ["] {
+    for part in ["context.projects", "[\"PROJ\"]", "context.servers", "{ tickets = { command = [", "config.toml:11"] {
         assert!(out.contains(part), "{part}: {out}");
     }
 }
