@@ -485,6 +485,7 @@ pub(crate) fn full() -> Review {
         rules_hash: "fedcba9876543210".to_owned(),
         rules_only: false,
         models: models(),
+        context: Vec::new(),
         tests: Some(TestResults {
             outcome: TestOutcome::Failed,
             summary: "41 passed, 1 failed".to_owned(),

@@ -110,7 +110,8 @@ echo ended >>"$dir/ends"
     pub fn policy_with(&self, more: &str) -> &Self {
         let config = self.repo.home().join(".config/claude-reviewer");
         std::fs::create_dir_all(&config).unwrap();
-        std::fs::write(config.join("config.toml"), self.model.policy("openai") + "context_tokens = 100000\n" + more).unwrap();
+        std::fs::write(config.join("config.toml"), self.model.policy("openai") + "context_tokens = 100000\n" + more)
+            .unwrap();
         self
     }
 

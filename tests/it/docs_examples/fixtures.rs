@@ -57,6 +57,7 @@ pub const FIXTURES: &[Fixture] = &[
     ("local-model", models::local_model),
     ("local-model-finds-a-bug", models::local_model_finds_a_bug),
     ("fix-of-a-bug", models::fix_of_a_bug),
+    ("tickets", models::tickets),
     ("offline-backend", models::offline_backend),
 ];
 
