@@ -83,11 +83,11 @@ pub fn references(texts: &Texts, home: Option<&Home>, pattern: Option<&Regex>, a
 /// Finds references in a branch name. Branches are often in lower case: there a key counts if its project is allowed.
 fn branch_references(branch: &str, home: Option<&Home>, pattern: Option<&Regex>, allowed: &Allowed) -> Vec<Reference> {
     let branch = cut(branch);
-    let mut out = tickets(branch, pattern, allowed);
+    let mut out = tickets(branch, pattern, allowed, true);
     if pattern.is_none() {
         let upper = branch.to_ascii_uppercase();
         let known = |r: &(usize, Reference)| matches!(&r.1, Reference::Ticket(key) if allowed.names_project(key));
-        out.extend(tickets(&upper, None, allowed).into_iter().filter(known));
+        out.extend(tickets(&upper, None, allowed, true).into_iter().filter(known));
     }
     if home.is_some() {
         // `issue-12-title`, `gh-12`, `issues/12`.
@@ -106,7 +106,7 @@ fn branch_references(branch: &str, home: Option<&Home>, pattern: Option<&Regex>,
 fn text_references(text: &str, home: Option<&Home>, pattern: Option<&Regex>, allowed: &Allowed) -> Vec<Reference> {
     let text = cut(text);
     let mut out: Vec<(bool, usize, Reference)> = Vec::new();
-    out.extend(tickets(text, pattern, allowed).into_iter().map(|(at, r)| (!closes(text, at), at, r)));
+    out.extend(tickets(text, pattern, allowed, false).into_iter().map(|(at, r)| (!closes(text, at), at, r)));
     out.extend(issues(text, home).into_iter().map(|(at, closing, r)| (!closing, at, r)));
     out.extend(pages(text).into_iter().map(|(at, r)| (true, at, r)));
     out.sort_by_key(|(is_weak, at, _)| (*is_weak, *at));
@@ -128,8 +128,8 @@ const NOT_PROJECTS: &[&str] = &[
     "V", "VERSION", "VIM", "WINDOWS", "X",
 ];
 
-/// Finds keys of tickets, with their positions.
-fn tickets(text: &str, pattern: Option<&Regex>, allowed: &Allowed) -> Vec<(usize, Reference)> {
+/// Finds keys of tickets, with their positions. In a branch, hyphens and underscores stand between words.
+fn tickets(text: &str, pattern: Option<&Regex>, allowed: &Allowed, is_branch: bool) -> Vec<(usize, Reference)> {
     if let Some(pattern) = pattern {
         let keys = pattern.captures_iter(text).filter_map(|c| c.get(1).or_else(|| c.get(0)));
         let keys = keys.filter(|m| is_key(m.as_str()));
@@ -140,11 +140,13 @@ fn tickets(text: &str, pattern: Option<&Regex>, allowed: &Allowed) -> Vec<(usize
     for dash in memchr::memchr_iter(b'-', bytes) {
         let is_word = |b: &u8| b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b'_';
         let length = bytes[..dash].iter().rev().take_while(|b| is_word(b)).count();
-        let start = dash - length;
+        let underscores = text[dash - length..dash].bytes().take_while(|b| is_branch && *b == b'_').count();
+        let (start, length) = (dash - length + underscores, length - underscores);
         let project = &text[start..dash];
         let Some((number, end)) = number_at(text, dash + 1) else { continue };
         let is_project = (2..=16).contains(&length) && bytes[start].is_ascii_uppercase();
-        if !is_project || !is_start(text, start) || goes_on(text, end) || number > 9_999_999 {
+        let begins = is_start(text, start) || is_branch && text[..start].ends_with('-');
+        if !is_project || !begins || goes_on(text, end) || number > 9_999_999 {
             continue;
         }
         if NOT_PROJECTS.contains(&project.trim_end_matches(|c: char| c.is_ascii_digit())) && !allowed.lists(project) {
@@ -427,6 +429,8 @@ mod tests {
         };
         assert_eq!(of("feature/proj-12-retries"), ["PROJ-12"]);
         assert_eq!(of("fix-12"), Vec::<String>::new());
+        assert_eq!(of("fix_PROJ-12_x"), Vec::<String>::new());
+        assert_eq!(of("fix_PROJ-12-x"), ["PROJ-12"]);
         assert_eq!(of("issue-12-crash"), ["#12"]);
         assert_eq!(of("fix/gh-7"), ["#7"]);
         assert_eq!(of("tissue-12"), Vec::<String>::new());
