@@ -153,7 +153,9 @@ impl<'a> Server<'a> {
             let params = CallToolRequestParams::new(call.tool.clone()).with_arguments(arguments);
             let asked = self.bounded(live.client.call_tool_once(params)).await;
             match asked {
-                Some(Ok(CallToolResponse::Complete(answer))) => return self.text(&answer),
+                Some(Ok(CallToolResponse::Complete(answer))) => {
+                    return self.text(&serde_json::to_value(&answer).unwrap_or_default());
+                }
                 Some(Ok(_)) => return Err(self.alive("it asks for more than the key")),
                 Some(Err(e)) if is_broken(&e) => self.broke().await?,
                 Some(Err(e)) => return Err(self.alive(refusal(&e))),
@@ -318,8 +320,7 @@ impl<'a> Server<'a> {
     }
 
     /// Returns the text of an answer.
-    fn text(&self, answer: &impl serde::Serialize) -> Result<String, Failed> {
-        let answer = serde_json::to_value(answer).unwrap_or_default();
+    fn text(&self, answer: &Value) -> Result<String, Failed> {
         let blocks = answer["content"].as_array().into_iter().flatten();
         let texts = blocks.filter(|b| b["type"] == "text").filter_map(|b| b["text"].as_str());
         let mut text = texts.collect::<Vec<_>>().join("\n");
