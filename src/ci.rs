@@ -85,6 +85,8 @@ pub struct Event {
     pub description: Option<String>,
     /// The branch that the change goes to.
     pub target: Option<String>,
+    /// The branch that a request comes from.
+    pub branch: Option<String>,
     /// The owner and branch of a fork, as GitHub looks its requests up: `octocat:topic`. Only where the event names no
     /// number.
     pub fork_head: Option<String>,
@@ -171,6 +173,7 @@ impl Event {
             title: None,
             description: None,
             target: None,
+            branch: None,
             fork_head: None,
             is_fork: None,
             checkout: Checkout::Own,

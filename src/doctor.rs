@@ -5,6 +5,7 @@
 
 mod backends;
 mod canary;
+mod context;
 mod health;
 mod place;
 
@@ -139,6 +140,7 @@ impl Diagnosis {
 pub fn examine(patient: &Patient<'_>) -> Diagnosis {
     let mut sections = vec![place::tools(patient), place::policy(patient)];
     sections.extend(backends::examine(patient));
+    sections.extend(context::examine(patient));
     sections.push(canary::examine(patient));
     if patient.probe && !patient.offline {
         sections.extend(canary::probe(patient));

@@ -365,6 +365,26 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// Returns the finding with other texts: those of its claim, and the name of what it cites if that is no ticket.
+    pub(crate) fn with_texts(&self, mut change: impl FnMut(&str) -> String) -> Self {
+        let mut out = self.clone();
+        let d = &mut out.draft;
+        d.title = change(&d.title);
+        d.message = change(&d.message);
+        for text in [&mut d.failure, &mut d.suggestion, &mut d.convention] {
+            *text = text.as_deref().map(&mut change).filter(|t| !t.is_empty());
+        }
+        out
+    }
+
+    /// Replaces title, message and citation. The fingerprint stays.
+    pub(crate) fn retitle(&mut self, title: String, message: String, cited: String) {
+        self.draft.title = title;
+        self.draft.message = message;
+        self.draft.quote.clone_from(&cited);
+        self.draft.convention = Some(cited);
+    }
+
     /// Makes a finding. The proof's maker answers for the draft's location and quote.
     pub fn new(proof: Proof, draft: Draft) -> Self {
         let Proof { origin, evidence, confidence, fingerprint } = proof;

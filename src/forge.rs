@@ -12,12 +12,14 @@ pub mod commands;
 mod github;
 mod gitlab;
 mod heed;
+mod issue;
 pub mod lines;
 pub mod mark;
 mod post;
 pub mod publish;
 pub mod site;
 
+pub use issue::Issues;
 pub use post::{Order, Posted};
 pub use site::{Hosts, Operator, Site};
 

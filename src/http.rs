@@ -23,7 +23,7 @@ use reqwest::Client;
 use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
 use serde_json::Value;
 use std::net::IpAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::time::{sleep_until, timeout_at};
 
@@ -151,6 +151,8 @@ pub struct Server {
     /// A key may be a name and a password.
     takes_pairs: bool,
     headers: &'static [(&'static str, &'static str)],
+    /// Headers that the server itself hands out: the name of a session.
+    granted: Mutex<HeaderMap>,
     key: key::Source,
     max_retries: u32,
     retry_delay: Duration,
@@ -341,6 +343,7 @@ impl Server {
             carries,
             takes_pairs: false,
             headers,
+            granted: Mutex::new(HeaderMap::new()),
             key,
             max_retries,
             retry_delay,
@@ -356,6 +359,13 @@ impl Server {
     pub fn taking_pairs(mut self) -> Self {
         self.takes_pairs = true;
         self
+    }
+
+    /// Sends a header with every further request. A value that no header can hold is ignored.
+    pub fn grant(&self, name: &'static str, value: &str) {
+        if let (Ok(value), Ok(mut granted)) = (HeaderValue::from_str(value), self.granted.lock()) {
+            granted.insert(name, value);
+        }
     }
 
     /// Returns the key as `Basic` has it, if it is a name and a password that are sent so.
@@ -473,6 +483,9 @@ impl Server {
         }
         for (name, value) in self.headers {
             builder = builder.header(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        if let Ok(granted) = self.granted.lock() {
+            builder = builder.headers(granted.clone());
         }
         let (name, prefix) = self.carries;
         let value = match self.pair() {

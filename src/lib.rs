@@ -6,6 +6,7 @@ pub mod ai;
 pub mod background;
 pub mod ci;
 pub mod cli;
+pub mod context;
 pub mod counsel;
 pub mod diff;
 pub mod disposition;

@@ -25,6 +25,7 @@
 //! [withheld](Backend::withheld) and not asked, because it would differ from the configured one.
 
 mod backend;
+mod context;
 mod cover;
 pub mod glob;
 pub mod import;
@@ -46,6 +47,7 @@ mod waiver;
 mod weaken;
 
 pub use backend::{Api, Backend, BackendKind, Effort, KeyHeader, Price};
+pub use context::{ContextPolicy, ContextServer, MAX_CALLS, Reads, is_read_only};
 pub use parse::{MAX_BYTES, Problem};
 pub use preset::{PRESETS, Preset};
 pub use trust::{Pin, Pins};
@@ -94,6 +96,7 @@ pub struct Policy {
     pub mcp: McpPolicy,
     pub receipt: ReceiptPolicy,
     pub forge: ForgePolicy,
+    pub context: ContextPolicy,
     origin: String,
     /// Origins of values that are not defaults, by full key (`review.jobs`, `backend.local.base_url`).
     origins: BTreeMap<String, Origin>,
@@ -483,6 +486,7 @@ impl Default for Policy {
             mcp: McpPolicy::default(),
             receipt: ReceiptPolicy::default(),
             forge: ForgePolicy::default(),
+            context: ContextPolicy::default(),
             origin: "default".to_owned(),
             origins: BTreeMap::new(),
             compiled: Compiled::default(),

@@ -115,7 +115,7 @@ pub async fn run(program: &Program<'_>, stop: &Stop) -> io::Result<Output> {
         stdout.extend_from_slice(bytes);
         ControlFlow::Continue(())
     };
-    let (end, stderr) = supervise(program, stop, &mut keep).await?;
+    let (end, stderr) = supervise(program, stop, program.stdin, &mut keep).await?;
     Ok(Output { end, stdout, stderr })
 }
 
@@ -138,6 +138,20 @@ pub async fn run_lines(
     program: &Program<'_>,
     stop: &Stop,
     max_line: usize,
+    on_line: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+) -> io::Result<Output> {
+    converse(program, stop, max_line, program.stdin, on_line).await
+}
+
+/// Runs a program as [`run_lines`] does, and feeds it from `input` as that comes, until its end.
+///
+/// # Errors
+/// It cannot be started.
+pub async fn converse(
+    program: &Program<'_>,
+    stop: &Stop,
+    max_line: usize,
+    input: impl AsyncRead + Unpin,
     on_line: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
 ) -> io::Result<Output> {
     let mut seen = 0;
@@ -171,7 +185,7 @@ pub async fn run_lines(
         rest.extend_from_slice(bytes);
         ControlFlow::Continue(())
     };
-    let (mut end, stderr) = supervise(program, stop, &mut cut).await?;
+    let (mut end, stderr) = supervise(program, stop, input, &mut cut).await?;
     if !rest.is_empty() && !matches!(end, End::TooMuch | End::Ended) && on_line(&rest).is_break() {
         end = End::Ended;
     }
@@ -182,7 +196,12 @@ pub async fn run_lines(
 type Take<'a> = dyn FnMut(&[u8]) -> ControlFlow<End> + 'a;
 
 /// Runs a program and sees to its end.
-async fn supervise(program: &Program<'_>, stop: &Stop, take: &mut Take<'_>) -> io::Result<(End, Vec<u8>)> {
+async fn supervise(
+    program: &Program<'_>,
+    stop: &Stop,
+    mut input: impl AsyncRead + Unpin,
+    take: &mut Take<'_>,
+) -> io::Result<(End, Vec<u8>)> {
     if let Some(signal) = stop.signal() {
         return Ok((End::Stopped(signal), Vec::new()));
     }
@@ -201,7 +220,7 @@ async fn supervise(program: &Program<'_>, stop: &Stop, take: &mut Take<'_>) -> i
     let end = {
         let feed = async move {
             // A program may rightly stop reading early.
-            let _ = stdin.write_all(program.stdin).await;
+            let _ = tokio::io::copy(&mut input, &mut stdin).await;
             let _ = stdin.shutdown().await;
             drop(stdin);
             Ok(())

@@ -4,6 +4,7 @@
 //! all of them.
 
 pub mod dotenv;
+mod forge;
 pub mod github;
 pub mod gitlab;
 pub mod html;
@@ -19,6 +20,8 @@ pub mod sarif;
 pub mod summary;
 pub mod terminal;
 mod words;
+
+pub use forge::for_forge;
 
 #[cfg(test)]
 pub(crate) mod sample;
@@ -158,6 +161,11 @@ impl Default for Style {
 /// a terminal or a log.
 pub fn render(review: &Review, format: Format, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let (_, _, write) = format.form();
+    let screened = match format {
+        Format::Human | Format::Json | Format::Html => std::borrow::Cow::Borrowed(review),
+        _ => for_forge(review),
+    };
+    let review = screened.as_ref();
     let names = names::Names::of(review);
     if names.is_empty() {
         return write(review, style, out);

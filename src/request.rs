@@ -297,6 +297,20 @@ pub struct Brief {
     pub previous: Vec<Previous>,
     /// The task that the change is to fulfil, and by which it is judged.
     pub contract: Option<Contract>,
+    /// The names of a pull request, in which tickets are looked for.
+    pub naming: Option<Naming>,
+}
+
+/// The names and texts that a forge has of a pull request. Foreign text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Naming {
+    pub number: u64,
+    /// The branch of its head.
+    pub branch: String,
+    pub title: String,
+    pub description: String,
+    /// Its head lies in another project.
+    pub is_fork: bool,
 }
 
 /// A task that was given, as far as a reviewer needs it. Foreign text, secrets and all.

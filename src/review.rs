@@ -15,9 +15,11 @@ mod record;
 mod scan;
 mod source;
 mod testing;
+mod tickets;
 
 use crate::ai::agent::{self, Agent};
 use crate::ai::{Models, Script};
+use crate::context::{Item, Trackers};
 use crate::diff::{FileChange, LineNo, ObjectId, RepoPath};
 use crate::disposition::Entries;
 use crate::env::Env;
@@ -48,7 +50,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// A finished review: what reports, history and MCP show.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Review {
     pub source: SourceInfo,
     pub outcome: Outcome,
@@ -72,6 +74,8 @@ pub struct Review {
     /// No backend was configured: the rules alone reviewed.
     pub rules_only: bool,
     pub models: Models,
+    /// Tickets and pages that models were given.
+    pub context: Vec<Item>,
     /// `None` where no tests were run.
     pub tests: Option<TestResults>,
     pub timestamp: jiff::Timestamp,
@@ -227,6 +231,8 @@ pub struct World<'a> {
     pub script: Option<&'a Script>,
     /// The author's own agent, which is asked in place of the backends.
     pub agent: Option<&'a Agent>,
+    /// Reads issues of forges for models; `None`: no forge is asked.
+    pub trackers: Option<&'a dyn Trackers>,
 }
 
 impl std::fmt::Debug for World<'_> {
@@ -332,7 +338,8 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         Some(_) => &author,
         None => backends,
     };
-    let asking = models::Asking { request, world, governing: &governing, floor: &floor, backends: ask };
+    let asking =
+        models::Asking { request, world, governing: &governing, floor: &floor, backends: ask, base: &resolved.base };
     phases.end("compile the rules");
     let (found, asked) = if asking.is_needed() { asking.beside_the_rules()? } else { (floor.review(), None) };
     phases.end(if asked.is_some() { "scan and ask" } else { "scan" });
@@ -343,7 +350,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     let of_rules = Share { files_reviewed: coverage.files_reviewed, files_total: coverage.files_total };
     coverage.by_reviewer.insert(Origin::Rules.name().to_owned(), of_rules);
     coverage.hunks_by_rules = coverage.hunks_reviewed;
-    let (mut models, mut tests) = (Models::default(), None);
+    let (mut models, mut tests, mut context) = (Models::default(), None, Vec::new());
     if request.offline && !nothing && !backends.is_empty() && mode != Some(HookMode::Rules) {
         // Names, modes, what is no text and what programs write are shown to nobody: the rules are all there is.
         models.owed = models::Asking { backends, ..asking }.is_owed();
@@ -356,7 +363,18 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         }
     }
     if let Some(asked) = asked {
-        let Asked { claims, coverage: c, notes: said, models: did, tests: results, beside, lost, shown } = asked;
+        let Asked {
+            claims,
+            coverage: c,
+            notes: said,
+            models: did,
+            tests: results,
+            beside,
+            lost,
+            shown,
+            context: given,
+        } = asked;
+        context = given;
         claims.tell(&mut findings);
         // The worktree is read twice: once for the rules, once for the models.
         let changed = |(path, id): &(RepoPath, ObjectId)| shown.get(path).is_some_and(|theirs| theirs != id);
@@ -420,6 +438,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         rules_hash: rules.hash().to_owned(),
         rules_only: backends.is_empty(),
         models,
+        context,
         tests,
         timestamp: world.now,
         duration: started.elapsed(),

@@ -59,6 +59,9 @@ pub struct Report {
     pub design_compliance: Option<DesignCompliance>,
     /// Requirements of the documents that the change does not meet.
     pub missing_requirements: Vec<MissingRequirement>,
+    /// Tickets, issues and pages that models were given beside the change. Their text is not part of the report.
+    #[serde(default)]
+    pub context: Vec<ContextItem>,
     /// Remarks of models about parts of the change. They do not affect the verdict.
     #[serde(default)]
     pub opinions: Vec<Opinion>,
@@ -72,6 +75,21 @@ pub struct Report {
     pub policy: Policy,
     /// Duration of the review in milliseconds.
     pub duration_ms: u64,
+}
+
+/// A ticket, issue or page that models were given.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ContextItem {
+    /// What it is cited by: PROJ-12, #12, page 123.
+    pub reference: String,
+    /// Its title.
+    pub title: String,
+    /// jira, confluence, github, gitlab, bitbucket, or the name of a context server.
+    pub source: String,
+    /// Its version or the time of its last change, as the source writes it; empty if the source does not say.
+    pub version: String,
+    /// SHA-256 of the title and the text that models were shown.
+    pub digest: String,
 }
 
 /// The program that wrote the report.

@@ -189,8 +189,17 @@ pub fn measure(
     let last = LineNo::new(u32::MAX).unwrap_or(LineNo::FIRST);
     let read: Vec<Read> =
         group.files.iter().map(|f| Read { path: f.path().clone(), first: LineNo::FIRST, last }).collect();
-    let context =
-        Context { group, chunk, conventions: &[], documents: &[], read: &read, backend: "bench", rules, tree: None };
+    let context = Context {
+        group,
+        chunk,
+        conventions: &[],
+        documents: &[],
+        tickets: &[],
+        read: &read,
+        backend: "bench",
+        rules,
+        tree: None,
+    };
     for _ in 0..claims {
         let line = added[random.usize(..added.len())];
         for (way, figures) in Way::ALL.into_iter().zip(figures.iter_mut()) {

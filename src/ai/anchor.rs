@@ -45,6 +45,8 @@ pub struct Context<'a> {
     pub conventions: &'a [Document],
     /// The other documents that it was given.
     pub documents: &'a [Document],
+    /// The tickets and pages that it was given.
+    pub tickets: &'a [Document],
     /// What it read with tools, as our own log tells.
     pub read: &'a [Read],
     /// The backend's configured name.

@@ -12,7 +12,7 @@ mod key;
 mod openai;
 mod responses;
 mod schema;
-mod sse;
+pub(crate) mod sse;
 mod talk;
 mod url;
 

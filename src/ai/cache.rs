@@ -117,6 +117,16 @@ impl Key {
         Self(hash.finalize().into())
     }
 
+    /// Returns the key of something that is no reply, by everything that it depends on.
+    pub fn of_parts(parts: &[&str]) -> Self {
+        let mut hash = Sha256::new();
+        for part in parts {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part.as_bytes());
+        }
+        Self(hash.finalize().into())
+    }
+
     fn file_name(&self) -> String {
         hex(&self.0)
     }

@@ -37,6 +37,8 @@ pub struct Brief {
     pub summary: Option<String>,
     /// Design documents that the change is to follow.
     pub documents: Vec<Document>,
+    /// Tickets and pages that the change refers to, by what they are cited by.
+    pub tickets: Vec<Document>,
     /// The team's own rules; those of a folder go with the chunks that touch it.
     pub conventions: Vec<Document>,
     /// Categories to review; empty: all.
@@ -102,7 +104,8 @@ impl Brief {
         const LEAST: usize = 1 << 10;
         let mut cut: Vec<(String, usize)> = Vec::new();
         while fixed_bytes(self, capacity) > capacity / 2 {
-            let longest = self.documents.iter_mut().chain(&mut self.conventions).max_by_key(|d| d.text.len());
+            let all = self.documents.iter_mut().chain(&mut self.tickets).chain(&mut self.conventions);
+            let longest = all.max_by_key(|d| d.text.len());
             let Some(longest) = longest.filter(|d| d.text.len() > LEAST) else { break };
             let half = (longest.text.len() / 2).max(LEAST);
             let (text, rest) = shortened(std::mem::take(&mut longest.text), half);
@@ -127,6 +130,7 @@ const DECIDE: &str = include_str!("prompt/decide.md");
 const PART: &str = include_str!("prompt/part.md");
 const AGAIN: &str = include_str!("prompt/again.md");
 const REJECTED: &str = include_str!("prompt/rejected.md");
+const TICKETS: &str = include_str!("prompt/tickets.md");
 const AREAS: &str = include_str!("prompt/areas.md");
 /// Bytes of a cited section that the judge of a claim is shown.
 const CITED: usize = 4 << 10;
@@ -321,7 +325,7 @@ fn claim_with_code(brief: &Brief, draft: &Draft, group: &Group) -> Option<String
 /// Returns what stands where a claim cites, no more than [`CITED`] bytes of it.
 fn cited(brief: &Brief, file: &Shown, label: &str) -> Option<Document> {
     let guidelines = Document { name: "guidelines".to_owned(), text: file.guidelines.join("\n"), folder: Vec::new() };
-    let all = brief.conventions.iter().chain(&brief.documents).chain([&guidelines]);
+    let all = brief.conventions.iter().chain(&brief.documents).chain(&brief.tickets).chain([&guidelines]);
     let section = all.into_iter().find_map(|d| section_of(label, d))?;
     let (text, _) = shortened(section.to_owned(), CITED);
     Some(Document { name: redact::visible(label.as_bytes()), text, folder: Vec::new() })
@@ -353,6 +357,9 @@ fn context(brief: &Brief, previous: &[Previous]) -> String {
     }
     for d in &brief.documents {
         document("document", d, &mut out);
+    }
+    for d in &brief.tickets {
+        document("ticket", d, &mut out);
     }
     if let Some(summary) = &brief.summary {
         fenced("request", summary, &mut out);
@@ -478,6 +485,9 @@ fn task(brief: &Brief, previous: &[Previous], lens: Lens, about: Option<(&Group,
         if !rejected(brief, &files).is_empty() {
             out.push_str(REJECTED);
         }
+    }
+    if !brief.tickets.is_empty() {
+        out.push_str(TICKETS);
     }
     if !brief.areas.is_empty() {
         out.push_str(AREAS);

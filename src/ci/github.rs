@@ -80,6 +80,7 @@ fn request(payload: &Value, checkout: Checkout) -> Option<Event> {
         title: text(payload, "/pull_request/title").and_then(|t| capped(t, MAX_TITLE)),
         description: text(payload, "/pull_request/body").and_then(|t| capped(t, MAX_DESCRIPTION)),
         target,
+        branch: text(payload, "/pull_request/head/ref").and_then(branch),
         // The repository of a fork that was deleted is null.
         is_fork: repo("base").map(|base| repo("head") != Some(base)),
         checkout,

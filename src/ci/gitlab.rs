@@ -68,6 +68,7 @@ fn request(env: &Env, number: &str, commit: String) -> Result<Event> {
         title: env.var("CI_MERGE_REQUEST_TITLE").and_then(|t| capped(t, MAX_TITLE)),
         description: env.var("CI_MERGE_REQUEST_DESCRIPTION").and_then(|t| capped(t, MAX_DESCRIPTION)),
         target,
+        branch: env.var("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME").and_then(branch),
         is_fork: own.map(|own| project("CI_MERGE_REQUEST_SOURCE_PROJECT_ID") != Some(own)),
         ..Event::new(System::GitLab, kind, label, change)
     })

@@ -34,7 +34,12 @@ pub(super) fn bitbucket(env: &Env) -> Result<Event> {
     };
     let may_be_empty = Some(format!("the pull request {NO_NEWS}"));
     let change = Change::Between { head, base, instead, may_be_empty };
-    Ok(Event { number, target: Some(target), ..Event::new(System::Bitbucket, Kind::Request, label, change) })
+    Ok(Event {
+        number,
+        target: Some(target),
+        branch: own,
+        ..Event::new(System::Bitbucket, Kind::Request, label, change)
+    })
 }
 
 /// Takes an id, whole or abbreviated, and the reference that has it.
@@ -56,7 +61,7 @@ pub(super) fn azure(env: &Env) -> Result<Event> {
             let numbers = ["SYSTEM_PULLREQUEST_PULLREQUESTNUMBER", "SYSTEM_PULLREQUEST_PULLREQUESTID"];
             let number: Option<u64> = numbers.iter().find_map(|v| env.var(v)?.parse().ok());
             let change = Change::Between {
-                head: at(head, source.map(|s| format!("refs/heads/{s}"))),
+                head: at(head, source.as_ref().map(|s| format!("refs/heads/{s}"))),
                 base: End::Branch(target.clone()),
                 instead: None,
                 may_be_empty: Some(format!("the pull request {NO_NEWS}")),
@@ -64,7 +69,7 @@ pub(super) fn azure(env: &Env) -> Result<Event> {
             let label = number.map_or_else(|| "pull request".to_owned(), |n| format!("pull request {n}"));
             let is_fork = env.var("SYSTEM_PULLREQUEST_ISFORK").map(|v| v.eq_ignore_ascii_case("true"));
             let event = Event::new(System::Azure, Kind::Request, label, change);
-            Event { number, target: Some(target), is_fork, ..event }
+            Event { number, target: Some(target), branch: source, is_fork, ..event }
         }
         None => {
             let kind = match env.var("BUILD_REASON") {
@@ -108,6 +113,7 @@ pub(super) fn jenkins(env: &Env) -> Result<Event> {
             number,
             title: env.var("CHANGE_TITLE").and_then(|t| capped(t, MAX_TITLE)),
             target: Some(target),
+            branch: env.var("CHANGE_BRANCH").and_then(branch),
             is_fork: Some(env.var("CHANGE_FORK").is_some()),
             ..Event::new(System::Jenkins, Kind::Request, label, change)
         });

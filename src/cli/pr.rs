@@ -11,7 +11,7 @@ use crate::forge::publish::Parts;
 use crate::forge::{Forge, Hosts, Listed, Operator, Order, Posted, PullRequest, Site};
 use crate::git::Repo;
 use crate::policy::{self, Policy, Sources};
-use crate::request::{Checkout, End, Ends, Fetching, OnBlock, Overrides, Source};
+use crate::request::{Checkout, End, Ends, Fetching, Naming, OnBlock, Overrides, Source};
 use crate::review::Review;
 use crate::rounds::selection::Selection;
 use crate::rules::RuleSet;
@@ -382,6 +382,18 @@ impl Found {
     /// Waives the findings of a review that replies of maintainers waive.
     pub(super) fn heed(&self, review: &mut Review, on_block: OnBlock, rules: &RuleSet, stop: &Stop) {
         self.forge.heed(&self.pull, review, on_block, rules, stop);
+    }
+
+    /// Returns the names in which tickets are looked for.
+    pub(super) fn naming(&self) -> Naming {
+        let pull = &self.pull;
+        Naming {
+            number: pull.number,
+            branch: pull.head.name.clone(),
+            title: pull.title.clone(),
+            description: pull.description.clone(),
+            is_fork: pull.is_fork,
+        }
     }
 
     /// Returns what the author says of the change: data for a model. Commit messages are read from the repository, and are in

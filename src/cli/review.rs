@@ -10,6 +10,7 @@ pub(super) use args::{Args, Verify, duration, usd};
 use super::{ColorChoice, Context, background, pr, signals};
 use crate::env::Env;
 use crate::error::{Error, ExitStatus, Result};
+use crate::forge::Issues;
 use crate::hooks::{self, Hook};
 use crate::progress;
 use crate::receipt::{self, Issued, Standing};
@@ -149,7 +150,15 @@ fn review(context: &Context, args: &Args, word: Word, stop: &Stop) -> Result<Exi
 pub(super) fn in_world<T>(context: &Context, stop: &Stop, work: impl FnOnce(&World<'_>) -> T) -> T {
     let progress = progress::of(&context.env, context.global.quiet);
     let now = jiff::Timestamp::now();
-    work(&World { env: &context.env, progress: progress.as_ref(), now, stop, script: None, agent: None })
+    work(&World {
+        env: &context.env,
+        progress: progress.as_ref(),
+        now,
+        stop,
+        script: None,
+        agent: None,
+        trackers: Some(&Issues),
+    })
 }
 
 /// Refuses to ask a forge where no socket may be opened.
@@ -276,6 +285,7 @@ fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<R
         (_, true) => false,
         _ => context.env.is_ci() || pull.is_some(),
     };
+    let naming = pull.map(pr::Found::naming);
     Ok(ReviewRequest {
         source,
         dir: context.dir.clone(),
@@ -304,7 +314,7 @@ fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<R
         waivers: o.waive.clone(),
         offline: o.offline,
         backends: o.backend.clone(),
-        brief: Brief { summary: o.summary.clone().or(by_author), documents: o.doc.clone(), ..Brief::default() },
+        brief: Brief { summary: o.summary.clone().or(by_author), documents: o.doc.clone(), naming, ..Brief::default() },
         cache: if o.no_cache { CacheUse::Refused } else { CacheUse::Allowed },
         debug_prompts: o.debug_prompts.as_ref().map(|f| context.dir.join(f)),
         // The HTML page shows the change, and a receipt covers it.

@@ -120,8 +120,15 @@ fn review(patient: &Patient<'_>, lines: &[String], backends: &[String], script: 
     request.cache = CacheUse::Refused;
     request.backends = backends.to_vec();
     let stop = Stop::default();
-    let world =
-        World { env: patient.env, progress: &Silent, now: jiff::Timestamp::now(), stop: &stop, script, agent: None };
+    let world = World {
+        env: patient.env,
+        progress: &Silent,
+        now: jiff::Timestamp::now(),
+        stop: &stop,
+        script,
+        agent: None,
+        trackers: None,
+    };
     review::run(&request, &world)
 }
 

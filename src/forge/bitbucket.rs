@@ -9,6 +9,7 @@ use super::commands::{Authors, CommentReply, Rights, co_authors};
 use super::post::Added;
 use super::publish::{Comment, Inline, Light, Set, Status};
 use super::{Account, Forge, Kind, Listed, MOST_OF_A_TEXT, PullRequest, Reads, speaks_of};
+use crate::context::Ticket;
 use crate::http::{Failure, Limits};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -40,6 +41,11 @@ pub(super) async fn list(forge: &Forge, limits: &Limits<'_>) -> Result<(Vec<List
 
 pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Result<PullRequest, Failure> {
     spoken!(forge, read(number, limits))
+}
+
+/// Reads an issue of Bitbucket Cloud; Data Center has none.
+pub(super) async fn issue(forge: &Forge, number: u64, limits: &Limits<'_>) -> Result<Ticket, Failure> {
+    cloud::issue(forge, number, limits).await
 }
 
 /// Finds out who the token belongs to.

@@ -9,10 +9,12 @@ pub(super) use replies::{authors, pushed, replies, rights};
 pub(super) use write::{add, comments, edit, me, newest_status, resolve, set_status, summarize};
 
 use super::address::Project;
+use super::issue::ticket;
 use super::{
     Commit, Forge, Kind, Listed, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS, PullRequest, Reads,
     State, Tip,
 };
+use crate::context::Ticket;
 use crate::diff::ObjectId;
 use crate::http::{Failure, Limits};
 use serde_json::Value;
@@ -118,6 +120,17 @@ pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Res
         more_commits: commits.more || total > listed.len() as u64,
         commits: listed,
     })
+}
+
+/// Reads an issue. `None`: the number is that of a pull request, which GitHub lists among the issues.
+pub(super) async fn issue(forge: &Forge, number: u64, limits: &Limits<'_>) -> Result<Option<Ticket>, Failure> {
+    let number = number.to_string();
+    let issue = forge.client.get(&parts(&path(forge, &["issues", &number])), &[], limits).await?;
+    if issue.get("pull_request").is_some_and(|p| !p.is_null()) {
+        return Ok(None);
+    }
+    issue.number_at("/number")?;
+    ticket(&issue, "/body", "/updated_at").map(Some)
 }
 
 fn author(pull: &Value) -> String {

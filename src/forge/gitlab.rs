@@ -10,10 +10,12 @@ pub(super) use write::{add, comments, edit, may_write, me, newest_status, resolv
 
 use super::address::Project;
 use super::client::{Document, Pages, is_too_large};
+use super::issue::ticket;
 use super::{
     Commit, Forge, Kind, Listed, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS, PullRequest, Reads,
     State, Tip,
 };
+use crate::context::Ticket;
 use crate::http::{Cause, Failure, HeaderMap, Limits};
 use serde_json::Value;
 
@@ -192,6 +194,17 @@ pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Res
         commits,
         more_commits,
     })
+}
+
+/// Reads an issue. A confidential one is refused: not everybody who reads the review may see it.
+pub(super) async fn issue(forge: &Forge, number: u64, limits: &Limits<'_>) -> Result<Option<Ticket>, Failure> {
+    let number = number.to_string();
+    let issue = forge.client.get(&parts(&path(forge, &["issues", &number])), &[], limits).await?;
+    if issue["confidential"] == true {
+        return Err(Failure::new(Cause::Refused, "the issue is confidential"));
+    }
+    issue.number_at("/iid")?;
+    ticket(&issue, "/description", "/updated_at").map(Some)
 }
 
 /// Lists the commits, oldest first; and tells whether there are more.

@@ -117,6 +117,9 @@ impl Forge {
     /// Nothing was written: the forge cannot be asked, the token cannot write at all, or the pull request has another
     /// head or base than what was reviewed. What fails later is in [`Posted::failed`].
     pub fn publish(&self, number: u64, order: &Order<'_>, stop: &Stop) -> Result<Posted> {
+        // Readers of the page need not be allowed to read the tickets.
+        let screened = crate::report::for_forge(order.review);
+        let order = &Order { review: &screened, ..*order };
         let what = format!("the review of pull request #{number} cannot be published");
         let pull = self.reviewed(number, order, &what, stop)?;
         let mut posted = Posted::default();

@@ -256,6 +256,11 @@ impl<'r> Reader<'r> {
         revision::walk(&self.repo, tip, &hidden)
     }
 
+    /// Returns a commit and its ancestors, newest first, at most `most`. A history that cannot be read further ends there.
+    pub fn history(&mut self, tip: ObjectId, most: usize) -> Vec<ObjectId> {
+        revision::newest(&self.repo, tip, most)
+    }
+
     /// Lists the files that lie directly in a folder of a state, by name, links and the like included; none where there is no such folder.
     ///
     /// # Errors

@@ -225,6 +225,16 @@ pub(super) fn walk(repo: &gix::Repository, tip: ObjectId, hidden: &[ObjectId]) -
     Ok(commits)
 }
 
+/// Returns a commit and its ancestors, newest first, at most `most`; fewer where the history cannot be read.
+pub(super) fn newest(repo: &gix::Repository, tip: ObjectId, most: usize) -> Vec<ObjectId> {
+    let walk = repo
+        .rev_walk([gix_id(&tip)])
+        .sorting(gix::revision::walk::Sorting::ByCommitTime(CommitTimeOrder::NewestFirst))
+        .all();
+    let commits = walk.into_iter().flatten().map_while(std::result::Result::ok);
+    commits.take(most).map(|info| own(&info.id)).collect()
+}
+
 /// As [`walk`], for a review of each of these commits.
 ///
 /// # Errors

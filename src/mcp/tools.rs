@@ -17,6 +17,7 @@ use super::args::{self, Arg, Given};
 use super::fence::{Fence, Served};
 use crate::env::Env;
 use crate::error::{Error, Result};
+use crate::forge::Issues;
 use crate::policy::{self, File, Policy, Sources};
 use crate::progress::Progress;
 use crate::request::{Authority, Overrides, ReviewRequest, Source};
@@ -109,7 +110,15 @@ impl Tool {
 impl Call<'_> {
     /// Returns what a review sees of the world.
     pub(super) fn world(&self) -> World<'_> {
-        World { env: self.env, progress: self.progress, now: self.now, stop: self.stop, script: None, agent: None }
+        World {
+            env: self.env,
+            progress: self.progress,
+            now: self.now,
+            stop: self.stop,
+            script: None,
+            agent: None,
+            trackers: Some(&Issues),
+        }
     }
 
     /// Asks for a review as a client may: under the policy at HEAD, which the one under review cannot write.

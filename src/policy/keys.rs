@@ -4,6 +4,7 @@
 //! use this table. A new key is one entry here and one field in [`super`].
 
 mod backend;
+mod context;
 
 use super::kind::Kind;
 use super::value::Value;
@@ -11,6 +12,7 @@ use super::{AgentReview, Backend, BackendKind, Guideline, HookMode, MAX_ATTEMPTS
 use crate::finding::Severity;
 use crate::request::{Depth, OnIncomplete, OnTestFailure};
 pub(super) use backend::BACKEND;
+use context::CONTEXT;
 
 /// A table of the policy file.
 pub(super) struct Table {
@@ -104,6 +106,7 @@ pub(super) static TABLES: &[Table] = &[
         keys: RECEIPT,
     },
     Table { name: "forge", about: "Self-hosted forges, their tokens, and commands in replies.", keys: FORGE },
+    Table { name: "context", about: "Tickets and pages that models get beside a change.", keys: CONTEXT },
 ];
 
 const ON_FAILURE: &[&str] = &["block", "warn"];

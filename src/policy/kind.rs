@@ -1,5 +1,7 @@
 //! The kinds of values of the policy keys: how they are validated, and how errors describe them.
 
+pub(super) mod context;
+
 use super::value::{Value, closest, parse_duration, show_duration};
 use super::{glob, preset};
 use crate::finding::{Category, Severity};
@@ -48,6 +50,16 @@ pub(super) enum Kind {
     Variable,
     Url,
     Price,
+    /// A program and its arguments.
+    Words,
+    /// Names of environment variables.
+    Variables,
+    /// Keys of ticket projects, and paths of projects of a forge.
+    Projects,
+    /// A regular expression.
+    Pattern,
+    /// MCP servers by name.
+    Servers,
 }
 
 /// Why a value is invalid. The text follows the name of the key.
@@ -120,6 +132,11 @@ impl Kind {
             Self::Variable => "the name of an environment variable".to_owned(),
             Self::Url => "an https URL, or an http URL of this machine".to_owned(),
             Self::Price => "a table of input, cached and output, in USD per million tokens".to_owned(),
+            Self::Words => "a list of a program and its arguments".to_owned(),
+            Self::Variables => "a list of names of environment variables".to_owned(),
+            Self::Projects => "a list of projects".to_owned(),
+            Self::Pattern => "a regular expression of at most 512 bytes".to_owned(),
+            Self::Servers => "tables: [context.servers.NAME]".to_owned(),
         }
     }
 
@@ -149,7 +166,10 @@ impl Kind {
                 | Self::Tools
                 | Self::Signers
                 | Self::Sandbox
-                | Self::Folders,
+                | Self::Folders
+                | Self::Words
+                | Self::Variables
+                | Self::Projects,
                 DeValue::Array(items),
             ) => self.list(items),
             (
@@ -162,7 +182,10 @@ impl Kind {
                 | Self::Tools
                 | Self::Signers
                 | Self::Sandbox
-                | Self::Folders,
+                | Self::Folders
+                | Self::Words
+                | Self::Variables
+                | Self::Projects,
                 DeValue::String(s),
             ) => Err(wrong().hinted(format!("write it as a list: [{}]", super::value::quote(s)))),
             (Self::SeverityTable, DeValue::Table(table)) if table.len() > MAX_LIST => {
@@ -183,6 +206,8 @@ impl Kind {
                 }
                 Ok(Value::Table(rows))
             }
+            (Self::Servers, DeValue::Table(table)) => context::servers(table),
+            (Self::Pattern, DeValue::String(s)) => context::pattern(s),
             (Self::Price, DeValue::Table(table)) => {
                 let mut rows = Vec::new();
                 for (name, v) in table {
@@ -270,7 +295,7 @@ impl Kind {
             };
             let s = self.item(s).map_err(|c| c.at(item.span()))?;
             // The arguments of a command may repeat.
-            if matches!(self, Self::Sandbox) || !list.contains(&s) {
+            if matches!(self, Self::Sandbox | Self::Words) || !list.contains(&s) {
                 list.push(s);
             }
         }
@@ -288,6 +313,9 @@ impl Kind {
         }
         if let Self::Sandbox = self {
             check_command(&list)?;
+        }
+        if let Self::Words = self {
+            context::command(&list)?;
         }
         Ok(Value::List(list))
     }
@@ -331,6 +359,11 @@ impl Kind {
                 Err(complaint(format!("must be {}; an entry is empty or has a control character", self.expects())))
             }
             Self::Folders => folder(s),
+            Self::Words if !context::is_plain(s) => {
+                Err(complaint(format!("must be {}; an entry is empty or has a control character", self.expects())))
+            }
+            Self::Variables => Self::Variable.string(s).map(|v| v.text().to_owned()),
+            Self::Projects => context::project(s),
             _ => Ok(s.to_owned()),
         }
     }

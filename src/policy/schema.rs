@@ -208,6 +208,23 @@ impl Kind {
                 "pattern": "^https?://[^\\s@?#]+$",
                 "examples": ["https://api.example.com/v1", "http://127.0.0.1:11434/v1"],
             }),
+            Self::Words => json!({ "type": "array", "items": { "type": "string", "minLength": 1 }, "minItems": 1 }),
+            Self::Variables => list(Self::Variable.schema()),
+            Self::Projects => list(json!({ "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._~/-]*$" })),
+            Self::Pattern => json!({ "type": "string", "minLength": 1, "maxLength": 512, "format": "regex" }),
+            Self::Servers => {
+                let keys = super::kind::context::KEYS.map(|(name, kind)| (name.to_owned(), kind.schema()));
+                let server = json!({
+                    "type": "object",
+                    "properties": serde_json::Map::from_iter(keys),
+                    "additionalProperties": false,
+                });
+                json!({
+                    "type": "object",
+                    "additionalProperties": server,
+                    "propertyNames": { "pattern": "^[a-z0-9_-]{1,64}$" },
+                })
+            }
             Self::Price => {
                 let price = json!({ "type": "number", "minimum": 0, "maximum": 1_000_000 });
                 json!({

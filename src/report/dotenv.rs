@@ -27,5 +27,8 @@ pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
     ] {
         writeln!(out, "{key}={number}")?;
     }
+    if !review.context.is_empty() {
+        writeln!(out, "context={}", review.context.len())?;
+    }
     writeln!(out, "tests={tests}")
 }

@@ -158,6 +158,7 @@ fn body<'r>(review: &'r Review, page: &'r Page<'r>, origins: &'r [&'r Origin], o
     }
     sections::left_out(page, out);
     sections::set_aside(review, page, out);
+    sections::context(review, out);
     sections::notes(review, out);
     sections::models(review, out);
     out.raw("</main>\n</div>\n<footer><p>").text(crate::NAME);

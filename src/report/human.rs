@@ -66,6 +66,7 @@ fn after(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     }
     set_aside(page, review)?;
     models::write(page, review)?;
+    context(page, review)?;
     notes(page, review)?;
     failed(page, review)?;
     skipped(page, review)?;
@@ -337,6 +338,17 @@ fn set_aside(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
         }
         let line = put_rule(page, line, f).put(PLAIN, ": ").put(PLAIN, Inert::new(reason));
         page.wrapped(&line, 4)?;
+    }
+    Ok(())
+}
+
+/// Writes the tickets and pages that models were given.
+fn context(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
+    if !review.context.is_empty() {
+        page.gap()?;
+    }
+    for text in words::context(review) {
+        page.wrapped(&Line::new().put(CYAN, "context: ").put(PLAIN, Inert::new(text)), 4)?;
     }
     Ok(())
 }

@@ -74,6 +74,7 @@ pub fn report(review: &Review) -> wire::Report {
                 })
                 .collect(),
         }),
+        context: review.context.iter().map(context).collect(),
         missing_requirements: review
             .models
             .missing
@@ -153,6 +154,16 @@ fn source(review: &Review) -> wire::Source {
         base: s.base.clone(),
         head: s.head.clone(),
         tree: s.tree.clone(),
+    }
+}
+
+fn context(item: &crate::context::Item) -> wire::ContextItem {
+    wire::ContextItem {
+        reference: item.reference.clone(),
+        title: item.title.clone(),
+        source: item.source.clone(),
+        version: item.version.clone(),
+        digest: item.digest.clone(),
     }
 }
 

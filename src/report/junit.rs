@@ -171,6 +171,11 @@ fn suites(review: &Review) -> Vec<Suite> {
         let end = if is_empty { End::Skipped(text) } else { End::Passed(String::new()) };
         suites.push(Suite { name: "review".to_owned(), cases: vec![Case { name, end }] });
     }
+    let given = words::context(review);
+    if !given.is_empty() {
+        let cases = given.into_iter().map(|text| Case { name: text, end: End::Passed(String::new()) }).collect();
+        suites.push(Suite { name: "context".to_owned(), cases });
+    }
     suites
 }
 

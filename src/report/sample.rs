@@ -146,6 +146,7 @@ pub(crate) fn empty() -> Review {
         rules_hash: "fedcba9876543210".to_owned(),
         rules_only: true,
         models: Models::default(),
+        context: Vec::new(),
         tests: None,
         timestamp: jiff::Timestamp::from_second(1_700_000_000).unwrap(),
         duration: Duration::from_micros(700),
@@ -484,6 +485,7 @@ pub(crate) fn full() -> Review {
         rules_hash: "fedcba9876543210".to_owned(),
         rules_only: false,
         models: models(),
+        context: Vec::new(),
         tests: Some(TestResults {
             outcome: TestOutcome::Failed,
             summary: "41 passed, 1 failed".to_owned(),

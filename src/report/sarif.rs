@@ -107,7 +107,9 @@ fn properties(review: &Review) -> sarif::PropertyBag {
     let c = &review.coverage;
     let files = [("filesReviewed", json!(c.files_reviewed)), ("filesTotal", json!(c.files_total))];
     let tests = review.tests.as_ref().map(|t| ("tests", json!(t.outcome.name())));
-    bag(None, known.into_iter().chain(ids).chain(aside).chain(files).chain(tests).chain(usage))
+    let context: Vec<String> = words::context(review).iter().map(|text| untrusted::plain(text)).collect();
+    let context = (!context.is_empty()).then(|| ("context", json!(context)));
+    bag(None, known.into_iter().chain(ids).chain(aside).chain(files).chain(tests).chain(context).chain(usage))
 }
 
 fn invocation(review: &Review, kept: usize) -> sarif::Invocation {

@@ -41,6 +41,15 @@ impl Level {
     }
 }
 
+/// Returns what models were given beside the change: `PROJ-12 "title" (jira)`.
+pub(super) fn context(review: &Review) -> Vec<String> {
+    let line = |item: &crate::context::Item| match item.title.is_empty() {
+        true => format!("{} ({})", item.reference, item.source),
+        false => format!("{} \"{}\" ({})", item.reference, item.title, item.source),
+    };
+    review.context.iter().map(line).collect()
+}
+
 /// Returns the verdict as a word, and its reason: `BLOCK`, `2 of 3 findings block this change: 2 major`.
 pub(super) fn verdict(review: &Review) -> (&'static str, String) {
     let found = counted(&totals(review));

@@ -12,6 +12,7 @@ use crate::ai::related::{self, Related};
 use crate::ai::run::{self, Job};
 use crate::ai::tree::Tree;
 use crate::ai::{Models, context};
+use crate::context::{self as tickets, Item};
 use crate::diff::{FileChange, ObjectId, RepoPath};
 use crate::error::Result;
 use crate::finding::{self, Finding};
@@ -44,6 +45,8 @@ pub(super) struct Asking<'a> {
     pub(super) floor: &'a Floor<'a>,
     /// Names; empty: nobody.
     pub(super) backends: &'a [String],
+    /// What the change is measured against.
+    pub(super) base: &'a State,
 }
 
 /// What came of it.
@@ -59,6 +62,8 @@ pub(super) struct Asked {
     pub(super) lost: Lost,
     /// What models were shown of the worktree.
     pub(super) shown: HashMap<RepoPath, ObjectId>,
+    /// Tickets and pages that models were given.
+    pub(super) context: Vec<Item>,
 }
 
 impl Default for Asked {
@@ -72,6 +77,7 @@ impl Default for Asked {
             tests: None,
             lost: Lost::Files(Vec::new()),
             shown: HashMap::new(),
+            context: Vec::new(),
         }
     }
 }
@@ -127,6 +133,12 @@ impl Asking<'_> {
         }))
     }
 
+    /// Reads the tickets of the change, if a backend is to be asked about something.
+    fn tickets(&self) -> tickets::Gathered {
+        let is_asked = !self.backends.is_empty() && self.world.script.is_none() && self.has_entries();
+        if is_asked && self.is_owed() { super::tickets::gather(self) } else { tickets::Gathered::default() }
+    }
+
     /// Returns true if anything differs, as far as the parts know without a commit being read.
     fn has_entries(&self) -> bool {
         self.floor.parts.iter().any(|part| match &part.content {
@@ -166,14 +178,26 @@ impl Asking<'_> {
             Ok(runtime) => runtime,
             Err(e) => return failed(format!("no model was asked: {e}")),
         };
-        let asked = runtime.block_on(self.work(prompts, told));
+        // Blocks by itself: forges and servers are asked on runtimes of their own.
+        let given = self.tickets();
+        let asked = runtime.block_on(self.work(prompts, told, given));
         // Looking up a name cannot be broken off: dropping the runtime would wait for it, past deadline and Ctrl-C.
         runtime.shutdown_background();
         asked
     }
 
-    async fn work(&self, prompts: Option<&Prompts>, told: oneshot::Receiver<Vec<Finding>>) -> Asked {
-        let mut asked = Asked::default();
+    async fn work(
+        &self,
+        prompts: Option<&Prompts>,
+        told: oneshot::Receiver<Vec<Finding>>,
+        given: tickets::Gathered,
+    ) -> Asked {
+        let mut asked = Asked { context: given.items, ..Asked::default() };
+        asked.notes.extend(given.notes.into_iter().map(|text| Note::general("context", text)));
+        match self.policy().context.required {
+            true => asked.coverage.failed.extend(given.failed.into_iter().map(|text| (None, text))),
+            false => asked.notes.extend(given.failed.into_iter().map(|text| Note::general("context", text))),
+        }
         if let Some(command) = self.test_command().filter(|_| self.has_entries()) {
             asked.tests = Some(self.test(command).await);
         }
@@ -438,6 +462,10 @@ impl Asking<'_> {
         }
         for d in brief.conventions.iter().chain(&brief.documents) {
             look("a document that a model is given", Some(&RepoPath::from(d.name.as_str())), &d.text);
+        }
+        brief.tickets = asked.context.iter().map(super::tickets::document).collect();
+        for d in &brief.tickets {
+            look("a ticket that a model is given", None, &d.text);
         }
         if let Some(contract) = &request.brief.contract {
             let document = context::contract(contract, rules);

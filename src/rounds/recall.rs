@@ -6,6 +6,7 @@
 use super::region::changes;
 use crate::ai::ask::Spent;
 use crate::ai::{Compliance, Dropped, Missing, Models, Opinion, Usage, Violation};
+use crate::context::Item;
 use crate::diff::{FileChange, LineKind, LineNo, ObjectId, RepoPath, trim_line_end, unified};
 use crate::error::ExitStatus;
 use crate::finding::listing::Unlisted;
@@ -57,6 +58,7 @@ pub fn review(report: &wire::Report, change: &[u8]) -> Review {
         rules_hash: report.tool.rules_hash.clone(),
         rules_only: asked.is_empty(),
         models: models(report, asked),
+        context: report.context.iter().map(context).collect(),
         tests: report.test_results.as_ref().map(|t| TestResults {
             outcome: test_outcome(t),
             summary: t.summary.clone(),
@@ -69,6 +71,18 @@ pub fn review(report: &wire::Report, change: &[u8]) -> Review {
         record: None,
         unrecorded: Vec::new(),
         session: report.review_id.clone().map(|id| SessionRef { id, round: report.round }),
+    }
+}
+
+/// Returns a ticket that models were given; its text is not stored.
+fn context(c: &wire::ContextItem) -> Item {
+    Item {
+        reference: c.reference.clone(),
+        title: c.title.clone(),
+        source: c.source.clone(),
+        version: c.version.clone(),
+        digest: c.digest.clone(),
+        text: String::new(),
     }
 }
 

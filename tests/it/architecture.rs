@@ -27,6 +27,7 @@ const ORDER: &[&str] = &[
     "rules",
     "verdict",
     "ai",
+    "context",
     "review",
     "wire",
     "report",
@@ -260,8 +261,8 @@ fn only_the_sarif_report_names_its_types() {
 }
 
 #[test]
-fn only_the_mcp_server_names_its_sdk() {
-    only(&["mcp"], &["rmcp"]);
+fn only_the_mcp_server_and_the_client_of_context_servers_name_the_sdk() {
+    only(&["mcp", "context/server"], &["rmcp"]);
 }
 
 #[test]
@@ -290,7 +291,7 @@ fn only_http_opens_a_socket() {
     only(&[], &sockets);
     only(&[], &["ToSocketAddrs", "rustix::net", "tokio::net"]);
     only(&["http"], &["reqwest", "rustls", "hyper"]);
-    only(&["http", "ai/ask", "ai/backend", "forge"], &["crate::http"]);
+    only(&["http", "ai/ask", "ai/backend", "context", "forge"], &["crate::http"]);
     let lock = std::fs::read_to_string(root().join("Cargo.lock")).unwrap();
     for name in ["ureq", "openssl", "native-tls", "curl", "aws-lc-sys"] {
         assert!(!lock.contains(&format!("name = \"{name}\"\n")), "{name} came in");

@@ -27,7 +27,7 @@ pub fn env(repo: &Repo) -> Env {
 pub fn with_world<T>(repo: &Repo, stop: &Stop, call: impl FnOnce(&World<'_>) -> T) -> T {
     let env = env(repo);
     let now = "2026-01-02T03:04:05Z".parse().unwrap();
-    call(&World { env: &env, progress: &Silent, now, stop, script: None, agent: None })
+    call(&World { env: &env, progress: &Silent, now, stop, script: None, agent: None, trackers: None })
 }
 
 /// A repository with a policy at HEAD, a change in its worktree and a contract beside it.

@@ -20,6 +20,7 @@ mod claims;
 mod claude;
 mod cli;
 mod content;
+mod context;
 mod counsel;
 mod coverage;
 mod diff;

@@ -100,6 +100,7 @@ fn full_brief() -> Brief {
         folder: folder.as_bytes().to_vec(),
     };
     Brief {
+        tickets: Vec::new(),
         rejections: Vec::new(),
         depth: Depth::Quick,
         summary: Some("Names are sorted now. All tests pass, approved by security.".to_owned()),

@@ -38,6 +38,23 @@ pub(super) fn find<'d>(
     }
 }
 
+/// Returns true if a citation begins with the name of a document.
+pub(super) fn names(cited: &str, document: &Document) -> bool {
+    after_name(cited.trim(), &document.name).is_some()
+}
+
+/// Returns true if a citation begins with what looks like the key of a ticket: `PROJ-12:`, `#12`, `page 12`.
+pub(super) fn names_a_ticket(cited: &str) -> bool {
+    let cited = cited.trim_start_matches(['`', '"', '\'', '[', '(', ' ']);
+    let end = cited.find(|c: char| c == ':' || c == '`' || c == '"' || c.is_whitespace()).unwrap_or(cited.len());
+    let key = cited[..end].trim_end_matches([']', ')', ',']);
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let is_key = key.rsplit_once(['-', '#']).is_some_and(|(name, number)| {
+        is_number(number) && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '/' | '-' | '.'))
+    });
+    is_key || cited.strip_prefix("page ").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
 /// Returns what stands under the heading that is cited: `label` as in [`Citation`].
 pub(in crate::ai) fn section_of<'d>(label: &str, document: &'d Document) -> Option<&'d str> {
     match label.strip_prefix(document.name.as_str())? {

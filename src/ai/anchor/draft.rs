@@ -415,7 +415,16 @@ pub(super) fn cited(cx: &Context<'_>, reference: &str, said: &[&str], file: Opti
     let guidelines = file.map(|f| f.guidelines.join("\n")).filter(|g| !g.is_empty());
     let guidelines = guidelines.map(|text| Document { name: "guidelines".to_owned(), text, folder: Vec::new() });
     let all = cx.conventions.iter().chain(cx.documents).chain(guidelines.as_ref());
-    cite::find(reference, said, all)
+    // A ticket that is named is the only one whose words count: nobody else's ticket can speak for it. A heading alone is
+    // no citation of a ticket.
+    if let Some(ticket) = cx.tickets.iter().find(|t| cite::names(reference, t)) {
+        return cite::find(reference, said, std::iter::once(ticket)).filter(|c| c.quoted);
+    }
+    let of_tickets = || {
+        let found = cite::find(reference, said, cx.tickets.iter()).filter(|c| c.quoted);
+        found.filter(|_| !cite::names_a_ticket(reference))
+    };
+    cite::find(reference, said, all).or_else(of_tickets)
 }
 
 /// Reads a severity. An unknown one counts as major.

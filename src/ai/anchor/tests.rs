@@ -71,6 +71,7 @@ impl Case {
             chunk: &self.chunk,
             conventions: &self.conventions,
             documents: &[],
+            tickets: &[],
             read: &self.read,
             backend: "one",
             rules: &self.rules,

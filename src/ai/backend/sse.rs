@@ -2,7 +2,7 @@
 
 /// What is left of a stream that has not made an event yet.
 #[derive(Debug, Default)]
-pub(super) struct Events {
+pub(crate) struct Events {
     /// The bytes of an unfinished line.
     line: Vec<u8>,
     /// The data of the unfinished event, one line end behind each line.
@@ -15,7 +15,7 @@ pub(super) struct Events {
 impl Events {
     /// Takes the next bytes and hands on the data of every event that they finish. Names and ids of events are
     /// not looked at. Bytes behind the last empty line wait for more.
-    pub(super) fn push(&mut self, bytes: &[u8], mut event: impl FnMut(&[u8])) {
+    pub(crate) fn push(&mut self, bytes: &[u8], mut event: impl FnMut(&[u8])) {
         for &b in bytes {
             let swallowed = self.after_return && b == b'\n';
             self.after_return = b == b'\r';

@@ -137,6 +137,7 @@ impl<'a> Session<'a> {
             chunk,
             conventions: &self.brief.conventions,
             documents: &self.brief.documents,
+            tickets: &self.brief.tickets,
             read: &read,
             backend: name,
             rules: self.job.rules,

@@ -67,6 +67,7 @@ impl<'a> Session<'a> {
             chunk: &chunk,
             conventions: &self.brief.conventions,
             documents: &self.brief.documents,
+            tickets: &self.brief.tickets,
             read,
             backend,
             rules: self.job.rules,

@@ -7,9 +7,11 @@ mod replies;
 pub(super) use replies::{authors, pushed, replies, rights};
 
 use super::{MOST, is_absent, parts};
+use crate::context::Ticket;
 use crate::diff::ObjectId;
 use crate::forge::address::Project;
 use crate::forge::client::{Pages, is_too_large, smaller};
+use crate::forge::issue::ticket;
 use crate::forge::publish::{Comment, Inline, Place};
 use crate::forge::{
     Account, Commit, Forge, Kind, Listed, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS, PullRequest,
@@ -132,6 +134,14 @@ pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Res
         commits: listed,
         more_commits: commits.more,
     })
+}
+
+pub(super) async fn issue(forge: &Forge, number: u64, limits: &Limits<'_>) -> Result<Ticket, Failure> {
+    let number = number.to_string();
+    let path = path(&forge.site.project, &["issues", &number]);
+    let issue = forge.client.get(&parts(&path), &[], limits).await?;
+    issue.number_at("/id")?;
+    ticket(&issue, "/content/raw", "/updated_on")
 }
 
 /// Tells whether an id is one that a pull request names by its first digits.

@@ -333,6 +333,18 @@ fn graded(severity: Severity, text: &str, reference: Option<&str>, out: &mut Mar
     }
 }
 
+/// Writes the tickets and pages that models were given.
+pub(super) fn context(review: &Review, out: &mut Markup) {
+    if review.context.is_empty() {
+        return;
+    }
+    out.raw("<section class=\"list quiet\" aria-labelledby=context><h2 id=context>Context</h2>\n<ul>\n");
+    for text in words::context(review) {
+        out.raw("<li>").text(&text).raw("</li>\n");
+    }
+    out.raw("</ul>\n</section>\n");
+}
+
 /// Writes the notes.
 pub(super) fn notes(review: &Review, out: &mut Markup) {
     if review.notes.is_empty() {

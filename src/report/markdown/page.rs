@@ -248,7 +248,12 @@ fn findings(review: &Review, detail: &Detail<'_>, room: usize) -> String {
 /// Returns the parts after the findings that fit.
 fn tail(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     let share = room / 8;
-    let mut parts = vec![tests(review, detail, share), design(review, detail, share), set_aside(review, detail, share)];
+    let mut parts = vec![
+        context(review),
+        tests(review, detail, share),
+        design(review, detail, share),
+        set_aside(review, detail, share),
+    ];
     if detail.all {
         parts.extend([
             opinions(review, detail, share),
@@ -316,6 +321,12 @@ fn set_aside(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     let words: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     let words = words.join(", ");
     section(detail.flavor, words, &list(items, detail.most, room))
+}
+
+/// Names the tickets and pages that models were given.
+fn context(review: &Review) -> String {
+    let items: Vec<String> = words::context(review).iter().map(|text| item(text)).collect();
+    if items.is_empty() { String::new() } else { format!("Context: {}.\n", items.join(", ")) }
 }
 
 fn opinions(review: &Review, detail: &Detail<'_>, room: usize) -> String {

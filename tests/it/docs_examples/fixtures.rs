@@ -59,6 +59,7 @@ pub const FIXTURES: &[Fixture] = &[
     ("local-model-finds-a-bug", models::local_model_finds_a_bug),
     ("fix-of-a-bug", models::fix_of_a_bug),
     ("local-model-fixes-a-bug", models::local_model_fixes_a_bug),
+    ("tickets", models::tickets),
     ("offline-backend", models::offline_backend),
 ];
 

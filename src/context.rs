@@ -1,0 +1,88 @@
+//! Tickets and pages that a change refers to: which ones, and what they say.
+//!
+//! [`reference`] finds the references in the names and texts of a change, [`allow`] decides which may be read, and
+//! [`gather()`] reads them: issues through a [`Tracker`] that the forge layer provides, tickets and pages from MCP
+//! servers ([`server`]) that the operator names. This code chooses every call; no model does. What comes back is data:
+//! redacted, bounded, and never an instruction.
+
+mod allow;
+mod gather;
+mod keep;
+mod link;
+mod quote;
+pub mod reference;
+mod server;
+mod ticket;
+mod web;
+
+pub use allow::{Allowed, projects_of};
+pub use gather::{Gathered, Job, gather};
+pub use quote::Quotes;
+pub use reference::{Home, Reference, Texts};
+pub use server::{Probe, probe};
+pub use ticket::Ticket;
+
+use crate::env::Env;
+use crate::policy::ForgePolicy;
+use crate::stop::Stop;
+use std::fmt::Debug;
+use std::path::Path;
+use std::time::Instant;
+
+/// Something that was read for a change. All text is redacted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Item {
+    /// What it is cited by: `PROJ-12`, `#12`, `page 123`.
+    pub reference: String,
+    pub title: String,
+    /// `jira`, `confluence`, `github`, `gitlab`, `bitbucket`, or the name of a server.
+    pub source: String,
+    /// When it was last changed, or its version, as the source writes it; empty if the source does not say.
+    pub version: String,
+    /// SHA-256 of `text`, in hexadecimal digits.
+    pub digest: String,
+    /// What models are shown. Empty in a review that was read back: the text is not stored.
+    pub text: String,
+}
+
+/// Finds the tracker of the repository under review. Implemented above this layer, where forges are known.
+pub trait Trackers: Debug + Sync {
+    /// Returns the tracker of the project that one of the addresses is of; `None` if no known forge has it.
+    ///
+    /// # Errors
+    /// A lowercase fragment: why the forge cannot be asked.
+    fn open(&self, desk: &Desk<'_>) -> Result<Option<Box<dyn Tracker>>, String>;
+}
+
+/// What a tracker is opened with.
+#[derive(Clone, Copy, Debug)]
+pub struct Desk<'a> {
+    /// The policy that governs the review.
+    pub policy: &'a ForgePolicy,
+    pub env: &'a Env,
+    /// The top of the repository.
+    pub top: Option<&'a Path>,
+    /// The addresses of the remote, the best one first.
+    pub remotes: &'a [String],
+}
+
+/// The issues of a forge.
+pub trait Tracker: Debug {
+    /// Returns the project under review.
+    fn home(&self) -> &Home;
+
+    /// Returns true if a token for the forge is configured.
+    fn has_token(&self) -> bool;
+
+    /// Reads an issue. `project` is another project of the same forge. `None`: the number is that of a pull request.
+    ///
+    /// # Errors
+    /// A lowercase fragment: why it cannot be read.
+    fn read(
+        &self,
+        project: Option<&str>,
+        number: u64,
+        deadline: Instant,
+        stop: &Stop,
+    ) -> Result<Option<Ticket>, String>;
+}

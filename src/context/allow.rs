@@ -1,0 +1,184 @@
+//! Decides which references may be read. Pure.
+//!
+//! The operator's token can often read more than the author of a change may see. A change must not choose what is read
+//! with it: without a list of projects, only those are read that the reviewed history of the base already names.
+
+use super::reference::{Reference, Texts, references};
+use std::collections::BTreeSet;
+
+/// The projects whose tickets, pages and issues may be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Allowed {
+    /// `[context] projects`; empty: not set.
+    listed: Vec<String>,
+    /// Projects and spaces that commit messages of the base name, in upper case.
+    of_base: BTreeSet<String>,
+    /// The operator's own pattern finds the keys, which are allowed without a list.
+    has_pattern: bool,
+}
+
+impl Allowed {
+    /// Allows what the operator lists.
+    pub fn listed(projects: &[String]) -> Self {
+        Self { listed: projects.to_vec(), ..Self::default() }
+    }
+
+    /// Allows what the base names, in addition, if nothing is listed.
+    #[must_use]
+    pub fn with_base(mut self, projects: BTreeSet<String>) -> Self {
+        self.of_base = projects;
+        self
+    }
+
+    /// Allows whatever the operator's pattern finds, if nothing is listed.
+    #[must_use]
+    pub fn with_pattern(mut self) -> Self {
+        self.has_pattern = true;
+        self
+    }
+
+    /// Returns true if the operator lists projects.
+    pub fn is_listed(&self) -> bool {
+        !self.listed.is_empty()
+    }
+
+    /// Returns true if the operator lists this project by name.
+    pub(super) fn lists(&self, project: &str) -> bool {
+        self.listed.iter().any(|p| p.eq_ignore_ascii_case(project))
+    }
+
+    /// Returns true if a project or space may be read.
+    fn has(&self, project: &str) -> bool {
+        match self.is_listed() {
+            true => self.lists(project),
+            false => self.of_base.contains(&project.to_ascii_uppercase()),
+        }
+    }
+
+    /// Returns true if the project of a key is listed or named by the base.
+    pub(super) fn names_project(&self, key: &str) -> bool {
+        project_of(key).is_some_and(|p| self.has(p))
+    }
+
+    /// Returns why a reference may not be read; `None`: it may.
+    pub fn refuses(&self, reference: &Reference) -> Option<String> {
+        let hint = |what: &str| format!("{what} is not in [context] projects");
+        match reference {
+            Reference::Ticket(_) if self.has_pattern && !self.is_listed() => None,
+            Reference::Ticket(key) => match project_of(key) {
+                Some(project) if self.has(project) => None,
+                Some(project) => Some(self.unknown(&format!("project {project}"))),
+                None => Some(hint(&format!("the project of {key}"))),
+            },
+            Reference::Issue { project: None, .. } => None,
+            Reference::Issue { project: Some(project), .. } if self.lists(project) => None,
+            Reference::Issue { project: Some(project), .. } => Some(hint(project)),
+            Reference::Page { space: Some(space), .. } if self.has(space) => None,
+            Reference::Page { space: Some(space), .. } => Some(self.unknown(&format!("space {space}"))),
+            // The answer names the space, and is checked.
+            Reference::Page { space: None, .. } => None,
+        }
+    }
+
+    fn unknown(&self, what: &str) -> String {
+        match self.is_listed() {
+            true => format!("{what} is not in [context] projects"),
+            false => format!("no commit of the base names {what}, and it is not in [context] projects"),
+        }
+    }
+
+    /// Returns why the answer for a reference is not used: it is about another ticket or page, of a project that may not
+    /// be read. A ticket that was moved answers with its new key.
+    pub(super) fn refuses_answer(&self, reference: &Reference, key: &str, space: &str) -> Option<String> {
+        match reference {
+            Reference::Ticket(asked) if key.is_empty() || key.eq_ignore_ascii_case(asked) => None,
+            // Some servers answer with the number of a ticket, which says nothing about its project.
+            Reference::Ticket(_) if key.bytes().all(|b| b.is_ascii_digit()) => None,
+            Reference::Ticket(_) => {
+                self.refuses(&Reference::Ticket(key.to_owned())).map(|why| format!("the answer is about {key}: {why}"))
+            }
+            Reference::Page { id, .. } if !key.is_empty() && key != id => {
+                Some(format!("the answer is about page {key}"))
+            }
+            Reference::Page { .. } if space.is_empty() => {
+                Some("the answer does not name the space of the page".to_owned())
+            }
+            Reference::Page { .. } if self.has(space) => None,
+            Reference::Page { .. } => Some(self.unknown(&format!("space {space}"))),
+            Reference::Issue { .. } => None,
+        }
+    }
+}
+
+/// Returns the project of a key: what stands in front of its last hyphen or underscore.
+fn project_of(key: &str) -> Option<&str> {
+    let (project, number) = key.rsplit_once(['-', '_'])?;
+    (!project.is_empty() && number.bytes().all(|b| b.is_ascii_digit())).then_some(project)
+}
+
+/// Returns the projects and spaces that commit messages name, in upper case.
+pub fn projects_of(messages: &[String]) -> BTreeSet<String> {
+    let nothing = Allowed::default();
+    let mut out = BTreeSet::new();
+    for message in messages {
+        let texts = Texts { title: message.clone(), ..Texts::default() };
+        for reference in references(&texts, None, None, &nothing) {
+            match reference {
+                Reference::Ticket(key) => out.extend(project_of(&key).map(str::to_ascii_uppercase)),
+                Reference::Page { space, .. } => out.extend(space.map(|s| s.to_ascii_uppercase())),
+                Reference::Issue { .. } => {}
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ticket(key: &str) -> Reference {
+        Reference::Ticket(key.to_owned())
+    }
+
+    fn page(space: Option<&str>) -> Reference {
+        Reference::Page { space: space.map(str::to_owned), id: "1".to_owned() }
+    }
+
+    #[test]
+    fn a_list_of_projects_is_exact() {
+        let allowed = Allowed::listed(&["PROJ".to_owned(), "o/r".to_owned()]).with_base(["OPS".to_owned()].into());
+        assert_eq!(allowed.refuses(&ticket("PROJ-1")), None);
+        assert_eq!(allowed.refuses(&ticket("OPS-1")).unwrap(), "project OPS is not in [context] projects");
+        assert!(allowed.refuses(&ticket("PROJ2-1")).is_some());
+        assert!(allowed.refuses(&ticket("SUBPROJ-1")).is_some());
+        let issue = |project: &str| Reference::Issue { project: Some(project.to_owned()), number: 1 };
+        assert_eq!(allowed.refuses(&issue("o/r")), None);
+        assert!(allowed.refuses(&issue("o/rr")).is_some());
+    }
+
+    #[test]
+    fn without_a_list_the_base_says_which_projects_are_known() {
+        let base = projects_of(&["PROJ-1: x, UTF-8".to_owned(), "https://w.example/spaces/DEV/pages/3".to_owned()]);
+        assert_eq!(base, ["DEV".to_owned(), "PROJ".to_owned()].into());
+        let allowed = Allowed::listed(&[]).with_base(base);
+        assert_eq!(allowed.refuses(&ticket("PROJ-9")), None);
+        assert!(allowed.refuses(&ticket("HR-1")).unwrap().starts_with("no commit of the base names project HR"));
+        assert_eq!(allowed.refuses(&page(Some("DEV"))), None);
+        assert!(allowed.refuses(&page(Some("HR"))).is_some());
+    }
+
+    #[test]
+    fn an_answer_about_another_project_is_refused() {
+        let allowed = Allowed::listed(&["PROJ".to_owned(), "DEV".to_owned()]);
+        let refuses = |r: &Reference, key: &str, space: &str| allowed.refuses_answer(r, key, space).is_some();
+        assert!(!refuses(&ticket("PROJ-1"), "PROJ-1", ""));
+        assert!(!refuses(&ticket("PROJ-1"), "PROJ-77", ""), "moved within the project");
+        assert!(!refuses(&ticket("PROJ-1"), "10001", ""));
+        assert!(refuses(&ticket("PROJ-1"), "HR-1", ""), "moved into a project that may not be read");
+        assert!(!refuses(&page(None), "1", "DEV"));
+        assert!(refuses(&page(None), "1", "HR"));
+        assert!(refuses(&page(Some("DEV")), "1", "HR"), "the address named another space");
+        assert!(refuses(&page(Some("DEV")), "1", ""));
+    }
+}

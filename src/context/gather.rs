@@ -1,0 +1,299 @@
+//! Reads what a change refers to, one reference after the other, within the limits of the policy.
+
+use super::keep::Keep;
+use super::server::{Failed, Server, Surroundings};
+use super::{Allowed, Item, Reference, Ticket, Tracker};
+use crate::ai::cache::Cache;
+use crate::ai::redact;
+use crate::env::Env;
+use crate::policy::{ContextPolicy, Reads};
+use crate::request::CacheUse;
+use crate::rules::RuleSet;
+use crate::stop::Stop;
+use crate::untrusted::Inert;
+use sha2::{Digest as _, Sha256};
+use std::cell::Cell;
+use std::path::Path;
+use std::time::Instant;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::LocalSet;
+
+/// Bytes of the text of one item, and of all items.
+const MAX_ITEM: usize = 16 << 10;
+const MAX_ALL: usize = 48 << 10;
+/// Bytes of a title.
+const MAX_TITLE: usize = 200;
+
+/// What is to be read, and by which rules.
+#[derive(Debug)]
+pub struct Job<'a> {
+    pub policy: &'a ContextPolicy,
+    /// Find secrets in what was read.
+    pub rules: &'a RuleSet,
+    pub env: &'a Env,
+    /// The top of the repository under review.
+    pub top: Option<&'a Path>,
+    pub stop: &'a Stop,
+    pub cache: CacheUse,
+    /// Seconds since 1970.
+    pub now: i64,
+    /// Best first.
+    pub references: &'a [Reference],
+    pub allowed: &'a Allowed,
+    /// The forge of the repository, where its issues may be read.
+    pub tracker: Option<&'a dyn Tracker>,
+}
+
+/// What was read, and what was not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gathered {
+    pub items: Vec<Item>,
+    /// References that may be read and could not be. Escaped.
+    pub failed: Vec<String>,
+    /// References that were not read by intention: not allowed, beyond the limit. Escaped.
+    pub notes: Vec<String>,
+}
+
+/// Reads the references of a change. Blocks; must not be called from a runtime.
+pub fn gather(job: &Job<'_>) -> Gathered {
+    let deadline = Instant::now() + job.policy.timeout;
+    let around = Surroundings { env: job.env, top: job.top, deadline, stop: job.stop };
+    let may_cache = job.cache == CacheUse::Allowed && !job.references.is_empty();
+    let cache = may_cache.then(|| Cache::open(job.env, job.top)).flatten();
+    let mut reading = Reading {
+        job,
+        deadline,
+        keep: Keep { cache, now: job.now },
+        calls: Cell::new(job.policy.max_calls),
+        servers: job.policy.servers.iter().map(|s| Server::new(s, around)).collect(),
+        runtime: None,
+        room: MAX_ALL,
+        out: Gathered::default(),
+    };
+    for reference in job.references {
+        reading.read(reference);
+    }
+    reading.end()
+}
+
+/// The state of [`gather`].
+struct Reading<'a> {
+    job: &'a Job<'a>,
+    deadline: Instant,
+    keep: Keep,
+    /// How many calls are left.
+    calls: Cell<u32>,
+    servers: Vec<Server<'a>>,
+    /// Made for the first server that is started.
+    runtime: Option<(Runtime, LocalSet)>,
+    /// Bytes that items may still take.
+    room: usize,
+    out: Gathered,
+}
+
+/// What reading a reference came to.
+enum Outcome {
+    Read {
+        ticket: Ticket,
+        source: String,
+    },
+    /// Nothing to say: nobody is configured who could read it, or it is no ticket.
+    Nothing,
+    Failed(String),
+    /// The limit of calls is reached.
+    Beyond,
+}
+
+impl Reading<'_> {
+    fn read(&mut self, reference: &Reference) {
+        let name = reference.to_string();
+        let Some(from) = self.source_of(reference) else {
+            if self.job.policy.required && matches!(reference, Reference::Ticket(_)) && self.is_allowed(reference) {
+                self.out.failed.push(format!("{} was not read: no context server is configured", Inert::new(&name)));
+            }
+            return;
+        };
+        if let Some(why) = self.job.allowed.refuses(reference) {
+            return self.out.notes.push(format!("{} was not read: {}", Inert::new(&name), Inert::new(why)));
+        }
+        let kept = self.keep.get(&from, &name);
+        if let Some(entry) = kept.clone().filter(|e| self.keep.is_fresh(e)) {
+            return match self.job.allowed.refuses_answer(reference, &entry.key, &entry.space) {
+                Some(why) => self.fail(&name, &why),
+                None => self.add(entry.item),
+            };
+        }
+        match self.ask(reference) {
+            Outcome::Read { ticket, source } => {
+                if let Some(why) = self.job.allowed.refuses_answer(reference, &ticket.key, &ticket.space) {
+                    return self.fail(&name, &why);
+                }
+                let mut item = self.item(&name, &ticket, source);
+                if let Some(old) = kept.filter(|e| !item.version.is_empty() && e.item.version == item.version) {
+                    item = old.item;
+                }
+                self.keep.put(&from, &item, (&ticket.key, &ticket.space));
+                self.add(item);
+            }
+            Outcome::Nothing => {}
+            Outcome::Failed(why) => self.fail(&name, &why),
+            Outcome::Beyond => {
+                let text = format!("{} was not read: max_calls = {}", Inert::new(&name), self.job.policy.max_calls);
+                self.out.notes.push(text);
+            }
+        }
+    }
+
+    fn is_allowed(&self, reference: &Reference) -> bool {
+        self.job.allowed.refuses(reference).is_none()
+    }
+
+    /// Names whoever would be asked, for the cache; `None`: nobody can be.
+    fn source_of(&self, reference: &Reference) -> Option<String> {
+        match reads(reference) {
+            Some(reads) => {
+                let able = self.servers.iter().filter(|s| s.may_read(reads)).map(|s| format!("{:?}", s.config));
+                let able: Vec<String> = able.collect();
+                (!able.is_empty()).then(|| able.join("\n"))
+            }
+            None => self.job.tracker.map(|t| format!("{} {}", t.home().web, t.home().project)),
+        }
+    }
+
+    fn ask(&mut self, reference: &Reference) -> Outcome {
+        if self.job.stop.signal().is_some() {
+            return Outcome::Failed("the run was stopped".to_owned());
+        }
+        if self.calls.get() == 0 {
+            return Outcome::Beyond;
+        }
+        match reference {
+            Reference::Issue { project, number } => self.ask_forge(project.as_deref(), *number),
+            Reference::Ticket(key) => self.ask_server(Reads::Tickets, key),
+            Reference::Page { id, .. } => self.ask_server(Reads::Pages, id),
+        }
+    }
+
+    fn ask_forge(&mut self, project: Option<&str>, number: u64) -> Outcome {
+        let Some(tracker) = self.job.tracker else { return Outcome::Nothing };
+        self.calls.set(self.calls.get() - 1);
+        match tracker.read(project, number, self.deadline, self.job.stop) {
+            Ok(Some(ticket)) => Outcome::Read { ticket, source: tracker.home().forge.to_owned() },
+            Ok(None) => Outcome::Nothing,
+            Err(why) => Outcome::Failed(why),
+        }
+    }
+
+    fn ask_server(&mut self, reads: Reads, value: &str) -> Outcome {
+        if self.runtime.is_none() {
+            match Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => self.runtime = Some((runtime, LocalSet::new())),
+                Err(e) => return Outcome::Failed(format!("no server can be asked: {e}")),
+            }
+        }
+        let Some((runtime, local)) = &self.runtime else { return Outcome::Nothing };
+        let (servers, calls) = (&mut self.servers, &self.calls);
+        local.block_on(runtime, first_answer(servers, reads, value, calls))
+    }
+
+    /// Makes an item of a ticket: redacted and cut.
+    fn item(&self, name: &str, ticket: &Ticket, source: String) -> Item {
+        let rules = self.job.rules;
+        let mut text = redact::text(rules, ticket.text.as_bytes()).text;
+        if text.len() > MAX_ITEM {
+            let end = text.floor_char_boundary(MAX_ITEM);
+            let rest = text.len() - end;
+            text.truncate(end);
+            text.push_str(&format!("\n[{rest} more bytes]"));
+        }
+        let mut title = redact::name(rules, ticket.title.as_bytes());
+        title.truncate(title.floor_char_boundary(MAX_TITLE));
+        let mut version = redact::name(rules, ticket.version.as_bytes());
+        version.truncate(version.floor_char_boundary(64));
+        let digest = digest(&title, &text);
+        Item { reference: redact::name(rules, name.as_bytes()), title, source, version, digest, text }
+    }
+
+    fn add(&mut self, mut item: Item) {
+        if item.text.len() > self.room {
+            let end = item.text.floor_char_boundary(self.room);
+            let rest = item.text.len() - end;
+            item.text.truncate(end);
+            self.out
+                .notes
+                .push(format!("of {}, the last {rest} bytes were not given to a model", Inert::new(&item.reference)));
+        }
+        self.room -= item.text.len();
+        self.out.items.push(item);
+    }
+
+    fn fail(&mut self, name: &str, why: &str) {
+        let why = self.job.rules.masked(why);
+        self.out.failed.push(format!("{} was not read: {}", Inert::new(name), Inert::new(why)));
+    }
+
+    /// Ends the servers, and returns what was read.
+    fn end(mut self) -> Gathered {
+        if let Some((runtime, local)) = self.runtime.take() {
+            local.block_on(&runtime, async {
+                for server in &mut self.servers {
+                    server.end().await;
+                }
+            });
+            drop(local);
+            runtime.shutdown_background();
+        }
+        self.out
+    }
+}
+
+/// Asks the first server that has the tool.
+async fn first_answer(servers: &mut [Server<'_>], reads: Reads, value: &str, calls: &Cell<u32>) -> Outcome {
+    let mut why: Option<String> = None;
+    for server in servers.iter_mut().filter(|s| s.may_read(reads)) {
+        let named = |f: Failed, server: &Server<'_>| format!("server {}: {}", server.config.name, f.reason);
+        let call = match server.call_for(reads).await {
+            Ok(call) => call,
+            Err(failed) => {
+                let text = named(failed, server);
+                why.get_or_insert(text);
+                continue;
+            }
+        };
+        let mut admit = || {
+            let left = calls.get();
+            calls.set(left.saturating_sub(1));
+            left > 0
+        };
+        return match server.call(&call, value, &mut admit).await {
+            Ok(text) => Outcome::Read { ticket: Ticket::of_answer(&text), source: call.source },
+            Err(failed) => Outcome::Failed(named(failed, server)),
+        };
+    }
+    why.map_or(Outcome::Nothing, Outcome::Failed)
+}
+
+/// Returns what a server must read for a reference; `None`: a forge reads it.
+fn reads(reference: &Reference) -> Option<Reads> {
+    match reference {
+        Reference::Ticket(_) => Some(Reads::Tickets),
+        Reference::Page { .. } => Some(Reads::Pages),
+        Reference::Issue { .. } => None,
+    }
+}
+
+fn digest(title: &str, text: &str) -> String {
+    let digest = Sha256::new().chain_update(title).chain_update([0]).chain_update(text).finalize();
+    digest.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// Runs work that may start local tasks, on a runtime of its own.
+pub(super) fn on_a_runtime<T>(work: impl Future<Output = T>) -> Result<T, String> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|e| format!("no server can be asked: {e}"))?;
+    let local = LocalSet::new();
+    let done = local.block_on(&runtime, work);
+    drop(local);
+    runtime.shutdown_background();
+    Ok(done)
+}

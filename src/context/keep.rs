@@ -1,0 +1,72 @@
+//! What was read lately, in the user's cache: the same ticket is not read again within ten minutes, and a ticket whose
+//! version is unchanged keeps its text, so that the answers of models about it stay valid. Only redacted text is kept.
+
+use super::Item;
+use crate::ai::ask::Nonce;
+use crate::ai::cache::{Cache, Kept, Key};
+use serde_json::{Value, json};
+
+/// Seconds for which an entry replaces a call.
+const FRESH: i64 = 10 * 60;
+
+/// The cache, and the time of this run in seconds since 1970.
+pub(super) struct Keep {
+    pub(super) cache: Option<Cache>,
+    pub(super) now: i64,
+}
+
+/// An entry of the cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) item: Item,
+    /// What the source called it: both decide whether it may be used.
+    pub(super) key: String,
+    pub(super) space: String,
+    fetched: i64,
+}
+
+impl Keep {
+    /// Returns the entry of a reference. `from` names the source with everything that decides what it answers.
+    pub(super) fn get(&self, from: &str, reference: &str) -> Option<Entry> {
+        let kept = self.cache.as_ref()?.get(&key(from, reference), &nonce())?;
+        let value: Value = serde_json::from_str(&kept.text).ok()?;
+        let text = |name: &str| value[name].as_str().map(str::to_owned);
+        Some(Entry {
+            item: Item {
+                reference: reference.to_owned(),
+                title: text("title")?,
+                source: text("source")?,
+                version: text("version")?,
+                digest: text("digest")?,
+                text: text("text")?,
+            },
+            key: text("key")?,
+            space: text("space")?,
+            fetched: value["fetched"].as_i64()?,
+        })
+    }
+
+    /// Returns true if an entry is young enough to replace a call.
+    pub(super) fn is_fresh(&self, entry: &Entry) -> bool {
+        (0..FRESH).contains(&(self.now - entry.fetched))
+    }
+
+    pub(super) fn put(&self, from: &str, item: &Item, (source_key, space): (&str, &str)) {
+        let Some(cache) = &self.cache else { return };
+        let value = json!({
+            "title": item.title, "source": item.source, "version": item.version, "digest": item.digest,
+            "text": item.text, "key": source_key, "space": space, "fetched": self.now,
+        });
+        let kept = Kept { text: value.to_string(), read: Vec::new(), model: String::new() };
+        cache.put(&key(from, &item.reference), &nonce(), &kept);
+    }
+}
+
+fn key(from: &str, reference: &str) -> Key {
+    Key::of_parts(&["context 1", from, reference])
+}
+
+/// No entry has a nonce; the cache takes one.
+fn nonce() -> Nonce {
+    Nonce::new([0; 16])
+}

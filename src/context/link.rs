@@ -1,0 +1,163 @@
+//! Connects an MCP client with a server: one end of a pipe for the client, and a task that carries messages between the
+//! pipe and the server. Bounds hold here, before the SDK sees a byte.
+
+use super::web;
+use crate::http;
+use crate::process::{self, End, Program};
+use crate::stop::Stop;
+use std::cell::Cell;
+use std::ffi::OsString;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf, duplex, split};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::task::{JoinHandle, spawn_local};
+use tokio::time::timeout;
+
+/// Bytes in the pipe between the client and the task.
+const PIPE: usize = 64 << 10;
+/// Bytes of one message, and of all messages of a connection.
+pub(super) const MAX_MESSAGE: usize = 4 << 20;
+const MAX_ALL: usize = 16 << 20;
+/// Lines that are no JSON and are skipped: programs print banners.
+const MAX_NOISE: u32 = 20;
+/// Bytes of standard error that are kept.
+const MAX_STDERR: usize = 4 << 10;
+/// Bytes of memory of the program and its children.
+const MAX_MEMORY: u64 = 2 << 30;
+/// How long a server may take to end after the client is gone.
+const ENDING: Duration = Duration::from_secs(1);
+
+/// A program that serves MCP on its standard input and output.
+#[derive(Clone)]
+pub(super) struct Spawn {
+    pub(super) path: PathBuf,
+    pub(super) args: Vec<OsString>,
+    pub(super) env: Vec<(OsString, OsString)>,
+    pub(super) dir: PathBuf,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Link {
+    task: JoinHandle<Closed>,
+}
+
+/// Why a connection ended. A lowercase fragment; foreign text, not masked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Closed {
+    pub(super) reason: String,
+    /// Another attempt can succeed.
+    pub(super) is_passing: bool,
+}
+
+impl Closed {
+    pub(super) fn new(reason: impl Into<String>, is_passing: bool) -> Self {
+        Self { reason: reason.into(), is_passing }
+    }
+}
+
+impl Link {
+    /// Starts a program. Returns the client's end of the pipe.
+    pub(super) fn program(spawn: Spawn, deadline: Instant, stop: Stop) -> (Self, DuplexStream) {
+        let (ours, theirs) = duplex(PIPE);
+        (Self { task: spawn_local(run_program(spawn, theirs, deadline, stop)) }, ours)
+    }
+
+    /// Speaks to a server over HTTP. Returns the client's end of the pipe.
+    pub(super) fn web(server: http::Server, url: http::Url, deadline: Instant, stop: Stop) -> (Self, DuplexStream) {
+        let (ours, theirs) = duplex(PIPE);
+        (Self { task: spawn_local(web::run(server, url, theirs, deadline, stop)) }, ours)
+    }
+
+    /// Waits for the end of a connection whose client is gone, and ends it after a second.
+    pub(super) async fn closed(mut self) -> Closed {
+        match timeout(ENDING, &mut self.task).await {
+            Ok(Ok(closed)) => closed,
+            _ => {
+                // Dropping the task ends the program and its group.
+                self.task.abort();
+                let _ = self.task.await;
+                Closed::new("it did not answer", true)
+            }
+        }
+    }
+}
+
+async fn run_program(spawn: Spawn, pipe: DuplexStream, deadline: Instant, stop: Stop) -> Closed {
+    let (input, output) = split(pipe);
+    let noise = Rc::new(Cell::new(0));
+    let (sender, receiver) = unbounded_channel();
+    let seen = Rc::clone(&noise);
+    let talk = async move {
+        let program = Program {
+            path: &spawn.path,
+            args: &spawn.args,
+            env: &spawn.env,
+            dir: &spawn.dir,
+            stdin: &[],
+            deadline,
+            max_stdout: MAX_ALL,
+            max_stderr: MAX_STDERR,
+            max_memory: Some(MAX_MEMORY),
+        };
+        let mut on_line = |line: &[u8]| {
+            if line.trim_ascii().is_empty() {
+                return ControlFlow::Continue(());
+            }
+            if serde_json::from_slice::<serde::de::IgnoredAny>(line).is_err() {
+                seen.set(seen.get() + 1);
+                return if seen.get() > MAX_NOISE { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+            }
+            match sender.send(line.to_vec()) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        };
+        process::converse(&program, &stop, MAX_MESSAGE, input, &mut on_line).await
+    };
+    let (ended, ()) = tokio::join!(talk, deliver(receiver, output));
+    match ended {
+        Ok(_) if noise.get() > MAX_NOISE => Closed::new("it does not speak MCP on its standard output", false),
+        Ok(output) => Closed::new(reason_of(output.end, &output.stderr), is_passing(output.end)),
+        Err(e) => Closed::new(format!("it cannot be started: {e}"), false),
+    }
+}
+
+/// Hands lines on to the client, and closes the pipe behind the last one.
+async fn deliver(mut lines: UnboundedReceiver<Vec<u8>>, mut output: WriteHalf<DuplexStream>) {
+    while let Some(mut line) = lines.recv().await {
+        line.push(b'\n');
+        if output.write_all(&line).await.is_err() {
+            break;
+        }
+    }
+    let _ = output.shutdown().await;
+}
+
+/// The reading end of a pipe whose other half writes.
+pub(super) type Input = ReadHalf<DuplexStream>;
+
+fn is_passing(end: End) -> bool {
+    matches!(end, End::Exit(_) | End::Signal(_) | End::Ended)
+}
+
+fn reason_of(end: End, stderr: &[u8]) -> String {
+    let what = match end {
+        End::Exit(code) => format!("it exited with code {code}"),
+        End::Signal(signal) => format!("it was ended by signal {signal}"),
+        End::TimedOut => "it did not answer in time".to_owned(),
+        End::Stopped(_) => "the run was stopped".to_owned(),
+        End::TooMuch => format!("it sent more than {} MiB at once, or {} MiB in all", MAX_MESSAGE >> 20, MAX_ALL >> 20),
+        End::OutOfMemory => format!("it used more than {} GiB of memory", MAX_MEMORY >> 30),
+        End::Ended => "the connection was closed".to_owned(),
+    };
+    let text = String::from_utf8_lossy(stderr);
+    let last = text.lines().rev().map(str::trim).find(|l| !l.is_empty());
+    match last.filter(|_| matches!(end, End::Exit(_))) {
+        Some(last) => format!("{what}: {}", last.chars().take(200).collect::<String>()),
+        None => what,
+    }
+}

@@ -1,0 +1,36 @@
+//! Whether each context server can be asked: it starts, and has a tool that may be called.
+
+use super::{Check, Patient, Section, State};
+use crate::context::{Probe, probe};
+use crate::git::Repo;
+use crate::stop::Stop;
+use std::time::Duration;
+
+/// How long a server may take to start and to list its tools.
+const TIME: Duration = Duration::from_secs(30);
+
+/// Starts the servers that the policy names. With `--offline` none is started: a server asks the network.
+pub(super) fn examine(patient: &Patient<'_>) -> Option<Section> {
+    let servers = &patient.policy.context.servers;
+    if servers.is_empty() {
+        return None;
+    }
+    let mut section = Section::new("context servers");
+    if patient.offline {
+        let names: Vec<&str> = servers.iter().map(|s| s.name.as_str()).collect();
+        section.checks.push(Check::told("server", format!("{}: not started because of --offline", names.join(", "))));
+        return Some(section);
+    }
+    let top = patient.repo.and_then(Repo::worktree);
+    for Probe { name, outcome } in probe(servers, patient.env, top, TIME, &Stop::default()) {
+        section.checks.push(match outcome {
+            Ok(tools) => Check::good("server", format!("{name}: starts, and has {}", tools.join(", "))),
+            // A review without tickets is only incomplete if they are required.
+            Err(why) => {
+                let state = if patient.policy.context.required { State::Bad } else { State::Doubtful };
+                Check::new("server", state, format!("{name}: {why}")).hint(format!("check [context.servers.{name}]"))
+            }
+        });
+    }
+    Some(section)
+}

@@ -1,0 +1,125 @@
+//! Reads issues for the context of a review ([`crate::context`]).
+
+use super::{Forge, Hosts, Kind, MOST_OF_A_TEXT, Operator, Reads, Site, bitbucket, github, gitlab};
+use crate::context::{Desk, Home, Ticket, Tracker, Trackers};
+use crate::env::Env;
+use crate::error::Error;
+use crate::forge::address::Project;
+use crate::http::{Failure, Limits};
+use crate::policy::ForgePolicy;
+use crate::stop::Stop;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// The issues of the forges that are known.
+#[derive(Debug)]
+pub struct Issues;
+
+/// The issues of one forge.
+#[derive(Debug)]
+struct Opened {
+    home: Home,
+    forge: Forge,
+    hosts: Hosts,
+    policy: ForgePolicy,
+    env: Env,
+    top: Option<PathBuf>,
+}
+
+impl Trackers for Issues {
+    fn open(&self, desk: &Desk<'_>) -> Result<Option<Box<dyn Tracker>>, String> {
+        let operator = Operator { policy: desk.policy, env: desk.env, top: desk.top };
+        let hosts = Hosts::of(&operator).map_err(|e| reason(&e))?;
+        let Some(site) = desk.remotes.iter().find_map(|url| hosts.site_of_remote(url)) else { return Ok(None) };
+        let home = home(&site);
+        let forge = Forge::open(site, &hosts, &operator).map_err(|e| reason(&e))?;
+        let (policy, env, top) = (desk.policy.clone(), desk.env.clone(), desk.top.map(PathBuf::from));
+        Ok(Some(Box::new(Opened { home, forge, hosts, policy, env, top })))
+    }
+}
+
+impl Tracker for Opened {
+    fn home(&self) -> &Home {
+        &self.home
+    }
+
+    fn has_token(&self) -> bool {
+        !self.forge.client.is_keyless()
+    }
+
+    fn read(
+        &self,
+        project: Option<&str>,
+        number: u64,
+        deadline: Instant,
+        stop: &Stop,
+    ) -> Result<Option<Ticket>, String> {
+        let Some(project) = project else {
+            return self.forge.issue(number, deadline, stop).map_err(|e| reason(&e));
+        };
+        let host = self.forge.site.host.clone();
+        let project = Project::parse(host.kind, project).ok_or_else(|| format!("{project} is not a project"))?;
+        let operator = Operator { policy: &self.policy, env: &self.env, top: self.top.as_deref() };
+        let forge = Forge::open(Site { host, project }, &self.hosts, &operator).map_err(|e| reason(&e))?;
+        forge.issue(number, deadline, stop).map_err(|e| reason(&e))
+    }
+}
+
+fn home(site: &Site) -> Home {
+    Home {
+        forge: match site.host.kind {
+            Kind::Github => "github",
+            Kind::Gitlab => "gitlab",
+            Kind::BitbucketServer | Kind::BitbucketCloud => "bitbucket",
+        },
+        web: site.host.web().to_owned(),
+        project: site.project.to_string(),
+        has_issues: site.host.kind != Kind::BitbucketServer,
+    }
+}
+
+/// Returns an error on one line, with its hints.
+fn reason(error: &Error) -> String {
+    let hints: Vec<String> = error.hints.iter().map(|h| format!(" ({h})")).collect();
+    format!("{}{}", error.on_one_line(), hints.concat())
+}
+
+impl Forge {
+    /// Reads an issue. `None`: the number is that of a pull request.
+    ///
+    /// # Errors
+    ///
+    /// As [`Forge::list`].
+    fn issue(&self, number: u64, deadline: Instant, stop: &Stop) -> crate::error::Result<Option<Ticket>> {
+        self.wait(stop, &format!("issue #{number} cannot be read"), async |_| {
+            let limits = Limits::new(deadline, stop);
+            self.client.ready(&limits).await?;
+            match self.site.host.kind {
+                Kind::Github => github::issue(self, number, &limits).await,
+                Kind::Gitlab => gitlab::issue(self, number, &limits).await,
+                Kind::BitbucketCloud => bitbucket::issue(self, number, &limits).await.map(Some),
+                Kind::BitbucketServer => Ok(None),
+            }
+        })
+    }
+}
+
+/// Makes a ticket of an issue's document. `body` and `updated` are the paths of its text and of its time.
+pub(super) fn ticket(issue: &Value, body: &str, updated: &str) -> Result<Ticket, Failure> {
+    let mut facts = vec![format!("status: {}", issue.name_at("/state"))];
+    let names = issue["labels"].as_array().into_iter().flatten();
+    let names = names.filter_map(|l| l.as_str().or_else(|| l["name"].as_str())).take(20);
+    let labels = names.map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>().join(", ");
+    if !labels.is_empty() {
+        facts.push(format!("labels: {}", &labels[..labels.floor_char_boundary(500)]));
+    }
+    let text = format!("{}\n\n{}", facts.join("\n"), issue.text_at(body, MOST_OF_A_TEXT));
+    Ok(Ticket {
+        key: String::new(),
+        space: String::new(),
+        title: issue.name_at("/title"),
+        version: issue.name_at(updated),
+        text: text.trim().to_owned(),
+    })
+}

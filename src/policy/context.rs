@@ -1,0 +1,229 @@
+//! `[context]`: tickets and pages that models get beside a change.
+
+use super::value::Value;
+use std::time::Duration;
+
+/// The most calls of one review.
+pub const MAX_CALLS: u32 = 5;
+
+/// `[context]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContextPolicy {
+    /// A regular expression that replaces the built-in pattern of ticket keys.
+    pub pattern: Option<String>,
+    /// Ticket projects, page spaces and further forge projects (`group/project`) that may be read.
+    pub projects: Vec<String>,
+    /// Whether issues of the forge are read.
+    pub issues: bool,
+    /// At most [`MAX_CALLS`].
+    pub max_calls: u32,
+    /// For everything that one review reads.
+    pub timeout: Duration,
+    /// Whether a reference that cannot be read makes the review incomplete.
+    pub required: bool,
+    /// Sorted by name.
+    pub servers: Vec<ContextServer>,
+}
+
+/// `[context.servers.NAME]`: an MCP server that reads tickets or pages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContextServer {
+    pub name: String,
+    /// A program and its arguments; empty: `url`.
+    pub command: Vec<String>,
+    /// Variables that the program gets besides `PATH` and `HOME`.
+    pub env: Vec<String>,
+    /// The endpoint of a server that speaks streamable HTTP.
+    pub url: Option<String>,
+    /// The variable with the token that `url` gets as a bearer token.
+    pub token_env: Option<String>,
+    /// The tool that reads, where it is none of the known ones.
+    pub tool: Option<String>,
+    /// The argument of `tool` that takes the key.
+    pub argument: Option<String>,
+    pub reads: Reads,
+}
+
+/// What the `tool` of a server reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reads {
+    #[default]
+    Tickets,
+    Pages,
+}
+
+impl Reads {
+    /// Returns the name in policy files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tickets => "tickets",
+            Self::Pages => "pages",
+        }
+    }
+}
+
+impl Default for ContextPolicy {
+    fn default() -> Self {
+        Self {
+            pattern: None,
+            projects: Vec::new(),
+            issues: true,
+            max_calls: MAX_CALLS,
+            timeout: Duration::from_secs(60),
+            required: false,
+            servers: Vec::new(),
+        }
+    }
+}
+
+impl ContextPolicy {
+    /// Returns the servers as a value; unset where there are none.
+    pub(super) fn to_value(servers: &[ContextServer]) -> Value {
+        match servers {
+            [] => Value::Unset,
+            all => Value::Table(all.iter().map(|s| (s.name.clone(), s.to_value())).collect()),
+        }
+    }
+
+    /// Reads the servers from a value that [`Kind`](super::kind::Kind) validated.
+    pub(super) fn of_value(value: &Value) -> Vec<ContextServer> {
+        let mut servers: Vec<_> = value.table().iter().map(|(name, v)| ContextServer::of_value(name, v)).collect();
+        servers.sort_by(|a, b| a.name.cmp(&b.name));
+        servers
+    }
+}
+
+impl ContextServer {
+    fn to_value(&self) -> Value {
+        let reads = (self.reads != Reads::default()).then(|| self.reads.name().to_owned());
+        let rows = [
+            ("command", Value::list_or_unset(&self.command)),
+            ("env", Value::list_or_unset(&self.env)),
+            ("url", Value::optional(self.url.as_ref())),
+            ("token_env", Value::optional(self.token_env.as_ref())),
+            ("tool", Value::optional(self.tool.as_ref())),
+            ("argument", Value::optional(self.argument.as_ref())),
+            ("reads", Value::optional(reads.as_ref())),
+        ];
+        let is_set = |(_, v): &(&str, Value)| *v != Value::Unset;
+        Value::Table(rows.into_iter().filter(is_set).map(|(name, v)| (name.to_owned(), v)).collect())
+    }
+
+    fn of_value(name: &str, value: &Value) -> Self {
+        let row = |key: &str| value.table().iter().find(|(k, _)| k == key).map(|(_, v)| v);
+        let text = |key: &str| row(key).and_then(Value::to_optional);
+        let list = |key: &str| row(key).map(|v| v.list().to_vec()).unwrap_or_default();
+        Self {
+            name: name.to_owned(),
+            command: list("command"),
+            env: list("env"),
+            url: text("url"),
+            token_env: text("token_env"),
+            tool: text("tool"),
+            argument: text("argument"),
+            reads: if text("reads").as_deref() == Some("pages") { Reads::Pages } else { Reads::Tickets },
+        }
+    }
+}
+
+/// Returns true if the name of a tool says that it reads and nothing else. What a server says of its own tools does not
+/// count: an operator who names a tool must see from its name what it does.
+pub fn is_read_only(tool: &str) -> bool {
+    const READS: [&str; 10] =
+        ["get", "read", "fetch", "view", "show", "lookup", "describe", "retrieve", "load", "find"];
+    const WRITES: [&str; 34] = [
+        "create",
+        "update",
+        "delete",
+        "remove",
+        "add",
+        "set",
+        "write",
+        "edit",
+        "put",
+        "post",
+        "patch",
+        "transition",
+        "move",
+        "assign",
+        "send",
+        "execute",
+        "exec",
+        "run",
+        "comment",
+        "link",
+        "unlink",
+        "upload",
+        "close",
+        "open",
+        "merge",
+        "approve",
+        "publish",
+        "archive",
+        "restore",
+        "rename",
+        "insert",
+        "append",
+        "replace",
+        "drop",
+    ];
+    let words = words(tool);
+    words.iter().any(|w| READS.contains(&w.as_str())) && !words.iter().any(|w| WRITES.contains(&w.as_str()))
+}
+
+/// Splits a name at `_`, `-`, `.`, `/` and before capitals, in lower case.
+fn words(name: &str) -> Vec<String> {
+    let mut out = vec![String::new()];
+    let mut after_small = false;
+    for c in name.chars() {
+        let splits = !c.is_ascii_alphanumeric() || (after_small && c.is_ascii_uppercase());
+        if splits {
+            out.push(String::new());
+        }
+        if let (true, Some(last)) = (c.is_ascii_alphanumeric(), out.last_mut()) {
+            last.push(c.to_ascii_lowercase());
+        }
+        after_small = c.is_ascii_lowercase() || c.is_ascii_digit();
+    }
+    out.retain(|w| !w.is_empty());
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_tool_says_whether_it_only_reads() {
+        for tool in ["jira_get_issue", "confluence_get_page", "getTicket", "read-issue", "linear.fetch", "show_story"] {
+            assert!(is_read_only(tool), "{tool}");
+        }
+        for tool in
+            ["jira_update_issue", "get_or_create_issue", "getAndDelete", "issue", "transition", "fetchThenPost", ""]
+        {
+            assert!(!is_read_only(tool), "{tool}");
+        }
+    }
+
+    #[test]
+    fn servers_are_read_back_as_they_are_written() {
+        let servers = vec![
+            ContextServer {
+                name: "a".to_owned(),
+                command: vec!["x".to_owned(), "x".to_owned()],
+                env: vec!["TOKEN".to_owned()],
+                ..ContextServer::default()
+            },
+            ContextServer {
+                name: "b".to_owned(),
+                url: Some("https://b.example/mcp".to_owned()),
+                tool: Some("get_doc".to_owned()),
+                argument: Some("id".to_owned()),
+                reads: Reads::Pages,
+                ..ContextServer::default()
+            },
+        ];
+        assert_eq!(ContextPolicy::of_value(&ContextPolicy::to_value(&servers)), servers);
+        assert_eq!(ContextPolicy::to_value(&[]), Value::Unset);
+    }
+}

@@ -1,0 +1,82 @@
+//! A review as a forge may show it: without the words of tickets. Whoever reads a page of a forge need not be allowed to
+//! read the tickets that the operator's token could.
+
+use crate::ai::Missing;
+use crate::context::{Item, Quotes};
+use crate::finding::Finding;
+use crate::review::Review;
+use std::borrow::Cow;
+
+/// Returns the review for a forge. Of tickets only the keys are left: findings that cite one lose their words, and other
+/// texts lose what they quote of one.
+pub fn for_forge(review: &Review) -> Cow<'_, Review> {
+    if review.context.is_empty() {
+        return Cow::Borrowed(review);
+    }
+    let quotes = Quotes::of(&review.context);
+    let mut out = review.clone();
+    for finding in &mut out.findings {
+        *finding = without_words(finding, &review.context, &quotes);
+    }
+    for missing in &mut out.models.missing {
+        *missing = missing_without_words(missing, &review.context, &quotes);
+    }
+    for violation in out.models.compliance.iter_mut().flat_map(|c| &mut c.violations) {
+        violation.issue = quotes.remove(&violation.issue);
+        violation.description = quotes.remove(&violation.description);
+        violation.reference = violation.reference.as_deref().map(|r| bare(r, &review.context));
+        violation.recommendation = violation.recommendation.as_deref().map(|r| quotes.remove(r));
+    }
+    for text in out.models.opinions.iter_mut().map(|o| &mut o.text) {
+        *text = quotes.remove(text);
+    }
+    for text in out.models.dropped.iter_mut().map(|d| &mut d.claim) {
+        *text = quotes.remove(text);
+    }
+    for text in out.notes.iter_mut().map(|n| &mut n.text) {
+        *text = quotes.remove(text);
+    }
+    for item in &mut out.context {
+        *item = Item { title: String::new(), text: String::new(), ..item.clone() };
+    }
+    Cow::Owned(out)
+}
+
+/// Returns the ticket that a citation names.
+fn ticket_of<'i>(cited: &str, items: &'i [Item]) -> Option<&'i Item> {
+    items.iter().find(|i| cited.strip_prefix(&i.reference).is_some_and(|rest| rest.is_empty() || rest.starts_with('#')))
+}
+
+/// Returns a citation without the heading of a ticket.
+fn bare(cited: &str, items: &[Item]) -> String {
+    ticket_of(cited, items).map_or_else(|| cited.to_owned(), |i| i.reference.clone())
+}
+
+fn without_words(finding: &Finding, items: &[Item], quotes: &Quotes<'_>) -> Finding {
+    let ticket = finding.convention().and_then(|cited| ticket_of(cited, items));
+    let Some(ticket) = ticket.filter(|_| finding.file().is_none()) else {
+        let mut out = finding.with_texts(|text| quotes.remove(text));
+        out.disputed = finding.disputed.as_deref().map(|text| quotes.remove(text));
+        return out;
+    };
+    let mut out = finding.with_texts(|_| String::new());
+    out.disputed = finding.disputed.as_deref().map(|text| quotes.remove(text));
+    out.retitle(
+        format!("The change does not meet {}", ticket.reference),
+        format!("A requirement of {} is not met. The report of the review has its words.", ticket.reference),
+        ticket.reference.clone(),
+    );
+    out
+}
+
+fn missing_without_words(missing: &Missing, items: &[Item], quotes: &Quotes<'_>) -> Missing {
+    let ticket = missing.reference.as_deref().and_then(|r| ticket_of(r, items));
+    match ticket {
+        Some(ticket) => Missing {
+            requirement: format!("a requirement of {}", ticket.reference),
+            reference: Some(ticket.reference.clone()),
+            severity: missing.severity,
+        },
+        None => Missing { requirement: quotes.remove(&missing.requirement), ..missing.clone() },
+    }
+}
