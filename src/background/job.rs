@@ -1,6 +1,7 @@
 //! The process that reviews one commit in the background.
 
 use super::{LOG, Station, day_of, moment, queue, spending, unpriced};
+use crate::context::Trackers;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::log::millis;
@@ -39,6 +40,8 @@ pub struct Job<'a> {
     pub stop: &'a Stop,
     /// Ends the process, if a review does not end.
     pub leave: &'a (dyn Fn() + Sync),
+    /// Finds the tickets that a push would show to models.
+    pub trackers: &'a dyn Trackers,
 }
 
 impl std::fmt::Debug for Job<'_> {
@@ -156,7 +159,7 @@ fn reviewed(station: &Station, job: &Job<'_>, order: &Order, limit: &Limit, now:
         Ok(None) => return Turn::Held(format!("max_cost_per_day = {max} is used up for {day}")),
         Err(e) => return Turn::Held(e.on_one_line()),
     };
-    let result = review_within(amount, request, &env, job.stop);
+    let result = review_within(amount, request, &env, job);
     if job.stop.signal().is_some() {
         // Requests in flight are lost, and their cost is not known: the reservation stays.
         return if limit.is_over.load(Ordering::SeqCst) {
@@ -218,11 +221,13 @@ fn request(order: &Order) -> ReviewRequest {
     request
 }
 
-fn review_within(usd: f64, mut request: ReviewRequest, env: &Env, stop: &Stop) -> Result<Done> {
+fn review_within(usd: f64, mut request: ReviewRequest, env: &Env, job: &Job<'_>) -> Result<Done> {
     request.overrides.max_cost_usd = Some(usd);
-    let ask = Ask { request, follow_up: None, response: None, save: Save::Yes, pull: None, via: Hook::PostCommit.name() };
+    let ask =
+        Ask { request, follow_up: None, response: None, save: Save::Yes, pull: None, via: Hook::PostCommit.name() };
     let now = jiff::Timestamp::now();
-    rounds::review(&ask, &World { env, progress: &Silent, now, stop, script: None, agent: None })
+    let (stop, trackers) = (job.stop, Some(job.trackers));
+    rounds::review(&ask, &World { env, progress: &Silent, now, stop, script: None, agent: None, trackers })
 }
 
 /// Returns what a review cost; `None` if a backend was asked and did not say.
