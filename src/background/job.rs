@@ -41,7 +41,7 @@ pub struct Job<'a> {
     /// Ends the process, if a review does not end.
     pub leave: &'a (dyn Fn() + Sync),
     /// Finds the tickets that a push would show to models.
-    pub trackers: &'a dyn Trackers,
+    pub trackers: Option<&'a dyn Trackers>,
 }
 
 impl std::fmt::Debug for Job<'_> {
@@ -226,7 +226,7 @@ fn review_within(usd: f64, mut request: ReviewRequest, env: &Env, job: &Job<'_>)
     let ask =
         Ask { request, follow_up: None, response: None, save: Save::Yes, pull: None, via: Hook::PostCommit.name() };
     let now = jiff::Timestamp::now();
-    let (stop, trackers) = (job.stop, Some(job.trackers));
+    let (stop, trackers) = (job.stop, job.trackers);
     rounds::review(&ask, &World { env, progress: &Silent, now, stop, script: None, agent: None, trackers })
 }
 
@@ -280,7 +280,7 @@ mod tests {
         let (over, ended) = mpsc::channel::<()>();
         let over = Mutex::new(Some(over));
         let leave = || drop(over.lock().unwrap().take());
-        let job = Job { env: &env, stop: &stop, leave: &leave };
+        let job = Job { env: &env, stop: &stop, leave: &leave, trackers: None };
         let limit = Limit { models: Mutex::new(models), is_over: AtomicBool::new(false) };
         let times = Times { margin, grace: Duration::ZERO, tick: Duration::from_millis(1) };
         watch(&|| {}, &job, (&limit, times), &ended);
@@ -298,7 +298,7 @@ mod tests {
         let (env, stop) = (Env::default(), Stop::default());
         let (over, ended) = mpsc::channel::<()>();
         drop(over);
-        let job = Job { env: &env, stop: &stop, leave: &|| {} };
+        let job = Job { env: &env, stop: &stop, leave: &|| {}, trackers: None };
         let limit = Limit { models: Mutex::default(), is_over: AtomicBool::new(false) };
         watch(&|| {}, &job, (&limit, TIMES), &ended);
         assert_eq!((limit.is_over.load(Ordering::SeqCst), stop.signal()), (false, None));

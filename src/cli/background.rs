@@ -58,7 +58,7 @@ pub(super) fn job(context: &Context, args: &Job) -> Result<ExitStatus> {
     detached::leave();
     let stop = Stop::default();
     let leave = || signals::leave(&stop);
-    let job = background::Job { env: &context.env, stop: &stop, leave: &leave, trackers: &Issues };
+    let job = background::Job { env: &context.env, stop: &stop, leave: &leave, trackers: Some(&Issues) };
     let work = || background::work(&Station::named(&args.station, &context.env)?, &job);
     for line in signals::heard(&stop, work)? {
         print(&format!("{}\n", Inert::new(line)));

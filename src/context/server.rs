@@ -420,7 +420,7 @@ pub fn probe(servers: &[ContextServer], env: &Env, top: Option<&Path>, limit: Du
     let failed = |why: String| {
         servers.iter().map(|s| Probe { name: s.name.clone(), outcome: Err(why.clone()) }).collect::<Vec<_>>()
     };
-    super::gather::on_a_runtime(work).unwrap_or_else(|e| failed(e))
+    super::gather::on_a_runtime(work).unwrap_or_else(failed)
 }
 
 async fn probe_one(server: &mut Server<'_>) -> Result<Vec<String>, String> {
