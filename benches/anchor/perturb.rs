@@ -403,11 +403,14 @@ impl Setting<'_> {
             told.quote = [&told.quote, "\n", text(&group, next)].concat();
             let pair = [&truth.folded, &next.folded];
             let filled: Vec<&Line> = lines.iter().filter(|l| !l.folded.is_empty()).collect();
-            let pairs = filled.windows(2).filter(|w| [&w[0].folded, &w[1].folded] == pair).count();
+            let pairs = || filled.windows(2).filter(|w| [&w[0].folded, &w[1].folded] == pair);
+            if pairs().any(|w| told.line == Some(i64::from(w[0].number))) {
+                return Some(Figures { told: 1, undecided: 1, ..Figures::default() });
+            }
             let finding = setting.finding(told, None);
             let is_right =
                 |f: &Finding| f.lines().is_some_and(|l| (l.first.get()..=l.last.get()).contains(&truth.number));
-            return Some(Figures::of(finding.as_ref(), pairs == 1, is_right));
+            return Some(Figures::of(finding.as_ref(), pairs().count() == 1, is_right));
         }
         Some(setting.outcome(way, told, truth))
     }

@@ -114,12 +114,14 @@ fn by_quote_elsewhere(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Qu
     }
     // In another file: the name is wrong, or the quote.
     if let Some(found) = equal.as_ref().filter(|_| quote.is_telling()) {
-        let is_numbered = |o: &Occurrence| said.line.is_some_and(|n| distance(lines, *o, n) == 0);
-        let is_sure = part.is_none() || found.all.iter().any(is_numbered);
+        // With a wrong name, a line that has more than the quote may be meant in any file.
+        let is_sure = found.all.iter().any(|o| has_number(lines, *o, said))
+            || part.is_none() && found.all.iter().all(|o| !may_be_part(lines, *o, Said { line: None, ..of_any_file }));
         return chosen(lines, of_any_file, &if is_sure { found.clone() } else { found.doubted() });
     }
     if let Some(found) = part {
-        return only_part(lines, said, found).unwrap_or_else(|| chosen(lines, said, found));
+        let only = if equal.is_none() { only_part(lines, said, found) } else { None };
+        return only.unwrap_or_else(|| chosen(lines, said, found));
     }
     let numbered = said.line.and_then(|n| lines.numbered(file, n));
     if let Some(entry) = numbered.filter(|i| quote.is_akin_to(lines.entries[*i].text)) {
@@ -183,7 +185,7 @@ fn chosen(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Place {
     if all.is_empty() {
         all.clone_from(&found.all);
     }
-    let is_numbered = |o: &Occurrence| said.line.is_some_and(|n| distance(lines, *o, n) == 0);
+    let is_numbered = |o: &Occurrence| has_number(lines, *o, said);
     let (mut numbered, mut further) = (all.iter().filter(|o| is_numbered(o)), found.further.iter());
     match (numbered.next(), numbered.next(), further.find(|o| is_numbered(o))) {
         (Some(o), None, _) => at(lines, *o, said, cap(of_numbered(lines, *o, said, &all))),
@@ -231,7 +233,12 @@ fn of_only(lines: &Lines<'_>, o: Occurrence, said: Said<'_>) -> Quoted {
 /// apart, so no place is certain.
 fn nearest(lines: &Lines<'_>, said: Said<'_>, all: &[Occurrence]) -> Place {
     let is_here = |o: &&Occurrence| said.file.is_none_or(|f| lines.entries[o.first].file == f);
-    let here: Vec<Occurrence> = all.iter().filter(is_here).copied().collect();
+    let mut here: Vec<Occurrence> = all.iter().filter(is_here).copied().collect();
+    // Of an unchanged line only a note would be left.
+    let is_added = |o: &Occurrence| (o.first..=o.last).any(|i| lines.entries[i].shown.kind == LineKind::Added);
+    if here.iter().any(is_added) {
+        here.retain(is_added);
+    }
     let Some(n) = said.line else { return of_several(lines, said, &here) };
     let distance = |o: &Occurrence| distance(lines, *o, n);
     let mut near: Vec<Occurrence> = here.iter().filter(|o| distance(o) <= NEAR).copied().collect();
@@ -319,6 +326,11 @@ fn of_several(lines: &Lines<'_>, said: Said<'_>, here: &[Occurrence]) -> Place {
             Place::OneOf(here.iter().filter(is_added).map(|o| o.first).collect())
         }
     }
+}
+
+/// Tells whether the first of the lines has the claimed number.
+fn has_number(lines: &Lines<'_>, o: Occurrence, said: Said<'_>) -> bool {
+    said.line.is_some_and(|n| distance(lines, Occurrence { first: o.first, last: o.first }, n) == 0)
 }
 
 /// Returns how far a number is from the lines: on the new side, or of removed lines on either.
