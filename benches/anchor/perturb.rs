@@ -178,7 +178,7 @@ impl Figures {
             Bar::Blocks => share(self.blocking, 95) && self.medium == 0,
             Bar::Shown => share(self.right, 95) && self.lost == 0 && self.medium == 0,
             Bar::Doubted => self.lost == 0 && self.medium == 0,
-            Bar::OtherFile => share(self.right, 95),
+            Bar::OtherFile => share(self.right, 90),
         };
         if holds && self.high == 0 { Ok(()) } else { Err(format!("{}: {self:?}", way.name())) }
     }
@@ -359,8 +359,12 @@ impl Setting<'_> {
         if told.at != truth.file && others().any(|l| l.file == told.at && fits(l)) {
             return true;
         }
-        let Some(n) = told.line.and_then(|n| u32::try_from(n).ok()) else { return false };
         let whole = self.group.files[told.at].change.text();
+        let text = whole.and_then(|t| t.new.whole()).map(String::from_utf8_lossy).unwrap_or_default();
+        if told.at != truth.file && text.lines().any(|l| fold(l) == kept) {
+            return true;
+        }
+        let Some(n) = told.line.and_then(|n| u32::try_from(n).ok()) else { return false };
         let numbered = whole.and_then(|t| t.new.line(LineNo::new(n)?));
         let has_it = numbered.is_some_and(|text| fold(&String::from_utf8_lossy(text)).contains(&kept));
         (told.at, n) != (truth.file, truth.number) && has_it
@@ -548,8 +552,8 @@ impl Told {
                 let whole: Vec<char> = self.quote.trim().chars().collect();
                 let keep = (whole.len() * random.usize(50..95)).div_ceil(100).max(1);
                 self.kept = whole[..keep].iter().collect();
-                self.is_whole = keep == whole.len();
                 let dots = ["", "…", "..."][random.usize(..3)];
+                self.is_whole = keep == whole.len() && dots.is_empty();
                 self.quote = format!("{}{dots}", self.kept);
             }
             Way::FirstPart => self.cut_to(0, 60),
@@ -557,6 +561,8 @@ impl Told {
             Way::Tail => {
                 self.cut_to(40, 100);
                 self.quote.insert(0, '…');
+                // What has an ellipsis is told as a part, even if nothing was left out.
+                self.is_whole = false;
             }
             Way::Operators => {
                 // A `-` in front is a list item, not an operator.
