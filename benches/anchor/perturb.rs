@@ -1,17 +1,22 @@
 //! True claims about a change, told wrongly: what `benches/anchor.rs` measures and a test holds to.
 
-use claude_reviewer::ai::anchor::{self, Anchored, Context};
+mod changes;
+
+pub use changes::made_up;
+use claude_reviewer::ai::anchor::{self, Anchored, Context, Files};
 use claude_reviewer::ai::ask::Read;
 use claude_reviewer::ai::claim::{Claim, Reply};
-use claude_reviewer::ai::material::{Group, Shown};
+use claude_reviewer::ai::material::Group;
 use claude_reviewer::ai::plan::Chunk;
-use claude_reviewer::ai::related::Related;
-use claude_reviewer::diff::{
-    Attribute, Body, ChangeKind, Entry, FileChange, FileMode, LineKind, LineNo, RepoPath, Side,
-};
-use claude_reviewer::finding::Confidence;
-use claude_reviewer::policy::Policy;
+use claude_reviewer::diff::{LineKind, LineNo, RepoPath};
+use claude_reviewer::finding::{Confidence, Finding};
 use claude_reviewer::rules::RuleSet;
+use std::rc::Rc;
+
+/// Characters and tokens from which a part of a line must say which line it is.
+const PART: (usize, usize) = (8, 2);
+/// One in so many claims is told in the ways that make a change of their own, which takes long.
+const SELDOM: usize = 5;
 
 /// How a claim is told wrongly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,12 +41,36 @@ pub enum Way {
     Typographic,
     /// With another word in the place of one.
     WordChanged,
-    Neighbour,
+    /// Several of these, of the right file.
     Several,
+    /// An equal line is 40 lines further down, and the number is off or missing.
+    Identical,
+    /// The same, with the next line in the quote.
+    IdenticalQuoted,
+    /// About a line of the file that the change does not touch, which was read.
+    Unchanged,
+    /// About a line of an unchanged file that names what a changed line names.
+    Caller,
+    Neighbour,
+    /// Several of these, of another file.
+    SeveralElsewhere,
+}
+
+/// What must hold of the claims that are told in one way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bar {
+    /// They are on the true line, and can block.
+    Blocks,
+    /// They are on the true line, with low confidence or more.
+    Shown,
+    /// No line is believed that is not the true one.
+    Doubted,
+    /// They name another file than the one that has the line; most are on the true line.
+    OtherFile,
 }
 
 impl Way {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 21] = [
         Self::AsItIs,
         Self::LineOff,
         Self::NoLine,
@@ -56,9 +85,28 @@ impl Way {
         Self::Operators,
         Self::Typographic,
         Self::WordChanged,
-        Self::Neighbour,
         Self::Several,
+        Self::Identical,
+        Self::IdenticalQuoted,
+        Self::Unchanged,
+        Self::Caller,
+        Self::Neighbour,
+        Self::SeveralElsewhere,
     ];
+
+    /// Returns true if each claim is about a change that is made for it.
+    fn makes_a_change(self) -> bool {
+        matches!(self, Self::Identical | Self::IdenticalQuoted | Self::Caller)
+    }
+
+    pub fn bar(self) -> Bar {
+        match self {
+            Self::WordChanged | Self::Unchanged => Bar::Shown,
+            Self::Identical => Bar::Doubted,
+            Self::Neighbour | Self::SeveralElsewhere => Bar::OtherFile,
+            _ => Bar::Blocks,
+        }
+    }
 
     pub fn name(self) -> &'static str {
         match self {
@@ -76,8 +124,13 @@ impl Way {
             Self::Operators => "operators without spaces",
             Self::Typographic => "typographic quotes",
             Self::WordChanged => "one word changed",
-            Self::Neighbour => "a neighbouring file",
             Self::Several => "several of these",
+            Self::Identical => "identical lines 40 apart",
+            Self::IdenticalQuoted => "the same, two lines",
+            Self::Unchanged => "about an unchanged line",
+            Self::Caller => "about an unchanged file",
+            Self::Neighbour => "a neighbouring file",
+            Self::SeveralElsewhere => "several, another file",
         }
     }
 }
@@ -85,17 +138,19 @@ impl Way {
 /// What became of the claims told in one way.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figures {
-    /// Claims whose quote stands once in what was shown, and those of them that landed on the true line.
-    pub unique: u32,
-    pub landed: u32,
-    /// Those that landed with confidence medium or high, of either kind: they can block.
-    pub believed: u32,
-    /// The other claims, and those that landed, that became remarks or were dropped, that point elsewhere.
+    pub told: u32,
+    /// Claims that are true of another line just as they are told. Nothing can tell the two apart; they are left out.
+    pub undecided: u32,
+    /// Claims that say enough to find the line, those of them that landed on it, and those that can block there.
+    pub clear: u32,
+    pub right: u32,
+    pub blocking: u32,
+    /// The other claims, and those that landed.
     pub others: u32,
-    pub others_landed: u32,
-    pub unplaced: u32,
-    /// Claims of either kind that point to a line that is not the true one, and those believed with confidence
-    /// medium or high.
+    pub others_right: u32,
+    /// Claims of either kind that became remarks or were dropped.
+    pub lost: u32,
+    /// Claims of either kind on a line that is not the true one, and those with confidence medium or high.
     pub elsewhere: u32,
     pub medium: u32,
     pub high: u32,
@@ -103,15 +158,29 @@ pub struct Figures {
 
 impl Figures {
     pub fn add(&mut self, o: &Self) {
-        self.unique += o.unique;
-        self.landed += o.landed;
-        self.believed += o.believed;
+        self.told += o.told;
+        self.undecided += o.undecided;
+        self.clear += o.clear;
+        self.right += o.right;
+        self.blocking += o.blocking;
         self.others += o.others;
-        self.others_landed += o.others_landed;
-        self.unplaced += o.unplaced;
+        self.others_right += o.others_right;
+        self.lost += o.lost;
         self.elsewhere += o.elsewhere;
         self.medium += o.medium;
         self.high += o.high;
+    }
+
+    /// Checks what must hold of claims told in a way. Returns what does not.
+    pub fn check(&self, way: Way) -> Result<(), String> {
+        let share = |part: u32, least: u32| u64::from(part) * 100 >= u64::from(self.clear) * u64::from(least);
+        let holds = match way.bar() {
+            Bar::Blocks => share(self.blocking, 95) && self.medium == 0,
+            Bar::Shown => share(self.right, 95) && self.lost == 0 && self.medium == 0,
+            Bar::Doubted => self.lost == 0 && self.medium == 0,
+            Bar::OtherFile => share(self.right, 90),
+        };
+        if holds && self.high == 0 { Ok(()) } else { Err(format!("{}: {self:?}", way.name())) }
     }
 }
 
@@ -182,78 +251,258 @@ pub fn measure(
     figures: &mut [Figures; Way::ALL.len()],
 ) {
     let lines = lines(group, chunk);
+    let setting = Setting { group, chunk, rules, lines: &lines };
     let added: Vec<&Line> = lines.iter().filter(|l| l.added && !l.folded.is_empty()).collect();
     if added.is_empty() {
         return;
     }
-    let last = LineNo::new(u32::MAX).unwrap_or(LineNo::FIRST);
-    let read: Vec<Read> =
-        group.files.iter().map(|f| Read { path: f.path().clone(), first: LineNo::FIRST, last }).collect();
-    let context = Context {
-        group,
-        chunk,
-        conventions: &[],
-        documents: &[],
-        tickets: &[],
-        read: &read,
-        backend: "bench",
-        rules,
-        tree: None,
-    };
-    for _ in 0..claims {
+    for number in 0..claims {
         let line = added[random.usize(..added.len())];
         for (way, figures) in Way::ALL.into_iter().zip(figures.iter_mut()) {
-            let told = Told::new(group, line).perturbed(way, group, chunk, line, random);
-            figures.add(&told.outcome(&lines, line, &context));
+            let outcome = match way {
+                _ if way.makes_a_change() && number % SELDOM > 0 => None,
+                Way::Identical | Way::IdenticalQuoted => setting.identical(way, line, random),
+                Way::Unchanged => setting.unchanged(line, random),
+                Way::Caller => setting.caller(line, random),
+                _ => {
+                    let told = Told::new(group, line).perturbed(way, group, chunk, line, random);
+                    Some(setting.outcome(way, told, line))
+                }
+            };
+            figures.add(&outcome.unwrap_or_default());
         }
     }
 }
 
-/// Makes up a change of a few files whose lines are often alike.
-pub fn made_up(random: &mut fastrand::Rng, rules: &RuleSet) -> Group {
-    let word = |random: &mut fastrand::Rng| {
-        ["index", "buffer", "count", "entry", "limit", "parser", "offset", "handle", "reader", "cache"]
-            [random.usize(..10)]
-    };
-    let line = |random: &mut fastrand::Rng| match random.usize(..10) {
-        0 => "    }\n".to_owned(),
-        1 => "        return None;\n".to_owned(),
-        2 => format!("    {}.push({});\n", word(random), word(random)),
-        3 => format!("    if {} > {} {{\n", word(random), random.usize(..1_000)),
-        n => format!(
-            "    let {}_{} = {}({}, {});\n",
-            word(random),
-            random.usize(..10_000),
-            word(random),
-            word(random),
-            n
-        ),
-    };
-    let mut files = Vec::new();
-    for number in 0..random.usize(2..6) {
-        let old: Vec<String> = (0..random.usize(20..300)).map(|_| line(random)).collect();
-        let mut new = old.clone();
-        for _ in 0..random.usize(2..10) {
-            let at = random.usize(..=new.len());
-            let end = (at + random.usize(..4)).min(new.len());
-            let added: Vec<String> = (0..random.usize(1..8)).map(|_| line(random)).collect();
-            new.splice(at..end, added);
-        }
-        let path = RepoPath::new(format!("src/part_{number}/{}.rs", word(random)));
-        let side = || Some(Side { path: path.clone(), mode: FileMode::Regular, id: None });
-        let content = |lines: &[String]| Some(lines.concat().into_bytes());
-        let change = FileChange {
-            entry: Entry { kind: ChangeKind::Modified, old: side(), new: side() },
-            body: Body::between(content(&old), content(&new), Attribute::Unset),
+/// The files of a tree.
+#[derive(Debug)]
+struct Texts {
+    paths: Vec<RepoPath>,
+    texts: Vec<Rc<str>>,
+}
+
+impl Texts {
+    fn of(group: &Group, further: Option<(RepoPath, String)>) -> Self {
+        let whole = |f: &claude_reviewer::ai::material::Shown| {
+            let text = String::from_utf8_lossy(f.change.text()?.new.whole()?).into_owned();
+            Some((f.path().clone(), text))
         };
-        files.extend(Shown::new(change, rules, &Policy::default()).ok().flatten());
+        let mut all: Vec<(RepoPath, String)> = group.files.iter().filter_map(whole).chain(further).collect();
+        all.sort();
+        let (paths, texts) = all.into_iter().map(|(path, text)| (path, Rc::from(text))).unzip();
+        Self { paths, texts }
     }
-    Group { commit: None, tree: None, messages: Vec::new(), files, related: Related::default() }
+}
+
+impl Files for Texts {
+    fn text(&self, path: &RepoPath) -> Option<Rc<str>> {
+        self.paths.iter().position(|p| p == path).map(|i| self.texts[i].clone())
+    }
+
+    fn paths(&self) -> &[RepoPath] {
+        &self.paths
+    }
+}
+
+/// What claims are told about.
+struct Setting<'a> {
+    group: &'a Group,
+    chunk: &'a Chunk,
+    rules: &'a RuleSet,
+    /// The new side, as it was shown.
+    lines: &'a [Line],
+}
+
+impl Setting<'_> {
+    /// Anchors a claim, and returns the finding; `None` where it became a remark or was dropped.
+    fn finding(&self, told: Told, tree: Option<&Texts>) -> Option<Finding> {
+        let last = LineNo::new(u32::MAX).unwrap_or(LineNo::FIRST);
+        let paths = self.group.files.iter().map(|f| f.path()).chain(tree.into_iter().flat_map(|t| &t.paths));
+        let read: Vec<Read> = paths.map(|p| Read { path: p.clone(), first: LineNo::FIRST, last }).collect();
+        let context = Context {
+            group: self.group,
+            chunk: self.chunk,
+            conventions: &[],
+            documents: &[],
+            read: &read,
+            backend: "bench",
+            rules: self.rules,
+            tree: tree.map(|t| t as &dyn Files),
+        };
+        let reply = Reply { findings: vec![told.claim()], ..Reply::default() };
+        let mut anchored = anchor::claims(&reply, &context).into_iter();
+        let Some(Anchored::Candidate(candidate)) = anchored.next() else { return None };
+        anchor::seal(vec![*candidate], &[], self.rules).findings.into_iter().next()
+    }
+
+    fn outcome(&self, way: Way, told: Told, truth: &Line) -> Figures {
+        if self.is_undecided(&told, truth) {
+            return Figures { told: 1, undecided: 1, ..Figures::default() };
+        }
+        let clear = self.is_clear(way, &told, truth);
+        let finding = self.finding(told, None);
+        let own = self.group.files[truth.file].path();
+        let is_right = |f: &Finding| {
+            let is_there = f.lines().is_some_and(|l| (l.first.get()..=l.last.get()).contains(&truth.number));
+            let is_first = way == Way::IdenticalQuoted || f.lines().is_some_and(|l| l.first.get() == truth.number);
+            f.file() == Some(own) && is_there && is_first
+        };
+        Figures::of(finding.as_ref(), clear, is_right)
+    }
+
+    /// Returns true if the claim, as it is told, is true of another line.
+    fn is_undecided(&self, told: &Told, truth: &Line) -> bool {
+        let kept = fold(&told.kept);
+        let is_other = |l: &&Line| (l.file, l.number) != (truth.file, truth.number);
+        let fits = |l: &Line| if told.is_whole { l.folded == kept } else { l.folded.contains(&kept) };
+        let others = || self.lines.iter().filter(is_other);
+        if told.at != truth.file && others().any(|l| l.file == told.at && fits(l)) {
+            return true;
+        }
+        let whole = self.group.files[told.at].change.text();
+        let text = whole.and_then(|t| t.new.whole()).map(String::from_utf8_lossy).unwrap_or_default();
+        if told.at != truth.file && text.lines().any(|l| fold(l) == kept) {
+            return true;
+        }
+        let Some(n) = told.line.and_then(|n| u32::try_from(n).ok()) else { return false };
+        let numbered = whole.and_then(|t| t.new.line(LineNo::new(n)?));
+        let has_it = numbered.is_some_and(|text| fold(&String::from_utf8_lossy(text)).contains(&kept));
+        (told.at, n) != (truth.file, truth.number) && has_it
+            || others().any(|l| l.file != told.at && l.number == n && fits(l))
+    }
+
+    /// Returns true if the claim says enough to find its line: file, and number or a quote that is in no other line.
+    fn is_clear(&self, way: Way, told: &Told, truth: &Line) -> bool {
+        let kept = fold(&told.kept);
+        let count = |fits: &dyn Fn(&Line) -> bool| self.lines.iter().filter(|l| fits(l)).count();
+        let in_file = |l: &Line| l.file == truth.file && l.folded.contains(&kept);
+        let is_numbered = told.line == Some(i64::from(truth.number));
+        match way.bar() {
+            Bar::Shown => true,
+            Bar::Doubted => false,
+            Bar::OtherFile => count(&|l| l.folded.contains(&kept)) == 1,
+            Bar::Blocks if told.is_whole => is_numbered || count(&in_file) == 1,
+            Bar::Blocks => told.is_long() && (is_numbered || count(&|l| l.added && in_file(l)) == 1),
+        }
+    }
+
+    /// Tells a claim about a line that has a twin.
+    fn identical(&self, way: Way, line: &Line, random: &mut fastrand::Rng) -> Option<Figures> {
+        let (group, chunk) = changes::with_twin(&self.group.files[line.file], line.number, self.rules)?;
+        let lines = lines(&group, &chunk);
+        let at = lines.iter().position(|l| l.number == line.number)?;
+        let truth = &lines[at];
+        let setting = Setting { group: &group, chunk: &chunk, rules: self.rules, lines: &lines };
+        let mut told = Told::new(&group, truth);
+        told.line = match random.usize(..5) {
+            0 => None,
+            n if n % 2 == 0 => Some(i64::from(truth.number) + random.i64(1..=30)),
+            _ => Some((i64::from(truth.number) - random.i64(1..=30)).max(1)),
+        };
+        if told.line == Some(i64::from(truth.number)) {
+            return None;
+        }
+        if way == Way::IdenticalQuoted {
+            let next = lines[at + 1..].iter().find(|l| !l.folded.is_empty()).filter(|l| l.hunk == truth.hunk)?;
+            told.quote = [&told.quote, "\n", text(&group, next)].concat();
+            let pair = [&truth.folded, &next.folded];
+            let filled: Vec<&Line> = lines.iter().filter(|l| !l.folded.is_empty()).collect();
+            let pairs = || filled.windows(2).filter(|w| [&w[0].folded, &w[1].folded] == pair);
+            if pairs().any(|w| told.line == Some(i64::from(w[0].number))) {
+                return Some(Figures { told: 1, undecided: 1, ..Figures::default() });
+            }
+            let finding = setting.finding(told, None);
+            let is_right =
+                |f: &Finding| f.lines().is_some_and(|l| (l.first.get()..=l.last.get()).contains(&truth.number));
+            return Some(Figures::of(finding.as_ref(), pairs().count() == 1, is_right));
+        }
+        Some(setting.outcome(way, told, truth))
+    }
+
+    /// Tells a claim about an unchanged line of the file, which must become the second place of the finding.
+    fn unchanged(&self, line: &Line, random: &mut fastrand::Rng) -> Option<Figures> {
+        let says = |l: &Line| l.folded.chars().filter(|c| c.is_alphanumeric()).count() >= 4;
+        let others: Vec<&Line> = self.lines.iter().filter(|l| l.file == line.file && !l.added && says(l)).collect();
+        let other = *others.get(random.usize(..others.len().max(1)))?;
+        let tree = Texts::of(self.group, None);
+        let finding = self.finding(Told::new(self.group, other), Some(&tree));
+        let own = self.group.files[line.file].path();
+        let is_right = |f: &Finding| {
+            let is_second = f.also().iter().any(|a| a.file == *own && a.line.get() == other.number);
+            is_second && f.file() == Some(own)
+        };
+        Some(Figures::of(finding.as_ref(), true, is_right))
+    }
+
+    /// Tells a claim about a line of an unchanged file that names what a changed line names.
+    fn caller(&self, line: &Line, random: &mut fastrand::Rng) -> Option<Figures> {
+        let own = self.group.files[line.file].path().clone();
+        let extension = own.to_wire().rsplit_once('.').map(|(_, e)| e.to_owned())?;
+        let names: Vec<&str> = text(self.group, line)
+            .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+            .filter(|w| w.len() > 3 && w.starts_with(|c: char| c.is_alphabetic()))
+            .collect();
+        let name = (*names.get(random.usize(..names.len().max(1)))?).to_owned();
+        let path = RepoPath::new(format!("unchanged/caller.{extension}"));
+        if !claude_reviewer::symbols::share_names(&own, &path) {
+            return None;
+        }
+        let call = format!("    result = {name}(argument)");
+        let caller = (path.clone(), format!("first\n{}{call}\nlast\n", "other\n".repeat(random.usize(1..30))));
+        let number = caller.1.lines().position(|l| l == call)? as i64 + 1;
+        let tree = Texts::of(self.group, Some(caller));
+        let (mut group, chunk) = changes::alone(&self.group.files[line.file], self.rules)?;
+        group.related.changed = vec![vec![name.clone()]];
+        let lines = lines(&group, &chunk);
+        let setting = Setting { group: &group, chunk: &chunk, rules: self.rules, lines: &lines };
+        let told = Told { file: path.to_wire(), line: Some(number), quote: call, ..Told::new(self.group, line) };
+        let finding = setting.finding(told, Some(&tree));
+        let names_it = |f: &Finding| {
+            let at = f.lines().map(|l| l.first.get());
+            let there = lines.iter().find(|l| Some(l.number) == at);
+            there.is_some_and(|l| text(&group, l).contains(&name))
+        };
+        let is_right = |f: &Finding| {
+            let is_second = f.also().iter().any(|a| a.file == path && i64::from(a.line.get()) == number);
+            is_second && f.file() == Some(&own) && names_it(f)
+        };
+        Some(Figures::of(finding.as_ref(), true, is_right))
+    }
+}
+
+impl Figures {
+    /// Counts one claim.
+    fn of(finding: Option<&Finding>, is_clear: bool, is_right: impl Fn(&Finding) -> bool) -> Self {
+        let mut figures = Self { told: 1, clear: u32::from(is_clear), others: u32::from(!is_clear), ..Self::default() };
+        match finding {
+            None => figures.lost = 1,
+            Some(f) if is_right(f) => {
+                figures.right = u32::from(is_clear);
+                figures.blocking = u32::from(is_clear && f.confidence() >= Confidence::Medium);
+                figures.others_right = u32::from(!is_clear);
+            }
+            // The file, and the lines that it may be.
+            Some(f) if f.lines().is_none() => {}
+            Some(f) => {
+                figures.elsewhere = 1;
+                figures.medium = u32::from(f.confidence() == Confidence::Medium);
+                figures.high = u32::from(f.confidence() == Confidence::High);
+            }
+        }
+        figures
+    }
+}
+
+/// Returns a line as it was shown.
+fn text<'a>(group: &'a Group, line: &Line) -> &'a str {
+    &group.files[line.file].hunks[line.hunk].lines[line.at].text
 }
 
 /// A claim as it is told.
 struct Told {
     file: String,
+    /// Position of the file in the group.
+    at: usize,
     line: Option<i64>,
     quote: String,
     /// What of the line is in the quote.
@@ -263,12 +512,13 @@ struct Told {
 
 impl Told {
     fn new(group: &Group, line: &Line) -> Self {
-        let text = &group.files[line.file].hunks[line.hunk].lines[line.at].text;
+        let text = text(group, line);
         Self {
             file: group.files[line.file].name.clone(),
+            at: line.file,
             line: Some(i64::from(line.number)),
-            quote: text.clone(),
-            kept: text.clone(),
+            quote: text.to_owned(),
+            kept: text.to_owned(),
             is_whole: true,
         }
     }
@@ -302,8 +552,8 @@ impl Told {
                 let whole: Vec<char> = self.quote.trim().chars().collect();
                 let keep = (whole.len() * random.usize(50..95)).div_ceil(100).max(1);
                 self.kept = whole[..keep].iter().collect();
-                self.is_whole = keep == whole.len();
                 let dots = ["", "…", "..."][random.usize(..3)];
+                self.is_whole = keep == whole.len() && dots.is_empty();
                 self.quote = format!("{}{dots}", self.kept);
             }
             Way::FirstPart => self.cut_to(0, 60),
@@ -311,11 +561,17 @@ impl Told {
             Way::Tail => {
                 self.cut_to(40, 100);
                 self.quote.insert(0, '…');
+                // What has an ellipsis is told as a part, even if nothing was left out.
+                self.is_whole = false;
             }
             Way::Operators => {
+                // A `-` in front is a list item, not an operator.
+                let start = self.quote.len() - self.quote.trim_start().trim_start_matches("- ").len();
+                let mut rest = self.quote.split_off(start);
                 for operator in ["=", "==", "+", "-", "*", "<", ">", ":=", "!=", "&&", "||"] {
-                    self.quote = self.quote.replace(&format!(" {operator} "), operator);
+                    rest = rest.replace(&format!(" {operator} "), operator);
                 }
+                self.quote.push_str(&rest);
             }
             Way::Typographic => {
                 let quote = self.quote.trim().replace('"', "”").replace('\'', "’");
@@ -331,12 +587,17 @@ impl Told {
             Way::Neighbour => {
                 let others: Vec<usize> = chunk.pieces.iter().map(|p| p.file).filter(|f| *f != line.file).collect();
                 if !others.is_empty() {
-                    self.file = group.files[others[random.usize(..others.len())]].name.clone();
+                    self.at = others[random.usize(..others.len())];
+                    self.file = group.files[self.at].name.clone();
                 }
             }
-            Way::Several => {
+            Way::Identical | Way::IdenticalQuoted | Way::Unchanged | Way::Caller => {}
+            Way::Several | Way::SeveralElsewhere => {
                 let number = [Way::LineOff, Way::DiffView, Way::NoLine][random.usize(..3)];
-                let path = [Way::PathPrefix, Way::Neighbour, Way::AsItIs][random.usize(..3)];
+                let path = match way {
+                    Way::SeveralElsewhere => Way::Neighbour,
+                    _ => [Way::PathPrefix, Way::AsItIs][random.usize(..2)],
+                };
                 let quote = [Way::QuotePrefix, Way::WhiteSpace, Way::Truncated][random.usize(..3)];
                 for way in [number, path, quote] {
                     self = self.perturbed(way, group, chunk, line, random);
@@ -355,11 +616,20 @@ impl Told {
         self.quote.clone_from(&self.kept);
     }
 
-    fn outcome(self, lines: &[Line], truth: &Line, context: &Context<'_>) -> Figures {
-        let kept = fold(&self.kept);
-        let fits = |l: &&Line| if self.is_whole { l.folded == kept } else { l.folded.contains(&kept) };
-        let unique = lines.iter().filter(fits).count() == 1;
-        let claim = Claim {
+    /// Returns true if a part of a line is long enough to say which line it is.
+    fn is_long(&self) -> bool {
+        let kept = self.kept.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (mut tokens, mut previous) = (0, ' ');
+        for c in kept.chars() {
+            let kind = if c.is_alphanumeric() || c == '_' { 'a' } else { c };
+            tokens += usize::from(kind != ' ' && kind != previous);
+            previous = kind;
+        }
+        kept.chars().count() >= PART.0 && tokens >= PART.1
+    }
+
+    fn claim(self) -> Claim {
+        Claim {
             file: Some(self.file),
             line: self.line,
             quote: Some(self.quote),
@@ -368,31 +638,6 @@ impl Told {
             title: "A true claim".to_owned(),
             message: "It is so.".to_owned(),
             ..Claim::default()
-        };
-        let reply = Reply { findings: vec![claim], ..Reply::default() };
-        let mut figures = Figures { unique: u32::from(unique), others: u32::from(!unique), ..Figures::default() };
-        for anchored in anchor::claims(&reply, context) {
-            let Anchored::Candidate(candidate) = anchored else {
-                figures.unplaced += 1;
-                continue;
-            };
-            let sealed = anchor::seal(vec![*candidate], &[], context.rules);
-            let Some(finding) = sealed.findings.first() else { continue };
-            let own = context.group.files[truth.file].path();
-            let number = finding.lines().map(|l| l.first.get());
-            if finding.file() == Some(own) && number == Some(truth.number) {
-                figures.landed += u32::from(unique);
-                figures.believed += u32::from(finding.confidence() >= Confidence::Medium);
-                figures.others_landed += u32::from(!unique);
-            } else if number.is_none() {
-                // The file, and the lines that it may be.
-                figures.unplaced += 1;
-            } else {
-                figures.elsewhere += 1;
-                figures.medium += u32::from(finding.confidence() == Confidence::Medium);
-                figures.high += u32::from(finding.confidence() == Confidence::High);
-            }
         }
-        figures
     }
 }

@@ -124,10 +124,10 @@ impl Candidate {
 pub enum Quoted {
     /// There is none, it is ambiguous, or merely similar.
     Loosely,
-    /// Equal, and on the very line that the claim names; others like it stand nearby. Medium, and no more unless
-    /// another backend names the same line.
+    /// Equal, on the line with the claimed number, and others like it are nearby; or a part of the line with the
+    /// claimed number, or of one changed line only. Medium, and no more unless another backend names the same line.
     AsNumbered,
-    /// Equal up to surrounding white space and a diff marker, once in the change or once near the claimed line.
+    /// Equal up to white space, typographic characters and a diff marker, and in no other line that may be meant.
     Exactly,
 }
 

@@ -37,6 +37,8 @@ pub(super) struct Line {
     pub(super) number: LineNo,
     /// Without white space around it.
     pub(super) text: String,
+    /// It is the only line that has the quote, or the one with the claimed number.
+    pub(super) is_certain: bool,
 }
 
 /// Returns the places that exist, in the order of the claim, without repeats and without `own`.
@@ -80,8 +82,9 @@ pub(super) fn find(
         Some(text) => (1..).zip(text.lines()).collect(),
         None => shown(cx, &file),
     };
-    let (number, text) = quote.find_line(&lines, number, NEAR)?;
-    Some(Line { file, number: LineNo::new(number)?, text: text.trim().to_owned() })
+    let line = quote.find_line(&lines, number, NEAR)?;
+    let text = line.text.trim().to_owned();
+    Some(Line { file, number: LineNo::new(line.number)?, text, is_certain: line.is_certain })
 }
 
 /// Returns the path that a text names, of the change or of the tree.

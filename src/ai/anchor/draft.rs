@@ -112,8 +112,17 @@ impl<'a> Drafter<'a> {
             line,
             further: number(claim.end_line).zip(line).map_or(0, |(end, first)| end.saturating_sub(first)),
             quote: quote.as_ref(),
+            was_read: file
+                .zip(line.and_then(LineNo::new))
+                .is_some_and(|(file, n)| tied::was_read(&self.cx, self.cx.group.files[file].path(), n)),
         };
         let place = place::find(self.lines_with(file), said);
+        if let Place::Unchanged { file, .. } = &place
+            && let Some(candidate) = self.tied(claim, &title, &self.cx.group.files[*file].path().to_wire())
+        {
+            return Anchored::Candidate(Box::new(candidate));
+        }
+        let place = place::or_numbered(self.lines_with(file), said, place);
         match place {
             Place::Nowhere(why) => {
                 let named = said_file.map(|f| format!("{}: ", text::cut(f, 200))).unwrap_or_default();
@@ -121,9 +130,6 @@ impl<'a> Drafter<'a> {
             }
             Place::Unchanged { file, line } => {
                 let path = self.cx.group.files[file].path().clone();
-                if let Some(candidate) = self.tied(claim, &title, &path.to_wire()) {
-                    return Anchored::Candidate(Box::new(candidate));
-                }
                 Anchored::Remark { file: Some(path), line, text: remark("") }
             }
             _ => Anchored::Candidate(Box::new(self.candidate(claim, title, &place, said, None))),
@@ -145,7 +151,7 @@ impl<'a> Drafter<'a> {
             None => Place::Removed { entry, at: lines.stand_in(entry), quoted },
         };
         // Lines, columns and code of the claim are those of the unchanged line.
-        let said = Said { file: Some(relation.file), line: None, further: 0, quote: None };
+        let said = Said { file: Some(relation.file), line: None, further: 0, quote: None, was_read: false };
         let claim = Claim { replacement: None, ..claim.clone() };
         Some(self.candidate(&claim, title.to_owned(), &place, said, Some(unchanged)))
     }

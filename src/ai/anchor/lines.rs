@@ -68,9 +68,10 @@ impl Entry<'_> {
 pub(super) struct Lines<'a> {
     group: &'a Group,
     pub(super) entries: Vec<Entry<'a>>,
-    by_text: HashMap<&'a str, Vec<usize>>,
-    /// Each entry without its white space; made when a quote is first looked for loosely.
+    /// Each entry as quotes are compared; made when the first quote is looked for.
     folded: OnceCell<Vec<String>>,
+    /// The entries that have a text, as quotes are compared.
+    by_folded: OnceCell<HashMap<String, Vec<usize>>>,
 }
 
 impl<'a> Lines<'a> {
@@ -103,21 +104,24 @@ impl<'a> Lines<'a> {
                 }
             }
         }
-        let mut by_text: HashMap<&str, Vec<usize>> = HashMap::new();
-        for (i, entry) in entries.iter().enumerate().filter(|(_, e)| !e.text.is_empty()) {
-            by_text.entry(entry.text).or_default().push(i);
-        }
-        Self { group, entries, by_text, folded: OnceCell::new() }
+        Self { group, entries, folded: OnceCell::new(), by_folded: OnceCell::new() }
     }
 
-    /// Returns the lines with exactly this text, white space around it apart.
-    pub(super) fn with_text(&self, text: &str) -> &[usize] {
-        self.by_text.get(bare(text)).map_or(&[], Vec::as_slice)
-    }
-
-    /// Returns every entry's text without white space.
+    /// Returns every entry's text as quotes are compared; see [`fold`].
     pub(super) fn folded(&self) -> &[String] {
         self.folded.get_or_init(|| self.entries.iter().map(|e| fold(e.text)).collect())
+    }
+
+    /// Returns the entries that are equal to a text, as quotes are compared.
+    pub(super) fn equal_to(&self, folded: &str) -> &[usize] {
+        let by_folded = self.by_folded.get_or_init(|| {
+            let mut all: HashMap<String, Vec<usize>> = HashMap::new();
+            for (i, text) in self.folded().iter().enumerate().filter(|(_, text)| !text.is_empty()) {
+                all.entry(text.clone()).or_default().push(i);
+            }
+            all
+        });
+        by_folded.get(folded).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the file of an entry.
@@ -147,9 +151,32 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Takes out all white space.
+/// Returns a text as quotes are compared: white space between two words is one space, all other white space is left
+/// out, and typographic characters are those of a keyboard.
 pub(super) fn fold(text: &str) -> String {
-    text.chars().filter(|c| !c.is_whitespace()).map(plain).collect()
+    let mut out = String::with_capacity(text.len());
+    let mut after_space = false;
+    for c in text.chars() {
+        if c.is_whitespace() {
+            after_space = true;
+            continue;
+        }
+        // Without this space `for got` would equal `forgot`.
+        if after_space && is_of_word(c) && out.chars().next_back().is_some_and(is_of_word) {
+            out.push(' ');
+        }
+        after_space = false;
+        match c {
+            '…' => out.push_str("..."),
+            other => out.push(plain(other)),
+        }
+    }
+    out
+}
+
+/// Returns true for a character of a word or number.
+pub(super) fn is_of_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 /// Returns the character that a keyboard has for one that word processors put in its place.

@@ -7,8 +7,6 @@ use crate::diff::{LineKind, LineNo};
 
 /// Lines by which a model may be wrong and still mean the line.
 const NEAR: u32 = 30;
-/// Lines by which a number may be wrong and still decide between equal lines that are more than [`NEAR`] apart.
-const CLOSE: u32 = 5;
 /// Lines by which a claim without a quote may miss a changed line.
 const BESIDE: u32 = 3;
 /// Lines around the claimed one among which a paraphrased quote is looked for.
@@ -16,6 +14,9 @@ const AKIN: u32 = 5;
 
 /// Bytes of a file that is searched for code that was not shown.
 const SEARCHED: usize = 2 << 20;
+
+/// Why a claim has no place.
+const UNKNOWN: &str = "its quote is not in the text sent to the model";
 
 /// What a claim says of its place.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +27,8 @@ pub(super) struct Said<'q> {
     /// How many more lines it speaks of.
     pub(super) further: u32,
     pub(super) quote: Option<&'q Quote>,
+    /// The model read the line with a tool.
+    pub(super) was_read: bool,
 }
 
 /// Where a claim belongs.
@@ -59,56 +62,101 @@ pub(super) fn find(lines: &Lines<'_>, said: Said<'_>) -> Place {
     }
 }
 
+/// Returns the place, or the changed line that the claim names where its quote has none: a person can judge it there.
+pub(super) fn or_numbered(lines: &Lines<'_>, said: Said<'_>, place: Place) -> Place {
+    let numbered = said.file.zip(said.line).and_then(|(file, n)| Some((file, n, lines.numbered(file, n)?)));
+    match (&place, numbered) {
+        (Place::Nowhere(_) | Place::Unchanged { .. }, Some((file, n, entry)))
+            if lines.entries[entry].shown.kind == LineKind::Added =>
+        {
+            by_number(lines, file, n, said.further)
+        }
+        _ => place,
+    }
+}
+
 fn by_quote(lines: &Lines<'_>, said: Said<'_>, quote: &Quote) -> Place {
-    let named = said.file;
-    let in_named = |found: &Found| named.is_none_or(|f| found.all.iter().any(|o| lines.entries[o.first].file == f));
-    let exact = quote.find_exactly(lines).or_else(|| quote.find_equal(lines));
-    if let Some(found) = exact.as_ref().filter(|found| in_named(found)) {
-        return chosen(lines, said, found);
-    }
-    if let Some(file) = named {
-        let is_near = |o: &Occurrence| said.line.is_some_and(|n| distance(lines, *o, n) <= NEAR);
-        let near = || exact.as_ref().filter(|found| found.all.len() == 1 && found.all.iter().all(is_near));
-        if let Some((line, place)) = unseen(lines, said, file, quote) {
-            // Not seen, and nowhere near the number, while what was seen of another file is.
-            return match (said.line, near()) {
-                (Some(n), Some(found)) if line.abs_diff(n) > NEAR => {
-                    chosen(lines, Said { file: None, ..said }, &Found { fit: Fit::Similar, ..found.clone() })
-                }
-                _ => place,
-            };
-        }
-        // In another file: the name is wrong, or the quote.
-        if let Some(found) = exact.as_ref().filter(|_| quote.is_telling()) {
-            return chosen(lines, Said { file: None, ..said }, found);
-        }
-        if let Some(found) = quote.find_similar(lines, Some(file)) {
-            return chosen(lines, said, &found);
-        }
-        // Too short to say which line it is, if the number did not.
-        if let Some(found) = near() {
-            return chosen(lines, Said { file: None, ..said }, &Found { fit: Fit::Similar, ..found.clone() });
-        }
-        if let Some(found) = said.line.and_then(|n| quote.find_start(lines, file, n, NEAR)) {
-            return chosen(lines, said, &found);
-        }
-    }
-    if let Some(found) = quote.find_similar(lines, None) {
-        return chosen(lines, Said { file: None, ..said }, &found);
-    }
-    if let (Some(file), Some(n)) = (named, said.line)
-        && let Some(entry) = quote.find_akin(lines, file, n, AKIN)
+    let Some(file) = said.file else {
+        let similar = || quote.find_part(lines, None).or_else(|| quote.find_similar(lines, None));
+        return match quote.find_equal(lines, None).or_else(similar) {
+            Some(found) => chosen(lines, said, &found),
+            None => Place::Nowhere(UNKNOWN),
+        };
+    };
+    if said.was_read
+        && let Some(place) = unseen_numbered(lines, said, file, quote)
     {
-        let found = Found { all: vec![Occurrence { first: entry, last: entry }], fit: Fit::Similar };
+        return place;
+    }
+    if let Some(found) = quote.find_equal(lines, Some(file)) {
         return chosen(lines, said, &found);
     }
-    // File and line are part of the change: a person can judge the claim, though its quote has other words.
-    if let (Some(file), Some(n)) = (named, said.line)
-        && lines.numbered(file, n).is_some()
-    {
-        return by_number(lines, file, n, said.further);
+    let part = quote.find_part(lines, Some(file));
+    if let Some(place) = part.as_ref().and_then(|found| numbered_part(lines, said, found)) {
+        return place;
     }
-    Place::Nowhere("its quote is not in the text sent to the model")
+    by_quote_elsewhere(lines, said, file, quote, part.as_ref())
+}
+
+/// Finds the place of a quote that no line of the named file equals, and that is no part of the line with the claimed
+/// number. `part` are the lines of the file that have it.
+fn by_quote_elsewhere(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Quote, part: Option<&Found>) -> Place {
+    let of_any_file = Said { file: None, ..said };
+    let equal = quote.find_equal(lines, None);
+    let is_near = |o: &Occurrence| said.line.is_some_and(|n| distance(lines, *o, n) <= NEAR);
+    let near = || equal.as_ref().filter(|found| found.all.len() == 1 && found.all.iter().all(is_near));
+    if let Some((line, place)) = unseen(lines, said, file, quote) {
+        // Not seen, and nowhere near the number, while what was seen of another file is.
+        return match (said.line, near()) {
+            (Some(n), Some(found)) if line.abs_diff(n) > NEAR => chosen(lines, of_any_file, &found.doubted()),
+            _ => place,
+        };
+    }
+    // In another file: the name is wrong, or the quote.
+    if let Some(found) = equal.as_ref().filter(|_| quote.is_telling()) {
+        // With a wrong name, a line that has more than the quote may be meant in any file.
+        let is_sure = found.all.iter().any(|o| has_number(lines, *o, said))
+            || part.is_none() && found.all.iter().all(|o| !may_be_part(lines, *o, Said { line: None, ..of_any_file }));
+        return chosen(lines, of_any_file, &if is_sure { found.clone() } else { found.doubted() });
+    }
+    if let Some(found) = part {
+        let only = if equal.is_none() { only_part(lines, said, found) } else { None };
+        return only.unwrap_or_else(|| chosen(lines, said, found));
+    }
+    let numbered = said.line.and_then(|n| lines.numbered(file, n));
+    if let Some(entry) = numbered.filter(|i| quote.is_akin_to(lines.entries[*i].text)) {
+        return at(lines, Occurrence { first: entry, last: entry }, said, Quoted::Loosely);
+    }
+    if let Some(found) = quote.find_similar(lines, Some(file)) {
+        return chosen(lines, said, &found);
+    }
+    // Too short to say which line it is, if the number did not.
+    if let Some(found) = near() {
+        return chosen(lines, of_any_file, &found.doubted());
+    }
+    if let Some(found) = said.line.and_then(|n| quote.find_start(lines, file, n, NEAR)) {
+        return chosen(lines, said, &found);
+    }
+    if let Some(found) = quote.find_similar(lines, None) {
+        return chosen(lines, of_any_file, &found);
+    }
+    if let Some(entry) = said.line.and_then(|n| quote.find_akin(lines, file, n, AKIN)) {
+        return at(lines, Occurrence { first: entry, last: entry }, said, Quoted::Loosely);
+    }
+    // File and line are part of the change: a person can judge the claim, though its quote has other words.
+    match said.line.filter(|n| lines.numbered(file, *n).is_some()) {
+        Some(n) => by_number(lines, file, n, said.further),
+        None => Place::Nowhere(UNKNOWN),
+    }
+}
+
+/// Returns the line with the claimed number where it has the quote and was not shown: the claim is about it, although a
+/// line that was shown may be equal.
+fn unseen_numbered(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Quote) -> Option<Place> {
+    let line = said.line.filter(|n| lines.numbered(file, *n).is_none()).and_then(LineNo::new)?;
+    let text = lines.file(file).change.text()?.new.line(line)?;
+    let fits = quote.is_telling() && quote.fits(&String::from_utf8_lossy(text));
+    fits.then_some(Place::Unchanged { file, line: Some(line) })
 }
 
 /// Finds the quote in the file's new side where it was not shown, or not all of it; returns its first line, too.
@@ -130,44 +178,69 @@ fn unseen(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Quote) -> Opti
 
 /// Decides which of the lines that fit is meant, and how sure that is.
 fn chosen(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Place {
-    if found.fit == Fit::Piece
-        && let Some(place) = by_piece(lines, said, found)
-    {
-        return place;
-    }
     let cap = |quoted: Quoted| if found.fit == Fit::Equal { quoted } else { Quoted::Loosely };
-    let exactly = |o: Occurrence| match said.line {
-        _ if !is_tied(lines, o, said) => Quoted::Loosely,
-        _ if !may_be_part(lines, o, said.line) => cap(Quoted::Exactly),
-        Some(n) if lines.entries[o.first].number() == Some(n) => cap(Quoted::AsNumbered),
-        _ => Quoted::Loosely,
-    };
-    let is_new = |o: &&Occurrence| (o.first..=o.last).any(|i| lines.entries[i].number().is_some());
     // A line that was moved or indented anew stands on both sides: the new one is meant.
+    let is_new = |o: &&Occurrence| (o.first..=o.last).any(|i| lines.entries[i].number().is_some());
     let mut all: Vec<Occurrence> = found.all.iter().filter(is_new).copied().collect();
     if all.is_empty() {
         all.clone_from(&found.all);
     }
-    if let [only] = all[..] {
-        return at(lines, only, said, exactly(only));
+    let is_numbered = |o: &Occurrence| has_number(lines, *o, said);
+    let (mut numbered, mut further) = (all.iter().filter(|o| is_numbered(o)), found.further.iter());
+    match (numbered.next(), numbered.next(), further.find(|o| is_numbered(o))) {
+        (Some(o), None, _) => at(lines, *o, said, cap(of_numbered(lines, *o, said, &all))),
+        // The number agrees with another reading of the quote.
+        (None, _, Some(o)) => at(lines, *o, said, Quoted::Loosely),
+        _ => match all[..] {
+            [only] if found.further.is_empty() => at(lines, only, said, cap(of_only(lines, only, said))),
+            [only] => at(lines, only, said, Quoted::Loosely),
+            _ => nearest(lines, said, &all),
+        },
     }
-    let is_here = |o: &Occurrence| said.file.is_none_or(|f| lines.entries[o.first].file == f);
-    let here: Vec<Occurrence> = all.iter().filter(|o| is_here(o)).copied().collect();
+}
+
+/// Returns how sure a claim is tied to the one equal line that has the claimed number.
+fn of_numbered(lines: &Lines<'_>, o: Occurrence, said: Said<'_>, equal: &[Occurrence]) -> Quoted {
+    // Whatever the number was read off, these may be meant.
+    let is_meant = |other: &Occurrence| {
+        let by_number = |n| distance(lines, *other, n) <= NEAR || lines.entries[other.first].is_seen_as(n);
+        *other != o && said.line.is_none_or(by_number)
+    };
+    let is_certain = is_tied(lines, o, said) && !equal.iter().any(is_meant) && !may_be_part(lines, o, said);
+    if is_certain { Quoted::Exactly } else { Quoted::AsNumbered }
+}
+
+/// Returns how sure a claim is tied to the only equal line, which has not the claimed number.
+fn of_only(lines: &Lines<'_>, o: Occurrence, said: Said<'_>) -> Quoted {
+    if !is_tied(lines, o, said) || may_be_part(lines, o, said) {
+        return Quoted::Loosely;
+    }
+    if o.first != o.last {
+        return Quoted::Exactly;
+    }
+    let own = lines.entries[o.first].file;
+    let equal = lines.equal_to(&lines.folded()[o.first]).iter().map(|i| &lines.entries[*i]);
+    let numbers: Vec<Option<u32>> = equal.filter(|e| e.file != own).map(|e| e.number()).collect();
+    match said.line {
+        _ if numbers.is_empty() => Quoted::Exactly,
+        // Either the name of the file is wrong, or the number.
+        Some(n) if numbers.contains(&Some(n)) => Quoted::Loosely,
+        _ => Quoted::AsNumbered,
+    }
+}
+
+/// Finds the one of several equal lines that is nearest to the claimed number. Only that number itself would tell them
+/// apart, so no place is certain.
+fn nearest(lines: &Lines<'_>, said: Said<'_>, all: &[Occurrence]) -> Place {
+    let is_here = |o: &&Occurrence| said.file.is_none_or(|f| lines.entries[o.first].file == f);
+    let mut here: Vec<Occurrence> = all.iter().filter(is_here).copied().collect();
+    // Of an unchanged line only a note would be left.
+    let is_added = |o: &Occurrence| (o.first..=o.last).any(|i| lines.entries[i].shown.kind == LineKind::Added);
+    if here.iter().any(is_added) {
+        here.retain(is_added);
+    }
     let Some(n) = said.line else { return of_several(lines, said, &here) };
     let distance = |o: &Occurrence| distance(lines, *o, n);
-    // Whatever the number was read off, and whichever file was meant, the line is among these.
-    let meant = |o: &&Occurrence| distance(o) <= NEAR || lines.entries[o.first].is_seen_as(n);
-    let mut candidates = all.iter().filter(meant);
-    if let (Some(only), None) = (candidates.next(), candidates.next())
-        && is_here(only)
-    {
-        // An equal line further away may be meant just as well, unless the number is almost that of this one.
-        let is_close = distance(only) <= CLOSE;
-        return at(lines, *only, said, if is_close { exactly(*only) } else { Quoted::Loosely });
-    }
-    if let Some(o) = here.iter().find(|o| lines.entries[o.first].number() == Some(n)) {
-        return at(lines, *o, said, cap(Quoted::AsNumbered));
-    }
     let mut near: Vec<Occurrence> = here.iter().filter(|o| distance(o) <= NEAR).copied().collect();
     near.sort_by_key(&distance);
     match near[..] {
@@ -182,41 +255,54 @@ fn chosen(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Place {
     of_several(lines, said, &here)
 }
 
-/// Finds the changed line of the named file that a part of a line means: the one with the claimed number, or the only one
-/// that has the part. `None`: there is no such line, or several.
-fn by_piece(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Option<Place> {
-    let is_here = |o: &&Occurrence| said.file.is_none_or(|f| lines.entries[o.first].file == f);
-    let is_added = |o: &&Occurrence| lines.entries[o.first].shown.kind == LineKind::Added;
+/// Returns the line of the named file that has the claimed number and the quote as a part.
+fn numbered_part(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Option<Place> {
     let is_numbered = |o: &&Occurrence| said.line.is_some() && lines.entries[o.first].number() == said.line;
-    let added: Vec<Occurrence> = found.all.iter().filter(is_here).filter(is_added).copied().collect();
-    if let Some(o) = added.iter().find(is_numbered) {
+    if let Some(o) = found.all.iter().find(is_numbered) {
         return Some(at(lines, *o, said, Quoted::AsNumbered));
     }
-    match (&added[..], said.file) {
-        ([only], Some(_)) => Some(at(lines, *only, said, Quoted::AsNumbered)),
-        _ => None,
-    }
+    found.further.iter().find(is_numbered).map(|o| at(lines, *o, said, Quoted::Loosely))
 }
 
-/// Tells whether quote and number tie a claim to lines: a quote that every file has (`}`) does only near the number.
+/// Returns the only changed line of the named file that has the quote as a part. `None`: there is none, or several.
+fn only_part(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Option<Place> {
+    let kind = |o: &&Occurrence| lines.entries[o.first].shown.kind;
+    let all = || found.all.iter().chain(&found.further);
+    let mut added = all().filter(|o| kind(o) == LineKind::Added);
+    let (Some(only), None) = (added.next(), added.next()) else { return None };
+    // An unchanged line that has it may be meant if the number is no further away.
+    let away = |o: &Occurrence| said.line.map(|n| distance(lines, *o, n));
+    let mut unchanged = all().filter(|o| kind(o) == LineKind::Context);
+    let may_be_unchanged = said.line.is_some() && unchanged.any(|o| away(o) <= away(only));
+    let is_certain = !may_be_unchanged && said.quote.is_none_or(Quote::says_something);
+    Some(at(lines, *only, said, if is_certain { Quoted::AsNumbered } else { Quoted::Loosely }))
+}
+
+/// Tells whether quote and number tie a claim to lines. A quote that every file has (`}`) does only near the number, and
+/// if no other line of the file is equal.
 fn is_tied(lines: &Lines<'_>, o: Occurrence, said: Said<'_>) -> bool {
-    said.quote.is_none_or(Quote::says_something) || said.line.is_some_and(|n| distance(lines, o, n) <= NEAR)
+    let Some(quote) = said.quote.filter(|q| !q.says_something()) else { return true };
+    let file = lines.file(lines.entries[o.first].file);
+    let whole = || file.change.text()?.new.whole().filter(|whole| whole.len() <= SEARCHED);
+    let is_only = || whole().and_then(|whole| quote.find_in_text(&String::from_utf8_lossy(whole))).is_some();
+    said.line.is_some_and(|n| distance(lines, o, n) <= NEAR) && is_only()
 }
 
-/// Tells whether a quote that equals one line may as well be a part of another that is meant: one near the number,
-/// or any where there is none.
-fn may_be_part(lines: &Lines<'_>, o: Occurrence, line: Option<u32>) -> bool {
+/// Tells whether a quote that equals one line may as well be a part of another of the file that is meant: one near the
+/// number, or any where there is none.
+fn may_be_part(lines: &Lines<'_>, o: Occurrence, said: Said<'_>) -> bool {
     if o.first != o.last {
         return false;
     }
     let (own, folded) = (&lines.entries[o.first], lines.folded());
     let is_meant = |i: usize| {
         let at = Occurrence { first: i, last: i };
-        line.is_none_or(|n| distance(lines, at, n) <= NEAR || lines.entries[i].is_seen_as(n))
+        said.line.is_none_or(|n| distance(lines, at, n) <= NEAR || lines.entries[i].is_seen_as(n))
     };
     let holds = |i: &usize| {
         let other = &lines.entries[*i];
-        other.number().is_some() == own.number().is_some()
+        said.file.is_none_or(|_| other.file == own.file)
+            && other.number().is_some() == own.number().is_some()
             && folded[*i].len() > folded[o.first].len()
             && folded[*i].contains(folded[o.first].as_str())
             && is_meant(*i)
@@ -240,6 +326,11 @@ fn of_several(lines: &Lines<'_>, said: Said<'_>, here: &[Occurrence]) -> Place {
             Place::OneOf(here.iter().filter(is_added).map(|o| o.first).collect())
         }
     }
+}
+
+/// Tells whether the first of the lines has the claimed number.
+fn has_number(lines: &Lines<'_>, o: Occurrence, said: Said<'_>) -> bool {
+    said.line.is_some_and(|n| distance(lines, Occurrence { first: o.first, last: o.first }, n) == 0)
 }
 
 /// Returns how far a number is from the lines: on the new side, or of removed lines on either.

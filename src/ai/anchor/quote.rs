@@ -1,7 +1,8 @@
 //! Quotes as models give them, found again among the lines: as they are, and more and more loosely.
 
-use super::lines::{Lines, bare, fold};
+use super::lines::{Lines, bare, fold, is_of_word};
 use crate::diff::LineKind;
+use std::collections::HashSet;
 
 /// Letters and digits of a quote that says something.
 const SAYING: usize = 3;
@@ -9,10 +10,14 @@ const SAYING: usize = 3;
 const TELLING: usize = 4;
 /// Characters that a part of a line must have.
 const PART: usize = 6;
-/// Characters of a part of a line that says which line it is, white space apart.
+/// Characters of a part of a line that says which line it is.
 const PIECE: usize = 8;
 /// Characters that a quote must have to be looked for in another file, or by its letters alone.
 const LONG: usize = 12;
+
+/// Share of the words that a paraphrase and its line have in common, and the same for the line with the claimed number.
+const AKIN: f64 = 0.6;
+const NUMBERED: f64 = 0.5;
 
 /// Lines of a quote that are looked at.
 const MAX_LINES: usize = 40;
@@ -36,19 +41,19 @@ pub(super) struct Quote {
 /// How well a quote fits a line. Ordered: the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fit {
-    /// Some words are equal, or the line is a part of the quote.
+    /// Some words are equal, or something was left out of the quote.
     Similar,
-    /// The quote is a part of the line, of at least [`PIECE`] characters and two words.
-    Piece,
-    /// Equal, but for white space, typographic quotes and dashes, and marks of a display.
+    /// Equal, but for white space, typographic characters, and marks of a display.
     Equal,
 }
 
 /// Where a quote was found.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
-    /// At least one.
+    /// Lines that fit the first reading that fits any. At least one.
     pub(super) all: Vec<Occurrence>,
+    /// Lines that fit only another reading: what looks like a mark of a display may be part of the line.
+    pub(super) further: Vec<Occurrence>,
     pub(super) fit: Fit,
 }
 
@@ -105,47 +110,54 @@ impl Quote {
         }
     }
 
-    /// Looks for lines that are equal.
-    pub(super) fn find_exactly(&self, lines: &Lines<'_>) -> Option<Found> {
-        let all = match &self.lines[..] {
-            [one] => {
-                let hits = one.iter().map(|reading| lines.with_text(reading)).find(|hits| !hits.is_empty());
-                hits.unwrap_or_default().iter().map(|i| Occurrence { first: *i, last: *i }).collect()
-            }
-            several => sequences(several, lines, |i| lines.entries[i].text),
-        };
+    /// Looks for lines that are equal, in one file or in all.
+    pub(super) fn find_equal(&self, lines: &Lines<'_>, file: Option<usize>) -> Option<Found> {
         let fit = if self.elided { Fit::Similar } else { Fit::Equal };
-        (!all.is_empty()).then_some(Found { all, fit })
+        let is_in_file = |i: &usize| file.is_none_or(|f| lines.entries[*i].file == f);
+        match &self.lines[..] {
+            [one] => {
+                let hits =
+                    |reading: &String| lines.equal_to(&fold(reading)).iter().copied().filter(is_in_file).collect();
+                Found::of_readings(one.iter().map(hits), fit)
+            }
+            several => {
+                let mut all = sequences(&folded(several), lines, |i| &lines.folded()[i]);
+                all.retain(|o| is_in_file(&o.first));
+                (!all.is_empty()).then_some(Found { all, further: Vec::new(), fit })
+            }
+        }
     }
 
-    /// Looks for lines that are equal but for white space and typographic characters.
-    pub(super) fn find_equal(&self, lines: &Lines<'_>) -> Option<Found> {
-        let folded: Vec<Vec<String>> = self.lines.iter().map(|r| r.iter().map(|r| fold(r)).collect()).collect();
-        let all = match &folded[..] {
-            [one] => {
-                let all = lines.folded().iter().enumerate().filter(|(_, text)| !text.is_empty());
-                let hits: Vec<(usize, &String)> = all.filter(|(_, text)| one.contains(text)).collect();
-                // The reading that comes first, as for equal lines.
-                let first = one.iter().find(|reading| hits.iter().any(|(_, text)| text == reading));
-                let of_first = hits.iter().filter(|(_, text)| Some(*text) == first);
-                of_first.map(|(i, _)| Occurrence { first: *i, last: *i }).collect()
+    /// Looks for lines that have the quote as a part that says which line it is; see [`is_telling_part`].
+    pub(super) fn find_part(&self, lines: &Lines<'_>, file: Option<usize>) -> Option<Found> {
+        let [readings] = &self.lines[..] else { return None };
+        let hits = |reading: &String| match Part::of(reading) {
+            None => Vec::new(),
+            Some(part) => {
+                let all = lines.entries.iter().zip(lines.folded()).enumerate();
+                let in_file = all.filter(|(_, (e, _))| file.is_none_or(|f| e.file == f));
+                in_file.filter(|(_, (_, text))| part.is_in(text)).map(|(i, _)| i).collect()
             }
-            several => sequences(several, lines, |i| &lines.folded()[i]),
         };
-        let fit = if self.elided { Fit::Similar } else { Fit::Equal };
-        (!all.is_empty()).then_some(Found { all, fit })
+        Found::of_readings(readings.iter().map(hits), Fit::Similar)
+    }
+
+    /// Tells whether the quote, or its first line, equals a line of a text, or is a part of it that says which line it is.
+    pub(super) fn fits(&self, line: &str) -> bool {
+        let line = fold(line);
+        let fits = |r: &String| fold(r) == line || Part::of(r).is_some_and(|part| part.is_in(&line));
+        self.lines.first().is_some_and(|readings| readings.iter().any(fits))
     }
 
     /// Looks for lines that are similar: a part of a line, the same letters. With `file` only in
     /// that one; without, only for a quote that is long enough.
     pub(super) fn find_similar(&self, lines: &Lines<'_>, file: Option<usize>) -> Option<Found> {
-        let found = |all: Vec<Occurrence>, fit: Fit| (!all.is_empty()).then_some(Found { all, fit });
+        let found = |all: Vec<Occurrence>| (!all.is_empty()).then(|| Found::similar(all));
         let within = |o: &Occurrence| file.is_none_or(|f| lines.entries[o.first].file == f);
         if let several @ [_, _, ..] = &self.lines[..] {
-            let several: Vec<Vec<String>> = several.iter().map(|r| r.iter().map(|r| fold(r)).collect()).collect();
-            let mut all = sequences(&several, lines, |i| &lines.folded()[i]);
+            let mut all = sequences(&folded(several), lines, |i| &lines.folded()[i]);
             all.retain(within);
-            return found(all, Fit::Similar).or_else(|| self.find_best_line(lines, file));
+            return found(all).or_else(|| self.find_best_line(lines, file));
         }
         let shortest = if file.is_some() { PART } else { LONG };
         let all = lines.entries.iter().zip(lines.folded()).enumerate();
@@ -153,9 +165,9 @@ impl Quote {
             .filter(|(_, (e, _))| file.is_none_or(|f| e.file == f) && !e.text.is_empty())
             .map(|(i, (_, folded))| (i, folded.as_str()))
             .collect();
-        let matching = |fit: Fit, fits: &dyn Fn(&str) -> bool| {
+        let matching = |fits: &dyn Fn(&str) -> bool| {
             let hits = entries.iter().filter(|(_, text)| fits(text));
-            found(hits.map(|(i, _)| Occurrence { first: *i, last: *i }).collect(), fit)
+            found(hits.map(|(i, _)| Occurrence { first: *i, last: *i }).collect())
         };
         for reading in self.lines.first()? {
             let bare = without_ellipsis(reading);
@@ -163,24 +175,19 @@ impl Quote {
             if part.is_empty() || (file.is_none() && part.chars().count() < LONG) {
                 continue;
             }
-            let equal = if is_part { None } else { matching(Fit::Similar, &|text| text == part) };
+            let equal = if is_part { matching(&|text| text == part) } else { None };
             let count = part.chars().count();
             let long = count >= shortest;
-            let piece = if count >= PIECE && words(bare).len() >= 2 { Fit::Piece } else { Fit::Similar };
-            // Of a piece, all lines that have it: none of several is the only one.
-            let starts = || match piece {
-                Fit::Similar if long => matching(piece, &|text| text.starts_with(&part)),
-                _ => None,
-            };
-            let contains = || if long { matching(piece, &|text| text.contains(&part)) } else { None };
-            let pieces: Vec<String> = bare.split("...").flat_map(|p| p.split('…')).map(fold).collect();
+            let starts = || if long { matching(&|text| text.starts_with(&part)) } else { None };
+            let contains = || if long { matching(&|text| text.contains(&part)) } else { None };
+            let pieces = pieces(bare);
             let in_pieces = || match pieces.len() {
-                2.. if long => matching(piece, &|text| in_order(text, &pieces)),
+                2.. if long => matching(&|text| in_order(text, &pieces)),
                 _ => None,
             };
             // The line was cut, or the quote goes on with something else.
             let goes_on = || {
-                matching(Fit::Similar, &|text| {
+                matching(&|text| {
                     let length = text.chars().count();
                     length >= LONG && length * 10 >= count * 6 && part.contains(text)
                 })
@@ -194,8 +201,7 @@ impl Quote {
         if own.chars().count() < LONG {
             return None;
         }
-        matching(Fit::Similar, &|text| letters(text) == own)
-            .or_else(|| matching(Fit::Similar, &|text| letters(text).contains(&own)))
+        matching(&|text| letters(text) == own).or_else(|| matching(&|text| letters(text).contains(&own)))
     }
 
     /// Of a quote of several lines that do not stand together, the one that says most about where it is.
@@ -206,13 +212,13 @@ impl Quote {
         for readings in own {
             let hits: Vec<usize> = readings
                 .iter()
-                .map(|r| lines.with_text(r).iter().filter(in_file).copied().collect::<Vec<_>>())
+                .map(|r| lines.equal_to(&fold(r)).iter().filter(in_file).copied().collect::<Vec<_>>())
                 .find(|hits| !hits.is_empty())
                 .unwrap_or_default();
             let telling = readings.last().is_some_and(|r| letters(r).chars().count() >= PART);
             if !hits.is_empty() && telling {
                 let all = hits.into_iter().map(|i| Occurrence { first: i, last: i }).collect();
-                return Some(Found { all, fit: Fit::Similar });
+                return Some(Found::similar(all));
             }
         }
         None
@@ -227,7 +233,7 @@ impl Quote {
             is_near && starts.iter().any(|s| s.chars().count() >= 2 && folded[*i].starts_with(s))
         });
         let (only, _) = hits.next()?;
-        hits.next().is_none().then(|| Found { all: vec![Occurrence { first: only, last: only }], fit: Fit::Similar })
+        hits.next().is_none().then(|| Found::similar(vec![Occurrence { first: only, last: only }]))
     }
 
     /// Looks in the neighbourhood of a line for the one that shares most words with the quote.
@@ -236,18 +242,18 @@ impl Quote {
         if own.len() < 2 {
             return None;
         }
-        let share = |text: &str| {
-            let theirs = words(text);
-            let common = own.iter().filter(|w| theirs.contains(w)).count();
-            (theirs.len() >= 2).then(|| common as f64 * 2.0 / (own.len() + theirs.len()) as f64)
-        };
         lines
             .of_file(file)
             .filter(|(_, e)| e.number().is_some_and(|n| n.abs_diff(near) <= within))
-            .filter_map(|(i, e)| Some((i, share(e.text)?, e.number()?.abs_diff(near))))
-            .filter(|(_, share, _)| *share >= 0.6)
+            .filter_map(|(i, e)| Some((i, shared(&own, e.text), e.number()?.abs_diff(near))))
+            .filter(|(_, share, _)| *share >= AKIN)
             .max_by(|a, b| a.1.total_cmp(&b.1).then(b.2.cmp(&a.2)))
             .map(|(i, ..)| i)
+    }
+
+    /// Tells whether a line shares half of its words with the quote.
+    pub(super) fn is_akin_to(&self, line: &str) -> bool {
+        shared(&words(self.first_line()), line) >= NUMBERED
     }
 
     /// Finds the only place of a whole text where the quote stands: the numbers of its lines.
@@ -269,28 +275,131 @@ impl Quote {
         lines: &[(u32, &'t str)],
         number: Option<u32>,
         within: u32,
-    ) -> Option<(u32, &'t str)> {
+    ) -> Option<Numbered<'t>> {
         let readings = self.lines.first()?;
-        let equal: Vec<String> = readings.iter().map(|r| fold(r)).collect();
-        let is_piece = |r: &&String| fold(r).chars().count() >= PIECE && words(r).len() >= 2;
-        let pieces: Vec<String> = readings.iter().map(|r| without_ellipsis(r).to_owned()).collect();
-        let pieces: Vec<String> = pieces.iter().filter(is_piece).map(|r| fold(r)).collect();
-        let folded: Vec<String> = lines.iter().map(|(_, text)| fold(text)).collect();
-        let chosen = |fits: &dyn Fn(&String) -> bool| {
-            let mut hits: Vec<usize> = (0..lines.len()).filter(|i| fits(&folded[*i])).collect();
-            let away = |i: &usize| number.map_or(0, |n| lines[*i].0.abs_diff(n));
-            hits.sort_by_key(away);
-            match hits[..] {
-                [only] => Some(lines[only]),
-                [nearest, second, ..] if away(&nearest) < away(&second) && away(&nearest) <= within => {
-                    Some(lines[nearest])
-                }
-                _ => None,
-            }
+        let texts: Vec<String> = lines.iter().map(|(_, text)| fold(text)).collect();
+        let choose = |fits: &dyn Fn(&str) -> bool| {
+            let hits = lines.iter().zip(&texts).filter(|(_, text)| fits(text)).map(|(line, _)| *line);
+            nearest(hits.collect(), number, within)
         };
-        chosen(&|text| equal.contains(text))
-            .or_else(|| chosen(&|text| pieces.iter().any(|piece| text.contains(piece.as_str()))))
+        let equal = |r: &String| {
+            let equal = fold(r);
+            choose(&|text| text == equal)
+        };
+        let part = |r: &String| {
+            let part = Part::of(r)?;
+            choose(&|text| part.is_in(text))
+        };
+        readings.iter().find_map(equal).or_else(|| readings.iter().find_map(part))
     }
+}
+
+/// A line of a text that a quote means.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Numbered<'t> {
+    pub(super) number: u32,
+    pub(super) text: &'t str,
+    /// It is the only one that fits, or the one with the claimed number.
+    pub(super) is_certain: bool,
+}
+
+/// Chooses the only line, or the nearest to a number that is at most `within` lines away.
+fn nearest<'t>(mut hits: Vec<(u32, &'t str)>, number: Option<u32>, within: u32) -> Option<Numbered<'t>> {
+    let away = |line: &(u32, &str)| number.map_or(0, |n| line.0.abs_diff(n));
+    hits.sort_by_key(away);
+    let is_certain = match hits[..] {
+        [_] => true,
+        [nearest, second, ..] if away(&nearest) < away(&second) && away(&nearest) <= within => away(&nearest) == 0,
+        _ => return None,
+    };
+    hits.first().map(|(number, text)| Numbered { number: *number, text, is_certain })
+}
+
+impl Found {
+    /// Makes it of the entries that fit each reading of a quote.
+    fn of_readings(hits: impl Iterator<Item = Vec<usize>>, fit: Fit) -> Option<Self> {
+        let mut hits = hits.skip_while(Vec::is_empty);
+        let all = hits.next()?;
+        let mut seen: HashSet<usize> = all.iter().copied().collect();
+        let further = hits.flatten().filter(|i| seen.insert(*i)).collect();
+        let occurrences = |all: Vec<usize>| all.into_iter().map(|i| Occurrence { first: i, last: i }).collect();
+        Some(Self { all: occurrences(all), further: occurrences(further), fit })
+    }
+
+    /// Returns the same lines, of which none is certain.
+    pub(super) fn doubted(&self) -> Self {
+        Self { fit: Fit::Similar, ..self.clone() }
+    }
+
+    fn similar(all: Vec<Occurrence>) -> Self {
+        Self { all, further: Vec::new(), fit: Fit::Similar }
+    }
+}
+
+/// A part of a line that says which line it is, as quotes are compared.
+#[derive(Debug)]
+struct Part {
+    whole: String,
+    /// What is between ellipses, in order; empty where nothing was left out in the middle.
+    pieces: Vec<String>,
+}
+
+impl Part {
+    /// Takes a reading of a quote. `None` where it says too little.
+    fn of(reading: &str) -> Option<Self> {
+        let bare = without_ellipsis(reading);
+        if !is_telling_part(bare) {
+            return None;
+        }
+        let pieces = pieces(bare);
+        let is_telling = pieces.len() > 1 && split(bare).any(is_telling_part);
+        Some(Self { whole: fold(bare), pieces: if is_telling { pieces } else { Vec::new() } })
+    }
+
+    fn is_in(&self, text: &str) -> bool {
+        text.contains(&self.whole) || !self.pieces.is_empty() && in_order(text, &self.pieces)
+    }
+}
+
+/// Tells whether a part of a line has [`PIECE`] characters and two tokens, one of them a word: brackets and rules of
+/// dashes are in many lines.
+fn is_telling_part(text: &str) -> bool {
+    let spaced = text.split_whitespace().map(|word| word.chars().count() + 1).sum::<usize>();
+    spaced > PIECE && text.chars().any(is_of_word) && tokens(text) >= 2
+}
+
+/// Counts the tokens of a text: words, and runs of one mark.
+fn tokens(text: &str) -> usize {
+    let mut previous = None;
+    let mut count = 0;
+    for c in text.chars() {
+        let kind = if is_of_word(c) { 'a' } else { c };
+        count += usize::from(!c.is_whitespace() && previous != Some(kind));
+        previous = Some(kind);
+    }
+    count
+}
+
+/// Returns the lines of a quote as they are compared.
+fn folded(lines: &[Vec<String>]) -> Vec<Vec<String>> {
+    lines.iter().map(|readings| readings.iter().map(|r| fold(r)).collect()).collect()
+}
+
+/// Returns what stands between ellipses.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    text.split("...").flat_map(|p| p.split('…'))
+}
+
+fn pieces(text: &str) -> Vec<String> {
+    split(text).map(fold).collect()
+}
+
+/// Returns the share of words that a text has in common with others; 0 for a text of one word. Both are sorted, so that
+/// the cost of long lines does not grow with their product.
+fn shared(own: &[String], text: &str) -> f64 {
+    let theirs = words(text);
+    let common = own.iter().filter(|w| theirs.binary_search(w).is_ok()).count();
+    if theirs.len() < 2 { 0.0 } else { common as f64 * 2.0 / (own.len() + theirs.len()) as f64 }
 }
 
 /// Finds the places where lines of a quote stand one after another, blank lines apart: on the new side, in the
@@ -339,6 +448,8 @@ fn readings(line: &str) -> Vec<String> {
     let unmarked = |s: &str| s.trim_start().strip_prefix(['+', '-']).map(str::to_owned);
     let mut forms = vec![line.trim().to_owned()];
     if let Some(inner) = line.trim().strip_prefix('`').and_then(|l| l.strip_suffix('`')) {
+        // The line may have back-ticks of its own.
+        forms.push(inner.trim().to_owned());
         forms.push(inner.trim_matches('`').to_owned());
     }
     for form in &forms {

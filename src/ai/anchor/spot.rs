@@ -12,12 +12,12 @@ use crate::diff::LineKind;
 /// Lines of a quote that are kept.
 const KEPT: usize = 10;
 
-/// Finds a quote in what was shown: equal but for white space and a diff marker, long enough to mean something, and
+/// Finds a quote in what was shown: equal but for white space, typographic characters and a diff marker, long enough to mean something, and
 /// with a line that was added or removed. `file` is what the quote is said to stand in; it must be so.
 pub fn spot(quote: &str, file: Option<&str>, group: &Group, chunk: &Chunk) -> Option<Spot> {
     let quote = Quote::new(quote).filter(Quote::is_telling)?;
     let lines = Lines::new(group, chunk, None);
-    let found = quote.find_exactly(&lines).filter(|f| f.fit == Fit::Equal)?;
+    let found = quote.find_equal(&lines, None).filter(|f| f.fit == Fit::Equal)?;
     let named = match file.map(str::trim).filter(|f| !f.is_empty()) {
         Some(name) => Some(Names::new(&group.files).find(name)?),
         None => None,

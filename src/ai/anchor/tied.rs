@@ -9,7 +9,7 @@ use super::lines::{Entry, Lines};
 use super::text::identifiers;
 use super::{Context, Quoted, path};
 use crate::ai::related::Excerpt;
-use crate::diff::LineKind;
+use crate::diff::{LineKind, LineNo, RepoPath};
 use crate::symbols;
 use std::ops::RangeInclusive;
 
@@ -41,8 +41,7 @@ pub(super) fn relation(cx: &Context<'_>, line: &Line) -> Option<Relation> {
     let path = path::text(&line.file);
     let shows = |e: &&Excerpt| e.path == path && e.lines.iter().any(|(n, _)| *n == number);
     let excerpt = related.excerpts.iter().find(shows);
-    let was_read = cx.read.iter().any(|r| r.path == line.file && (r.first..=r.last).contains(&line.number));
-    if excerpt.is_none() && !was_read {
+    if excerpt.is_none() && !was_read(cx, &line.file, line.number) {
         return None;
     }
     let is_named = |name: &&String| name.len() >= NAME && identifiers(&line.text).any(|word| word == *name);
@@ -57,9 +56,20 @@ pub(super) fn relation(cx: &Context<'_>, line: &Line) -> Option<Relation> {
     by_name.or_else(|| excerpt.map(used)).or_else(|| Some(Relation { file: own()?, by: By::File }))
 }
 
+/// Tells whether the model read a line with a tool.
+pub(super) fn was_read(cx: &Context<'_>, file: &RepoPath, number: LineNo) -> bool {
+    cx.read.iter().any(|r| r.path == *file && (r.first..=r.last).contains(&number))
+}
+
 /// Finds the changed line that an unchanged one depends on, and how certain that is: [`Quoted::AsNumbered`] if a name
-/// connects them, [`Quoted::Loosely`] if it is only the nearest. `lines` has the file of the relation.
+/// connects them, [`Quoted::Loosely`] if it is only the nearest or the unchanged line is one of several that have the
+/// quote. `lines` has the file of the relation.
 pub(super) fn changed_line(lines: &Lines<'_>, relation: &Relation, line: &Line) -> Option<(usize, Quoted)> {
+    let (entry, quoted) = related_line(lines, relation, line)?;
+    Some((entry, if line.is_certain { quoted } else { Quoted::Loosely }))
+}
+
+fn related_line(lines: &Lines<'_>, relation: &Relation, line: &Line) -> Option<(usize, Quoted)> {
     let changed = || lines.of_file(relation.file).filter(|(_, e)| e.shown.kind != LineKind::Context);
     let added = || changed().filter(|(_, e)| e.shown.kind == LineKind::Added);
     let has = |text: &str, name: &str| identifiers(text).any(|word| word == name);
