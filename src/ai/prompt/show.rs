@@ -29,16 +29,31 @@ fn piece(file: &Shown, piece: &Piece, around: Option<&BTreeMap<u32, &str>>, out:
     let mut last = 0;
     for part in &piece.hunks {
         let hunk = &file.hunks[part.hunk];
-        section(file, hunk, part.lines.start, out);
         let numbers = || hunk.lines[part.lines.clone()].iter().filter_map(|l| l.new.map(|n| n.get()));
-        if let Some(first) = numbers().next() {
-            unchanged(&related::between(around, last, first), out);
+        let first = numbers().next();
+        let before = first.map_or_else(Vec::new, |first| related::between(around, last, first));
+        // What follows the hunk before belongs to its section.
+        let (after, before) = before.split_at(continuing(&before, last));
+        unchanged(after, out);
+        let end = after.last().map_or(last, |(number, _)| *number);
+        let is_next = last > 0 && before.is_empty() && first == Some(end + 1);
+        if !is_next {
+            section(file, hunk, part.lines.start, out);
         }
+        unchanged(before, out);
         lines(hunk, part.lines.clone(), out);
         last = numbers().next_back().unwrap_or(last);
     }
     let beyond = related::between(around, last, u32::MAX);
     unchanged(&beyond, out);
+}
+
+/// Counts the lines that directly follow the line `last`, one after the other; none if `last` is 0.
+fn continuing(lines: &[(u32, &str)], last: u32) -> usize {
+    match last {
+        0 => 0,
+        _ => lines.iter().zip(last + 1..).take_while(|((number, _), next)| number == next).count(),
+    }
 }
 
 /// Appends unchanged lines, with an ellipsis where lines between them are not shown.
