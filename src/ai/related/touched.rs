@@ -425,7 +425,8 @@ fn owner(symbols: &Symbols, definition: &Definition) -> String {
     symbols.enclosing(*definition.lines.start()).find(is_outer).map_or(String::new(), |d| d.name.clone())
 }
 
-fn joined(one: &RangeInclusive<usize>, other: &RangeInclusive<usize>) -> RangeInclusive<usize> {
+/// Returns the range from the first hunk of both to the last one.
+pub(super) fn joined(one: &RangeInclusive<usize>, other: &RangeInclusive<usize>) -> RangeInclusive<usize> {
     *one.start().min(other.start())..=*one.end().max(other.end())
 }
 
@@ -469,10 +470,10 @@ fn used(path: &RepoPath, symbols: &Symbols, edits: &[Edits]) -> Vec<Used> {
 
 /// Adds a name, or a further hunk that uses it.
 fn add_used(name: &str, hunk: usize, need: Need, used: &mut Vec<Used>) {
-    match used.iter_mut().find(|u| u.name == name) {
-        Some(known) => known.hunks = joined(&known.hunks, &(hunk..=hunk)),
-        None if used.len() < MAX_USED => used.push(Used { name: name.to_owned(), hunks: hunk..=hunk, need }),
-        None => {}
+    if let Some(known) = used.iter_mut().find(|u| u.name == name) {
+        known.hunks = joined(&known.hunks, &(hunk..=hunk));
+    } else if used.len() < MAX_USED {
+        used.push(Used { name: name.to_owned(), hunks: hunk..=hunk, need });
     }
 }
 
