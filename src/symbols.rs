@@ -113,19 +113,22 @@ impl Symbols {
         self.enclosing(line).find(|d| matches!(d.kind, Kind::Function | Kind::Test))
     }
 
-    /// Returns the heading of the innermost definition or block that starts above the line `first` and contains the line
-    /// `about`, or else `first`. A declaration without a body names no scope.
-    pub fn heading_above(&self, first: u32, about: u32) -> Option<Range<usize>> {
+    /// Returns the heading of the scope of a hunk, whose first line is `first` and whose first changed line is `about`: the
+    /// innermost definition or block that contains `about` and does not start below `first`, or else the one that contains
+    /// `first`, or else the one that starts between them. A declaration without a body is no scope.
+    pub fn heading_of(&self, first: u32, about: u32) -> Option<Range<usize>> {
         let has_body = |d: &&Definition| d.kind != Kind::Function || d.signature.end() < d.lines.end();
-        let definitions = self.definitions.iter().filter(has_body).map(|d| (&d.lines, &d.heading));
         let blocks = self.blocks.iter().map(|b| (&b.lines, &b.heading));
-        let scopes: Vec<_> = definitions.chain(blocks).filter(|(lines, _)| *lines.start() < first).collect();
-        let around = |line: u32| {
-            let around = scopes.iter().filter(|(lines, _)| lines.contains(&line));
-            // Of two with the same lines, the definition has the name.
+        let definitions = self.definitions.iter().filter(has_body).map(|d| (&d.lines, &d.heading));
+        let around = |line: u32, last_start: u32| {
+            let scopes = blocks.clone().chain(definitions.clone());
+            let around = scopes.filter(|(lines, _)| lines.contains(&line) && *lines.start() <= last_start);
+            // Of two with the same lines the last one counts: a definition, whose heading has the name.
             around.max_by_key(|(lines, _)| (*lines.start(), std::cmp::Reverse(*lines.end())))
         };
-        around(about).or_else(|| around(first)).map(|(_, heading)| (*heading).clone())
+        let found = around(about, first).or_else(|| around(first, first));
+        // What starts at the changed line itself is new.
+        found.or_else(|| around(about, about.saturating_sub(1))).map(|(_, heading)| heading.clone())
     }
 
     /// Returns the innermost block that contains a line.

@@ -208,7 +208,7 @@ impl<'t, 'r> Side<'t, 'r> {
         // Where no definition is around the hunk, git's rule serves in every language.
         let language = if self.symbols.is_some() { Language::any() } else { language };
         self.section = language.find(run, fresh).or(self.section.take());
-        let scope = self.symbols.and_then(|s| s.heading_above(self.line, self.line + about));
+        let scope = self.symbols.and_then(|s| s.heading_of(self.line, self.line + about));
         if let Some(section) = scope.or_else(|| self.section.clone()) {
             sieve.write(section, &mut out, &mut Vec::new());
         }

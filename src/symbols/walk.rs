@@ -8,8 +8,12 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
-/// The longest time that one file may take. Usual files take a few milliseconds.
-const TIME: Duration = Duration::from_millis(500);
+/// Steps of the parser for one file, at most: this, and one more for so many bytes. A step is about 100 operations; usual
+/// files take one for some hundred bytes. The bound is the same on a slow machine and on a fast one.
+const STEPS: usize = 5_000;
+const BYTES_PER_STEP: usize = 20;
+/// The longest time that one file may take, if steps take very long. Usual files take a few milliseconds.
+const TIME: Duration = Duration::from_secs(3);
 /// Levels of a name such as `a.b.c` that are looked into.
 const DEPTH: usize = 12;
 /// Definitions and uses of one file, at most of each.
@@ -56,9 +60,10 @@ fn parse(table: &Table, text: &[u8]) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(&table.language).ok()?;
     let end = Instant::now() + TIME;
-    let mut stop = |_: &tree_sitter::ParseState| match Instant::now() < end {
-        true => ControlFlow::Continue(()),
-        false => ControlFlow::Break(()),
+    let mut steps = STEPS + text.len() / BYTES_PER_STEP;
+    let mut stop = |_: &tree_sitter::ParseState| {
+        steps = steps.saturating_sub(1);
+        if steps > 0 && Instant::now() < end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let options = ParseOptions::new().progress_callback(&mut stop);
     parser.parse_with_options(&mut |at, _| text.get(at..).unwrap_or_default(), None, Some(options))
@@ -203,7 +208,12 @@ impl Reader<'_> {
     /// Collects a variable, constant or field by the node that names it.
     fn value(&mut self, node: Node<'_>, named: Option<Node<'_>>) {
         let Some(named) = named else { return };
-        let is_member = named.child_count() > 0 || named.kind() == "instance_variable";
+        let receiver = ["object", "left", "operand"].iter().find_map(|field| named.child_by_field_name(field));
+        let receiver = receiver.and_then(|n| self.text.get(n.byte_range()));
+        let is_member = named.kind() == "instance_variable" || matches!(receiver, Some(b"self" | b"this"));
+        if named.child_count() > 0 && !is_member && !matches!(receiver, Some(b"exports" | b"module.exports")) {
+            return;
+        }
         if let Some(name) = self.last_name(named) {
             self.keep_value(name, first(node), is_member);
         }

@@ -2,7 +2,7 @@
 
 use super::constants;
 use super::head::{head, words};
-use super::touched::{Changed, Need, Reach, Touched, Used, joined};
+use super::touched::{Changed, Need, Reach, Touched, Used, is_distinct, joined};
 use super::{Beyond, Excerpt, Why, lines_of};
 use crate::ai::material::Group;
 use crate::ai::tree::Tree;
@@ -30,6 +30,8 @@ const TIME: Duration = Duration::from_secs(20);
 const MAX_HITS: usize = 500;
 /// Call sites of one name.
 const MAX_CALLS: usize = 10;
+/// Uses of one name that can be of something else, of these at most.
+const MAX_LOOSE: usize = 3;
 /// Tests of one name.
 const MAX_TESTS: usize = 3;
 /// A name with more definitions is too common: none of them is known to be the right one.
@@ -120,7 +122,12 @@ impl<'t> Wanted<'t> {
         };
         Self {
             changed: touched.iter().flat_map(|t| &t.changed).map(|c| c.name.as_str()).collect(),
-            owners: touched.iter().flat_map(|t| &t.changed).map(|c| c.owner.as_str()).filter(|o| !o.is_empty()).collect(),
+            owners: touched
+                .iter()
+                .flat_map(|t| &t.changed)
+                .map(|c| c.owner.as_str())
+                .filter(|o| !o.is_empty())
+                .collect(),
             used: used(false),
             constants: used(true),
             words: touched.iter().flat_map(|t| &t.words).map(String::as_str).collect(),
@@ -139,8 +146,7 @@ impl<'t> Wanted<'t> {
 pub(super) fn find(group: &Group, touched: &[Touched], tree: &Tree<'_>) -> Found {
     let wanted = Wanted::of(touched);
     let hits = search(group, &wanted, tree);
-    let mut builder =
-        Builder { group, tree, wanted, excerpts: Vec::new(), beyond: Vec::new(), shown: HashMap::new() };
+    let mut builder = Builder { group, tree, wanted, excerpts: Vec::new(), beyond: Vec::new(), shown: HashMap::new() };
     for (file, touched) in touched.iter().enumerate() {
         builder.own(file, touched);
         for used in &touched.used {
@@ -392,10 +398,18 @@ impl Builder<'_, '_, '_> {
         let Some(all) = hits.uses.get(&changed.name) else { return };
         // Of a name with several definitions, only uses nearby are likely of this one.
         let is_common = hits.definitions.get(&changed.name).is_some_and(|d| d.len() > MAX_DEFINITIONS);
+        let is_distinct = is_distinct(&changed.name);
+        let is_loose = |hit: &Hit| {
+            let is_mention = hit.usage == Usage::Mention && changed.reach == Reach::Everywhere;
+            changed.reach == Reach::Owner || is_mention && !is_distinct
+        };
         let is_reached = |hit: &&Hit| match changed.reach {
-            Reach::File => hit.path == own,
-            Reach::Owner => hit.path == own || hit.file.may_mean(changed, &own),
-            Reach::Everywhere => !is_common || distance(&own, &hit.path) == 0 || hit.file.may_mean(changed, &own),
+            Reach::Lines(first, last) => hit.path == own && (first..=last).contains(&hit.line),
+            Reach::Owner | Reach::Everywhere => {
+                let is_near = distance(&own, &hit.path) == 0;
+                let is_likely = hit.path == own || hit.file.may_mean(changed, &own);
+                is_likely || !is_loose(hit) && (!is_common || is_near)
+            }
         };
         let all: Vec<&Hit> = all
             .iter()
@@ -404,18 +418,23 @@ impl Builder<'_, '_, '_> {
             // Programs do not call tests.
             .filter(|hit| hit.is_test || !rules::is_test_path(own.as_bytes()))
             .collect();
-        let why = if changed.breaks { Why::CallOfNew } else { Why::Call };
-        for (are_tests, most, why) in [(false, MAX_CALLS, why), (true, MAX_TESTS, Why::Test)] {
+        for (are_tests, most) in [(false, MAX_CALLS), (true, MAX_TESTS)] {
             let hits = self.ranked(&own, changed, all.iter().copied().filter(|h| h.is_test == are_tests).collect());
-            let about = About { why, file, hunks: changed.hunks.clone(), name: &changed.name };
-            let mut kept = 0;
-            for hit in hits.iter().take(most) {
-                kept += 1;
+            let (loose, sure): (Vec<&Hit>, Vec<&Hit>) = hits.into_iter().partition(|hit| is_loose(hit));
+            let kept = sure.len().min(most);
+            let few = loose.into_iter().take(MAX_LOOSE.min(most - kept));
+            for hit in sure[..kept].iter().copied().chain(few) {
+                let why = match are_tests {
+                    true => Why::Test,
+                    false if changed.breaks && !is_loose(hit) => Why::CallOfNew,
+                    false => Why::Call,
+                };
+                let about = About { why, file, hunks: changed.hunks.clone(), name: &changed.name };
                 self.push(&about, &hit.path, &hit.lines, &hit.inside);
             }
-            if hits.len() > kept {
-                let (name, count) = (changed.name.clone(), hits.len() - kept);
-                self.beyond.push(Beyond { file, hunks: about.hunks, name, are_tests, count });
+            if sure.len() > kept {
+                let (name, hunks) = (changed.name.clone(), changed.hunks.clone());
+                self.beyond.push(Beyond { file, hunks, name, are_tests, count: sure.len() - kept });
             }
         }
     }

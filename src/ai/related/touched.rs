@@ -181,8 +181,8 @@ pub(super) struct Changed {
 /// Where a changed name is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// It is defined in a function.
-    File,
+    /// It is defined in a function: within these lines of the file.
+    Lines(u32, u32),
     /// Many things have this name. In other files, it is looked for where its owner is named.
     Owner,
     Everywhere,
@@ -348,7 +348,7 @@ fn added(path: &RepoPath, new: &Symbols) -> Vec<Changed> {
     let mut found: Vec<Changed> = Vec::new();
     for definition in new.definitions.iter().filter(|d| matters(d) && !d.is_local) {
         if let Some(name) = called_as(new, definition) {
-            let reach = reach(path, &name, false);
+            let reach = reach(path, &name);
             let owner = owner(new, definition);
             add_changed(Changed { name, hunks: 0..=0, breaks: false, reach, owner }, &mut found);
         }
@@ -373,7 +373,12 @@ fn changed(path: &RepoPath, new: &Symbols, old: &Symbols, edits: &[Edits]) -> Ve
                 // A new definition has no callers that could break.
                 let is_known = old.definitions.iter().any(|d| d.name == definition.name);
                 let breaks = is_gone || is_signature && is_known;
-                let reach = reach(path, &name, definition.is_local);
+                let reach = match definition.is_local {
+                    // Of a removed one, the function around it is not known here.
+                    true if is_old => continue,
+                    true => function_around(symbols, definition),
+                    false => reach(path, &name),
+                };
                 let owner = owner(symbols, definition);
                 add_changed(Changed { name, hunks: hunk..=hunk, breaks, reach, owner }, &mut found);
             }
@@ -389,7 +394,7 @@ fn add_changed(changed: Changed, found: &mut Vec<Changed>) {
         Some(known) => {
             known.breaks |= changed.breaks;
             known.hunks = joined(&known.hunks, &changed.hunks);
-            if known.reach == Reach::File {
+            if matches!(known.reach, Reach::Lines(..)) {
                 known.reach = changed.reach;
             }
         }
@@ -405,18 +410,26 @@ fn changed_value(path: &RepoPath, symbols: &Symbols, line: u32, hunk: usize) -> 
     let is_inside = on_line().next().is_some() && symbols.function_at(line).is_some();
     let value = on_line().find(|v| v.is_member || !is_inside)?;
     let owner = symbols.enclosing(line).find(|d| d.kind == Kind::Type).map_or(String::new(), |d| d.name.clone());
-    // The name of a field is often that of other things, too, unless it is made of several words.
-    let is_distinct = value.name.len() >= 6 && value.name.bytes().skip(1).any(|b| b == b'_' || b.is_ascii_uppercase());
-    let reach = if is_distinct && !is_common(path, &value.name) { Reach::Everywhere } else { Reach::Owner };
+    // The name of a field is often that of other things, too.
+    let reach = if is_distinct(&value.name) { reach(path, &value.name) } else { Reach::Owner };
     Some(Changed { name: value.name.clone(), hunks: hunk..=hunk, breaks: false, reach, owner })
 }
 
-fn reach(path: &RepoPath, name: &str, is_local: bool) -> Reach {
-    match (is_local, is_common(path, name)) {
-        (true, _) => Reach::File,
-        (false, true) => Reach::Owner,
-        (false, false) => Reach::Everywhere,
-    }
+/// Returns true for a name of several words: it hardly names something else.
+pub(super) fn is_distinct(name: &str) -> bool {
+    name.len() >= 6 && name.bytes().skip(1).any(|b| b == b'_' || b.is_ascii_uppercase())
+}
+
+fn reach(path: &RepoPath, name: &str) -> Reach {
+    if is_common(path, name) { Reach::Owner } else { Reach::Everywhere }
+}
+
+/// Returns the lines of the outermost function around a definition.
+fn function_around(symbols: &Symbols, definition: &Definition) -> Reach {
+    let functions =
+        symbols.enclosing(*definition.lines.start()).filter(|d| matches!(d.kind, Kind::Function | Kind::Test));
+    let lines = functions.last().map_or(&definition.lines, |outer| &outer.lines);
+    Reach::Lines(*lines.start(), *lines.end())
 }
 
 /// Returns the type that a definition is a member of; empty: none.
