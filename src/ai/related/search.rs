@@ -432,9 +432,11 @@ impl Builder<'_, '_, '_> {
                 let about = About { why, file, hunks: changed.hunks.clone(), name: &changed.name };
                 self.push(&about, &hit.path, &hit.lines, &hit.inside);
             }
-            if sure.len() > kept {
+            // Those in hunks are part of the change.
+            let count = sure[kept..].iter().filter(|hit| !self.is_in_hunk(hit)).count();
+            if count > 0 {
                 let (name, hunks) = (changed.name.clone(), changed.hunks.clone());
-                self.beyond.push(Beyond { file, hunks, name, are_tests, count: sure.len() - kept });
+                self.beyond.push(Beyond { file, hunks, name, are_tests, count });
             }
         }
     }
