@@ -510,7 +510,7 @@ fn no_line_of_a_prompt_is_shown_twice_and_what_is_left_out_is_counted() {
     project.repo.stage("a.py", text(1) + &users).commit("one");
     project.repo.stage("a.py", text(2) + &users.replace("user_3()", "user_three()"));
     let prompt = project.prompt();
-    assert_eq!(prompt.matches("def charge(a):\n").count(), 1, "{prompt}");
+    assert_eq!(prompt.matches("1 def charge(a):\n").count(), 1, "{prompt}");
     assert_eq!(prompt.matches("return charge(3)").count(), 1, "{prompt}");
     assert!(prompt.contains("(not shown: 8 more uses of charge)"), "{prompt}");
 }
