@@ -8,6 +8,7 @@ mod walk;
 
 use crate::diff::RepoPath;
 use grammar::Grammar;
+use std::collections::BTreeSet;
 use std::ops::{Range, RangeInclusive};
 
 /// Files with more bytes are not parsed.
@@ -41,13 +42,36 @@ pub struct Definition {
     pub signature: RangeInclusive<u32>,
     /// The line with the name, in bytes of the file: without white space around it, at most [`MAX_HEADING`] bytes.
     pub heading: Range<usize>,
+    /// It is defined in a function, not as a member of an object: other files cannot name it.
+    pub is_local: bool,
+}
+
+/// The name of a variable, constant or field, where it gets its value or its type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Value {
+    pub name: String,
+    /// Counted from 1.
+    pub line: u32,
+    /// It is assigned as a member: `self.limit = 1`.
+    pub is_member: bool,
+}
+
+/// A statement of several lines outside of functions: a table, a route with its handler, a guard such as
+/// `if __name__ == "__main__"`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    pub lines: RangeInclusive<u32>,
+    /// The first line, in bytes of the file: without white space around it, at most [`MAX_HEADING`] bytes.
+    pub heading: Range<usize>,
 }
 
 /// How a name is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Usage {
     Call,
     Type,
+    /// Any other: a function as an argument, a decorator, a field, a constant, a call inside of a macro.
+    Mention,
 }
 
 /// The use of a name.
@@ -65,8 +89,16 @@ pub struct Use {
 pub struct Symbols {
     /// In order of their first lines; an outer one stands before those inside it.
     pub definitions: Vec<Definition>,
-    /// In order.
+    /// In order; an outer one stands before those inside it. A definition can be one, too.
+    pub blocks: Vec<Block>,
+    /// Calls and names of types, in order.
     pub uses: Vec<Use>,
+    /// The other uses of names outside of imports, in order.
+    pub mentions: Vec<Use>,
+    /// Variables, constants and fields, in order.
+    pub values: Vec<Value>,
+    /// The names in imports; of a path its last part, without an extension.
+    pub imports: BTreeSet<String>,
 }
 
 impl Symbols {
@@ -81,11 +113,27 @@ impl Symbols {
         self.enclosing(line).find(|d| matches!(d.kind, Kind::Function | Kind::Test))
     }
 
-    /// Returns the definition that a reader of a line looks for above it: the innermost one that contains the line and
-    /// starts before it, or else the last one before it.
-    pub fn section_at(&self, line: u32) -> Option<&Definition> {
-        let above = || self.definitions.iter().rev().filter(|d| *d.lines.start() < line);
-        above().find(|d| d.lines.contains(&line)).or_else(|| above().next())
+    /// Returns the heading of the scope of a hunk, whose first line is `first` and whose first changed line is `about`: the
+    /// innermost definition or block that contains `about` and does not start below `first`, or else the one that contains
+    /// `first`, or else the one that starts between them. A declaration without a body is no scope.
+    pub fn heading_of(&self, first: u32, about: u32) -> Option<Range<usize>> {
+        let has_body = |d: &&Definition| d.kind != Kind::Function || d.signature.end() < d.lines.end();
+        let blocks = self.blocks.iter().map(|b| (&b.lines, &b.heading));
+        let definitions = self.definitions.iter().filter(has_body).map(|d| (&d.lines, &d.heading));
+        let around = |line: u32, last_start: u32| {
+            let scopes = blocks.clone().chain(definitions.clone());
+            let around = scopes.filter(|(lines, _)| lines.contains(&line) && *lines.start() <= last_start);
+            // Of two with the same lines the last one counts: a definition, whose heading has the name.
+            around.max_by_key(|(lines, _)| (*lines.start(), std::cmp::Reverse(*lines.end())))
+        };
+        let found = around(about, first).or_else(|| around(first, first));
+        // What starts at the changed line itself is new.
+        found.or_else(|| around(about, about.saturating_sub(1))).map(|(_, heading)| heading.clone())
+    }
+
+    /// Returns the innermost block that contains a line.
+    pub fn block_at(&self, line: u32) -> Option<&Block> {
+        self.blocks.iter().rev().find(|b| b.lines.contains(&line))
     }
 
     /// Returns the definitions that contain a line, the innermost first.

@@ -324,6 +324,7 @@ impl Setting<'_> {
             chunk: self.chunk,
             conventions: &[],
             documents: &[],
+            tickets: &[],
             read: &read,
             backend: "bench",
             rules: self.rules,

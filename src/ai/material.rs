@@ -195,8 +195,9 @@ impl<'t, 'r> Side<'t, 'r> {
         }
     }
 
-    /// Finds the section that a place lies in.
-    fn section(&mut self, part: &'t [u8], language: &Language) -> String {
+    /// Finds the section that a hunk lies in. `part`: its lines. `about`: how many lines after its first one it changes
+    /// something.
+    fn section(&mut self, part: &'t [u8], about: u32, language: &Language) -> String {
         let mut out = String::new();
         let Some(at) = self.enter(part) else { return out };
         let Some((run, sieve)) = &self.run else { return out };
@@ -204,11 +205,11 @@ impl<'t, 'r> Side<'t, 'r> {
         let fresh = self.searched.min(at)..at;
         self.line += memchr::memchr_iter(b'\n', &run[fresh.clone()]).count() as u32;
         self.searched = at;
-        self.section = match self.symbols {
-            Some(symbols) => symbols.section_at(self.line).map(|d| d.heading.clone()),
-            None => language.find(run, fresh).or(self.section.take()),
-        };
-        if let Some(section) = self.section.clone() {
+        // Where no definition is around the hunk, git's rule serves in every language.
+        let language = if self.symbols.is_some() { Language::any() } else { language };
+        self.section = language.find(run, fresh).or(self.section.take());
+        let scope = self.symbols.and_then(|s| s.heading_of(self.line, self.line + about));
+        if let Some(section) = scope.or_else(|| self.section.clone()) {
             sieve.write(section, &mut out, &mut Vec::new());
         }
         out
@@ -236,7 +237,7 @@ impl<'t, 'r> Renderer<'t, 'r> {
         // A deletion is found on the old side, all else where the numbers are.
         let (side, lines) = if hunk.new.count > 0 { (&mut self.new, &hunk.new) } else { (&mut self.old, &hunk.old) };
         let section = match side.text.whole() {
-            Some(_) => side.section(side.text.slice(lines), self.language),
+            Some(_) => side.section(side.text.slice(lines), first_change(self.text, hunk), self.language),
             None => redact::text(side.rules, &hunk.section).text,
         };
         let mut lines = Vec::new();
@@ -269,6 +270,22 @@ impl<'t, 'r> Renderer<'t, 'r> {
         out.push(shown(if rest.len() == text.len() { text } else { rest.to_owned() }));
         is_whole
     }
+}
+
+/// Counts the lines of the shown side between the first one of a hunk and the first one that it changes: an added line, or
+/// that before a removed one.
+fn first_change(text: &TextChange, hunk: &Hunk) -> u32 {
+    let mut before = 0;
+    let mut is_removal = false;
+    for line in text.lines(hunk) {
+        match line.kind {
+            LineKind::Added => return before,
+            LineKind::Removed => is_removal = true,
+            LineKind::Context if is_removal => break,
+            LineKind::Context => before += 1,
+        }
+    }
+    before.saturating_sub(1)
 }
 
 fn first_line(text: &[u8]) -> &[u8] {

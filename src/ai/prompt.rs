@@ -18,13 +18,14 @@ use super::kept::Kept;
 use super::material::{Document, Group, Shown, ShownHunk, ShownLine};
 use super::plan::{self, Chunk, Piece};
 use super::redact;
-use crate::diff::LineKind;
+use crate::diff::{LineKind, RepoPath};
 use crate::finding::{Category, Draft};
 use crate::request::{Criterion, Depth, Previous};
 pub use consult::{Exhibit, consult};
 pub use criteria::criteria;
 use fence::fenced;
 use related::Picked;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -137,7 +138,7 @@ const CITED: usize = 4 << 10;
 /// Lines around a claim that its judge is shown, at most.
 const CLAIM_LINES: usize = 80;
 /// Bytes of related code that the judge of a claim sees.
-const CLAIM_RELATED: usize = 12 << 10;
+const CLAIM_RELATED: usize = 20 << 10;
 /// The part of a request that is kept for follow-up rounds: an eighth.
 const ROUNDS_SHARE: usize = 8;
 /// Rejected claims that a request lists, at most.
@@ -246,12 +247,10 @@ fn claim_code<'g>(draft: &Draft, group: &'g Group) -> Option<ClaimCode<'g>> {
         let piece = pieces.enumerate().find(|(_, l)| is_quoted(l)).map_or(0, |(i, _)| i);
         Some((number, h, at + piece))
     })?;
-    let about = group.related.excerpts.iter().filter(|e| e.file == index && e.hunks.contains(&number));
-    let mut about: Vec<_> = about.collect();
-    about.sort_by_key(|e| e.why);
-    let picked = Picked::fit(group, about, CLAIM_RELATED);
+    let lines = around(hunk, at);
+    let picked = Picked::fit(group, &vec![(index, number, lines.clone())], CLAIM_RELATED);
     let around_hunk = picked.around(index).cloned().unwrap_or_default();
-    Some(ClaimCode { file, hunk, lines: around(hunk, at), picked, around: around_hunk })
+    Some(ClaimCode { file, hunk, lines, picked, around: around_hunk })
 }
 
 /// Returns the lines that a refutation of a claim can quote: those that [`refute`] shows and that
@@ -272,7 +271,7 @@ pub fn refute(brief: &Brief, draft: &Draft, group: &Group, nonce: &Nonce) -> Opt
     let chunk = claim_with_code(brief, draft, group)?;
     let mut task = DECIDE.to_owned();
     ending(brief, group.tree.is_some(), nonce, &mut task);
-    Some(about_a_claim(REFUTE, chunk, task, nonce))
+    Some(about_a_claim(REFUTE, files_beside(brief, draft, group), chunk, task, nonce))
 }
 
 /// Asks for a test that shows the defect of one claim. `command` runs the project's tests. `None` where the claim is tied
@@ -289,13 +288,18 @@ pub fn reproduce(brief: &Brief, draft: &Draft, group: &Group, command: Option<&s
     }
     task.push_str("nonce: ");
     task.push_str(nonce.as_str());
-    Some(about_a_claim(REPRODUCE, chunk, task, nonce))
+    Some(about_a_claim(REPRODUCE, files_beside(brief, draft, group), chunk, task, nonce))
 }
 
 /// Makes a prompt that shows one claim and nothing else of the change.
-fn about_a_claim(system: &'static str, chunk: String, task: String, nonce: &Nonce) -> Prompt {
-    let (manifest, context) = (Manifest::default(), String::new());
-    Prompt { system, manifest, context, chunk, task, nonce: nonce.clone() }
+fn about_a_claim(system: &'static str, manifest: Manifest, chunk: String, task: String, nonce: &Nonce) -> Prompt {
+    Prompt { system, manifest, context: String::new(), chunk, task, nonce: nonce.clone() }
+}
+
+/// Lists the files of the change for the judge of a claim.
+fn files_beside(brief: &Brief, draft: &Draft, group: &Group) -> Manifest {
+    let file = draft.location.as_ref().and_then(|l| group.files.iter().position(|f| *f.path() == l.file));
+    file.map_or_else(Manifest::default, |file| manifest::beside(group, &brief.kept, file))
 }
 
 /// Writes a claim and the code around it. `None` where it is tied to no line that can be shown.
@@ -307,9 +311,9 @@ fn claim_with_code(brief: &Brief, draft: &Draft, group: &Group) -> Option<String
     let mut code = String::new();
     show::heading(file, false, &mut code);
     show::section(file, hunk, shown.start, &mut code);
-    show::unchanged(&before, &mut code);
+    show::unchanged(&before, picked.added(&file.name), &mut code);
     show::lines(hunk, shown, &mut code);
-    show::unchanged(&after, &mut code);
+    show::unchanged(&after, picked.added(&file.name), &mut code);
     fenced("code", &code, &mut chunk);
     let related = picked.write();
     if !related.is_empty() {
@@ -318,7 +322,7 @@ fn claim_with_code(brief: &Brief, draft: &Draft, group: &Group) -> Option<String
     if let Some(section) = draft.convention.as_deref().and_then(|label| cited(brief, file, label)) {
         document("conventions", &section, &mut chunk);
     }
-    fenced("claim", &claim(draft, file), &mut chunk);
+    fenced("claim", &claim(draft, file, group), &mut chunk);
     Some(chunk)
 }
 
@@ -516,7 +520,7 @@ fn around(hunk: &ShownHunk, at: usize) -> Range<usize> {
 }
 
 /// Writes a claim down. What a model says is foreign, too.
-fn claim(draft: &Draft, file: &Shown) -> String {
+fn claim(draft: &Draft, file: &Shown, group: &Group) -> String {
     let line = draft.location.as_ref().and_then(|l| l.lines).map_or(0, |l| l.first.get());
     let mut out = format!("file: {}\nline: {line}\nseverity: {}\n", file.name, draft.severity);
     let (failure, convention) = (draft.failure.as_deref(), draft.convention.as_deref());
@@ -531,5 +535,21 @@ fn claim(draft: &Draft, file: &Shown) -> String {
             let _ = writeln!(out, "{name}: {}", redact::visible(text.as_bytes()));
         }
     }
+    for also in &draft.also {
+        let place = format!("{}:{}: {}", name_of(&also.file, group), also.line, also.quote);
+        let _ = writeln!(out, "also: {}", redact::visible(place.as_bytes()));
+    }
     out
+}
+
+/// Returns the name by which a prompt shows a file. A path that no prompt shows may contain a secret.
+fn name_of<'g>(path: &'g RepoPath, group: &'g Group) -> Cow<'g, str> {
+    if let Some(file) = group.files.iter().find(|f| f.path() == path) {
+        return Cow::Borrowed(&file.name);
+    }
+    let name = path.to_wire();
+    match group.related.excerpts.iter().any(|e| *e.path == *name) {
+        true => Cow::Owned(name.to_string()),
+        false => Cow::Borrowed("another file"),
+    }
 }

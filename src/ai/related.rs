@@ -13,6 +13,7 @@ use super::material::Group;
 use super::tree::Tree;
 use std::ops::RangeInclusive;
 
+pub(super) use search::distance;
 pub use touched::Touched;
 
 /// What is known about the surroundings of a change.
@@ -22,6 +23,21 @@ pub struct Related {
     pub changed: Vec<Vec<String>>,
     /// In the order of the change.
     pub excerpts: Vec<Excerpt>,
+    /// Uses and tests beyond the number of each that is kept.
+    pub beyond: Vec<Beyond>,
+    /// The search ended at one of its limits: there can be more.
+    pub is_cut: bool,
+}
+
+/// Uses or tests of a changed name that no excerpt shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Beyond {
+    /// As in [`Excerpt`].
+    pub file: usize,
+    pub hunks: RangeInclusive<usize>,
+    pub name: String,
+    pub are_tests: bool,
+    pub count: usize,
 }
 
 /// Why an excerpt is shown. In the order of their worth, the most useful first.
@@ -41,7 +57,7 @@ pub enum Why {
     Definition,
     /// A test that uses a changed name.
     Test,
-    /// The call of a name whose body is changed.
+    /// The use of a name whose body is changed.
     Call,
 }
 
@@ -70,10 +86,9 @@ impl Excerpt {
         (number(self.lines.first()), number(self.lines.last()))
     }
 
-    /// Returns how many bytes it takes at most.
-    pub fn size(&self) -> usize {
-        let head = self.path.len() + self.name.len() + self.inside.len() + 48;
-        head + self.lines.iter().map(|(_, text)| text.len() + 9).sum::<usize>()
+    /// Returns how many bytes it takes at most, without its lines.
+    pub fn head_size(&self) -> usize {
+        self.path.len() + self.name.len() + self.inside.len() + 48
     }
 }
 
@@ -90,9 +105,10 @@ pub fn find(group: &Group, tree: &Tree<'_>) -> Related {
             excerpts.extend(touched.spans.iter().filter_map(|span| span.excerpt(&file.name, &lines)));
         }
     }
-    excerpts.extend(search::find(group, &touched, tree));
+    let found = search::find(group, &touched, tree);
+    excerpts.extend(found.excerpts);
     let changed = touched.into_iter().map(|t| t.changed.into_iter().map(|c| c.name).collect()).collect();
-    Related { changed, excerpts }
+    Related { changed, excerpts, beyond: found.beyond, is_cut: found.is_cut }
 }
 
 /// Returns lines of a file, numbered from 1, each cut to [`MAX_LINE`] bytes; empty if there are none.

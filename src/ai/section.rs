@@ -137,6 +137,11 @@ impl Language {
         all.into_iter().find(|l| l.extensions.contains(&extension)).unwrap_or(&OTHER)
     }
 
+    /// Returns git's default: the nearest line above with a letter, `_` or `$` in the first column.
+    pub(super) fn any() -> &'static Self {
+        &OTHER
+    }
+
     /// Returns what a line shows as a section; `None` where it starts none.
     pub(super) fn start(&self, line: &[u8]) -> Option<Range<usize>> {
         let line = &line[..line.len().min(LOOKED_AT)];

@@ -11,6 +11,8 @@ use crate::error::{Error, Result};
 use crate::git::{Edit, Reader, Repo, State};
 use crate::policy::Policy;
 use crate::rules::RuleSet;
+use crate::symbols::Symbols;
+use sha2::{Digest as _, Sha256};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -26,6 +28,8 @@ const MAX_READ: usize = 1 << 30;
 const MAX_SUBJECT: usize = 1_000;
 /// Bytes of redacted text that are kept.
 const MAX_KEPT: usize = 32 << 20;
+/// Bytes of text whose symbols are kept.
+const MAX_PARSED: usize = 16 << 20;
 
 /// The tree under review. Of one thread; a listing and texts are kept once they were asked for.
 pub struct Tree<'r> {
@@ -40,6 +44,9 @@ pub struct Tree<'r> {
     listing: OnceCell<Listing>,
     texts: RefCell<HashMap<RepoPath, Rc<str>>>,
     kept: Cell<usize>,
+    /// By the content of a file and the end of its name, which says its language.
+    symbols: RefCell<HashMap<SymbolsKey, Option<Rc<Symbols>>>>,
+    parsed: Cell<usize>,
     read: Cell<usize>,
     id: OnceCell<Option<String>>,
     /// The changed files, as a model sees them.
@@ -62,6 +69,8 @@ const MOST_DRAFTS: usize = 20;
 const MOST_WRITTEN: usize = 512 << 10;
 /// Bytes of an edited file.
 const MOST_DRAFT: usize = 1 << 20;
+/// The digest of a text, and the name of its file from the last dot on.
+type SymbolsKey = ([u8; 32], Vec<u8>);
 
 #[derive(Debug)]
 struct Listing {
@@ -120,6 +129,8 @@ impl<'r> Tree<'r> {
             listing: OnceCell::new(),
             texts: RefCell::default(),
             kept: Cell::new(0),
+            symbols: RefCell::default(),
+            parsed: Cell::new(0),
             read: Cell::new(0),
             id: OnceCell::new(),
             change: &[],
@@ -287,6 +298,22 @@ impl<'r> Tree<'r> {
             self.texts.borrow_mut().insert(path.clone(), text.clone());
         }
         text
+    }
+
+    /// Returns the symbols of a text of a file; see [`Symbols::read`]. A text is parsed once.
+    pub(super) fn symbols(&self, path: &RepoPath, text: &[u8]) -> Option<Rc<Symbols>> {
+        let name = path.file_name();
+        let end = memchr::memrchr(b'.', name).map_or(name, |dot| &name[dot..]);
+        let key = (Sha256::digest(text).into(), end.to_vec());
+        if let Some(known) = self.symbols.borrow().get(&key) {
+            return known.clone();
+        }
+        let symbols = Symbols::read(path, text).map(Rc::new);
+        if self.parsed.get() + text.len() <= MAX_PARSED {
+            self.parsed.set(self.parsed.get() + text.len());
+            self.symbols.borrow_mut().insert(key, symbols.clone());
+        }
+        symbols
     }
 
     /// Returns the commit whose history is that of the tree: the tree's own commit, or HEAD.

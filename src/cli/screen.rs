@@ -303,7 +303,6 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     #[test]
-    #[expect(clippy::panic, reason = "a panic is what is tested")]
     fn dsp_06_a_panic_restores_the_terminal_before_its_message_is_printed() {
         static RESTORED: AtomicUsize = AtomicUsize::new(0);
         static AT_MESSAGE: AtomicUsize = AtomicUsize::new(0);

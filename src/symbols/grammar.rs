@@ -25,6 +25,10 @@ pub(super) enum Role {
     Define(Kind, NameIn),
     /// The node uses the name.
     Use(Usage, NameIn),
+    /// The node gives a variable, constant or field its value or type.
+    Value(NameIn),
+    /// The node imports what its leaves name.
+    Import,
     /// A leaf that is the name of a type.
     TypeName,
     /// A call that is a test case if its function has one of these names and a text comes first.
@@ -54,11 +58,18 @@ pub(super) struct Table {
     pub(super) language: Language,
     /// By the ID of a kind of nodes.
     roles: Vec<Option<Role>>,
+    /// By the same ID: leaves of the kind are names.
+    names: Vec<bool>,
 }
 
 impl Table {
     pub(super) fn role(&self, kind: u16) -> Option<Role> {
         self.roles.get(usize::from(kind)).copied().flatten()
+    }
+
+    /// Returns true if a leaf of the kind is a name.
+    pub(super) fn is_name(&self, kind: u16) -> bool {
+        self.names.get(usize::from(kind)).copied().unwrap_or_default()
     }
 }
 
@@ -73,6 +84,11 @@ impl Grammar {
         GRAMMARS.iter().find(|g| g.extensions.contains(&extension))
     }
 
+    /// Returns true for texts that name functions: callbacks of PHP.
+    fn is_name_text(&self, kind: &str) -> bool {
+        self.family == "php" && kind == "string_content"
+    }
+
     pub(super) fn table(&self) -> &Table {
         self.table.get_or_init(|| {
             let language = Language::new(self.language);
@@ -81,15 +97,25 @@ impl Grammar {
                 self.roles.iter().find(|(name, _)| *name == kind).map(|(_, role)| *role)
             };
             let roles = (0..language.node_kind_count()).map(|id| u16::try_from(id).ok().and_then(role)).collect();
-            Table { language, roles }
+            let is_name = |id: u16| {
+                let kind = language.node_kind_for_id(id).filter(|_| language.node_kind_is_named(id))?;
+                Some(kind.ends_with("identifier") || NAMES.contains(&kind) || self.is_name_text(kind))
+            };
+            let names = (0..language.node_kind_count())
+                .map(|id| u16::try_from(id).ok().and_then(is_name).unwrap_or_default())
+                .collect();
+            Table { language, roles, names }
         })
     }
 }
 
+/// Kinds of leaves that are names, beside identifiers: of PHP and Ruby.
+const NAMES: [&str; 3] = ["name", "constant", "simple_symbol"];
 const NAME: NameIn = NameIn::Field("name");
 const FUNCTION: Role = Role::Define(Kind::Function, NAME);
 const TYPE: Role = Role::Define(Kind::Type, NAME);
 const GROUP: Role = Role::Define(Kind::Group, NAME);
+const VALUE: Role = Role::Value(NAME);
 const CALLED: Role = Role::Use(Usage::Call, NameIn::Field("function"));
 const NAMED: Role = Role::Use(Usage::Call, NAME);
 
@@ -128,6 +154,8 @@ const SCRIPT: &[(&str, Role)] = &[
     ("new_expression", Role::Use(Usage::Call, NameIn::Field("constructor"))),
     ("jsx_opening_element", NAMED),
     ("jsx_self_closing_element", NAMED),
+    ("property_signature", VALUE),
+    ("import_statement", Role::Import),
     ("type_identifier", Role::TypeName),
     ("lexical_declaration", Role::Wrapper),
     ("variable_declaration", Role::Wrapper),
@@ -147,6 +175,10 @@ const C: &[(&str, Role)] = &[
     ("type_definition", Role::Define(Kind::Type, NameIn::Declarator)),
     ("namespace_definition", GROUP),
     ("template_declaration", Role::Wrapper),
+    ("field_declaration", Role::Value(NameIn::Declarator)),
+    ("preproc_def", VALUE),
+    ("enumerator", VALUE),
+    ("preproc_include", Role::Import),
     ("call_expression", CALLED),
     ("new_expression", Role::Use(Usage::Call, NameIn::Field("type"))),
     ("type_identifier", Role::TypeName),
@@ -161,6 +193,9 @@ static GRAMMARS: [Grammar; 15] = [
             ("function_definition", FUNCTION),
             ("class_definition", TYPE),
             ("decorated_definition", Role::Wrapper),
+            ("assignment", Role::Value(NameIn::Field("left"))),
+            ("import_statement", Role::Import),
+            ("import_from_statement", Role::Import),
             ("call", CALLED),
             (
                 "type",
@@ -183,6 +218,10 @@ static GRAMMARS: [Grammar; 15] = [
             ("type_spec", TYPE),
             ("type_alias", TYPE),
             ("type_declaration", Role::Wrapper),
+            ("const_spec", VALUE),
+            ("var_spec", VALUE),
+            ("field_declaration", VALUE),
+            ("import_declaration", Role::Import),
             ("call_expression", CALLED),
             ("type_identifier", Role::TypeName),
         ],
@@ -202,6 +241,9 @@ static GRAMMARS: [Grammar; 15] = [
             ("annotation_type_declaration", TYPE),
             ("enum_declaration", TYPE),
             ("record_declaration", TYPE),
+            ("variable_declarator", VALUE),
+            ("enum_constant", VALUE),
+            ("import_declaration", Role::Import),
             ("method_invocation", NAMED),
             ("object_creation_expression", Role::Use(Usage::Call, NameIn::Field("type"))),
             ("type_identifier", Role::TypeName),
@@ -217,6 +259,7 @@ static GRAMMARS: [Grammar; 15] = [
             ("class_declaration", TYPE),
             ("object_declaration", TYPE),
             ("companion_object", GROUP),
+            ("import", Role::Import),
             ("call_expression", Role::Use(Usage::Call, NameIn::Child(&["identifier", "navigation_expression"]))),
             ("constructor_invocation", Role::Use(Usage::Call, NameIn::Child(&["user_type"]))),
             ("user_type", Role::Use(Usage::Type, NameIn::Child(&["identifier"]))),
@@ -232,6 +275,7 @@ static GRAMMARS: [Grammar; 15] = [
             ("singleton_method", FUNCTION),
             ("class", TYPE),
             ("module", GROUP),
+            ("assignment", Role::Value(NameIn::Field("left"))),
             ("call", Role::Case { function: "method", names: CASES }),
             ("constant", Role::TypeName),
         ],
@@ -249,6 +293,9 @@ static GRAMMARS: [Grammar; 15] = [
             ("trait_declaration", TYPE),
             ("enum_declaration", TYPE),
             ("namespace_definition", GROUP),
+            ("property_element", VALUE),
+            ("const_element", Role::Value(NameIn::Child(&["name"]))),
+            ("namespace_use_declaration", Role::Import),
             ("function_call_expression", CALLED),
             ("member_call_expression", NAMED),
             ("nullsafe_member_call_expression", NAMED),
@@ -273,6 +320,11 @@ static GRAMMARS: [Grammar; 15] = [
             ("type_item", TYPE),
             ("impl_item", Role::Define(Kind::Group, NameIn::Field("type"))),
             ("mod_item", GROUP),
+            ("const_item", VALUE),
+            ("static_item", VALUE),
+            ("field_declaration", VALUE),
+            ("enum_variant", VALUE),
+            ("use_declaration", Role::Import),
             ("call_expression", CALLED),
             ("macro_invocation", Role::Use(Usage::Call, NameIn::Field("macro"))),
             ("struct_expression", Role::Use(Usage::Type, NAME)),
@@ -305,6 +357,9 @@ static GRAMMARS: [Grammar; 15] = [
             ("enum_declaration", TYPE),
             ("delegate_declaration", TYPE),
             ("namespace_declaration", GROUP),
+            ("variable_declarator", VALUE),
+            ("enum_member_declaration", VALUE),
+            ("using_directive", Role::Import),
             ("invocation_expression", CALLED),
             ("object_creation_expression", Role::Use(Usage::Call, NameIn::Field("type"))),
             ("parameter", Role::Use(Usage::Type, NameIn::Field("type"))),

@@ -1,14 +1,19 @@
 //! Walks a syntax tree once and collects definitions and uses.
 
 use super::grammar::{Grammar, NameIn, Role, Table};
-use super::{Definition, Kind, MAX_HEADING, Symbols, Usage, Use};
+use super::{Block, Definition, Kind, MAX_HEADING, Symbols, Usage, Use, Value};
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
-/// The longest time that one file may take. Usual files take a few milliseconds.
-const TIME: Duration = Duration::from_millis(500);
+/// Steps of the parser for one file, at most: this, and one more for so many bytes. A step is about 100 operations; usual
+/// files take one for some hundred bytes. The bound is the same on a slow machine and on a fast one.
+const STEPS: usize = 5_000;
+const BYTES_PER_STEP: usize = 20;
+/// The longest time that one file may take, if steps take very long. Usual files take a few milliseconds.
+const TIME: Duration = Duration::from_secs(3);
 /// Levels of a name such as `a.b.c` that are looked into.
 const DEPTH: usize = 12;
 /// Definitions and uses of one file, at most of each.
@@ -17,6 +22,17 @@ const MOST: usize = 50_000;
 const NAME: usize = 120;
 /// Bytes of a line that are looked at around a name.
 const LINE: usize = 400;
+/// Kinds of nodes that contain statements of the level above them.
+const TRANSPARENT: [&str; 8] = [
+    "preproc_if",
+    "preproc_ifdef",
+    "preproc_else",
+    "preproc_elif",
+    "preproc_elifdef",
+    "linkage_specification",
+    "declaration_list",
+    "program",
+];
 /// Lines of a signature.
 const SIGNATURE: u32 = 25;
 
@@ -30,10 +46,13 @@ struct Name {
 pub(super) fn read(grammar: &Grammar, text: &[u8]) -> Option<Symbols> {
     let table = grammar.table();
     let tree = parse(table, text)?;
-    let mut reader = Reader { grammar, table, text, symbols: Symbols::default() };
+    let outer = HashSet::from([tree.root_node().id()]);
+    let mut reader = Reader { grammar, table, text, symbols: Symbols::default(), outer, taken: HashSet::new() };
     reader.walk(&tree);
+    reader.symbols.blocks.sort_by_key(|b| (*b.lines.start(), std::cmp::Reverse(*b.lines.end())));
     reader.symbols.definitions.sort_by_key(|d| (*d.lines.start(), std::cmp::Reverse(*d.lines.end())));
     reader.symbols.uses.sort_by_key(|u| u.line);
+    mark_local(&mut reader.symbols.definitions);
     Some(reader.symbols)
 }
 
@@ -41,9 +60,10 @@ fn parse(table: &Table, text: &[u8]) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(&table.language).ok()?;
     let end = Instant::now() + TIME;
-    let mut stop = |_: &tree_sitter::ParseState| match Instant::now() < end {
-        true => ControlFlow::Continue(()),
-        false => ControlFlow::Break(()),
+    let mut steps = STEPS + text.len() / BYTES_PER_STEP;
+    let mut stop = |_: &tree_sitter::ParseState| {
+        steps = steps.saturating_sub(1);
+        if steps > 0 && Instant::now() < end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let options = ParseOptions::new().progress_callback(&mut stop);
     parser.parse_with_options(&mut |at, _| text.get(at..).unwrap_or_default(), None, Some(options))
@@ -54,6 +74,10 @@ struct Reader<'t> {
     table: &'t Table,
     text: &'t [u8],
     symbols: Symbols,
+    /// Nodes whose children are outside of functions: the file, and the bodies of types and groups.
+    outer: HashSet<usize>,
+    /// First bytes of the names of definitions, calls and types: no mentions.
+    taken: HashSet<usize>,
 }
 
 impl Reader<'_> {
@@ -62,20 +86,47 @@ impl Reader<'_> {
         let mut cursor = tree.walk();
         // The first line of the outermost wrapper, for each level that is open.
         let mut wrapped: Vec<Option<u32>> = vec![None];
+        let mut parents: Vec<usize> = Vec::new();
+        // How many parents the import has that is open.
+        let mut importing: Option<usize> = None;
         loop {
             let node = cursor.node();
             let outer = wrapped.last().copied().flatten();
-            let inner = self.visit(node, outer);
+            self.block(node, parents.last().copied());
+            importing = importing.filter(|depth| parents.len() > *depth);
+            if self.table.role(node.kind_id()) == Some(Role::Import) {
+                importing.get_or_insert(parents.len());
+            }
+            let inner = match importing {
+                Some(_) => self.import(node),
+                None => self.visit(node, outer),
+            };
             if cursor.goto_first_child() {
+                parents.push(node.id());
                 wrapped.push(inner);
                 continue;
             }
             while !cursor.goto_next_sibling() {
                 wrapped.pop();
+                parents.pop();
                 if !cursor.goto_parent() {
                     return;
                 }
             }
+        }
+    }
+
+    /// Collects a statement of several lines outside of functions. Conditions of a preprocessor and `extern "C"` are no
+    /// statements, but contain some.
+    fn block(&mut self, node: Node<'_>, parent: Option<usize>) {
+        if !node.is_named() || parent.is_none_or(|id| !self.outer.contains(&id)) {
+            return;
+        }
+        if TRANSPARENT.contains(&node.kind()) {
+            self.outer.insert(node.id());
+        } else if last(node) > first(node) && !node.kind().contains("comment") && self.symbols.blocks.len() < MOST {
+            let heading = self.line_at(node.start_byte());
+            self.symbols.blocks.push(Block { lines: first(node)..=last(node), heading });
         }
     }
 
@@ -88,6 +139,8 @@ impl Reader<'_> {
                     && let Some(name) = node.child_by_field_name(left).and_then(|n| self.last_name(n))
                 {
                     self.define(node, name, kind, wrapper);
+                } else if node.kind() != "pair" {
+                    self.value(node, node.child_by_field_name(left));
                 }
                 // In `const a = 1, b = () => {}` the wrapper is that of each.
                 return wrapper;
@@ -104,15 +157,74 @@ impl Reader<'_> {
                     self.refer(name, usage, first(node));
                 }
             }
+            Some(Role::Value(NameIn::Field(field))) => self.value(node, node.child_by_field_name(field)),
+            Some(Role::Value(name)) => {
+                if let Some(name) = self.name(node, name) {
+                    self.keep_value(name, first(node), false);
+                }
+            }
             Some(Role::TypeName) => {
                 if let Some(name) = self.leaf(node) {
                     self.refer(name, Usage::Type, first(node));
                 }
             }
             Some(Role::Case { function, names }) => self.case(node, function, names, wrapper),
-            None => {}
+            Some(Role::Import) => {}
+            None => self.mention(node),
         }
         None
+    }
+
+    /// Collects a leaf that is a name, and neither defined, called nor a type there.
+    fn mention(&mut self, node: Node<'_>) {
+        if node.child_count() > 0 || !self.table.is_name(node.kind_id()) || self.taken.contains(&node.start_byte()) {
+            return;
+        }
+        let name = self.text.get(node.byte_range()).map(|text| text.strip_prefix(b":").unwrap_or(text));
+        let Some(text) = name.and_then(name_of).filter(|_| self.symbols.mentions.len() < MOST) else { return };
+        self.symbols.mentions.push(Use { name: text, usage: Usage::Mention, line: first(node) });
+    }
+
+    /// Collects the leaves of an import.
+    fn import(&mut self, node: Node<'_>) -> Option<u32> {
+        if node.child_count() == 0 && node.is_named() {
+            self.keep_import(node);
+        }
+        None
+    }
+
+    /// Adds what a leaf imports: a name, or the last part of a path without its extension.
+    fn keep_import(&mut self, node: Node<'_>) {
+        let text = self.text.get(node.byte_range()).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text[..text.len().min(LINE)]);
+        let path = text.trim_matches(['"', '\'', '`', '<', '>']);
+        let last = path.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or_default();
+        let stem = last.split('.').find(|part| !part.is_empty()).unwrap_or_default();
+        if let Some(name) = name_of(stem.as_bytes()).filter(|_| self.symbols.imports.len() < MOST) {
+            self.symbols.imports.insert(name);
+        }
+    }
+
+    /// Collects a variable, constant or field by the node that names it.
+    fn value(&mut self, node: Node<'_>, named: Option<Node<'_>>) {
+        let Some(named) = named else { return };
+        let receiver = ["object", "left", "operand"].iter().find_map(|field| named.child_by_field_name(field));
+        let receiver = receiver.and_then(|n| self.text.get(n.byte_range()));
+        let is_member = named.kind() == "instance_variable" || matches!(receiver, Some(b"self" | b"this"));
+        if named.child_count() > 0 && !is_member && !matches!(receiver, Some(b"exports" | b"module.exports")) {
+            return;
+        }
+        if let Some(name) = self.last_name(named) {
+            self.keep_value(name, first(node), is_member);
+        }
+    }
+
+    fn keep_value(&mut self, name: Name, line: u32, is_member: bool) {
+        self.taken.insert(name.at);
+        if self.symbols.values.len() < MOST {
+            let name = name.text.trim_start_matches('@').to_owned();
+            self.symbols.values.push(Value { name, line, is_member });
+        }
     }
 
     /// Collects a call, which may be a test case.
@@ -126,6 +238,12 @@ impl Reader<'_> {
             let name = Name { text: self.shown(title), at: node.start_byte() };
             return self.define(node, name, Kind::Test, wrapper);
         }
+        let path = title.filter(|t| t.kind().contains("string"));
+        if let (Some("require" | "require_relative"), Some(path)) =
+            (self.leaf(called).as_ref().map(|n| n.text.as_str()), path)
+        {
+            self.keep_import(path);
+        }
         if let Some(name) = self.last_name(called) {
             self.refer(name, Usage::Call, called.end_position().row as u32 + 1);
         }
@@ -137,14 +255,21 @@ impl Reader<'_> {
         }
         let start = wrapper.unwrap_or_else(|| first(node)).min(attributes(node));
         let end = last(node).max(start);
-        let signature = match self.body(node) {
+        let body = self.body(node);
+        if let (Kind::Type | Kind::Group, Some(body)) = (kind, body) {
+            self.outer.insert(body.id());
+        }
+        let signature = match body {
             Some(body) => self.before(body).max(first(node)),
             None => end,
         };
         let signature = signature.clamp(start, end).min(first(node) + SIGNATURE).max(start);
         let heading = self.line_at(name.at);
         let (lines, signature) = (start..=end, start..=signature);
-        self.symbols.definitions.push(Definition { name: name.text, kind, lines, signature, heading });
+        self.taken.insert(name.at);
+        // For now as far as the node itself says it; `mark_local` compares it with the definitions around it.
+        let is_local = !is_member(node);
+        self.symbols.definitions.push(Definition { name: name.text, kind, lines, signature, heading, is_local });
     }
 
     /// Returns the line that contains a byte, without white space around it, at most [`MAX_HEADING`] bytes.
@@ -170,7 +295,7 @@ impl Reader<'_> {
     }
 
     fn refer(&mut self, name: Name, usage: Usage, line: u32) {
-        if self.symbols.uses.len() < MOST && !name.text.is_empty() {
+        if self.symbols.uses.len() < MOST && !name.text.is_empty() && self.taken.insert(name.at) {
             self.symbols.uses.push(Use { name: name.text, usage, line });
         }
     }
@@ -209,7 +334,9 @@ impl Reader<'_> {
             NameIn::Declarator => {
                 let mut at = node;
                 for _ in 0..DEPTH {
-                    match at.child_by_field_name("declarator") {
+                    // A reference, `Foo& get()`, has its declarator without a field.
+                    let reference = || at.named_child(0).filter(|_| at.kind() == "reference_declarator");
+                    match at.child_by_field_name("declarator").or_else(reference) {
                         Some(inner) => at = inner,
                         None => break,
                     }
@@ -249,12 +376,8 @@ impl Reader<'_> {
 
     /// Returns the text of a leaf if it is a name.
     fn leaf(&self, node: Node<'_>) -> Option<Name> {
-        let text = self.text.get(node.byte_range())?;
-        let is_name = |b: &u8| b.is_ascii_alphanumeric() || b"_$!?=-~#@.".contains(b) || !b.is_ascii();
-        if text.is_empty() || text.len() > NAME || !text.iter().all(is_name) {
-            return None;
-        }
-        Some(Name { text: String::from_utf8_lossy(text).into_owned(), at: node.start_byte() })
+        let text = name_of(self.text.get(node.byte_range())?)?;
+        Some(Name { text, at: node.start_byte() })
     }
 
     /// Returns the start of a text, on one line.
@@ -262,6 +385,36 @@ impl Reader<'_> {
         let text = self.text.get(node.byte_range()).unwrap_or_default();
         let text = String::from_utf8_lossy(&text[..text.len().min(NAME)]);
         text.split_whitespace().collect::<Vec<_>>().join(" ").trim_matches(['"', '\'', '`']).to_owned()
+    }
+}
+
+/// Returns a text if it is a name.
+fn name_of(text: &[u8]) -> Option<String> {
+    let is_name = |b: &u8| b.is_ascii_alphanumeric() || b"_$!?=-~#@.".contains(b) || !b.is_ascii();
+    let is_short = !text.is_empty() && text.len() <= NAME;
+    (is_short && text.iter().all(is_name)).then(|| String::from_utf8_lossy(text).into_owned())
+}
+
+/// Returns true for a definition that is a member of an object: a method, or `store.load = () => {}`.
+fn is_member(node: Node<'_>) -> bool {
+    let left = node.child_by_field_name("left");
+    matches!(node.kind(), "pair" | "method_definition") || left.is_some_and(|n| n.kind() == "member_expression")
+}
+
+/// Sets [`Definition::is_local`] for definitions inside of functions, in order of their first lines.
+fn mark_local(definitions: &mut [Definition]) {
+    let mut open: Vec<usize> = Vec::new();
+    for at in 0..definitions.len() {
+        let start = *definitions[at].lines.start();
+        open.retain(|outer| *definitions[*outer].lines.end() >= start);
+        let outer = open.last().map(|outer| &definitions[*outer]);
+        let is_inside = outer.is_some_and(|outer| match outer.kind {
+            Kind::Function | Kind::Test => true,
+            // A method of a local class is as local as the class.
+            Kind::Type | Kind::Group => outer.is_local,
+        });
+        definitions[at].is_local &= is_inside;
+        open.push(at);
     }
 }
 

@@ -351,3 +351,166 @@ fn a_reviewer_of_one_part_can_read_the_change_of_another() {
         assert!(body.contains("`src/c.py` is not part of the change; its files: src/a.py, src/b.py"), "{body}");
     }
 }
+
+/// Lines of Python with functions of their own, longer than a file that is shown whole.
+fn padding(name: &str) -> String {
+    (0..50).map(|i| format!("def {name}_{i}():\n    return {i}\n\n\n")).collect()
+}
+
+#[test]
+fn each_part_that_uses_a_name_gets_its_definition() {
+    let project = Project::new();
+    let policy = project.server.policy("openai").replace("[review]\n", "[review]\nmax_files = 1\n");
+    project.repo.stage(".claude-reviewer.toml", policy);
+    project.repo.stage("lib.py", "def helper_fn(a):\n    return a\n");
+    project.repo.stage("a.py", "A = 1\n").stage("b.py", "B = 1\n").commit("one");
+    project.repo.stage("a.py", "A = helper_fn(1)\n").stage("b.py", "B = helper_fn(2)\n");
+    let prompts = project.prompts(&[]);
+    assert_eq!(prompts.len(), 2);
+    for prompt in prompts {
+        assert!(prompt.contains("lib.py:1-2: definition of helper_fn\n1 def helper_fn(a):\n"), "{prompt}");
+    }
+}
+
+#[test]
+fn the_judge_of_a_claim_about_a_later_hunk_sees_what_that_hunk_uses_and_the_other_files() {
+    let text = |value: &str| {
+        let one = padding("one");
+        format!("def f():\n    return {value}\n\n\n{one}def g():\n    return {value}\n")
+    };
+    let server = Server::start(|r| match r.is_refutation() {
+        true => r.verdict(false),
+        false => {
+            let mut claim = finding("a.py", 206, "return helper_fn(1)");
+            claim["also"] = json!([{ "file": "lib.py", "line": 2, "quote": "return a" }]);
+            r.review(&[claim])
+        }
+    });
+    let repo = Repo::new();
+    repo.stage(".claude-reviewer.toml", server.policy("openai"));
+    repo.stage("lib.py", "def helper_fn(a):\n    return a\n");
+    repo.stage("a.py", text("0")).stage("c.py", "C = 1\n").commit("one");
+    repo.stage("a.py", text("helper_fn(1)")).stage("c.py", "C = 2\n");
+    repo.reviewer(&["review", "staged", "--no-save"]).run_any();
+    let prompts: Vec<String> = server.questions().iter().filter(|r| r.is_refutation()).map(|r| r.prompt()).collect();
+    assert!(!prompts.is_empty());
+    for prompt in prompts {
+        assert!(prompt.contains("lib.py:1-2: definition of helper_fn\n"), "{prompt}");
+        assert!(prompt.contains("\nc.py +1 -1"), "{prompt}");
+        assert!(prompt.contains("\nalso: lib.py:2: return a\n"), "{prompt}");
+    }
+}
+
+#[test]
+fn lines_that_continue_a_hunk_stand_before_the_heading_of_the_next_one() {
+    let body = |name: &str, n: u32| format!("def {name}():\n{}    return {n}\n\n\n", filler(name, 30));
+    let text = |n: u32| format!("{}{}{}", padding("top"), body("one", n), body("two", n)) + &padding("end");
+    let project = Project::new();
+    project.repo.stage("a.py", text(1)).commit("one");
+    project.repo.stage("a.py", text(1).replace("one_2 = 2", "one_2 = 3").replace("two_20 = 20", "two_20 = 21"));
+    let prompt = project.prompt();
+    assert!(prompt.contains("\n@@ def one():\n201 def one():\n"), "{prompt}");
+    assert!(prompt.contains("\n232     return 1\n@@ def two():\n235 def two():\n"), "{prompt}");
+    // Two hunks of one function continue each other.
+    project.repo.git(&["reset", "-q", "--hard"]);
+    project.repo.stage("a.py", text(1).replace("one_2 = 2", "one_2 = 3").replace("one_20 = 20", "one_20 = 21"));
+    let prompt = project.prompt();
+    assert_eq!(prompt.matches("\n@@").count(), 1, "{prompt}");
+    assert!(prompt.contains("\n211     one_9 = 9\n212     one_10 = 10\n"), "{prompt}");
+}
+
+#[test]
+fn the_statement_around_a_hunk_is_shown_and_names_it() {
+    let many = |line: &str| (0..30).map(|i| line.replace("%d", &i.to_string())).collect::<String>();
+    for (path, pad, head, line, end) in [
+        ("a.js", "var pad%d = 1;\n", "app.get('/marker', function (req, res) {\n", "  use(%d);\n", "});\n"),
+        ("a.js", "var pad%d = 1;\n", "module.exports = {\n", "  key%d: %d,\n", "};\n"),
+        ("a.ts", "var pad%d = 1;\n", "export const marker = memo((a) => {\n", "  use(%d);\n", "});\n"),
+        ("a.rb", "PAD%d = 1\n", "get '/marker' do\n", "  use(%d)\n", "end\n"),
+        ("a.py", "PAD_%d = 1\n", "TABLE = {\n", "    'k%d': %d,\n", "}\n"),
+        ("a.cpp", "int pad%d = 1;\n", "Foo& Foo::get(int marker) {\n", "  use(%d);\n", "}\n"),
+    ] {
+        let pads = |n: u32| many(pad).replace("pad", &format!("p{n}_")).replace("PAD", &format!("P{n}_"));
+        let text = [pads(0), pads(1), pads(2), head.to_owned(), many(line), end.to_owned(), pads(3)].concat();
+        let old = line.replace("%d", "20");
+        let new = old.replacen("20", "20 + 999", 2).replace("k20 + 999", "k20").replace("key20 + 999", "key20");
+        let project = Project::new();
+        project.repo.stage(path, &text).commit("one");
+        project.repo.stage(path, text.replace(&old, &new));
+        let prompt = project.prompt();
+        let head = head.trim_end();
+        assert!(prompt.contains(&format!("\n@@ {head}\n91 {head}\n")), "{path}: {prompt}");
+    }
+}
+
+#[test]
+fn uses_that_are_no_calls_are_found() {
+    for (path, definition, old, new, user, text) in [
+        (
+            "lib.py",
+            "def handle_it(f):\n    return f\n",
+            "return f",
+            "return 1",
+            "use.py",
+            "@handle_it\ndef g():\n    pass\n",
+        ),
+        ("lib.py", "import os\n\nLIMIT_IT = 1\n", "= 1", "= 2", "use.py", "def g():\n    return LIMIT_IT\n"),
+        (
+            "lib.js",
+            "function handleIt(a) {\n  return a\n}\n",
+            "return a",
+            "return 1",
+            "use.js",
+            "app.get('/', handleIt)\n",
+        ),
+        (
+            "src/lib.rs",
+            "pub fn handle_it(a: u8) -> u8 {\n    a\n}\n",
+            "    a\n",
+            "    a + 1\n",
+            "src/use.rs",
+            "fn x() {\n    println!(\"{}\", handle_it(1));\n}\n",
+        ),
+        ("lib.rb", "def handle_it\n  1\nend\n", "  1", "  2", "use.rb", "class A\n  before :handle_it\nend\n"),
+        (
+            "A.java",
+            "class A {\n  int limitIt = 1;\n}\n",
+            "= 1",
+            "= 2",
+            "B.java",
+            "class B {\n  void x(A a) {\n    use(a.limitIt);\n  }\n}\n",
+        ),
+    ] {
+        let project = Project::new();
+        project.repo.stage(path, definition).stage(user, text).commit("one");
+        project.repo.stage(path, definition.replace(old, new));
+        let prompt = project.prompt();
+        assert!(prompt.contains(&format!("\n{user}:")), "{path}: {prompt}");
+    }
+}
+
+#[test]
+fn common_names_are_only_looked_for_where_their_owner_is_named() {
+    let project = Project::new();
+    let class = |n: u32| format!("class Pager:\n    def close(self):\n        return {n}\n");
+    project.repo.stage("pager.py", class(1));
+    project.repo.stage("one.py", "def show(pager: Pager):\n    pager.close()\n");
+    project.repo.stage("two.py", "def load(stream):\n    stream.close()\n").commit("one");
+    project.repo.stage("pager.py", class(2));
+    let prompt = project.prompt();
+    assert!(prompt.contains("one.py:1-2: use of close in show"), "{prompt}");
+    assert!(!prompt.contains("two.py"), "{prompt}");
+}
+
+#[test]
+fn no_line_of_a_prompt_is_shown_twice_and_what_is_left_out_is_counted() {
+    let project = Project::new();
+    let text = |n: u32| format!("def charge(a):\n    return a + {n}\n\n\n{}", padding("pad"));
+    let users: String = (0..20).map(|i| format!("def user_{i}():\n    return charge({i})\n\n\n")).collect();
+    project.repo.stage("a.py", text(1) + &users).commit("one");
+    project.repo.stage("a.py", text(2) + &users.replace("user_3()", "user_three()"));
+    let prompt = project.prompt();
+    assert_eq!(prompt.matches("1 def charge(a):\n").count(), 1, "{prompt}");
+    assert_eq!(prompt.matches("return charge(3)").count(), 1, "{prompt}");
+    assert!(prompt.contains("(not shown: 8 more uses of charge)"), "{prompt}");
+}

@@ -5,12 +5,16 @@ use crate::ai::ask::Manifest;
 use crate::ai::kept::Kept;
 use crate::ai::material::{Group, Shown};
 use crate::ai::plan::Chunk;
+use crate::ai::related::distance;
 use std::fmt::Write as _;
 
 /// Bytes of the list.
 const MOST: usize = 4 << 10;
 /// Names of one file's changed definitions.
 const NAMES: usize = 8;
+
+/// Bytes of it for the lines that count what is not listed.
+const COUNTS: usize = 120;
 
 /// Lists the change: each path with its added and removed lines and its changed definitions, the paths nearest to the
 /// chunk first. Empty for a change of one file that the chunk shows whole.
@@ -19,33 +23,45 @@ pub(super) fn manifest(group: &Group, kept: &[Kept], chunk: &Chunk) -> Manifest 
     if is_alone {
         return Manifest::default();
     }
+    let own: Vec<usize> = chunk.pieces.iter().map(|p| p.file).collect();
+    list(group, kept, &own)
+}
+
+/// Lists the change for a question about one of its files. Empty for a change of this file only.
+pub(super) fn beside(group: &Group, kept: &[Kept], file: usize) -> Manifest {
+    match group.files.len() == 1 && kept.is_empty() {
+        true => Manifest::default(),
+        false => list(group, kept, &[file]),
+    }
+}
+
+/// Lists all files, those nearest to some of them first, within [`MOST`] bytes.
+fn list(group: &Group, kept: &[Kept], own: &[usize]) -> Manifest {
     let (mut text, mut key) = (String::new(), String::new());
-    let files = nearest(group, chunk);
-    let mut listed = 0;
-    for index in &files {
-        let file = &group.files[*index];
-        let line = line(file, group.related.changed.get(*index).map_or(&[], Vec::as_slice));
-        if text.len() + line.len() > MOST {
-            break;
-        }
-        text.push_str(&line);
+    let (mut more, mut more_kept) = (0, 0);
+    for index in nearest(group, own) {
+        let file = &group.files[index];
+        let line = line(file, group.related.changed.get(index).map_or(&[], Vec::as_slice));
         // Numbers and definitions change with every edit elsewhere. The same paths are the same question.
         let _ = writeln!(key, "{}", file.name);
-        listed += 1;
+        match more == 0 && text.len() + line.len() + COUNTS <= MOST {
+            true => text.push_str(&line),
+            false => more += 1,
+        }
     }
-    let rest = &files[listed..];
-    if !rest.is_empty() {
-        let _ = writeln!(text, "and {} more files", rest.len());
-        rest.iter().for_each(|index| {
-            let _ = writeln!(key, "{}", group.files[*index].name);
-        });
+    if more > 0 {
+        let _ = writeln!(text, "and {more} more files");
     }
     for file in kept {
         let line = format!("{} (not shown: {})\n", file.name, file.why.name());
-        if text.len() + line.len() <= MOST + 512 {
-            text.push_str(&line);
-        }
         key.push_str(&line);
+        match more_kept == 0 && text.len() + line.len() + COUNTS / 2 <= MOST {
+            true => text.push_str(&line),
+            false => more_kept += 1,
+        }
+    }
+    if more_kept > 0 {
+        let _ = writeln!(text, "and {more_kept} more that are not shown");
     }
     let mut out = String::new();
     fenced("files of the whole change", &text, &mut out);
@@ -67,22 +83,14 @@ fn line(file: &Shown, changed: &[String]) -> String {
     format!("{} +{added} -{removed}{names}\n", file.name)
 }
 
-/// Returns the positions of the files: those of the chunk, those of the same folders, the others.
-fn nearest(group: &Group, chunk: &Chunk) -> Vec<usize> {
-    let folder = |file: usize| {
-        let path = group.files[file].path().as_bytes();
-        &path[..memchr::memrchr(b'/', path).unwrap_or(0)]
-    };
-    let rank = |file: &usize| {
-        let is_own = |p: &crate::ai::plan::Piece| p.file == *file;
-        let is_near = |p: &crate::ai::plan::Piece| folder(p.file) == folder(*file);
-        match (chunk.pieces.iter().any(is_own), chunk.pieces.iter().any(is_near)) {
-            (true, _) => 0,
-            (false, true) => 1,
-            (false, false) => 2,
-        }
+/// Returns the positions of the files: some first, then the others by the number of folders between them and those.
+fn nearest(group: &Group, own: &[usize]) -> Vec<usize> {
+    let away = |file: &usize| {
+        let path = group.files[*file].path();
+        let distances = own.iter().map(|o| distance(group.files[*o].path(), path));
+        (!own.contains(file), distances.min().unwrap_or(usize::MAX))
     };
     let mut files: Vec<usize> = (0..group.files.len()).collect();
-    files.sort_by_key(rank);
+    files.sort_by_cached_key(away);
     files
 }

@@ -3,56 +3,80 @@
 use super::show;
 use crate::ai::material::{Group, Shown};
 use crate::ai::plan::Chunk;
-use crate::ai::related::{Excerpt, Why};
+use crate::ai::related::{Beyond, Excerpt, Why};
+use crate::diff::LineKind;
 use crate::rules::is_test_path;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::ops::{Range, RangeInclusive};
+
+/// Names of which further uses are counted.
+const MAX_NAMES: usize = 10;
+
+/// Lines of a file with their numbers.
+type Numbered<'g> = Vec<(u32, &'g str)>;
 
 /// The related code of a chunk.
 #[derive(Debug, Default)]
 pub(super) struct Picked<'g> {
     /// Lines around hunks, by file and number.
     around: BTreeMap<usize, BTreeMap<u32, &'g str>>,
-    /// The other excerpts, in order.
-    others: Vec<&'g Excerpt>,
+    /// The other excerpts in order, each with those of its lines that nothing before it shows.
+    others: Vec<(&'g Excerpt, Numbered<'g>)>,
     left_out: Vec<&'g Excerpt>,
+    beyond: Vec<&'g Beyond>,
+    is_cut: bool,
+    /// Numbers of the lines that the change adds, by path.
+    added: BTreeMap<&'g str, BTreeSet<u32>>,
 }
+
+/// The lines of the change that a prompt shows: file, hunk, and positions in the hunk.
+pub(super) type ShownParts = Vec<(usize, usize, Range<usize>)>;
 
 impl<'g> Picked<'g> {
     /// Picks what is worth most, as far as the chunk's room goes.
     pub(super) fn of(group: &'g Group, chunk: &Chunk) -> Self {
-        let is_about = |e: &&Excerpt| {
-            let piece = chunk.pieces.iter().find(|p| p.file == e.file);
-            piece.is_some_and(|p| p.hunks.iter().any(|h| e.hunks.contains(&h.hunk)))
-        };
-        let mut wanted: Vec<&Excerpt> = group.related.excerpts.iter().filter(is_about).collect();
-        let is_of_test = |e: &Excerpt| is_test_path(group.files[e.file].path().as_bytes());
-        wanted.sort_by_key(|e| (e.why > Why::File && is_of_test(e), e.why.max(Why::File)));
-        Self::fit(group, wanted, chunk.room)
+        let parts = chunk.pieces.iter().flat_map(|p| p.hunks.iter().map(|h| (p.file, h.hunk, h.lines.clone())));
+        Self::fit(group, &parts.collect(), chunk.room)
     }
 
-    /// Takes excerpts in order while they fit.
-    pub(super) fn fit(group: &'g Group, wanted: Vec<&'g Excerpt>, room: usize) -> Self {
-        let mut picked = Self::default();
+    /// Picks what is about some hunks and is not part of them, the most useful first, while it fits.
+    pub(super) fn fit(group: &'g Group, parts: &ShownParts, room: usize) -> Self {
+        let is_about = |file: usize, hunks: &RangeInclusive<usize>| {
+            parts.iter().any(|(of, hunk, _)| *of == file && hunks.contains(hunk))
+        };
+        let all = &group.related;
+        let mut wanted: Vec<&Excerpt> = all.excerpts.iter().filter(|e| is_about(e.file, &e.hunks)).collect();
+        let is_of_test = |e: &Excerpt| is_test_path(group.files[e.file].path().as_bytes());
+        wanted.sort_by_key(|e| (e.why > Why::File && is_of_test(e), e.why.max(Why::File)));
+        let mut picked = Self {
+            beyond: all.beyond.iter().filter(|b| is_about(b.file, &b.hunks)).collect(),
+            is_cut: all.is_cut,
+            added: group.files.iter().map(|f| (f.name.as_str(), added(f))).collect(),
+            ..Self::default()
+        };
+        let mut seen: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+        for (file, hunk, lines) in parts {
+            let file = &group.files[*file];
+            let numbers = file.hunks[*hunk].lines[lines.clone()].iter().filter_map(|l| l.new.map(|n| n.get()));
+            seen.entry(&file.name).or_default().extend(numbers);
+        }
         let mut left = room;
         for excerpt in wanted {
-            let lines = match excerpt.why {
-                Why::Around | Why::File => unseen(&group.files[excerpt.file], excerpt),
-                _ => Vec::new(),
+            let seen = seen.entry(&excerpt.path).or_default();
+            let Some(lines) = unseen(excerpt, seen) else { continue };
+            let is_around = matches!(excerpt.why, Why::Around | Why::File);
+            let size = lines.iter().map(|(_, text)| text.len() + 9).sum::<usize>();
+            let size = size + if is_around { 0 } else { excerpt.head_size() };
+            let Some(rest) = left.checked_sub(size) else {
+                picked.left_out.push(excerpt);
+                continue;
             };
-            let size = match excerpt.why {
-                Why::Around | Why::File => lines.iter().map(|(_, text)| text.len() + 9).sum(),
-                _ => excerpt.size(),
-            };
-            match left.checked_sub(size) {
-                None => picked.left_out.push(excerpt),
-                Some(rest) => {
-                    left = rest;
-                    match excerpt.why {
-                        Why::Around | Why::File => picked.around.entry(excerpt.file).or_default().extend(lines),
-                        _ => picked.others.push(excerpt),
-                    }
-                }
+            left = rest;
+            seen.extend(lines.iter().map(|(number, _)| *number));
+            match is_around {
+                true => picked.around.entry(excerpt.file).or_default().extend(lines),
+                false => picked.others.push((excerpt, lines)),
             }
         }
         picked
@@ -63,36 +87,61 @@ impl<'g> Picked<'g> {
         self.around.get(&file)
     }
 
-    /// Returns the lines of the excerpts that are not part of the change's own files.
-    pub(super) fn lines(&self) -> impl Iterator<Item = &'g str> + use<'g, '_> {
-        self.others.iter().flat_map(|e| &e.lines).map(|(_, text)| text.as_str())
+    /// Returns the numbers of the lines of a file that the change adds.
+    pub(super) fn added(&self, path: &str) -> Option<&BTreeSet<u32>> {
+        self.added.get(path)
     }
 
-    /// Writes the excerpts that are not part of the change's own files; empty if there are none.
+    /// Returns the lines of the excerpts that are not part of the change's own files.
+    pub(super) fn lines(&self) -> impl Iterator<Item = &'g str> + use<'g, '_> {
+        self.others.iter().flat_map(|(_, lines)| lines).map(|(_, text)| *text)
+    }
+
+    /// Writes the excerpts that are not around hunks, and what is left out; empty if there are none.
     pub(super) fn write(&self) -> String {
         let mut out = String::new();
-        for excerpt in &self.others {
-            heading(excerpt, &mut out);
-            let lines: Vec<(u32, &str)> = excerpt.lines.iter().map(|(n, text)| (*n, text.as_str())).collect();
-            show::unchanged(&lines, &mut out);
+        for (excerpt, lines) in &self.others {
+            heading(excerpt, lines, &mut out);
+            show::unchanged(lines, self.added(&excerpt.path), &mut out);
             out.push('\n');
         }
         if !self.left_out.is_empty() {
             let _ = writeln!(out, "(left out for lack of room: {})", counted(&self.left_out));
         }
+        if !self.beyond.is_empty() {
+            let _ = writeln!(out, "(not shown: {})", further(&self.beyond));
+        }
+        if self.is_cut {
+            out.push_str("(the repository is larger than what is searched: there can be more uses)\n");
+        }
         out
     }
 }
 
-/// Returns the lines of an excerpt that no hunk of the file shows.
-fn unseen<'g>(file: &Shown, excerpt: &'g Excerpt) -> Vec<(u32, &'g str)> {
-    let seen: BTreeSet<u32> = file.hunks.iter().flat_map(|h| &h.lines).filter_map(|l| l.new.map(|n| n.get())).collect();
-    let lines = excerpt.lines.iter().map(|(number, text)| (*number, text.as_str()));
-    lines.filter(|(number, _)| !seen.contains(number)).collect()
+/// Returns the numbers of the lines that a change adds.
+fn added(file: &Shown) -> BTreeSet<u32> {
+    let lines = file.hunks.iter().flat_map(|h| &h.lines).filter(|l| l.kind == LineKind::Added);
+    lines.filter_map(|l| l.new.map(|n| n.get())).collect()
 }
 
-fn heading(e: &Excerpt, out: &mut String) {
-    let (first, last) = e.ends();
+/// Returns the lines of an excerpt that are not shown yet; `None` if those say nothing: they are blank, or what the
+/// excerpt is about is shown already.
+fn unseen<'g>(excerpt: &'g Excerpt, seen: &BTreeSet<u32>) -> Option<Numbered<'g>> {
+    let lines = excerpt.lines.iter().map(|(number, text)| (*number, text.as_str()));
+    let lines: Numbered<'_> = lines.filter(|(number, _)| !seen.contains(number)).collect();
+    let has_name = |text: &str| excerpt.name.split(", ").any(|name| text.contains(name));
+    let says_something = match excerpt.why {
+        Why::Call | Why::CallOfNew | Why::Test if lines.len() < excerpt.lines.len() => {
+            lines.iter().any(|(_, text)| has_name(text))
+        }
+        _ => lines.iter().any(|(_, text)| text.chars().any(char::is_alphanumeric)),
+    };
+    says_something.then_some(lines)
+}
+
+fn heading(e: &Excerpt, lines: &[(u32, &str)], out: &mut String) {
+    let number = |line: Option<&(u32, &str)>| line.map_or(0, |(number, _)| *number);
+    let (first, last) = (number(lines.first()), number(lines.last()));
     let place = format!("{}:{first}-{last}", e.path);
     let inside = if e.inside.is_empty() { String::new() } else { format!(" in {}", e.inside) };
     let _ = match e.why {
@@ -116,6 +165,18 @@ fn counted(excerpts: &[&Excerpt]) -> String {
         *counts.entry(kind).or_default() += 1;
     }
     counts.iter().map(|(kind, n)| format!("{n} {kind}")).collect::<Vec<_>>().join(", ")
+}
+
+/// Lists how many uses and tests of each name are not shown.
+fn further(all: &[&Beyond]) -> String {
+    let kind = |b: &Beyond| if b.are_tests { "tests" } else { "uses" };
+    let mut named: Vec<String> =
+        all.iter().take(MAX_NAMES).map(|b| format!("{} more {} of {}", b.count, kind(b), b.name)).collect();
+    let rest: usize = all.iter().skip(MAX_NAMES).map(|b| b.count).sum();
+    if rest > 0 {
+        named.push(format!("{rest} of other names"));
+    }
+    named.join(", ")
 }
 
 /// Returns the lines of a file that stand before a line and behind another one; both are left out.

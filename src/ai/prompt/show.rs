@@ -5,7 +5,7 @@ use crate::ai::material::{Group, Shown, ShownHunk, ShownLine};
 use crate::ai::plan::{Chunk, Piece};
 use crate::ai::section::Language;
 use crate::diff::{ChangeKind, FileMode, LineKind};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -18,37 +18,56 @@ pub(super) fn chunk(group: &Group, chunk: &Chunk, picked: &Picked<'_>, out: &mut
         if i > 0 {
             out.push('\n');
         }
-        self::piece(&group.files[piece.file], piece, picked.around(piece.file), out);
+        self::piece(&group.files[piece.file], piece, picked, out);
     }
 }
 
-fn piece(file: &Shown, piece: &Piece, around: Option<&BTreeMap<u32, &str>>, out: &mut String) {
+fn piece(file: &Shown, piece: &Piece, picked: &Picked<'_>, out: &mut String) {
     heading(file, piece.split, out);
     let nothing = BTreeMap::new();
-    let around = around.unwrap_or(&nothing);
+    let around = picked.around(piece.file).unwrap_or(&nothing);
+    // Those of hunks that are in another part.
+    let added = picked.added(&file.name);
     let mut last = 0;
     for part in &piece.hunks {
         let hunk = &file.hunks[part.hunk];
-        section(file, hunk, part.lines.start, out);
         let numbers = || hunk.lines[part.lines.clone()].iter().filter_map(|l| l.new.map(|n| n.get()));
-        if let Some(first) = numbers().next() {
-            unchanged(&related::between(around, last, first), out);
+        let first = numbers().next();
+        let before = first.map_or_else(Vec::new, |first| related::between(around, last, first));
+        // What follows the hunk before belongs to its section.
+        let (after, before) = before.split_at(continuing(&before, last));
+        unchanged(after, added, out);
+        let end = after.last().map_or(last, |(number, _)| *number);
+        let is_next = last > 0 && before.is_empty() && first == Some(end + 1);
+        if !is_next {
+            section(file, hunk, part.lines.start, out);
         }
+        unchanged(before, added, out);
         lines(hunk, part.lines.clone(), out);
         last = numbers().next_back().unwrap_or(last);
     }
     let beyond = related::between(around, last, u32::MAX);
-    unchanged(&beyond, out);
+    unchanged(&beyond, added, out);
 }
 
-/// Appends unchanged lines, with an ellipsis where lines between them are not shown.
-pub(super) fn unchanged(lines: &[(u32, &str)], out: &mut String) {
+/// Counts the lines that directly follow the line `last`, one after the other; none if `last` is 0.
+fn continuing(lines: &[(u32, &str)], last: u32) -> usize {
+    match last {
+        0 => 0,
+        _ => lines.iter().zip(last + 1..).take_while(|((number, _), next)| number == next).count(),
+    }
+}
+
+/// Appends lines outside of the hunks that are shown, with an ellipsis where lines between them are not. `added`: those
+/// that another part of the change adds.
+pub(super) fn unchanged(lines: &[(u32, &str)], added: Option<&BTreeSet<u32>>, out: &mut String) {
     let mut expected = lines.first().map_or(0, |(number, _)| *number);
     for (number, text) in lines {
         if *number != expected {
             out.push_str("…\n");
         }
-        let _ = writeln!(out, "{number} {text}");
+        let mark = if added.is_some_and(|a| a.contains(number)) { '+' } else { ' ' };
+        let _ = writeln!(out, "{number}{mark}{text}");
         expected = number + 1;
     }
 }

@@ -15,6 +15,83 @@ const TYPE_START: u32 = 15;
 const MAX_FIELDS: usize = 12;
 /// A word on more lines of a type is not the name of a field.
 const MAX_SAME: usize = 6;
+/// Keywords and the types of the languages themselves.
+const BASIC: [&str; 72] = [
+    "Array",
+    "Boolean",
+    "Character",
+    "Class",
+    "Double",
+    "Integer",
+    "List",
+    "Long",
+    "Map",
+    "Object",
+    "Option",
+    "Optional",
+    "Result",
+    "Self",
+    "Set",
+    "Some",
+    "String",
+    "Vec",
+    "abstract",
+    "any",
+    "array",
+    "async",
+    "await",
+    "bool",
+    "boolean",
+    "byte",
+    "chan",
+    "char",
+    "class",
+    "const",
+    "def",
+    "dict",
+    "double",
+    "enum",
+    "error",
+    "export",
+    "false",
+    "final",
+    "float",
+    "fn",
+    "fun",
+    "func",
+    "function",
+    "if",
+    "int",
+    "interface",
+    "let",
+    "list",
+    "long",
+    "map",
+    "mut",
+    "new",
+    "nil",
+    "null",
+    "number",
+    "object",
+    "private",
+    "protected",
+    "pub",
+    "public",
+    "return",
+    "rune",
+    "self",
+    "short",
+    "static",
+    "str",
+    "string",
+    "struct",
+    "this",
+    "true",
+    "var",
+    "void",
+];
+/// Types with a number of bits in their name.
+const SIZED: [&str; 6] = ["int", "uint", "i", "u", "f", "float"];
 /// Bytes of the shortest word.
 const MIN_WORD: usize = 2;
 
@@ -72,11 +149,20 @@ fn fields(
         if is_comment(text) {
             continue;
         }
-        for word in words(text).filter(|word| named.contains(*word)) {
+        for word in words(text).filter(|word| named.contains(*word) && !is_basic(word)) {
             places.entry(word).or_default().insert(line);
         }
     }
     places.into_values().filter(|lines| lines.len() <= MAX_SAME).flatten().collect()
+}
+
+/// Returns true for keywords and types that every program uses: their lines say nothing about the change.
+fn is_basic(word: &str) -> bool {
+    BASIC.contains(&word) || SIZED.iter().any(|name| word.strip_prefix(name).is_some_and(is_size))
+}
+
+fn is_size(rest: &str) -> bool {
+    ["8", "16", "32", "64", "128", "8_t", "16_t", "32_t", "64_t"].contains(&rest)
 }
 
 /// Returns true if a line is likely a comment, or an attribute, in one of the languages that have symbols.

@@ -1,17 +1,18 @@
 //! Searches the tree for the definitions of used names, and for the calls and tests of changed ones.
 
 use super::constants;
-use super::head::head;
-use super::touched::{Changed, Need, Touched, Used};
-use super::{Excerpt, Why, lines_of};
+use super::head::{head, words};
+use super::touched::{Changed, Need, Reach, Touched, Used, is_distinct, joined};
+use super::{Beyond, Excerpt, Why, lines_of};
 use crate::ai::material::Group;
 use crate::ai::tree::Tree;
 use crate::diff::RepoPath;
 use crate::rules;
-use crate::symbols::{self, Definition, Kind, Symbols, Usage};
+use crate::symbols::{self, Definition, Kind, Symbols, Usage, Use};
 use aho_corasick::AhoCorasick;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::RangeInclusive;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// Files that are searched for names.
@@ -20,12 +21,17 @@ const MAX_SEARCHED: usize = 6_000;
 const MAX_BYTES: usize = 64 << 20;
 /// Files that are parsed.
 const MAX_PARSED: usize = 300;
-/// The longest time of a search.
-const TIME: Duration = Duration::from_secs(4);
+/// Bytes of the files that are parsed.
+const MAX_PARSED_BYTES: usize = 8 << 20;
+/// The longest time of a search. The other limits come first, so that the same tree gives the same prompt on a machine
+/// under load.
+const TIME: Duration = Duration::from_secs(20);
 /// Uses of changed names in one file that are looked at.
 const MAX_HITS: usize = 500;
 /// Call sites of one name.
 const MAX_CALLS: usize = 10;
+/// Uses of one name that can be of something else, of these at most.
+const MAX_LOOSE: usize = 3;
 /// Tests of one name.
 const MAX_TESTS: usize = 3;
 /// A name with more definitions is too common: none of them is known to be the right one.
@@ -37,28 +43,70 @@ const CALLER_LINES: u32 = 12;
 /// Lines that are shown of a test.
 const TEST_LINES: u32 = 25;
 
-/// A definition or a call that the search found.
+/// A definition or a use that the search found.
 struct Hit {
     path: RepoPath,
     /// In order, not overlapping.
     lines: Vec<RangeInclusive<u32>>,
-    /// The function that contains a call.
+    /// The function that contains a use.
     inside: String,
-    /// The line of the call, or the first line of the definition.
+    /// The line of the use, or the first line of the definition.
     line: u32,
     is_test: bool,
+    /// [`Usage::Mention`] also for a use outside of functions.
+    usage: Usage,
+    file: Rc<Source>,
+}
+
+/// What else a file names.
+#[derive(Default)]
+struct Source {
+    imports: BTreeSet<String>,
+    /// The owners of changed members that it mentions.
+    owners: HashSet<String>,
+}
+
+impl Source {
+    /// Returns true if a name in this file is likely the one that a changed file defines.
+    fn may_mean(&self, changed: &Changed, own: &RepoPath) -> bool {
+        self.imports.contains(&changed.name)
+            || self.owners.contains(&changed.owner)
+            || changed.owner.is_empty() && self.imports.contains(&stem(own))
+    }
+}
+
+/// Returns the name by which imports know a file: without its extension, or that of the folder.
+fn stem(path: &RepoPath) -> String {
+    let name = String::from_utf8_lossy(path.file_name()).into_owned();
+    let stem = name.split('.').next().unwrap_or_default();
+    if !["index", "mod", "lib", "__init__"].contains(&stem) && !path.as_bytes().ends_with(b".go") {
+        return stem.to_owned();
+    }
+    let folder = path.as_bytes().rsplit(|b| *b == b'/').nth(1).unwrap_or(stem.as_bytes());
+    String::from_utf8_lossy(folder).into_owned()
 }
 
 /// What the search found, by name.
 #[derive(Default)]
 struct Hits {
     definitions: HashMap<String, Vec<Hit>>,
-    calls: HashMap<String, Vec<Hit>>,
+    uses: HashMap<String, Vec<Hit>>,
+    /// Uses that were not kept: one file has more than [`MAX_HITS`], or the search ended at a limit.
+    is_cut: bool,
+}
+
+/// What the search found, for the prompt.
+pub(super) struct Found {
+    pub(super) excerpts: Vec<Excerpt>,
+    pub(super) beyond: Vec<Beyond>,
+    pub(super) is_cut: bool,
 }
 
 /// The names of a change.
 struct Wanted<'t> {
     changed: HashSet<&'t str>,
+    /// The types that changed names are members of.
+    owners: HashSet<&'t str>,
     /// Functions and types whose definitions are looked up.
     used: HashSet<&'t str>,
     constants: HashSet<&'t str>,
@@ -74,6 +122,12 @@ impl<'t> Wanted<'t> {
         };
         Self {
             changed: touched.iter().flat_map(|t| &t.changed).map(|c| c.name.as_str()).collect(),
+            owners: touched
+                .iter()
+                .flat_map(|t| &t.changed)
+                .map(|c| c.owner.as_str())
+                .filter(|o| !o.is_empty())
+                .collect(),
             used: used(false),
             constants: used(true),
             words: touched.iter().flat_map(|t| &t.words).map(String::as_str).collect(),
@@ -88,11 +142,11 @@ impl<'t> Wanted<'t> {
     }
 }
 
-/// Finds definitions, calls and tests.
-pub(super) fn find(group: &Group, touched: &[Touched], tree: &Tree<'_>) -> Vec<Excerpt> {
+/// Finds definitions, uses and tests.
+pub(super) fn find(group: &Group, touched: &[Touched], tree: &Tree<'_>) -> Found {
     let wanted = Wanted::of(touched);
     let hits = search(group, &wanted, tree);
-    let mut builder = Builder { group, tree, wanted, excerpts: Vec::new(), shown: HashSet::new() };
+    let mut builder = Builder { group, tree, wanted, excerpts: Vec::new(), beyond: Vec::new(), shown: HashMap::new() };
     for (file, touched) in touched.iter().enumerate() {
         builder.own(file, touched);
         for used in &touched.used {
@@ -102,11 +156,13 @@ pub(super) fn find(group: &Group, touched: &[Touched], tree: &Tree<'_>) -> Vec<E
                 Need::Constant => builder.constant(file, used, touched, &hits),
             }
         }
-        for changed in &touched.changed {
-            builder.calls(file, changed, &hits);
+        // A new file has no uses that it could break, and its part shows its own.
+        let is_new = group.files[file].change.entry.old.is_none();
+        for changed in touched.changed.iter().filter(|_| !is_new) {
+            builder.uses(file, changed, &hits);
         }
     }
-    builder.excerpts
+    Found { excerpts: builder.excerpts, beyond: builder.beyond, is_cut: hits.is_cut }
 }
 
 /// Reads the files that may use or define the names, the nearest to the change first.
@@ -119,9 +175,13 @@ fn search(group: &Group, wanted: &Wanted<'_>, tree: &Tree<'_>) -> Hits {
         return hits;
     }
     let end = Instant::now() + TIME;
-    let (mut bytes, mut parsed) = (0, 0);
-    for path in nearest(group, paths) {
-        if bytes > MAX_BYTES || parsed >= MAX_PARSED || Instant::now() > end {
+    let (mut bytes, mut parsed, mut parsed_bytes) = (0, 0, 0);
+    let (near, is_cut) = nearest(group, paths);
+    hits.is_cut = is_cut;
+    for path in near {
+        let is_full = bytes > MAX_BYTES || parsed >= MAX_PARSED || parsed_bytes > MAX_PARSED_BYTES;
+        if is_full || Instant::now() > end {
+            hits.is_cut = true;
             break;
         }
         let Ok(text) = tree.bytes(path) else { continue };
@@ -131,8 +191,9 @@ fn search(group: &Group, wanted: &Wanted<'_>, tree: &Tree<'_>) -> Hits {
         }
         if let Some(symbols) = known(group, path, &text) {
             collect(path, &text, symbols, wanted, &mut hits);
-        } else if let Some(symbols) = Symbols::read(path, &text) {
+        } else if let Some(symbols) = tree.symbols(path, &text) {
             parsed += 1;
+            parsed_bytes += text.len();
             collect(path, &text, &symbols, wanted, &mut hits);
         }
     }
@@ -146,8 +207,8 @@ fn known<'g>(group: &'g Group, path: &RepoPath, text: &[u8]) -> Option<&'g Symbo
     file.symbols.new.as_ref().filter(|_| is_same)
 }
 
-/// Returns the files in which names of the change can occur, the nearest first.
-fn nearest<'p>(group: &Group, paths: &'p [RepoPath]) -> Vec<&'p RepoPath> {
+/// Returns the files in which names of the change can occur, the nearest first, and true if there are more.
+fn nearest<'p>(group: &Group, paths: &'p [RepoPath]) -> (Vec<&'p RepoPath>, bool) {
     let changed: Vec<&RepoPath> = group.files.iter().map(|f| f.path()).collect();
     let may_share = |path: &&RepoPath| changed.iter().any(|c| symbols::share_names(c, path));
     let mut near: Vec<(usize, &RepoPath)> = paths
@@ -156,11 +217,12 @@ fn nearest<'p>(group: &Group, paths: &'p [RepoPath]) -> Vec<&'p RepoPath> {
         .map(|path| (changed.iter().map(|c| distance(c, path)).min().unwrap_or(usize::MAX), path))
         .collect();
     near.sort();
-    near.into_iter().take(MAX_SEARCHED).map(|(_, path)| path).collect()
+    let is_cut = near.len() > MAX_SEARCHED;
+    (near.into_iter().take(MAX_SEARCHED).map(|(_, path)| path).collect(), is_cut)
 }
 
 /// Counts the folders that are between two files.
-fn distance(one: &RepoPath, other: &RepoPath) -> usize {
+pub(in crate::ai) fn distance(one: &RepoPath, other: &RepoPath) -> usize {
     let folders = |path: &RepoPath| {
         let mut parts: Vec<Vec<u8>> = path.as_bytes().split(|b| *b == b'/').map(<[u8]>::to_vec).collect();
         parts.pop();
@@ -183,40 +245,53 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
     let is_test = rules::is_test_path(path.as_bytes());
     let text = String::from_utf8_lossy(text);
     let lines: Vec<&str> = text.lines().collect();
+    let file = Rc::new(Source { imports: symbols.imports.clone(), owners: owners(&text, wanted) });
+    let definition = |line: u32, lines: Vec<RangeInclusive<u32>>| Hit {
+        path: path.clone(),
+        lines,
+        inside: String::new(),
+        line,
+        is_test,
+        usage: Usage::Mention,
+        file: file.clone(),
+    };
     for name in &wanted.constants {
         for lines in constants::find(&text, name) {
-            let line = *lines.start();
-            let hit = Hit { path: path.clone(), lines: vec![lines], inside: String::new(), line, is_test };
+            let hit = definition(*lines.start(), vec![lines]);
             hits.definitions.entry((*name).to_owned()).or_default().push(hit);
         }
     }
     let Wanted { changed, used, words, .. } = wanted;
-    for d in symbols.definitions.iter().filter(|d| matches!(d.kind, Kind::Function | Kind::Type)) {
+    for d in symbols.definitions.iter().filter(|d| matches!(d.kind, Kind::Function | Kind::Type) && !d.is_local) {
         if used.contains(d.name.as_str()) || changed.contains(d.name.as_str()) {
-            let hit = Hit {
-                path: path.clone(),
-                lines: head(d, &symbols.definitions, &lines, words),
-                inside: String::new(),
-                line: *d.lines.start(),
-                is_test,
-            };
+            let hit = definition(*d.lines.start(), head(d, &symbols.definitions, &lines, words));
             hits.definitions.entry(d.name.clone()).or_default().push(hit);
         }
     }
-    for u in symbols.uses.iter().filter(|u| changed.contains(u.name.as_str())).take(MAX_HITS) {
+    let mut uses: Vec<&Use> =
+        symbols.uses.iter().chain(&symbols.mentions).filter(|u| changed.contains(u.name.as_str())).collect();
+    hits.is_cut |= uses.len() > MAX_HITS;
+    uses.truncate(MAX_HITS);
+    for u in uses {
         let function = symbols.function_at(u.line);
-        // A type names itself in its own definition.
-        if u.usage == Usage::Type && function.is_none() {
-            continue;
-        }
         let hit = Hit {
             path: path.clone(),
             lines: vec![call(u.line, function, is_test)],
             inside: function.map(|f| f.name.clone()).unwrap_or_default(),
             line: u.line,
             is_test,
+            usage: if u.usage == Usage::Type && function.is_none() { Usage::Mention } else { u.usage },
+            file: file.clone(),
         };
-        hits.calls.entry(u.name.clone()).or_default().push(hit);
+        hits.uses.entry(u.name.clone()).or_default().push(hit);
+    }
+}
+
+/// Returns the owners of changed members that a text mentions.
+fn owners(text: &str, wanted: &Wanted<'_>) -> HashSet<String> {
+    match wanted.owners.is_empty() {
+        true => HashSet::new(),
+        false => words(text).filter(|w| wanted.owners.contains(w)).map(str::to_owned).collect(),
     }
 }
 
@@ -237,8 +312,17 @@ struct Builder<'g, 't, 'r> {
     tree: &'t Tree<'r>,
     wanted: Wanted<'g>,
     excerpts: Vec<Excerpt>,
-    /// First lines of what is shown: an excerpt helps once.
-    shown: HashSet<(RepoPath, u32)>,
+    beyond: Vec<Beyond>,
+    /// Positions in `excerpts`, by the changed file that they are about and their own first line.
+    shown: HashMap<(usize, RepoPath, u32), usize>,
+}
+
+/// What an excerpt is about.
+struct About<'n> {
+    why: Why,
+    file: usize,
+    hunks: RangeInclusive<usize>,
+    name: &'n str,
 }
 
 impl Builder<'_, '_, '_> {
@@ -248,17 +332,13 @@ impl Builder<'_, '_, '_> {
         let Ok(text) = self.tree.text(&path) else { return };
         let lines: Vec<&str> = text.lines().collect();
         for used in &touched.used {
-            let same: Vec<&Definition> = touched.own.iter().filter(|d| d.name == used.name).collect();
+            let is_it = |d: &&Definition| d.name == used.name && matches!(d.kind, Kind::Function | Kind::Type);
+            let same: Vec<&Definition> = touched.own.iter().filter(is_it).collect();
             let why = if used.need == Need::Owner { Why::Owner } else { Why::DefinitionHere };
             for d in same.into_iter().take(MAX_DEFINITIONS) {
-                let hit = Hit {
-                    path: path.clone(),
-                    lines: head(d, &touched.own, &lines, &self.wanted.words),
-                    inside: String::new(),
-                    line: *d.lines.start(),
-                    is_test: false,
-                };
-                self.push(why, file, used.hunk, &used.name, &hit);
+                let shown = head(d, &touched.own, &lines, &self.wanted.words);
+                let about = About { why, file, hunks: used.hunks.clone(), name: &used.name };
+                self.push(&about, &path, &shown, "");
             }
         }
     }
@@ -273,11 +353,13 @@ impl Builder<'_, '_, '_> {
         }
         let is_hidden = |hit: &&&Hit| !touched.spans.iter().any(|s| s.lines.contains(&hit.line));
         for hit in here.iter().filter(is_hidden).take(MAX_DEFINITIONS) {
-            self.push(Why::DefinitionHere, file, used.hunk, &used.name, hit);
+            let about = About { why: Why::DefinitionHere, file, hunks: used.hunks.clone(), name: &used.name };
+            self.push(&about, &hit.path, &hit.lines, "");
         }
     }
 
-    /// Adds the definition of a used name, if there are few of that name.
+    /// Adds the definition of a used name, if there are few of that name. Of several, those in files that the changed one
+    /// imports are the likely ones.
     fn definition(&mut self, why: Why, file: usize, used: &Used, hits: &Hits) {
         let own = self.group.files[file].path();
         let Some(all) = hits.definitions.get(&used.name) else { return };
@@ -289,6 +371,14 @@ impl Builder<'_, '_, '_> {
         let may_be_test = rules::is_test_path(own.as_bytes()) && all.iter().all(|hit| hit.is_test);
         all.retain(|hit| may_be_test || !hit.is_test);
         all.sort_by_key(|hit| distance(own, &hit.path));
+        if all.len() > 1
+            && let Some(symbols) = &self.group.files[file].symbols.new
+        {
+            let is_imported = |hit: &&Hit| symbols.imports.contains(&stem(&hit.path));
+            if all.iter().any(is_imported) {
+                all.retain(is_imported);
+            }
+        }
         if all.len() > MAX_DEFINITIONS {
             // Of many, those in the same folder are the likely ones.
             all.retain(|hit| distance(own, &hit.path) == 0);
@@ -297,80 +387,140 @@ impl Builder<'_, '_, '_> {
             return;
         }
         for hit in all {
-            self.push(why, file, used.hunk, &used.name, hit);
+            let about = About { why, file, hunks: used.hunks.clone(), name: &used.name };
+            self.push(&about, &hit.path, &hit.lines, "");
         }
     }
 
-    /// Adds the calls and the tests of a changed name.
-    fn calls(&mut self, file: usize, changed: &Changed, hits: &Hits) {
+    /// Adds the uses and the tests of a changed name.
+    fn uses(&mut self, file: usize, changed: &Changed, hits: &Hits) {
         let own = self.group.files[file].path().clone();
-        let Some(all) = hits.calls.get(&changed.name) else { return };
-        // Of a common name, only calls nearby are likely to mean this one.
+        let Some(all) = hits.uses.get(&changed.name) else { return };
+        // Of a name with several definitions, only uses nearby are likely of this one.
         let is_common = hits.definitions.get(&changed.name).is_some_and(|d| d.len() > MAX_DEFINITIONS);
-        let mut all: Vec<&Hit> = all
+        let is_distinct = is_distinct(&changed.name);
+        let is_loose = |hit: &Hit| {
+            let is_mention = hit.usage == Usage::Mention && changed.reach == Reach::Everywhere;
+            changed.reach == Reach::Owner || is_mention && !is_distinct
+        };
+        let is_reached = |hit: &&Hit| match changed.reach {
+            Reach::Lines(first, last) => hit.path == own && (first..=last).contains(&hit.line),
+            Reach::Owner | Reach::Everywhere => {
+                let is_near = distance(&own, &hit.path) == 0;
+                let is_likely = hit.path == own || hit.file.may_mean(changed, &own);
+                is_likely || !is_loose(hit) && (!is_common || is_near)
+            }
+        };
+        let all: Vec<&Hit> = all
             .iter()
             .filter(|hit| symbols::share_names(&own, &hit.path))
-            .filter(|hit| !is_common || distance(&own, &hit.path) == 0)
+            .filter(is_reached)
             // Programs do not call tests.
             .filter(|hit| hit.is_test || !rules::is_test_path(own.as_bytes()))
             .collect();
-        all.sort_by_key(|hit| (distance(&own, &hit.path), hit.path.clone(), hit.line));
-        let why = if changed.breaks { Why::CallOfNew } else { Why::Call };
-        for (is_test, most, why) in [(false, MAX_CALLS, why), (true, MAX_TESTS, Why::Test)] {
-            for hit in one_a_file_first(all.iter().copied().filter(|h| h.is_test == is_test)).into_iter().take(most) {
-                self.push(why, file, changed.hunk, &changed.name, hit);
+        for (are_tests, most) in [(false, MAX_CALLS), (true, MAX_TESTS)] {
+            let hits = self.ranked(&own, changed, all.iter().copied().filter(|h| h.is_test == are_tests).collect());
+            let (loose, sure): (Vec<&Hit>, Vec<&Hit>) = hits.into_iter().partition(|hit| is_loose(hit));
+            let kept = sure.len().min(most);
+            let few = loose.into_iter().take(MAX_LOOSE.min(most - kept));
+            for hit in sure[..kept].iter().copied().chain(few) {
+                let why = match are_tests {
+                    true => Why::Test,
+                    false if changed.breaks && !is_loose(hit) => Why::CallOfNew,
+                    false => Why::Call,
+                };
+                let about = About { why, file, hunks: changed.hunks.clone(), name: &changed.name };
+                self.push(&about, &hit.path, &hit.lines, &hit.inside);
+            }
+            // Those in hunks are part of the change.
+            let count = sure[kept..].iter().filter(|hit| !self.is_in_hunk(hit)).count();
+            if count > 0 {
+                let (name, hunks) = (changed.name.clone(), changed.hunks.clone());
+                self.beyond.push(Beyond { file, hunks, name, are_tests, count });
             }
         }
     }
 
-    fn push(&mut self, why: Why, file: usize, hunk: usize, name: &str, hit: &Hit) {
-        let first = hit.lines.first().map_or(0, |l| *l.start());
-        if !self.shown.insert((hit.path.clone(), first)) || self.is_changed_line(hit) {
-            return;
-        }
-        let Ok(text) = self.tree.text(&hit.path) else { return };
-        let all: Vec<&str> = text.lines().collect();
-        let excerpt = Excerpt {
-            why,
-            file,
-            hunks: hunk..=hunk,
-            path: self.tree.name(&hit.path),
-            name: name.to_owned(),
-            inside: if hit.inside == name { String::new() } else { hit.inside.clone() },
-            lines: hit.lines.iter().flat_map(|range| lines_of(&all, range)).collect(),
-        };
-        let is_call = matches!(why, Why::Call | Why::CallOfNew);
-        if excerpt.lines.is_empty() || is_call && self.extend(&excerpt, &all) {
-            return;
-        }
-        self.excerpts.push(excerpt);
+    /// Sorts uses: those that no hunk shows, tests that have the name in their own, files that import it, calls, and the
+    /// nearest come first; one of each file before the second ones.
+    fn ranked<'h>(&self, own: &RepoPath, changed: &Changed, mut hits: Vec<&'h Hit>) -> Vec<&'h Hit> {
+        let name = plain(&changed.name);
+        hits.sort_by_cached_key(|hit| {
+            let is_named = hit.is_test && plain(&hit.inside).contains(&name);
+            let is_likely = hit.path == *own || hit.file.may_mean(changed, own);
+            let rank = (self.is_in_hunk(hit), !is_named, hit.usage == Usage::Mention, !is_likely);
+            (rank, distance(own, &hit.path), hit.path.clone(), hit.line)
+        });
+        let mut seen = HashSet::new();
+        hits.retain(|hit| seen.insert((&hit.path, hit.line)));
+        let (best, rest): (Vec<&Hit>, Vec<&Hit>) =
+            hits.into_iter().partition(|hit| hit.usage != Usage::Mention && !self.is_in_hunk(hit));
+        let mut ranked = one_a_file_first(best.into_iter());
+        ranked.extend(one_a_file_first(rest.into_iter()));
+        ranked
     }
 
-    /// Adds the lines of a call to those of another one that is next to it in the same function. Returns true if there is
-    /// such a call.
-    fn extend(&mut self, new: &Excerpt, text: &[&str]) -> bool {
+    fn push(&mut self, about: &About<'_>, path: &RepoPath, lines: &[RangeInclusive<u32>], inside: &str) {
+        let first = lines.first().map_or(0, |l| *l.start());
+        let key = (about.file, path.clone(), first);
+        if let Some(known) = self.shown.get(&key).and_then(|at| self.excerpts.get_mut(*at)) {
+            known.why = known.why.min(about.why);
+            known.hunks = joined(&known.hunks, &about.hunks);
+            return;
+        }
+        let Ok(text) = self.tree.text(path) else { return };
+        let all: Vec<&str> = text.lines().collect();
+        let excerpt = Excerpt {
+            why: about.why,
+            file: about.file,
+            hunks: about.hunks.clone(),
+            path: self.tree.name(path),
+            name: about.name.to_owned(),
+            inside: if inside == about.name { String::new() } else { inside.to_owned() },
+            lines: lines.iter().flat_map(|range| lines_of(&all, range)).collect(),
+        };
+        if excerpt.lines.is_empty() {
+            return;
+        }
+        let is_use = matches!(about.why, Why::Call | Why::CallOfNew);
+        let at = is_use.then(|| self.extend(&excerpt, &all)).flatten().unwrap_or_else(|| {
+            self.excerpts.push(excerpt);
+            self.excerpts.len() - 1
+        });
+        self.shown.insert(key, at);
+    }
+
+    /// Adds the lines of a use to those of another one that is next to it in the same function. Returns the position of
+    /// that one, if there is one.
+    fn extend(&mut self, new: &Excerpt, text: &[&str]) -> Option<usize> {
         let (first, last) = new.ends();
-        let is_beside = |old: &&mut Excerpt| {
+        let is_beside = |old: &Excerpt| {
             let (start, end) = old.ends();
             let same = |e: &Excerpt| (e.why, e.file, e.path.clone(), e.inside.clone());
             same(old) == same(new) && first <= end + 1 && start <= last + 1
         };
-        let Some(old) = self.excerpts.iter_mut().find(is_beside) else { return false };
+        let at = self.excerpts.iter().position(is_beside)?;
+        let old = &mut self.excerpts[at];
         let (start, end) = old.ends();
         old.lines = lines_of(text, &(start.min(first)..=end.max(last)));
-        old.hunks = *old.hunks.start().min(new.hunks.start())..=*old.hunks.end().max(new.hunks.end());
+        old.hunks = joined(&old.hunks, &new.hunks);
         if !old.name.split(", ").any(|known| known == new.name) {
             old.name = format!("{}, {}", old.name, new.name);
         }
-        true
+        Some(at)
     }
 
     /// Returns true if a hunk shows the line already.
-    fn is_changed_line(&self, hit: &Hit) -> bool {
+    fn is_in_hunk(&self, hit: &Hit) -> bool {
         let file = self.group.files.iter().find(|f| *f.path() == hit.path);
         let mut lines = file.into_iter().flat_map(|f| &f.hunks).flat_map(|h| &h.lines);
         lines.any(|l| l.new.is_some_and(|n| n.get() == hit.line))
     }
+}
+
+/// Returns a name without the marks and capitals in which the name of a test and that of its subject differ.
+fn plain(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 /// Puts the first hit of each file before the second ones.

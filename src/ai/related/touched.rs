@@ -39,7 +39,9 @@ const COMMON: &[&str] = &[
     "contains",
     "copy",
     "count",
+    "data",
     "delete",
+    "done",
     "endsWith",
     "equals",
     "error",
@@ -54,6 +56,7 @@ const COMMON: &[&str] = &[
     "format",
     "from",
     "get",
+    "handler",
     "has",
     "hash",
     "includes",
@@ -63,10 +66,12 @@ const COMMON: &[&str] = &[
     "init",
     "insert",
     "into",
+    "Item",
     "isEmpty",
     "items",
     "iter",
     "join",
+    "key",
     "keys",
     "last",
     "len",
@@ -80,9 +85,12 @@ const COMMON: &[&str] = &[
     "max",
     "merge",
     "min",
+    "new",
+    "name",
     "next",
     "open",
     "parse",
+    "path",
     "pop",
     "print",
     "println",
@@ -98,6 +106,7 @@ const COMMON: &[&str] = &[
     "resolve",
     "reverse",
     "run",
+    "send",
     "set",
     "shift",
     "size",
@@ -117,6 +126,7 @@ const COMMON: &[&str] = &[
     "then",
     "toString",
     "trim",
+    "type",
     "unwrap",
     "update",
     "upper",
@@ -158,16 +168,32 @@ pub(super) struct Span {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Changed {
     pub(super) name: String,
-    pub(super) hunk: usize,
+    /// From the first hunk that changes it to the last one.
+    pub(super) hunks: RangeInclusive<usize>,
     /// The definition is removed, or its signature is changed: callers may break.
     pub(super) breaks: bool,
+    /// The uses that are likely of this definition.
+    pub(super) reach: Reach,
+    /// The type that it is a member of; empty: none.
+    pub(super) owner: String,
+}
+
+/// Where a changed name is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// It is defined in a function: within these lines of the file.
+    Lines(u32, u32),
+    /// Many things have this name. In other files, it is looked for where its owner is named.
+    Owner,
+    Everywhere,
 }
 
 /// A name whose definition is looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Used {
     pub(super) name: String,
-    pub(super) hunk: usize,
+    /// From the first hunk that uses it to the last one.
+    pub(super) hunks: RangeInclusive<usize>,
     pub(super) need: Need,
 }
 
@@ -212,7 +238,7 @@ impl Touched {
         let is_new = change.entry.old.is_none();
         let spans = if is_new { Vec::new() } else { spans(file, new, symbols, &edits) };
         let old = shown.symbols.old.as_ref().unwrap_or(&none);
-        let changed = if is_new { Vec::new() } else { changed(symbols, old, &edits) };
+        let changed = if is_new { added(path, symbols) } else { changed(path, symbols, old, &edits) };
         let mut used = used(path, symbols, &edits);
         if !is_new {
             owners(symbols, &edits, &mut used);
@@ -293,38 +319,68 @@ fn spans(file: usize, new: &[u8], symbols: &Symbols, edits: &[Edits]) -> Vec<Spa
     spans
 }
 
-/// Returns the lines to show around a changed line: its function or type, or the signature and the nearest lines.
+/// Returns the lines to show around a changed line: its function, statement or type, or the first lines of it and the
+/// nearest ones.
 fn around(symbols: &Symbols, line: u32) -> Vec<RangeInclusive<u32>> {
-    let length = |d: &Definition| d.lines.end() - d.lines.start() + 1;
-    let function = symbols.function_at(line).filter(|d| d.kind == Kind::Function || length(d) <= WHOLE);
-    let container = || symbols.enclosing(line).find(|d| matches!(d.kind, Kind::Type | Kind::Group));
-    let Some(definition) = function.or_else(container) else { return Vec::new() };
-    // The function around a short closure says more than the closure.
-    if length(definition) <= WHOLE {
-        return vec![definition.lines.clone()];
+    let Some((lines, signature)) = scope(symbols, line) else { return Vec::new() };
+    let (start, end) = (*lines.start(), *lines.end());
+    if end - start < WHOLE {
+        return vec![lines];
     }
-    let (start, end) = (*definition.lines.start(), *definition.lines.end());
     let near = line.saturating_sub(AROUND).max(start)..=(line + AROUND).min(end);
-    vec![definition.signature.clone(), near]
+    vec![signature, near]
+}
+
+/// Returns the lines of the function around a line, or else of the innermost statement or type, and those that begin it.
+fn scope(symbols: &Symbols, line: u32) -> Option<(RangeInclusive<u32>, RangeInclusive<u32>)> {
+    let of = |d: &Definition| (d.lines.clone(), d.signature.clone());
+    let container = symbols.enclosing(line).find(|d| matches!(d.kind, Kind::Type | Kind::Group));
+    let statement = symbols.block_at(line).map(|b| (b.lines.clone(), *b.lines.start()..=*b.lines.start()));
+    let function = symbols.function_at(line).map(of);
+    function.or_else(|| match (statement, container.map(of)) {
+        (Some(statement), Some(container)) if statement.0.start() > container.0.start() => Some(statement),
+        (statement, container) => container.or(statement),
+    })
+}
+
+/// Returns what a new file defines that other files can use.
+fn added(path: &RepoPath, new: &Symbols) -> Vec<Changed> {
+    let mut found: Vec<Changed> = Vec::new();
+    for definition in new.definitions.iter().filter(|d| matters(d) && !d.is_local) {
+        if let Some(name) = called_as(new, definition) {
+            let reach = reach(path, &name);
+            let owner = owner(new, definition);
+            add_changed(Changed { name, hunks: 0..=0, breaks: false, reach, owner }, &mut found);
+        }
+    }
+    found.retain(|c| c.name.len() >= MIN_NAME);
+    found
 }
 
 /// Returns the definitions that the change edits, adds to or removes.
-fn changed(new: &Symbols, old: &Symbols, edits: &[Edits]) -> Vec<Changed> {
+fn changed(path: &RepoPath, new: &Symbols, old: &Symbols, edits: &[Edits]) -> Vec<Changed> {
     let mut found: Vec<Changed> = Vec::new();
-    let mut add = |changed: Changed| match found.iter_mut().find(|f| f.name == changed.name) {
-        Some(known) => known.breaks |= changed.breaks,
-        None => found.push(changed),
-    };
     for (hunk, edits) in edits.iter().enumerate() {
         for (symbols, lines, is_old) in [(new, edits.places(), false), (old, &edits.removed, true)] {
             for line in lines {
+                if let Some(value) = changed_value(path, symbols, *line, hunk) {
+                    add_changed(value, &mut found);
+                }
                 let Some(definition) = symbols.enclosing(*line).find(|d| matters(d)) else { continue };
                 let Some(name) = called_as(symbols, definition) else { continue };
                 let is_signature = definition.signature.contains(line);
                 let is_gone = is_old && !new.definitions.iter().any(|d| d.name == definition.name);
                 // A new definition has no callers that could break.
                 let is_known = old.definitions.iter().any(|d| d.name == definition.name);
-                add(Changed { name, hunk, breaks: is_gone || is_signature && is_known });
+                let breaks = is_gone || is_signature && is_known;
+                let reach = match definition.is_local {
+                    // Of a removed one, the function around it is not known here.
+                    true if is_old => continue,
+                    true => function_around(symbols, definition),
+                    false => reach(path, &name),
+                };
+                let owner = owner(symbols, definition);
+                add_changed(Changed { name, hunks: hunk..=hunk, breaks, reach, owner }, &mut found);
             }
         }
     }
@@ -332,8 +388,70 @@ fn changed(new: &Symbols, old: &Symbols, edits: &[Edits]) -> Vec<Changed> {
     found
 }
 
+/// Adds a changed name, or a further change of it.
+fn add_changed(changed: Changed, found: &mut Vec<Changed>) {
+    match found.iter_mut().find(|f| f.name == changed.name) {
+        Some(known) => {
+            known.breaks |= changed.breaks;
+            known.hunks = joined(&known.hunks, &changed.hunks);
+            if matches!(known.reach, Reach::Lines(..)) {
+                known.reach = changed.reach;
+            }
+        }
+        None => found.push(changed),
+    }
+}
+
+/// Returns the constant, variable or field that a line outside of functions gives its value, or the field that a line of
+/// a method assigns.
+fn changed_value(path: &RepoPath, symbols: &Symbols, line: u32, hunk: usize) -> Option<Changed> {
+    let at = symbols.values.partition_point(|v| v.line < line);
+    let on_line = || symbols.values[at..].iter().take_while(|v| v.line == line);
+    let is_inside = on_line().next().is_some() && symbols.function_at(line).is_some();
+    let value = on_line().find(|v| v.is_member || !is_inside)?;
+    let owner = symbols.enclosing(line).find(|d| d.kind == Kind::Type).map_or(String::new(), |d| d.name.clone());
+    // The name of a field is often that of other things, too.
+    let reach = if is_distinct(&value.name) { reach(path, &value.name) } else { Reach::Owner };
+    Some(Changed { name: value.name.clone(), hunks: hunk..=hunk, breaks: false, reach, owner })
+}
+
+/// Returns true for a name of several words: it hardly names something else.
+pub(super) fn is_distinct(name: &str) -> bool {
+    name.len() >= 6 && name.bytes().skip(1).any(|b| b == b'_' || b.is_ascii_uppercase())
+}
+
+fn reach(path: &RepoPath, name: &str) -> Reach {
+    if is_common(path, name) { Reach::Owner } else { Reach::Everywhere }
+}
+
+/// Returns the lines of the outermost function around a definition.
+fn function_around(symbols: &Symbols, definition: &Definition) -> Reach {
+    let functions =
+        symbols.enclosing(*definition.lines.start()).filter(|d| matches!(d.kind, Kind::Function | Kind::Test));
+    let lines = functions.last().map_or(&definition.lines, |outer| &outer.lines);
+    Reach::Lines(*lines.start(), *lines.end())
+}
+
+/// Returns the type that a definition is a member of; empty: none.
+fn owner(symbols: &Symbols, definition: &Definition) -> String {
+    let is_outer = |d: &&Definition| matches!(d.kind, Kind::Type | Kind::Group) && d.lines != definition.lines;
+    symbols.enclosing(*definition.lines.start()).find(is_outer).map_or(String::new(), |d| d.name.clone())
+}
+
+/// Returns the range from the first hunk of both to the last one.
+pub(super) fn joined(one: &RangeInclusive<usize>, other: &RangeInclusive<usize>) -> RangeInclusive<usize> {
+    *one.start().min(other.start())..=*one.end().max(other.end())
+}
+
 fn matters(definition: &Definition) -> bool {
     matches!(definition.kind, Kind::Function | Kind::Type)
+}
+
+/// Returns true for a name that many things have. Methods of Go and C# begin with a capital.
+fn is_common(path: &RepoPath, name: &str) -> bool {
+    let has_capitals = path.as_bytes().ends_with(b".go") || path.as_bytes().ends_with(b".cs");
+    let is_same = |common: &&str| **common == *name || has_capitals && common.eq_ignore_ascii_case(name);
+    COMMON.iter().any(|common| is_same(&common))
 }
 
 /// Returns the name by which callers know a definition: constructors have that of their type.
@@ -347,21 +465,29 @@ fn called_as(symbols: &Symbols, definition: &Definition) -> Option<String> {
 
 /// Returns the names that added lines use, in order.
 fn used(path: &RepoPath, symbols: &Symbols, edits: &[Edits]) -> Vec<Used> {
-    let mut seen = HashSet::new();
     let mut out = Vec::new();
     // In a shell script each command is a call; only its own functions are definitions.
     let is_own = |name: &str| symbols.definitions.iter().any(|d| d.name == name);
     let is_shell = path.as_bytes().ends_with(b"sh") || path.as_bytes().ends_with(b".bats");
     for (hunk, edits) in edits.iter().enumerate() {
         for symbol in symbols.uses.iter().filter(|u| edits.added.contains(&u.line)) {
-            let is_long = symbol.name.len() >= MIN_NAME && !COMMON.contains(&symbol.name.as_str());
+            let is_long = symbol.name.len() >= MIN_NAME && !is_common(path, &symbol.name);
             let is_wanted = symbol.usage == Usage::Type || !is_shell || is_own(&symbol.name);
-            if is_long && is_wanted && out.len() < MAX_USED && seen.insert(symbol.name.clone()) {
-                out.push(Used { name: symbol.name.clone(), hunk, need: Need::Use });
+            if is_long && is_wanted {
+                add_used(&symbol.name, hunk, Need::Use, &mut out);
             }
         }
     }
     out
+}
+
+/// Adds a name, or a further hunk that uses it.
+fn add_used(name: &str, hunk: usize, need: Need, used: &mut Vec<Used>) {
+    if let Some(known) = used.iter_mut().find(|u| u.name == name) {
+        known.hunks = joined(&known.hunks, &(hunk..=hunk));
+    } else if used.len() < MAX_USED {
+        used.push(Used { name: name.to_owned(), hunks: hunk..=hunk, need });
+    }
 }
 
 /// Adds the types that changed functions belong to, and those in their signatures.
@@ -379,9 +505,8 @@ fn owners(symbols: &Symbols, edits: &[Edits], used: &mut Vec<Used>) {
             let is_named = |u: &&Use| u.usage == Usage::Type && (first..=last).contains(&u.line);
             let named = symbols.uses.iter().filter(is_named).map(|u| u.name.as_str());
             for name in outer.into_iter().chain(named) {
-                let is_new = name.len() >= MIN_NAME && !COMMON.contains(&name) && used.iter().all(|u| u.name != name);
-                if is_new && used.len() < MAX_USED {
-                    used.push(Used { name: name.to_owned(), hunk, need: Need::Owner });
+                if name.len() >= MIN_NAME && !COMMON.contains(&name) {
+                    add_used(name, hunk, Need::Owner, used);
                 }
             }
         }
@@ -394,11 +519,12 @@ fn constants(text: &TextChange, used: &mut Vec<Used>) -> HashSet<String> {
     for (hunk, lines) in text.hunks.iter().enumerate() {
         for line in text.lines(lines).filter(|line| line.kind == LineKind::Added) {
             let line = String::from_utf8_lossy(line.text);
-            for word in words(&line).filter(|word| !all.contains(*word)).collect::<BTreeSet<_>>() {
-                all.insert(word.to_owned());
-                let is_new = is_constant(word) && used.iter().all(|u| u.name != word);
-                if is_new && used.len() < MAX_USED {
-                    used.push(Used { name: word.to_owned(), hunk, need: Need::Constant });
+            for word in words(&line).collect::<BTreeSet<_>>() {
+                if !all.contains(word) {
+                    all.insert(word.to_owned());
+                }
+                if is_constant(word) {
+                    add_used(word, hunk, Need::Constant, used);
                 }
             }
         }

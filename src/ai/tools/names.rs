@@ -94,7 +94,7 @@ fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page, wanted: Wanted) -> R
         }
         // Only the text as it is shown counts: a name cannot be part of a secret.
         let text = tree.show(path, &bytes);
-        let Some(symbols) = Symbols::read(path, text.as_bytes()) else { continue };
+        let Some(symbols) = tree.symbols(path, text.as_bytes()) else { continue };
         searched.parsed += 1;
         let file = File { path, name: tree.name(path), text: &text, symbols: &symbols };
         match wanted {

@@ -121,7 +121,7 @@ fn dsp_06_hostile_text_stays_in_its_pane_and_is_inert() {
                 let buffer = draw(&press(State::new(subject.clone(), size), keys), THEME);
                 for cell in buffer.content() {
                     let symbol = cell.symbol();
-                    assert!(!symbol.chars().any(|c| crate::untrusted::is_active(c)), "{symbol:?}");
+                    assert!(!symbol.chars().any(crate::untrusted::is_active), "{symbol:?}");
                     assert!(crate::untrusted::width(symbol) <= 2, "{symbol:?}");
                 }
                 // Each line is as wide as the screen: nothing was pushed aside.
