@@ -37,6 +37,7 @@ fn main() {
         stop: &stop,
         script: None,
         agent: None,
+        trackers: None,
     };
     let review = run(&request, &world).expect("a review");
     println!("{} findings", review.findings.len());

@@ -23,7 +23,7 @@ pub fn made_up(random: &mut fastrand::Rng, rules: &RuleSet) -> Group {
             new.splice(at..end, added);
         }
         let path = RepoPath::new(format!("src/part_{number}/{}.rs", made_up_word(random)));
-        files.extend(shown(path, old.concat().into_bytes(), new.concat().into_bytes(), rules));
+        files.extend(shown(&path, old.concat().into_bytes(), new.concat().into_bytes(), rules));
     }
     group_of(files)
 }
@@ -50,7 +50,7 @@ fn group_of(files: Vec<Shown>) -> Group {
     Group { commit: None, tree: None, messages: Vec::new(), files, related: Related::default() }
 }
 
-fn shown(path: RepoPath, old: Vec<u8>, new: Vec<u8>, rules: &RuleSet) -> Option<Shown> {
+fn shown(path: &RepoPath, old: Vec<u8>, new: Vec<u8>, rules: &RuleSet) -> Option<Shown> {
     let side = || Some(Side { path: path.clone(), mode: FileMode::Regular, id: None });
     let change = FileChange {
         entry: Entry { kind: ChangeKind::Modified, old: side(), new: side() },
@@ -72,7 +72,7 @@ pub fn with_twin(file: &Shown, number: u32, rules: &RuleSet) -> Option<(Group, C
         lines.push(format!("appended line {n}\n"));
     }
     lines.insert(at + APART, twin);
-    let file = shown(file.path().clone(), old, lines.concat().into_bytes(), rules)?;
+    let file = shown(file.path(), old, lines.concat().into_bytes(), rules)?;
     let is_added = |n: u32| {
         let mut all = file.hunks.iter().flat_map(|h| &h.lines);
         all.any(|l| l.kind == LineKind::Added && l.new.is_some_and(|m| m.get() == n))

@@ -160,7 +160,7 @@ impl Reader<'_> {
             Some(Role::Value(NameIn::Field(field))) => self.value(node, node.child_by_field_name(field)),
             Some(Role::Value(name)) => {
                 if let Some(name) = self.name(node, name) {
-                    self.keep_value(name, first(node), false);
+                    self.keep_value(&name, first(node), false);
                 }
             }
             Some(Role::TypeName) => {
@@ -215,11 +215,11 @@ impl Reader<'_> {
             return;
         }
         if let Some(name) = self.last_name(named) {
-            self.keep_value(name, first(node), is_member);
+            self.keep_value(&name, first(node), is_member);
         }
     }
 
-    fn keep_value(&mut self, name: Name, line: u32, is_member: bool) {
+    fn keep_value(&mut self, name: &Name, line: u32, is_member: bool) {
         self.taken.insert(name.at);
         if self.symbols.values.len() < MOST {
             let name = name.text.trim_start_matches('@').to_owned();

@@ -131,8 +131,11 @@ fn calls(r: &Request, edits: &[Value]) -> Reply {
     r.calls(&calls)
 }
 
+/// A file with its content and its mode.
+type FileState = (PathBuf, Vec<u8>, u32);
+
 /// Returns the worktree, the index and HEAD.
-fn state(repo: &Repo) -> (Vec<(PathBuf, Vec<u8>, u32)>, Vec<u8>, String) {
+fn state(repo: &Repo) -> (Vec<FileState>, Vec<u8>, String) {
     let top = repo.path();
     let is_own = |file: &PathBuf| !file.starts_with(top.join(".git")) && !file.starts_with(top.join(".reviews"));
     let mode = |file: &Path| std::fs::metadata(file).map(|m| m.permissions().mode()).unwrap_or_default();

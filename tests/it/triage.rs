@@ -48,6 +48,9 @@ fn dsp_06_each_decision_is_stored_before_the_next_key() {
     assert_eq!(pty.end(), How::Exit(0));
 }
 
+/// What a person or the system does to the program.
+type Action = Box<dyn Fn(&mut Pty)>;
+
 #[test]
 fn dsp_06_the_terminal_is_restored_however_triage_ends() {
     let repo = reviewed();
@@ -61,7 +64,7 @@ fn dsp_06_the_terminal_is_restored_however_triage_ends() {
             pty.send(key);
         }
     };
-    let ends: [(&str, Box<dyn Fn(&mut Pty)>, i32); 6] = [
+    let ends: [(&str, Action, i32); 6] = [
         ("q", Box::new(key("q")), 0),
         ("Ctrl-C", Box::new(key("\u{3}")), 130),
         ("Ctrl-C in a prompt", Box::new(key("r\u{3}")), 130),

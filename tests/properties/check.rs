@@ -404,6 +404,7 @@ fn review_of(path: &str, content: &[u8]) -> Result<ExitStatus, String> {
         stop: &stop,
         script: None,
         agent: None,
+        trackers: None,
     };
     review::run(&request, &world).map(|r| r.exit).map_err(|e| format!("{path}: {}", e.message))
 }

@@ -451,7 +451,7 @@ fn matters(definition: &Definition) -> bool {
 fn is_common(path: &RepoPath, name: &str) -> bool {
     let has_capitals = path.as_bytes().ends_with(b".go") || path.as_bytes().ends_with(b".cs");
     let is_same = |common: &&str| **common == *name || has_capitals && common.eq_ignore_ascii_case(name);
-    COMMON.iter().any(|common| is_same(&common))
+    COMMON.iter().any(is_same)
 }
 
 /// Returns the name by which callers know a definition: constructors have that of their type.

@@ -213,14 +213,16 @@ fn no_author_of_the_change_waives_a_finding() {
         let t = Talk::new();
         let head = t.w.head.clone();
         let commits = match place {
-            "author" => vec![commit(&head, &[mara.clone()])],
+            "author" => vec![commit(&head, std::slice::from_ref(&mara))],
             "co-author" => vec![commit(&head, &[author.clone(), mara.clone()])],
             "committer" => {
-                let mut one = commit(&head, &[author.clone()]);
+                let mut one = commit(&head, std::slice::from_ref(&author));
                 one["committer"]["user"] = mara.clone();
                 vec![one]
             }
-            _ => vec![commit(&"1".repeat(40), &[mara.clone()]), commit(&head, &[author.clone()])],
+            _ => {
+                vec![commit(&"1".repeat(40), std::slice::from_ref(&mara)), commit(&head, std::slice::from_ref(&author))]
+            }
         };
         t.w.hub.with(|s| s.written_by = commits);
         t.reply("/reject mine").is_refused("is an author of the change");

@@ -101,7 +101,7 @@ fn a_rejected_finding_is_resolved_with_its_reason_and_stays_quiet() {
     let run = w.post(&["--gate"]).run(1);
     assert!(run.stderr.contains("posted: 1 changed, the summary"), "{}", run.stderr);
     w.hub.with(|s| {
-        assert!(s.inline.iter().all(|c| !c["body"].as_str().unwrap().contains("Rejected")), "{:?}", s.inline)
+        assert!(s.inline.iter().all(|c| !c["body"].as_str().unwrap().contains("Rejected")), "{:?}", s.inline);
     });
 }
 

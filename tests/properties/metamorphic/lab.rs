@@ -82,7 +82,7 @@ impl Lab {
         let request = ReviewRequest { authority, ..ReviewRequest::new(source, self.path()) };
         let env = Env::from_pairs(self.path(), [("HOME", self.home())]);
         let (now, stop) = (jiff::Timestamp::UNIX_EPOCH, Stop::default());
-        let world = World { env: &env, progress: &Silent, now, stop: &stop, script: None, agent: None };
+        let world = World { env: &env, progress: &Silent, now, stop: &stop, script: None, agent: None, trackers: None };
         review::run(&request, &world).unwrap_or_else(|e| panic!("{e:?}"))
     }
 }

@@ -91,9 +91,12 @@ fn an_administrator_of_bitbucket_waives_a_finding_by_a_reply() {
     }
 }
 
+/// A change of the server's state; true: of Bitbucket Cloud.
+type Change = fn(&mut State, bool);
+
 #[test]
 fn bitbucket_refuses_what_others_refuse() {
-    let both: [(&str, fn(&mut State, bool)); 7] = [
+    let both: [(&str, Change); 7] = [
         ("administer the repository", |s, _| s.grants[0].clear()),
         ("administer the repository", |s, is_cloud| {
             s.grants[0][0]["permission"] = json!(if is_cloud { "write" } else { "REPO_WRITE" });

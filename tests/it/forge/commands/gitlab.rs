@@ -62,9 +62,12 @@ fn a_maintainer_of_gitlab_waives_a_finding_by_a_reply() {
     w.lab.with(|s| assert_eq!(s.notes(true)[0]["resolved"], false));
 }
 
+/// A change of the server's state.
+type Change = fn(&mut super::super::lab::State);
+
 #[test]
 fn gitlab_refuses_what_others_refuse() {
-    let cases: [(&str, fn(&mut super::super::lab::State)); 11] = [
+    let cases: [(&str, Change); 11] = [
         ("role Maintainer or Owner", |s| s.accounts[1]["access_level"] = json!(30)),
         ("not a member", |s| s.accounts[1]["access_level"] = Value::Null),
         ("role Maintainer or Owner", |s| s.accounts[1]["state"] = json!("blocked")),
@@ -101,7 +104,7 @@ fn private_addresses_that_gitlab_made_name_their_account() {
         w.lab.with(|s| {
             s.commits[0]["author_email"] = json!(address);
             s.commits[0]["committer_email"] = json!(address);
-        })
+        });
     };
     set(format!("20-mara@users.noreply.{host}"));
     is_refused(&w, "an author of the change");
