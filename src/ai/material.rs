@@ -371,7 +371,8 @@ mod tests {
         let new = old.replace("f1(15)", "g").replace("f1(2)", "g").replace("f2(15)", "g");
         let s = shown("a.rs", &old, &new);
         let sections: Vec<_> = s.hunks.iter().map(|h| h.section.as_str()).collect();
-        assert_eq!(sections, ["fn f0() {", "fn f1() {", "fn f2() {"]);
+        // The first hunk begins in `f0`, and its first changed line is in `f1`.
+        assert_eq!(sections, ["fn f1() {", "fn f1() {", "fn f2() {"]);
     }
 
     #[test]
