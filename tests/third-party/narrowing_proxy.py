@@ -3,7 +3,8 @@
     narrowing_proxy.py PORT TOKENS   forwards to PORT, with answers of at most TOKENS; prints its own port
 
 A model of 135 million parameters cannot repeat 32 digits, and does not know when to stop. So the grammar says it:
-the nonce and the files are constants, lists and texts are short. Everything else is the model's, and the server's.
+the nonce and the files are constants, lists and texts are short. A question with tools is answered without a call,
+in the form that the instructions describe. Everything else is the model's, and the server's.
 """
 
 import http.client
@@ -17,9 +18,11 @@ import threading
 def narrowed(request, brief):
     """Returns the request with a form that a very small model can fill in; `brief`: without findings."""
     form = request.get("response_format", {}).get("json_schema", {}).get("schema")
+    if not form and request.get("tools"):
+        form = described(request)
     if not form:
         return request
-    asked = request["messages"][-1]["content"]
+    asked = "\n".join(m["content"] for m in request["messages"] if m["role"] == "user")
     nonce = re.findall(r"nonce: ([0-9a-f]{32})", asked)[-1]
     form = json.loads(json.dumps(form))
     fields = form["properties"]
@@ -34,6 +37,16 @@ def narrowed(request, brief):
             fields["findings"] = {"const": []}
     request["response_format"]["json_schema"]["schema"] = form
     return request
+
+
+def described(request):
+    """Moves the form of the answer from the instructions into the request, in place of the tools."""
+    system = next(m["content"] for m in request["messages"] if m["role"] == "system")
+    form = json.loads(re.search(r"every member of it present:\n(\{.*\})", system).group(1))
+    for key in ("tools", "tool_choice", "parallel_tool_calls"):
+        request.pop(key, None)
+    request["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True}}
+    return form
 
 
 def shorten(node):
