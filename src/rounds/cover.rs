@@ -35,6 +35,8 @@ pub struct Here {
     pub same_pull: bool,
     /// The head of the earlier round is an ancestor of the new one, or is it.
     pub descends: bool,
+    /// The commit that is checked out has the head of the earlier round, or is it.
+    pub has_earlier_head: bool,
     /// The unstaged change was asked for without a file of the earlier round that git does not know.
     pub hides_untracked: bool,
 }
@@ -73,6 +75,8 @@ pub fn cover(before: &Source, now: &Source, here: &Here) -> Cover {
                 Cover::Onward
             }
         }
+        // A pull request that is checked out, with what was changed since.
+        (Pr, Changes) if here.has_earlier_head && same => Cover::Whole,
         (Patch | Code | Pr, _) | (_, Patch | Code | Pr) => Cover::Nothing,
         (_, Changes) | (Staged, Staged) if same => Cover::Whole,
         (_, Changes) if onward => Cover::Onward,
@@ -115,6 +119,7 @@ mod tests {
         let (unstaged, branch) = (source(Unstaged, "b", ""), source(Branch, "b", "x"));
         let unborn = source(Staged, "", "");
         let pull = Here { same_pull: true, ..other.clone() };
+        let checked_out = Here { has_earlier_head: true, ..dirty.clone() };
         for (before, now, here, expected) in [
             (&worktree, &worktree, &dirty, Cover::Whole),
             (&worktree, &source(Changes, "c", ""), &dirty, Cover::Nothing),
@@ -157,6 +162,9 @@ mod tests {
             (&source(Pr, "b", "x"), &source(Pr, "c", "y"), &pull, Cover::Onward),
             (&source(Pr, "b", "x"), &source(Pr, "b", "y"), &clean, Cover::Nothing),
             (&source(Pr, "b", "x"), &source(Branch, "b", "y"), &pull, Cover::Nothing),
+            (&source(Pr, "b", "x"), &worktree, &checked_out, Cover::Whole),
+            (&source(Pr, "b", "x"), &worktree, &dirty, Cover::Nothing),
+            (&source(Pr, "c", "x"), &worktree, &checked_out, Cover::Nothing),
         ] {
             assert_eq!(cover(before, now, here), expected, "{before:?} then {now:?}, {here:?}");
         }

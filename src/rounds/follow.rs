@@ -203,9 +203,17 @@ impl Follow {
             same_rev: asked.is_some_and(|asked| asked.is_some() && asked == begun),
             same_pull: self.pull.is_some() && self.pull == self.session.request.pull,
             descends: of_commits(source) && of_commits(now) && id(source).zip(id(now)).is_some_and(descends),
+            has_earlier_head: source.kind == SourceKind::Pr && self.has_checked_out(source),
             hides_untracked,
         };
         cover(source, now, &here)
+    }
+
+    /// Returns true if the head of a source is the commit that is checked out, or an ancestor of it.
+    fn has_checked_out(&self, source: &wire::Source) -> bool {
+        let id = |text: Option<&str>| text.and_then(ObjectId::from_hex);
+        let Some((head, here)) = id(source.head.as_deref()).zip(id(self.head.as_deref())) else { return false };
+        head == here || self.repo.merge_base(head, here).is_ok_and(|base| base == Some(head))
     }
 
     /// Compares with the earlier rounds. What a backend found, and nobody mended, stays a finding of the review.

@@ -41,7 +41,7 @@ const PROVIDER: Arg = Arg {
 };
 const DEPTH: Arg = Arg {
     name: "review_depth",
-    about: "quick: one pass over the change. thorough: several passes with tools that read the repository. Default: the policy's depth.",
+    about: "quick: one pass. thorough: several, with tools that read the repository. Default: the policy's.",
     kind: Kind::Choice { of: &["quick", "thorough"], default: None },
     required: false,
 };
