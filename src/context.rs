@@ -32,7 +32,7 @@ use std::time::Instant;
 /// Something that was read for a change. All text is redacted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Item {
-    /// What it is cited by: `PROJ-12`, `#12`, `page 123`.
+    /// The name in citations: `PROJ-12`, `#12`, `page 123`.
     pub reference: String,
     pub title: String,
     /// `jira`, `confluence`, `github`, `gitlab`, `bitbucket`, or the name of a server.
@@ -41,7 +41,7 @@ pub struct Item {
     pub version: String,
     /// SHA-256 of `text`, in hexadecimal digits.
     pub digest: String,
-    /// What models are shown. Empty in a review that was read back: the text is not stored.
+    /// The text that models are shown. Empty in a review that was read back: the text is not stored.
     pub text: String,
 }
 
@@ -54,7 +54,7 @@ pub trait Trackers: Debug + Sync {
     fn open(&self, desk: &Desk<'_>) -> Result<Option<Box<dyn Tracker>>, String>;
 }
 
-/// What a tracker is opened with.
+/// The environment in which a tracker is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Desk<'a> {
     /// The policy that governs the review.

@@ -29,7 +29,7 @@ pub(super) struct Folder {
     path: PathBuf,
 }
 
-/// Whether a missing folder is created.
+/// Decides whether a missing folder is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Missing {
     Create,

@@ -24,7 +24,7 @@ const MAX_ALL: usize = 48 << 10;
 /// Bytes of a title.
 const MAX_TITLE: usize = 200;
 
-/// What is to be read, and by which rules.
+/// The references to read, and the rules for it.
 #[derive(Debug)]
 pub struct Job<'a> {
     pub policy: &'a ContextPolicy,
@@ -44,7 +44,7 @@ pub struct Job<'a> {
     pub tracker: Option<&'a dyn Tracker>,
 }
 
-/// What was read, and what was not.
+/// The tickets that were read, and notes about the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gathered {
     pub items: Vec<Item>,
@@ -91,13 +91,13 @@ struct Reading<'a> {
     out: Gathered,
 }
 
-/// What reading a reference came to.
+/// The result of reading one reference.
 enum Outcome {
     Read {
         ticket: Ticket,
         source: String,
     },
-    /// Nothing to say: nobody is configured who could read it, or it is no ticket.
+    /// Not reported: no server can read it, or it is not a ticket.
     Nothing,
     Failed(String),
     /// The limit of calls is reached.
@@ -148,7 +148,7 @@ impl Reading<'_> {
         self.job.allowed.refuses(reference).is_none()
     }
 
-    /// Names whoever would be asked, for the cache; `None`: nobody can be.
+    /// Returns the name of the server to ask, for the cache; `None`: no server can read it.
     fn source_of(&self, reference: &Reference) -> Option<String> {
         match reads(reference) {
             Some(reads) => {

@@ -1,4 +1,4 @@
-//! What was read lately, in the user's cache: the same ticket is not read again within ten minutes, and a ticket whose
+//! Tickets that were read lately, in the user's cache: the same ticket is not read again within ten minutes, and a ticket whose
 //! version is unchanged keeps its text, so that the answers of models about it stay valid. Only redacted text is kept.
 
 use super::Item;
@@ -19,7 +19,7 @@ pub(super) struct Keep {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) item: Item,
-    /// What the source called it: both decide whether it may be used.
+    /// The name and version at the source: both decide whether it may be used.
     pub(super) key: String,
     pub(super) space: String,
     fetched: i64,

@@ -43,7 +43,7 @@ pub struct Texts {
     pub description: String,
     /// Newest first.
     pub messages: Vec<String>,
-    /// The number of the pull request itself, which is no reference.
+    /// The number of the pull request itself, which is not a reference.
     pub own: Option<u64>,
 }
 
@@ -52,7 +52,7 @@ pub struct Texts {
 pub struct Home {
     /// `github`, `gitlab` or `bitbucket`.
     pub forge: &'static str,
-    /// What the addresses of its pages begin with; ends with a slash.
+    /// The start of the addresses of its pages; ends with a slash.
     pub web: String,
     /// `owner/name`.
     pub project: String,

@@ -39,7 +39,7 @@ pub(super) struct Call {
     pub(super) tool: String,
     pub(super) argument: String,
     pub(super) reads: Reads,
-    /// What reports name as the source.
+    /// The source that reports name.
     pub(super) source: String,
 }
 
@@ -397,7 +397,7 @@ fn short(text: &str) -> String {
     }
 }
 
-/// What `doctor` learns about a server.
+/// Facts about a server, for `doctor`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
     pub name: String,

@@ -163,7 +163,7 @@ fn command(line: &str, today: Date) -> Result<Command, String> {
     Ok(Command { order, head })
 }
 
-/// Returns true for a full object ID. A part of one is no proof: a commit can be made whose ID starts with given digits.
+/// Returns true for a full object ID. A part of one is not a proof: a commit can be made whose ID starts with given digits.
 fn is_object_id(word: &str) -> bool {
     matches!(word.len(), 40 | 64) && word.bytes().all(|b| b.is_ascii_hexdigit())
 }

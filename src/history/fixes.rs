@@ -21,7 +21,7 @@ impl Store {
         let fail = |t: Trouble| t.error(format!("the fix of review {id} was not stored"));
         let lock = self.lock().map_err(fail)?;
         let folder = self.sessions().and_then(|s| s.folder(&id.to_string())).map_err(fail)?;
-        // What cannot be read is replaced: it decides nothing.
+        // A file that cannot be read is replaced, because it decides nothing.
         let known: Option<Fixes> = optional(document(&folder, FIXES)).unwrap_or_default();
         let mut fixes = known.map(|k| k.fixes).unwrap_or_default();
         if fix.number == 0 {

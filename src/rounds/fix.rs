@@ -16,7 +16,7 @@ pub(super) use merge::merged;
 use super::apply::{Edits, Rewrite};
 use super::decide::{self, Listed, list, select};
 use crate::ai::run::{Around, Consulted, Question};
-use crate::ai::{mend, redact};
+use crate::ai::{redact, restore};
 use crate::diff::RepoPath;
 use crate::env::Env;
 use crate::error::{Error, Result};
@@ -39,7 +39,7 @@ use std::time::Duration;
 use testing::Tests;
 use verdict::Verification;
 
-/// What is to be fixed, and how.
+/// The findings to fix, and the limits.
 #[derive(Clone, Debug)]
 pub struct FixAsk {
     /// The folder, policy file, backends and limits. Its source does not count.
@@ -145,7 +145,7 @@ impl Fixing {
             allowance,
             fix,
         };
-        // Rules alone: what the worktree has already is no fault of the fix. A session that cannot be followed ends here.
+        // Rules alone: findings that the worktree already has do not count against the fix. A session that cannot be followed ends here.
         let before = fixing.review(&fixing.base, true, world)?;
         fixing.known = before.findings().map(|f| f.fingerprint.clone()).collect();
         Ok(fixing)
@@ -275,7 +275,7 @@ impl Fixing {
                 attempt_number: number,
                 timestamp: jiff::Timestamp::now().to_string(),
                 planning_output: self.plan_text(),
-                // What a crash leaves behind.
+                // A crash leaves these behind.
                 verdict: AttemptVerdict::Interrupted,
                 ..Attempt::default()
             };
@@ -399,8 +399,8 @@ impl Fixing {
         for (path, text) in drafts {
             let before = self.base.read(path)?;
             let after = match &before {
-                Some(before) => mend::restored(&self.rules, before, text),
-                None => mend::created(text),
+                Some(before) => restore::restored(&self.rules, before, text),
+                None => restore::created(text),
             };
             match after {
                 Ok(after) if before.as_ref() == Some(&after) => {}

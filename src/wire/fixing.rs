@@ -42,7 +42,7 @@ pub struct Plan {
     pub backend: String,
     /// The idea of the fix. Untrusted text, secrets masked.
     pub summary: String,
-    /// What to do, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
     /// True if a person edited the plan.
     pub edited: bool,
@@ -51,7 +51,7 @@ pub struct Plan {
 /// A step of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
-    /// What to change and why. Untrusted text, secrets masked.
+    /// The change to make, and the reason. Untrusted text, secrets masked.
     pub text: String,
     /// Files that the step changes or creates.
     pub files: Vec<String>,
@@ -67,7 +67,7 @@ pub struct Attempt {
     pub timestamp: String,
     /// The plan as the model was given it. Secrets masked.
     pub planning_output: String,
-    /// What the model says that it did. Secrets masked.
+    /// The report of the model. Secrets masked.
     pub execution_output: String,
     /// Result of the verification.
     pub verdict: AttemptVerdict,

@@ -37,7 +37,7 @@ fn reply(pull: &PullRequest, note: &Value, root: &Value) -> CommentReply {
     let id = note.number_at("/id").map(|id| format!("#note_{id}")).unwrap_or_default();
     CommentReply {
         author: account(note, "/author"),
-        // Whether it is a bot is said by the account itself.
+        // The account itself says that it is a bot.
         is_person: note["author"]["state"] == "active",
         body: note["body"].as_str().unwrap_or_default().to_owned(),
         link: format!("{}{id}", pull.url),

@@ -5,13 +5,13 @@ use crate::policy::{Layer, Policy};
 use crate::request::Overrides;
 use std::time::{Duration, Instant};
 
-/// What a fix may spend, and what it has spent.
+/// The limits of a fix, and its usage so far.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allowance {
     requests: u32,
     tokens: Option<u64>,
     usd: f64,
-    /// Whether a person set the limit of cost.
+    /// A person set the limit of cost.
     is_usd_set: bool,
     /// `None`: no flag bounds the whole fix.
     end: Option<Instant>,

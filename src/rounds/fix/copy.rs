@@ -24,7 +24,7 @@ const MOST_BYTES: u64 = 2 << 30;
 pub(super) struct Copy {
     desk: Desk,
     files: BTreeSet<RepoPath>,
-    /// Of these, those that git does not track.
+    /// The files among them that git does not track.
     new: Vec<RepoPath>,
     env: Env,
     parent: PathBuf,

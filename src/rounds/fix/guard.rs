@@ -20,7 +20,7 @@ pub struct Changed {
     pub after: Vec<u8>,
 }
 
-/// What a fix may not do.
+/// A change that a fix may not make.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
     pub path: RepoPath,
@@ -28,7 +28,7 @@ pub struct Violation {
     pub why: String,
 }
 
-/// What is known besides the change.
+/// Facts about the repository that the changed files do not show.
 #[derive(Debug)]
 pub struct Bounds<'a> {
     /// Patterns of paths that a person allows.

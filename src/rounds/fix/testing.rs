@@ -13,7 +13,7 @@ use std::time::Instant;
 /// Lines of output that are kept, the last ones.
 const MOST_LINES: usize = 60;
 
-/// What came of the tests.
+/// The result of the tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Tests {
     /// The policy does not run tests.

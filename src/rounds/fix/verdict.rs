@@ -1,4 +1,4 @@
-//! Whether the follow-up review of a fix accepts it. Pure.
+//! Decides whether the follow-up review accepts a fix. Pure.
 
 use crate::ai::ask::Spent;
 use crate::rounds::Done;

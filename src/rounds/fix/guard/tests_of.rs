@@ -33,7 +33,7 @@ const CHECKS: &[&str] = &[
     "is_deeply",
     "approvals",
 ];
-/// What declares a test, in lower case.
+/// Words that declare a test, in lower case.
 const DECLARATIONS: &[&str] = &[
     "def test",
     "#[test",
@@ -67,7 +67,7 @@ const DECLARATIONS: &[&str] = &[
     "class test",
     "testcase",
 ];
-/// What skips a test, in lower case.
+/// Words that skip a test, in lower case.
 const SKIPS: &[&str] = &[
     "pytest.skip",
     "mark.skip",

@@ -9,7 +9,7 @@ use crate::diff;
 use crate::rules::RuleSet;
 use crate::untrusted::has_active;
 
-/// What placeholders of secrets begin with.
+/// The start of placeholders of secrets.
 const SECRET: &str = "<secret:";
 const NOT_UTF8: &str = "its encoding is not UTF-8";
 
