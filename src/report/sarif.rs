@@ -22,6 +22,9 @@ use std::io::{self, Write};
 
 /// The results that GitHub keeps of a run, by its documentation of SARIF limits. The worst ones are listed.
 const MAX_RESULTS: usize = 5_000;
+/// Results with a replacement: each takes about 500 bytes, and readers such as the SARIF multitool skip files of more than
+/// 10 MB.
+const MAX_FIXES: usize = 1_000;
 /// Notifications of one run: the list of files that were not reviewed can be as long as the change.
 const MAX_NOTIFICATIONS: usize = 1_000;
 
@@ -55,7 +58,9 @@ fn run(review: &Review) -> sarif::Run {
     let named = somewhere(review);
     let fallback = named.unwrap_or_else(|| Location { file: RepoPath::from(".claude-reviewer.toml"), lines: None });
     let ordinals = ordinals(&review.findings, &kept);
-    let results = kept.iter().zip(ordinals).map(|(f, n)| result(f, n, review, &rules, &fallback)).collect();
+    let mut results: Vec<sarif::Result> =
+        kept.iter().zip(ordinals).map(|(f, n)| result(f, n, review, &rules, &fallback)).collect();
+    results.iter_mut().filter(|r| r.fixes.is_some()).skip(MAX_FIXES).for_each(|r| r.fixes = None);
     driver.rules = Some(rules);
     let mut run = sarif::Run::builder().tool(sarif::Tool::builder().driver(driver).build()).build();
     run.automation_details =

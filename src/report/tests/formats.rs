@@ -447,6 +447,21 @@ fn a_replacement_is_a_fix_in_sarif_and_deleted_lines_include_their_line_ends() {
 }
 
 #[test]
+fn sarif_has_at_most_a_thousand_replacements() {
+    let mut review = clean();
+    for n in 0..1_200 {
+        let finding = sketch("loader", Severity::Critical, Category::Security, "Unsafe loader", "It runs code.")
+            .code(format!("a{n:04}.py"), 1, 1, "", &[b"+load(text)"])
+            .replace("safe_load(text)");
+        review.findings.push(finding.done());
+    }
+    let log = json(&review, Format::Sarif);
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    let with = results.iter().filter(|r| r.get("fixes").is_some()).count();
+    assert_eq!((results.len(), with), (1_200, 1_000));
+}
+
+#[test]
 fn what_has_one_fingerprint_stays_apart_in_sarif_and_junit() {
     let key = |n: u32, commit: Option<&str>| {
         let mut f = sketch("key", Severity::Critical, Category::Security, "a key", "Revoke it.")
