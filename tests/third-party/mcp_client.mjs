@@ -12,9 +12,9 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 const [binary, repository, slow] = process.argv.slice(2);
 const TOOLS = [
   "apply_finding", "claude_health", "claude_judge_review", "claude_resolve_conflict", "claude_security_audit",
-  "claude_validate_proposal", "get_review_history", "mark_review_complete", "propose_disposition", "request_review",
+  "claude_validate_proposal", "get_review_history", "mark_review_complete", "plan_fix", "propose_disposition", "request_review",
   "review_branch", "review_code", "review_commit", "review_plan", "review_staged", "review_unstaged",
-  "submit_findings", "verify_fix", "plan_fix",
+  "submit_findings", "verify_fix",
 ];
 
 async function connect(root) {

@@ -20,7 +20,7 @@ def server(root):
 async def main(mode):
     async with mcp.Client(server(REPOSITORY), mode=mode) as client:
         tools = (await client.list_tools()).tools
-        assert len(tools) == 18, [t.name for t in tools]
+        assert len(tools) == 19, [t.name for t in tools]
         seen = []
 
         async def progress(done, total, message):
