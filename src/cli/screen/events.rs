@@ -4,7 +4,8 @@ use super::Ended;
 use crate::process::{End, Foreground, foreground};
 use crate::stop::{self, Stop};
 use crate::triage::key::{Decoder, Typed};
-use rustix::process::{Signal, getpgrp, getppid, getsid, kill_current_process_group};
+use nix::unistd::{getpgrp, getppid, getsid};
+use rustix::process::{Signal, kill_current_process_group};
 use std::collections::VecDeque;
 use std::future::pending;
 use std::io::{self, Stdin};
@@ -211,13 +212,19 @@ async fn read(stdin: &AsyncFd<Stdin>) -> io::Result<Vec<u8>> {
 /// Stops the process group, as Ctrl-Z does, until a shell continues it.
 ///
 /// A group that no shell controls would never be continued, so it is not stopped. POSIX calls such a group orphaned; the
-/// kernel spares it from `SIGTSTP`, and not from `SIGSTOP`, which is needed here because `SIGTSTP` is heard.
+/// kernel does not send `SIGTSTP` to it. `SIGTSTP` has a handler here, so `SIGSTOP` is sent, which every group gets.
 pub(super) fn stop_group() {
-    let own = getsid(None);
-    let is_leader = own.is_ok_and(|session| session == getpgrp());
-    let has_parent = getppid().is_some_and(|parent| getsid(Some(parent)) == own);
-    if !is_leader && has_parent {
+    if has_job_control() {
         // It fails only for a group that does not exist.
         let _ = kill_current_process_group(Signal::STOP);
     }
+}
+
+/// Returns true if the parent is in the same session and this process does not lead that session.
+///
+/// An ID is 0 where its process is outside of the PID namespace: the session of a command of `docker exec`, whose parent
+/// is outside too.
+fn has_job_control() -> bool {
+    let (own, parent) = (getsid(None), getppid());
+    own != Ok(getpgrp()) && parent.as_raw() != 0 && own == getsid(Some(parent))
 }
