@@ -47,6 +47,7 @@ use scan::{Scan, Scanned};
 use source::Part;
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A finished review: what reports, history and MCP show.
@@ -338,8 +339,15 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         Some(_) => &author,
         None => backends,
     };
-    let asking =
-        models::Asking { request, world, governing: &governing, floor: &floor, backends: ask, base: &resolved.base };
+    let asking = models::Asking {
+        request,
+        world,
+        governing: &governing,
+        floor: &floor,
+        backends: ask,
+        base: &resolved.base,
+        symbols: Arc::default(),
+    };
     phases.end("compile the rules");
     let (found, asked) = if asking.is_needed() { asking.beside_the_rules()? } else { (floor.review(), None) };
     phases.end(if asked.is_some() { "scan and ask" } else { "scan" });

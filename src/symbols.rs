@@ -3,6 +3,7 @@
 //! Only the context that models get uses them. Every name and line comes from the file itself; which definition a name
 //! refers to is not resolved here.
 
+mod cache;
 mod grammar;
 mod walk;
 
@@ -10,6 +11,8 @@ use crate::diff::RepoPath;
 use grammar::Grammar;
 use std::collections::BTreeSet;
 use std::ops::{Range, RangeInclusive};
+
+pub use cache::Cache;
 
 /// Files with more bytes are not parsed.
 pub const MAX_BYTES: usize = 1 << 20;
@@ -44,6 +47,10 @@ pub struct Definition {
     pub heading: Range<usize>,
     /// It is defined in a function, not as a member of an object: other files cannot name it.
     pub is_local: bool,
+    /// The type that a qualified name names: `Store` of `int Store::load() {}`; empty: none.
+    pub scope: String,
+    /// The types that a type extends or implements, without qualifiers.
+    pub bases: Vec<String>,
 }
 
 /// The name of a variable, constant or field, where it gets its value or its type.

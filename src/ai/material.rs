@@ -10,9 +10,10 @@ use crate::diff::{FileChange, Hunk, Line, LineKind, LineNo, ObjectId, RepoPath, 
 use crate::git::State;
 use crate::policy::Policy;
 use crate::rules::RuleSet;
-use crate::symbols::Symbols;
+use crate::symbols::{Cache, Symbols};
 use crate::verdict::Skip;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Files that belong to one comparison: the net change, or one commit of a range.
 #[derive(Debug)]
@@ -52,14 +53,14 @@ pub struct Shown {
 /// The symbols of both sides of a change. `None`: the side is not known as a whole, or its language has no grammar.
 #[derive(Debug, Default)]
 pub struct SideSymbols {
-    pub old: Option<Symbols>,
-    pub new: Option<Symbols>,
+    pub old: Option<Arc<Symbols>>,
+    pub new: Option<Arc<Symbols>>,
 }
 
 impl SideSymbols {
-    fn of(change: &FileChange) -> Self {
+    fn of(change: &FileChange, known: &Cache) -> Self {
         let Some(text) = change.text() else { return Self::default() };
-        let read = |side: &Text| side.whole().and_then(|bytes| Symbols::read(change.path(), bytes));
+        let read = |side: &Text| side.whole().and_then(|bytes| known.read(change.path(), bytes));
         Self { old: read(&text.old), new: read(&text.new) }
     }
 }
@@ -97,10 +98,11 @@ impl Shown {
     /// # Errors
     /// Why no model is shown the file; see [`sight`].
     pub fn new(change: FileChange, rules: &RuleSet, policy: &Policy) -> Result<Option<Self>, Skip> {
-        Self::marked(change, None, rules, policy)
+        Self::marked(change, None, rules, policy, &Cache::default())
     }
 
-    /// Like [`Shown::new`], with what `linguist-generated` says of the path in the state that may judge.
+    /// Like [`Shown::new`], with what `linguist-generated` says of the path in the state that may judge, and the symbols
+    /// that the run knows.
     ///
     /// # Errors
     /// As [`Shown::new`].
@@ -109,6 +111,7 @@ impl Shown {
         generated: Option<bool>,
         rules: &RuleSet,
         policy: &Policy,
+        known: &Cache,
     ) -> Result<Option<Self>, Skip> {
         match sight(&change, rules, generated) {
             Sight::Kept(skip) => return Err(skip),
@@ -117,7 +120,7 @@ impl Shown {
         }
         let mut redacted = Vec::new();
         let mut cut = Vec::new();
-        let symbols = SideSymbols::of(&change);
+        let symbols = SideSymbols::of(&change, known);
         let hunks = match change.text() {
             Some(text) => Renderer::new(&change, text, &symbols, rules).hunks(&mut redacted, &mut cut),
             None => Vec::new(),
@@ -224,8 +227,8 @@ impl<'t, 'r> Renderer<'t, 'r> {
             text,
             language: Language::of(change.path()),
             ends_differ: ends.any(|end| Some(end) != first),
-            old: Side::new(rules, &text.old, symbols.old.as_ref()),
-            new: Side::new(rules, &text.new, symbols.new.as_ref()),
+            old: Side::new(rules, &text.old, symbols.old.as_deref()),
+            new: Side::new(rules, &text.new, symbols.new.as_deref()),
         }
     }
 

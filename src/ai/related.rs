@@ -10,7 +10,11 @@ mod search;
 mod touched;
 
 use super::material::Group;
+use super::redact;
 use super::tree::Tree;
+use crate::diff::{FileChange, RepoPath};
+use crate::rules::RuleSet;
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 pub(super) use search::distance;
@@ -27,16 +31,38 @@ pub struct Related {
     pub beyond: Vec<Beyond>,
     /// The search ended at one of its limits: there can be more.
     pub is_cut: bool,
+    /// Changed files without changed lines.
+    pub bare: Vec<Bare>,
 }
 
-/// Uses or tests of a changed name that no excerpt shows.
+/// A changed file without changed lines: renamed, empty, or with another mode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bare {
+    pub path: RepoPath,
+    /// The path as it is shown.
+    pub name: String,
+    /// The path on the old side as it is shown, if it was another one.
+    pub old_name: Option<String>,
+}
+
+impl Bare {
+    /// Names a changed file.
+    pub fn of(change: &FileChange, rules: &RuleSet) -> Self {
+        let path = change.path().clone();
+        let old = change.entry.old.as_ref().filter(|old| old.path != path);
+        Self { name: redact::path(rules, &path), old_name: old.map(|old| redact::path(rules, &old.path)), path }
+    }
+}
+
+/// Overrides, uses or tests of a changed name that no excerpt shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beyond {
     /// As in [`Excerpt`].
     pub file: usize,
     pub hunks: RangeInclusive<usize>,
     pub name: String,
-    pub are_tests: bool,
+    /// [`Why::Override`], [`Why::Test`] or [`Why::Call`].
+    pub why: Why,
     pub count: usize,
 }
 
@@ -55,8 +81,12 @@ pub enum Why {
     Owner,
     /// The definition of a name that added lines use, elsewhere.
     Definition,
+    /// A method of a subtype with the name of a changed one.
+    Override,
     /// A test that uses a changed name.
     Test,
+    /// The signature of a function that only unchanged lines around the changed ones call.
+    Nearby,
     /// The use of a name whose body is changed.
     Call,
 }
@@ -77,6 +107,8 @@ pub struct Excerpt {
     pub inside: String,
     /// With their numbers, ascending; at least one.
     pub lines: Vec<(u32, String)>,
+    /// The numbers of those that are shown first if not all of them fit: signatures of the functions around hunks.
+    pub first: BTreeSet<u32>,
 }
 
 impl Excerpt {
@@ -102,13 +134,14 @@ pub fn find(group: &Group, tree: &Tree<'_>) -> Related {
     for (file, touched) in group.files.iter().zip(&touched) {
         if let Ok(text) = tree.text(file.path()) {
             let lines: Vec<&str> = text.lines().collect();
-            excerpts.extend(touched.spans.iter().filter_map(|span| span.excerpt(&file.name, &lines)));
+            let of = |span: &touched::Span| span.excerpt(&file.name, &lines, &touched.signatures);
+            excerpts.extend(touched.spans.iter().filter_map(of));
         }
     }
     let found = search::find(group, &touched, tree);
     excerpts.extend(found.excerpts);
     let changed = touched.into_iter().map(|t| t.changed.into_iter().map(|c| c.name).collect()).collect();
-    Related { changed, excerpts, beyond: found.beyond, is_cut: found.is_cut }
+    Related { changed, excerpts, beyond: found.beyond, is_cut: found.is_cut, bare: Vec::new() }
 }
 
 /// Returns lines of a file, numbered from 1, each cut to [`MAX_LINE`] bytes; empty if there are none.

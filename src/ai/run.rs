@@ -37,6 +37,7 @@ use crate::progress::Progress;
 use crate::request::{CacheUse, Depth};
 use crate::rules::RuleSet;
 use crate::stop::Stop;
+use crate::symbols;
 pub use consult::{Around, Consulted, Question, consult};
 use futures_util::future::join3;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
@@ -45,6 +46,7 @@ use look::Looked;
 use member::Member;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{Semaphore, oneshot};
 
@@ -71,6 +73,7 @@ pub struct Job<'a> {
     /// Asked in place of the backends.
     pub agent: Option<&'a Agent>,
     pub prompts: Option<&'a Prompts>,
+    pub symbols: &'a Arc<symbols::Cache>,
 }
 
 impl std::fmt::Debug for Job<'_> {
@@ -393,6 +396,7 @@ impl<'a> Session<'a> {
                 .without_records_of(self.job.policy)
                 .with_new(paths())
                 .with_change(&g.files)
+                .with_symbols(self.job.symbols)
         }))
     }
 

@@ -11,12 +11,12 @@ use crate::error::{Error, Result};
 use crate::git::{Edit, Reader, Repo, State};
 use crate::policy::Policy;
 use crate::rules::RuleSet;
-use crate::symbols::Symbols;
-use sha2::{Digest as _, Sha256};
+use crate::symbols::{Cache, Symbols};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Files that are listed.
 const MAX_PATHS: usize = 200_000;
@@ -28,8 +28,6 @@ const MAX_READ: usize = 1 << 30;
 const MAX_SUBJECT: usize = 1_000;
 /// Bytes of redacted text that are kept.
 const MAX_KEPT: usize = 32 << 20;
-/// Bytes of text whose symbols are kept.
-const MAX_PARSED: usize = 16 << 20;
 
 /// The tree under review. Of one thread; a listing and texts are kept once they were asked for.
 pub struct Tree<'r> {
@@ -44,9 +42,7 @@ pub struct Tree<'r> {
     listing: OnceCell<Listing>,
     texts: RefCell<HashMap<RepoPath, Rc<str>>>,
     kept: Cell<usize>,
-    /// By the content of a file and the end of its name, which says its language.
-    symbols: RefCell<HashMap<SymbolsKey, Option<Rc<Symbols>>>>,
-    parsed: Cell<usize>,
+    symbols: Arc<Cache>,
     read: Cell<usize>,
     id: OnceCell<Option<String>>,
     /// The changed files, as a model sees them.
@@ -69,9 +65,6 @@ const MOST_DRAFTS: usize = 20;
 const MOST_WRITTEN: usize = 512 << 10;
 /// Bytes of an edited file.
 const MOST_DRAFT: usize = 1 << 20;
-/// The digest of a text, and the name of its file from the last dot on.
-type SymbolsKey = ([u8; 32], Vec<u8>);
-
 #[derive(Debug)]
 struct Listing {
     /// In byte order.
@@ -129,8 +122,7 @@ impl<'r> Tree<'r> {
             listing: OnceCell::new(),
             texts: RefCell::default(),
             kept: Cell::new(0),
-            symbols: RefCell::default(),
-            parsed: Cell::new(0),
+            symbols: Arc::default(),
             read: Cell::new(0),
             id: OnceCell::new(),
             change: &[],
@@ -191,6 +183,12 @@ impl<'r> Tree<'r> {
         let is_shown = path.as_bytes().iter().all(|b| !b.is_ascii_control()) && self.name(path) == path.to_wire();
         let is_taken = is_folder || starts.chain([path.as_bytes().len()]).any(is_file) || self.drafted(path).is_some();
         Ok(is_plain(path) && is_shown && !is_taken && !redact::is_sensitive(path))
+    }
+
+    /// Adds the symbols that other trees of the run know.
+    #[must_use]
+    pub fn with_symbols(self, symbols: &Arc<Cache>) -> Self {
+        Self { symbols: Arc::clone(symbols), ..self }
     }
 
     /// Adds the changed files, as a model sees them.
@@ -300,20 +298,9 @@ impl<'r> Tree<'r> {
         text
     }
 
-    /// Returns the symbols of a text of a file; see [`Symbols::read`]. A text is parsed once.
-    pub(super) fn symbols(&self, path: &RepoPath, text: &[u8]) -> Option<Rc<Symbols>> {
-        let name = path.file_name();
-        let end = memchr::memrchr(b'.', name).map_or(name, |dot| &name[dot..]);
-        let key = (Sha256::digest(text).into(), end.to_vec());
-        if let Some(known) = self.symbols.borrow().get(&key) {
-            return known.clone();
-        }
-        let symbols = Symbols::read(path, text).map(Rc::new);
-        if self.parsed.get() + text.len() <= MAX_PARSED {
-            self.parsed.set(self.parsed.get() + text.len());
-            self.symbols.borrow_mut().insert(key, symbols.clone());
-        }
-        symbols
+    /// Returns the symbols of a text of a file.
+    pub(super) fn symbols(&self, path: &RepoPath, text: &[u8]) -> Option<Arc<Symbols>> {
+        self.symbols.read(path, text)
     }
 
     /// Returns the commit whose history is that of the tree: the tree's own commit, or HEAD.

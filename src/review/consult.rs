@@ -8,6 +8,7 @@ use crate::git::Repo;
 use crate::policy::Policy;
 use crate::request::{ReviewRequest, Source};
 use crate::rules::RuleSet;
+use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::oneshot;
 
@@ -103,6 +104,7 @@ impl Consultation {
             may_run_tests: false,
             agent: None,
             prompts: None,
+            symbols: &Arc::default(),
         };
         // Not on the caller's thread, which may be one of a runtime.
         std::thread::scope(|s| {

@@ -8,7 +8,7 @@ use crate::ai::debug::Prompts;
 use crate::ai::kept::Kept;
 use crate::ai::material::{Group, Shown};
 use crate::ai::prompt::{Brief, Rejection};
-use crate::ai::related::{self, Related};
+use crate::ai::related::{self, Bare, Related};
 use crate::ai::run::{self, Job};
 use crate::ai::tree::Tree;
 use crate::ai::{Models, context};
@@ -21,9 +21,11 @@ use crate::policy::Policy;
 use crate::request::{Authority, OnIncomplete, Previous, ReviewRequest};
 use crate::rules::{RuleSet, Scope, Seen};
 use crate::stop::{Signal, Stop};
+use crate::symbols;
 use crate::untrusted::Inert;
 use crate::verdict::{CUT_OFF, Coverage, Lost, Share, Skip, TestOutcome};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
@@ -47,6 +49,8 @@ pub(super) struct Asking<'a> {
     pub(super) backends: &'a [String],
     /// What the change is measured against.
     pub(super) base: &'a State,
+    /// The symbols of the files that were parsed in this run.
+    pub(super) symbols: Arc<symbols::Cache>,
 }
 
 /// What came of it.
@@ -229,6 +233,7 @@ impl Asking<'_> {
             may_run_tests: self.may_run_tests(),
             agent: self.world.agent,
             prompts,
+            symbols: &self.symbols,
         };
         for side in groups.iter().filter(|g| g.tree == Some(State::Worktree)).flat_map(|g| &g.files) {
             if let Some(new) = &side.change.entry.new
@@ -381,7 +386,9 @@ impl Asking<'_> {
         let (Some(repo), Some(state)) = (self.floor.scan.repo, group.tree.clone()) else { return };
         let paths = group.files.iter().filter(|f| f.change.entry.new.is_some()).map(|f| f.path().clone());
         let tree = Tree::new(repo, state, self.floor.scan.rules).without_records_of(self.policy()).with_new(paths);
-        group.related = related::find(group, &tree);
+        let bare = std::mem::take(&mut group.related.bare);
+        let tree = tree.with_symbols(&self.symbols);
+        group.related = Related { bare, ..related::find(group, &tree) };
     }
 
     /// Says why nothing more is read, where that is so.
@@ -400,7 +407,8 @@ impl Asking<'_> {
         if self.request.brief.contract.as_ref().is_some_and(|c| c.apart.contains(&path)) {
             return out.skipped.push((path, Skip::Contract));
         }
-        match Shown::marked(file, generated, self.floor.scan.rules, self.policy()) {
+        let bare = Bare::of(&file, self.floor.scan.rules);
+        match Shown::marked(file, generated, self.floor.scan.rules, self.policy(), &self.symbols) {
             Ok(Some(shown)) => {
                 out.bytes += size(&shown);
                 if let Some(line) = shown.cut.first() {
@@ -408,7 +416,7 @@ impl Asking<'_> {
                 }
                 group.files.push(shown);
             }
-            Ok(None) => {}
+            Ok(None) => group.related.bare.push(bare),
             Err(why) => out.skipped.push((path, why)),
         }
     }

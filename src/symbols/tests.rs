@@ -111,6 +111,40 @@ fn definitions_have_their_lines_in_every_language() {
 }
 
 #[test]
+fn types_name_what_they_extend_in_every_language() {
+    let cases: &[(&str, &str, &[&str])] = &[
+        ("a.py", "class A(b.B, C[int], metaclass=M):\n    pass\nclass D:\n    pass\n", &["A: B C"]),
+        ("a.js", "class A extends b.B {\n}\nconst D = class extends C {\n}\n", &["A: B"]),
+        ("a.ts", "class A extends b.B<X> implements C, D<Y> {\n}\ninterface E extends F<X>, G {\n}\n", &["A: B C D", "E: F G"]),
+        ("a.tsx", "abstract class A extends B {\n}\n", &["A: B"]),
+        ("A.java", "class A extends b.B<X> implements C, D<Y> {\n}\ninterface E extends F, G {\n}\nenum H implements I { X }\n", &["A: B C D", "E: F G", "H: I"]),
+        ("a.kt", "class A(x: Int) : B(x), c.C<X>, D by d {\n}\nobject E : F()\ninterface G : H\n", &["A: B C D", "E: F", "G: H"]),
+        ("a.rb", "class A < B\nend\nclass C < D::E\nend\nclass F\nend\n", &["A: B", "C: E"]),
+        ("a.php", "<?php\nclass A extends B implements C, \\X\\D {\n}\ninterface E extends F {\n}\n", &["A: B C D", "E: F"]),
+        ("a.cs", "class A : b.B<X>, C {\n}\nrecord D(int X) : E(X);\ninterface F : G {\n}\n", &["A: B C", "D: E", "F: G"]),
+        ("a.cpp", "class A : public n::B<X>, private C {\n};\nstruct D : E {\n};\n", &["A: B C", "D: E"]),
+        ("a.rs", "impl fmt::Display for A {\n}\nimpl B {\n}\n", &["A: Display"]),
+    ];
+    for (path, text, expected) in cases {
+        let found: Vec<String> = symbols(path, text)
+            .definitions
+            .iter()
+            .filter(|d| !d.bases.is_empty())
+            .map(|d| format!("{}: {}", d.name, d.bases.join(" ")))
+            .collect();
+        assert_eq!(found, *expected, "{path}");
+    }
+}
+
+#[test]
+fn the_scope_of_a_qualified_definition_is_known() {
+    let text = "int Store::load(int a) {\n}\nFoo& n::Store::get() {\n}\nint free(int a) {\n}\n";
+    let symbols = symbols("a.cpp", text);
+    let found: Vec<(&str, &str)> = symbols.definitions.iter().map(|d| (d.name.as_str(), d.scope.as_str())).collect();
+    assert_eq!(found, [("load", "Store"), ("get", "Store"), ("free", "")]);
+}
+
+#[test]
 fn calls_have_the_last_part_of_their_name() {
     for (path, text, expected) in [
         ("a.py", "x = a.b.load(c(1))\nA()\n", &["load 1", "c 1", "A 2"][..]),

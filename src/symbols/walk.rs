@@ -35,6 +35,29 @@ const TRANSPARENT: [&str; 8] = [
 ];
 /// Lines of a signature.
 const SIGNATURE: u32 = 25;
+/// Fields of a type that say what it extends.
+const BASE_FIELDS: [&str; 3] = ["superclasses", "superclass", "trait"];
+/// Kinds of nodes that list what a type extends or implements.
+const BASE_LISTS: [&str; 16] = [
+    "base_class_clause",
+    "base_clause",
+    "base_list",
+    "class_heritage",
+    "class_interface_clause",
+    "constructor_invocation",
+    "delegation_specifier",
+    "delegation_specifiers",
+    "explicit_delegation",
+    "extends_clause",
+    "extends_interfaces",
+    "extends_type_clause",
+    "implements_clause",
+    "primary_constructor_base_type",
+    "super_interfaces",
+    "type_list",
+];
+/// Types that one type extends, at most.
+const MOST_BASES: usize = 32;
 
 /// A name, and its first byte in the file.
 struct Name {
@@ -269,7 +292,50 @@ impl Reader<'_> {
         self.taken.insert(name.at);
         // For now as far as the node itself says it; `mark_local` compares it with the definitions around it.
         let is_local = !is_member(node);
-        self.symbols.definitions.push(Definition { name: name.text, kind, lines, signature, heading, is_local });
+        let scope = if kind == Kind::Function { self.scope(node) } else { String::new() };
+        let bases = if kind == Kind::Function { Vec::new() } else { self.bases(node) };
+        let name = name.text;
+        self.symbols.definitions.push(Definition { name, kind, lines, signature, heading, is_local, scope, bases });
+    }
+
+    /// Returns the type that the qualified name of a function names; empty: none.
+    fn scope(&self, node: Node<'_>) -> String {
+        let mut at = node;
+        let mut scope = None;
+        for _ in 0..DEPTH {
+            let inner = at.child_by_field_name("declarator");
+            let inner = inner.or_else(|| at.named_child(0).filter(|_| at.kind() == "reference_declarator"));
+            let inner = inner.or_else(|| at.child_by_field_name("name").filter(|_| at.kind() == "qualified_identifier"));
+            scope = at.child_by_field_name("scope").or(scope);
+            let Some(next) = inner else { break };
+            at = next;
+        }
+        scope.and_then(|n| self.last_name(n)).map_or(String::new(), |name| name.text)
+    }
+
+    /// Returns the types that a type extends or implements, in order.
+    fn bases(&self, node: Node<'_>) -> Vec<String> {
+        let mut found: Vec<(usize, String)> = Vec::new();
+        let mut open: Vec<Node<'_>> = BASE_FIELDS.iter().filter_map(|f| node.child_by_field_name(f)).collect();
+        let mut cursor = node.walk();
+        open.extend(node.named_children(&mut cursor).filter(|n| BASE_LISTS.contains(&n.kind())));
+        while let Some(list) = open.pop().filter(|_| found.len() < MOST_BASES) {
+            if self.table.is_name(list.kind_id()) || list.kind().ends_with("_type") && !BASE_LISTS.contains(&list.kind()) {
+                found.extend(self.last_name(list).map(|name| (name.at, name.text)));
+                continue;
+            }
+            for child in list.named_children(&mut list.walk()).filter(|n| !n.kind().contains("argument")) {
+                // Of `Generic[T]` the first part is the name.
+                let named = child.child_by_field_name("value").filter(|_| child.kind() == "subscript").unwrap_or(child);
+                match BASE_LISTS.contains(&child.kind()) {
+                    true => open.push(child),
+                    false => found.extend(self.last_name(named).map(|name| (name.at, name.text))),
+                }
+            }
+        }
+        found.sort();
+        found.dedup();
+        found.into_iter().map(|(_, name)| name).collect()
     }
 
     /// Returns the line that contains a byte, without white space around it, at most [`MAX_HEADING`] bytes.

@@ -514,3 +514,160 @@ fn no_line_of_a_prompt_is_shown_twice_and_what_is_left_out_is_counted() {
     assert_eq!(prompt.matches("return charge(3)").count(), 1, "{prompt}");
     assert!(prompt.contains("(not shown: 8 more uses of charge)"), "{prompt}");
 }
+
+/// Returns the lines of a prompt behind a heading.
+fn behind<'p>(prompt: &'p str, heading: &str) -> &'p str {
+    prompt.split_once(heading).unwrap_or_else(|| panic!("no {heading:?} in {prompt}")).1
+}
+
+#[test]
+fn signatures_of_functions_that_only_unchanged_lines_call_come_behind_those_of_added_lines() {
+    let body = filler("x", 40);
+    let library = |names: [&str; 3]| -> String {
+        names.map(|name| format!("def {name}(\n    path,\n    strict=False,\n):\n{body}    return path\n\n\n")).concat()
+    };
+    let main = |new: &str| {
+        format!("def main(a):\n    check_input(a)\n    {new}\n    close_output(a)\n    return a\n\n\n{}", padding("pad"))
+    };
+    let project = Project::new();
+    project.repo.stage("lib/io.py", library(["load_all", "check_input", "close_output"]));
+    project.repo.stage("app/main.py", main("pass")).commit("one");
+    project.repo.stage("app/main.py", main("load_all(a)"));
+    let prompt = project.prompt();
+    let related = behind(&prompt, ": definition of load_all\n");
+    for (name, line) in [("check_input", 48), ("close_output", 95)] {
+        let expected = format!("lib/io.py:{line}-{}: signature of {name}\n{line} def {name}(\n", line + 3);
+        assert!(related.contains(&expected), "{name}: {prompt}");
+    }
+    // Their bodies are not shown, and a function of the file itself has its signature, too.
+    assert!(!related.contains("x_3 = 3"), "{prompt}");
+    let own = |new: &str| main(new) + &library(["load_all", "check_input", "close_output"]);
+    project.repo.stage("app/own.py", own("pass")).commit("two");
+    project.repo.stage("app/own.py", own("load_all(a)"));
+    let prompt = project.prompt();
+    assert!(prompt.contains(": signature of check_input\n"), "{prompt}");
+}
+
+#[test]
+fn overrides_of_a_changed_method_are_shown_in_every_language_with_subtypes() {
+    let cases = [
+        (
+            "src/base.py",
+            "class Param:\n    def convert(self, value):\n        return 1\n",
+            "src/types.py",
+            "class Path(Param):\n    def convert(self, value):\n        return value\n",
+        ),
+        (
+            "src/Base.java",
+            "class Param {\n    int convert(int value) {\n        return 1;\n    }\n}\n",
+            "lib/Path.java",
+            "class Path extends Param {\n    @Override\n    int convert(int value) {\n        return value;\n    }\n}\n",
+        ),
+        (
+            "src/Base.kt",
+            "open class Param {\n    open fun convert(value: Int): Int {\n        return 1\n    }\n}\n",
+            "lib/Path.kt",
+            "class Path : Param() {\n    override fun convert(value: Int): Int {\n        return value\n    }\n}\n",
+        ),
+        (
+            "lib/base.rb",
+            "class Param\n  def convert(value)\n    return 1\n  end\nend\n",
+            "lib/path.rb",
+            "class Path < Param\n  def convert(value)\n    return value\n  end\nend\n",
+        ),
+        (
+            "src/Base.php",
+            "<?php\nclass Param {\n    function convert($value) {\n        return 1;\n    }\n}\n",
+            "src/Path.php",
+            "<?php\nclass Path extends Param {\n    function convert($value) {\n        return $value;\n    }\n}\n",
+        ),
+        (
+            "src/Base.cs",
+            "class Param {\n    virtual int Convert(int value) {\n        return 1;\n    }\n}\n",
+            "src/Path.cs",
+            "class Path : Param {\n    override int Convert(int value) {\n        return value;\n    }\n}\n",
+        ),
+        (
+            "src/base.cpp",
+            "int Param::convert(int value) {\n    return 1;\n}\n",
+            "src/path.cpp",
+            "struct Path : public Param {\n    int convert(int value) override {\n        return value;\n    }\n};\n",
+        ),
+        (
+            "src/base.ts",
+            "export class Param {\n  convert(value: number) {\n    return 1\n  }\n}\n",
+            "web/path.tsx",
+            "export class Path extends Param {\n  convert(value: number) {\n    return value\n  }\n}\n",
+        ),
+    ];
+    for (path, base, other, subtype) in cases {
+        let project = Project::new();
+        // A method of an unrelated type with the same name is none.
+        let stranger = subtype.replace("Param", "Unrelated").replace("Path", "Stranger");
+        let far = other.replace("ath.", "ath_far.");
+        project.repo.stage(path, base).stage(other, subtype).stage(&far, stranger).commit("one");
+        project.repo.stage(path, base.replace("return 1", "return 2"));
+        let prompt = project.prompt();
+        let name = if path.ends_with(".cs") { "Convert" } else { "convert" };
+        let related = behind(&prompt, &format!(": override of {name} in Path\n"));
+        assert!(related.contains("value"), "{path}: {prompt}");
+        assert!(!prompt.contains("in Stranger"), "{path}: {prompt}");
+    }
+}
+
+#[test]
+fn overrides_of_a_subtype_of_a_subtype_are_shown_and_further_ones_are_counted() {
+    let project = Project::new();
+    let method = |n: usize| format!("    def run(self):\n        return {n}\n\n\n");
+    let subtypes: String = (0..13).map(|n| format!("class Sub{n}(Middle):\n{}", method(n))).collect();
+    project.repo.stage("lib/subs.py", format!("class Middle(Base):\n{}{subtypes}", method(99)));
+    project.repo.stage("src/base.py", format!("class Base:\n{}", method(1))).commit("one");
+    project.repo.stage("src/base.py", format!("class Base:\n{}", method(2)));
+    let prompt = project.prompt();
+    assert_eq!(prompt.matches(": override of run in ").count(), 10, "{prompt}");
+    assert!(prompt.contains("4 more overrides of run"), "{prompt}");
+}
+
+#[test]
+fn the_signatures_around_a_change_are_shown_even_if_the_functions_do_not_fit() {
+    // A long function inside of a long test, in each of the languages with nested functions.
+    let inner: String = (0..130).map(|i| format!("      step({i})\n")).collect();
+    let text = format!("describe('store',\n  () => {{\n  it('loads', () => {{\n    const run = () => {{\n{inner}    }}\n  }})\n}})\n");
+    let project = Project::new();
+    project.repo.stage("test/a.test.js", &text).commit("one");
+    project.repo.stage("test/a.test.js", text.replace("step(60)", "step(61)"));
+    let prompt = project.prompt();
+    assert!(prompt.contains("\n1 describe('store',\n2   () => {\n3   it('loads', () => {\n4     const run = () => {\n…\n"), "{prompt}");
+    assert!(prompt.contains("step(36)") && prompt.contains("step(85)") && !prompt.contains("step(34)"), "{prompt}");
+    // Functions of 100 long lines each, in a request that has no room for them.
+    let line = "word ".repeat(40);
+    let function = |n: usize, value: usize| {
+        let body: String = (0..100).map(|i| format!("    # {i} {line}\n")).collect();
+        format!("def compute_{n}(\n    total,\n):\n{body}    return {value}\n\n\n")
+    };
+    let many = |value: usize| (0..4).map(|n| function(n, value)).collect::<String>();
+    let policy = project.server.policy("openai") + "context_tokens = 12000\n";
+    project.repo.stage(".claude-reviewer.toml", policy).stage("src/a.py", many(1)).commit("two");
+    project.repo.stage("src/a.py", many(2));
+    let prompts = project.prompts(&["--no-cache"]);
+    let all = prompts.concat();
+    for n in 0..4 {
+        assert!(all.contains(&format!(" def compute_{n}(\n")), "{n}: {all}");
+    }
+    assert!(all.contains("functions around hunks"), "{all}");
+}
+
+#[test]
+fn a_file_that_is_only_renamed_is_listed_with_both_names() {
+    let project = Project::new();
+    let text = |n: usize| format!("def one():\n    return {n}\n{}", padding("pad"));
+    project.repo.stage("src/a.py", text(1)).stage("lib/old.py", padding("other")).commit("one");
+    project.repo.git(&["mv", "lib/old.py", "lib/new.py"]);
+    project.repo.stage("src/a.py", text(2));
+    let prompt = project.prompt();
+    assert!(prompt.contains("\nlib/new.py +0 -0 (renamed from lib/old.py)\n"), "{prompt}");
+    // Another rename is another question.
+    assert_eq!(project.prompts(&[]).len(), 0);
+    project.repo.git(&["mv", "lib/new.py", "lib/newer.py"]);
+    assert_eq!(project.prompts(&[]).len(), 1);
+}

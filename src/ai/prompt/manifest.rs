@@ -6,6 +6,7 @@ use crate::ai::kept::Kept;
 use crate::ai::material::{Group, Shown};
 use crate::ai::plan::Chunk;
 use crate::ai::related::distance;
+use crate::diff::{LineKind, RepoPath};
 use std::fmt::Write as _;
 
 /// Bytes of the list.
@@ -13,14 +14,15 @@ const MOST: usize = 4 << 10;
 /// Names of one file's changed definitions.
 const NAMES: usize = 8;
 
-/// Bytes of it for the lines that count what is not listed.
-const COUNTS: usize = 120;
+/// Bytes of a line. A longer one is counted.
+const LONGEST: usize = MOST / 4;
+/// Bytes of it for its fence and for the lines that count what is not listed.
+const COUNTS: usize = 200;
 
 /// Lists the change: each path with its added and removed lines and its changed definitions, the paths nearest to the
 /// chunk first. Empty for a change of one file that the chunk shows whole.
 pub(super) fn manifest(group: &Group, kept: &[Kept], chunk: &Chunk) -> Manifest {
-    let is_alone = group.files.len() == 1 && kept.is_empty() && chunk.pieces.iter().all(|p| !p.split);
-    if is_alone {
+    if is_alone(group, kept) && chunk.pieces.iter().all(|p| !p.split) {
         return Manifest::default();
     }
     let own: Vec<usize> = chunk.pieces.iter().map(|p| p.file).collect();
@@ -29,36 +31,42 @@ pub(super) fn manifest(group: &Group, kept: &[Kept], chunk: &Chunk) -> Manifest 
 
 /// Lists the change for a question about one of its files. Empty for a change of this file only.
 pub(super) fn beside(group: &Group, kept: &[Kept], file: usize) -> Manifest {
-    match group.files.len() == 1 && kept.is_empty() {
+    match is_alone(group, kept) {
         true => Manifest::default(),
         false => list(group, kept, &[file]),
     }
+}
+
+/// Returns true if the change has one file only.
+fn is_alone(group: &Group, kept: &[Kept]) -> bool {
+    group.files.len() == 1 && kept.is_empty() && group.related.bare.is_empty()
+}
+
+/// A file of the list.
+struct Entry<'g> {
+    path: &'g RepoPath,
+    /// With its numbers.
+    line: String,
+    /// Without its numbers and definitions: those change with every edit elsewhere. The same paths are the same question.
+    key: String,
+    is_shown: bool,
 }
 
 /// Lists all files, those nearest to some of them first, within [`MOST`] bytes.
 fn list(group: &Group, kept: &[Kept], own: &[usize]) -> Manifest {
     let (mut text, mut key) = (String::new(), String::new());
     let (mut more, mut more_kept) = (0, 0);
-    for index in nearest(group, own) {
-        let file = &group.files[index];
-        let line = line(file, group.related.changed.get(index).map_or(&[], Vec::as_slice));
-        // Numbers and definitions change with every edit elsewhere. The same paths are the same question.
-        let _ = writeln!(key, "{}", file.name);
-        match more == 0 && text.len() + line.len() + COUNTS <= MOST {
-            true => text.push_str(&line),
-            false => more += 1,
+    for entry in nearest(group, kept, own) {
+        key.push_str(&entry.key);
+        let is_next = more + more_kept == 0 && text.len() + entry.line.len() + COUNTS <= MOST;
+        match (is_next && entry.line.len() <= LONGEST, entry.is_shown) {
+            (true, _) => text.push_str(&entry.line),
+            (false, true) => more += 1,
+            (false, false) => more_kept += 1,
         }
     }
     if more > 0 {
         let _ = writeln!(text, "and {more} more files");
-    }
-    for file in kept {
-        let line = format!("{} (not shown: {})\n", file.name, file.why.name());
-        key.push_str(&line);
-        match more_kept == 0 && text.len() + line.len() + COUNTS / 2 <= MOST {
-            true => text.push_str(&line),
-            false => more_kept += 1,
-        }
     }
     if more_kept > 0 {
         let _ = writeln!(text, "and {more_kept} more that are not shown");
@@ -68,29 +76,43 @@ fn list(group: &Group, kept: &[Kept], own: &[usize]) -> Manifest {
     Manifest { text: out, key }
 }
 
+/// Returns the files: some first, then the others by the number of folders between them and those.
+fn nearest<'g>(group: &'g Group, kept: &'g [Kept], own: &[usize]) -> Vec<Entry<'g>> {
+    let mut entries: Vec<(bool, Entry<'g>)> = Vec::new();
+    for (index, file) in group.files.iter().enumerate() {
+        let line = line(file, group.related.changed.get(index).map_or(&[], Vec::as_slice));
+        let key = format!("{}{}\n", file.name, renamed(file.old_name.as_deref()));
+        entries.push((!own.contains(&index), Entry { path: file.path(), line, key, is_shown: true }));
+    }
+    for file in &group.related.bare {
+        let line = format!("{} +0 -0{}\n", file.name, renamed(file.old_name.as_deref()));
+        entries.push((true, Entry { path: &file.path, key: line.clone(), line, is_shown: true }));
+    }
+    for file in kept {
+        let line = format!("{} (not shown: {})\n", file.name, file.why.name());
+        entries.push((true, Entry { path: &file.path, key: line.clone(), line, is_shown: false }));
+    }
+    let away = |path: &RepoPath| own.iter().map(|o| distance(group.files[*o].path(), path)).min();
+    entries.sort_by_cached_key(|(is_other, entry)| (*is_other, away(entry.path), !entry.is_shown));
+    entries.into_iter().map(|(_, entry)| entry).collect()
+}
+
+/// Says what a file was called before.
+fn renamed(old: Option<&str>) -> String {
+    old.map_or(String::new(), |old| format!(" (renamed from {old})"))
+}
+
 fn line(file: &Shown, changed: &[String]) -> String {
     let (mut added, mut removed) = (0, 0);
     for line in file.hunks.iter().flat_map(|h| &h.lines) {
         match line.kind {
-            crate::diff::LineKind::Added => added += 1,
-            crate::diff::LineKind::Removed => removed += 1,
-            crate::diff::LineKind::Context => {}
+            LineKind::Added => added += 1,
+            LineKind::Removed => removed += 1,
+            LineKind::Context => {}
         }
     }
     let names = changed.iter().take(NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
     let more = if changed.len() > NAMES { ", …" } else { "" };
     let names = if names.is_empty() { names } else { format!(": {names}{more}") };
-    format!("{} +{added} -{removed}{names}\n", file.name)
-}
-
-/// Returns the positions of the files: some first, then the others by the number of folders between them and those.
-fn nearest(group: &Group, own: &[usize]) -> Vec<usize> {
-    let away = |file: &usize| {
-        let path = group.files[*file].path();
-        let distances = own.iter().map(|o| distance(group.files[*o].path(), path));
-        (!own.contains(file), distances.min().unwrap_or(usize::MAX))
-    };
-    let mut files: Vec<usize> = (0..group.files.len()).collect();
-    files.sort_by_cached_key(away);
-    files
+    format!("{} +{added} -{removed}{}{names}\n", file.name, renamed(file.old_name.as_deref()))
 }

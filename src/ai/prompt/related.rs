@@ -12,6 +12,9 @@ use std::ops::{Range, RangeInclusive};
 
 /// Names of which further uses are counted.
 const MAX_NAMES: usize = 10;
+/// Lines around a hunk that are shown if the whole function does not fit: 25 around its changed lines, of which it has
+/// three itself.
+const NEAR: u32 = 22;
 
 /// Lines of a file with their numbers.
 type Numbered<'g> = Vec<(u32, &'g str)>;
@@ -61,25 +64,39 @@ impl<'g> Picked<'g> {
             let numbers = file.hunks[*hunk].lines[lines.clone()].iter().filter_map(|l| l.new.map(|n| n.get()));
             seen.entry(&file.name).or_default().extend(numbers);
         }
+        let hunks = seen.clone();
         let mut left = room;
+        // A long function has its signature before a short one is shown whole.
+        for excerpt in wanted.iter().filter(|e| is_around(e)) {
+            let seen = seen.entry(&excerpt.path).or_default();
+            let Some(mut lines) = unseen(excerpt, seen) else { continue };
+            lines.retain(|(number, _)| excerpt.first.contains(number));
+            picked.take(excerpt, lines, &mut left, seen);
+        }
         for excerpt in wanted {
             let seen = seen.entry(&excerpt.path).or_default();
             let Some(lines) = unseen(excerpt, seen) else { continue };
-            let is_around = matches!(excerpt.why, Why::Around | Why::File);
-            let size = lines.iter().map(|(_, text)| text.len() + 9).sum::<usize>();
-            let size = size + if is_around { 0 } else { excerpt.head_size() };
-            let Some(rest) = left.checked_sub(size) else {
+            let near = near(excerpt, &lines, hunks.get(excerpt.path.as_str()));
+            if !picked.take(excerpt, lines, &mut left, seen) {
                 picked.left_out.push(excerpt);
-                continue;
-            };
-            left = rest;
-            seen.extend(lines.iter().map(|(number, _)| *number));
-            match is_around {
-                true => picked.around.entry(excerpt.file).or_default().extend(lines),
-                false => picked.others.push((excerpt, lines)),
+                picked.take(excerpt, near, &mut left, seen);
             }
         }
         picked
+    }
+
+    /// Adds lines of an excerpt, if they fit into what is left.
+    fn take(&mut self, of: &'g Excerpt, lines: Numbered<'g>, left: &mut usize, seen: &mut BTreeSet<u32>) -> bool {
+        let size = lines.iter().map(|(_, text)| text.len() + 9).sum::<usize>();
+        let size = size + if is_around(of) { 0 } else { of.head_size() };
+        let Some(rest) = left.checked_sub(size).filter(|_| !lines.is_empty()) else { return false };
+        *left = rest;
+        seen.extend(lines.iter().map(|(number, _)| *number));
+        match is_around(of) {
+            true => self.around.entry(of.file).or_default().extend(lines),
+            false => self.others.push((of, lines)),
+        }
+        true
     }
 
     /// Returns the lines of a file to show around the hunks of a piece, by number.
@@ -118,6 +135,17 @@ impl<'g> Picked<'g> {
     }
 }
 
+fn is_around(excerpt: &Excerpt) -> bool {
+    matches!(excerpt.why, Why::Around | Why::File)
+}
+
+/// Returns the lines of an excerpt around hunks that are near them; none of another excerpt.
+fn near<'g>(excerpt: &Excerpt, lines: &Numbered<'g>, hunks: Option<&BTreeSet<u32>>) -> Numbered<'g> {
+    let Some(hunks) = hunks.filter(|_| is_around(excerpt)) else { return Vec::new() };
+    let is_near = |number: u32| hunks.range(number.saturating_sub(NEAR)..=number.saturating_add(NEAR)).next().is_some();
+    lines.iter().filter(|(number, _)| is_near(*number)).copied().collect()
+}
+
 /// Returns the numbers of the lines that a change adds.
 fn added(file: &Shown) -> BTreeSet<u32> {
     let lines = file.hunks.iter().flat_map(|h| &h.lines).filter(|l| l.kind == LineKind::Added);
@@ -147,6 +175,8 @@ fn heading(e: &Excerpt, lines: &[(u32, &str)], out: &mut String) {
     let _ = match e.why {
         Why::Around | Why::File => writeln!(out, "{place}"),
         Why::DefinitionHere | Why::Owner | Why::Definition => writeln!(out, "{place}: definition of {}", e.name),
+        Why::Override => writeln!(out, "{place}: override of {}{inside}", e.name),
+        Why::Nearby => writeln!(out, "{place}: signature of {}", e.name),
         Why::CallOfNew | Why::Call => writeln!(out, "{place}: use of {}{inside}", e.name),
         Why::Test => writeln!(out, "{place}: test of {}{inside}", e.name),
     };
@@ -159,6 +189,8 @@ fn counted(excerpts: &[&Excerpt]) -> String {
         let kind = match e.why {
             Why::Around | Why::File => "functions around hunks",
             Why::DefinitionHere | Why::Owner | Why::Definition => "definitions",
+            Why::Override => "overrides",
+            Why::Nearby => "signatures",
             Why::CallOfNew | Why::Call => "uses",
             Why::Test => "tests",
         };
@@ -167,9 +199,13 @@ fn counted(excerpts: &[&Excerpt]) -> String {
     counts.iter().map(|(kind, n)| format!("{n} {kind}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Lists how many uses and tests of each name are not shown.
+/// Lists how many overrides, uses and tests of each name are not shown.
 fn further(all: &[&Beyond]) -> String {
-    let kind = |b: &Beyond| if b.are_tests { "tests" } else { "uses" };
+    let kind = |b: &Beyond| match b.why {
+        Why::Override => "overrides",
+        Why::Test => "tests",
+        _ => "uses",
+    };
     let mut named: Vec<String> =
         all.iter().take(MAX_NAMES).map(|b| format!("{} more {} of {}", b.count, kind(b), b.name)).collect();
     let rest: usize = all.iter().skip(MAX_NAMES).map(|b| b.count).sum();

@@ -2,7 +2,7 @@
 
 use super::constants;
 use super::head::{head, words};
-use super::touched::{Changed, Need, Reach, Touched, Used, is_distinct, joined};
+use super::touched::{Changed, Need, Reach, Touched, Used, is_distinct, joined, owner};
 use super::{Beyond, Excerpt, Why, lines_of};
 use crate::ai::material::Group;
 use crate::ai::tree::Tree;
@@ -34,6 +34,8 @@ const MAX_CALLS: usize = 10;
 const MAX_LOOSE: usize = 3;
 /// Tests of one name.
 const MAX_TESTS: usize = 3;
+/// Overrides of one method.
+const MAX_OVERRIDES: usize = 10;
 /// A name with more definitions is too common: none of them is known to be the right one.
 const MAX_DEFINITIONS: usize = 3;
 /// Lines before and after a call.
@@ -48,8 +50,10 @@ struct Hit {
     path: RepoPath,
     /// In order, not overlapping.
     lines: Vec<RangeInclusive<u32>>,
-    /// The function that contains a use.
+    /// The function that contains a use, or the type that an override is a member of.
     inside: String,
+    /// Of the definition of a function.
+    signature: Option<RangeInclusive<u32>>,
     /// The line of the use, or the first line of the definition.
     line: u32,
     is_test: bool,
@@ -91,8 +95,29 @@ fn stem(path: &RepoPath) -> String {
 struct Hits {
     definitions: HashMap<String, Vec<Hit>>,
     uses: HashMap<String, Vec<Hit>>,
+    /// Functions with the name of a changed one that are members of a type.
+    members: HashMap<String, Vec<Hit>>,
+    /// The types that a type extends or implements.
+    bases: HashMap<String, BTreeSet<String>>,
     /// Uses that were not kept: one file has more than [`MAX_HITS`], or the search ended at a limit.
     is_cut: bool,
+}
+
+impl Hits {
+    /// Returns the types that extend or implement a type, directly or through others.
+    fn subtypes(&self, base: &str) -> HashSet<String> {
+        let mut known = HashSet::from([base.to_owned()]);
+        loop {
+            let extends = |bases: &BTreeSet<String>| bases.iter().any(|base| known.contains(base));
+            let new = self.bases.iter().filter(|(name, bases)| !known.contains(*name) && extends(bases));
+            let new: Vec<String> = new.map(|(name, _)| name.clone()).collect();
+            if new.is_empty() {
+                known.remove(base);
+                return known;
+            }
+            known.extend(new);
+        }
+    }
 }
 
 /// What the search found, for the prompt.
@@ -154,11 +179,13 @@ pub(super) fn find(group: &Group, touched: &[Touched], tree: &Tree<'_>) -> Found
                 Need::Use => builder.definition(Why::Definition, file, used, &hits),
                 Need::Owner => builder.definition(Why::Owner, file, used, &hits),
                 Need::Constant => builder.constant(file, used, touched, &hits),
+                Need::Nearby => builder.definition(Why::Nearby, file, used, &hits),
             }
         }
         // A new file has no uses that it could break, and its part shows its own.
         let is_new = group.files[file].change.entry.old.is_none();
         for changed in touched.changed.iter().filter(|_| !is_new) {
+            builder.overrides(file, changed, &hits);
             builder.uses(file, changed, &hits);
         }
     }
@@ -204,7 +231,7 @@ fn search(group: &Group, wanted: &Wanted<'_>, tree: &Tree<'_>) -> Hits {
 fn known<'g>(group: &'g Group, path: &RepoPath, text: &[u8]) -> Option<&'g Symbols> {
     let file = group.files.iter().find(|f| f.path() == path)?;
     let is_same = file.change.text()?.new.whole() == Some(text);
-    file.symbols.new.as_ref().filter(|_| is_same)
+    file.symbols.new.as_deref().filter(|_| is_same)
 }
 
 /// Returns the files in which names of the change can occur, the nearest first, and true if there are more.
@@ -250,6 +277,7 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
         path: path.clone(),
         lines,
         inside: String::new(),
+        signature: None,
         line,
         is_test,
         usage: Usage::Mention,
@@ -265,8 +293,17 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
     for d in symbols.definitions.iter().filter(|d| matches!(d.kind, Kind::Function | Kind::Type) && !d.is_local) {
         if used.contains(d.name.as_str()) || changed.contains(d.name.as_str()) {
             let hit = definition(*d.lines.start(), head(d, &symbols.definitions, &lines, words));
-            hits.definitions.entry(d.name.clone()).or_default().push(hit);
+            let signature = (d.kind == Kind::Function).then(|| d.signature.clone());
+            hits.definitions.entry(d.name.clone()).or_default().push(Hit { signature, ..hit });
         }
+        let owner = if d.kind == Kind::Function { owner(symbols, d) } else { String::new() };
+        if !owner.is_empty() && changed.contains(d.name.as_str()) {
+            let hit = definition(*d.lines.start(), head(d, &symbols.definitions, &lines, words));
+            hits.members.entry(d.name.clone()).or_default().push(Hit { inside: owner, ..hit });
+        }
+    }
+    for d in symbols.definitions.iter().filter(|d| !d.bases.is_empty()) {
+        hits.bases.entry(d.name.clone()).or_default().extend(d.bases.iter().cloned());
     }
     let mut uses: Vec<&Use> =
         symbols.uses.iter().chain(&symbols.mentions).filter(|u| changed.contains(u.name.as_str())).collect();
@@ -278,6 +315,7 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
             path: path.clone(),
             lines: vec![call(u.line, function, is_test)],
             inside: function.map(|f| f.name.clone()).unwrap_or_default(),
+            signature: None,
             line: u.line,
             is_test,
             usage: if u.usage == Usage::Type && function.is_none() { Usage::Mention } else { u.usage },
@@ -332,11 +370,20 @@ impl Builder<'_, '_, '_> {
         let Ok(text) = self.tree.text(&path) else { return };
         let lines: Vec<&str> = text.lines().collect();
         for used in &touched.used {
-            let is_it = |d: &&Definition| d.name == used.name && matches!(d.kind, Kind::Function | Kind::Type);
-            let same: Vec<&Definition> = touched.own.iter().filter(is_it).collect();
-            let why = if used.need == Need::Owner { Why::Owner } else { Why::DefinitionHere };
+            let is_nearby = used.need == Need::Nearby;
+            let is_kind = |kind: Kind| kind == Kind::Function || kind == Kind::Type && !is_nearby;
+            let same: Vec<&Definition> =
+                touched.own.iter().filter(|d| d.name == used.name && is_kind(d.kind)).collect();
+            let why = match used.need {
+                Need::Owner => Why::Owner,
+                Need::Nearby => Why::Nearby,
+                Need::Use | Need::Constant => Why::DefinitionHere,
+            };
             for d in same.into_iter().take(MAX_DEFINITIONS) {
-                let shown = head(d, &touched.own, &lines, &self.wanted.words);
+                let shown = match is_nearby {
+                    true => vec![d.signature.clone()],
+                    false => head(d, &touched.own, &lines, &self.wanted.words),
+                };
                 let about = About { why, file, hunks: used.hunks.clone(), name: &used.name };
                 self.push(&about, &path, &shown, "");
             }
@@ -366,7 +413,10 @@ impl Builder<'_, '_, '_> {
         if all.iter().any(|hit| hit.path == *own) {
             return;
         }
-        let mut all: Vec<&Hit> = all.iter().filter(|hit| symbols::share_names(own, &hit.path)).collect();
+        // Of what only unchanged lines call, functions are enough.
+        let is_kind = |hit: &&Hit| why != Why::Nearby || hit.signature.is_some();
+        let mut all: Vec<&Hit> =
+            all.iter().filter(|hit| symbols::share_names(own, &hit.path)).filter(is_kind).collect();
         // Programs do not call tests.
         let may_be_test = rules::is_test_path(own.as_bytes()) && all.iter().all(|hit| hit.is_test);
         all.retain(|hit| may_be_test || !hit.is_test);
@@ -388,7 +438,34 @@ impl Builder<'_, '_, '_> {
         }
         for hit in all {
             let about = About { why, file, hunks: used.hunks.clone(), name: &used.name };
-            self.push(&about, &hit.path, &hit.lines, "");
+            match hit.signature.as_ref().filter(|_| why == Why::Nearby) {
+                Some(signature) => self.push(&about, &hit.path, std::slice::from_ref(signature), ""),
+                None => self.push(&about, &hit.path, &hit.lines, ""),
+            }
+        }
+    }
+
+    /// Adds the methods of subtypes that have the name of a changed method. Types are compared by name.
+    fn overrides(&mut self, file: usize, changed: &Changed, hits: &Hits) {
+        let Some(all) = hits.members.get(&changed.name).filter(|_| !changed.owner.is_empty()) else { return };
+        let own = self.group.files[file].path().clone();
+        let subtypes = hits.subtypes(&changed.owner);
+        let is_override = |hit: &&Hit| subtypes.contains(&hit.inside) && symbols::share_names(&own, &hit.path);
+        let mut found: Vec<&Hit> = all.iter().filter(is_override).filter(|hit| !self.is_in_hunk(hit)).collect();
+        found.sort_by_cached_key(|hit| (hit.is_test, distance(&own, &hit.path), hit.path.clone(), hit.line));
+        for hit in found.iter().take(MAX_OVERRIDES) {
+            let about = About { why: Why::Override, file, hunks: changed.hunks.clone(), name: &changed.name };
+            self.push(&about, &hit.path, &hit.lines, &hit.inside);
+        }
+        let count = found.len().saturating_sub(MAX_OVERRIDES);
+        self.leave(file, changed, Why::Override, count);
+    }
+
+    /// Counts what is not kept about a changed name.
+    fn leave(&mut self, file: usize, changed: &Changed, why: Why, count: usize) {
+        if count > 0 {
+            let (name, hunks) = (changed.name.clone(), changed.hunks.clone());
+            self.beyond.push(Beyond { file, hunks, name, why, count });
         }
     }
 
@@ -434,10 +511,7 @@ impl Builder<'_, '_, '_> {
             }
             // Those in hunks are part of the change.
             let count = sure[kept..].iter().filter(|hit| !self.is_in_hunk(hit)).count();
-            if count > 0 {
-                let (name, hunks) = (changed.name.clone(), changed.hunks.clone());
-                self.beyond.push(Beyond { file, hunks, name, are_tests, count });
-            }
+            self.leave(file, changed, if are_tests { Why::Test } else { Why::Call }, count);
         }
     }
 
@@ -478,6 +552,7 @@ impl Builder<'_, '_, '_> {
             name: about.name.to_owned(),
             inside: if inside == about.name { String::new() } else { inside.to_owned() },
             lines: lines.iter().flat_map(|range| lines_of(&all, range)).collect(),
+            first: BTreeSet::new(),
         };
         if excerpt.lines.is_empty() {
             return;

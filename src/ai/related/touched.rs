@@ -17,6 +17,8 @@ const WHOLE_FILE: usize = 100;
 const AROUND: u32 = 25;
 /// Names that one file's change uses, at most.
 const MAX_USED: usize = 48;
+/// Names that only unchanged lines around the changed ones call, at most.
+const MAX_NEARBY: usize = 24;
 /// Names of constructors: callers use the name of the type.
 pub(super) const CONSTRUCTORS: [&str; 5] = ["__init__", "constructor", "initialize", "__construct", "new"];
 /// Names that the containers, strings and streams of most languages have: a definition of the same name is likely
@@ -145,6 +147,8 @@ const MIN_NAME: usize = 3;
 pub struct Touched {
     /// Lines of the new side to show, in order and not overlapping.
     pub(super) spans: Vec<Span>,
+    /// Those of them that are signatures of the functions and tests around changed lines.
+    pub(super) signatures: BTreeSet<u32>,
     /// What the changed lines define, or contain a part of.
     pub(super) changed: Vec<Changed>,
     /// Names whose definitions say more about added lines.
@@ -206,11 +210,14 @@ pub(super) enum Need {
     Owner,
     /// An added line names it, and it is written as a constant.
     Constant,
+    /// Only unchanged lines around the changed ones call it.
+    Nearby,
 }
 
 impl Span {
     /// Returns the lines as a model sees them; `None` if the file has none of them.
-    pub(super) fn excerpt(&self, path: &str, lines: &[&str]) -> Option<Excerpt> {
+    pub(super) fn excerpt(&self, path: &str, lines: &[&str], signatures: &BTreeSet<u32>) -> Option<Excerpt> {
+        let first = signatures.iter().copied().filter(|line| self.lines.contains(line)).collect();
         let lines = lines_of(lines, &self.lines);
         (!lines.is_empty()).then(|| Excerpt {
             why: self.why,
@@ -220,6 +227,7 @@ impl Span {
             name: String::new(),
             inside: String::new(),
             lines,
+            first,
         })
     }
 }
@@ -233,24 +241,29 @@ impl Touched {
         let Some(new) = text.new.whole() else { return Self::default() };
         let path = change.path();
         let none = Symbols::default();
-        let symbols = shown.symbols.new.as_ref().unwrap_or(&none);
+        let symbols = shown.symbols.new.as_deref().unwrap_or(&none);
         let edits: Vec<Edits> = text.hunks.iter().map(|hunk| Edits::of(text, hunk)).collect();
         let is_new = change.entry.old.is_none();
         let spans = if is_new { Vec::new() } else { spans(file, new, symbols, &edits) };
-        let old = shown.symbols.old.as_ref().unwrap_or(&none);
+        let old = shown.symbols.old.as_deref().unwrap_or(&none);
         let changed = if is_new { added(path, symbols) } else { changed(path, symbols, old, &edits) };
         let mut used = used(path, symbols, &edits);
         if !is_new {
             owners(symbols, &edits, &mut used);
         }
         let words = constants(text, &mut used);
+        let signatures = if is_new { BTreeSet::new() } else { signatures(symbols, &edits) };
+        if !is_new {
+            nearby(path, symbols, &edits, &mut used);
+        }
         let is_hidden = |d: &&Definition| !spans.iter().any(|s| s.lines.contains(d.lines.start()));
         let own = symbols.definitions.iter().filter(is_hidden).filter(|_| !is_new).cloned().collect();
-        Self { spans, changed, used, words, own }
+        Self { spans, signatures, changed, used, words, own }
     }
 }
 
-/// The changed lines of a hunk.
+/// The lines of a hunk.
+#[derive(Default)]
 struct Edits {
     /// Numbers on the new side.
     added: BTreeSet<u32>,
@@ -258,11 +271,13 @@ struct Edits {
     removed: BTreeSet<u32>,
     /// Lines of the new side beside removed ones, for hunks that only remove.
     beside: BTreeSet<u32>,
+    /// Unchanged lines, by their numbers on the new side.
+    context: BTreeSet<u32>,
 }
 
 impl Edits {
     fn of(text: &TextChange, hunk: &Hunk) -> Self {
-        let mut edits = Self { added: BTreeSet::new(), removed: BTreeSet::new(), beside: BTreeSet::new() };
+        let mut edits = Self::default();
         let mut last = None;
         let mut follows = false;
         for line in text.lines(hunk) {
@@ -275,8 +290,10 @@ impl Edits {
                     follows = true;
                     continue;
                 }
-                LineKind::Context if follows => edits.beside.extend(number),
-                LineKind::Context => {}
+                LineKind::Context => {
+                    edits.context.extend(number);
+                    edits.beside.extend(number.filter(|_| follows));
+                }
             }
             (last, follows) = (number, false);
         }
@@ -320,15 +337,29 @@ fn spans(file: usize, new: &[u8], symbols: &Symbols, edits: &[Edits]) -> Vec<Spa
 }
 
 /// Returns the lines to show around a changed line: its function, statement or type, or the first lines of it and the
-/// nearest ones.
+/// nearest ones. Of the functions and tests around that one, the signature.
 fn around(symbols: &Symbols, line: u32) -> Vec<RangeInclusive<u32>> {
     let Some((lines, signature)) = scope(symbols, line) else { return Vec::new() };
     let (start, end) = (*lines.start(), *lines.end());
-    if end - start < WHOLE {
-        return vec![lines];
+    let is_outer = |d: &&Definition| *d.lines.start() < start && *d.lines.end() >= end;
+    let outer = functions_around(symbols, line).filter(is_outer).map(|d| d.signature.clone());
+    let mut shown: Vec<RangeInclusive<u32>> = outer.collect();
+    match end - start < WHOLE {
+        true => shown.push(lines),
+        false => shown.extend([signature, line.saturating_sub(AROUND).max(start)..=(line + AROUND).min(end)]),
     }
-    let near = line.saturating_sub(AROUND).max(start)..=(line + AROUND).min(end);
-    vec![signature, near]
+    shown
+}
+
+/// Returns the functions and tests that contain a line, the innermost first.
+fn functions_around(symbols: &Symbols, line: u32) -> impl Iterator<Item = &Definition> {
+    symbols.enclosing(line).filter(|d| matches!(d.kind, Kind::Function | Kind::Test))
+}
+
+/// Returns the lines of the signatures of the functions and tests around changed lines.
+fn signatures(symbols: &Symbols, edits: &[Edits]) -> BTreeSet<u32> {
+    let around = edits.iter().flat_map(Edits::places).flat_map(|line| functions_around(symbols, *line));
+    around.flat_map(|d| d.signature.clone()).collect()
 }
 
 /// Returns the lines of the function around a line, or else of the innermost statement or type, and those that begin it.
@@ -426,14 +457,16 @@ fn reach(path: &RepoPath, name: &str) -> Reach {
 
 /// Returns the lines of the outermost function around a definition.
 fn function_around(symbols: &Symbols, definition: &Definition) -> Reach {
-    let functions =
-        symbols.enclosing(*definition.lines.start()).filter(|d| matches!(d.kind, Kind::Function | Kind::Test));
+    let functions = functions_around(symbols, *definition.lines.start());
     let lines = functions.last().map_or(&definition.lines, |outer| &outer.lines);
     Reach::Lines(*lines.start(), *lines.end())
 }
 
 /// Returns the type that a definition is a member of; empty: none.
-fn owner(symbols: &Symbols, definition: &Definition) -> String {
+pub(super) fn owner(symbols: &Symbols, definition: &Definition) -> String {
+    if !definition.scope.is_empty() {
+        return definition.scope.clone();
+    }
     let is_outer = |d: &&Definition| matches!(d.kind, Kind::Type | Kind::Group) && d.lines != definition.lines;
     symbols.enclosing(*definition.lines.start()).find(is_outer).map_or(String::new(), |d| d.name.clone())
 }
@@ -466,19 +499,50 @@ fn called_as(symbols: &Symbols, definition: &Definition) -> Option<String> {
 /// Returns the names that added lines use, in order.
 fn used(path: &RepoPath, symbols: &Symbols, edits: &[Edits]) -> Vec<Used> {
     let mut out = Vec::new();
-    // In a shell script each command is a call; only its own functions are definitions.
-    let is_own = |name: &str| symbols.definitions.iter().any(|d| d.name == name);
-    let is_shell = path.as_bytes().ends_with(b"sh") || path.as_bytes().ends_with(b".bats");
     for (hunk, edits) in edits.iter().enumerate() {
-        for symbol in symbols.uses.iter().filter(|u| edits.added.contains(&u.line)) {
-            let is_long = symbol.name.len() >= MIN_NAME && !is_common(path, &symbol.name);
-            let is_wanted = symbol.usage == Usage::Type || !is_shell || is_own(&symbol.name);
-            if is_long && is_wanted {
-                add_used(&symbol.name, hunk, Need::Use, &mut out);
-            }
+        let uses = symbols.uses.iter().filter(|u| edits.added.contains(&u.line));
+        for symbol in uses.filter(|u| is_looked_up(path, symbols, u)) {
+            add_used(&symbol.name, hunk, Need::Use, &mut out);
         }
     }
     out
+}
+
+/// Returns true if a use says enough to look for its definition. In a shell script each command is a call; only its own
+/// functions are definitions.
+fn is_looked_up(path: &RepoPath, symbols: &Symbols, symbol: &Use) -> bool {
+    let is_own = |name: &str| symbols.definitions.iter().any(|d| d.name == name);
+    let is_shell = path.as_bytes().ends_with(b"sh") || path.as_bytes().ends_with(b".bats");
+    let is_long = symbol.name.len() >= MIN_NAME && !is_common(path, &symbol.name);
+    is_long && (symbol.usage == Usage::Type || !is_shell || is_own(&symbol.name))
+}
+
+/// Adds the functions that only unchanged lines call: those of hunks, and those of the functions around changed lines,
+/// the nearest to a change first.
+fn nearby(path: &RepoPath, symbols: &Symbols, edits: &[Edits], used: &mut Vec<Used>) {
+    let known: HashSet<String> = used.iter().map(|u| u.name.clone()).collect();
+    let mut found: Vec<(u32, usize, &str)> = Vec::new();
+    for (hunk, edits) in edits.iter().enumerate() {
+        let mut lines = edits.context.clone();
+        let shown: HashSet<RangeInclusive<u32>> = edits.places().iter().flat_map(|p| around(symbols, *p)).collect();
+        lines.extend(shown.into_iter().flatten());
+        let is_called = |u: &&Use| u.usage == Usage::Call && lines.contains(&u.line) && !edits.added.contains(&u.line);
+        let calls = symbols.uses.iter().filter(is_called).filter(|u| !known.contains(&u.name));
+        for call in calls.filter(|u| is_looked_up(path, symbols, u)) {
+            let away = edits.places().iter().map(|place| place.abs_diff(call.line)).min().unwrap_or(u32::MAX);
+            found.push((away, hunk, &call.name));
+        }
+    }
+    found.sort_unstable();
+    let mut nearby: Vec<Used> = Vec::new();
+    for (_, hunk, name) in found {
+        if let Some(known) = nearby.iter_mut().find(|u| u.name == name) {
+            known.hunks = joined(&known.hunks, &(hunk..=hunk));
+        } else if nearby.len() < MAX_NEARBY {
+            nearby.push(Used { name: name.to_owned(), hunks: hunk..=hunk, need: Need::Nearby });
+        }
+    }
+    used.extend(nearby);
 }
 
 /// Adds a name, or a further hunk that uses it.

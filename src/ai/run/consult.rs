@@ -71,7 +71,7 @@ pub async fn consult<T>(job: &Job<'_>, question: &Question<T>, around: Option<&A
     let brief = Brief::default();
     let tree = around.zip(job.repo).map(|(around, repo)| {
         let tree = Tree::new(repo, State::Worktree, job.rules).without_records_of(job.policy);
-        let tree = tree.with_new(around.new.iter().cloned());
+        let tree = tree.with_new(around.new.iter().cloned()).with_symbols(job.symbols);
         if around.is_editable { tree.with_drafts() } else { tree }
     });
     let session = Session::new(job, &[], &brief);

@@ -1,0 +1,94 @@
+//! The symbols of texts that were read before: a range of commits has most versions of a file twice.
+
+use super::Symbols;
+use crate::diff::RepoPath;
+use sha2::{Digest as _, Sha256};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Bytes of text whose symbols are kept. Symbols take a few times as much.
+const MOST: usize = 24 << 20;
+
+/// The digest of a text, and the end of its file's name, which says the language.
+type TextKey = ([u8; 32], Vec<u8>);
+
+/// Symbols by the content of the file, as a blob is named by its content.
+#[derive(Debug, Default)]
+pub struct Cache {
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    symbols: HashMap<TextKey, Option<Arc<Symbols>>>,
+    /// Bytes of the texts whose symbols are kept.
+    bytes: usize,
+    /// How many texts were parsed.
+    parsed: usize,
+}
+
+impl Cache {
+    /// Returns the symbols of a text of a file; see [`Symbols::read`]. A text is parsed once, as long as there is room.
+    pub fn read(&self, path: &RepoPath, text: &[u8]) -> Option<Arc<Symbols>> {
+        if !super::is_supported(path) {
+            return None;
+        }
+        let name = path.file_name();
+        let end = memchr::memrchr(b'.', name).map_or(name, |dot| &name[dot..]);
+        let key = (Sha256::digest(text).into(), end.to_ascii_lowercase());
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kept.symbols.get(&key) {
+            return known.clone();
+        }
+        let symbols = Symbols::read(path, text).map(Arc::new);
+        kept.parsed += 1;
+        if kept.bytes + text.len() <= MOST {
+            kept.bytes += text.len();
+            kept.symbols.insert(key, symbols.clone());
+        }
+        symbols
+    }
+
+    /// Returns how many texts were parsed.
+    pub fn parsed(&self) -> usize {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).parsed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_parsed_once_for_each_language() {
+        let cache = Cache::default();
+        let read = |path: &str, text: &str| cache.read(&RepoPath::from(path), text.as_bytes());
+        let first = read("a.py", "def f():\n    pass\n").unwrap();
+        let again = read("lib/B.PY", "def f():\n    pass\n").unwrap();
+        assert!(Arc::ptr_eq(&first, &again));
+        assert_eq!(cache.parsed(), 1);
+        read("a.py", "def g():\n    pass\n").unwrap();
+        read("a.rb", "def f():\n    pass\n").unwrap();
+        assert_eq!(cache.parsed(), 3);
+        assert!(read("a.txt", "text").is_none());
+        assert_eq!(cache.parsed(), 3);
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let cache = Cache::default();
+        let path = RepoPath::from("a.py");
+        let text = |number: usize| format!("N = {number}\n{}", "# comment\n".repeat(100_000)).into_bytes();
+        let count = MOST / text(10).len() + 2;
+        for number in 10..10 + count {
+            cache.read(&path, &text(number));
+        }
+        assert_eq!(cache.parsed(), count);
+        assert!(cache.kept.lock().unwrap().bytes <= MOST);
+        // The first ones are kept, the last ones are read again.
+        cache.read(&path, &text(10));
+        assert_eq!(cache.parsed(), count);
+        cache.read(&path, &text(9 + count));
+        assert_eq!(cache.parsed(), count + 1);
+    }
+}
