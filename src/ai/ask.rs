@@ -4,6 +4,7 @@ use super::quota::Quota;
 use crate::diff::{LineNo, RepoPath};
 use crate::http;
 use crate::stop::Stop;
+use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -136,8 +137,44 @@ pub struct Answer {
     pub usage: Spent,
     /// What the backend read with tools, as our own log or the program's events tell; never as the reply claims.
     pub read: Vec<Read>,
+    pub lookups: Lookups,
     /// The model that answered, in its provider's words.
     pub model: String,
+}
+
+/// What a model looked up while it answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lookups {
+    /// In order.
+    pub all: Vec<Lookup>,
+    /// The answer must not be kept: a result matches the rules about prompt injection, or a lookup cannot be repeated.
+    pub is_unfit: bool,
+}
+
+impl Lookups {
+    /// Adds those of a further request.
+    pub fn append(&mut self, mut other: Self) {
+        self.all.append(&mut other.all);
+        self.is_unfit |= other.is_unfit;
+    }
+}
+
+/// Something that a model looked up, and the digest of what it got.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lookup {
+    pub subject: Subject,
+    pub digest: [u8; 32],
+}
+
+/// What is looked up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A call of one of our tools, as the model sent it.
+    Call { name: String, arguments: Value },
+    /// The text of a file, by a program that reads a copy of the tree.
+    File(RepoPath),
+    /// Anything in the tree, by such a program.
+    Tree,
 }
 
 /// Lines that a tool call showed to the model: of a file of the tree under review.

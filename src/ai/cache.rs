@@ -1,11 +1,12 @@
 //! Replies that were complete and valid once, so that an unchanged part of a change is not asked again.
 //!
-//! Content-addressed: the key covers everything that was asked, by whom and of whom. The folder is the user's own,
+//! Content-addressed: the key covers everything that was asked, by whom and of whom. What the model looked up with tools is
+//! part of the entry: an entry is valid if the same lookups have the same results (`run/repeat`). The folder is the user's own,
 //! and is believed for that only: one that is a link, belongs to somebody else, is open to others, or lies in
 //! the tree under review (where the change could have brought it along) is no cache. What is damaged is a miss. No
 //! trouble with a cache is ever an error.
 
-use crate::ai::ask::{Nonce, Prompt, Read, Schema};
+use crate::ai::ask::{Lookup, Nonce, Prompt, Read, Schema, Subject};
 use crate::ai::tools;
 use crate::diff::{LineNo, RepoPath};
 use crate::env::Env;
@@ -32,9 +33,10 @@ const PUTS_BETWEEN: u32 = 64;
 /// Seconds after which a half-written file belongs to nobody.
 const STALE: i64 = 3600;
 
-/// The folders below the user's cache folder. The number is that of the form of the entries.
+/// The folders below the user's cache folder.
 const FOLDERS: [&str; 2] = ["claude-reviewer", "replies-1"];
-const MAGIC: &str = "claude-reviewer reply";
+/// The start of an entry, with the number of its form.
+const MAGIC: &str = "claude-reviewer reply 2";
 
 /// The user's cache of replies.
 #[derive(Debug)]
@@ -61,8 +63,8 @@ pub struct Question<'a> {
     /// How much the model is to reason: `high`; empty: its default.
     pub effort: &'a str,
     pub depth: Depth,
-    /// The tree that tools can look around in; `None`: there are none.
-    pub tree: Option<&'a str>,
+    /// The model can look around in a tree, with tools.
+    pub has_tools: bool,
 }
 
 /// A reply that was complete and valid.
@@ -71,6 +73,10 @@ pub struct Kept {
     /// The reply, as if it had been given to the run that gets it: with its nonce.
     pub text: String,
     pub read: Vec<Read>,
+    /// What the model looked up for it, in order.
+    pub lookups: Vec<Lookup>,
+    /// The ID of the tree that it was looked up in. `None`: there are no lookups, or the tree has no ID.
+    pub tree: Option<String>,
     /// The model that answered, in its provider's words.
     pub model: String,
 }
@@ -78,7 +84,7 @@ pub struct Kept {
 impl Key {
     /// Returns the key of a question. The run's nonce is not part of it.
     pub fn of(question: &Question<'_>) -> Self {
-        let Question { prompt, schema, kind, endpoint, model, effort, depth, tree } = question;
+        let Question { prompt, schema, kind, endpoint, model, effort, depth, has_tools } = question;
         let mut hash = Sha256::new();
         let mut field = |text: &str| {
             // Split where the nonce stands: no text can look like another one's gap.
@@ -102,17 +108,11 @@ impl Key {
             Depth::Quick => "quick",
             Depth::Thorough => "thorough",
         });
-        match tree {
-            None => field("no tools"),
-            Some(id) => {
-                field("tools");
-                field(id);
-                for spec in tools::SPECS {
-                    field(spec.name);
-                    field(spec.description);
-                    field(&spec.schema().to_string());
-                }
-            }
+        field(if *has_tools { "with tools" } else { "no tools" });
+        for spec in tools::SPECS.iter().filter(|_| *has_tools) {
+            field(spec.name);
+            field(spec.description);
+            field(&spec.schema().to_string());
         }
         Self(hash.finalize().into())
     }
@@ -266,6 +266,8 @@ fn encode(key: &Key, nonce: &Nonce, kept: &Kept) -> Vec<u8> {
         // In pieces, between which the nonce of whoever gets it is put.
         "text": kept.text.split(nonce.as_str()).collect::<Vec<_>>(),
         "read": read.collect::<Vec<_>>(),
+        "lookups": kept.lookups.iter().map(lookup_to_json).collect::<Vec<_>>(),
+        "tree": kept.tree,
         "model": kept.model,
     });
     let body = body.to_string();
@@ -284,16 +286,47 @@ fn decode(bytes: &[u8], key: &Key, nonce: &Nonce) -> Option<Kept> {
     }
     let text: Option<Vec<_>> = body["text"].as_array()?.iter().map(Value::as_str).collect();
     let read: Option<Vec<_>> = body["read"].as_array()?.iter().map(read_of).collect();
-    Some(Kept { text: text?.join(nonce.as_str()), read: read?, model: body["model"].as_str()?.to_owned() })
+    let lookups: Option<Vec<_>> = body["lookups"].as_array()?.iter().map(lookup_of).collect();
+    Some(Kept {
+        text: text?.join(nonce.as_str()),
+        read: read?,
+        lookups: lookups?,
+        tree: body["tree"].as_str().map(str::to_owned),
+        model: body["model"].as_str()?.to_owned(),
+    })
+}
+
+fn lookup_to_json(lookup: &Lookup) -> Value {
+    let digest = hex(&lookup.digest);
+    match &lookup.subject {
+        Subject::Call { name, arguments } => json!({"call": name, "arguments": arguments, "digest": digest}),
+        Subject::File(path) => json!({"file": hex(path.as_bytes()), "digest": digest}),
+        Subject::Tree => json!({"digest": digest}),
+    }
+}
+
+fn lookup_of(value: &Value) -> Option<Lookup> {
+    let digest = bytes_of(value["digest"].as_str()?)?.try_into().ok()?;
+    let subject = match (value.get("call"), value.get("file")) {
+        (Some(name), None) => {
+            Subject::Call { name: name.as_str()?.to_owned(), arguments: value.get("arguments")?.clone() }
+        }
+        (None, Some(path)) => Subject::File(RepoPath::new(bytes_of(path.as_str()?)?)),
+        (None, None) => Subject::Tree,
+        (Some(_), Some(_)) => return None,
+    };
+    Some(Lookup { subject, digest })
 }
 
 fn read_of(value: &Value) -> Option<Read> {
     let line = |i: usize| LineNo::new(u32::try_from(value[i].as_u64()?).ok()?);
-    let path = value[0].as_str()?.as_bytes().chunks(2).map(|pair| {
-        let pair = std::str::from_utf8(pair).ok()?;
-        u8::from_str_radix(pair, 16).ok()
-    });
-    Some(Read { path: RepoPath::new(path.collect::<Option<Vec<u8>>>()?), first: line(1)?, last: line(2)? })
+    Some(Read { path: RepoPath::new(bytes_of(value[0].as_str()?)?), first: line(1)?, last: line(2)? })
+}
+
+/// Reads bytes from hexadecimal digits.
+fn bytes_of(hex: &str) -> Option<Vec<u8>> {
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    hex.as_bytes().chunks(2).map(byte).collect()
 }
 
 fn hex(bytes: &[u8]) -> String {

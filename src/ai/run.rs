@@ -10,6 +10,7 @@ mod ledger;
 mod look;
 mod member;
 mod question;
+mod repeat;
 mod reproduce;
 mod second;
 mod whole;
@@ -47,7 +48,7 @@ use member::Member;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, oneshot};
 
 /// What a model review is made of besides the change.
@@ -198,6 +199,8 @@ struct Session<'a> {
     began: Instant,
     planned: Cell<usize>,
     answered: Cell<usize>,
+    /// Time that was spent on repeated lookups.
+    repeated: Cell<Duration>,
 }
 
 /// Backends of which one answer is enough, and the chunks for them.
@@ -235,6 +238,7 @@ impl<'a> Session<'a> {
             began: Instant::now(),
             planned: Cell::new(0),
             answered: Cell::new(0),
+            repeated: Cell::default(),
         }
     }
 

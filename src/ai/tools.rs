@@ -13,11 +13,13 @@ mod names;
 mod outline;
 mod page;
 mod read;
+mod replay;
 mod search;
 
-use crate::ai::ask::Read;
+use crate::ai::ask::{Lookup, Lookups, Read};
 use crate::ai::tree::Tree;
 use page::Page;
+pub use replay::Replay;
 use serde_json::{Value, json};
 
 /// A tool as a provider is told of it.
@@ -205,6 +207,7 @@ pub struct Session<'t, 'r> {
     calls: usize,
     bytes: usize,
     read: Vec<Read>,
+    lookups: Lookups,
 }
 
 impl<'t, 'r> Session<'t, 'r> {
@@ -217,7 +220,7 @@ impl<'t, 'r> Session<'t, 'r> {
 
     /// Starts with caps of the caller's.
     pub fn with_caps(tree: &'t Tree<'r>, caps: Caps) -> Self {
-        Self { tree, caps, calls: 0, bytes: 0, read: Vec::new() }
+        Self { tree, caps, calls: 0, bytes: 0, read: Vec::new(), lookups: Lookups::default() }
     }
 
     /// Tells whether every further call would be turned down: then a question is better asked without tools.
@@ -240,6 +243,8 @@ impl<'t, 'r> Session<'t, 'r> {
         let (text, read) = answer.finish();
         self.bytes += text.len();
         self.read.extend(read);
+        self.lookups.all.push(Lookup::call(name, arguments, &text));
+        self.lookups.is_unfit |= self.tree.is_editable() || self.tree.has_orders(&text);
         text
     }
 
@@ -256,5 +261,10 @@ impl<'t, 'r> Session<'t, 'r> {
     /// Returns the lines that were shown, in the order of the calls, neighbours as one range.
     pub fn into_read(self) -> Vec<Read> {
         self.read
+    }
+
+    /// Returns the lines that were shown, as [`Self::into_read`] does, and all calls.
+    pub fn finish(self) -> (Vec<Read>, Lookups) {
+        (self.read, self.lookups)
     }
 }

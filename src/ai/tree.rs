@@ -288,6 +288,21 @@ impl<'r> Tree<'r> {
         diff::code::text_of(path, bytes).ok_or(Unread::Binary)
     }
 
+    /// Returns true if a text matches the rules about prompt injection.
+    pub(super) fn has_orders(&self, text: &str) -> bool {
+        let mut found = Vec::new();
+        self.rules.scan_beside("the result of a tool", None, text.as_bytes(), &mut found);
+        !found.is_empty()
+    }
+
+    /// Does something whose reads do not count for the limit of this tree, but for one of their own.
+    pub(super) fn apart<T>(&self, work: impl FnOnce() -> T) -> T {
+        let before = self.read.replace(0);
+        let done = work();
+        self.read.set(before);
+        done
+    }
+
     /// Makes a file's lines fit to be shown, and keeps them while there is room.
     pub(super) fn show(&self, path: &RepoPath, bytes: &[u8]) -> Rc<str> {
         let text: Rc<str> = redact::text(self.rules, bytes).text.into();

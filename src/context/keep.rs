@@ -57,7 +57,8 @@ impl Keep {
             "title": item.title, "source": item.source, "version": item.version, "digest": item.digest,
             "text": item.text, "key": source_key, "space": space, "fetched": self.now,
         });
-        let kept = Kept { text: value.to_string(), read: Vec::new(), model: String::new() };
+        let text = value.to_string();
+        let kept = Kept { text, read: Vec::new(), lookups: Vec::new(), tree: None, model: String::new() };
         cache.put(&key(from, &item.reference), &nonce(), &kept);
     }
 }

@@ -13,9 +13,17 @@ const MOST: usize = 24 << 20;
 type TextKey = ([u8; 32], Vec<u8>);
 
 /// Symbols by the content of the file, as a blob is named by its content.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Cache {
     kept: Mutex<Kept>,
+    /// Bytes of text whose symbols are kept, at most.
+    most: usize,
+}
+
+impl Default for Cache {
+    fn default() -> Self {
+        Self { kept: Mutex::default(), most: MOST }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -42,7 +50,7 @@ impl Cache {
         }
         let symbols = Symbols::read(path, text).map(Arc::new);
         kept.parsed += 1;
-        if kept.bytes + text.len() <= MOST {
+        if kept.bytes + text.len() <= self.most {
             kept.bytes += text.len();
             kept.symbols.insert(key, symbols.clone());
         }
@@ -76,19 +84,13 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded() {
-        let cache = Cache::default();
-        let path = RepoPath::from("a.py");
-        let text = |number: usize| format!("N = {number}\n{}", "# comment\n".repeat(100_000)).into_bytes();
-        let count = MOST / text(10).len() + 2;
-        for number in 10..10 + count {
-            cache.read(&path, &text(number));
-        }
-        assert_eq!(cache.parsed(), count);
-        assert!(cache.kept.lock().unwrap().bytes <= MOST);
-        // The first ones are kept, the last ones are read again.
-        cache.read(&path, &text(10));
-        assert_eq!(cache.parsed(), count);
-        cache.read(&path, &text(9 + count));
-        assert_eq!(cache.parsed(), count + 1);
+        let cache = Cache { most: 100, ..Cache::default() };
+        let read = |text: &str| cache.read(&RepoPath::from("a.py"), text.as_bytes());
+        let texts = ["a", "b", "c"].map(|name| format!("{name} = 1\n{}\n", "#".repeat(40)));
+        texts.iter().for_each(|text| drop(read(text)));
+        assert_eq!((cache.parsed(), cache.kept.lock().unwrap().bytes), (3, 94));
+        // The first ones are kept, the last one is parsed again.
+        texts.iter().for_each(|text| drop(read(text)));
+        assert_eq!(cache.parsed(), 4);
     }
 }

@@ -55,7 +55,7 @@ fn definitions_have_their_lines_in_every_language() {
         (
             "a.test.ts",
             "describe('a', () => {\n  it.only(\"b c\", async () => {\n    run()\n  })\n})\nexport interface T { a(): void }\nexport type U = T\n",
-            &["test a 1-5 5", "test b c 2-4 4", "type T 6-6 6", "function a 6-6 6", "type U 7-7 7"],
+            &["test a 1-5 1", "test b c 2-4 2", "type T 6-6 6", "function a 6-6 6", "type U 7-7 7"],
         ),
         ("a.tsx", "export default function App() {\n  return <Menu x={1} />\n}\n", &["function App 1-3 1"]),
         (
@@ -115,13 +115,33 @@ fn types_name_what_they_extend_in_every_language() {
     let cases: &[(&str, &str, &[&str])] = &[
         ("a.py", "class A(b.B, C[int], metaclass=M):\n    pass\nclass D:\n    pass\n", &["A: B C"]),
         ("a.js", "class A extends b.B {\n}\nconst D = class extends C {\n}\n", &["A: B"]),
-        ("a.ts", "class A extends b.B<X> implements C, D<Y> {\n}\ninterface E extends F<X>, G {\n}\n", &["A: B C D", "E: F G"]),
+        (
+            "a.ts",
+            "class A extends b.B<X> implements C, D<Y> {\n}\ninterface E extends F<X>, G {\n}\n",
+            &["A: B C D", "E: F G"],
+        ),
         ("a.tsx", "abstract class A extends B {\n}\n", &["A: B"]),
-        ("A.java", "class A extends b.B<X> implements C, D<Y> {\n}\ninterface E extends F, G {\n}\nenum H implements I { X }\n", &["A: B C D", "E: F G", "H: I"]),
-        ("a.kt", "class A(x: Int) : B(x), c.C<X>, D by d {\n}\nobject E : F()\ninterface G : H\n", &["A: B C D", "E: F", "G: H"]),
+        (
+            "A.java",
+            "class A extends b.B<X> implements C, D<Y> {\n}\ninterface E extends F, G {\n}\nenum H implements I { X }\n",
+            &["A: B C D", "E: F G", "H: I"],
+        ),
+        (
+            "a.kt",
+            "class A(x: Int) : B(x), c.C<X>, D by d {\n}\nobject E : F()\ninterface G : H\n",
+            &["A: B C D", "E: F", "G: H"],
+        ),
         ("a.rb", "class A < B\nend\nclass C < D::E\nend\nclass F\nend\n", &["A: B", "C: E"]),
-        ("a.php", "<?php\nclass A extends B implements C, \\X\\D {\n}\ninterface E extends F {\n}\n", &["A: B C D", "E: F"]),
-        ("a.cs", "class A : b.B<X>, C {\n}\nrecord D(int X) : E(X);\ninterface F : G {\n}\n", &["A: B C", "D: E", "F: G"]),
+        (
+            "a.php",
+            "<?php\nclass A extends B implements C, \\X\\D {\n}\ninterface E extends F {\n}\n",
+            &["A: B C D", "E: F"],
+        ),
+        (
+            "a.cs",
+            "class A : b.B<X>, C {\n}\nrecord D(int X) : E(X);\ninterface F : G {\n}\n",
+            &["A: B C", "D: E", "F: G"],
+        ),
         ("a.cpp", "class A : public n::B<X>, private C {\n};\nstruct D : E {\n};\n", &["A: B C", "D: E"]),
         ("a.rs", "impl fmt::Display for A {\n}\nimpl B {\n}\n", &["A: Display"]),
     ];

@@ -278,7 +278,7 @@ impl Reader<'_> {
         }
         let start = wrapper.unwrap_or_else(|| first(node)).min(attributes(node));
         let end = last(node).max(start);
-        let body = self.body(node);
+        let body = if kind == Kind::Test { callback(node) } else { self.body(node) };
         if let (Kind::Type | Kind::Group, Some(body)) = (kind, body) {
             self.outer.insert(body.id());
         }
@@ -305,7 +305,8 @@ impl Reader<'_> {
         for _ in 0..DEPTH {
             let inner = at.child_by_field_name("declarator");
             let inner = inner.or_else(|| at.named_child(0).filter(|_| at.kind() == "reference_declarator"));
-            let inner = inner.or_else(|| at.child_by_field_name("name").filter(|_| at.kind() == "qualified_identifier"));
+            let inner =
+                inner.or_else(|| at.child_by_field_name("name").filter(|_| at.kind() == "qualified_identifier"));
             scope = at.child_by_field_name("scope").or(scope);
             let Some(next) = inner else { break };
             at = next;
@@ -320,11 +321,17 @@ impl Reader<'_> {
         let mut cursor = node.walk();
         open.extend(node.named_children(&mut cursor).filter(|n| BASE_LISTS.contains(&n.kind())));
         while let Some(list) = open.pop().filter(|_| found.len() < MOST_BASES) {
-            if self.table.is_name(list.kind_id()) || list.kind().ends_with("_type") && !BASE_LISTS.contains(&list.kind()) {
+            if self.table.is_name(list.kind_id())
+                || list.kind().ends_with("_type") && !BASE_LISTS.contains(&list.kind())
+            {
                 found.extend(self.last_name(list).map(|name| (name.at, name.text)));
                 continue;
             }
-            for child in list.named_children(&mut list.walk()).filter(|n| !n.kind().contains("argument")) {
+            // What `D by value` names behind the type is a value.
+            let most = if list.kind() == "explicit_delegation" { 1 } else { MOST_BASES };
+            let mut cursor = list.walk();
+            let is_type = |n: &Node<'_>| !n.kind().contains("argument") && n.kind() != "access_specifier";
+            for child in list.named_children(&mut cursor).filter(is_type).take(most) {
                 // Of `Generic[T]` the first part is the name.
                 let named = child.child_by_field_name("value").filter(|_| child.kind() == "subscript").unwrap_or(child);
                 match BASE_LISTS.contains(&child.kind()) {
@@ -491,6 +498,13 @@ fn assigned(node: Node<'_>, right: &str, kind: Kind) -> Option<Kind> {
         "class" => Some(Kind::Type),
         _ => None,
     }
+}
+
+/// Returns the body of the function that a call has as its last argument, or of its block.
+fn callback(node: Node<'_>) -> Option<Node<'_>> {
+    let arguments = node.child_by_field_name("arguments");
+    let last = arguments.and_then(|a| a.named_child((a.named_child_count() as u32).checked_sub(1)?));
+    last.and_then(|function| function.child_by_field_name("body")).or_else(|| node.child_by_field_name("block"))
 }
 
 /// Returns false for a mention without content: `struct point` in C is a use of the type.

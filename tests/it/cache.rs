@@ -2,7 +2,7 @@
 
 use crate::loopback::{Reply, Server, finding};
 use crate::support::Repo;
-use claude_reviewer::ai::ask::{Manifest, Nonce, Prompt, Read, Schema};
+use claude_reviewer::ai::ask::{Lookup, Manifest, Nonce, Prompt, Read, Schema, Subject};
 use claude_reviewer::ai::cache::{Cache, Kept, Key, Question};
 use claude_reviewer::diff::{LineNo, RepoPath};
 use claude_reviewer::env::Env;
@@ -54,7 +54,7 @@ fn question<'a>(prompt: &'a Prompt, schema: &'a Schema) -> Question<'a> {
         model: "m",
         effort: "",
         depth: Depth::Quick,
-        tree: None,
+        has_tools: false,
     }
 }
 
@@ -63,6 +63,14 @@ fn reply(nonce: &Nonce) -> Kept {
     Kept {
         text: format!("{{\"nonce\": \"{}\", \"findings\": []}}", nonce.as_str()),
         read: vec![Read { path: RepoPath::new(b"caf\xe9".as_slice()), first: line(1), last: line(9) }],
+        lookups: [
+            Subject::Call { name: "search".to_owned(), arguments: serde_json::json!({"pattern": "x\u{e9}"}) },
+            Subject::File(RepoPath::new(b"caf\xe9".as_slice())),
+            Subject::Tree,
+        ]
+        .map(|subject| Lookup { subject, digest: [7; 32] })
+        .into(),
+        tree: Some("1f".to_owned()),
         model: "m-2".to_owned(),
     }
 }
@@ -104,8 +112,7 @@ fn everything_that_was_asked_is_part_of_the_key() {
         of(|q| q.endpoint = "http://127.0.0.1:2/v1"),
         of(|q| q.model = "n"),
         of(|q| q.depth = Depth::Thorough),
-        of(|q| q.tree = Some("1")),
-        of(|q| q.tree = Some("2")),
+        of(|q| q.has_tools = true),
         Key::of(&question(&base, &other_schema)),
     ]);
     for (i, one) in keys.iter().enumerate() {
@@ -327,7 +334,7 @@ fn what_did_not_change_is_asked_once_at_every_depth() {
     let every_time = asked(&repo, &server, &["--no-cache"]);
     assert!(every_time > 0);
     assert_eq!(asked(&repo, &server, &["--no-cache"]), every_time);
-    // After an edit, what was touched is asked again; and what tools could have seen.
+    // After an edit, what was touched is asked again; and whatever lists other files.
     repo.stage("src/a.py", "total = items[len(items)]\nmore = 1\n");
     assert!(asked(&repo, &server, &[]) > 0);
     repo.git(&["rm", "-q", "--cached", "src/b.py"]);

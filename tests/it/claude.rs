@@ -5,7 +5,7 @@ mod answers;
 mod through;
 
 use crate::support::{Repo, line_with_key};
-use claude_reviewer::ai::ask::{Answer, Ask, Cause, Failure, Manifest, Nonce, Prompt, Repair, Schema, Spent};
+use claude_reviewer::ai::ask::{Answer, Ask, Cause, Failure, Manifest, Nonce, Prompt, Repair, Schema, Spent, Subject};
 use claude_reviewer::ai::backend::{Backend, Pool};
 use claude_reviewer::ai::quota::Quota;
 use claude_reviewer::ai::tree::Tree;
@@ -220,6 +220,9 @@ fn both_recorded_versions_are_read() {
         assert!(answer.text.contains(NONCE) && answer.text.contains("One line is wrong."), "{}", answer.text);
         let read: Vec<_> = answer.read.iter().map(|r| (r.path.to_wire(), r.first.get(), r.last.get())).collect();
         assert_eq!(read, [("src/a.rs".to_owned(), 1, 3)], "{version}");
+        let subjects: Vec<&Subject> = answer.lookups.all.iter().map(|l| &l.subject).collect();
+        assert_eq!(subjects, [&Subject::File("src/a.rs".into())], "{version}");
+        assert!(!answer.lookups.is_unfit, "{version}");
         assert_eq!((answer.usage.requests, answer.usage.input_tokens, answer.usage.output_tokens), (2, 8040, 84));
     }
 }
@@ -709,6 +712,9 @@ fn lines_count_as_read_only_as_they_stand_in_the_tree() {
     let read: Vec<_> =
         answer.read.iter().map(|r| format!("{}:{}-{}", r.path.to_wire(), r.first.get(), r.last.get())).collect();
     assert_eq!(read, ["b:2:c.txt:1-3", "src/a.rs:10-12", "src/a.rs:20-21", "src/a.rs:29-30"]);
+    // A search depends on the whole tree.
+    let subjects: Vec<&Subject> = answer.lookups.all.iter().map(|l| &l.subject).collect();
+    assert_eq!(subjects, [&Subject::Tree]);
 }
 
 #[test]

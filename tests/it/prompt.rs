@@ -693,3 +693,44 @@ fn a_context_that_does_not_fit_is_cut_and_that_is_said() {
     assert!(notes[0].ends_with(" bytes of docs/design.md were not sent to a model: too long"), "{notes:?}");
     assert!(brief.fit(24_000).is_empty());
 }
+
+#[test]
+fn the_list_of_files_stays_within_4_kib_names_the_nearest_first_and_counts_the_rest() {
+    let long = |folder: &str, n: usize| format!("{folder}/{}_{n}.py", "long_name".repeat(9));
+    let change = |path: &str| shown(modified(path, "a = 1\n", "a = 2\n"));
+    let mut files = vec![change("src/api/own.py")];
+    files.extend((0..12).map(|n| change(&long("src/api", n))));
+    files.extend((0..40).map(|n| change(&long("docs/other/deep", n))));
+    let kept: Vec<Kept> = (0..60)
+        .map(|n| format!("src/api/{}_{n}.lock", "kept".repeat(20)))
+        .chain(["x".repeat(3_000)])
+        .map(|path| Kept::new(RepoPath::from(path.as_str()), Skip::Lockfile, &rules()))
+        .collect();
+    let brief = Brief { kept, ..Brief::default() };
+    let limits = Limits { files: 1, ..WIDE };
+    let prompts = asked(&brief, group(files), Lens::Whole, &Limits { requests: 100, ..limits });
+    let own = prompts.iter().find(|p| p.chunk.contains("file: src/api/own.py")).unwrap();
+    for prompt in &prompts {
+        assert!(prompt.manifest.text.len() <= 4 << 10, "{}", prompt.manifest.text.len());
+    }
+    let text = fences::only(&own.manifest.text, "files of the whole change");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("src/api/own.py +1 -1"), "{text}");
+    // Those of its folder, then the kept ones of its folder, then the others.
+    assert!(lines[1..13].iter().all(|l| l.starts_with("src/api/long_name")), "{text}");
+    let listed = &lines[13..lines.len() - 2];
+    assert!(listed.len() > 5 && listed.iter().all(|l| l.starts_with("src/api/kept")), "{text}");
+    let left = 61 - listed.len();
+    assert_eq!(lines[lines.len() - 2..], ["and 40 more files", &format!("and {left} more that are not shown")]);
+    // A path that is removed asks again, though it is not listed.
+    assert_eq!(own.manifest.key.lines().count(), 53 + 61);
+}
+
+#[test]
+fn a_path_that_is_too_long_for_the_list_is_counted_and_others_are_listed() {
+    let change = |path: &str| shown(modified(path, "a = 1\n", "a = 2\n"));
+    let files = vec![change("src/own.py"), change(&format!("src/{}.py", "x".repeat(3_000))), change("src/b.py")];
+    let prompts = asked(&Brief::default(), group(files), Lens::Whole, &Limits { files: 1, ..WIDE });
+    let text = fences::only(&prompts[0].manifest.text, "files of the whole change");
+    assert!(text.starts_with("src/own.py +1 -1\n") && text.ends_with("and 1 more files\n"), "{text}");
+}

@@ -527,7 +527,10 @@ fn signatures_of_functions_that_only_unchanged_lines_call_come_behind_those_of_a
         names.map(|name| format!("def {name}(\n    path,\n    strict=False,\n):\n{body}    return path\n\n\n")).concat()
     };
     let main = |new: &str| {
-        format!("def main(a):\n    check_input(a)\n    {new}\n    close_output(a)\n    return a\n\n\n{}", padding("pad"))
+        format!(
+            "def main(a):\n    check_input(a)\n    {new}\n    close_output(a)\n    return a\n\n\n{}",
+            padding("pad")
+        )
     };
     let project = Project::new();
     project.repo.stage("lib/io.py", library(["load_all", "check_input", "close_output"]));
@@ -604,7 +607,7 @@ fn overrides_of_a_changed_method_are_shown_in_every_language_with_subtypes() {
         let project = Project::new();
         // A method of an unrelated type with the same name is none.
         let stranger = subtype.replace("Param", "Unrelated").replace("Path", "Stranger");
-        let far = other.replace("ath.", "ath_far.");
+        let far = format!("far/{other}");
         project.repo.stage(path, base).stage(other, subtype).stage(&far, stranger).commit("one");
         project.repo.stage(path, base.replace("return 1", "return 2"));
         let prompt = project.prompt();
@@ -632,13 +635,19 @@ fn overrides_of_a_subtype_of_a_subtype_are_shown_and_further_ones_are_counted() 
 fn the_signatures_around_a_change_are_shown_even_if_the_functions_do_not_fit() {
     // A long function inside of a long test, in each of the languages with nested functions.
     let inner: String = (0..130).map(|i| format!("      step({i})\n")).collect();
-    let text = format!("describe('store',\n  () => {{\n  it('loads', () => {{\n    const run = () => {{\n{inner}    }}\n  }})\n}})\n");
+    let text = format!(
+        "describe('store',\n  () => {{\n  it('loads', () => {{\n    const run = () => {{\n{inner}    }}\n  }})\n}})\n"
+    );
     let project = Project::new();
     project.repo.stage("test/a.test.js", &text).commit("one");
     project.repo.stage("test/a.test.js", text.replace("step(60)", "step(61)"));
     let prompt = project.prompt();
-    assert!(prompt.contains("\n1 describe('store',\n2   () => {\n3   it('loads', () => {\n4     const run = () => {\n…\n"), "{prompt}");
+    assert!(
+        prompt.contains("\n1 describe('store',\n2   () => {\n3   it('loads', () => {\n4     const run = () => {\n…\n"),
+        "{prompt}"
+    );
     assert!(prompt.contains("step(36)") && prompt.contains("step(85)") && !prompt.contains("step(34)"), "{prompt}");
+    assert!(!prompt.contains("step(0)"), "{prompt}");
     // Functions of 100 long lines each, in a request that has no room for them.
     let line = "word ".repeat(40);
     let function = |n: usize, value: usize| {
@@ -667,7 +676,7 @@ fn a_file_that_is_only_renamed_is_listed_with_both_names() {
     let prompt = project.prompt();
     assert!(prompt.contains("\nlib/new.py +0 -0 (renamed from lib/old.py)\n"), "{prompt}");
     // Another rename is another question.
-    assert_eq!(project.prompts(&[]).len(), 0);
+    assert_eq!([project.prompts(&[]).len(), project.prompts(&[]).len()], [1, 0]);
     project.repo.git(&["mv", "lib/new.py", "lib/newer.py"]);
     assert_eq!(project.prompts(&[]).len(), 1);
 }

@@ -323,7 +323,8 @@ impl Claude {
         let Some(answer) = result.get("structured_output").filter(|a| a.is_object()) else {
             return Err(Failure::new(Cause::Malformed, "it ended without an answer in the form that was asked for"));
         };
-        Ok(Answer { text: answer.to_string(), usage, read: finished.read, model })
+        let (read, lookups) = (finished.read, finished.lookups);
+        Ok(Answer { text: answer.to_string(), usage, read, lookups, model })
     }
 
     fn args(&self, ask: &Ask<'_>, tools: &[&str]) -> Vec<OsString> {

@@ -236,10 +236,12 @@ async fn converse(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>, spent: 
                 turns.push(Turn::Asked(last_line("Answer now, in the form that was asked for.", ask.prompt)));
                 continue;
             }
+            let (read, lookups) = session.map(Session::finish).unwrap_or_default();
             return Ok(Answer {
                 text: said.text,
                 usage: *spent,
-                read: session.map(Session::into_read).unwrap_or_default(),
+                read,
+                lookups,
                 model: said.model.unwrap_or_else(|| model.to_owned()),
             });
         }

@@ -14,7 +14,7 @@ const MOST: usize = 4 << 10;
 /// Names of one file's changed definitions.
 const NAMES: usize = 8;
 
-/// Bytes of a line. A longer one is counted.
+/// Bytes of a line. A longer one is counted, and those behind it are listed.
 const LONGEST: usize = MOST / 4;
 /// Bytes of it for its fence and for the lines that count what is not listed.
 const COUNTS: usize = 200;
@@ -55,11 +55,12 @@ struct Entry<'g> {
 /// Lists all files, those nearest to some of them first, within [`MOST`] bytes.
 fn list(group: &Group, kept: &[Kept], own: &[usize]) -> Manifest {
     let (mut text, mut key) = (String::new(), String::new());
-    let (mut more, mut more_kept) = (0, 0);
+    let (mut more, mut more_kept, mut is_full) = (0, 0, false);
     for entry in nearest(group, kept, own) {
         key.push_str(&entry.key);
-        let is_next = more + more_kept == 0 && text.len() + entry.line.len() + COUNTS <= MOST;
-        match (is_next && entry.line.len() <= LONGEST, entry.is_shown) {
+        let is_short = entry.line.len() <= LONGEST;
+        is_full |= is_short && text.len() + entry.line.len() + COUNTS > MOST;
+        match (is_short && !is_full, entry.is_shown) {
             (true, _) => text.push_str(&entry.line),
             (false, true) => more += 1,
             (false, false) => more_kept += 1,

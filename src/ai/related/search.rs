@@ -538,8 +538,17 @@ impl Builder<'_, '_, '_> {
         let first = lines.first().map_or(0, |l| *l.start());
         let key = (about.file, path.clone(), first);
         if let Some(known) = self.shown.get(&key).and_then(|at| self.excerpts.get_mut(*at)) {
-            known.why = known.why.min(about.why);
             known.hunks = joined(&known.hunks, &about.hunks);
+            if about.why >= known.why {
+                return;
+            }
+            let was_signature = known.why == Why::Nearby;
+            known.why = about.why;
+            known.inside = if inside == about.name { String::new() } else { inside.to_owned() };
+            if was_signature && let Ok(text) = self.tree.text(path) {
+                let all: Vec<&str> = text.lines().collect();
+                known.lines = lines.iter().flat_map(|range| lines_of(&all, range)).collect();
+            }
             return;
         }
         let Ok(text) = self.tree.text(path) else { return };

@@ -92,7 +92,7 @@ impl<'a> Member<'a> {
     }
 
     /// Returns what an answer is known by.
-    pub(super) fn key(&self, prompt: &Prompt, schema: &Schema, depth: Depth, tree: Option<&str>) -> Option<Key> {
+    pub(super) fn key(&self, prompt: &Prompt, schema: &Schema, depth: Depth, has_tools: bool) -> Option<Key> {
         let Self::Backend { backend, model, effort, .. } = self else { return None };
         Some(Key::of(&Question {
             prompt,
@@ -102,7 +102,7 @@ impl<'a> Member<'a> {
             model,
             effort,
             depth,
-            tree,
+            has_tools,
         }))
     }
 

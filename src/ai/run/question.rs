@@ -3,7 +3,7 @@
 use super::Session;
 use super::member::Member;
 use crate::ai::Usage;
-use crate::ai::ask::{Answer, Ask, Begun, Cause, Failure, Nonce, Prompt, Read, Repair, Schema, Spent};
+use crate::ai::ask::{Answer, Ask, Begun, Cause, Failure, Lookups, Nonce, Prompt, Read, Repair, Schema, Spent};
 use crate::ai::budget::cost;
 use crate::ai::cache::{Kept, Key};
 use crate::ai::quota::Quota;
@@ -60,17 +60,17 @@ impl<'a> Session<'a> {
         parse: fn(&str, &Nonce) -> Result<T, Problem>,
     ) -> Result<Asked<T>, Why> {
         let Query { prompt, earlier, schema, around, .. } = *query;
-        let tree = around.and_then(Tree::id);
-        // What a worktree holds has no name: a model that looks around in it is asked anew.
-        let nameless = around.is_some() && tree.is_none();
-        let cache = self.cache.as_ref().filter(|_| !nameless);
-        let key_of = |p| cache.and_then(|_| member.key(p, schema, self.job.policy.review.depth, tree));
+        // A reply from the cache would lack the files that the model edits.
+        let cache = self.cache.as_ref().filter(|_| !around.is_some_and(Tree::is_editable));
+        let depth = self.job.policy.review.depth;
+        let key_of = |p| cache.and_then(|_| member.key(p, schema, depth, around.is_some()));
         let key = key_of(prompt);
         if let Some(cache) = cache {
             // What was answered first is looked for first: a chunk that is as it was is told no other story.
             for key in earlier.iter().filter_map(key_of).chain(key) {
                 if let Some(kept) = cache.get(&key, &prompt.nonce)
                     && let Ok(value) = parse(&kept.text, &prompt.nonce)
+                    && self.still_holds(&kept, around).await
                 {
                     self.ledger.skip();
                     self.used(member.name(), &kept.model, None);
@@ -85,6 +85,7 @@ impl<'a> Session<'a> {
         let quota = quota.map_err(Why::Limit)?;
         let mut repair: Option<Repair> = None;
         let mut read = Vec::new();
+        let mut lookups = Lookups::default();
         loop {
             let mut answer = match self.ask(member, query, repair.as_ref(), &quota).await {
                 Ok(answer) => answer,
@@ -94,12 +95,16 @@ impl<'a> Session<'a> {
                 }
             };
             read.append(&mut answer.read);
+            lookups.append(answer.lookups);
             match parse(&answer.text, &prompt.nonce) {
                 Ok(value) => {
                     // A model may have followed text that is aimed at it: the next run asks again.
-                    let key = key.filter(|_| !self.is_aimed_at_the_model(prompt));
-                    let keep =
-                        key.map(|key| (key, Kept { text: answer.text, read: read.clone(), model: answer.model }));
+                    let key = key.filter(|_| !lookups.is_unfit && !self.is_aimed_at_the_model(prompt));
+                    let tree = around.filter(|_| key.is_some() && !lookups.all.is_empty()).and_then(Tree::id);
+                    let tree = tree.map(str::to_owned);
+                    let (text, model) = (answer.text, answer.model);
+                    let kept = Kept { text, read: read.clone(), lookups: lookups.all, tree, model };
+                    let keep = key.map(|key| (key, kept));
                     return Ok(Asked { value, read, cached: false, keep });
                 }
                 Err(problem) if problem.repairable && repair.is_none() => {

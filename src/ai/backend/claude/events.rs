@@ -5,7 +5,7 @@
 
 use super::log::Log;
 use super::{OLDEST, Version, failure, too_old};
-use crate::ai::ask::{Cause, Failure, Read, Spent};
+use crate::ai::ask::{Cause, Failure, Lookups, Read, Spent};
 use crate::ai::quota::Grant;
 use crate::ai::snapshot::Snapshot;
 use crate::ai::tree::Tree;
@@ -73,6 +73,7 @@ pub(super) struct Finished {
     pub(super) model: Option<String>,
     pub(super) result: Option<Value>,
     pub(super) read: Vec<Read>,
+    pub(super) lookups: Lookups,
 }
 
 impl<'a, 't> Session<'a, 't> {
@@ -252,11 +253,10 @@ impl<'a, 't> Session<'a, 't> {
         match self.fault {
             Some(fault) => Err(fault),
             None if self.answers.are_several() => Err(Failure::new(Cause::Malformed, "it gave two answers")),
-            None => Ok(Finished {
-                model: self.model,
-                result: self.result,
-                read: self.log.map(Log::into_read).unwrap_or_default(),
-            }),
+            None => {
+                let (read, lookups) = self.log.map(Log::finish).unwrap_or_default();
+                Ok(Finished { model: self.model, result: self.result, read, lookups })
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A line counts as read when a tool's answer holds its number and its text as they stand in the tree: neither what
 //! was asked for nor what a file says about itself can make one.
 
-use crate::ai::ask::Read;
+use crate::ai::ask::{Lookup, Lookups, Read, Subject};
 use crate::ai::snapshot::Snapshot;
 use crate::ai::tree::Tree;
 use crate::diff::{LineNo, RepoPath};
@@ -12,6 +12,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Lines that are kept at most.
 const MAX_LINES: usize = 500_000;
+/// Files that are looked up one by one. Of more, the answer depends on the whole tree.
+const MAX_FILES: usize = 64;
 /// Places of a line of search results that are tried as the end of its path.
 const MAX_TRIES: usize = 16;
 
@@ -24,6 +26,12 @@ pub(super) struct Log<'a, 't> {
     open: HashMap<String, (Tool, String)>,
     seen: BTreeMap<RepoPath, BTreeSet<u32>>,
     count: usize,
+    /// Files whose text the model asked for.
+    files: BTreeSet<RepoPath>,
+    /// It asked for something that no single file answers.
+    is_wide: bool,
+    /// A result is aimed at the model.
+    is_aimed: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +58,16 @@ impl Texts {
 
 impl<'a, 't> Log<'a, 't> {
     pub(super) fn new(snapshot: &'a Snapshot, tree: &'a Tree<'t>) -> Self {
-        Self { snapshot, tree, open: HashMap::new(), seen: BTreeMap::new(), count: 0 }
+        Self {
+            snapshot,
+            tree,
+            open: HashMap::new(),
+            seen: BTreeMap::new(),
+            count: 0,
+            files: BTreeSet::new(),
+            is_wide: false,
+            is_aimed: false,
+        }
     }
 
     /// Takes a `tool_use` block.
@@ -60,7 +77,14 @@ impl<'a, 't> Log<'a, 't> {
         let (tool, path) = match word("name") {
             Some("Read") => (Tool::Read, input("file_path")),
             Some("Grep") => (Tool::Grep, input("path")),
-            _ => return,
+            _ => {
+                self.is_wide = true;
+                return;
+            }
+        };
+        match path.and_then(|path| self.snapshot.file(path)) {
+            Some(file) => self.files.insert(file.clone()),
+            None => std::mem::replace(&mut self.is_wide, true),
         };
         if let Some(id) = word("id") {
             self.open.insert(id.to_owned(), (tool, path.unwrap_or_default().to_owned()));
@@ -70,16 +94,17 @@ impl<'a, 't> Log<'a, 't> {
     /// Takes a `tool_result` block.
     pub(super) fn answered(&mut self, block: &Value) {
         let id = block.get("tool_use_id").and_then(Value::as_str).unwrap_or_default();
-        let Some((tool, path)) = self.open.remove(id) else { return };
-        if block.get("is_error") == Some(&Value::Bool(true)) {
-            return;
-        }
         let part = |block: &Value| block.get("text").and_then(Value::as_str).map(str::to_owned);
         let text = match block.get("content") {
             Some(Value::String(text)) => text.clone(),
             Some(Value::Array(blocks)) => blocks.iter().filter_map(part).collect::<Vec<_>>().join("\n"),
             _ => return,
         };
+        self.is_aimed |= self.tree.has_orders(&text);
+        let Some((tool, path)) = self.open.remove(id) else { return };
+        if block.get("is_error") == Some(&Value::Bool(true)) {
+            return;
+        }
         let mut texts = Texts::default();
         let file = self.snapshot.file(&path).cloned();
         for line in text.split('\n') {
@@ -123,8 +148,19 @@ impl<'a, 't> Log<'a, 't> {
         is
     }
 
-    /// Returns the ranges of lines that were shown, by path.
-    pub(super) fn into_read(self) -> Vec<Read> {
+    /// Returns what was looked up: files, or the whole tree if the model searched it.
+    fn lookups(&self) -> Lookups {
+        let is_wide = self.is_wide || self.files.len() > MAX_FILES;
+        let files = || self.files.iter().cloned().map(Subject::File).collect();
+        let subjects: Vec<Subject> = if is_wide { vec![Subject::Tree] } else { files() };
+        let all: Option<Vec<Lookup>> = subjects.into_iter().map(|s| Lookup::in_tree(self.tree, s)).collect();
+        let is_unfit = self.is_aimed || self.tree.is_editable() || all.is_none();
+        Lookups { all: all.unwrap_or_default(), is_unfit }
+    }
+
+    /// Returns the ranges of lines that were shown, by path, and what was looked up.
+    pub(super) fn finish(self) -> (Vec<Read>, Lookups) {
+        let lookups = self.lookups();
         let mut all = Vec::new();
         for (path, lines) in self.seen {
             let mut ranges: Vec<(u32, u32)> = Vec::new();
@@ -138,7 +174,7 @@ impl<'a, 't> Log<'a, 't> {
                 Some(Read { path: path.clone(), first: LineNo::new(first)?, last: LineNo::new(last)? })
             }));
         }
-        all
+        (all, lookups)
     }
 }
 

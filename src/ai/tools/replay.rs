@@ -1,0 +1,61 @@
+//! Repeats the lookups that a kept answer rests on, and compares their results. No request is sent.
+
+use super::Session;
+use crate::ai::ask::{Lookup, Subject};
+use crate::ai::tree::Tree;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+/// Lookups that are repeated one after another, within the limits of live tools.
+#[derive(Debug)]
+pub struct Replay<'t, 'r> {
+    tree: &'t Tree<'r>,
+    session: Session<'t, 'r>,
+}
+
+impl<'t, 'r> Replay<'t, 'r> {
+    /// Starts with the usual limits.
+    pub fn new(tree: &'t Tree<'r>) -> Self {
+        Self { tree, session: Session::new(tree) }
+    }
+
+    /// Repeats a lookup. Returns true if its result is the same.
+    pub fn is_same(&mut self, lookup: &Lookup) -> bool {
+        if self.session.is_over() {
+            return false;
+        }
+        let Self { tree, session } = self;
+        let digest = tree.apart(|| match &lookup.subject {
+            Subject::Call { name, arguments } => Some(digest(session.call(name, arguments).as_bytes())),
+            Subject::File(_) | Subject::Tree => digest_in(tree, &lookup.subject),
+        });
+        digest == Some(lookup.digest)
+    }
+}
+
+impl Lookup {
+    /// Makes the record of a call of a tool.
+    pub(super) fn call(name: &str, arguments: &Value, result: &str) -> Self {
+        let subject = Subject::Call { name: name.to_owned(), arguments: arguments.clone() };
+        Self { subject, digest: digest(result.as_bytes()) }
+    }
+
+    /// Makes the record of what a program read of a tree. `None`: it cannot be repeated.
+    pub fn in_tree(tree: &Tree<'_>, subject: Subject) -> Option<Self> {
+        let digest = digest_in(tree, &subject)?;
+        Some(Self { subject, digest })
+    }
+}
+
+/// Returns the digest of a part of the tree. `None`: the tree cannot be named, or the subject is a call.
+fn digest_in(tree: &Tree<'_>, subject: &Subject) -> Option<[u8; 32]> {
+    match subject {
+        Subject::File(path) => Some(tree.text(path).map_or([0; 32], |text| digest(text.as_bytes()))),
+        Subject::Tree => tree.id().map(|id| digest(id.as_bytes())),
+        Subject::Call { .. } => None,
+    }
+}
+
+fn digest(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
