@@ -78,8 +78,9 @@ impl<'a> Session<'a> {
                 }
             }
         }
-        // Nobody can close it.
-        let _permit = self.permits.acquire().await;
+        let permits = self.permits(member.name());
+        // Without an error: nothing closes the semaphore.
+        let _permit = permits.acquire().await;
         let price = member.price(self.job.policy);
         let quota = self.ledger.open(member.name(), price, member.most_requests(around.is_some()));
         let quota = quota.map_err(Why::Limit)?;
@@ -143,11 +144,13 @@ impl<'a> Session<'a> {
         let backend = job.policy.backend(member.name());
         let own = backend.and_then(|b| Instant::now().checked_add(b.timeout?));
         let deadline = own.map_or(job.deadline, |own| own.min(job.deadline));
-        // Several are asked at once, and none knows of the others: together they may spend what is left.
+        // Several requests are open at once, and none knows of the others: together they may spend what is left.
         let open = self.planned.get().saturating_sub(self.answered.get());
-        let together = open.clamp(1, job.policy.review.jobs.max(1) as usize);
+        let most = job.policy.review.jobs.max(1) as usize * self.permits.borrow().len().max(1);
+        let together = open.clamp(1, most);
         let budget_usd = Some(self.ledger.usd_left() / together as f64);
-        let ask = Ask { prompt, schema, repair, deadline, budget_usd, quota, stop: job.stop, begun };
+        let patience = member.patience(deadline);
+        let ask = Ask { prompt, schema, repair, deadline, patience, budget_usd, quota, stop: job.stop, begun };
         if let Some(prompts) = job.prompts {
             prompts.append(member.name(), &ask);
         }
