@@ -195,8 +195,13 @@ impl<'a> Session<'a> {
                 &mut all[last]
             }
         };
-        if !model.is_empty() {
+        // A provider can change its newest model while older answers are still in the cache: all of them are named.
+        let is_known = usage.model.split(", ").any(|known| known == model);
+        if usage.model.is_empty() {
             model.clone_into(&mut usage.model);
+        } else if !model.is_empty() && !is_known && usage.model.len() < MODELS {
+            usage.model.push_str(", ");
+            usage.model.push_str(model);
         }
         match spent {
             Some(spent) => usage.spent.add(spent),
@@ -205,6 +210,9 @@ impl<'a> Session<'a> {
         usage.duration = self.began.elapsed();
     }
 }
+
+/// Bytes of the names of models that answered, at most: one more name is taken below.
+const MODELS: usize = 200;
 
 /// Returns the first `most` bytes of a text, cut between characters.
 fn head(text: &str, most: usize) -> &str {

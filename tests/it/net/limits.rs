@@ -49,9 +49,10 @@ fn a_request_and_its_answer_fit_in_the_context() {
             let name = kind.name();
             let tokens = configured.map_or_else(String::new, |tokens| format!("context_tokens = {tokens}\n"));
             let repo = Repo::new();
-            repo.stage(".claude-reviewer.toml", server.policy(name) + &tokens);
+            let policy = server.policy(name).replace("[review]\n", "[review]\nmax_requests = 200\n");
+            repo.stage(".claude-reviewer.toml", policy + &tokens);
             repo.stage("src/a.py", (0..lines).map(|i| format!("value_{i} = compute({i})\n")).collect::<String>());
-            repo.reviewer(&["review", "staged", "--no-save", "--max-requests", "200"]).run(0);
+            repo.reviewer(&["review", "staged", "--no-save"]).run(0);
             for question in server.questions() {
                 let body = question.json();
                 let limit = match kind {
