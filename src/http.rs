@@ -99,6 +99,8 @@ pub struct Trouble {
 pub struct Limits<'a> {
     started: Instant,
     deadline: Instant,
+    /// Until when a server is waited for that says when to come back.
+    patience: Instant,
     stop: &'a Stop,
 }
 
@@ -232,7 +234,13 @@ impl Failure {
 impl<'a> Limits<'a> {
     /// Begins now.
     pub fn new(deadline: Instant, stop: &'a Stop) -> Self {
-        Limits { started: Instant::now(), deadline, stop }
+        Limits { started: Instant::now(), deadline, patience: deadline, stop }
+    }
+
+    /// Waits only until then for a server that says when to come back.
+    #[must_use]
+    pub fn patient_until(self, patience: Instant) -> Self {
+        Limits { patience: patience.min(self.deadline), ..self }
     }
 
     /// Returns when an answer is too late.
@@ -265,6 +273,11 @@ impl<'a> Limits<'a> {
 
     fn left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// Returns how long a server is still waited for that says when to come back.
+    fn patience_left(&self) -> Duration {
+        self.patience.saturating_duration_since(Instant::now())
     }
 
     fn late(&self) -> Failure {
@@ -395,7 +408,7 @@ impl Server {
     /// Sends a request as often as it makes sense, and returns what the protocol reads of the answer.
     /// `admit` is called before each try and can refuse it.
     ///
-    /// A patient server that answers 429 or 529 and says when to come back is asked again until the deadline.
+    /// A patient server that answers 429 or 529 and says when to come back is asked again as long as `limits` allows.
     /// `max_retries` bounds the other tries.
     ///
     /// # Errors
@@ -440,7 +453,8 @@ impl Server {
             let step = if trouble.floor.is_some() { tries.div_ceil(PATIENT_TRIES) } else { tries };
             let pause = retry::pause(self.retry_delay, step, trouble.floor, fastrand::f64());
             // Of the pause only the floor counts here: jitter must not cost a try that there is time for.
-            if trouble.floor.unwrap_or(pause) >= limits.left() {
+            let left = if next == Try::Again { limits.patience_left() } else { limits.left() };
+            if trouble.floor.unwrap_or(pause) >= left {
                 return Err(trouble.failure);
             }
             limits.hold(tokio::time::sleep(pause)).await.map_err(|late| match late.cause {
@@ -454,13 +468,13 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The server is to be left alone until after the deadline; the deadline, and the end of the run.
+    /// The server is to be left alone for longer than it is waited for; the deadline, and the end of the run.
     async fn place(&self, limits: &Limits<'_>) -> Result<pace::Place<'_>, Failure> {
         loop {
             match self.pace.take() {
                 Ok(place) => return Ok(place),
                 Err(pace::Wait::ForOthers) => limits.hold(self.pace.freed()).await?,
-                Err(pace::Wait::Until(until)) if until < limits.deadline => {
+                Err(pace::Wait::Until(until)) if until < limits.patience => {
                     limits.hold(sleep_until(until.into())).await?;
                 }
                 Err(pace::Wait::Until(until)) => {

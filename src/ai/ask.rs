@@ -97,6 +97,8 @@ pub struct Ask<'a> {
     pub repair: Option<&'a Repair>,
     /// When an answer is too late.
     pub deadline: Instant,
+    /// Until when a backend that limits its rate is asked again; not after the deadline.
+    pub patience: Instant,
     /// What is left to spend, USD; for programs that can hold themselves to it.
     pub budget_usd: Option<f64>,
     /// What the question may spend; every round trip is reserved here.

@@ -137,8 +137,10 @@ const AREAS: &str = include_str!("prompt/areas.md");
 const CITED: usize = 4 << 10;
 /// Lines around a claim that its judge is shown, at most.
 const CLAIM_LINES: usize = 80;
-/// Bytes of related code that the judge of a claim sees.
+/// Bytes of related code that the judge of a claim sees, at most.
 const CLAIM_RELATED: usize = 20 << 10;
+/// Bytes of a request about a claim beside its code and the list of files, at most: rules, task and names.
+const CLAIM_FIXED: usize = 6 << 10;
 /// The part of a request that is kept for follow-up rounds: an eighth.
 const ROUNDS_SHARE: usize = 8;
 /// Rejected claims that a request lists, at most.
@@ -233,8 +235,9 @@ impl<'g> ClaimCode<'g> {
     }
 }
 
-/// Returns the code around a claim. `None` where it is tied to no line that can be shown.
-fn claim_code<'g>(draft: &Draft, group: &'g Group) -> Option<ClaimCode<'g>> {
+/// Returns the code around a claim, with so many bytes of related code. `None` where it is tied to no line that can be
+/// shown.
+fn claim_code<'g>(draft: &Draft, group: &'g Group, room: usize) -> Option<ClaimCode<'g>> {
     let location = draft.location.as_ref()?;
     let first = location.lines?.first;
     let index = group.files.iter().position(|f| *f.path() == location.file)?;
@@ -248,15 +251,16 @@ fn claim_code<'g>(draft: &Draft, group: &'g Group) -> Option<ClaimCode<'g>> {
         Some((number, h, at + piece))
     })?;
     let lines = around(hunk, at);
-    let picked = Picked::fit(group, &vec![(index, number, lines.clone())], CLAIM_RELATED);
+    let picked = Picked::fit(group, &vec![(index, number, lines.clone())], room);
     let around_hunk = picked.around(index).cloned().unwrap_or_default();
     Some(ClaimCode { file, hunk, lines, picked, around: around_hunk })
 }
 
 /// Returns the lines that a refutation of a claim can quote: those that [`refute`] shows and that
 /// the change leaves in the file.
-pub fn refutable_lines<'g>(draft: &Draft, group: &'g Group) -> Vec<&'g str> {
-    let Some(code) = claim_code(draft, group) else { return Vec::new() };
+pub fn refutable_lines<'g>(brief: &Brief, draft: &Draft, group: &'g Group, capacity: usize) -> Vec<&'g str> {
+    let room = claim_room(brief, draft, group, capacity);
+    let Some(code) = claim_code(draft, group, room) else { return Vec::new() };
     let unchanged = code.unchanged().concat().into_iter().map(|(_, text)| text).chain(code.picked.lines());
     let unchanged: Vec<&str> = unchanged.collect();
     let ClaimCode { hunk, lines, .. } = code;
@@ -265,19 +269,32 @@ pub fn refutable_lines<'g>(draft: &Draft, group: &'g Group) -> Vec<&'g str> {
     shown.map(|l| l.text.as_str()).chain(unchanged).collect()
 }
 
-/// Asks for the refutation of one claim, alone with its code. `None` where it is tied to no line
-/// that can be shown.
-pub fn refute(brief: &Brief, draft: &Draft, group: &Group, nonce: &Nonce) -> Option<Prompt> {
-    let chunk = claim_with_code(brief, draft, group)?;
+/// Returns how many bytes of related code a request about a claim has room for.
+fn claim_room(brief: &Brief, draft: &Draft, group: &Group, capacity: usize) -> usize {
+    let code = claim_with_code(brief, draft, group, 0).map_or(0, |text| text.len());
+    let used = code + files_beside(brief, draft, group).text.len() + CLAIM_FIXED;
+    CLAIM_RELATED.min(capacity.saturating_sub(used))
+}
+
+/// Asks for the refutation of one claim, alone with its code, in a request of `capacity` bytes. `None` where it is tied to
+/// no line that can be shown.
+pub fn refute(brief: &Brief, draft: &Draft, group: &Group, capacity: usize, nonce: &Nonce) -> Option<Prompt> {
+    let chunk = claim_with_code(brief, draft, group, claim_room(brief, draft, group, capacity))?;
     let mut task = DECIDE.to_owned();
     ending(brief, group.tree.is_some(), nonce, &mut task);
     Some(about_a_claim(REFUTE, files_beside(brief, draft, group), chunk, task, nonce))
 }
 
 /// Asks for a test that shows the defect of one claim. `command` runs the project's tests. `None` where the claim is tied
-/// to no line that can be shown.
-pub fn reproduce(brief: &Brief, draft: &Draft, group: &Group, command: Option<&str>, nonce: &Nonce) -> Option<Prompt> {
-    let chunk = claim_with_code(brief, draft, group)?;
+/// to no line that can be shown. The request has at most `capacity` bytes.
+pub fn reproduce(
+    brief: &Brief,
+    draft: &Draft,
+    (group, capacity): (&Group, usize),
+    command: Option<&str>,
+    nonce: &Nonce,
+) -> Option<Prompt> {
+    let chunk = claim_with_code(brief, draft, group, claim_room(brief, draft, group, capacity))?;
     let mut task = PROVE.to_owned();
     if let Some(command) = command {
         let _ = writeln!(task, "The project's tests run with this command: {}", redact::visible(command.as_bytes()));
@@ -302,9 +319,10 @@ fn files_beside(brief: &Brief, draft: &Draft, group: &Group) -> Manifest {
     file.map_or_else(Manifest::default, |file| manifest::beside(group, &brief.kept, file))
 }
 
-/// Writes a claim and the code around it. `None` where it is tied to no line that can be shown.
-fn claim_with_code(brief: &Brief, draft: &Draft, group: &Group) -> Option<String> {
-    let found = claim_code(draft, group)?;
+/// Writes a claim and the code around it, with so many bytes of related code. `None` where it is tied to no line that can
+/// be shown.
+fn claim_with_code(brief: &Brief, draft: &Draft, group: &Group, room: usize) -> Option<String> {
+    let found = claim_code(draft, group, room)?;
     let [before, after] = found.unchanged();
     let ClaimCode { file, hunk, lines: shown, picked, .. } = found;
     let mut chunk = String::new();

@@ -141,7 +141,28 @@ pub fn find(group: &Group, tree: &Tree<'_>) -> Related {
     let found = search::find(group, &touched, tree);
     excerpts.extend(found.excerpts);
     let changed = touched.into_iter().map(|t| t.changed.into_iter().map(|c| c.name).collect()).collect();
-    Related { changed, excerpts, beyond: found.beyond, is_cut: found.is_cut, bare: Vec::new() }
+    let mut related = Related { changed, excerpts, beyond: found.beyond, is_cut: found.is_cut, bare: Vec::new() };
+    related.redact(tree);
+    related
+}
+
+/// Bytes of the description of a test, from which on it may be cut: a part of a secret is not recognized as one.
+const WHOLE: usize = 100;
+
+/// Makes the name of a symbol fit to be shown: it can be any text, such as the description of a test.
+fn label(tree: &Tree<'_>, name: &mut String) {
+    let is_identifier = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    *name = if is_identifier || name.len() < WHOLE { tree.label(name) } else { String::new() };
+}
+
+impl Related {
+    /// Replaces secrets in names and shows what they hide. The lines of excerpts are redacted already.
+    fn redact(&mut self, tree: &Tree<'_>) {
+        let excerpts = self.excerpts.iter_mut().flat_map(|e| [&mut e.name, &mut e.inside]);
+        let beyond = self.beyond.iter_mut().map(|b| &mut b.name);
+        let changed = self.changed.iter_mut().flatten();
+        excerpts.chain(beyond).chain(changed).for_each(|name| label(tree, name));
+    }
 }
 
 /// Returns lines of a file, numbered from 1, each cut to [`MAX_LINE`] bytes; empty if there are none.

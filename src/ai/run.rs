@@ -46,7 +46,8 @@ use ledger::{FileKey, FileLedger};
 use look::Looked;
 use member::Member;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, oneshot};
@@ -191,7 +192,8 @@ struct Session<'a> {
     nonce: Nonce,
     cache: Option<Cache>,
     ledger: Ledger,
-    permits: Semaphore,
+    /// Of each backend, by its name: one that is slow or limits its rate does not hold up another one.
+    permits: RefCell<HashMap<String, Rc<Semaphore>>>,
     /// Of each group, made when somebody looks around.
     trees: Vec<OnceCell<Tree<'a>>>,
     usage: RefCell<Vec<Usage>>,
@@ -231,7 +233,7 @@ impl<'a> Session<'a> {
             nonce: job.agent.map_or_else(Nonce::random, |agent| agent.nonce().clone()),
             cache,
             ledger: Ledger::new(limits),
-            permits: Semaphore::new(review.jobs.max(1) as usize),
+            permits: RefCell::default(),
             trees: groups.iter().map(|_| OnceCell::new()).collect(),
             usage: RefCell::default(),
             setbacks: RefCell::default(),
@@ -240,6 +242,13 @@ impl<'a> Session<'a> {
             answered: Cell::new(0),
             repeated: Cell::default(),
         }
+    }
+
+    /// Returns what bounds the requests to a backend that are open at the same time.
+    fn permits(&self, backend: &str) -> Rc<Semaphore> {
+        let most = self.job.policy.review.jobs.max(1) as usize;
+        let mut all = self.permits.borrow_mut();
+        all.entry(backend.to_owned()).or_insert_with(|| Rc::new(Semaphore::new(most))).clone()
     }
 
     async fn run(&self, teams: &[Team<'a>], floor: oneshot::Receiver<Vec<Finding>>, mut out: Outcome) -> Outcome {
@@ -353,7 +362,9 @@ impl<'a> Session<'a> {
         let share = (looks / (teams.len() * questions).max(1)).max(1);
         teams
             .into_iter()
-            .map(|members| {
+            .map(|mut members| {
+                let count = members.len();
+                members.iter_mut().zip(1..).for_each(|(member, place)| member.precede(count - place));
                 let capacity = members.iter().map(Member::capacity).min().unwrap_or_default();
                 let limits = plan::Limits {
                     bytes: capacity.saturating_sub(prompt::fixed_bytes(self.brief, capacity)),

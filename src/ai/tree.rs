@@ -359,6 +359,11 @@ impl<'r> Tree<'r> {
         redact::name(self.rules, path.to_wire().as_bytes())
     }
 
+    /// Returns the name of a symbol as it is shown: without a secret, and nothing hidden in it.
+    pub(super) fn label(&self, name: &str) -> String {
+        redact::name(self.rules, name.as_bytes())
+    }
+
     /// Names the content of the whole tree: two trees of the same id hold the same files. `None` where it cannot
     /// be told.
     pub fn id(&self) -> Option<&str> {

@@ -281,7 +281,7 @@ static REVIEW: &[Key<Policy>] = &[
     },
     Key {
         name: "jobs",
-        about: "Most requests to models at the same time.",
+        about: "Most requests to one backend at the same time.",
         kind: Kind::Count(1, 64),
         trust: Trust::Open,
         weaker: Weaker::Never,

@@ -298,10 +298,10 @@ fn draft(path: &str, line: u32) -> Draft {
 #[test]
 fn a_refutation_reads_as_recorded() {
     let groups = [group(vec![shown(rust_change())])];
-    let p = prompt::refute(&Brief::default(), &draft("src/names.rs", 5), &groups[0], &nonce()).unwrap();
+    let p = prompt::refute(&Brief::default(), &draft("src/names.rs", 5), &groups[0], 100_000, &nonce()).unwrap();
     compare("refute.txt", &[p]);
-    assert!(prompt::refute(&Brief::default(), &draft("src/other.rs", 5), &groups[0], &nonce()).is_none());
-    assert!(prompt::refute(&Brief::default(), &draft("src/names.rs", 500), &groups[0], &nonce()).is_none());
+    assert!(prompt::refute(&Brief::default(), &draft("src/other.rs", 5), &groups[0], 100_000, &nonce()).is_none());
+    assert!(prompt::refute(&Brief::default(), &draft("src/names.rs", 500), &groups[0], 100_000, &nonce()).is_none());
 }
 
 #[test]
@@ -309,12 +309,12 @@ fn who_refutes_is_shown_what_the_claim_cites_and_offered_the_tree() {
     let brief = Brief { depth: Depth::Thorough, ..full_brief() };
     let cites = |label: &str| Draft { convention: Some(label.to_owned()), ..draft("src/names.rs", 5) };
     let group = Group { tree: Some(State::Index), ..group(vec![shown(rust_change())]) };
-    let p = prompt::refute(&brief, &cites("CLAUDE.md#Errors"), &group, &nonce()).unwrap();
+    let p = prompt::refute(&brief, &cites("CLAUDE.md#Errors"), &group, 100_000, &nonce()).unwrap();
     assert_fenced(&p, 3);
     assert!(p.chunk.contains("conventions>\nname: CLAUDE.md#Errors\n\n\nNever unwrap.\n"), "{}", p.chunk);
     assert!(p.chunk.contains("\nconvention: CLAUDE.md#Errors\n"), "{}", p.chunk);
     assert!(p.task.contains("use your tools"), "{}", p.task);
-    let p = prompt::refute(&brief, &cites("NONE.md#Errors"), &group, &nonce()).unwrap();
+    let p = prompt::refute(&brief, &cites("NONE.md#Errors"), &group, 100_000, &nonce()).unwrap();
     assert!(p.chunk.contains("\nconvention: NONE.md#Errors\n") && !p.chunk.contains("Never unwrap"), "{}", p.chunk);
 }
 
@@ -329,7 +329,7 @@ fn tools_are_spoken_of_only_where_there_is_a_tree() {
             Lens::Security,
             &WIDE,
         );
-        let refute = prompt::refute(&brief, &draft("src/names.rs", 5), &group, &nonce()).unwrap();
+        let refute = prompt::refute(&brief, &draft("src/names.rs", 5), &group, 100_000, &nonce()).unwrap();
         [review[0].task.contains("your tools"), refute.task.contains("your tools")]
     };
     assert_eq!(task(Some(State::Index)), [true, true]);
@@ -362,7 +362,7 @@ fn a_long_added_line_reaches_the_model_whole() {
 fn the_last_line_of_every_prompt_is_its_nonce() {
     let mut all = asked(&full_brief(), full_group(), Lens::Whole, &WIDE);
     let groups = [group(vec![shown(rust_change())])];
-    all.extend(prompt::refute(&Brief::default(), &draft("src/names.rs", 5), &groups[0], &nonce()));
+    all.extend(prompt::refute(&Brief::default(), &draft("src/names.rs", 5), &groups[0], 100_000, &nonce()));
     for p in all {
         assert_eq!(p.task.lines().last().unwrap(), format!("nonce: {}", nonce().as_str()));
     }
@@ -529,7 +529,7 @@ fn inj_03_exactly_one_fence_pair_survives() {
 #[test]
 fn inj_03_a_claim_cannot_leave_its_fence() {
     let groups = [group(vec![shown(rust_change())])];
-    assert_fenced(&prompt::refute(&Brief::default(), &draft("src/names.rs", 5), &groups[0], &nonce()).unwrap(), 2);
+    assert_fenced(&prompt::refute(&Brief::default(), &draft("src/names.rs", 5), &groups[0], 100_000, &nonce()).unwrap(), 2);
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use super::key;
 use super::sse::Events;
 use super::talk::{self, Complaint, Dialect, Said, Talk};
-use super::url::{Address, bytes_of};
+use super::url::{Address, bytes_of, room_for_answer};
 use crate::ai::ask::{Answer, Ask, Begun, Cause, Failure, Spent};
 use crate::ai::budget::LONGEST;
 use crate::ai::quota::Quota;
@@ -47,6 +47,8 @@ pub(super) struct Http {
     effort: Option<Effort>,
     /// Tokens that an answer may have.
     longest: u64,
+    /// Tokens of prompt and answer together; `None`: only the provider's own limits hold.
+    context: Option<u64>,
     /// The value of `api-version` in every address (Azure).
     api_version: Option<String>,
     /// The server refused to stream its answers.
@@ -92,7 +94,8 @@ impl Http {
             model: OnceCell::new_with(policy.model.clone()),
             capacity: policy.context_tokens.map_or_else(|| address.capacity(dialect), bytes_of),
             effort: policy.effort,
-            longest: longest(policy, &address),
+            longest: longest(policy.effort),
+            context: context(policy, &address),
             api_version: policy.api_version.clone(),
             is_unstreamed: AtomicBool::new(false),
             address,
@@ -190,8 +193,10 @@ impl Http {
         if let Some(effort) = self.effort {
             (self.dialect.effort)(&mut body, effort, talk.model);
         }
-        let grant = quota.reserve(body.to_string().len(), self.longest, limits).await?;
-        let tokens = grant.output().map_or(self.longest, |tokens| tokens.min(self.longest));
+        let size = body.to_string().len();
+        let longest = self.context.map_or(self.longest, |context| room_for_answer(context, size).min(self.longest));
+        let grant = quota.reserve(size, longest, limits).await?;
+        let tokens = grant.output().map_or(longest, |tokens| tokens.min(longest));
         (self.dialect.bound)(&mut body, tokens, self.is_own());
         let is_streamed = !self.is_unstreamed.load(Ordering::Relaxed) || !(self.dialect.unstream)(&mut body);
         let mut answer = self.post(talk, &body, http::Try::First, quota, limits, spent).await;
@@ -384,20 +389,19 @@ fn refuses_stream(answer: &Result<Value, http::Failure>) -> bool {
 }
 
 /// Returns how many tokens an answer may have. More effort needs more: providers count what a model thinks.
-///
-/// A server that is compatible with OpenAI's gets half of its context: some reject a request whose prompt and answer
-/// together do not fit.
-fn longest(policy: &policy::Backend, address: &Address) -> u64 {
-    let longest = match policy.effort {
+fn longest(effort: Option<Effort>) -> u64 {
+    match effort {
         None | Some(Effort::Low) => LONGEST,
         Some(Effort::Medium) => 2 * LONGEST,
         Some(Effort::High) => 4 * LONGEST,
-    };
-    if address.is_own() || policy.kind != Some(BackendKind::OpenAi) {
-        return longest;
     }
-    let context = policy.context_tokens.map_or_else(|| address.context_tokens(), u64::from);
-    longest.min(context / 2)
+}
+
+/// Returns the tokens that prompt and answer may have together, where a server may reject a request that asks for more:
+/// the configured ones, or those of a server that is compatible with OpenAI's.
+fn context(policy: &policy::Backend, address: &Address) -> Option<u64> {
+    let is_compatible = !address.is_own() && policy.kind == Some(BackendKind::OpenAi);
+    policy.context_tokens.or_else(|| is_compatible.then(|| address.context_tokens())).map(u64::from)
 }
 
 impl Protocol for Exchange<'_> {

@@ -183,7 +183,7 @@ pub(super) async fn hold(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>) 
 }
 
 async fn converse(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>, spent: &mut Spent) -> Result<Answer, Failure> {
-    let limits = Limits::new(ask.deadline, ask.stop);
+    let limits = Limits::new(ask.deadline, ask.stop).patient_until(ask.patience);
     let model = http.ready(ask.deadline, ask.stop).await?;
     // A reply that could not be read is put right from memory.
     let mut session = around.filter(|_| ask.repair.is_none()).map(Session::new);

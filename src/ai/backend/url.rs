@@ -5,20 +5,25 @@ use crate::ai::ask::{Cause, Failure};
 use crate::http::{Url, is_local};
 use std::fmt;
 
-/// Bytes of prompt for a server of this machine: about 8,000 tokens with the answer, the smallest context that such
-/// servers are commonly started with.
-const LOCAL: usize = 24_000;
-/// Tokens of the context of such a server.
-const LOCAL_TOKENS: u64 = 8_000;
-/// Bytes of prompt for a compatible server elsewhere: 32,000 tokens with the answer.
-const ELSEWHERE: usize = 64_000;
-/// Tokens of the context of such a server.
-const ELSEWHERE_TOKENS: u64 = 32_000;
+/// Tokens of the context of a server of this machine: the smallest context that such servers are commonly started with.
+const LOCAL_TOKENS: u32 = 8_000;
+/// Tokens of the context of a compatible server elsewhere.
+const ELSEWHERE_TOKENS: u32 = 32_000;
+/// Bytes of a token, at least: code has mostly four.
+const TOKEN: u64 = 3;
+/// The share of a context that is kept for the answer: a quarter.
+const ANSWER_SHARE: u64 = 4;
 
-/// Returns how many bytes of prompt a context takes, with room for an answer: three for a token, of which code has
-/// mostly four.
+/// Returns how many bytes of prompt a context takes, with room for an answer.
 pub(super) fn bytes_of(tokens: u32) -> usize {
-    tokens as usize * 3
+    let tokens = u64::from(tokens);
+    usize::try_from((tokens - tokens / ANSWER_SHARE) * TOKEN).unwrap_or(usize::MAX)
+}
+
+/// Returns how many tokens an answer can have in a context beside a request of so many bytes.
+pub(super) fn room_for_answer(context: u64, request: usize) -> u64 {
+    let used = u64::try_from(request).unwrap_or(u64::MAX).div_ceil(TOKEN);
+    context.saturating_sub(used).max(context / ANSWER_SHARE)
 }
 
 /// The address of a server, up to the version.
@@ -81,7 +86,7 @@ impl Address {
     }
 
     /// Returns how many tokens of prompt and answer together a compatible server takes at least.
-    pub(super) fn context_tokens(&self) -> u64 {
+    pub(super) fn context_tokens(&self) -> u32 {
         if is_local(&self.base) { LOCAL_TOKENS } else { ELSEWHERE_TOKENS }
     }
 
@@ -89,8 +94,7 @@ impl Address {
     pub(super) fn capacity(&self, dialect: &Dialect) -> usize {
         match self.own {
             true => dialect.capacity,
-            false if is_local(&self.base) => LOCAL,
-            false => ELSEWHERE,
+            false => bytes_of(self.context_tokens()),
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::git::Repo;
 use crate::policy::{Effort, Policy, Price};
 use crate::request::Depth;
 use std::cell::OnceCell;
+use std::time::Instant;
 
 /// One who answers.
 pub(super) enum Member<'a> {
@@ -22,6 +23,8 @@ pub(super) enum Member<'a> {
         effort: &'static str,
         /// The listed price of the model, once that is known.
         listed: OnceCell<Option<Price>>,
+        /// How many backends are asked after this one if it does not answer.
+        followers: usize,
     },
     Script {
         name: String,
@@ -44,7 +47,22 @@ impl<'a> Member<'a> {
         let backend = Box::new(Backend::open(policy, job.env, top, pool)?);
         let model = backend.model().unwrap_or_default().to_owned();
         let effort = policy.effort.map_or("", Effort::name);
-        Ok(Self::Backend { backend, model, effort, listed: OnceCell::new() })
+        Ok(Self::Backend { backend, model, effort, listed: OnceCell::new(), followers: 0 })
+    }
+
+    /// Notes how many backends are asked after this one if it does not answer.
+    pub(super) fn precede(&mut self, count: usize) {
+        if let Self::Backend { followers, .. } = self {
+            *followers = count;
+        }
+    }
+
+    /// Returns until when the backend is asked again while it limits its rate: its share of the time that is left.
+    pub(super) fn patience(&self, deadline: Instant) -> Instant {
+        let Self::Backend { followers, .. } = self else { return deadline };
+        let now = Instant::now();
+        let share = deadline.saturating_duration_since(now) / u32::try_from(followers + 1).unwrap_or(u32::MAX);
+        now.checked_add(share).unwrap_or(deadline).min(deadline)
     }
 
     pub(super) fn name(&self) -> &str {

@@ -78,8 +78,9 @@ impl<'a> Session<'a> {
                 }
             }
         }
-        // Nobody can close it.
-        let _permit = self.permits.acquire().await;
+        let permits = self.permits(member.name());
+        // Without an error: nothing closes the semaphore.
+        let _permit = permits.acquire().await;
         let price = member.price(self.job.policy);
         let quota = self.ledger.open(member.name(), price, member.most_requests(around.is_some()));
         let quota = quota.map_err(Why::Limit)?;
@@ -148,11 +149,13 @@ impl<'a> Session<'a> {
         let backend = job.policy.backend(member.name());
         let own = backend.and_then(|b| Instant::now().checked_add(b.timeout?));
         let deadline = own.map_or(job.deadline, |own| own.min(job.deadline));
-        // Several are asked at once, and none knows of the others: together they may spend what is left.
+        // Several requests are open at once, and none knows of the others: together they may spend what is left.
         let open = self.planned.get().saturating_sub(self.answered.get());
-        let together = open.clamp(1, job.policy.review.jobs.max(1) as usize);
+        let most = job.policy.review.jobs.max(1) as usize * self.permits.borrow().len().max(1);
+        let together = open.clamp(1, most);
         let budget_usd = Some(self.ledger.usd_left() / together as f64);
-        let ask = Ask { prompt, schema, repair, deadline, budget_usd, quota, stop: job.stop, begun };
+        let patience = member.patience(deadline);
+        let ask = Ask { prompt, schema, repair, deadline, patience, budget_usd, quota, stop: job.stop, begun };
         if let Some(prompts) = job.prompts {
             prompts.append(member.name(), &ask);
         }
@@ -197,8 +200,13 @@ impl<'a> Session<'a> {
                 &mut all[last]
             }
         };
-        if !model.is_empty() {
+        // A provider can change its newest model while older answers are still in the cache: all of them are named.
+        let is_known = usage.model.split(", ").any(|known| known == model);
+        if usage.model.is_empty() {
             model.clone_into(&mut usage.model);
+        } else if !model.is_empty() && !is_known && usage.model.len() < MODELS {
+            usage.model.push_str(", ");
+            usage.model.push_str(model);
         }
         match spent {
             Some(spent) => usage.spent.add(spent),
@@ -207,6 +215,9 @@ impl<'a> Session<'a> {
         usage.duration = self.began.elapsed();
     }
 }
+
+/// Bytes of the names of models that answered, at most: one more name is taken below.
+const MODELS: usize = 200;
 
 /// Returns the first `most` bytes of a text, cut between characters.
 fn head(text: &str, most: usize) -> &str {

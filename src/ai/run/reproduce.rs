@@ -122,7 +122,8 @@ impl<'a> Session<'a> {
         let claim = suspect.same.iter().map(|i| &all[*i]).find(|c| c.disputed.is_none());
         let command = self.job.policy.tests.command.as_deref();
         let group = &self.groups[suspect.group];
-        let prompt = claim.and_then(|c| prompt::reproduce(self.brief, &c.draft, group, command, &self.nonce));
+        let shown = (group, suspect.member.capacity());
+        let prompt = claim.and_then(|c| prompt::reproduce(self.brief, &c.draft, shown, command, &self.nonce));
         let Some(prompt) = prompt else { return (suspect, None) };
         let query = Query::new(&prompt, asked::schema(), self.tree(suspect.group));
         match self.question(suspect.member, &query, reply::reproduction).await {
@@ -146,31 +147,36 @@ impl<'a> Session<'a> {
             return Err("the fix touches no changed file");
         }
         // Each run gets a copy of its own: what the first one leaves behind could change the second.
-        if self.outcome(sandbox, tree, proposal, &[]).await? {
+        if self.outcome(sandbox, tree, proposal, &proposal.files, &[]).await? {
             return Err("the test passes on the change");
         }
-        match self.outcome(sandbox, tree, proposal, &proposal.fix).await? {
-            true => Ok(()),
-            false => Err("the test fails with the fix, too"),
+        if !self.outcome(sandbox, tree, proposal, &proposal.files, &proposal.fix).await? {
+            return Err("the test fails with the fix, too");
+        }
+        // A command that does not need the test's files shows nothing: a search for the text of the fix, for example.
+        match self.outcome(sandbox, tree, proposal, &[], &proposal.fix).await {
+            Ok(true) => Err("the command passes without the test"),
+            _ => Ok(()),
         }
     }
 
-    /// Runs a test on a fresh copy with these edits. Returns true if it passes.
+    /// Runs the command of a test on a fresh copy with these files and edits. Returns true if it passes.
     async fn outcome(
         &self,
         sandbox: &Sandbox,
         tree: &Tree<'_>,
         proposal: &asked::Reproduction,
+        files: &[NewFile],
         edits: &[Edit],
     ) -> Result<bool, &'static str> {
         let copy = self.copy(tree).await.map_err(|_| "the tree could not be copied")?;
         for edit in edits {
             copy.replace(&edit.path, &edit.old, &edit.new).map_err(|_| "the fix does not fit the code")?;
         }
-        if proposal.files.len() > MOST_FILES || proposal.files.iter().any(|f| f.text.len() > MOST_BYTES) {
+        if files.len() > MOST_FILES || files.iter().any(|f| f.text.len() > MOST_BYTES) {
             return Err("the test is too large");
         }
-        for NewFile { path, text } in &proposal.files {
+        for NewFile { path, text } in files {
             copy.add(path, text).map_err(|_| "a file of the test cannot be written")?;
         }
         let deadline = (Instant::now() + RUN_TIME).min(self.job.deadline);

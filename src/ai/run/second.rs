@@ -72,9 +72,11 @@ impl<'a> Session<'a> {
         let mut looks = FuturesUnordered::new();
         for same in claims {
             let severe = same.iter().map(|i| &all.candidates[*i]).filter(|c| self.is_severe(c));
-            let mut shown = severe.filter_map(|c| Some((c, self.challenge(&c.draft, c.group)?)));
-            let Some((c, challenge)) = shown.next() else { continue };
-            let Some(member) = judge(&c.backend) else { continue };
+            let mut shown = severe.filter_map(|c| {
+                let member = judge(&c.backend)?;
+                Some((member, self.challenge(&c.draft, c.group, member.capacity())?))
+            });
+            let Some((member, challenge)) = shown.next() else { continue };
             drop(shown);
             looks.push(self.rebut(member, challenge, Doubted::Claim(same)));
         }
@@ -82,7 +84,7 @@ impl<'a> Session<'a> {
             let Some(member) = judge("") else { continue };
             // The rules do not say which of several groups without a commit: the first that shows the line.
             let mut groups = self.groups.iter().enumerate().filter(|(_, g)| g.commit == f.commit);
-            let Some(challenge) = groups.find_map(|(g, _)| self.challenge(f.draft(), g)) else { continue };
+            let Some(challenge) = groups.find_map(|(g, _)| self.challenge(f.draft(), g, member.capacity())) else { continue };
             looks.push(self.rebut(member, challenge, Doubted::Rule(i)));
         }
         self.expect(looks.len());
@@ -121,11 +123,11 @@ impl<'a> Session<'a> {
         out.claims.disputes.sort_by_key(|d| d.rule);
     }
 
-    /// Makes the question to refute a claim of a group. `None` where its code cannot be shown.
-    fn challenge(&self, draft: &Draft, group: usize) -> Option<Challenge<'_>> {
+    /// Makes the question to refute a claim of a group, of at most `capacity` bytes. `None` where its code cannot be shown.
+    fn challenge(&self, draft: &Draft, group: usize, capacity: usize) -> Option<Challenge<'_>> {
         let shown = self.groups.get(group)?;
-        let prompt = prompt::refute(self.brief, draft, shown, &self.nonce)?;
-        let code = prompt::refutable_lines(draft, shown);
+        let prompt = prompt::refute(self.brief, draft, shown, capacity, &self.nonce)?;
+        let code = prompt::refutable_lines(self.brief, draft, shown, capacity);
         Some(Challenge { prompt, group, code, location: draft.location.clone() })
     }
 

@@ -28,12 +28,42 @@ fn every_server_gets_a_limit_for_the_answer() {
     for (kind, context, limit) in [
         (BackendKind::Anthropic, None, 16_000),
         (BackendKind::Google, None, 16_000),
-        // A compatible server of this machine: half of 8,000 tokens, or of its context.
-        (BackendKind::OpenAi, None, 4_000),
-        (BackendKind::OpenAi, Some(20_000), 10_000),
         (BackendKind::OpenAi, Some(200_000), 16_000),
     ] {
         assert_eq!(sent(kind, |b| b.context_tokens = context), (json!(limit), Value::Null), "{kind:?}");
+    }
+}
+
+#[test]
+fn a_request_and_its_answer_fit_in_the_context() {
+    for (kind, configured, context) in [
+        // A compatible server of this machine.
+        (BackendKind::OpenAi, None, 8_000),
+        (BackendKind::OpenAi, Some(2_000), 2_000),
+        (BackendKind::OpenAi, Some(12_000), 12_000),
+        (BackendKind::Anthropic, Some(8_000), 8_000),
+        (BackendKind::Google, Some(8_000), 8_000),
+    ] {
+        for lines in [1, 100, 2_000] {
+            let server = Server::start(|r| r.review(&[]));
+            let name = kind.name();
+            let tokens = configured.map_or_else(String::new, |tokens| format!("context_tokens = {tokens}\n"));
+            let repo = Repo::new();
+            let policy = server.policy(name).replace("[review]\n", "[review]\nmax_requests = 200\n");
+            repo.stage(".claude-reviewer.toml", policy + &tokens);
+            repo.stage("src/a.py", (0..lines).map(|i| format!("value_{i} = compute({i})\n")).collect::<String>());
+            repo.reviewer(&["review", "staged", "--no-save"]).run(0);
+            for question in server.questions() {
+                let body = question.json();
+                let limit = match kind {
+                    BackendKind::Google => body["generationConfig"]["maxOutputTokens"].as_u64(),
+                    _ => body["max_tokens"].as_u64(),
+                };
+                let (limit, prompt) = (limit.unwrap(), question.prompt().len() as u64);
+                // A token has 3.6 bytes of code or more.
+                assert!(limit >= context / 4 && limit + prompt * 10 / 36 <= context, "{name} {limit} {prompt}");
+            }
+        }
     }
 }
 
