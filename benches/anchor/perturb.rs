@@ -139,8 +139,8 @@ impl Way {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figures {
     pub told: u32,
-    /// Claims that are true of another line just as they are told; see [`Setting::is_undecided`]. Nothing can tell the two
-    /// apart; they are left out.
+    /// Claims that are true of another line just as they are told; see [`Setting::is_undecided`]. Nothing can tell
+    /// the two apart; they are left out.
     pub undecided: u32,
     /// Claims that say enough to find the line, those of them that landed on it, and those that can block there.
     pub clear: u32,
@@ -384,8 +384,9 @@ impl Setting<'_> {
         !is_own && !is_numbered && self.lines.iter().any(is_other)
     }
 
-    /// Returns the removed lines of a file, without white space, with the numbers that a claim about one has: its own on
-    /// the old side, and that of the next line of the new side, which the prompt asks for, or else of the one before.
+    /// Returns the removed lines of a file, without white space, with the numbers that a claim about one has: its own
+    /// on the old side, and that of the next line of the new side, which the prompt asks for, or else of the one
+    /// before.
     fn removed(&self, file: usize) -> Vec<(String, Vec<u32>)> {
         let mut all = Vec::new();
         for hunk in &self.group.files[file].hunks {
@@ -401,10 +402,10 @@ impl Setting<'_> {
 
     /// Returns true if the claim says enough to find its line.
     ///
-    /// Of the right file: the number, or a quote that is in no other line of the file; and no other file has the quote on
-    /// the line with the claimed number, where that is not the true one. Of another file: a quote that is in no other
-    /// line that was shown, and in no line of the named file, shown or not. What the named file lost is in it, unless
-    /// the number is that of the true line. A part of a line has to be long enough as well.
+    /// Of the right file: the number, or a quote that is in no other line of the file; and no other file has the
+    /// quote on the line with the claimed number, where that is not the true one. Of another file: a quote that is in
+    /// no other line that was shown, and in no line of the named file, shown or not. What the named file lost is in
+    /// it, unless the number is that of the true line. A part of a line has to be long enough as well.
     fn is_clear(&self, way: Way, told: &Told, truth: &Line) -> bool {
         let kept = fold(&told.kept);
         let count = |fits: &dyn Fn(&Line) -> bool| self.lines.iter().filter(|l| fits(l)).count();

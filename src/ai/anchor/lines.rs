@@ -130,8 +130,8 @@ impl<'a> Lines<'a> {
         by_folded.get(folded).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns every line of a file's new side that is not blank, shown or not, as quotes are compared. Empty for a file
-    /// without a new side, or with more than [`SEARCHED`] bytes.
+    /// Returns every line of a file's new side that is not blank, shown or not, as quotes are compared. Empty for a
+    /// file without a new side, or with more than [`SEARCHED`] bytes.
     pub(super) fn whole(&self, file: usize) -> &[String] {
         let of_text = || {
             let whole = self.file(file).change.text()?.new.whole().filter(|whole| whole.len() <= SEARCHED)?;

@@ -100,8 +100,8 @@ fn by_quote(lines: &Lines<'_>, said: Said<'_>, quote: &Quote) -> Place {
     by_quote_elsewhere(lines, said, file, quote, Some(&part))
 }
 
-/// Finds the place of a quote that lines of the named file equal: one of them, unless another file has the quote in a
-/// stronger sense. The named file may have it only without what looks like a diff marker, or only as a removed line.
+/// Finds the place of a quote that equals lines of the named file: one of them, unless another file fits better. It
+/// does if the named file has the quote only as a removed line, or only without what looks like a diff marker.
 fn in_named_file(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Quote, found: &Found) -> Place {
     let elsewhere = quote.find_equal(lines, None).filter(|_| quote.is_telling());
     let (own, mut others): (Vec<Occurrence>, Vec<Occurrence>) =
@@ -121,8 +121,8 @@ fn in_named_file(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Quote, 
     }
 }
 
-/// Returns the added line that has the claimed number, and removed lines as a part. `None` also if it is shown for one of
-/// them.
+/// Returns the added line that has the claimed number and contains a removed line that equals the quote. `None` also
+/// if the removed line is shown at this line anyway.
 fn numbered_longer(lines: &Lines<'_>, file: usize, n: u32, removed: &Found) -> Option<usize> {
     let entry = lines.numbered(file, n).filter(|i| lines.entries[*i].shown.kind == LineKind::Added)?;
     let folded = lines.folded();
@@ -131,8 +131,8 @@ fn numbered_longer(lines: &Lines<'_>, file: usize, n: u32, removed: &Found) -> O
     (!is_shown_there && removed.all.iter().any(is_part)).then_some(entry)
 }
 
-/// Finds the place of a claim about a line that the named file lost and other files have on their new side. `others` are
-/// those lines. Only the number can say which is meant.
+/// Finds the place of a claim whose quote equals removed lines of the named file and lines of the new side of other
+/// files, `others`. Only the number can distinguish them.
 fn moved(lines: &Lines<'_>, said: Said<'_>, found: &Found, others: Vec<Occurrence>) -> Place {
     let mut numbered = others.iter().filter(|o| has_number(lines, **o, said));
     if let (Some(o), None) = (numbered.next(), numbered.next()) {
@@ -148,7 +148,7 @@ fn moved(lines: &Lines<'_>, said: Said<'_>, found: &Found, others: Vec<Occurrenc
     elsewhere_or_here(lines, said, found, others)
 }
 
-/// Decides among lines of other files than the named one, or where they cannot be told apart, of that one. No line is
+/// Chooses one of the lines of other files, or if nothing distinguishes them, a line of the named file. No line is
 /// certain.
 fn elsewhere_or_here(lines: &Lines<'_>, said: Said<'_>, found: &Found, others: Vec<Occurrence>) -> Place {
     let of_any_file = Said { file: None, ..said };
@@ -219,8 +219,8 @@ fn by_quote_elsewhere(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Qu
     }
 }
 
-/// Returns true if nothing of the named file can be meant by a quote that lines of other files equal, and the quote or the
-/// number tells which of those is.
+/// Returns true if a quote that equals lines of other files cannot mean a line of the named one, and the quote or the
+/// number identifies one of those lines.
 fn is_sure_elsewhere(
     lines: &Lines<'_>,
     said: Said<'_>,
@@ -404,8 +404,8 @@ fn only_part(lines: &Lines<'_>, said: Said<'_>, file: usize, found: &Found) -> O
     Some(at(lines, *only, said, if is_certain { Quoted::AsNumbered } else { Quoted::Loosely }))
 }
 
-/// Tells whether quote and number tie a claim to lines. A quote that every file has (`}`) does only near the number, and
-/// if no other line of the file is equal.
+/// Tells whether quote and number tie a claim to lines. A quote that every file has (`}`) does only near the number,
+/// and if no other line of the file is equal.
 fn is_tied(lines: &Lines<'_>, o: Occurrence, said: Said<'_>) -> bool {
     let Some(quote) = said.quote.filter(|q| !q.says_something()) else { return true };
     let file = lines.file(lines.entries[o.first].file);

@@ -141,15 +141,16 @@ impl Quote {
         Found::of_readings(readings.iter().map(hits), Fit::Similar)
     }
 
-    /// Tells whether the quote, or its first line, equals a line of a text, or is a part of it that says which line it is.
+    /// Tells whether the quote, or its first line, equals a line of a text, or is a part of it that says which line
+    /// it is.
     pub(super) fn fits(&self, line: &str) -> bool {
         let line = fold(line);
         let fits = |r: &String| fold(r) == line || Part::of(r).is_some_and(|part| part.is_in(&line));
         self.lines.first().is_some_and(|readings| readings.iter().any(fits))
     }
 
-    /// Returns how well the quote fits the lines of a whole text that are not blank, as quotes are compared: they have all
-    /// of its lines, or one has its only line as a part that says which line it is.
+    /// Returns how well the quote fits the lines of a whole text that are not blank, as quotes are compared: they
+    /// have all of its lines, or one has its only line as a part that says which line it is.
     pub(super) fn fit_in_whole(&self, whole: &[String]) -> Option<Fit> {
         let quote = folded(&self.lines);
         let is_it = |window: &&[String]| quote.iter().zip(*window).all(|(readings, line)| readings.contains(line));
@@ -279,7 +280,8 @@ impl Quote {
 
     /// Finds the line of a text that the quote, or its first line, means: an equal one, else one that contains it.
     ///
-    /// Of several, `number` chooses the nearest that is at most `within` lines away. Lines are given with their numbers.
+    /// Of several, `number` chooses the nearest that is at most `within` lines away. Lines are given with their
+    /// numbers.
     pub(super) fn find_line<'t>(
         &self,
         lines: &[(u32, &'t str)],
