@@ -2,9 +2,10 @@
 //!
 //! Takes the newest commits of a history (default: 300 of this repository), makes true claims about lines that they
 //! add, tells them wrongly in every way that models have, and prints how many land on the true line. What must hold of
-//! each way is [`Figures::check`]: of claims that name the right file and say enough, at least 95 in 100 are on the true
-//! line and can block, and none is believed on another line, though every line counts as read. Claims that are true of
-//! another line just as they are told are left out, and counted. The same seed every time.
+//! each way is [`Figures::check`]: of claims that say enough, at least 95 in 100 are on the true line, and can block if
+//! they name the right file. No claim is believed on another line, whatever it names and says, though every line counts
+//! as read. Claims that are true of another line just as they are told are left out, and counted. The same seed every
+//! time.
 
 #![expect(clippy::print_stdout, clippy::expect_used, reason = "a benchmark prints, and stops when it cannot go on")]
 

@@ -65,7 +65,7 @@ pub enum Bar {
     Shown,
     /// No line is believed that is not the true one.
     Doubted,
-    /// They name another file than the one that has the line; most are on the true line.
+    /// They name another file than the one that has the line. They are on the true line, with low confidence or more.
     OtherFile,
 }
 
@@ -139,7 +139,8 @@ impl Way {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figures {
     pub told: u32,
-    /// Claims that are true of another line just as they are told. Nothing can tell the two apart; they are left out.
+    /// Claims that are true of another line just as they are told; see [`Setting::is_undecided`]. Nothing can tell
+    /// the two apart; they are left out.
     pub undecided: u32,
     /// Claims that say enough to find the line, those of them that landed on it, and those that can block there.
     pub clear: u32,
@@ -178,7 +179,7 @@ impl Figures {
             Bar::Blocks => share(self.blocking, 95) && self.medium == 0,
             Bar::Shown => share(self.right, 95) && self.lost == 0 && self.medium == 0,
             Bar::Doubted => self.lost == 0 && self.medium == 0,
-            Bar::OtherFile => share(self.right, 90),
+            Bar::OtherFile => share(self.right, 95) && self.medium == 0,
         };
         if holds && self.high == 0 { Ok(()) } else { Err(format!("{}: {self:?}", way.name())) }
     }
@@ -261,6 +262,7 @@ pub fn measure(
         for (way, figures) in Way::ALL.into_iter().zip(figures.iter_mut()) {
             let outcome = match way {
                 _ if way.makes_a_change() && number % SELDOM > 0 => None,
+                _ if way.bar() == Bar::OtherFile && chunk.pieces.len() < 2 => None,
                 Way::Identical | Way::IdenticalQuoted => setting.identical(way, line, random),
                 Way::Unchanged => setting.unchanged(line, random),
                 Way::Caller => setting.caller(line, random),
@@ -351,40 +353,86 @@ impl Setting<'_> {
         Figures::of(finding.as_ref(), clear, is_right)
     }
 
-    /// Returns true if the claim, as it is told, is true of another line.
+    /// Returns true if the claim, as it is told, is true of another line:
+    ///
+    /// - The named file has the quote on the line with the claimed number, on either side.
+    /// - The named file has it in another line that was shown, and the number is not that of the true line. The same
+    ///   claim is made about that line with a number that is off, and has to be believed there.
+    /// - The named file does not have it, and a third file has it on the line with the claimed number.
     fn is_undecided(&self, told: &Told, truth: &Line) -> bool {
+        let number = told.number();
+        let is_numbered = number == Some(truth.number);
+        let is_own = told.at == truth.file;
+        if is_own && is_numbered {
+            return false;
+        }
         let kept = fold(&told.kept);
-        let is_other = |l: &&Line| (l.file, l.number) != (truth.file, truth.number);
-        let fits = |l: &Line| if told.is_whole { l.folded == kept } else { l.folded.contains(&kept) };
-        let others = || self.lines.iter().filter(is_other);
-        if told.at != truth.file && others().any(|l| l.file == told.at && fits(l)) {
+        let change = self.group.files[told.at].change.text();
+        let numbered = change.zip(number).and_then(|(c, n)| c.new.line(LineNo::new(n)?));
+        if numbered.is_some_and(|text| fold(&String::from_utf8_lossy(text)).contains(&kept)) {
             return true;
         }
-        let whole = self.group.files[told.at].change.text();
-        let text = whole.and_then(|t| t.new.whole()).map(String::from_utf8_lossy).unwrap_or_default();
-        if told.at != truth.file && text.lines().any(|l| fold(l) == kept) {
+        let was_removed = |(text, numbers): &(String, Vec<u32>)| {
+            told.fits(text, &kept) && number.is_some_and(|n| numbers.contains(&n))
+        };
+        if !is_own && self.removed(told.at).iter().any(was_removed) {
             return true;
         }
-        let Some(n) = told.line.and_then(|n| u32::try_from(n).ok()) else { return false };
-        let numbered = whole.and_then(|t| t.new.line(LineNo::new(n)?));
-        let has_it = numbered.is_some_and(|text| fold(&String::from_utf8_lossy(text)).contains(&kept));
-        (told.at, n) != (truth.file, truth.number) && has_it
-            || others().any(|l| l.file != told.at && l.number == n && fits(l))
+        let is_meant = |l: &Line| l.file == told.at || number == Some(l.number);
+        let is_truth = |l: &Line| (l.file, l.number) == (truth.file, truth.number);
+        let is_other = |l: &Line| !is_truth(l) && is_meant(l) && told.fits(&l.folded, &kept);
+        !is_own && !is_numbered && self.lines.iter().any(is_other)
     }
 
-    /// Returns true if the claim says enough to find its line: file, and number or a quote that is in no other line.
+    /// Returns the removed lines of a file, without white space, with the numbers that a claim about one has: its own
+    /// on the old side, and that of the next line of the new side, which the prompt asks for, or else of the one
+    /// before.
+    fn removed(&self, file: usize) -> Vec<(String, Vec<u32>)> {
+        let mut all = Vec::new();
+        for hunk in &self.group.files[file].hunks {
+            let new = |l: &claude_reviewer::ai::material::ShownLine| l.new.map(LineNo::get);
+            for (at, line) in hunk.lines.iter().enumerate().filter(|(_, l)| l.kind == LineKind::Removed) {
+                let next = hunk.lines[at..].iter().find_map(new);
+                let stand_in = next.or_else(|| hunk.lines[..at].iter().rev().find_map(new));
+                all.push((fold(&line.text), line.old.map(LineNo::get).into_iter().chain(stand_in).collect()));
+            }
+        }
+        all
+    }
+
+    /// Returns true if the claim says enough to find its line.
+    ///
+    /// Of the right file: the number, or a quote that is in no other line of the file; and no other file has the
+    /// quote on the line with the claimed number, where that is not the true one. Of another file: a quote that is in
+    /// no other line that was shown, and in no line of the named file, shown or not. What the named file lost is in
+    /// it, unless the number is that of the true line. A part of a line has to be long enough as well.
     fn is_clear(&self, way: Way, told: &Told, truth: &Line) -> bool {
         let kept = fold(&told.kept);
         let count = |fits: &dyn Fn(&Line) -> bool| self.lines.iter().filter(|l| fits(l)).count();
         let in_file = |l: &Line| l.file == truth.file && l.folded.contains(&kept);
-        let is_numbered = told.line == Some(i64::from(truth.number));
+        let is_numbered = told.number() == Some(truth.number);
+        let is_numbered_elsewhere = || {
+            let is_it = |l: &&Line| l.file != truth.file && told.number() == Some(l.number);
+            self.lines.iter().filter(is_it).any(|l| told.fits(&l.folded, &kept))
+        };
         match way.bar() {
             Bar::Shown => true,
             Bar::Doubted => false,
-            Bar::OtherFile => count(&|l| l.folded.contains(&kept)) == 1,
-            Bar::Blocks if told.is_whole => is_numbered || count(&in_file) == 1,
-            Bar::Blocks => told.is_long() && (is_numbered || count(&|l| l.added && in_file(l)) == 1),
+            _ if !told.is_whole && !told.is_long() => false,
+            Bar::OtherFile => count(&|l| l.folded.contains(&kept)) == 1 && !self.has_named(told, &kept, is_numbered),
+            Bar::Blocks if is_numbered => true,
+            Bar::Blocks if is_numbered_elsewhere() => false,
+            Bar::Blocks if told.is_whole => count(&in_file) == 1,
+            Bar::Blocks => count(&|l| l.added && in_file(l)) == 1,
         }
+    }
+
+    /// Returns true if the named file has the quote on its new side, shown or not, or had it.
+    fn has_named(&self, told: &Told, kept: &str, is_numbered: bool) -> bool {
+        let whole = self.group.files[told.at].change.text().and_then(|t| t.new.whole());
+        let text = whole.map(String::from_utf8_lossy).unwrap_or_default();
+        text.lines().any(|l| fold(l).contains(kept))
+            || !is_numbered && self.removed(told.at).iter().any(|(l, _)| l.contains(kept))
     }
 
     /// Tells a claim about a line that has a twin.
@@ -482,10 +530,9 @@ impl Figures {
                 figures.blocking = u32::from(is_clear && f.confidence() >= Confidence::Medium);
                 figures.others_right = u32::from(!is_clear);
             }
-            // The file, and the lines that it may be.
-            Some(f) if f.lines().is_none() => {}
             Some(f) => {
-                figures.elsewhere = 1;
+                // Without lines it is the file, and the lines that it may be.
+                figures.elsewhere = u32::from(f.lines().is_some());
                 figures.medium = u32::from(f.confidence() == Confidence::Medium);
                 figures.high = u32::from(f.confidence() == Confidence::High);
             }
@@ -606,6 +653,15 @@ impl Told {
             }
         }
         self
+    }
+
+    fn number(&self) -> Option<u32> {
+        self.line.and_then(|n| u32::try_from(n).ok())
+    }
+
+    /// Returns true if the quote is true of a line. Both have no white space.
+    fn fits(&self, line: &str, kept: &str) -> bool {
+        if self.is_whole { line == kept } else { line.contains(kept) }
     }
 
     /// Keeps a part of the quote, in percent of its characters.

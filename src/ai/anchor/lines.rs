@@ -36,6 +36,9 @@ struct Views {
     files_before: u32,
 }
 
+/// Bytes of a file that is searched for code that was not shown.
+pub(super) const SEARCHED: usize = 2 << 20;
+
 /// Lines in front of a file's first hunk in a unified diff, at most (`diff --git`, `index`, `---`, `+++`, a mode).
 const FILE_HEAD: u32 = 6;
 
@@ -72,6 +75,8 @@ pub(super) struct Lines<'a> {
     folded: OnceCell<Vec<String>>,
     /// The entries that have a text, as quotes are compared.
     by_folded: OnceCell<HashMap<String, Vec<usize>>>,
+    /// The new side of each file of the group, as quotes are compared; made when a quote is looked for in it.
+    whole: Vec<OnceCell<Vec<String>>>,
 }
 
 impl<'a> Lines<'a> {
@@ -104,7 +109,8 @@ impl<'a> Lines<'a> {
                 }
             }
         }
-        Self { group, entries, folded: OnceCell::new(), by_folded: OnceCell::new() }
+        let whole = vec![OnceCell::new(); group.files.len()];
+        Self { group, entries, folded: OnceCell::new(), by_folded: OnceCell::new(), whole }
     }
 
     /// Returns every entry's text as quotes are compared; see [`fold`].
@@ -122,6 +128,17 @@ impl<'a> Lines<'a> {
             all
         });
         by_folded.get(folded).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns every line of a file's new side that is not blank, shown or not, as quotes are compared. Empty for a
+    /// file without a new side, or with more than [`SEARCHED`] bytes.
+    pub(super) fn whole(&self, file: usize) -> &[String] {
+        let of_text = || {
+            let whole = self.file(file).change.text()?.new.whole().filter(|whole| whole.len() <= SEARCHED)?;
+            let text = String::from_utf8_lossy(whole);
+            Some(text.lines().map(|line| fold(bare(line))).filter(|line| !line.is_empty()).collect())
+        };
+        self.whole.get(file).map_or(&[], |cell| cell.get_or_init(|| of_text().unwrap_or_default()))
     }
 
     /// Returns the file of an entry.

@@ -1,7 +1,7 @@
 //! Where a claim belongs: the quote finds the line, the claimed number tells equal lines apart.
 
 use super::Quoted;
-use super::lines::Lines;
+use super::lines::{Lines, SEARCHED};
 use super::quote::{Fit, Found, Occurrence, Quote};
 use crate::diff::{LineKind, LineNo};
 
@@ -11,9 +11,6 @@ const NEAR: u32 = 30;
 const BESIDE: u32 = 3;
 /// Lines around the claimed one among which a paraphrased quote is looked for.
 const AKIN: u32 = 5;
-
-/// Bytes of a file that is searched for code that was not shown.
-const SEARCHED: usize = 2 << 20;
 
 /// Why a claim has no place.
 const UNKNOWN: &str = "its quote is not in the text sent to the model";
@@ -89,20 +86,83 @@ fn by_quote(lines: &Lines<'_>, said: Said<'_>, quote: &Quote) -> Place {
         return place;
     }
     if let Some(found) = quote.find_equal(lines, Some(file)) {
-        return chosen(lines, said, &found);
+        return in_named_file(lines, said, file, quote, &found);
     }
-    let part = quote.find_part(lines, Some(file));
-    if let Some(place) = part.as_ref().and_then(|found| numbered_part(lines, said, found)) {
+    let Some(part) = quote.find_part(lines, Some(file)) else {
+        return by_quote_elsewhere(lines, said, file, quote, None);
+    };
+    // The named file has it only without what looks like a diff marker, and another one as it is.
+    let is_as_given = quote.find_part(lines, None).is_none_or(|f| f.all.iter().any(|o| is_in(lines, o, file)));
+    let part = if is_as_given { part } else { Found { all: Vec::new(), further: part.all, ..part } };
+    if let Some(place) = numbered_part(lines, said, &part) {
         return place;
     }
-    by_quote_elsewhere(lines, said, file, quote, part.as_ref())
+    by_quote_elsewhere(lines, said, file, quote, Some(&part))
+}
+
+/// Finds the place of a quote that equals lines of the named file: one of them, unless another file fits better. It
+/// does if the named file has the quote only as a removed line, or only without what looks like a diff marker.
+fn in_named_file(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Quote, found: &Found) -> Place {
+    let elsewhere = quote.find_equal(lines, None).filter(|_| quote.is_telling());
+    let (own, mut others): (Vec<Occurrence>, Vec<Occurrence>) =
+        elsewhere.map(|e| e.all).unwrap_or_default().into_iter().partition(|o| is_in(lines, o, file));
+    others.retain(|o| is_of_new_side(lines, o));
+    let is_removed = !found.all.iter().any(|o| is_of_new_side(lines, o));
+    let longer = said.line.filter(|_| is_removed).and_then(|n| numbered_longer(lines, file, n, found));
+    if let Some(entry) = longer {
+        return at(lines, Occurrence { first: entry, last: entry }, said, Quoted::Loosely);
+    }
+    let is_numbered = found.all.iter().any(|o| has_number(lines, *o, said));
+    match (others.is_empty(), is_removed) {
+        (false, true) if !is_numbered => moved(lines, said, found, others),
+        (false, false) if own.is_empty() && is_numbered => chosen(lines, said, &found.doubted()),
+        (false, false) if own.is_empty() => elsewhere_or_here(lines, said, found, others),
+        _ => chosen(lines, said, found),
+    }
+}
+
+/// Returns the added line that has the claimed number and contains a removed line that equals the quote. `None` also
+/// if the removed line is shown at this line anyway.
+fn numbered_longer(lines: &Lines<'_>, file: usize, n: u32, removed: &Found) -> Option<usize> {
+    let entry = lines.numbered(file, n).filter(|i| lines.entries[*i].shown.kind == LineKind::Added)?;
+    let folded = lines.folded();
+    let is_part = |o: &Occurrence| o.first == o.last && folded[entry].contains(folded[o.first].as_str());
+    let is_shown_there = removed.all.iter().any(|o| lines.stand_in(o.first) == Some(entry));
+    (!is_shown_there && removed.all.iter().any(is_part)).then_some(entry)
+}
+
+/// Finds the place of a claim whose quote equals removed lines of the named file and lines of the new side of other
+/// files, `others`. Only the number can distinguish them.
+fn moved(lines: &Lines<'_>, said: Said<'_>, found: &Found, others: Vec<Occurrence>) -> Place {
+    let mut numbered = others.iter().filter(|o| has_number(lines, **o, said));
+    if let (Some(o), None) = (numbered.next(), numbered.next()) {
+        let quoted = of_numbered(lines, *o, Said { file: None, ..said }, &others);
+        return at(lines, *o, said, quoted.min(Quoted::AsNumbered));
+    }
+    let may_be_meant = |o: &Occurrence| {
+        said.line.is_none_or(|n| distance(lines, *o, n) <= NEAR || lines.entries[o.first].is_seen_as(n))
+    };
+    if found.all.iter().any(may_be_meant) {
+        return chosen(lines, said, &found.doubted());
+    }
+    elsewhere_or_here(lines, said, found, others)
+}
+
+/// Chooses one of the lines of other files, or if nothing distinguishes them, a line of the named file. No line is
+/// certain.
+fn elsewhere_or_here(lines: &Lines<'_>, said: Said<'_>, found: &Found, others: Vec<Occurrence>) -> Place {
+    let of_any_file = Said { file: None, ..said };
+    match chosen(lines, of_any_file, &Found { all: others, ..found.doubted() }) {
+        place @ Place::Changed { .. } => place,
+        _ => chosen(lines, said, &found.doubted()),
+    }
 }
 
 /// Finds the place of a quote that no line of the named file equals, and that is no part of the line with the claimed
 /// number. `part` are the lines of the file that have it.
 fn by_quote_elsewhere(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Quote, part: Option<&Found>) -> Place {
     let of_any_file = Said { file: None, ..said };
-    let equal = quote.find_equal(lines, None);
+    let equal = quote.find_equal(lines, None).map(|found| Found { all: newest(lines, &found.all), ..found });
     let is_near = |o: &Occurrence| said.line.is_some_and(|n| distance(lines, *o, n) <= NEAR);
     let near = || equal.as_ref().filter(|found| found.all.len() == 1 && found.all.iter().all(is_near));
     if let Some((line, place)) = unseen(lines, said, file, quote) {
@@ -112,20 +172,24 @@ fn by_quote_elsewhere(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Qu
             _ => place,
         };
     }
+    if let (None, Some(place)) = (part, unseen_numbered(lines, said, file, quote)) {
+        return place;
+    }
     // In another file: the name is wrong, or the quote.
     if let Some(found) = equal.as_ref().filter(|_| quote.is_telling()) {
-        // With a wrong name, a line that has more than the quote may be meant in any file.
-        let is_sure = found.all.iter().any(|o| has_number(lines, *o, said))
-            || part.is_none() && found.all.iter().all(|o| !may_be_part(lines, *o, Said { line: None, ..of_any_file }));
+        let is_sure = is_sure_elsewhere(lines, said, file, quote, part.is_some(), found);
         return chosen(lines, of_any_file, &if is_sure { found.clone() } else { found.doubted() });
     }
-    if let Some(found) = part {
-        let only = if equal.is_none() { only_part(lines, said, found) } else { None };
+    if let Some(found) = part.filter(|found| !found.all.is_empty()) {
+        let only = if equal.is_none() { only_part(lines, said, file, found) } else { None };
         return only.unwrap_or_else(|| chosen(lines, said, found));
     }
     let numbered = said.line.and_then(|n| lines.numbered(file, n));
     if let Some(entry) = numbered.filter(|i| quote.is_akin_to(lines.entries[*i].text)) {
         return at(lines, Occurrence { first: entry, last: entry }, said, Quoted::Loosely);
+    }
+    if let Some(place) = part_elsewhere(lines, said, file, quote, part.is_some()) {
+        return place;
     }
     if let Some(found) = quote.find_similar(lines, Some(file)) {
         return chosen(lines, said, &found);
@@ -144,10 +208,55 @@ fn by_quote_elsewhere(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Qu
         return at(lines, Occurrence { first: entry, last: entry }, said, Quoted::Loosely);
     }
     // File and line are part of the change: a person can judge the claim, though its quote has other words.
-    match said.line.filter(|n| lines.numbered(file, *n).is_some()) {
-        Some(n) => by_number(lines, file, n, said.further),
-        None => Place::Nowhere(UNKNOWN),
+    let shown = said.line.filter(|n| lines.numbered(file, *n).is_some());
+    match shown.map(|n| by_number(lines, file, n, said.further)) {
+        Some(place @ (Place::Changed { .. } | Place::Removed { .. })) => place,
+        other => {
+            let only = equal.filter(|_| quote.says_something()).and_then(|found| only_added(lines, found.all));
+            let only = only.map(|o| at(lines, o, of_any_file, Quoted::Loosely));
+            only.or(other).unwrap_or(Place::Nowhere(UNKNOWN))
+        }
     }
+}
+
+/// Returns true if a quote that equals lines of other files cannot mean a line of the named one, and the quote or the
+/// number identifies one of those lines.
+fn is_sure_elsewhere(
+    lines: &Lines<'_>,
+    said: Said<'_>,
+    file: usize,
+    quote: &Quote,
+    is_part: bool,
+    found: &Found,
+) -> bool {
+    // The named file may have the quote in lines that were not shown.
+    let in_whole = quote.fit_in_whole(lines.whole(file));
+    let is_numbered = || found.all.iter().any(|o| has_number(lines, *o, said));
+    // With a wrong name, a line that has more than the quote may be meant in any file.
+    let of_any_line = Said { file: None, line: None, ..said };
+    let is_only = || found.all.iter().all(|o| !may_be_part(lines, *o, of_any_line));
+    in_whole != Some(Fit::Equal) && (is_numbered() || !is_part && in_whole.is_none() && is_only())
+}
+
+/// Returns the line of another file than the named one that has the quote as a part: the only one with the claimed
+/// number, or the only added one. `is_part`: lines of the named file have it, too.
+fn part_elsewhere(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Quote, is_part: bool) -> Option<Place> {
+    let of_any_file = Said { file: None, ..said };
+    let found = quote.find_part(lines, None)?;
+    let all = newest(lines, &[found.all, found.further].concat());
+    let mut numbered = all.iter().filter(|o| has_number(lines, **o, said));
+    if let (Some(o), None) = (numbered.next(), numbered.next()) {
+        let is_in_named = is_part || quote.fit_in_whole(lines.whole(file)).is_some();
+        let quoted = if is_in_named { Quoted::Loosely } else { Quoted::AsNumbered };
+        return Some(at(lines, *o, of_any_file, quoted));
+    }
+    only_added(lines, all).map(|o| at(lines, o, of_any_file, Quoted::Loosely))
+}
+
+/// Returns the only one of several places that has an added line.
+fn only_added(lines: &Lines<'_>, all: Vec<Occurrence>) -> Option<Occurrence> {
+    let mut added = all.into_iter().filter(|o| is_added(lines, o));
+    added.next().filter(|_| added.next().is_none())
 }
 
 /// Returns the line with the claimed number where it has the quote and was not shown: the claim is about it, although a
@@ -176,15 +285,29 @@ fn unseen(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Quote) -> Opti
     Some((first, place))
 }
 
+/// Returns those of several places that are on the new side, or all where none is: a line that was moved or indented
+/// anew stands on both sides, and the new one is meant.
+fn newest(lines: &Lines<'_>, all: &[Occurrence]) -> Vec<Occurrence> {
+    let new: Vec<Occurrence> = all.iter().filter(|o| is_of_new_side(lines, o)).copied().collect();
+    if new.is_empty() { all.to_vec() } else { new }
+}
+
+fn is_in(lines: &Lines<'_>, o: &Occurrence, file: usize) -> bool {
+    lines.entries[o.first].file == file
+}
+
+fn is_of_new_side(lines: &Lines<'_>, o: &Occurrence) -> bool {
+    (o.first..=o.last).any(|i| lines.entries[i].number().is_some())
+}
+
+fn is_added(lines: &Lines<'_>, o: &Occurrence) -> bool {
+    (o.first..=o.last).any(|i| lines.entries[i].shown.kind == LineKind::Added)
+}
+
 /// Decides which of the lines that fit is meant, and how sure that is.
 fn chosen(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Place {
     let cap = |quoted: Quoted| if found.fit == Fit::Equal { quoted } else { Quoted::Loosely };
-    // A line that was moved or indented anew stands on both sides: the new one is meant.
-    let is_new = |o: &&Occurrence| (o.first..=o.last).any(|i| lines.entries[i].number().is_some());
-    let mut all: Vec<Occurrence> = found.all.iter().filter(is_new).copied().collect();
-    if all.is_empty() {
-        all.clone_from(&found.all);
-    }
+    let all = newest(lines, &found.all);
     let is_numbered = |o: &Occurrence| has_number(lines, *o, said);
     let (mut numbered, mut further) = (all.iter().filter(|o| is_numbered(o)), found.further.iter());
     match (numbered.next(), numbered.next(), further.find(|o| is_numbered(o))) {
@@ -235,9 +358,8 @@ fn nearest(lines: &Lines<'_>, said: Said<'_>, all: &[Occurrence]) -> Place {
     let is_here = |o: &&Occurrence| said.file.is_none_or(|f| lines.entries[o.first].file == f);
     let mut here: Vec<Occurrence> = all.iter().filter(is_here).copied().collect();
     // Of an unchanged line only a note would be left.
-    let is_added = |o: &Occurrence| (o.first..=o.last).any(|i| lines.entries[i].shown.kind == LineKind::Added);
-    if here.iter().any(is_added) {
-        here.retain(is_added);
+    if here.iter().any(|o| is_added(lines, o)) {
+        here.retain(|o| is_added(lines, o));
     }
     let Some(n) = said.line else { return of_several(lines, said, &here) };
     let distance = |o: &Occurrence| distance(lines, *o, n);
@@ -265,7 +387,7 @@ fn numbered_part(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Option<Pla
 }
 
 /// Returns the only changed line of the named file that has the quote as a part. `None`: there is none, or several.
-fn only_part(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Option<Place> {
+fn only_part(lines: &Lines<'_>, said: Said<'_>, file: usize, found: &Found) -> Option<Place> {
     let kind = |o: &&Occurrence| lines.entries[o.first].shown.kind;
     let all = || found.all.iter().chain(&found.further);
     let mut added = all().filter(|o| kind(o) == LineKind::Added);
@@ -274,12 +396,16 @@ fn only_part(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Option<Place> 
     let away = |o: &Occurrence| said.line.map(|n| distance(lines, *o, n));
     let mut unchanged = all().filter(|o| kind(o) == LineKind::Context);
     let may_be_unchanged = said.line.is_some() && unchanged.any(|o| away(o) <= away(only));
-    let is_certain = !may_be_unchanged && said.quote.is_none_or(Quote::says_something);
+    // Either the name of the file is wrong, or the number.
+    let is_numbered = |o: &Occurrence| !is_in(lines, o, file) && has_number(lines, *o, said);
+    let elsewhere = said.quote.filter(|_| said.line.is_some()).and_then(|quote| quote.find_part(lines, None));
+    let may_be_elsewhere = elsewhere.is_some_and(|found| found.all.iter().chain(&found.further).any(is_numbered));
+    let is_certain = !may_be_unchanged && !may_be_elsewhere && said.quote.is_none_or(Quote::says_something);
     Some(at(lines, *only, said, if is_certain { Quoted::AsNumbered } else { Quoted::Loosely }))
 }
 
-/// Tells whether quote and number tie a claim to lines. A quote that every file has (`}`) does only near the number, and
-/// if no other line of the file is equal.
+/// Tells whether quote and number tie a claim to lines. A quote that every file has (`}`) does only near the number,
+/// and if no other line of the file is equal.
 fn is_tied(lines: &Lines<'_>, o: Occurrence, said: Said<'_>) -> bool {
     let Some(quote) = said.quote.filter(|q| !q.says_something()) else { return true };
     let file = lines.file(lines.entries[o.first].file);
@@ -312,7 +438,7 @@ fn may_be_part(lines: &Lines<'_>, o: Occurrence, said: Said<'_>) -> bool {
 
 /// Decides among lines that no number tells apart.
 fn of_several(lines: &Lines<'_>, said: Said<'_>, here: &[Occurrence]) -> Place {
-    let is_added = |o: &&Occurrence| (o.first..=o.last).any(|i| lines.entries[i].shown.kind == LineKind::Added);
+    let is_added = |o: &&Occurrence| is_added(lines, o);
     let mut added = here.iter().filter(is_added);
     match (here, added.next(), added.next()) {
         ([], ..) => Place::Nowhere("its quote occurs in several files, but not in the named one"),

@@ -121,8 +121,7 @@ impl Quote {
                 Found::of_readings(one.iter().map(hits), fit)
             }
             several => {
-                let mut all = sequences(&folded(several), lines, |i| &lines.folded()[i]);
-                all.retain(|o| is_in_file(&o.first));
+                let all = sequences(&folded(several), lines, file);
                 (!all.is_empty()).then_some(Found { all, further: Vec::new(), fit })
             }
         }
@@ -142,21 +141,33 @@ impl Quote {
         Found::of_readings(readings.iter().map(hits), Fit::Similar)
     }
 
-    /// Tells whether the quote, or its first line, equals a line of a text, or is a part of it that says which line it is.
+    /// Tells whether the quote, or its first line, equals a line of a text, or is a part of it that says which line
+    /// it is.
     pub(super) fn fits(&self, line: &str) -> bool {
         let line = fold(line);
         let fits = |r: &String| fold(r) == line || Part::of(r).is_some_and(|part| part.is_in(&line));
         self.lines.first().is_some_and(|readings| readings.iter().any(fits))
     }
 
+    /// Returns how well the quote fits the lines of a whole text that are not blank, as quotes are compared: they
+    /// have all of its lines, or one has its only line as a part that says which line it is.
+    pub(super) fn fit_in_whole(&self, whole: &[String]) -> Option<Fit> {
+        let quote = folded(&self.lines);
+        let is_it = |window: &&[String]| quote.iter().zip(*window).all(|(readings, line)| readings.contains(line));
+        if whole.windows(quote.len()).any(|window| is_it(&window)) {
+            return Some(Fit::Equal);
+        }
+        let [readings] = &self.lines[..] else { return None };
+        let parts: Vec<Part> = readings.iter().filter_map(|r| Part::of(r)).collect();
+        whole.iter().any(|line| parts.iter().any(|part| part.is_in(line))).then_some(Fit::Similar)
+    }
+
     /// Looks for lines that are similar: a part of a line, the same letters. With `file` only in
     /// that one; without, only for a quote that is long enough.
     pub(super) fn find_similar(&self, lines: &Lines<'_>, file: Option<usize>) -> Option<Found> {
         let found = |all: Vec<Occurrence>| (!all.is_empty()).then(|| Found::similar(all));
-        let within = |o: &Occurrence| file.is_none_or(|f| lines.entries[o.first].file == f);
         if let several @ [_, _, ..] = &self.lines[..] {
-            let mut all = sequences(&folded(several), lines, |i| &lines.folded()[i]);
-            all.retain(within);
+            let all = sequences(&folded(several), lines, file);
             return found(all).or_else(|| self.find_best_line(lines, file));
         }
         let shortest = if file.is_some() { PART } else { LONG };
@@ -269,7 +280,8 @@ impl Quote {
 
     /// Finds the line of a text that the quote, or its first line, means: an equal one, else one that contains it.
     ///
-    /// Of several, `number` chooses the nearest that is at most `within` lines away. Lines are given with their numbers.
+    /// Of several, `number` chooses the nearest that is at most `within` lines away. Lines are given with their
+    /// numbers.
     pub(super) fn find_line<'t>(
         &self,
         lines: &[(u32, &'t str)],
@@ -403,11 +415,13 @@ fn shared(own: &[String], text: &str) -> f64 {
 }
 
 /// Finds the places where lines of a quote stand one after another, blank lines apart: on the new side, in the
-/// diff as it is shown, or on the old side.
-fn sequences<'l>(quote: &[Vec<String>], lines: &'l Lines<'_>, text: impl Fn(usize) -> &'l str) -> Vec<Occurrence> {
+/// diff as it is shown, or on the old side. With `file` only in that one.
+fn sequences(quote: &[Vec<String>], lines: &Lines<'_>, file: Option<usize>) -> Vec<Occurrence> {
     let sides: [fn(LineKind) -> bool; 3] = [|k| k != LineKind::Removed, |_| true, |k| k != LineKind::Added];
+    let folded = lines.folded();
     for side in sides {
         let view: Vec<usize> = (0..lines.entries.len())
+            .filter(|i| file.is_none_or(|f| lines.entries[*i].file == f))
             .filter(|i| side(lines.entries[*i].shown.kind) && !lines.entries[*i].text.is_empty())
             .collect();
         let found: Vec<Occurrence> = view
@@ -415,7 +429,7 @@ fn sequences<'l>(quote: &[Vec<String>], lines: &'l Lines<'_>, text: impl Fn(usiz
             .filter(|window| {
                 let (first, last) = (lines.entries[window[0]], lines.entries[window[window.len() - 1]]);
                 (first.file, first.hunk) == (last.file, last.hunk)
-                    && quote.iter().zip(*window).all(|(readings, i)| readings.iter().any(|r| r == text(*i)))
+                    && quote.iter().zip(*window).all(|(readings, i)| readings.contains(&folded[*i]))
             })
             .map(|window| Occurrence { first: window[0], last: window[window.len() - 1] })
             .collect();

@@ -1,6 +1,7 @@
 //! Tests of claims and what becomes of them, and what the tests beside them share.
 
 mod equal;
+mod other_file;
 
 use super::*;
 use crate::ai::claim::{self, Claim};

@@ -81,6 +81,12 @@ fn with_added(path: &str, added: &[(usize, &str)]) -> Case {
 
 /// The same, with unchanged lines in the place of others.
 fn with_lines(path: &str, added: &[(usize, &str)], unchanged: &[(usize, &str)]) -> Case {
+    let (old, new) = edited(added, unchanged);
+    Case::new(&[(path, &old, &new)])
+}
+
+/// Returns the old and the new text of such a file.
+pub(super) fn edited(added: &[(usize, &str)], unchanged: &[(usize, &str)]) -> (String, String) {
     let at = |lines: &[(usize, &str)], i: usize| {
         lines.iter().find(|(n, _)| *n == i).map_or(String::new(), |(_, text)| format!("{text}\n"))
     };
@@ -90,11 +96,11 @@ fn with_lines(path: &str, added: &[(usize, &str)], unchanged: &[(usize, &str)]) 
     };
     let old_text: String = (1..=120).filter(|i| at(added, *i).is_empty()).map(old).collect();
     let new_text: String = (1..=120).map(|i| if at(added, i).is_empty() { old(i) } else { at(added, i) }).collect();
-    Case::new(&[(path, &old_text, &new_text)])
+    (old_text, new_text)
 }
 
 #[track_caller]
-fn check(case: &Case, file: &str, expected: &[(i64, &str, &str)]) {
+pub(super) fn check(case: &Case, file: &str, expected: &[(i64, &str, &str)]) {
     for (line, quote, expected) in expected {
         assert_eq!(place(&case.anchor(claim(file, *line, quote))), *expected, "{line} {quote}");
     }
