@@ -53,7 +53,9 @@ impl Outside {
         let at = format!("{} -C FOLDER", crate::NAME);
         match self {
             Self::NoRepository => {
-                format!("To review changes, make this folder a repository (git init) and press R, or start in one: {at}")
+                format!(
+                    "To review changes, make this folder a repository (git init) and press R, or start in one: {at}"
+                )
             }
             Self::Bare => format!("To review changes, add a worktree (git worktree add FOLDER), and start there: {at}"),
             Self::Unreadable(error, hints) => {

@@ -192,7 +192,10 @@ fn outside_of_a_worktree_the_menu_says_what_to_do_and_offers_no_setup() {
             let drawn = text(&view::draw(&State::new(around.clone(), size), theme));
             let words = drawn.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(words.contains(state) && words.contains(advice), "{drawn}");
-            assert!(words.contains("> 1 Check the installation") && words.contains("$ claude-reviewer --help"), "{drawn}");
+            assert!(
+                words.contains("> 1 Check the installation") && words.contains("$ claude-reviewer --help"),
+                "{drawn}"
+            );
             assert!(!drawn.contains('\x1b'), "{drawn}");
         }
         // The smallest terminal shows the entry under the cursor.

@@ -24,7 +24,7 @@ const HELP: &[Group] = &[
             ("d", "defer: asks a date"),
             ("c", "confirm what an agent proposes"),
             ("u", "undo the last decision"),
-            ("S", "share decisions in a file to commit, or stop"),
+            ("S", "start or stop sharing decisions"),
             ("Space", "mark; keys act on all marked ones"),
         ],
     ),
