@@ -4,7 +4,7 @@ use super::decide::Opened;
 use super::history::{find, request};
 use super::screen::{self, Ended, Event, Screen};
 use super::{Context, Global, apply, editor};
-use crate::diff::RepoPath;
+use crate::diff::{ObjectId, RepoPath};
 use crate::error::{Error, ExitStatus, Result};
 use crate::history::SessionId;
 use crate::process::{End, find_program};
@@ -217,14 +217,23 @@ impl<'a> Desk<'a> {
         Ok(Input::Loaded(Box::new(self.subject()?)))
     }
 
+    /// Returns the hint about a file that the worktree lacks.
+    fn checkout(&self) -> String {
+        let source = self.opened.session.rounds.last().map(|r| &r.review.report.source);
+        let head = source.and_then(|s| ObjectId::from_hex(s.head.as_deref()?));
+        match head {
+            Some(commit) => format!("check out the reviewed commit: git checkout {}", commit.short()),
+            None => "review again: claude-reviewer review".to_owned(),
+        }
+    }
+
     /// Opens a file of the worktree in the user's editor.
     fn edit(&mut self, screen: &mut Screen, file: &str, line: Option<u32>) -> Result<Next> {
         let env = &self.context.env;
         let top = self.opened.place.top.clone();
         let path = top.join(relative(file));
         if !is_inside(&relative(file)) || !path.is_file() {
-            let hint = "the review may be about another branch; check out the reviewed commit";
-            return Ok(editor_notice(format!("{file} is not a file of the worktree"), hint));
+            return Ok(editor_notice(format!("{file} is not a file of the worktree"), &self.checkout()));
         }
         let set = "choose a program: export EDITOR=vim";
         let Some((name, value)) = ["VISUAL", "EDITOR"].into_iter().find_map(|n| Some((n, env.var(n)?))) else {

@@ -83,6 +83,27 @@ fn dsp_06_the_terminal_is_restored_however_triage_ends() {
 }
 
 #[test]
+fn dsp_06_decisions_are_kept_however_triage_ends_on_this_machine_and_in_the_shared_file() {
+    for (name, end, code) in [
+        ("Ctrl-C", None, How::Exit(130)),
+        ("SIGTERM", Some(Signal::TERM), How::Exit(143)),
+        ("SIGHUP", Some(Signal::HUP), How::Exit(143)),
+        ("SIGKILL", Some(Signal::KILL), How::Signal(Signal::KILL.as_raw())),
+    ] {
+        let repo = reviewed();
+        let mut pty = Pty::start(repo.reviewer(&["triage", "--share"]), (80, 24));
+        pty.until("1 Findings 2").send("a").until("accepted F1, shared").send("rnot reach");
+        match end {
+            Some(signal) => pty.signal(signal),
+            None => pty.send("\u{3}"),
+        };
+        assert_eq!(pty.end(), code, "{name}");
+        assert_eq!(statuses(&repo), ["accepted", "pending"], "{name}: no half-typed decision is recorded");
+        assert_eq!(shared(&repo), ["accepted"], "{name}");
+    }
+}
+
+#[test]
 fn dsp_06_suspending_gives_the_terminal_back_and_continuing_takes_it() {
     let repo = reviewed();
     for how in ["Ctrl-Z", "SIGTSTP"] {
