@@ -1,4 +1,4 @@
-//! Private folders for programs and for the copy of a fix, and the removal of those that a process left behind.
+//! Private folders for programs and for the copy of a fix, and removal of folders that dead processes left.
 //!
 //! A process that is killed, or that a second Ctrl-C ends, removes nothing by itself. Each folder has a lock that the kernel
 //! releases with its process, so that the next process that makes a folder recognizes what is left.
@@ -48,12 +48,15 @@ pub(crate) fn temporary(env: &Env, top: Option<&Path>) -> Option<PathBuf> {
 }
 
 impl Desk {
-    /// Makes one in a folder, and removes those that other processes left there.
+    /// Creates a private folder in `parent`, and removes the folders of dead processes there.
     pub(crate) fn new(parent: &Path) -> io::Result<Self> {
         // The system's own name for it: programs report paths in that form.
         let parent = parent.canonicalize()?;
         sweep(&parent);
-        let root = tempfile::Builder::new().prefix(PREFIX).rand_bytes(RANDOM).tempdir_in(parent)?;
+        let mut builder = tempfile::Builder::new();
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+        let root = builder.prefix(PREFIX).rand_bytes(RANDOM).tempdir_in(parent)?;
         let held = hold(root.path())?;
         let (work, scratch) = (root.path().join("tree"), root.path().join("tmp"));
         folder(&work)?;
@@ -81,7 +84,7 @@ impl Drop for Desk {
 
 /// Removes the folders of this process, which ends at once.
 pub(crate) fn discard() {
-    // What another thread writes meanwhile is left for the next process.
+    // Another thread may still write: the next process removes the rest.
     own().drain(..).for_each(|path| drop(std::fs::remove_dir_all(path)));
 }
 
@@ -112,7 +115,7 @@ fn hold(root: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Removes the folders of dead processes. What cannot be removed is left.
+/// Removes the folders of dead processes. A folder that cannot be removed stays.
 fn sweep(parent: &Path) {
     let Ok(entries) = std::fs::read_dir(parent) else { return };
     for entry in entries.flatten() {

@@ -187,7 +187,7 @@ impl<'r> Reader<'r> {
         Ok(self.stored(state, name)?.and_then(|(mode, _)| mode))
     }
 
-    /// Returns the type of what is at a path of a state. No link is followed.
+    /// Returns the type of a path in a state. No link is followed.
     ///
     /// # Errors
     /// Incomplete: the tree, the index or the folder cannot be read.

@@ -78,10 +78,10 @@ pub(super) fn end(head: String, fixes: Option<&Fixes>) -> String {
     links.fold(head, |head, link| if link.previous == head { link.seal.clone() } else { head })
 }
 
-/// What the links of fixes show about the fixes.
+/// Result of the comparison of fixes with their links.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Compared {
-    /// What is not as it was stored.
+    /// Differences from the stored state, in words.
     pub(super) edits: Vec<String>,
     /// Fixes without a link.
     pub(super) unlinked: Vec<u32>,

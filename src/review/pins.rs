@@ -64,7 +64,7 @@ fn workflows(reader: &mut Reader<'_>, base: &State) -> Vec<RepoPath> {
     all
 }
 
-/// Reads a file of a state. What cannot be read teaches nothing.
+/// Reads a file of a state; `None` if it is not a text that can be read.
 fn text(reader: &mut Reader<'_>, state: &State, path: &RepoPath) -> Option<String> {
     String::from_utf8(reader.read(state, path, MAX_BYTES).ok()??).ok()
 }

@@ -129,7 +129,8 @@ pub struct Confirmation {
 /// Writes entries to the files of decisions, and takes their findings out of the proposals.
 fn record(here: &Here<'_>, decided: &[Decided], is_shared: bool) -> Result<()> {
     let entries = || decided.iter().map(|(_, entry)| entry.clone());
-    // The shared file first: it may have an error, and then nothing is recorded.
+    // Both files may have an error, and then nothing is recorded: one is read and the other one is written first.
+    decided::own(&mut here.repo.reader(), here.place, &mut Vec::new())?;
     if is_shared {
         share(&here.place.top, entries())?;
     }

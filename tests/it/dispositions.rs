@@ -610,7 +610,8 @@ fn dsp_03_a_link_in_the_place_of_the_folder_is_an_error() {
     std::os::unix::fs::symlink("elsewhere", repo.path().join(".claude-reviewer")).unwrap();
     let run = repo.reviewer(&["review", "staged"]).run(2);
     assert!(
-        run.stderr.contains(".claude-reviewer is a symbolic link") && run.stderr.contains("hint: mv"),
+        run.stderr.contains(".claude-reviewer is a symbolic link")
+            && run.stderr.contains("mv .claude-reviewer .claude-reviewer.old"),
         "{}",
         run.stderr
     );
